@@ -1,0 +1,49 @@
+# What the project stands on. Each is required, and a missing one says how to get it.
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/packages.txt rows REGEX "^[a-z]+:")
+list(TRANSFORM rows REPLACE "^[^ ]+ +([^ ]+).*" "\\1")
+list(REMOVE_DUPLICATES rows)
+list(JOIN rows " " apt_names)
+
+macro(zero_missing what)
+  message(FATAL_ERROR "${what} was not found. On Debian and Ubuntu: sh cmake/quickstart.sh deps, or\n  apt-get install ${apt_names}\n"
+    "Elsewhere: install it, or point CMAKE_PREFIX_PATH at it.")
+endmacro()
+
+if(ZERO_CUDA)
+  message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend yet (gpu/README.md says what goes there). Configure with -DZERO_CUDA=OFF.")
+endif()
+
+find_package(PkgConfig QUIET)
+if(NOT PKG_CONFIG_FOUND)
+  zero_missing("pkg-config")
+endif()
+
+find_package(MPI 3.1 COMPONENTS C)
+if(NOT MPI_C_FOUND)
+  zero_missing("MPI (3.1 or newer, with its C compiler wrapper)")
+endif()
+find_package(BLAS)
+if(NOT BLAS_FOUND)
+  zero_missing("A BLAS (OpenBLAS is what we measure with; any one links)")
+endif()
+
+foreach(library hwloc jansson libxxhash)
+  pkg_check_modules(${library} QUIET IMPORTED_TARGET ${library})
+  if(NOT ${library}_FOUND)
+    zero_missing("${library}")
+  endif()
+endforeach()
+
+find_path(RANDOM123_INCLUDE Random123/philox.h)
+if(NOT RANDOM123_INCLUDE)
+  zero_missing("Random123 (header-only)")
+endif()
+add_library(random123 INTERFACE)
+target_include_directories(random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE})
+
+if(ZERO_TESTS)
+  pkg_check_modules(cmocka QUIET IMPORTED_TARGET cmocka)
+  if(NOT cmocka_FOUND)
+    zero_missing("CMocka (or configure with -DZERO_TESTS=OFF)")
+  endif()
+endif()

@@ -1,0 +1,71 @@
+# How our targets are made. Flags belong to targets: everything of ours links zero_flags.
+add_library(zero_flags INTERFACE)
+target_compile_features(zero_flags INTERFACE c_std_11)
+target_compile_definitions(zero_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+target_include_directories(zero_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+# The same sums on every CPU: no contraction unless an fma is written (design: "Bits").
+target_compile_options(zero_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
+  $<$<CONFIG:Release>:-O3>)
+target_link_libraries(zero_flags INTERFACE m)
+if(ZERO_NATIVE)
+  target_compile_options(zero_flags INTERFACE -march=native)
+endif()
+if(ZERO_SANITIZE)
+  target_compile_options(zero_flags INTERFACE -O1 -fno-omit-frame-pointer
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(zero_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+# zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): one folder of src/, one
+# library. A folder links the folders below it and no other, so a call upwards cannot link.
+function(zero_layer name)
+  cmake_parse_arguments(ARG "" "" "FILES;LINKS" ${ARGN})
+  add_library(zero_${name} STATIC ${ARG_FILES})
+  target_link_libraries(zero_${name} PUBLIC zero_flags ${ARG_LINKS})
+endfunction()
+
+# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): tests/test_x.c, run
+# by mpirun at several world sizes (3 finds what powers of two hide), or without it if no RANKS.
+function(zero_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${name}.c ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE zero_flags ${ARG_LINKS} PkgConfig::cmocka)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(ARG_RANKS)
+    target_link_libraries(${name} PRIVATE MPI::MPI_C)
+  else()
+    add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+    zero_test_settings(${name} 1 ${ARG_TIMEOUT} "unit;${ARG_LABELS}")
+  endif()
+  foreach(n IN LISTS ARG_RANKS)
+    zero_mpi_command(launch ${n})
+    add_test(NAME ${name}.np${n} COMMAND ${launch} $<TARGET_FILE:${name}> ${ARG_ARGS})
+    zero_test_settings(${name}.np${n} ${n} ${ARG_TIMEOUT} "mpi;${ARG_LABELS}")
+  endforeach()
+endfunction()
+
+# Sets `out` to the launch line for n ranks, also where there are fewer cores or we are root.
+function(zero_mpi_command out n)
+  set(${out} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
+    --map-by :OVERSUBSCRIBE --bind-to none PARENT_SCOPE)
+endfunction()
+
+# Open MPI refuses root unless told twice; others do not look at these.
+set(ZERO_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+
+function(zero_test_settings name ranks timeout labels)
+  set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1)
+  if(ZERO_SANITIZE)
+    list(APPEND environment
+      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:fast_unwind_on_malloc=0:print_suppressions=0
+      UBSAN_OPTIONS=print_stacktrace=1)
+    math(EXPR timeout "5 * ${timeout}")
+  endif()
+  set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} TIMEOUT ${timeout}
+    LABELS "${labels}" ENVIRONMENT "${environment}")
+endfunction()

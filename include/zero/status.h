@@ -1,0 +1,39 @@
+/* status.h - how every fallible function of the library reports failure.
+ *
+ * The library never prints and never exits: it returns a status and leaves one message,
+ * which names what was expected, what was found, where, and what to do. */
+#pragma once
+
+typedef enum {
+    ZERO_OK = 0,
+    ZERO_ERR_INVALID,     /* the caller, or the user, broke a documented condition */
+    ZERO_ERR_UNSUPPORTED, /* a valid wish that this build cannot fulfil */
+    ZERO_ERR_ENV,         /* launcher, machine or device do not allow it */
+    ZERO_ERR_NOMEM,       /* host or device memory exhausted */
+    ZERO_ERR_IO,          /* a file could not be read or written */
+    ZERO_ERR_FORMAT,      /* a file was read, but its content is not what it must be */
+    ZERO_ERR_MPI,         /* an MPI call failed */
+    ZERO_ERR_DIVERGED,    /* training produced a value that is not finite */
+} zero_status;
+
+#define ZERO_NODISCARD __attribute__((warn_unused_result))
+
+/* Records the message for this thread, with the place it came from, and returns the code. */
+#define zero_fail(code, ...) zero_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)
+zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The text of this thread's last failure, without its place; valid until the next one. */
+const char *zero_last_error(void);
+/* "file.c:42" of this thread's last failure, for bug reports and debug output. */
+const char *zero_last_error_place(void);
+
+/* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 1 else. */
+int zero_exit_code(zero_status status);
+
+/* Leaves the function with the callee's status unless it is ZERO_OK. */
+#define ZERO_TRY(call) \
+    do { \
+        zero_status st_ = (call); \
+        if (st_ != ZERO_OK) return st_; \
+    } while (0)

@@ -1,0 +1,27 @@
+/* arena.h - the one piece of memory that a run works in.
+ *
+ * Taken once, before the first step, and cut by the schedule. Aligned to 2 MiB with huge
+ * pages advised: streaming kernels and single-copy transfers run up to twice as fast as on
+ * 4 KiB pages. In builds with the address sanitizer, parts outside their planned lifetime are
+ * poisoned, so that a schedule that frees too early is found by the first wrong access. */
+#pragma once
+
+#include <stddef.h>
+
+#include "zero/status.h"
+
+typedef struct {
+    char *base; /* zeroed */
+    size_t bytes;
+    void *mapping; /* what to unmap */
+    size_t mapped;
+} zero_arena;
+
+/* Returns ZERO_ERR_NOMEM, with the size, if the machine has no such room. */
+ZERO_NODISCARD zero_status zero_arena_init(zero_arena *arena, size_t bytes);
+void zero_arena_destroy(zero_arena *arena); /* accepts a zeroed arena */
+
+/* Marks bytes as out of use; a later access is an error in sanitizer builds. */
+void zero_arena_poison(const void *p, size_t bytes);
+/* Marks bytes as in use, with contents that no correct program reads (NaN). */
+void zero_arena_unpoison(void *p, size_t bytes);

@@ -1,0 +1,108 @@
+#include "base/memory_limit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_SIZE 4352 /* a group's path, of 4096 bytes at most, below `root` */
+
+/* The same three numbers under the names of the two versions. */
+typedef struct {
+    const char *mount, *limit, *usage, *cache; /* cache: the key in memory.stat */
+} hierarchy;
+
+static const hierarchy version1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                   "memory.usage_in_bytes", "total_inactive_file"};
+static const hierarchy version2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
+                                   "inactive_file"};
+
+/* The number behind `key` (NULL: the file's first) in <folder>/<name>; "max" is no number.
+ */
+static bool read_number(const char *folder, const char *name, const char *key,
+                        uint64_t *out)
+{
+    char path[PATH_SIZE + 64], line[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file)) {
+        size_t skip = key ? strlen(key) : 0;
+        if (key && (strncmp(line, key, skip) != 0 || line[skip] != ' ')) continue;
+        char *end;
+        errno = 0;
+        *out = strtoull(line + skip, &end, 10);
+        found = end != line + skip && errno == 0;
+        if (!key) break;
+    }
+    fclose(file);
+    return found;
+}
+
+/* One group's part in the verdict. */
+static void apply_group(const char *folder, const hierarchy *h, zero_memory_limit *least)
+{
+    uint64_t limit, usage = 0, cache = 0;
+    if (!read_number(folder, h->limit, NULL, &limit)) return;
+    /* Version 1 writes "no limit" as the largest page-aligned number. */
+    if (limit >= UINT64_C(1) << 60) return;
+    read_number(folder, h->usage, NULL, &usage);
+    read_number(folder, "memory.stat", h->cache, &cache);
+    /* Idle file cache counts as usage, but the kernel gives it back before it kills. */
+    usage = usage > cache ? usage - cache : 0;
+    uint64_t available = limit > usage ? limit - usage : 0;
+    if (least->limit == 0 || available < least->available)
+        least->available = (size_t)available;
+    if (least->limit == 0 || limit < least->limit) least->limit = (size_t)limit;
+}
+
+/* From the group at `path` up to the root. In a container the path may be the host's, with
+ * no folder here: those levels are absent, and the mount itself is the container's group.
+ */
+static void apply_ancestors(const char *root, char *path, const hierarchy *h,
+                            zero_memory_limit *least)
+{
+    char folder[PATH_SIZE];
+    for (;;) {
+        snprintf(folder, sizeof folder, "%s%s%s", root, h->mount, path);
+        apply_group(folder, h, least);
+        char *slash = strrchr(path, '/');
+        if (!slash) return;
+        *slash = '\0';
+    }
+}
+
+/* Whether a comma-separated list of controllers has `memory`. */
+static bool names_memory(char *controllers)
+{
+    char *rest = NULL;
+    for (char *c = strtok_r(controllers, ",", &rest); c; c = strtok_r(NULL, ",", &rest))
+        if (strcmp(c, "memory") == 0) return true;
+    return false;
+}
+
+void zero_memory_limit_read(const char *root, zero_memory_limit *limit)
+{
+    char path[PATH_SIZE], line[PATH_SIZE];
+    zero_memory_limit least = {0};
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        /* "5:memory,hugetlb:/group" in version 1, "0::/group" in version 2 */
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) continue;
+        *controllers++ = '\0';
+        *group++ = '\0';
+        if (strcmp(line, "0") == 0)
+            apply_ancestors(root, group, &version2, &least);
+        else if (names_memory(controllers))
+            apply_ancestors(root, group, &version1, &least);
+    }
+    if (file) fclose(file);
+    *limit = least;
+}

@@ -1,0 +1,46 @@
+#include "zero/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char last_error[1024];
+static _Thread_local char last_place[64];
+
+const char *zero_last_error(void)
+{
+    return last_error;
+}
+
+const char *zero_last_error_place(void)
+{
+    return last_place;
+}
+
+zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
+{
+    const char *slash = strrchr(file, '/');
+    snprintf(last_place, sizeof last_place, "%s:%d", slash ? slash + 1 : file, line);
+
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(last_error, sizeof last_error, fmt, args);
+    va_end(args);
+    return code;
+}
+
+int zero_exit_code(zero_status status)
+{
+    switch (status) {
+    case ZERO_OK: return 0;
+    case ZERO_ERR_INVALID:
+    case ZERO_ERR_UNSUPPORTED: return 2;
+    case ZERO_ERR_ENV:
+    case ZERO_ERR_NOMEM: return 3;
+    case ZERO_ERR_IO:
+    case ZERO_ERR_FORMAT: return 4;
+    case ZERO_ERR_MPI:
+    case ZERO_ERR_DIVERGED: break;
+    }
+    return 1;
+}

@@ -1,0 +1,125 @@
+#include "base/topology.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include <hwloc.h>
+
+#include "base/memory_limit.h"
+
+/* A line of /proc/meminfo in bytes; 0 if there is none. */
+static size_t meminfo(const char *key)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128], name[64];
+    uint64_t kib = 0;
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file))
+        found =
+            sscanf(line, "%63[^:]: %" SCNu64, name, &kib) == 2 && strcmp(name, key) == 0;
+    if (file) fclose(file);
+    return found ? (size_t)kib * 1024 : 0;
+}
+
+static size_t shm_available(void)
+{
+    struct statvfs fs;
+    if (statvfs("/dev/shm", &fs) != 0) return 0;
+    return (size_t)fs.f_bavail * (size_t)fs.f_frsize;
+}
+
+static void read_memory(hwloc_topology_t machine, zero_topology *t)
+{
+    zero_memory_limit group;
+    zero_memory_limit_read("", &group);
+    /* Not hwloc's sum over NUMA nodes: on virtual machines whose memory grew after the
+     * start the nodes still show the old size (5 of 25 GB seen). */
+    t->machine_memory = meminfo("MemTotal");
+    if (t->machine_memory == 0)
+        t->machine_memory = (size_t)hwloc_get_root_obj(machine)->total_memory;
+    t->memory_limit = group.limit;
+    /* Free memory and what the kernel would give back; more honest than "free". */
+    t->memory_available = meminfo("MemAvailable");
+    if (group.limit && group.available < t->memory_available)
+        t->memory_available = group.available;
+    t->shm_available = shm_available();
+}
+
+/* Objects of one type that share a thread with `set`; all of them if it is NULL. */
+static int count(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
+{
+    int n = 0;
+    hwloc_obj_t o = NULL;
+    while ((o = hwloc_get_next_obj_by_type(machine, type, o)) != NULL)
+        if (!set || hwloc_bitmap_intersects(o->cpuset, set)) n++;
+    return n;
+}
+
+static size_t cache_size(hwloc_topology_t machine, hwloc_obj_type_t level)
+{
+    hwloc_obj_t cache = hwloc_get_next_obj_by_type(machine, level, NULL);
+    return cache ? (size_t)cache->attr->cache.size : 0;
+}
+
+static void read_cpu_name(hwloc_topology_t machine, zero_topology *t)
+{
+    hwloc_obj_t package = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PACKAGE, NULL);
+    hwloc_obj_t holder = package ? package : hwloc_get_root_obj(machine);
+    const char *name = hwloc_obj_get_info_by_name(holder, "CPUModel");
+    snprintf(t->cpu, sizeof t->cpu, "%s", name ? name : "");
+}
+
+/* What is both allowed and bound. A system that cannot tell the binding has none. */
+static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
+{
+    if (hwloc_get_cpubind(machine, set, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(set);
+    hwloc_bitmap_and(set, set, hwloc_topology_get_allowed_cpuset(machine));
+    t->usable_cores = count(machine, HWLOC_OBJ_CORE, set);
+    t->usable_threads = count(machine, HWLOC_OBJ_PU, set);
+}
+
+static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
+{
+    *t = (zero_topology){0};
+    read_cpu_name(machine, t);
+    t->machine_cores = count(machine, HWLOC_OBJ_CORE, NULL);
+    t->machine_threads = count(machine, HWLOC_OBJ_PU, NULL);
+    read_usable(machine, set, t);
+    t->numa_nodes = count(machine, HWLOC_OBJ_NUMANODE, NULL);
+    t->l2 = cache_size(machine, HWLOC_OBJ_L2CACHE);
+    t->l3 = cache_size(machine, HWLOC_OBJ_L3CACHE);
+    read_memory(machine, t);
+
+    /* Some virtual machines show threads without cores. */
+    if (t->machine_cores == 0) {
+        t->machine_cores = t->machine_threads;
+        t->usable_cores = t->usable_threads;
+    }
+}
+
+zero_status zero_topology_read(zero_topology *topology)
+{
+    hwloc_topology_t machine;
+    if (hwloc_topology_init(&machine) != 0)
+        return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
+    /* Without the flag hwloc hides what a container forbids, and the machine looks smaller.
+     */
+    hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_cpuset_t set = hwloc_bitmap_alloc();
+    bool ok = set && hwloc_topology_load(machine) == 0;
+    int error = errno;
+    if (ok) read_machine(machine, set, topology);
+    hwloc_bitmap_free(set);
+    hwloc_topology_destroy(machine);
+    if (ok) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "hwloc cannot read this machine's topology: %s. `lstopo` shows whether "
+        "hwloc works here; HWLOC_XMLFILE can name a topology saved elsewhere.",
+        strerror(error));
+}

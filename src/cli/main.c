@@ -1,0 +1,85 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/suggest.h"
+#include "comm/launch.h"
+
+static const struct {
+    const char *name;
+    zero_status (*run)(int argc, char **argv); /* NULL: a later version's */
+    const char *help;
+} commands[] = {
+    {"train", zero_command_train, "train a model: mpirun -n 4 zero train [options]"},
+    {"info", zero_command_info, "this build, this machine: zero info [--json]"},
+    {"plan", NULL, NULL},
+    {"generate", NULL, NULL},
+    {"report", NULL, NULL},
+    {"checkpoint", NULL, NULL},
+};
+#define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
+
+static void help(void)
+{
+    printf("zero trains GPT-style transformers with ZeRO on MPI.\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (commands[i].run)
+            printf("    zero %-9s %s\n", commands[i].name, commands[i].help);
+    printf(
+        "\n    zero train --help    all options\n"
+        "    zero --version\n\n"
+        "Exit codes: 0 done; 2 usage or configuration; 3 environment (launcher, memory,\n"
+        "devices); 4 data unreadable; 1 anything else, such as a loss that is not "
+        "finite.\n");
+}
+
+static zero_status unknown(const char *name)
+{
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
+    const char *nearest = zero_suggest(name, N_COMMANDS, names);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID, "no command '%s'; did you mean '%s'?", name,
+                         nearest);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "no command '%s'; there are train and info (zero --help)", name);
+}
+
+static zero_status dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        help();
+        return zero_fail(ZERO_ERR_INVALID, "no command given");
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help();
+        return ZERO_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("zero %s\n", ZERO_VERSION);
+        return ZERO_OK;
+    }
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) != 0) continue;
+        if (commands[i].run) return commands[i].run(argc - 2, argv + 2);
+        return zero_fail(ZERO_ERR_UNSUPPORTED, "zero %s: not built in this version",
+                         argv[1]);
+    }
+    return unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    zero_status st = dispatch(argc, argv);
+    if (st == ZERO_OK) return 0;
+    /* Every rank comes here with the same message, unless MPI failed: then each speaks. The
+     * others leave it to rank 0 to end the job, lest they end it before rank 0 has spoken.
+     */
+    if (zero_launch_rank_hint() == 0 || st == ZERO_ERR_MPI)
+        fprintf(stderr, "zero: %s\n", zero_last_error());
+    else
+        sleep(2);
+    fflush(NULL);
+    zero_launch_abort(zero_exit_code(st));
+}

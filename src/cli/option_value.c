@@ -1,0 +1,157 @@
+#include "cli/option_value.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put(const zero_option *option, const void *value, size_t size,
+                zero_config *config)
+{
+    if (option->offset == ZERO_OPTION_NOWHERE) return;
+    memcpy((char *)config + option->offset, value, size);
+}
+
+/* Decimal: K is 1000, for elements and bytes alike. */
+static bool multiply_suffix(const char *suffix, int64_t *number)
+{
+    int64_t factor = 1;
+    if (strcmp(suffix, "K") == 0)
+        factor = 1000;
+    else if (strcmp(suffix, "M") == 0)
+        factor = 1000 * 1000;
+    else if (strcmp(suffix, "G") == 0)
+        factor = 1000 * 1000 * 1000;
+    else if (*suffix)
+        return false;
+    return !__builtin_mul_overflow(*number, factor, number);
+}
+
+static bool parse_whole(const char *text, int64_t *number)
+{
+    if (text[strspn(text, "-")] < '0' || text[strspn(text, "-")] > '9') return false;
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return errno == 0 && multiply_suffix(end, number);
+}
+
+/* Decimal numbers only: strtod() would take nan, inf and hexadecimal, too. */
+static bool parse_real(const char *text, double *number)
+{
+    if (strspn(text, "0123456789+-.eE") != strlen(text)) return false;
+    char *end;
+    errno = 0;
+    *number = strtod(text, &end);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+static bool is_word(const char *text, const char *words)
+{
+    size_t length = strlen(text);
+    for (const char *w = words; w; w = strchr(w, '|')) {
+        if (*w == '|') w++;
+        if (strcspn(w, "|") == length && memcmp(w, text, length) == 0) return true;
+    }
+    return false;
+}
+
+static zero_status store_whole(const zero_option *option, const char *text,
+                               const char *where, zero_config *config)
+{
+    int64_t number;
+    if (!parse_whole(text, &number) || number < option->min || number > option->max)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: expected a whole number from %" PRId64 " to %" PRId64
+                         ", such as 64 or 2M (K, M, G: thousands, millions, billions)",
+                         where, option->min, option->max);
+    put(option, &number, sizeof number, config);
+    return ZERO_OK;
+}
+
+static zero_status store_real(const zero_option *option, const char *text,
+                              const char *where, zero_config *config)
+{
+    double number;
+    if (!parse_real(text, &number) || !(number >= option->low && number <= option->high))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: expected a decimal number from %g to %g, such as 0.5 or 3e-4",
+                         where, option->low, option->high);
+    put(option, &number, sizeof number, config);
+    return ZERO_OK;
+}
+
+static zero_status store_text(const zero_option *option, const char *text,
+                              const char *where, zero_config *config)
+{
+    if (option->kind == ZERO_OPTION_CHOICE && !is_word(text, option->words))
+        return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, option->words);
+    if (*text == '\0')
+        return zero_fail(ZERO_ERR_INVALID, "%s: expected %s, found an empty text", where,
+                         option->argument);
+    put(option, &text, sizeof text, config);
+    return ZERO_OK;
+}
+
+static zero_status store_flag(const zero_option *option, const char *text,
+                              const char *where, zero_config *config)
+{
+    bool on = strcmp(text, "on") == 0;
+    if (!on && strcmp(text, "off") != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: expected on or off (on a command line --%s "
+                         "alone means on)",
+                         where, option->name);
+    put(option, &on, sizeof on, config);
+    return ZERO_OK;
+}
+
+static zero_status check_built(const zero_option *option, const char *text,
+                               const char *where)
+{
+    if (!option->only || strcmp(text, option->only) == 0) return ZERO_OK;
+    if (*option->only == '\0')
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%s: this version of zero cannot do that yet; leave %s out", where,
+                         option->name);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s: this version of zero cannot do that yet, only %s %s; choose that, "
+        "or leave it out",
+        where, option->name, option->only);
+}
+
+zero_status zero_option_store(const zero_option *option, const char *text,
+                              const char *where, zero_config *config)
+{
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE: ZERO_TRY(store_whole(option, text, where, config)); break;
+    case ZERO_OPTION_REAL: ZERO_TRY(store_real(option, text, where, config)); break;
+    case ZERO_OPTION_FLAG: ZERO_TRY(store_flag(option, text, where, config)); break;
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: ZERO_TRY(store_text(option, text, where, config)); break;
+    }
+    return check_built(option, text, where);
+}
+
+void zero_option_reset(const zero_option *option, zero_config *config)
+{
+    if (option->standard) {
+        zero_status st = zero_option_store(option, option->standard, option->name, config);
+        assert(st == ZERO_OK);
+        (void)st;
+        return;
+    }
+    const char *no_text = NULL;
+    int64_t number = option->min > 0 ? 0 : -1;
+    double real = -1.0;
+    bool off = false;
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE: put(option, &number, sizeof number, config); break;
+    case ZERO_OPTION_REAL: put(option, &real, sizeof real, config); break;
+    case ZERO_OPTION_FLAG: put(option, &off, sizeof off, config); break;
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: put(option, &no_text, sizeof no_text, config); break;
+    }
+}

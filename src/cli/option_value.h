@@ -1,0 +1,15 @@
+/* option_value.h - one value on its way from text into the configuration. */
+#pragma once
+
+#include "cli/option_table.h"
+#include "train/config.h"
+
+/* The default: `standard`; without one NULL, false, or the number that config.h reads as
+ * "the preset decides": 0, or -1 where the option may be 0. */
+void zero_option_reset(const zero_option *option, zero_config *config);
+
+/* Checks `text` and stores it; texts and choices are borrowed. `where` is what a message
+ * calls the value: "--steps -1", or "\"steps\": -1 in run.json". ZERO_ERR_INVALID with the
+ * allowed values; ZERO_ERR_UNSUPPORTED if the value is allowed, but beyond this version. */
+ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
+                                             const char *where, zero_config *config);

@@ -1,0 +1,130 @@
+#include "cli/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/usage.h"
+#include "comm/launch.h"
+#include "math/blas.h"
+
+static zero_status start_mpi(zero_session *s)
+{
+    ZERO_TRY(zero_launch_start(NULL, NULL));
+    ZERO_TRY(zero_comm_world(&s->world));
+    return zero_comm_node(&s->world, &s->node);
+}
+
+/* BLAS threads that the environment asks for, 0 if it does not; the user's word counts in
+ * the order in which OpenBLAS itself looks. */
+static int threads_from_environment(void)
+{
+    const char *names[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(names[i]);
+        int n = text ? atoi(text) : 0;
+        if (n > 0) return n;
+    }
+    return 0;
+}
+
+static zero_status read_machine(zero_session *s)
+{
+    ZERO_TRY(zero_topology_read(&s->topology));
+    int wanted = (int)s->config.threads;
+    if (wanted <= 0) wanted = threads_from_environment();
+    s->blas_threads = zero_blas_set_threads(wanted > 0 ? wanted : 1);
+    return ZERO_OK;
+}
+
+static zero_status open_data(zero_session *s)
+{
+    const zero_config *c = &s->config;
+    zero_gpt2_shape shape;
+    ZERO_TRY(zero_config_shape(c, 0, &shape));
+    ZERO_TRY(zero_corpus_open(c->data, c->tokenizer, (uint64_t)c->seed, shape.vocab,
+                              &s->corpus));
+    ZERO_TRY(zero_config_shape(c, s->corpus.vocab, &shape));
+    ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
+    return zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
+                            (uint64_t)c->seed, c->shuffle);
+}
+
+static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend)
+{
+    const zero_config *c = &s->config;
+    return (zero_engine_spec){
+        .plan = {.model = &s->model,
+                 .stage = (int)c->stage,
+                 .n_ranks = s->world.size,
+                 .micro_batch = c->micro_batch,
+                 .seq = s->model.seq,
+                 .accumulation = (int)c->accumulation,
+                 .bucket = c->bucket},
+        .backend = backend,
+        .seed = c->seed,
+        .eval_batches = c->eval_batches,
+    };
+}
+
+/* A run that would be ended by the system's out-of-memory killer is refused instead. */
+static zero_status check_memory(const zero_session *s, const zero_engine_spec *spec)
+{
+    zero_schedule plan;
+    ZERO_TRY(zero_schedule_compile(&plan, &spec->plan));
+    size_t needed = plan.arena_bytes * (size_t)s->node.size;
+    zero_schedule_destroy(&plan);
+    size_t available = s->topology.memory_available;
+    if (available == 0 || needed <= available) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "the plan needs %.2f GiB on each of the node's %d ranks, %.2f GiB in all, "
+        "and %.2f GiB are available: use more nodes, a smaller --micro-batch or "
+        "--seq, or a smaller model",
+        (double)needed / (double)s->node.size / 0x1p30, s->node.size,
+        (double)needed / 0x1p30, (double)available / 0x1p30);
+}
+
+static zero_status prepare(zero_session *s, const zero_backend *backend)
+{
+    ZERO_TRY(read_machine(s));
+    ZERO_TRY(open_data(s));
+    zero_engine_spec spec = engine_spec(s, backend);
+    ZERO_TRY(check_memory(s, &spec));
+    return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
+}
+
+static zero_status open_all(zero_session *s)
+{
+    const zero_backend *backend;
+    ZERO_TRY(zero_backend_find(s->config.backend, &backend));
+    ZERO_TRY(start_mpi(s));
+    ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
+    ZERO_TRY(zero_agree(&s->world, prepare(s, backend)));
+    zero_engine_spec spec = engine_spec(s, backend);
+    return zero_engine_init(&s->engine, &spec, &s->world);
+}
+
+zero_status zero_session_open(zero_session *s, int argc, char **argv)
+{
+    *s = (zero_session){0};
+    ZERO_TRY(zero_options_parse(&s->options, argc, argv));
+    s->config = s->options.config;
+    if (s->options.help) {
+        zero_options_help(stdout);
+        return ZERO_OK;
+    }
+    return open_all(s);
+}
+
+zero_status zero_session_close(zero_session *s)
+{
+    zero_metrics_close(&s->metrics);
+    zero_engine_destroy(&s->engine);
+    zero_model_destroy(&s->model);
+    zero_corpus_close(&s->corpus);
+    zero_comm_destroy(&s->node);
+    zero_comm_destroy(&s->world);
+    zero_options_destroy(&s->options);
+    return zero_launch_stop();
+}

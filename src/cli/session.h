@@ -1,0 +1,29 @@
+/* session.h - what a training run is made of, from its options to its engine. */
+#pragma once
+
+#include "base/topology.h"
+#include "cli/options.h"
+#include "train/corpus.h"
+#include "train/engine.h"
+#include "train/loader.h"
+#include "train/metrics.h"
+
+typedef struct {
+    zero_options options;
+    zero_config config; /* completed */
+    zero_comm world, node;
+    zero_topology topology;
+    int blas_threads; /* in force; 0: this BLAS cannot be told */
+    zero_corpus corpus;
+    zero_loader loader;
+    zero_model model;
+    zero_engine engine;
+    zero_metrics metrics; /* rank 0's; the others write nothing */
+} zero_session;
+
+/* Reads options (no MPI yet), starts MPI, then builds everything in the order above.
+ * Collective over MPI_COMM_WORLD; every rank gets the same verdict. After --help, which
+ * prints, s->options.help is set and nothing else was done. */
+ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
+/* Collective; ends MPI. */
+ZERO_NODISCARD zero_status zero_session_close(zero_session *s);

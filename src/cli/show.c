@@ -1,0 +1,247 @@
+#include "cli/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "math/blas.h"
+#include "math/cpu_kernels.h"
+
+static double mib(size_t bytes)
+{
+    return (double)bytes / 1048576.0;
+}
+
+static void row(const char *name)
+{
+    printf("  %-14s", name);
+}
+
+/* ---- before ---- */
+
+static void show_model(const zero_session *s)
+{
+    const zero_gpt2_shape *g = s->model.shape;
+    row("model");
+    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
+           ", V %" PRId64 "; %" PRId64 " parameters\n",
+           s->config.model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
+           s->model.n_params);
+    row("data");
+    printf("%s\n", s->corpus.description);
+    if (s->corpus.has_entropy) {
+        row("entropy");
+        printf("%.4f nats per token: no model's loss can stay below it\n",
+               s->corpus.entropy.nats_per_token);
+    }
+}
+
+static void show_training(const zero_session *s)
+{
+    const zero_config *c = &s->config;
+    row("batch");
+    printf("%" PRId64 " sequences = %d ranks x %" PRId64 " x %" PRId64
+           " microbatches; %" PRId64 " tokens per step, %" PRId64 " steps\n",
+           c->global_batch, s->world.size, c->micro_batch, c->accumulation,
+           c->global_batch * s->model.seq, c->steps);
+    row("optimizer");
+    printf("AdamW, lr %g after %" PRId64 " steps, down to %g; decay %g, clip %g\n", c->lr,
+           c->warmup, c->lr_min, c->weight_decay, c->clip);
+}
+
+static void show_ledgers(const zero_session *s)
+{
+    const zero_schedule *plan = &s->engine.schedule;
+    row("memory");
+    printf("%.1f MiB per rank:", mib(plan->arena_bytes));
+    const char *comma = " ";
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        if (plan->class_peak[c] == 0) continue;
+        printf("%s%s %.1f", comma, zero_class_name((zero_class)c),
+               mib(plan->class_peak[c]));
+        comma = ", ";
+    }
+    printf("\n");
+    row("communication");
+    printf("stage 0, p2p: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
+           mib((size_t)zero_schedule_bytes_moved(plan, ZERO_OP_REDUCE)),
+           mib((size_t)zero_schedule_bytes_moved(plan, ZERO_OP_GATHER)));
+}
+
+static void show_compute(const zero_session *s)
+{
+    char blas[128];
+    zero_blas_name(blas, sizeof blas);
+    row("compute");
+    printf("%s backend, %s kernels, fp32; %s", s->config.backend, zero_cpu_kernels_name(),
+           blas);
+    if (s->blas_threads > 0)
+        printf(", %d thread%s per rank\n", s->blas_threads, s->blas_threads > 1 ? "s" : "");
+    else
+        printf(" (its own variables set its threads)\n");
+}
+
+static void warn_oversubscribed(const zero_session *s)
+{
+    int threads = s->blas_threads > 0 ? s->blas_threads : 1,
+        cores = s->topology.usable_threads;
+    if (threads * s->node.size <= cores) return;
+    fprintf(
+        stderr,
+        "zero: warning: %d ranks x %d threads share %d processors of this node; they take "
+        "turns\n",
+        s->node.size, threads, cores);
+}
+
+void zero_show_setup(const zero_session *s)
+{
+    printf("zero %s, %d rank%s, %d on this node\n", ZERO_VERSION, s->world.size,
+           s->world.size > 1 ? "s" : "", s->node.size);
+    show_model(s);
+    show_training(s);
+    show_ledgers(s);
+    show_compute(s);
+    fflush(stdout);
+    warn_oversubscribed(s);
+}
+
+/* ---- during ---- */
+
+static void show_bar(const zero_session *s, const zero_metrics_step *step)
+{
+    char bar[41];
+    int done = (int)(40 * step->step / s->config.steps);
+    memset(bar, ' ', 40);
+    memset(bar, '#', (size_t)done);
+    bar[40] = '\0';
+    fprintf(stderr, "\r[%s] %" PRId64 "/%" PRId64 "  loss %.4f", bar, step->step,
+            s->config.steps, step->loss);
+    if (step->step == s->config.steps) fputc('\n', stderr);
+    fflush(stderr);
+}
+
+void zero_show_step(const zero_session *s, const zero_metrics_step *step, bool in_bar)
+{
+    if (in_bar) {
+        show_bar(s, step);
+        return;
+    }
+    printf("step %6" PRId64 "/%" PRId64
+           " | loss %7.4f | norm %6.3f | lr %.2e | %8.1f ms | %8.0f tok/s\n",
+           step->step, s->config.steps, step->loss, step->grad_norm, step->lr,
+           1e3 * step->seconds, (double)step->tokens / step->seconds);
+    fflush(stdout);
+}
+
+void zero_show_evaluation(const zero_session *s, const zero_metrics_step *step)
+{
+    printf("step %6" PRId64 "/%" PRId64 " | validation loss %.4f\n", step->step,
+           s->config.steps, step->val_loss);
+    fflush(stdout);
+}
+
+/* The length of the printable UTF-8 character at p, 0 if there is none: a terminal must not
+ * obey what an untrained model writes. */
+static size_t printable(const unsigned char *p, size_t n)
+{
+    if (*p == '\n' || *p == '\t' || (*p >= 0x20 && *p < 0x7f)) return 1;
+    size_t len = *p >= 0xc3 && *p < 0xe0 ? 2 : *p >= 0xe1 && *p < 0xf0 ? 3 : 0;
+    if (len == 0 || len > n) return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    return len;
+}
+
+static void print_text(const unsigned char *text, size_t n)
+{
+    while (n > 0) {
+        size_t len = printable(text, n);
+        if (len > 0) fwrite(text, 1, len, stdout);
+        if (len == 0) putchar('?');
+        text += len > 0 ? len : 1;
+        n -= len > 0 ? len : 1;
+    }
+}
+
+void zero_show_sample(const zero_session *s, const char *title, const int32_t *tokens,
+                      int64_t n)
+{
+    printf("---- %s\n", title);
+    for (int64_t i = 0; i < n; i++) {
+        if (s->corpus.tokenizer) {
+            size_t len;
+            const unsigned char *text =
+                zero_tokenizer_decode(s->corpus.tokenizer, tokens[i], &len);
+            print_text(text, len);
+        } else {
+            printf("%" PRId32 " ", tokens[i]);
+        }
+    }
+    printf("\n----\n");
+    fflush(stdout);
+}
+
+/* ---- after ---- */
+
+static const struct {
+    const char *name;
+    zero_op ops[4];
+    int n;
+} phases[] = {
+    {"forward", {ZERO_OP_FORWARD}, 1},
+    {"backward", {ZERO_OP_BACKWARD, ZERO_OP_ACCUMULATE}, 2},
+    {"optimizer", {ZERO_OP_NORM, ZERO_OP_UPDATE}, 2},
+    {"exchange",
+     {ZERO_OP_REDUCE, ZERO_OP_REDUCE_WAIT, ZERO_OP_GATHER, ZERO_OP_GATHER_WAIT},
+     4},
+    {"agreement", {ZERO_OP_LOSS, ZERO_OP_OVERFLOW}, 2},
+    {"data", {ZERO_OP_LOAD}, 1},
+};
+
+static void show_phases(const zero_session *s, const zero_run_totals *t)
+{
+    row("time");
+    printf("%.1f s:", t->seconds);
+    for (size_t p = 0; p < sizeof phases / sizeof phases[0]; p++) {
+        double seconds = 0.0;
+        for (int k = 0; k < phases[p].n; k++)
+            seconds += s->engine.runner.seconds[ZERO_PROGRAM_STEP][phases[p].ops[k]];
+        printf("%s %s %.1f%%", p > 0 ? "," : "", phases[p].name,
+               100.0 * seconds / t->seconds);
+    }
+    printf(" (rank 0); evaluation and samples %.1f s more\n", t->eval_seconds);
+}
+
+static void show_traffic(const zero_session *s, const char *name, zero_traffic_kind kind,
+                         zero_op op)
+{
+    const zero_traffic *t = &s->world.traffic[kind];
+    int64_t planned =
+        s->engine.adam_steps * zero_schedule_bytes_moved(&s->engine.schedule, op);
+    row(name);
+    printf("%.2f MiB sent in %" PRId64 " messages (planned %.2f MiB)\n",
+           mib((size_t)t->bytes_sent), t->messages_sent, mib((size_t)planned));
+}
+
+void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+{
+    printf("done\n");
+    row("loss");
+    printf("%.4f in the last step", t->loss);
+    if (t->has_val_loss) printf(", validation %.4f nats per token", t->val_loss);
+    if (s->corpus.has_entropy) printf(" (entropy %.4f)", s->corpus.entropy.nats_per_token);
+    printf("\n");
+    row("speed");
+    printf("%.0f tokens/s, %" PRId64 " tokens\n", (double)t->tokens / t->seconds,
+           t->tokens);
+    show_phases(s, t);
+    row("memory");
+    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0; data and libraries "
+           "included)\n",
+           mib(s->engine.schedule.arena_bytes), mib(zero_metrics_resident_peak()));
+    show_traffic(s, "reduced", ZERO_TRAFFIC_REDUCE_SCATTER, ZERO_OP_REDUCE);
+    show_traffic(s, "gathered", ZERO_TRAFFIC_ALL_GATHER, ZERO_OP_GATHER);
+    row("digest");
+    printf("%s\n", t->digest);
+    fflush(stdout);
+}

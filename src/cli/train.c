@@ -1,0 +1,165 @@
+/* zero train: the loop over steps. What a step is stands in the schedule; here is only when
+ * to evaluate, what to show and what to write down. */
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/session.h"
+#include "cli/show.h"
+#include "train/learning_rate.h"
+
+static bool is_root(const zero_session *s)
+{
+    return s->world.rank == 0;
+}
+
+static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T,
+                         int32_t *tokens)
+{
+    (void)T; /* the loader's own */
+    zero_loader_train_sample(arg, step, i, tokens);
+}
+
+static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t T,
+                              int32_t *tokens)
+{
+    (void)step;
+    (void)T;
+    zero_loader_validation_sample(arg, i, tokens);
+}
+
+/* What generated text begins with: an empty line, after which a story or a paragraph starts;
+ * for token files GPT-2's end of text, if the vocabulary has it. Returns the tokens written. */
+static int64_t begin_text(const zero_session *s, int32_t text[2])
+{
+    const int32_t end_of_text = 50256;
+    if (s->corpus.tokenizer)
+        return zero_tokenizer_encode(s->corpus.tokenizer, (const unsigned char *)"\n\n", 2,
+                                     text);
+    text[0] = s->model.vocab > end_of_text ? end_of_text : 0;
+    return 1;
+}
+
+static zero_status show_text(zero_session *s, int64_t step, const char *title)
+{
+    int64_t n = s->config.sample;
+    if (n == 0) return ZERO_OK;
+    int32_t *text = malloc((size_t)(n + 2) * sizeof *text);
+    zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    ZERO_TRY(zero_agree(&s->world, st));
+
+    int64_t known = begin_text(s, text);
+    zero_sampling how = {.step = step,
+                         .seed = s->config.seed,
+                         .temperature = 0.8,
+                         .known = s->corpus.vocab < s->model.vocab ? s->corpus.vocab
+                                                                   : s->model.vocab};
+    st = zero_engine_generate(&s->engine, &how, known, n, text);
+    if (st == ZERO_OK && is_root(s)) zero_show_sample(s, title, text + known, n);
+    free(text);
+    return st;
+}
+
+static zero_step_input step_input(const zero_config *c, int64_t step)
+{
+    zero_learning_rate lr = {
+        .peak = c->lr, .least = c->lr_min, .warmup = c->warmup, .steps = c->steps};
+    return (zero_step_input){.step = step,
+                             .lr = zero_learning_rate_at(&lr, step),
+                             .beta1 = c->beta1,
+                             .beta2 = c->beta2,
+                             .eps = c->eps,
+                             .weight_decay = c->weight_decay,
+                             .clip = c->clip};
+}
+
+static bool is_due(int64_t step, int64_t every, int64_t last)
+{
+    return every > 0 && (step % every == 0 || step == last);
+}
+
+static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
+{
+    const zero_config *c = &s->config;
+    if (!is_due(line->step, c->eval_every, c->steps)) return ZERO_OK;
+    zero_source source = {.sample = validation_sample, .arg = &s->loader};
+    ZERO_TRY(zero_engine_evaluate(&s->engine, &source, &line->val_loss));
+    line->has_val_loss = true;
+    return ZERO_OK;
+}
+
+static void show_progress(zero_session *s, const zero_metrics_step *line)
+{
+    const zero_config *c = &s->config;
+    bool bar = strcmp(c->progress, "bar") == 0;
+    if (bar || line->step == 1 || is_due(line->step, c->log_every, c->steps))
+        zero_show_step(s, line, bar);
+    if (line->has_val_loss && !bar) zero_show_evaluation(s, line);
+    bool was_broken = s->metrics.broken;
+    zero_metrics_step_line(&s->metrics, line);
+    if (s->metrics.broken && !was_broken)
+        fprintf(stderr,
+                "zero: warning: --metrics %s: cannot be written any more; the run goes "
+                "on without\n",
+                s->metrics.path);
+}
+
+/* Step number `step`, from 1, with what follows it. */
+static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *totals)
+{
+    zero_source source = {.sample = train_sample, .arg = &s->loader};
+    zero_step_input in = step_input(&s->config, step - 1);
+    zero_run_output out;
+    double start = zero_clock_seconds();
+    ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
+    double end = zero_clock_seconds();
+
+    zero_metrics_step line = {.step = step,
+                              .loss = out.loss,
+                              .lr = in.lr,
+                              .grad_norm = out.grad_norm,
+                              .seconds = end - start,
+                              .tokens = s->config.global_batch * s->model.seq};
+    ZERO_TRY(evaluate_if_due(s, &line));
+    totals->eval_seconds += zero_clock_seconds() - end;
+    totals->seconds += line.seconds;
+    totals->tokens += line.tokens;
+    totals->loss = line.loss;
+    if (line.has_val_loss) totals->val_loss = line.val_loss;
+    totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
+    if (is_root(s)) show_progress(s, &line);
+    return ZERO_OK;
+}
+
+static zero_status train(zero_session *s)
+{
+    zero_run_totals totals = {0};
+    char digest[33];
+    if (is_root(s)) zero_show_setup(s);
+    double start = zero_clock_seconds();
+    ZERO_TRY(show_text(s, 0, "a sample before training"));
+    totals.eval_seconds = zero_clock_seconds() - start;
+    for (int64_t step = 1; step <= s->config.steps; step++)
+        ZERO_TRY(train_step(s, step, &totals));
+    start = zero_clock_seconds();
+    ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
+    totals.eval_seconds += zero_clock_seconds() - start;
+
+    ZERO_TRY(zero_agree(&s->world, zero_engine_digest(&s->engine, digest)));
+    totals.digest = digest;
+    zero_metrics_final_line(&s->metrics, &s->engine, &s->world, digest);
+    if (is_root(s)) zero_show_totals(s, &totals);
+    return ZERO_OK;
+}
+
+zero_status zero_command_train(int argc, char **argv)
+{
+    zero_session s;
+    ZERO_TRY(zero_session_open(&s, argc, argv));
+    if (s.options.help) return ZERO_OK;
+    ZERO_TRY(train(&s));
+    return zero_session_close(&s);
+}

@@ -1,0 +1,34 @@
+#include "cli/usage.h"
+
+#include "cli/option_table.h"
+
+#define COLUMN 26 /* where the explanations begin */
+
+static void print_option(const zero_option *option, FILE *out)
+{
+    const char *argument = option->argument ? option->argument : option->words;
+    int width = fprintf(out, "  --%s%s%s", option->name, argument ? " " : "",
+                        argument ? argument : "");
+    if (width > COLUMN - 2) {
+        fputc('\n', out);
+        width = 0;
+    }
+    fprintf(out, "%*s%s [%s]\n", COLUMN - width, "", option->help,
+            option->standard ? option->standard : option->absent);
+}
+
+void zero_options_help(FILE *out)
+{
+    int n;
+    const zero_option *table = zero_option_table(&n);
+    fputs("Options are --name value or --name=value, defaults are in brackets. A whole "
+          "number N\n"
+          "may end in K, M or G: thousands, millions, billions, of elements and bytes "
+          "alike.\n"
+          "Options that take no argument may be given as --name=on or --name=off.\n",
+          out);
+    for (int i = 0; i < n; i++) {
+        if (table[i].group) fprintf(out, "\n%s:\n", table[i].group);
+        print_option(&table[i], out);
+    }
+}

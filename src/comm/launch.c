@@ -1,0 +1,123 @@
+#include "comm/launch.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <execinfo.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include "comm/comm.h"
+
+/* A number >= 0 from the environment; -1 if it is not set or not a number. */
+static long read_number(const char *variable)
+{
+    const char *text = getenv(variable);
+    if (!text || *text < '0' || *text > '9') return -1;
+    char *end;
+    long value = strtol(text, &end, 10);
+    return *end == '\0' ? value : -1;
+}
+
+/* A job script is a step to Slurm, too, but one that nobody started as parallel tasks: its
+ * step has no number, or one of the reserved ones at the end of 32 bits. */
+static bool is_slurm_task(void)
+{
+    const long first_reserved = 0xfffffff0L;
+    long step = read_number("SLURM_STEP_ID");
+    return read_number("SLURM_PROCID") >= 0 && step >= 0 && step < first_reserved;
+}
+
+/* How many ranks the launcher started, and the variable that says so. The innermost
+ * launcher comes first: mpirun inside a Slurm job also shows the ranks Slurm's variables.
+ */
+static long count_launched(const char **variable)
+{
+    static const char *const of_launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                               "MPI_LOCALNRANKS"};
+    for (size_t i = 0; i < sizeof of_launchers / sizeof of_launchers[0]; i++) {
+        *variable = of_launchers[i];
+        if (read_number(*variable) >= 0) return read_number(*variable);
+    }
+    *variable = "SLURM_STEP_NUM_TASKS";
+    return is_slurm_task() ? read_number(*variable) : -1;
+}
+
+static zero_status check_launcher(void)
+{
+    int size = 0;
+    ZERO_TRY(zero_comm_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+    const char *variable;
+    long launched = count_launched(&variable);
+    if (size > 1 || launched <= 1) return ZERO_OK;
+
+    char library[64];
+    zero_launch_library(library, sizeof library);
+    return zero_fail(ZERO_ERR_ENV,
+                     "the launcher started %ld ranks (%s=%ld), but this one is alone: the "
+                     "program is linked with %s, which does not understand this launcher. "
+                     "Start it with the mpirun of %s (under Slurm: srun --mpi=pmix; "
+                     "srun --mpi=list shows what there is), or rebuild it with the "
+                     "launcher's MPI",
+                     launched, variable, launched, library, library);
+}
+
+zero_status zero_launch_start(int *argc, char ***argv)
+{
+    /* The first backtrace() loads a library. In Open MPI's crash handler that would be
+     * after the crash, where malloc on a broken heap waits for ever and the job never ends.
+     */
+    void *frame;
+    (void)backtrace(&frame, 1);
+
+    int is_up = 0, level;
+    ZERO_TRY(zero_comm_check(MPI_Initialized(&is_up), "MPI_Initialized"));
+    if (is_up)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "MPI is up already: it starts once per process; a "
+                         "program that starts it goes on with its groups");
+    ZERO_TRY(zero_comm_check(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level),
+                             "MPI_Init_thread"));
+    return check_launcher();
+}
+
+zero_status zero_launch_stop(void)
+{
+    return zero_comm_check(MPI_Finalize(), "MPI_Finalize");
+}
+
+_Noreturn void zero_launch_abort(int code)
+{
+    int is_up = 0, is_down = 0;
+    fflush(NULL); /* neither of the ways out below does */
+    MPI_Initialized(&is_up);
+    MPI_Finalized(&is_down);
+    if (is_up && !is_down) MPI_Abort(MPI_COMM_WORLD, code);
+    _exit(code);
+}
+
+int zero_launch_rank_hint(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                            "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        long rank = read_number(variables[i]);
+        if (rank >= 0) return (int)rank;
+    }
+    return 0;
+}
+
+/* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
+ * say what matters before the first comma or line end. */
+void zero_launch_library(char *text, size_t size)
+{
+    char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len = 0;
+    if (MPI_Get_library_version(all, &len) != MPI_SUCCESS) snprintf(all, sizeof all, "MPI");
+    all[strcspn(all, ",\n")] = '\0';
+    for (char *c = all; *c; c++)
+        if (*c == '\t') *c = ' ';
+    snprintf(text, size, "%s", all);
+}

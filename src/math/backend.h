@@ -1,0 +1,138 @@
+/* backend.h - the arithmetic, behind one table of functions.
+ *
+ * Everything above computes through a backend, so the sharding logic is the same code on a
+ * laptop and on a GPU node. Matrices are row-major; pointers are in the backend's memory
+ * and never overlap unless said. Calls run in the order made and may return early: sync()
+ * waits for them, and reports what failed meanwhile. No call allocates.
+ *
+ * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
+ * usually B*T. Lengths count elements. "+=" means that the call adds to what is there. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "zero/status.h"
+
+/* What every call is given: how to keep communication going, and the backend's state. */
+typedef struct {
+    void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
+    void *poll_arg;
+    const void *state; /* the backend's own, set by its open() */
+} zero_math;
+
+/* c[m,n] = op(a) op(b), or c += op(a) op(b); op transposes if asked. What c holds is not
+ * read unless it accumulates. m, n, k and the strides fit 32 bits. */
+typedef struct {
+    bool transpose_a, transpose_b, accumulate;
+    int64_t m, n, k;
+    const float *a, *b;
+    float *c;
+    int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
+} zero_gemm;
+
+/* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
+typedef struct {
+    zero_rng stream;
+    float p; /* 0: no dropout, the stream is not read */
+} zero_dropout;
+
+/* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores
+ * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j. */
+typedef struct {
+    int64_t B, T, C, H;
+    zero_dropout dropout;
+} zero_attention;
+
+/* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after
+ * bias correction; the decay acts on the old parameter. */
+typedef struct {
+    float lr, beta1, beta2, eps, weight_decay;
+    float grad_scale; /* gradients are multiplied with it first (clipping) */
+    int64_t step;     /* t, from 1 */
+} zero_adamw;
+
+typedef struct {
+    const char *name; /* as in --backend NAME */
+    /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
+    zero_status (*open)(zero_math *math);
+    zero_status (*sync)(const zero_math *math);
+
+    void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
+    void (*gemm)(const zero_math *math, const zero_gemm *g);
+    /* x[rows,cols] += bias[cols], row by row */
+    void (*add_bias)(const zero_math *math, int64_t rows, int64_t cols, const float *bias,
+                     float *x);
+    /* dbias[cols] (+)= the sum of dy's rows */
+    void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
+                          const float *dy, bool accumulate, float *dbias);
+    /* out = a + b; out may be a or b */
+    void (*add)(const zero_math *math, int64_t n, const float *a, const float *b,
+                float *out);
+    /* y = x * mask for B samples of n elements; y may be x. Its own derivative. */
+    void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
+                    const float *x, float *y);
+    /* y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); y may not be x */
+    void (*gelu)(const zero_math *math, int64_t n, const float *x, float *y);
+    /* dx = dy * gelu'(x); dx may be dy */
+    void (*gelu_backward)(const zero_math *math, int64_t n, const float *x, const float *dy,
+                          float *dx);
+    /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
+    void (*layernorm)(const zero_math *math, int64_t rows, int64_t C, const float *x,
+                      const float *gain, const float *bias, float *y, float *mean,
+                      float *rstd);
+    /* dx += ..., dgain (+)= ..., dbias (+)= ... */
+    void (*layernorm_backward)(const zero_math *math, int64_t rows, int64_t C,
+                               const float *x, const float *gain, const float *mean,
+                               const float *rstd, const float *dy, float *dx,
+                               bool accumulate, float *dgain, float *dbias);
+    /* out[B,T,C]; lse[B,H,T] = log of each row's sum of exponentials; work: see below */
+    void (*attention)(const zero_math *math, const zero_attention *s, const float *qkv,
+                      float *out, float *lse, float *work);
+    /* dqkv[B,T,3C] = ...; out and lse as attention() left them */
+    void (*attention_backward)(const zero_math *math, const zero_attention *s,
+                               const float *qkv, const float *out, const float *lse,
+                               const float *dout, float *dqkv, float *work);
+    /* out[B,T,C] = wte[token] + wpe[t] */
+    void (*embedding)(const zero_math *math, int64_t B, int64_t T, int64_t C,
+                      const int32_t *tokens, const float *wte, const float *wpe,
+                      float *out);
+    /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions */
+    void (*embedding_backward)(const zero_math *math, int64_t B, int64_t T, int64_t C,
+                               const int32_t *tokens, const float *dout, float *dwte,
+                               float *dwpe);
+    /* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is; if
+     * dscale != 0, logits[rows,V] become their gradient, dscale * (softmax - onehot); if it
+     * is 0 they are left as they are. */
+    void (*cross_entropy)(const zero_math *math, int64_t rows, int64_t V,
+                          const int32_t *targets, float dscale, float *logits, float *loss);
+    /* One optimizer step over n parameters; param, m and v are updated. Element by element:
+     * any cut of the range gives the same bits. */
+    void (*adamw)(const zero_math *math, const zero_adamw *h, int64_t n, const float *grad,
+                  float *param, float *m, float *v);
+    /* The sum of x's squares over the fixed tree of base/tree.h. */
+    double (*sum_squares)(const zero_math *math, int64_t n, const float *x);
+} zero_backend;
+
+#define ZERO_LAYERNORM_EPS 1e-5f
+
+/* Floats of workspace that attention() and attention_backward() need, for any backend. */
+int64_t zero_attention_workspace(const zero_attention *s);
+
+extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
+extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
+
+/* The instruction set whose kernels the cpu backend chooses on this machine: "native" if
+ * the build was for one machine, else "x86-64-v4" and the like. */
+const char *zero_cpu_kernels_name(void);
+
+/* Returns ZERO_ERR_INVALID, naming what there is, if this build has no backend of that
+ * name. */
+ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backend **found);
+
+static inline void zero_math_poll(const zero_math *math)
+{
+    if (math->poll) math->poll(math->poll_arg);
+}

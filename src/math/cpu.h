@@ -1,0 +1,27 @@
+/* cpu.h - what the files of the cpu backend share; nothing above src/math includes it. */
+#pragma once
+
+#include "math/backend.h"
+#include "math/cpu_kernels.h"
+
+#define ZERO_ATTENTION_ROWS    64 /* queries whose scores exist at one time */
+#define ZERO_ATTENTION_BUFFERS 3  /* [rows, T] each: P, P after dropout, dP */
+
+static inline const zero_cpu_kernels *zero_cpu_chosen(const zero_math *math)
+{
+    return (const zero_cpu_kernels *)math->state;
+}
+
+/* The gemm of the table; polls between tiles. Tiles depend on nothing but m, n and k. */
+void zero_cpu_gemm(const zero_math *math, const zero_gemm *g);
+
+/* y[i] = x[i] * mask element first + i, i < n; y may be x. */
+void zero_cpu_drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
+                   int64_t n, const float *x, float *y);
+
+/* The attention of the table; polls once per block of queries. */
+void zero_cpu_attention(const zero_math *math, const zero_attention *s, const float *qkv,
+                        float *out, float *lse, float *work);
+void zero_cpu_attention_backward(const zero_math *math, const zero_attention *s,
+                                 const float *qkv, const float *out, const float *lse,
+                                 const float *dout, float *dqkv, float *work);

@@ -1,0 +1,274 @@
+#include "math/cpu_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* This file is compiled once per instruction set; the build gives each its table's name. */
+extern const zero_cpu_kernels ZERO_KERNELS;
+
+#define LANES 16
+#define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
+
+typedef float lanes
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+/* The sum of at most CHUNK numbers: lane l adds elements l, l + 16, ..., then the lanes are
+ * folded in halves. The order is written down, so every vector width gives the same bits.
+ */
+static float sum_chunk(int64_t n, const float *x)
+{
+    lanes s = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) s += *(const lanes *)(x + i);
+    for (int l = 0; i < n; i++, l++) s[l] += x[i];
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) s[l] += s[l + half];
+    return s[0];
+}
+
+static int64_t chunk_len(int64_t n, int64_t at)
+{
+    return n - at < CHUNK ? n - at : CHUNK;
+}
+
+/* Chunks are added in double: a row of 50 257 exponentials is then as exact as a short one.
+ */
+static double sum(int64_t n, const float *x)
+{
+    double total = 0.0;
+    for (int64_t at = 0; at < n; at += CHUNK)
+        total += (double)sum_chunk(chunk_len(n, at), x + at);
+    return total;
+}
+
+static double dot(int64_t n, const float *a, const float *b)
+{
+    float term[CHUNK];
+    double total = 0.0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t len = chunk_len(n, at);
+#pragma omp simd
+        for (int64_t i = 0; i < len; i++) term[i] = a[at + i] * b[at + i];
+        total += (double)sum_chunk(len, term);
+    }
+    return total;
+}
+
+/* NaN is never the largest; it spoils the sum of exponentials instead. */
+static float largest(int64_t n, const float *x)
+{
+    float most = -INFINITY;
+#pragma omp simd reduction(max : most)
+    for (int64_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+/* e^x with a relative error of at most 8.1e-8; 0 where that is below the normal numbers,
+ * infinity from 88.37 on. x = n ln 2 + r, |r| <= ln(2)/2; e^r by a polynomial (Cephes
+ * expf), 2^n by its exponent bits. Adding 1.5 * 2^23 rounds to the nearest integer and
+ * leaves it in the low bits: rintf would be a function call on plain x86-64. */
+static inline float exponential(float x)
+{
+    const float magic = 12582912.0f;
+    float shifted = x * 1.44269504f + magic, n = shifted - magic;
+    float r = x - n * 0.693359375f - n * -2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    float e_to_r = p * (r * r) + r + 1.0f;
+
+    uint32_t bits;
+    float power;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + (127u << 23);
+    memcpy(&power, &bits, sizeof power);
+    float y = e_to_r * power;
+    y = x < -87.33f ? 0.0f : y;
+    return x > 88.37f ? INFINITY : y;
+}
+
+static void add(int64_t n, const float *a, const float *b, float *out)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
+}
+
+static void multiply(int64_t n, const float *a, const float *b, float *out)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] * b[i];
+}
+
+/* GELU's 0.5 (1 + tanh u) is the logistic function of 2u, u = sqrt(2/pi) (x + 0.044715
+ * x^3). */
+#define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
+#define TWO_U_X3 0.071354816273f /* 2 sqrt(2/pi) 0.044715 */
+
+static void gelu(int64_t n, const float *x, float *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float two_u = x[i] * (TWO_U_X1 + TWO_U_X3 * x[i] * x[i]);
+        y[i] = x[i] / (1.0f + exponential(-two_u));
+    }
+}
+
+static void gelu_backward(int64_t n, const float *x, const float *dy, float *dx)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
+        float z = x[i] < -10.0f ? -10.0f : x[i];
+        z = z > 10.0f ? 10.0f : z;
+        float s = 1.0f / (1.0f + exponential(-z * (TWO_U_X1 + TWO_U_X3 * z * z)));
+        float slope = s + z * s * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * z * z);
+        dx[i] = dy[i] * slope;
+    }
+}
+
+static double sum_square_deviations(int64_t n, const float *x, float mean)
+{
+    float term[CHUNK];
+    double total = 0.0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t len = chunk_len(n, at);
+#pragma omp simd
+        for (int64_t i = 0; i < len; i++) term[i] = (x[at + i] - mean) * (x[at + i] - mean);
+        total += (double)sum_chunk(len, term);
+    }
+    return total;
+}
+
+static void layernorm(int64_t rows, int64_t C, const float *x, const float *gain,
+                      const float *bias, float *y, float *mean, float *rstd)
+{
+    for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+        float mu = (float)(sum(C, x) / (double)C);
+        double variance = sum_square_deviations(C, x, mu) / (double)C;
+        float scale = (float)(1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS));
+#pragma omp simd
+        for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mu) * scale * gain[c] + bias[c];
+        mean[r] = mu;
+        rstd[r] = scale;
+    }
+}
+
+/* The sum over c of dy gain xhat. */
+static double project(int64_t C, const float *x, const float *gain, float mean, float rstd,
+                      const float *dy)
+{
+    float term[CHUNK];
+    double total = 0.0;
+    for (int64_t at = 0; at < C; at += CHUNK) {
+        int64_t len = chunk_len(C, at);
+#pragma omp simd
+        for (int64_t i = 0; i < len; i++)
+            term[i] = dy[at + i] * gain[at + i] * ((x[at + i] - mean) * rstd);
+        total += (double)sum_chunk(len, term);
+    }
+    return total;
+}
+
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
+static void layernorm_backward(int64_t rows, int64_t C, const float *x, const float *gain,
+                               const float *mean, const float *rstd, const float *dy,
+                               float *dx, float *dgain, float *dbias)
+{
+    for (int64_t r = 0; r < rows; r++, x += C, dy += C, dx += C) {
+        float mu = mean[r], scale = rstd[r];
+        float along_one = (float)(dot(C, dy, gain) / (double)C);
+        float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
+#pragma omp simd
+        for (int64_t c = 0; c < C; c++) {
+            float xhat = (x[c] - mu) * scale;
+            dgain[c] += dy[c] * xhat;
+            dbias[c] += dy[c];
+            dx[c] += scale * (dy[c] * gain[c] - along_one - xhat * along_x);
+        }
+    }
+}
+
+static float softmax(int64_t n, int64_t len, float scale, float *row)
+{
+    float most = largest(n, row);
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) row[j] = exponential((row[j] - most) * scale);
+    double total = sum(n, row);
+    float inverse = (float)(1.0 / total);
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) row[j] *= inverse;
+    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
+    return (float)((double)most * (double)scale + log(total));
+}
+
+static void softmax_again(int64_t n, int64_t len, float scale, float lse, float *row)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) row[j] = exponential(row[j] * scale - lse);
+    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
+}
+
+static void softmax_backward(int64_t n, float scale, float mean, const float *p,
+                             const float *dropped, float *dp)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) dp[j] = scale * (dropped[j] * dp[j] - p[j] * mean);
+}
+
+static float cross_entropy(int64_t V, int64_t target, float dscale, float *logits)
+{
+    float scratch[CHUNK], most = largest(V, logits), wanted = logits[target];
+    double total = 0.0;
+    for (int64_t at = 0; at < V; at += CHUNK) {
+        int64_t len = chunk_len(V, at);
+        float *exps = dscale != 0.0f ? logits + at : scratch;
+#pragma omp simd
+        for (int64_t j = 0; j < len; j++) exps[j] = exponential(logits[at + j] - most);
+        total += (double)sum_chunk(len, exps);
+    }
+    if (dscale != 0.0f) {
+        float inverse = (float)((double)dscale / total);
+#pragma omp simd
+        for (int64_t j = 0; j < V; j++) logits[j] *= inverse;
+        logits[target] -= dscale;
+    }
+    return (float)(log(total) + (double)most - (double)wanted);
+}
+
+static void adamw(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,
+                  float *v)
+{
+    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
+    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
+    const float beta1 = h->beta1, beta2 = h->beta2, rest1 = 1.0f - beta1,
+                rest2 = 1.0f - beta2;
+    const float lr = h->lr, decay = h->lr * h->weight_decay, eps = h->eps;
+    const float grad_scale = h->grad_scale;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
+        float g = grad[i] * grad_scale;
+        m[i] = beta1 * m[i] + rest1 * g;     /* line 7 */
+        v[i] = beta2 * v[i] + rest2 * g * g; /* line 8 */
+        float step = lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + eps);
+        param[i] = param[i] - decay * param[i] - step; /* line 12 */
+    }
+}
+
+const zero_cpu_kernels ZERO_KERNELS = {
+    .name = ZERO_KERNELS_NAME,
+    .add = add,
+    .multiply = multiply,
+    .dot = dot,
+    .gelu = gelu,
+    .gelu_backward = gelu_backward,
+    .layernorm = layernorm,
+    .layernorm_backward = layernorm_backward,
+    .softmax = softmax,
+    .softmax_again = softmax_again,
+    .softmax_backward = softmax_backward,
+    .cross_entropy = cross_entropy,
+    .adamw = adamw,
+};

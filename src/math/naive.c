@@ -1,0 +1,248 @@
+/* naive.c - the oracle: each operation as its definition says, one plain loop nest, sums in
+ * double. It polls once per call. */
+#include "math/naive.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/tree.h"
+
+static zero_status open(zero_math *math)
+{
+    math->state = NULL;
+    return ZERO_OK;
+}
+
+static zero_status sync(const zero_math *math)
+{
+    (void)math;
+    return ZERO_OK;
+}
+
+static void gemm(const zero_math *math, const zero_gemm *g)
+{
+    const int64_t lda = g->lda ? g->lda : g->transpose_a ? g->m : g->k;
+    const int64_t ldb = g->ldb ? g->ldb : g->transpose_b ? g->k : g->n;
+    const int64_t ldc = g->ldc ? g->ldc : g->n;
+    for (int64_t i = 0; i < g->m; i++) {
+        for (int64_t j = 0; j < g->n; j++) {
+            double sum = g->accumulate ? (double)g->c[i * ldc + j] : 0.0;
+            for (int64_t p = 0; p < g->k; p++) {
+                float a = g->transpose_a ? g->a[p * lda + i] : g->a[i * lda + p];
+                float b = g->transpose_b ? g->b[j * ldb + p] : g->b[p * ldb + j];
+                sum += (double)a * (double)b;
+            }
+            g->c[i * ldc + j] = (float)sum;
+        }
+    }
+    zero_math_poll(math);
+}
+
+static void add_bias(const zero_math *math, int64_t rows, int64_t cols, const float *bias,
+                     float *x)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) x[r * cols + c] += bias[c];
+    zero_math_poll(math);
+}
+
+static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
+                          const float *dy, bool accumulate, float *dbias)
+{
+    for (int64_t c = 0; c < cols; c++) {
+        double sum = accumulate ? (double)dbias[c] : 0.0;
+        for (int64_t r = 0; r < rows; r++) sum += (double)dy[r * cols + c];
+        dbias[c] = (float)sum;
+    }
+    zero_math_poll(math);
+}
+
+static void clear(const zero_math *math, int64_t n, float *x)
+{
+    for (int64_t i = 0; i < n; i++) x[i] = 0.0f;
+    zero_math_poll(math);
+}
+
+static void add(const zero_math *math, int64_t n, const float *a, const float *b,
+                float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
+    zero_math_poll(math);
+}
+
+static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
+                    const float *x, float *y)
+{
+    for (int64_t b = 0; b < B; b++) {
+        zero_rng stream = d->stream;
+        stream.sample += (uint64_t)b;
+        for (int64_t i = 0; i < n; i++) {
+            float mask = 1.0f;
+            if (d->p > 0.0f) zero_rng_dropout(&stream, d->p, (uint64_t)i, 1, &mask);
+            y[b * n + i] = x[b * n + i] * mask;
+        }
+    }
+    zero_math_poll(math);
+}
+
+static const double sqrt_2_over_pi = 0.79788456080286535588;
+
+static void gelu(const zero_math *math, int64_t n, const float *x, float *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
+        y[i] = (float)(0.5 * v * (1.0 + tanh(u)));
+    }
+    zero_math_poll(math);
+}
+
+static void gelu_backward(const zero_math *math, int64_t n, const float *x, const float *dy,
+                          float *dx)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
+        double t = tanh(u), du = sqrt_2_over_pi * (1.0 + 3.0 * 0.044715 * v * v);
+        dx[i] = (float)((double)dy[i] * (0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * du));
+    }
+    zero_math_poll(math);
+}
+
+static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
+                      const float *gain, const float *bias, float *y, float *mean,
+                      float *rstd)
+{
+    for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+        double mu = 0.0, variance = 0.0;
+        for (int64_t c = 0; c < C; c++) mu += (double)x[c] / (double)C;
+        for (int64_t c = 0; c < C; c++)
+            variance += ((double)x[c] - mu) * ((double)x[c] - mu) / (double)C;
+        double scale = 1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS);
+        for (int64_t c = 0; c < C; c++)
+            y[c] = (float)(((double)x[c] - mu) * scale * (double)gain[c] + (double)bias[c]);
+        mean[r] = (float)mu;
+        rstd[r] = (float)scale;
+    }
+    zero_math_poll(math);
+}
+
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
+static void layernorm_dx(int64_t C, const float *x, const float *gain, double mean,
+                         double rstd, const float *dy, float *dx)
+{
+    double along_one = 0.0, along_x = 0.0;
+    for (int64_t c = 0; c < C; c++) {
+        double g = (double)dy[c] * (double)gain[c];
+        along_one += g / (double)C;
+        along_x += g * ((double)x[c] - mean) * rstd / (double)C;
+    }
+    for (int64_t c = 0; c < C; c++) {
+        double g = (double)dy[c] * (double)gain[c], xhat = ((double)x[c] - mean) * rstd;
+        dx[c] = (float)((double)dx[c] + rstd * (g - along_one - xhat * along_x));
+    }
+}
+
+static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
+                               const float *x, const float *gain, const float *mean,
+                               const float *rstd, const float *dy, float *dx,
+                               bool accumulate, float *dgain, float *dbias)
+{
+    for (int64_t r = 0; r < rows; r++)
+        layernorm_dx(C, x + r * C, gain, (double)mean[r], (double)rstd[r], dy + r * C,
+                     dx + r * C);
+    for (int64_t c = 0; c < C; c++) {
+        double gain_sum = accumulate ? (double)dgain[c] : 0.0;
+        double bias_sum = accumulate ? (double)dbias[c] : 0.0;
+        for (int64_t r = 0; r < rows; r++) {
+            double xhat = ((double)x[r * C + c] - (double)mean[r]) * (double)rstd[r];
+            gain_sum += (double)dy[r * C + c] * xhat;
+            bias_sum += (double)dy[r * C + c];
+        }
+        dgain[c] = (float)gain_sum;
+        dbias[c] = (float)bias_sum;
+    }
+    zero_math_poll(math);
+}
+
+static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
+                      const int32_t *tokens, const float *wte, const float *wpe, float *out)
+{
+    for (int64_t i = 0; i < B * T; i++)
+        for (int64_t c = 0; c < C; c++)
+            out[i * C + c] = wte[tokens[i] * C + c] + wpe[i % T * C + c];
+    zero_math_poll(math);
+}
+
+static void embedding_backward(const zero_math *math, int64_t B, int64_t T, int64_t C,
+                               const int32_t *tokens, const float *dout, float *dwte,
+                               float *dwpe)
+{
+    for (int64_t i = 0; i < B * T; i++) {
+        for (int64_t c = 0; c < C; c++) {
+            dwte[tokens[i] * C + c] += dout[i * C + c];
+            dwpe[i % T * C + c] += dout[i * C + c];
+        }
+    }
+    zero_math_poll(math);
+}
+
+static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
+                          const int32_t *targets, float dscale, float *logits, float *loss)
+{
+    for (int64_t r = 0; r < rows; r++, logits += V) {
+        double most = -INFINITY, sum = 0.0;
+        for (int64_t j = 0; j < V; j++) most = fmax(most, (double)logits[j]);
+        for (int64_t j = 0; j < V; j++) sum += exp((double)logits[j] - most);
+        loss[r] = (float)(log(sum) + most - (double)logits[targets[r]]);
+        if (dscale == 0.0f) continue;
+        for (int64_t j = 0; j < V; j++) {
+            double p = exp((double)logits[j] - most) / sum;
+            logits[j] = (float)((double)dscale * (j == targets[r] ? p - 1.0 : p));
+        }
+    }
+    zero_math_poll(math);
+}
+
+static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, const float *grad,
+                  float *param, float *m, float *v)
+{
+    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
+    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
+    for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
+        float g = grad[i] * h->grad_scale;
+        m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
+        v[i] = h->beta2 * v[i] + (1.0f - h->beta2) * g * g; /* line 8 */
+        float decay = h->lr * h->weight_decay * param[i];
+        float step = h->lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + h->eps);
+        param[i] = param[i] - decay - step; /* line 12 */
+    }
+    zero_math_poll(math);
+}
+
+static double sum_squares(const zero_math *math, int64_t n, const float *x)
+{
+    zero_math_poll(math);
+    return zero_tree_sum_squares(n, x);
+}
+
+const zero_backend zero_backend_naive = {
+    .name = "naive",
+    .open = open,
+    .sync = sync,
+    .gemm = gemm,
+    .clear = clear,
+    .add_bias = add_bias,
+    .bias_backward = bias_backward,
+    .add = add,
+    .dropout = dropout,
+    .gelu = gelu,
+    .gelu_backward = gelu_backward,
+    .layernorm = layernorm,
+    .layernorm_backward = layernorm_backward,
+    .attention = zero_naive_attention,
+    .attention_backward = zero_naive_attention_backward,
+    .embedding = embedding,
+    .embedding_backward = embedding_backward,
+    .cross_entropy = cross_entropy,
+    .adamw = adamw,
+    .sum_squares = sum_squares,
+};

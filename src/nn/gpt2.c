@@ -1,0 +1,178 @@
+#include "nn/gpt2.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    zero_gpt2_shape shape;
+} presets[] = {
+    {"tiny", {.layers = 4, .hidden = 128, .heads = 4, .seq = 128}},
+    {"gpt2", {.layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257}},
+    {"gpt2-medium",
+     {.layers = 24, .hidden = 1024, .heads = 16, .seq = 1024, .vocab = 50257}},
+    {"gpt2-large",
+     {.layers = 36, .hidden = 1280, .heads = 20, .seq = 1024, .vocab = 50257}},
+    {"gpt2-xl", {.layers = 48, .hidden = 1600, .heads = 25, .seq = 1024, .vocab = 50257}},
+};
+
+zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
+{
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
+        if (strcmp(presets[i].name, name) != 0) continue;
+        *shape = presets[i].shape;
+        return ZERO_OK;
+    }
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, "
+        "gpt2-large and gpt2-xl (--layers, --hidden, --heads, --seq and --vocab "
+        "change a preset's shape)",
+        name);
+}
+
+static zero_status check_range(const char *option, int64_t value, int64_t most)
+{
+    if (value >= 1 && value <= most) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "%s %" PRId64 ": expected 1 to %" PRId64, option,
+                     value, most);
+}
+
+static zero_status check(const zero_gpt2_shape *s)
+{
+    /* Upper limits keep every product of the sizes below far from 2^63. */
+    ZERO_TRY(check_range("--layers", s->layers, 100000));
+    ZERO_TRY(check_range("--hidden", s->hidden, 1 << 20));
+    ZERO_TRY(check_range("--heads", s->heads, 1 << 16));
+    ZERO_TRY(check_range("--seq", s->seq, 1 << 24));
+    ZERO_TRY(check_range("--vocab", s->vocab, 1 << 24));
+    if (s->hidden % s->heads != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
+                         ": each head would get %" PRId64 " channels and %" PRId64
+                         " would be left over",
+                         s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
+    return ZERO_OK;
+}
+
+static void add_group(zero_model *m, const char *name)
+{
+    zero_group *g = &m->groups[m->n_groups++];
+    *g = (zero_group){.first_tensor = m->n_tensors};
+    snprintf(g->name, sizeof g->name, "%s", name);
+}
+
+/* Appends a tensor to the newest group; its name is "<prefix><layer><suffix>". */
+static void add_tensor(zero_model *m, const char *prefix, const char *layer,
+                       const char *suffix, const zero_tensor *t)
+{
+    zero_group *g = &m->groups[m->n_groups - 1];
+    zero_tensor *own = &m->tensors[m->n_tensors++];
+    *own = *t;
+    own->offset = g->n_params;
+    own->group = m->n_groups - 1;
+    own->decays = t->init == ZERO_INIT_NORMAL;
+    snprintf(own->name, sizeof own->name, "%s%s%s", prefix, layer, suffix);
+    g->n_tensors++;
+    g->n_params += t->rows * t->cols;
+    m->n_params += t->rows * t->cols;
+}
+
+static void add_matrix(zero_model *m, const char *prefix, const char *layer, int64_t rows,
+                       int64_t cols, float std)
+{
+    add_tensor(m, prefix, layer, ".weight",
+               &(zero_tensor){
+                   .rows = rows, .cols = cols, .init = ZERO_INIT_NORMAL, .init_std = std});
+}
+
+static void add_vector(zero_model *m, const char *prefix, const char *layer,
+                       const char *suffix, int64_t n, zero_init_kind init)
+{
+    add_tensor(m, prefix, layer, suffix,
+               &(zero_tensor){.rows = 1, .cols = n, .init = init});
+}
+
+static void add_norm(zero_model *m, const char *prefix, const char *layer, int64_t C)
+{
+    add_vector(m, prefix, layer, ".weight", C, ZERO_INIT_ONES);
+    add_vector(m, prefix, layer, ".bias", C, ZERO_INIT_ZEROS);
+}
+
+static void add_linear(zero_model *m, const char *prefix, const char *layer, int64_t in,
+                       int64_t out, float std)
+{
+    add_matrix(m, prefix, layer, in, out, std);
+    add_vector(m, prefix, layer, ".bias", out, ZERO_INIT_ZEROS);
+}
+
+static void add_block_group(zero_model *m, const zero_gpt2_shape *s, int64_t layer)
+{
+    const float std = 0.02f, residual_std = 0.02f / sqrtf(2.0f * (float)s->layers);
+    char name[32], prefix[32];
+    snprintf(name, sizeof name, "block %" PRId64, layer);
+    snprintf(prefix, sizeof prefix, "h.%" PRId64 ".", layer);
+    int64_t C = s->hidden;
+    add_group(m, name);
+    add_norm(m, prefix, "ln_1", C);
+    add_linear(m, prefix, "attn.c_attn", C, 3 * C, std);
+    add_linear(m, prefix, "attn.c_proj", C, C, residual_std);
+    add_norm(m, prefix, "ln_2", C);
+    add_linear(m, prefix, "mlp.c_fc", C, 4 * C, std);
+    add_linear(m, prefix, "mlp.c_proj", 4 * C, C, residual_std);
+}
+
+static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_group)
+{
+    zero_unit *u = &m->units[m->n_units++];
+    *u = (zero_unit){.index = (int)index, .n_groups = 1, .shape = m->shape};
+    u->groups[0] = group;
+    u->tensors[0] = &m->tensors[m->groups[group].first_tensor];
+    if (second_group >= 0) {
+        u->groups[1] = second_group;
+        u->tensors[1] = &m->tensors[m->groups[second_group].first_tensor];
+        u->n_groups = 2;
+    }
+    return u;
+}
+
+static zero_status allocate(zero_model *m, const zero_gpt2_shape *s)
+{
+    size_t layers = (size_t)s->layers, ends = ZERO_EMBEDDING_TENSORS + ZERO_FINAL_TENSORS;
+    m->tensors = calloc(layers * ZERO_BLOCK_TENSORS + ends, sizeof *m->tensors);
+    m->groups = calloc(layers + 2, sizeof *m->groups);
+    m->units = calloc(layers + 2, sizeof *m->units);
+    m->shape = malloc(sizeof *s);
+    if (m->tensors && m->groups && m->units && m->shape) {
+        memcpy(m->shape, s, sizeof *s);
+        return ZERO_OK;
+    }
+    zero_model_destroy(m);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %" PRId64 " layers",
+                     s->layers);
+}
+
+zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
+{
+    ZERO_TRY(check(s));
+    zero_model m = {.vocab = s->vocab, .seq = s->seq};
+    ZERO_TRY(allocate(&m, s));
+
+    add_group(&m, "embedding");
+    add_matrix(&m, "", "wte", s->vocab, s->hidden, 0.02f);
+    add_matrix(&m, "", "wpe", s->seq, s->hidden, 0.02f);
+    for (int64_t i = 0; i < s->layers; i++) add_block_group(&m, s, i);
+    add_group(&m, "final");
+    add_norm(&m, "", "ln_f", s->hidden);
+
+    int embedding = 0, final = m.n_groups - 1;
+    zero_gpt2_embedding_unit(add_unit(&m, 0, embedding, -1));
+    for (int64_t i = 0; i < s->layers; i++)
+        zero_gpt2_block_unit(add_unit(&m, i, (int)(1 + i), -1));
+    zero_gpt2_head_unit(add_unit(&m, 0, final, embedding));
+    *model = m;
+    return ZERO_OK;
+}

@@ -1,0 +1,55 @@
+/* gpt2.h - GPT-2 as groups and units.
+ *
+ *     unit           reads groups        computes
+ *     embedding      embedding           x = drop(wte[token] + wpe[t])
+ *     block i        block i             x = x + drop(attention(norm(x)))
+ *                                        x = x + drop(mlp(norm(x)))
+ *     head           final, embedding    loss = cross-entropy(norm(x) wte^T, target)
+ *
+ * Pre-norm, learned positions, tanh GELU, tied embedding, biases everywhere. Matrices are
+ * stored [in, out] under Hugging Face's names. Weights start as N(0, 0.02), those that write
+ * to the residual stream as N(0, 0.02/sqrt(2L)); biases as 0, gains as 1.
+ * Psi = 12 L C^2 + 13 L C + (V + T) C + 2 C.
+ * Source: Radford et al. 2019 and its released model; Narayanan et al. 2104.04473, eq. 2. */
+#pragma once
+
+#include "nn/model.h"
+
+typedef struct {
+    int64_t layers, hidden, heads, seq, vocab;
+    float dropout; /* of embedding, attention probabilities and both residual branches */
+    int64_t seed;  /* of the dropout masks */
+} zero_gpt2_shape;
+
+/* A preset's shape by name (tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl). tiny has no
+ * vocabulary of its own (0): it takes the tokenizer's. ZERO_ERR_INVALID names the presets. */
+ZERO_NODISCARD zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape);
+
+/* Describes the model; nothing is computed. ZERO_ERR_INVALID, with the numbers, unless all
+ * lengths are positive and in range and heads divide hidden. */
+ZERO_NODISCARD zero_status zero_gpt2_describe(const zero_gpt2_shape *shape,
+                                              zero_model *model);
+
+/* The units' calculations; used by zero_gpt2_describe(). */
+void zero_gpt2_embedding_unit(zero_unit *unit);
+void zero_gpt2_block_unit(zero_unit *unit);
+void zero_gpt2_head_unit(zero_unit *unit);
+
+/* Tensors in the order in which their group holds them. */
+enum { ZERO_WTE, ZERO_WPE, ZERO_EMBEDDING_TENSORS };
+enum { ZERO_LNF_GAIN, ZERO_LNF_BIAS, ZERO_FINAL_TENSORS };
+enum {
+    ZERO_LN1_GAIN,
+    ZERO_LN1_BIAS,
+    ZERO_QKV_WEIGHT,
+    ZERO_QKV_BIAS,
+    ZERO_PROJ_WEIGHT,
+    ZERO_PROJ_BIAS,
+    ZERO_LN2_GAIN,
+    ZERO_LN2_BIAS,
+    ZERO_FC_WEIGHT,
+    ZERO_FC_BIAS,
+    ZERO_FCPROJ_WEIGHT,
+    ZERO_FCPROJ_BIAS,
+    ZERO_BLOCK_TENSORS
+};

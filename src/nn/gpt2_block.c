@@ -1,0 +1,173 @@
+/* One transformer block; rows = B*T.
+ *
+ *     x ── norm 1 ── qkv ── attention ── proj ── drop ──(+ x)── middle
+ *     middle ── norm 2 ── fc ── gelu ── fcproj ── drop ──(+ middle)── out
+ *
+ * What the backward pass reads is kept in `saved`, cut as struct saved says. The gradient
+ * stream holds d(out) on entry and d(x) at the end: the residual path is the stream itself. */
+#include "nn/gpt2.h"
+#include "nn/layers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DROP_ATTENTION, DROP_PROJ, DROP_FCPROJ, DROPS_PER_BLOCK };
+
+static const zero_gpt2_shape *shape_of(const zero_unit *u)
+{
+    return u->shape;
+}
+
+struct saved {
+    float *norm1, *qkv, *attended, *middle, *norm2, *fc, *gelu; /* [rows, C] (3C, 4C, 4C) */
+    float *lse;                                                 /* [B,H,T] */
+    float *moments1, *moments2;                                 /* [2, rows] */
+};
+
+static int64_t saved_floats(const zero_gpt2_shape *s, int64_t rows)
+{
+    return rows * (15 * s->hidden + s->heads + 4);
+}
+
+static struct saved cut_saved(const zero_gpt2_shape *s, int64_t rows, float *memory)
+{
+    int64_t n = rows * s->hidden;
+    struct saved v;
+    v.norm1 = memory;
+    v.qkv = v.norm1 + n;
+    v.attended = v.qkv + 3 * n;
+    v.middle = v.attended + n;
+    v.norm2 = v.middle + n;
+    v.fc = v.norm2 + n;
+    v.gelu = v.fc + 4 * n;
+    v.lse = v.gelu + 4 * n;
+    v.moments1 = v.lse + rows * s->heads;
+    v.moments2 = v.moments1 + 2 * rows;
+    return v;
+}
+
+static zero_attention attention_of(const zero_unit *u, int64_t B, int64_t T)
+{
+    const zero_gpt2_shape *s = shape_of(u);
+    return (zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads};
+}
+
+static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
+{
+    const zero_gpt2_shape *s = shape_of(u);
+    int64_t n = B * T * s->hidden;
+    zero_attention a = attention_of(u, B, T);
+    int64_t attention = zero_attention_workspace(&a);
+    return (zero_unit_sizes){.out = n,
+                             .saved = saved_floats(s, B * T),
+                             .forward_work = attention,
+                             .backward_work = 6 * n + attention};
+}
+
+static zero_dropout mask(const zero_unit *u, const zero_call *c, int which)
+{
+    return (zero_dropout){
+        .p = c->training ? shape_of(u)->dropout : 0.0f,
+        .stream = {.seed = (uint64_t)shape_of(u)->seed,
+                   .purpose = ZERO_RNG_DROPOUT,
+                   .step = (uint64_t)c->batch->step,
+                   .sample = (uint64_t)c->batch->first_sample,
+                   .tensor = (uint64_t)(1 + DROPS_PER_BLOCK * u->index + which)},
+    };
+}
+
+/* out = x + drop(branch); the branch is already in out. */
+static void add_branch(const zero_unit *u, const zero_call *c, int which, const float *x,
+                       float *out)
+{
+    int64_t B = c->batch->B, n = c->batch->T * shape_of(u)->hidden;
+    zero_dropout d = mask(u, c, which);
+    if (d.p > 0.0f) c->backend->dropout(c->math, &d, B, n, out, out);
+    c->backend->add(c->math, B * n, x, out, out);
+}
+
+/* The gradient of the branch before its dropout: the stream itself, or its masked copy. */
+static const float *branch_gradient(const zero_unit *u, const zero_call *c, int which,
+                                    float *copy)
+{
+    zero_dropout d = mask(u, c, which);
+    if (d.p <= 0.0f) return c->stream;
+    c->backend->dropout(c->math, &d, c->batch->B, c->batch->T * shape_of(u)->hidden,
+                        c->stream, copy);
+    return copy;
+}
+
+static zero_linear linear(const zero_unit *u, const zero_call *c, int weight)
+{
+    return (zero_linear){
+        .unit = u, .call = c, .weight = weight, .rows = c->batch->B * c->batch->T};
+}
+
+static zero_norm norm(const zero_unit *u, const zero_call *c, int gain)
+{
+    return (zero_norm){
+        .unit = u, .call = c, .gain = gain, .rows = c->batch->B * c->batch->T};
+}
+
+static void forward(const zero_unit *u, const zero_call *c)
+{
+    int64_t B = c->batch->B, T = c->batch->T, rows = B * T, C = shape_of(u)->hidden;
+    struct saved s = cut_saved(shape_of(u), rows, c->saved);
+    zero_attention a = attention_of(u, B, T);
+    a.dropout = mask(u, c, DROP_ATTENTION);
+
+    zero_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
+    zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
+    zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
+                fcproj = linear(u, c, ZERO_FCPROJ_WEIGHT);
+
+    zero_norm_forward(&norm1, c->in, s.norm1, s.moments1);
+    zero_linear_forward(&qkv, s.norm1, s.qkv);
+    c->backend->attention(c->math, &a, s.qkv, s.attended, s.lse, c->work);
+    zero_linear_forward(&proj, s.attended, s.middle);
+    add_branch(u, c, DROP_PROJ, c->in, s.middle);
+
+    zero_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
+    zero_linear_forward(&fc, s.norm2, s.fc);
+    c->backend->gelu(c->math, rows * 4 * C, s.fc, s.gelu);
+    zero_linear_forward(&fcproj, s.gelu, c->out);
+    add_branch(u, c, DROP_FCPROJ, s.middle, c->out);
+}
+
+static void backward(const zero_unit *u, const zero_call *c)
+{
+    int64_t B = c->batch->B, T = c->batch->T, rows = B * T, n = rows * shape_of(u)->hidden;
+    struct saved s = cut_saved(shape_of(u), rows, c->saved);
+    zero_attention a = attention_of(u, B, T);
+    a.dropout = mask(u, c, DROP_ATTENTION);
+
+    float *wide = c->work;        /* [rows, 4C]: d(fc), later d(qkv) */
+    float *narrow = wide + 4 * n; /* [rows, C] */
+    float *masked = narrow + n;   /* [rows, C] */
+    float *attend = masked + n;   /* attention's workspace */
+    zero_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
+    zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
+    zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
+                fcproj = linear(u, c, ZERO_FCPROJ_WEIGHT);
+
+    const float *branch = branch_gradient(u, c, DROP_FCPROJ, masked);
+    zero_linear_backward(&fcproj, s.gelu, branch, wide);
+    c->backend->gelu_backward(c->math, 4 * n, s.fc, wide, wide);
+    zero_linear_backward(&fc, s.norm2, wide, narrow);
+    zero_norm_backward(&norm2, s.middle, s.moments2, narrow, c->stream);
+
+    branch = branch_gradient(u, c, DROP_PROJ, masked);
+    zero_linear_backward(&proj, s.attended, branch, narrow);
+    c->backend->attention_backward(c->math, &a, s.qkv, s.attended, s.lse, narrow, wide,
+                                   attend);
+    zero_linear_backward(&qkv, s.norm1, wide, narrow);
+    zero_norm_backward(&norm1, c->in, s.moments1, narrow, c->stream);
+}
+
+void zero_gpt2_block_unit(zero_unit *unit)
+{
+    snprintf(unit->name, sizeof unit->name, "block %d", unit->index);
+    unit->sizes = sizes;
+    unit->forward = forward;
+    unit->backward = backward;
+}

@@ -1,0 +1,63 @@
+#include "nn/layers.h"
+
+void zero_linear_forward(const zero_linear *l, const float *x, float *y)
+{
+    const zero_call *c = l->call;
+    const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
+    c->backend->gemm(c->math,
+                     &(zero_gemm){.m = l->rows,
+                                  .n = w->cols,
+                                  .k = w->rows,
+                                  .a = x,
+                                  .b = zero_weight(l->unit, c, l->group, l->weight),
+                                  .c = y});
+    c->backend->add_bias(c->math, l->rows, w->cols,
+                         zero_weight(l->unit, c, l->group, l->weight + 1), y);
+}
+
+void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
+{
+    const zero_call *c = l->call;
+    const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
+    bool add = c->accumulate[l->group];
+    c->backend->gemm(c->math,
+                     &(zero_gemm){.transpose_a = true,
+                                  .accumulate = add,
+                                  .m = w->rows,
+                                  .n = w->cols,
+                                  .k = l->rows,
+                                  .a = x,
+                                  .b = dy,
+                                  .c = zero_weight_grad(l->unit, c, l->group, l->weight)});
+    c->backend->bias_backward(c->math, l->rows, w->cols, dy, add,
+                              zero_weight_grad(l->unit, c, l->group, l->weight + 1));
+    c->backend->gemm(c->math,
+                     &(zero_gemm){.transpose_b = true,
+                                  .m = l->rows,
+                                  .n = w->rows,
+                                  .k = w->cols,
+                                  .a = dy,
+                                  .b = zero_weight(l->unit, c, l->group, l->weight),
+                                  .c = dx});
+}
+
+void zero_norm_forward(const zero_norm *n, const float *x, float *y, float *moments)
+{
+    const zero_call *c = n->call;
+    int64_t C = n->unit->tensors[n->group][n->gain].cols;
+    c->backend->layernorm(
+        c->math, n->rows, C, x, zero_weight(n->unit, c, n->group, n->gain),
+        zero_weight(n->unit, c, n->group, n->gain + 1), y, moments, moments + n->rows);
+}
+
+void zero_norm_backward(const zero_norm *n, const float *x, const float *moments,
+                        const float *dy, float *dx)
+{
+    const zero_call *c = n->call;
+    int64_t C = n->unit->tensors[n->group][n->gain].cols;
+    c->backend->layernorm_backward(c->math, n->rows, C, x,
+                                   zero_weight(n->unit, c, n->group, n->gain), moments,
+                                   moments + n->rows, dy, dx, c->accumulate[n->group],
+                                   zero_weight_grad(n->unit, c, n->group, n->gain),
+                                   zero_weight_grad(n->unit, c, n->group, n->gain + 1));
+}

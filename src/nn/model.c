@@ -1,0 +1,63 @@
+#include "nn/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void zero_model_destroy(zero_model *model)
+{
+    free(model->tensors);
+    free(model->groups);
+    free(model->units);
+    free(model->shape);
+    *model = (zero_model){0};
+}
+
+static void init_range(const zero_tensor *t, uint64_t tensor, int64_t seed, int64_t first,
+                       int64_t n, float *out)
+{
+    if (t->init == ZERO_INIT_NORMAL) {
+        zero_rng rng = {.seed = (uint64_t)seed, .purpose = ZERO_RNG_INIT, .tensor = tensor};
+        zero_rng_normal(&rng, (uint64_t)first, n, out);
+        for (int64_t i = 0; i < n; i++) out[i] *= t->init_std;
+        return;
+    }
+    float value = t->init == ZERO_INIT_ONES ? 1.0f : 0.0f;
+    for (int64_t i = 0; i < n; i++) out[i] = value;
+}
+
+void zero_model_init_params(const zero_model *model, int group, int64_t seed, int64_t begin,
+                            int64_t end, float *out)
+{
+    const zero_group *g = &model->groups[group];
+    memset(out, 0, (size_t)(end - begin) * sizeof *out);
+    for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
+        const zero_tensor *t = &model->tensors[i];
+        int64_t from = t->offset, to = t->offset + t->rows * t->cols;
+        if (from < begin) from = begin;
+        if (to > end) to = end;
+        if (from < to)
+            init_range(t, (uint64_t)i, seed, from - t->offset, to - from,
+                       out + from - begin);
+    }
+}
+
+static bool reads(const zero_unit *unit, int group)
+{
+    for (int k = 0; k < unit->n_groups; k++)
+        if (unit->groups[k] == group) return true;
+    return false;
+}
+
+int zero_model_last_writer(const zero_model *model, int group)
+{
+    int u = 0;
+    while (!reads(&model->units[u], group)) u++;
+    return u;
+}
+
+int zero_model_first_writer(const zero_model *model, int group)
+{
+    int u = model->n_units - 1;
+    while (!reads(&model->units[u], group)) u--;
+    return u;
+}

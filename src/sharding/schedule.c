@@ -1,0 +1,292 @@
+#include "sharding/schedule.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const op_names[ZERO_OP_KINDS] = {
+    "LOAD",   "FORWARD",     "BACKWARD", "ACCUMULATE", "REDUCE",   "REDUCE_WAIT",
+    "GATHER", "GATHER_WAIT", "LOSS",     "NORM",       "OVERFLOW", "UPDATE",
+};
+
+static const char *const class_names[ZERO_CLASSES] = {
+    "parameters", "gradients", "accumulators", "optimizer states", "buckets", "activations",
+    "logits",     "workspace", "data",
+};
+
+const char *zero_op_name(zero_op op)
+{
+    return op_names[op];
+}
+
+const char *zero_class_name(zero_class cls)
+{
+    return class_names[cls];
+}
+
+/* ---- building ---- */
+
+int zero_schedule_add_buffer(zero_schedule *s, zero_program_kind program, zero_class cls,
+                             size_t bytes)
+{
+    if (bytes == 0) return ZERO_NO_BUFFER;
+    if (s->n_buffers == s->buffer_capacity) {
+        int capacity = s->buffer_capacity ? 2 * s->buffer_capacity : 256;
+        zero_buffer *grown = realloc(s->buffers, (size_t)capacity * sizeof *grown);
+        if (!grown) {
+            s->status =
+                zero_fail(ZERO_ERR_NOMEM, "no memory for %d buffer records", capacity);
+            return ZERO_NO_BUFFER;
+        }
+        s->buffers = grown;
+        s->buffer_capacity = capacity;
+    }
+    s->buffers[s->n_buffers] =
+        (zero_buffer){.class = cls, .program = program, .bytes = bytes, .first = -1};
+    return s->n_buffers++;
+}
+
+static zero_instruction blank(zero_op op)
+{
+    zero_instruction i = {.op = op, .unit = -1, .group = -1};
+    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) i.param[k] = i.grad[k] = ZERO_NO_BUFFER;
+    i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
+    i.logits = i.row_loss = i.tokens = i.buffer = i.staging = ZERO_NO_BUFFER;
+    return i;
+}
+
+zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
+                                     zero_op op)
+{
+    zero_program *p = &s->programs[program];
+    if (p->length == p->capacity) {
+        int capacity = p->capacity ? 2 * p->capacity : 256;
+        zero_instruction *grown = realloc(p->code, (size_t)capacity * sizeof *grown);
+        if (!grown) {
+            s->status =
+                zero_fail(ZERO_ERR_NOMEM, "no memory for %d instructions", capacity);
+            s->discarded = blank(op);
+            return &s->discarded;
+        }
+        p->code = grown;
+        p->capacity = capacity;
+    }
+    p->code[p->length] = blank(op);
+    return &p->code[p->length++];
+}
+
+/* ---- lifetimes and layout ---- */
+
+int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS])
+{
+    int n = 0;
+    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
+        list[n++] = i->param[k];
+        list[n++] = i->grad[k];
+    }
+    const int rest[] = {i->in,     i->out,      i->stream, i->saved,  i->work,
+                        i->logits, i->row_loss, i->tokens, i->buffer, i->staging};
+    memcpy(list + n, rest, sizeof rest);
+    return n + (int)(sizeof rest / sizeof rest[0]);
+}
+
+static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
+{
+    const zero_program *p = &s->programs[kind];
+    for (int at = 0; at < p->length; at++) {
+        int list[ZERO_MAX_OPERANDS];
+        int n = zero_instruction_operands(&p->code[at], list);
+        for (int k = 0; k < n; k++) {
+            if (list[k] == ZERO_NO_BUFFER) continue;
+            zero_buffer *b = &s->buffers[list[k]];
+            if (b->program == ZERO_PROGRAM_ALL) continue;
+            assert(b->program == kind);
+            if (b->first < 0) b->first = at;
+            b->last = at;
+        }
+    }
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
+}
+
+/* Memory on its way through a program: the buffers alive, and what they add up to. */
+struct sweep {
+    int *live; /* sorted by offset */
+    int n_live;
+    size_t bytes[ZERO_CLASSES], total;
+};
+
+static void count(const zero_schedule *s, struct sweep *w, int id)
+{
+    w->bytes[s->buffers[id].class] += s->buffers[id].bytes;
+    w->total += s->buffers[id].bytes;
+}
+
+static void note_peak(zero_schedule *s, const struct sweep *w)
+{
+    if (w->total > s->peak_bytes) s->peak_bytes = w->total;
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        if (w->bytes[c] > s->class_peak[c]) s->class_peak[c] = w->bytes[c];
+}
+
+static void place_persistent(zero_schedule *s)
+{
+    size_t at = 0;
+    for (int i = 0; i < s->n_buffers; i++) {
+        zero_buffer *b = &s->buffers[i];
+        if (b->program != ZERO_PROGRAM_ALL) continue;
+        b->offset = at;
+        at += aligned(b->bytes);
+    }
+    s->persistent_bytes = at;
+    s->arena_bytes = at;
+}
+
+/* First fit above the persistent buffers. */
+static void place(zero_schedule *s, struct sweep *w, int id)
+{
+    zero_buffer *b = &s->buffers[id];
+    size_t at = s->persistent_bytes;
+    int k = 0;
+    for (; k < w->n_live; k++) {
+        const zero_buffer *other = &s->buffers[w->live[k]];
+        if (other->offset >= at + aligned(b->bytes)) break;
+        at = other->offset + aligned(other->bytes);
+    }
+    memmove(w->live + k + 1, w->live + k, (size_t)(w->n_live - k) * sizeof *w->live);
+    w->live[k] = id;
+    w->n_live++;
+    b->offset = at;
+    count(s, w, id);
+    if (at + aligned(b->bytes) > s->arena_bytes) s->arena_bytes = at + aligned(b->bytes);
+}
+
+static void drop_dead(const zero_schedule *s, struct sweep *w, int at)
+{
+    int kept = 0;
+    for (int k = 0; k < w->n_live; k++) {
+        const zero_buffer *b = &s->buffers[w->live[k]];
+        if (b->last >= at) {
+            w->live[kept++] = w->live[k];
+        } else {
+            w->bytes[b->class] -= b->bytes;
+            w->total -= b->bytes;
+        }
+    }
+    w->n_live = kept;
+}
+
+/* order = ids of the program's buffers by first instruction (counting sort); starts has one
+ * entry more than there are instructions. */
+static void sort_by_first(const zero_schedule *s, zero_program_kind kind, int *starts,
+                          int *order)
+{
+    int length = s->programs[kind].length;
+    memset(starts, 0, ((size_t)length + 1) * sizeof *starts);
+    for (int i = 0; i < s->n_buffers; i++)
+        if (s->buffers[i].program == kind) starts[s->buffers[i].first + 1]++;
+    for (int at = 0; at < length; at++) starts[at + 1] += starts[at];
+    for (int i = 0; i < s->n_buffers; i++)
+        if (s->buffers[i].program == kind) order[starts[s->buffers[i].first]++] = i;
+}
+
+static zero_status place_program(zero_schedule *s, zero_program_kind kind)
+{
+    int length = s->programs[kind].length, next = 0;
+    int *starts = malloc(((size_t)length + 1) * sizeof *starts);
+    int *order = malloc(((size_t)s->n_buffers + 1) * sizeof *order);
+    struct sweep w = {.live = malloc(((size_t)s->n_buffers + 1) * sizeof *w.live)};
+    zero_status st = ZERO_OK;
+    if (starts && order && w.live) {
+        for (int i = 0; i < s->n_buffers; i++)
+            if (s->buffers[i].program == ZERO_PROGRAM_ALL) count(s, &w, i);
+        sort_by_first(s, kind, starts, order); /* leaves starts[at] = end of at's ids */
+        for (int at = 0; at < length; at++) {
+            drop_dead(s, &w, at);
+            while (next < starts[at]) place(s, &w, order[next++]);
+            note_peak(s, &w);
+        }
+    } else {
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory to lay out %d buffers", s->n_buffers);
+    }
+    free(w.live);
+    free(order);
+    free(starts);
+    return st;
+}
+
+/* ---- compiling ---- */
+
+static zero_status add_groups(zero_schedule *s)
+{
+    const zero_model *model = s->input.model;
+    s->groups = calloc((size_t)model->n_groups, sizeof *s->groups);
+    if (!s->groups)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
+    for (int g = 0; g < model->n_groups; g++)
+        ZERO_TRY(zero_partition_init(&s->groups[g].partition, model->groups[g].n_params,
+                                     s->input.n_ranks));
+    return ZERO_OK;
+}
+
+static zero_status compile(zero_schedule *s)
+{
+    ZERO_TRY(add_groups(s));
+    if (s->input.stage != 0)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "--stage %d: this version builds stage 0 only", s->input.stage);
+    zero_stage_none_compile(s);
+    if (s->status != ZERO_OK) return s->status;
+
+    place_persistent(s);
+    for (int p = 0; p < ZERO_PROGRAMS; p++) {
+        find_lifetimes(s, (zero_program_kind)p);
+        ZERO_TRY(place_program(s, (zero_program_kind)p));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
+{
+    *s = (zero_schedule){.input = *input};
+    zero_status st = compile(s);
+    if (st != ZERO_OK) zero_schedule_destroy(s);
+    return st;
+}
+
+void zero_schedule_destroy(zero_schedule *s)
+{
+    for (int p = 0; p < ZERO_PROGRAMS; p++) free(s->programs[p].code);
+    free(s->buffers);
+    free(s->groups);
+    *s = (zero_schedule){0};
+}
+
+/* ---- ledger ---- */
+
+int64_t zero_schedule_bytes_moved(const zero_schedule *s, zero_op op)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    int64_t bytes = 0;
+    for (int i = 0; i < p->length; i++)
+        if (p->code[i].op == op) bytes += p->code[i].bytes_moved;
+    return bytes;
+}
+
+zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g)
+{
+    /* Two chunks of every peer are staged at a time: together they are the bucket. */
+    const zero_partition *p = &s->groups[g].partition;
+    int64_t chunk = s->input.bucket / (2 * (p->n_ranks > 1 ? p->n_ranks - 1 : 1));
+    if (chunk < ZERO_SHARD_GRANULE) chunk = ZERO_SHARD_GRANULE;
+    if (chunk > ZERO_COLLECTIVE_CHUNK) chunk = ZERO_COLLECTIVE_CHUNK;
+    return (zero_collective_spec){
+        .kind = op == ZERO_OP_REDUCE ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
+        .count = p->shard_len,
+        .stride = p->shard_len,
+        .max_chunk = chunk,
+    };
+}

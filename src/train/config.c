@@ -1,0 +1,104 @@
+#include "train/config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
+ * sizes; the tiny model's are measured (bench/README.md). */
+static const struct {
+    const char *model;
+    int64_t steps, global_batch, micro_batch;
+    double lr;
+    int64_t eval_every, eval_batches, log_every, sample;
+} recipes[] = {
+    {"tiny", 400, 24, 0, 3e-3, 100, 4, 20, 200},
+    {"gpt2", 100, 0, 4, 6e-4, 50, 2, 1, 20},
+    {"gpt2-medium", 100, 0, 4, 3e-4, 50, 2, 1, 20},
+    {"gpt2-large", 100, 0, 2, 2.5e-4, 50, 2, 1, 20},
+    {"gpt2-xl", 100, 0, 1, 2e-4, 50, 2, 1, 20},
+};
+
+static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
+{
+    int64_t at_once = c->micro_batch * n_ranks;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
+        " x %d ranks = %" PRId64 ": give a global batch of %" PRId64 " or %" PRId64
+        ", or another micro batch",
+        c->global_batch, c->micro_batch, n_ranks, at_once,
+        at_once * (c->global_batch / at_once > 0 ? c->global_batch / at_once : 1),
+        at_once * (c->global_batch / at_once + 1));
+}
+
+static zero_status work_out_batch(zero_config *c, int n_ranks, int64_t global,
+                                  int64_t micro)
+{
+    if (c->global_batch == 0 && c->micro_batch == 0) {
+        c->global_batch = global;
+        c->micro_batch = micro;
+    }
+    if (c->global_batch == 0) c->global_batch = c->micro_batch * n_ranks;
+    if (c->micro_batch == 0) {
+        c->micro_batch = c->global_batch / n_ranks;
+        if (c->micro_batch == 0) c->micro_batch = 1;
+    }
+    if (c->global_batch % (c->micro_batch * n_ranks) != 0)
+        return batch_does_not_work_out(c, n_ranks);
+    c->accumulation = c->global_batch / (c->micro_batch * n_ranks);
+    return ZERO_OK;
+}
+
+static void take_default(int64_t *value, int64_t unset, int64_t standard)
+{
+    if (*value == unset) *value = standard;
+}
+
+static zero_status check_rates(const zero_config *c)
+{
+    if (c->lr_min > c->lr)
+        return zero_fail(ZERO_ERR_INVALID, "--lr-min %g is above --lr %g", c->lr_min,
+                         c->lr);
+    if (c->warmup > c->steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
+                         c->warmup, c->steps);
+    return ZERO_OK;
+}
+
+zero_status zero_config_complete(zero_config *c, int n_ranks)
+{
+    zero_gpt2_shape shape;
+    ZERO_TRY(zero_gpt2_preset(c->model, &shape));
+    size_t r = 0;
+    while (strcmp(recipes[r].model, c->model) != 0) r++;
+
+    take_default(&c->steps, 0, recipes[r].steps);
+    take_default(&c->eval_every, -1, recipes[r].eval_every);
+    take_default(&c->eval_batches, 0, recipes[r].eval_batches);
+    take_default(&c->log_every, 0, recipes[r].log_every);
+    take_default(&c->sample, -1, recipes[r].sample);
+    take_default(&c->warmup, -1, c->steps / 10);
+    take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
+    if (c->lr < 0.0) c->lr = recipes[r].lr;
+    if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
+    ZERO_TRY(check_rates(c));
+    return work_out_batch(c, n_ranks, recipes[r].global_batch, recipes[r].micro_batch);
+}
+
+zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
+                              zero_gpt2_shape *shape)
+{
+    zero_gpt2_shape s;
+    ZERO_TRY(zero_gpt2_preset(c->model, &s));
+    if (c->layers > 0) s.layers = c->layers;
+    if (c->hidden > 0) s.hidden = c->hidden;
+    if (c->heads > 0) s.heads = c->heads;
+    if (c->seq > 0) s.seq = c->seq;
+    if (c->vocab > 0) s.vocab = c->vocab;
+    if (s.vocab == 0) s.vocab = data_vocab;
+    s.dropout = (float)c->dropout;
+    s.seed = c->seed;
+    *shape = s;
+    return ZERO_OK;
+}

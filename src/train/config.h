@@ -1,0 +1,56 @@
+/* config.h - everything a user can choose about a run, as plain data.
+ *
+ * Filled by the command line and --config (src/cli/options.c) and completed by
+ * zero_config_complete(), which needs neither MPI nor data. Until then a number that the user
+ * left to the preset is 0, or -1 where 0 means something. Strings are borrowed and outlive the
+ * configuration. Sizes are elements and sequences unless a name says bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nn/gpt2.h"
+#include "zero/status.h"
+
+typedef struct {
+    /* model */
+    const char *model; /* preset: tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl */
+    int64_t layers, hidden, heads, seq, vocab;
+    double dropout;
+    const char *backend;
+
+    /* data */
+    const char *data, *tokenizer; /* tokenizer NULL: the data's own */
+    bool shuffle;
+    int64_t seed;
+
+    /* optimisation */
+    int64_t steps, global_batch, micro_batch; /* batches in sequences */
+    int64_t accumulation; /* M: computed, microbatches per rank and step */
+    double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
+    int64_t warmup;
+    int64_t eval_every, eval_batches;
+
+    /* sharding and communication */
+    int64_t stage, bucket;
+
+    /* what is shown and written */
+    const char *metrics; /* NULL: no file */
+    int64_t log_every, sample;
+    const char *progress; /* lines, bar */
+    int64_t threads;      /* BLAS threads per rank; 0: 1, or what the environment says */
+} zero_config;
+
+#define ZERO_CONFIG_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB staged */
+
+/* Fills in what the preset decides and works out the batch for n_ranks ranks:
+ *
+ *     global batch = n_ranks * micro batch * accumulation
+ *
+ * ZERO_ERR_INVALID, with the three numbers, if that has no solution in whole numbers. */
+ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
+
+/* The model's shape: the preset's, changed by what the user gave; where neither names a
+ * vocabulary, the data's. */
+ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
+                                             zero_gpt2_shape *shape);

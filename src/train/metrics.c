@@ -1,0 +1,118 @@
+#include "train/metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <sys/resource.h>
+
+#include <jansson.h>
+
+zero_status zero_metrics_open(zero_metrics *m, const char *path)
+{
+    *m = (zero_metrics){.path = path};
+    if (!path) return ZERO_OK;
+    m->file = fopen(path, "w");
+    if (!m->file)
+        return zero_fail(ZERO_ERR_INVALID, "--metrics %s: cannot be opened for writing: %s",
+                         path, strerror(errno));
+    return ZERO_OK;
+}
+
+/* Takes over `line`. Flushed each time, so that a run can be followed, and a killed one read. */
+static void write_line(zero_metrics *m, json_t *line)
+{
+    if (!line || json_dumpf(line, m->file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
+        fputc('\n', m->file) == EOF || fflush(m->file) != 0)
+        m->broken = true;
+    json_decref(line);
+}
+
+static json_t *real(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *whole(int64_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
+{
+    if (!m->file) return;
+    double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
+    json_t *line =
+        json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}", "step", whole(s->step),
+                  "loss", real(s->loss), "lr", real(s->lr), "grad_norm", real(s->grad_norm),
+                  "loss_scale", 1.0, "tokens", whole(s->tokens), "step_seconds",
+                  real(s->seconds), "tokens_per_second", real(rate));
+    if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
+    write_line(m, line);
+}
+
+static json_t *memory_ledger(const zero_schedule *s)
+{
+    json_t *classes = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        json_object_set_new(classes, zero_class_name((zero_class)c),
+                            whole((int64_t)s->class_peak[c]));
+    return json_pack("{s:o, s:o, s:o, s:o}", "planned_bytes", classes, "planned_peak_bytes",
+                     whole((int64_t)s->peak_bytes), "arena_bytes",
+                     whole((int64_t)s->arena_bytes), "resident_peak_bytes",
+                     whole((int64_t)zero_metrics_resident_peak()));
+}
+
+static json_t *traffic_entry(const zero_traffic *t, int64_t planned)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "planned_bytes_sent", whole(planned),
+                     "bytes_sent", whole(t->bytes_sent), "bytes_received",
+                     whole(t->bytes_received), "messages_sent", whole(t->messages_sent));
+}
+
+static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
+{
+    const zero_schedule *s = &e->schedule;
+    const zero_traffic *control = &comm->traffic[ZERO_TRAFFIC_CONTROL];
+    return json_pack(
+        "{s:o, s:o, s:{s:o, s:o}}", "reduce_scatter",
+        traffic_entry(&comm->traffic[ZERO_TRAFFIC_REDUCE_SCATTER],
+                      e->adam_steps * zero_schedule_bytes_moved(s, ZERO_OP_REDUCE)),
+        "all_gather",
+        traffic_entry(&comm->traffic[ZERO_TRAFFIC_ALL_GATHER],
+                      e->adam_steps * zero_schedule_bytes_moved(s, ZERO_OP_GATHER)),
+        "control", "bytes_sent", whole(control->bytes_sent), "messages_sent",
+        whole(control->messages_sent));
+}
+
+static json_t *profile(const zero_runner *r)
+{
+    json_t *seconds = json_object();
+    for (int op = 0; op < ZERO_OP_KINDS; op++)
+        json_object_set_new(seconds, zero_op_name((zero_op)op),
+                            real(r->seconds[ZERO_PROGRAM_STEP][op]));
+    return seconds;
+}
+
+void zero_metrics_final_line(zero_metrics *m, const zero_engine *e, const zero_comm *comm,
+                             const char *digest)
+{
+    if (!m->file) return;
+    write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o}", "final", 1, "digest", digest,
+                            "ranks", comm->size, "memory", memory_ledger(&e->schedule),
+                            "communication", traffic_ledger(e, comm), "seconds",
+                            profile(&e->runner)));
+}
+
+void zero_metrics_close(zero_metrics *m)
+{
+    if (m->file && fclose(m->file) != 0) m->broken = true;
+    m->file = NULL;
+}
+
+size_t zero_metrics_resident_peak(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+    return (size_t)usage.ru_maxrss * 1024; /* Linux counts KiB */
+}

@@ -1,0 +1,43 @@
+/* metrics.h - the metrics file: one JSON object per line, one line per step.
+ *
+ *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": 1, "tokens": ...,
+ *      "step_seconds": ..., "tokens_per_second": ...}                 (+ "val_loss")
+ *     {"final": true, "digest": "...", "memory": {...}, "communication": {...}, ...}
+ *
+ * Numbers have 17 significant digits, so that bits can be compared; what is not finite is
+ * null. Written by one rank. A write that fails is kept in `broken` and never stops the run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "comm/comm.h"
+#include "train/engine.h"
+
+typedef struct {
+    FILE *file;       /* NULL: no metrics are wanted */
+    const char *path; /* borrowed */
+    bool broken;      /* a write failed: the file is incomplete */
+} zero_metrics;
+
+typedef struct {
+    int64_t step; /* from 1 */
+    double loss, lr, grad_norm, seconds;
+    int64_t tokens;
+    bool has_val_loss;
+    double val_loss;
+} zero_metrics_step;
+
+/* Creates or empties the file. A NULL path gives metrics that write nothing. ZERO_ERR_INVALID
+ * if the path cannot be opened for writing. */
+ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path);
+void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
+/* The last line: this rank's ledgers, planned and measured. */
+void zero_metrics_final_line(zero_metrics *m, const zero_engine *e, const zero_comm *comm,
+                             const char *digest);
+/* Closes the file; `broken` then tells whether all of it was written. */
+void zero_metrics_close(zero_metrics *m);
+
+/* Peak resident memory of this process, bytes. */
+size_t zero_metrics_resident_peak(void);

@@ -1,0 +1,66 @@
+/* run.h - the interpreter that executes a schedule: memory, arithmetic, messages.
+ *
+ * It walks a program's array and does what each instruction says; it knows neither layers nor
+ * stages. All memory of ours is taken by init; a program allocates nothing.
+ *
+ * While the backend computes, it calls back between tiles, and the interpreter lets the
+ * collectives in flight progress (MPI does not do so by itself). */
+#pragma once
+
+#include "base/arena.h"
+#include "comm/collective.h"
+#include "sharding/schedule.h"
+
+/* Where microbatches come from: sample i of step s, as T+1 tokens, from i and s alone. */
+typedef struct {
+    void (*sample)(const void *arg, int64_t step, int64_t i, int64_t T, int32_t *tokens);
+    const void *arg;
+} zero_source;
+
+/* What one walk through a program is given. */
+typedef struct {
+    zero_program_kind program;
+    const zero_source *source; /* STEP, EVALUATE */
+    int64_t step;              /* of the source and of dropout, from 0 */
+    int64_t first_microbatch;  /* EVALUATE: rank r takes first_microbatch + r */
+    zero_adamw adamw;          /* STEP; grad_scale is set here */
+    double clip;               /* STEP: largest gradient norm; 0: no clipping */
+    const int32_t *prompt;     /* GENERATE: [T] tokens */
+    int64_t T;                 /* GENERATE: 1 to the planned length */
+} zero_run_input;
+
+/* What it leaves behind. */
+typedef struct {
+    double loss;      /* STEP, EVALUATE: mean over all ranks' tokens, nats */
+    double grad_norm; /* STEP: before clipping */
+    bool overflow;    /* STEP: a gradient was not finite, nothing was updated */
+    const float
+        *logits; /* GENERATE: [V] after the last position; valid until the next walk */
+} zero_run_output;
+
+typedef struct {
+    const zero_schedule *schedule; /* borrowed, like the next two */
+    const zero_backend *backend;
+    zero_comm *comm;
+    zero_math math;
+    zero_arena arena;
+    zero_collective *reduce, *gather; /* [n_groups]; owned, like all below */
+    double *losses;          /* [M] of this rank's microbatches, sums over tokens */
+    double *all_losses;      /* [N_d * M], by microbatch index */
+    int32_t *window;         /* [T+1] */
+    zero_status poll_status; /* of the callback, which cannot return one */
+    double seconds[ZERO_PROGRAMS]
+                  [ZERO_OP_KINDS]; /* the profile: time per instruction kind */
+} zero_runner;
+
+/* Collective over `comm`; every rank gets the same verdict. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
+                                            const zero_backend *backend, zero_comm *comm);
+void zero_runner_destroy(zero_runner *r); /* accepts a zeroed runner */
+
+/* Walks one program. Collective over the runner's ranks. */
+ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
+                                           zero_run_output *output);
+
+/* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
+void *zero_runner_buffer(const zero_runner *r, int buffer);

@@ -1,0 +1,84 @@
+#include "train/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_AT_ONCE ((size_t)1 << 24)
+
+zero_status zero_text_reserve(zero_text *text, size_t more)
+{
+    if (more <= text->room - text->len) return ZERO_OK;
+    size_t room = text->len + text->room / 2 + 64;
+    if (room < text->len + more) room = text->len + more;
+    unsigned char *bytes = realloc(text->bytes, room);
+    if (!bytes) return zero_fail(ZERO_ERR_NOMEM, "no room for %zu bytes of data", room);
+    text->bytes = bytes;
+    text->room = room;
+    return ZERO_OK;
+}
+
+zero_status zero_text_append(zero_text *text, const void *bytes, size_t len)
+{
+    ZERO_TRY(zero_text_reserve(text, len));
+    if (len > 0) memcpy(text->bytes + text->len, bytes, len);
+    text->len += len;
+    return ZERO_OK;
+}
+
+/* The file may grow or shrink while it is read: what read() returns decides. */
+static zero_status read_all(zero_text *text, int fd, const char *path)
+{
+    size_t begin = text->len;
+    for (;;) {
+        size_t free_room = text->room - text->len;
+        if (free_room == 0) {
+            ZERO_TRY(zero_text_reserve(text, 1));
+            free_room = text->room - text->len;
+        }
+        ssize_t n = read(fd, text->bytes + text->len,
+                         free_room < READ_AT_ONCE ? free_room : READ_AT_ONCE);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0)
+            return zero_fail(ZERO_ERR_IO, "%s: cannot be read at byte %zu: %s", path,
+                             text->len - begin, strerror(errno));
+        if (n == 0) return ZERO_OK;
+        text->len += (size_t)n;
+    }
+}
+
+static zero_status read_open_file(zero_text *text, int fd, const char *path)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return zero_fail(ZERO_ERR_IO, "%s: expected a regular file, found a %s", path,
+                         S_ISDIR(info.st_mode) ? "directory" : "device, pipe or socket");
+    /* One byte more, so that the read that finds the end needs no further room. */
+    ZERO_TRY(zero_text_reserve(text, (size_t)info.st_size + 1));
+    return read_all(text, fd, path);
+}
+
+zero_status zero_text_read(zero_text *text, const char *path)
+{
+    /* Without O_NONBLOCK the open of a pipe would wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return zero_fail(ZERO_ERR_IO, "%s: cannot be opened for reading: %s", path,
+                         strerror(errno));
+    size_t begin = text->len;
+    zero_status st = read_open_file(text, fd, path);
+    if (st != ZERO_OK) text->len = begin;
+    close(fd);
+    return st;
+}
+
+void zero_text_destroy(zero_text *text)
+{
+    free(text->bytes);
+    *text = (zero_text){0};
+}

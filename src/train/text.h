@@ -1,0 +1,24 @@
+/* text.h - a growing run of bytes, and files read into it.
+ *
+ * Files are read with read(), never mapped: a file that shrinks under a map kills the
+ * process. Lengths count bytes. */
+#pragma once
+
+#include <stddef.h>
+
+#include "zero/status.h"
+
+typedef struct {
+    unsigned char *bytes; /* owned; NULL while empty */
+    size_t len, room;
+} zero_text;
+
+/* Makes room for `more` bytes behind the text. */
+ZERO_NODISCARD zero_status zero_text_reserve(zero_text *text, size_t more);
+ZERO_NODISCARD zero_status zero_text_append(zero_text *text, const void *bytes, size_t len);
+
+/* Appends a whole regular file. On failure `text` is as long as before. ZERO_ERR_IO names
+ * the file, and the offset if it is known. */
+ZERO_NODISCARD zero_status zero_text_read(zero_text *text, const char *path);
+
+void zero_text_destroy(zero_text *text);

@@ -1,0 +1,86 @@
+/* math_test.h - random arrays that live until the end of a test, and how they are compared.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "math/backend.h"
+
+/* What a test has allocated; cmocka gives every test its own in *state. */
+typedef struct {
+    void *mem[4096];
+    int n;
+} test_pool;
+
+static inline int test_pool_make(void **state)
+{
+    *state = calloc(1, sizeof(test_pool));
+    return *state ? 0 : -1;
+}
+
+static inline int test_pool_free(void **state)
+{
+    test_pool *pool = *state;
+    for (int i = 0; i < pool->n; i++) free(pool->mem[i]);
+    free(pool);
+    return 0;
+}
+
+static inline void *test_bytes(test_pool *pool, int64_t bytes)
+{
+    assert_true(pool->n < (int)(sizeof pool->mem / sizeof pool->mem[0]));
+    void *mem = malloc((size_t)bytes + 1);
+    assert_non_null(mem);
+    return pool->mem[pool->n++] = mem;
+}
+
+/* n standard normal numbers, other ones at each call of a test. */
+static inline float *test_floats(test_pool *pool, int64_t n)
+{
+    zero_rng rng = {.seed = 7, .purpose = ZERO_RNG_TEST, .tensor = (uint64_t)pool->n};
+    float *x = test_bytes(pool, n * (int64_t)sizeof *x);
+    zero_rng_normal(&rng, 0, n, x);
+    return x;
+}
+
+static inline float *test_copy(test_pool *pool, int64_t n, const float *x)
+{
+    float *copy = test_bytes(pool, n * (int64_t)sizeof *copy);
+    memcpy(copy, x, (size_t)n * sizeof *copy);
+    return copy;
+}
+
+static inline int32_t *test_tokens(test_pool *pool, int64_t n, int64_t V)
+{
+    zero_rng rng = {.seed = 8, .purpose = ZERO_RNG_TEST, .tensor = (uint64_t)pool->n};
+    int32_t *token = test_bytes(pool, n * (int64_t)sizeof *token);
+    for (int64_t i = 0; i < n; i++)
+        token[i] = (int32_t)(zero_rng_bits(&rng, (uint64_t)i) % (uint64_t)V);
+    return token;
+}
+
+/* The largest difference, relative to the largest number wanted; infinite if NaNs differ.
+ */
+static inline double test_error(int64_t n, const float *got, const float *want)
+{
+    double error = 0.0, size = 1e-30;
+    for (int64_t i = 0; i < n; i++) {
+        if (isnan(got[i]) != isnan(want[i])) return INFINITY;
+        if (isnan(got[i])) continue;
+        error = fmax(error, fabs((double)got[i] - (double)want[i]));
+        size = fmax(size, fabs((double)want[i]));
+    }
+    return error / size;
+}
+
+#define test_with_pool(f) cmocka_unit_test_setup_teardown(f, test_pool_make, test_pool_free)

@@ -1,0 +1,50 @@
+/* mpi_cmocka.h - one CMocka group on every rank; no failure may become a hang.
+ *
+ * Rank 0 reports. What holds on all ranks or fails on all is said with assert_all; a plain
+ * failed assert aborts, since a rank that left a test early would let the others wait for
+ * ever, and mpirun then ends the job. Time limits are ctest's. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <mpi.h>
+
+static int test_rank, test_size;
+
+/* Starts MPI unless the test has done so. */
+static inline void test_begin(int *argc, char ***argv)
+{
+    int is_up = 0;
+    MPI_Initialized(&is_up);
+    if (!is_up) MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &test_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &test_size);
+    if (test_rank > 0 && !freopen("/dev/null", "w", stdout)) abort();
+    if (test_size > 1) setenv("CMOCKA_TEST_ABORT", "1", 1);
+}
+
+/* The exit code of the test program. Collective. */
+static inline int test_end(int failed)
+{
+    MPI_Finalize();
+    return failed != 0;
+}
+
+/* Holds on every rank, or fails on every rank, and says on which it did not hold.
+ * Collective. */
+#define assert_all(ok) assert_all_at((ok) ? 1 : 0, #ok, __FILE__, __LINE__)
+static inline void assert_all_at(int ok, const char *text, const char *file, int line)
+{
+    int all = ok;
+    MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    if (!ok)
+        print_error("%s:%d: rank %d of %d: %s\n", file, line, test_rank, test_size, text);
+    if (!all) MPI_Barrier(MPI_COMM_WORLD); /* the others' lines come before the abort */
+    assert_true(all);
+}

@@ -1,0 +1,257 @@
+/* Random numbers and the summation tree: what every other part takes for granted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <Random123/philox.h>
+
+#include "base/rng.h"
+#include "base/tree.h"
+
+#define N 100000
+
+/* Random123, tests/kat_vectors, philox4x64 with 10 rounds: counter, key, result. */
+static void philox_gives_the_published_vectors(void **state)
+{
+    (void)state;
+    const uint64_t ones = UINT64_MAX;
+    const uint64_t vectors[3][10] = {
+        {0, 0, 0, 0, 0, 0, 0x16554d9eca36314c, 0xdb20fe9d672d0fdc, 0xd7e772cee186176b,
+         0x7e68b68aec7ba23b},
+        {ones, ones, ones, ones, ones, ones, 0x87b092c3013fe90b, 0x438c3c67be8d0224,
+         0x9cc7d7c69cd777b6, 0xa09caebf594f0ba0},
+        {0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0, 0x082efa98ec4e6c89,
+         0x452821e638d01377, 0xbe5466cf34e90c6c, 0xa528f45403e61d95, 0x38c72dbd566e9788,
+         0xa5a1610e72fd18b5, 0x57bd43b5e52b7fe6}};
+    for (int i = 0; i < 3; i++) {
+        const uint64_t *v = vectors[i];
+        philox4x64_ctr_t counter = {{v[0], v[1], v[2], v[3]}};
+        philox4x64_key_t key = {{v[4], v[5]}};
+        philox4x64_ctr_t got = philox4x64(counter, key);
+        assert_memory_equal(got.v, v + 6, 4 * sizeof *v);
+    }
+}
+
+/* Every checkpoint depends on which word of the counter and the key means what. */
+static void a_stream_is_philox_of_its_documented_counter_and_key(void **state)
+{
+    (void)state;
+    zero_rng rng = {
+        .seed = 11, .purpose = ZERO_RNG_ORDER, .step = 12, .sample = 13, .tensor = 14};
+    for (uint64_t i = 0; i < 40; i++) {
+        philox4x64_ctr_t counter = {{i / 4, 14, 13, 12}};
+        philox4x64_key_t key = {{11, ZERO_RNG_ORDER}};
+        uint64_t word = philox4x64(counter, key).v[i % 4];
+        assert_true(zero_rng_bits(&rng, i) == word);
+        assert_true(zero_rng_uniform(&rng, i) == (double)(word >> 11) * 0x1p-53);
+    }
+}
+
+static const zero_rng stream = {
+    .seed = 1, .purpose = ZERO_RNG_TEST, .step = 2, .tensor = 3};
+
+static void any_range_of_a_stream_equals_the_whole(void **state)
+{
+    (void)state;
+    float whole[100], part[100];
+    for (int kind = 0; kind < 2; kind++) {
+        for (int first = 0; first < 20; first++) {
+            for (int n = 0; n <= 60; n += 3) {
+                if (kind == 0) {
+                    zero_rng_normal(&stream, 5, 100, whole);
+                    zero_rng_normal(&stream, 5 + (uint64_t)first, n, part);
+                } else {
+                    zero_rng_dropout(&stream, 0.5f, 5, 100, whole);
+                    zero_rng_dropout(&stream, 0.5f, 5 + (uint64_t)first, n, part);
+                }
+                assert_memory_equal(part, whole + first, (size_t)n * sizeof *part);
+            }
+        }
+    }
+}
+
+static void streams_differ_in_every_coordinate(void **state)
+{
+    (void)state;
+    zero_rng other[5] = {stream, stream, stream, stream, stream};
+    other[0].seed++, other[1].purpose = ZERO_RNG_INIT, other[2].step++;
+    other[3].sample++, other[4].tensor++;
+    for (int i = 0; i < 5; i++)
+        assert_true(zero_rng_bits(&other[i], 0) != zero_rng_bits(&stream, 0));
+}
+
+/* Error bars of 5 standard deviations: one stream in a million would fail by chance. */
+static void normal_numbers_have_the_moments_of_a_normal_distribution(void **state)
+{
+    (void)state;
+    double sum = 0.0, squares = 0.0, fourth = 0.0, neighbours = 0.0;
+    float x[1000];
+    for (uint64_t first = 0; first < N; first += 1000) {
+        zero_rng_normal(&stream, first, 1000, x);
+        for (int i = 0; i < 1000; i++) {
+            double v = (double)x[i];
+            sum += v, squares += v * v, fourth += v * v * v * v;
+            if (i > 0) neighbours += v * (double)x[i - 1];
+        }
+    }
+    assert_true(fabs(sum / N) < 5.0 * sqrt(1.0 / N));
+    assert_true(fabs(squares / N - 1.0) < 5.0 * sqrt(2.0 / N));
+    assert_true(fabs(fourth / N - 3.0) < 5.0 * sqrt(96.0 / N));
+    assert_true(fabs(neighbours / N) < 5.0 * sqrt(1.0 / N));
+}
+
+static void dropout_keeps_a_share_of_one_minus_p_and_the_mean(void **state)
+{
+    (void)state;
+    for (float p = 0.0f; p < 0.95f; p += 0.1f) {
+        const float keep = 1.0f / (1.0f - p);
+        float mask[1000];
+        int kept = 0;
+        for (uint64_t first = 0; first < N; first += 1000) {
+            zero_rng_dropout(&stream, p, first, 1000, mask);
+            for (int i = 0; i < 1000; i++) {
+                assert_true(mask[i] == 0.0f || mask[i] == keep);
+                kept += mask[i] == keep;
+            }
+        }
+        double share = 1.0 - (double)p, bar = 5.0 * sqrt(share * (double)p / N);
+        assert_true(fabs((double)kept / N - share) <= bar);
+    }
+}
+
+/* A tree over n leaves splits at the largest power of two below n. */
+static float serial_tree(int n, const float *const in[], int64_t i)
+{
+    if (n == 1) return in[0][i];
+    int left = 1;
+    while (left * 2 < n) left *= 2;
+    return serial_tree(left, in, i) + serial_tree(n - left, in + left, i);
+}
+
+#define LEAVES 17
+#define LEN    1100 /* two tiles and a rest */
+
+typedef struct {
+    float leaf[LEAVES][LEN];
+    const float *in[LEAVES];
+} leaves;
+
+static void make_leaves(leaves *l)
+{
+    for (int k = 0; k < LEAVES; k++) {
+        zero_rng_normal(&stream, (uint64_t)k * LEN, LEN, l->leaf[k]);
+        l->in[k] = l->leaf[k];
+    }
+}
+
+static void tree_sums_equal_the_serial_reference(void **state)
+{
+    (void)state;
+    leaves l;
+    float sum[LEN];
+    make_leaves(&l);
+    for (int n = 1; n <= LEAVES; n++) {
+        double scalars[LEAVES], want;
+        zero_tree_sum(n, l.in, LEN, sum);
+        for (int64_t i = 0; i < LEN; i++) assert_true(sum[i] == serial_tree(n, l.in, i));
+
+        want = 0.0;
+        for (int k = 0; k < n; k++) want += scalars[k] = (double)l.leaf[k][0];
+        assert_true(fabs(zero_tree_sum_scalars(n, scalars) - want) < 1e-12);
+    }
+}
+
+static void the_output_of_a_tree_sum_may_be_any_of_its_inputs(void **state)
+{
+    (void)state;
+    float want[LEN];
+    for (int n = 1; n <= LEAVES; n++) {
+        for (int out = 0; out < n; out++) {
+            leaves l;
+            make_leaves(&l);
+            zero_tree_sum(n, l.in, LEN, want);
+            zero_tree_sum(n, l.in, LEN, l.leaf[out]);
+            assert_memory_equal(l.leaf[out], want, sizeof want);
+        }
+    }
+}
+
+/* 2^k neighbours that start at a multiple of 2^k: whoever sums them first changes no bit.
+ */
+static void aligned_neighbours_form_one_subtree(void **state)
+{
+    (void)state;
+    leaves l;
+    make_leaves(&l);
+    for (int n = 2; n <= LEAVES; n++) {
+        for (int group = 2; group <= n; group *= 2) {
+            float part[LEAVES][LEN], whole[LEN], again[LEN];
+            const float *parts[LEAVES];
+            int n_parts = 0;
+            for (int k = 0; k < n; k += group, n_parts++) {
+                zero_tree_sum(n - k < group ? n - k : group, l.in + k, LEN, part[n_parts]);
+                parts[n_parts] = part[n_parts];
+            }
+            zero_tree_sum(n, l.in, LEN, whole);
+            zero_tree_sum(n_parts, parts, LEN, again);
+            assert_memory_equal(again, whole, sizeof whole);
+        }
+    }
+}
+
+static void scalar_and_vector_trees_have_one_shape(void **state)
+{
+    (void)state;
+    /* 2^53 swallows a 1 added alone: the sum shows in which order the leaves met. */
+    const double x[6] = {0x1p53, 1.0, 1.0, 1.0, -0x1p53, 1.0};
+    assert_true(zero_tree_sum_scalars(6, x) == ((0x1p53 + 1.0) + 2.0) + (-0x1p53 + 1.0));
+    for (int n = 2; n <= LEAVES; n++) {
+        int left = zero_tree_left(n);
+        assert_true(left < n && 2 * left >= n && (left & (left - 1)) == 0);
+    }
+}
+
+static void sums_of_squares_do_not_depend_on_aligned_cuts(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1,   2,   17,   63,   64,   65,   127,
+                                    128, 129, 1000, 4096, 4097, 10001};
+    float x[10001];
+    zero_rng_normal(&stream, 0, 10001, x);
+    assert_true(zero_tree_sum_squares(0, x) == 0.0);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        int64_t n = sizes[s];
+        double blocks[160], serial = 0.0, whole = zero_tree_sum_squares(n, x);
+        int n_blocks = 0;
+        for (int64_t at = 0; at < n; at += ZERO_TREE_BLOCK, n_blocks++)
+            blocks[n_blocks] = zero_tree_sum_squares(
+                n - at < ZERO_TREE_BLOCK ? n - at : ZERO_TREE_BLOCK, x + at);
+        for (int64_t i = 0; i < n; i++) serial += (double)x[i] * (double)x[i];
+        assert_true(zero_tree_sum_scalars(n_blocks, blocks) == whole);
+        assert_true(fabs(whole - serial) <= 1e-13 * serial);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_gives_the_published_vectors),
+        cmocka_unit_test(a_stream_is_philox_of_its_documented_counter_and_key),
+        cmocka_unit_test(any_range_of_a_stream_equals_the_whole),
+        cmocka_unit_test(streams_differ_in_every_coordinate),
+        cmocka_unit_test(normal_numbers_have_the_moments_of_a_normal_distribution),
+        cmocka_unit_test(dropout_keeps_a_share_of_one_minus_p_and_the_mean),
+        cmocka_unit_test(tree_sums_equal_the_serial_reference),
+        cmocka_unit_test(the_output_of_a_tree_sum_may_be_any_of_its_inputs),
+        cmocka_unit_test(aligned_neighbours_form_one_subtree),
+        cmocka_unit_test(scalar_and_vector_trees_have_one_shape),
+        cmocka_unit_test(sums_of_squares_do_not_depend_on_aligned_cuts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+#include "comm/comm.h"
+
+#include <string.h>
+
+#include "comm/launch.h"
+#include "mpi_cmocka.h"
+
+static zero_comm world;
+
+static int set_up(void **state)
+{
+    (void)state;
+    return zero_comm_world(&world) != ZERO_OK;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    zero_comm_destroy(&world);
+    return 0;
+}
+
+static void a_group_knows_its_place(void **state)
+{
+    (void)state;
+    assert_all(world.rank == test_rank && world.size == test_size);
+    assert_all(zero_launch_rank_hint() == test_rank);
+    int same = MPI_IDENT;
+    MPI_Comm_compare(world.mpi, MPI_COMM_WORLD, &same);
+    assert_all(same == MPI_CONGRUENT);
+}
+
+static void agreement_is_ok_if_all_are_well(void **state)
+{
+    (void)state;
+    assert_all(zero_agree(&world, ZERO_OK) == ZERO_OK);
+}
+
+/* Fails on the ranks in `failing` (a bit each), with a code and a text of their own. */
+static zero_status fail_on(unsigned failing)
+{
+    if (!(failing >> test_rank & 1)) return ZERO_OK;
+    return zero_fail(test_rank % 2 ? ZERO_ERR_IO : ZERO_ERR_NOMEM, "disk %d is full",
+                     test_rank);
+}
+
+static void the_lowest_failing_rank_speaks_for_all(void **state)
+{
+    (void)state;
+    for (unsigned failing = 1; failing < 1u << test_size; failing++) {
+        zero_status st = zero_agree(&world, fail_on(failing));
+        int first = 0;
+        while (!(failing >> first & 1)) first++;
+        assert_all(st == (first % 2 ? ZERO_ERR_IO : ZERO_ERR_NOMEM));
+
+        char expected[64];
+        snprintf(expected, sizeof expected, "rank %d: disk %d is full", first, first);
+        const char *text = test_size == 1 ? strchr(expected, ':') + 2 : expected;
+        assert_all(strcmp(zero_last_error(), text) == 0);
+        assert_all(strncmp(zero_last_error_place(), "test_comm.c:", 12) == 0);
+    }
+}
+
+static void a_verdict_keeps_its_rank_when_agreed_upon_again(void **state)
+{
+    (void)state;
+    int last = test_size - 1;
+    zero_status st = zero_agree(&world, fail_on(1u << last));
+    st = zero_agree(&world, st);
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d: disk %d is full", last, last);
+    const char *text = test_size == 1 ? strchr(expected, ':') + 2 : expected;
+    assert_all(st != ZERO_OK && strcmp(zero_last_error(), text) == 0);
+}
+
+static void any_is_true_if_one_rank_says_so(void **state)
+{
+    (void)state;
+    bool any = true;
+    assert_all(zero_comm_any(&world, false, &any) == ZERO_OK && !any);
+    for (int r = 0; r < test_size; r++)
+        assert_all(zero_comm_any(&world, r == test_rank, &any) == ZERO_OK && any);
+}
+
+static void doubles_arrive_in_rank_order(void **state)
+{
+    (void)state;
+    double mine[3] = {test_rank, 1e300 * test_rank, -0.5}, all[3 * 64];
+    assert_true(test_size <= 64);
+    assert_all(zero_comm_all_gather_doubles(&world, 3, mine, all) == ZERO_OK);
+    int wrong = 0;
+    for (int r = 0; r < test_size; r++)
+        wrong += all[3 * r] != r || all[3 * r + 1] != 1e300 * r || all[3 * r + 2] != -0.5;
+    assert_all(wrong == 0);
+}
+
+static void a_broadcast_reaches_all_from_any_root(void **state)
+{
+    (void)state;
+    for (int root = 0; root < test_size; root++) {
+        char data[1000];
+        memset(data, test_rank, sizeof data);
+        assert_all(zero_comm_broadcast(&world, root, data, sizeof data - 1) == ZERO_OK);
+        assert_all(data[0] == root && data[998] == root && data[999] == test_rank);
+    }
+    assert_all(zero_comm_broadcast(&world, 0, NULL, 0) == ZERO_OK);
+}
+
+static void control_traffic_is_counted_once_per_other_rank(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    double mine[5] = {0}, all[5 * 64];
+    char data[100] = {0};
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(zero_comm_all_gather_doubles(&comm, 5, mine, all) == ZERO_OK);
+    assert_all(zero_comm_broadcast(&comm, 0, data, sizeof data) == ZERO_OK);
+    const zero_traffic *t = &comm.traffic[ZERO_TRAFFIC_CONTROL];
+    int64_t others = test_size - 1;
+    assert_all(t->bytes_sent == 40 * others + (test_rank == 0 ? 100 * others : 0));
+    assert_all(t->bytes_received == 40 * others + (test_rank == 0 ? 0 : 100));
+    assert_all(t->messages_sent == others + (test_rank == 0 ? others : 0));
+    assert_all(t->messages_received == others + (test_rank == 0 ? 0 : 1));
+    zero_comm_destroy(&comm);
+}
+
+static void a_split_groups_equal_colors_in_key_order(void **state)
+{
+    (void)state;
+    zero_comm half;
+    int color = test_rank % 2, members = (test_size + 1 - color) / 2;
+    assert_all(zero_comm_split(&world, color, -test_rank, &half) == ZERO_OK);
+    assert_all(half.size == members && half.rank == members - 1 - test_rank / 2);
+    assert_all(zero_agree(&half, ZERO_OK) == ZERO_OK);
+    zero_comm_destroy(&half);
+    assert_all(half.size == 0);
+}
+
+static void a_negative_color_is_in_no_group(void **state)
+{
+    (void)state;
+    zero_comm first;
+    assert_all(zero_comm_split(&world, test_rank == 0 ? 7 : -1, 0, &first) == ZERO_OK);
+    assert_all(first.size == (test_rank == 0));
+    zero_comm_destroy(&first);
+}
+
+static void ranks_of_this_machine_are_one_node(void **state)
+{
+    (void)state;
+    zero_comm node;
+    assert_all(zero_comm_node(&world, &node) == ZERO_OK);
+    assert_all(node.size == test_size && node.rank == test_rank);
+    assert_all(zero_comm_barrier(&node) == ZERO_OK);
+    zero_comm_destroy(&node);
+}
+
+static void a_zeroed_group_can_be_destroyed(void **state)
+{
+    (void)state;
+    zero_comm none = {0};
+    zero_comm_destroy(&none);
+    zero_comm_destroy(&none);
+}
+
+static void an_error_of_mpi_becomes_a_message_with_its_text(void **state)
+{
+    (void)state;
+    char byte = 0;
+    assert_all(zero_comm_broadcast(&world, test_size, &byte, 1) == ZERO_ERR_MPI);
+    assert_all(strstr(zero_last_error(), "MPI_Bcast") != NULL);
+    assert_all(strstr(zero_last_error(), "root") != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_knows_its_place),
+        cmocka_unit_test(agreement_is_ok_if_all_are_well),
+        cmocka_unit_test(the_lowest_failing_rank_speaks_for_all),
+        cmocka_unit_test(a_verdict_keeps_its_rank_when_agreed_upon_again),
+        cmocka_unit_test(any_is_true_if_one_rank_says_so),
+        cmocka_unit_test(doubles_arrive_in_rank_order),
+        cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
+        cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
+        cmocka_unit_test(a_split_groups_equal_colors_in_key_order),
+        cmocka_unit_test(a_negative_color_is_in_no_group),
+        cmocka_unit_test(ranks_of_this_machine_are_one_node),
+        cmocka_unit_test(a_zeroed_group_can_be_destroyed),
+        cmocka_unit_test(an_error_of_mpi_becomes_a_message_with_its_text),
+    };
+    if (zero_launch_start(&argc, &argv) != ZERO_OK) return 1;
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,393 @@
+#include "cli/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/option_table.h"
+#include "cli/suggest.h"
+#include "cli/usage.h"
+
+#define MOST_WORDS 16
+#define FILE_NAME  "test_options.json"
+
+/* What a line gives, and the words that the options borrow. */
+typedef struct {
+    zero_options options;
+    char words[1024];
+} parsed;
+
+/* Parses a line whose words are separated by single blanks; '' is an empty word. */
+static zero_status parse(const char *line, parsed *p)
+{
+    char *argv[MOST_WORDS];
+    int argc = 0;
+    snprintf(p->words, sizeof p->words, "%s", line);
+    for (char *w = p->words; w && *w; argc++) {
+        assert_true(argc < MOST_WORDS);
+        argv[argc] = w;
+        w = strchr(w, ' ');
+        if (w) *w++ = '\0';
+        if (strcmp(argv[argc], "''") == 0) argv[argc][0] = '\0';
+    }
+    return zero_options_parse(&p->options, argc, argv);
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(FILE_NAME, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void must_contain(const char *line, const char *part)
+{
+    if (!strstr(zero_last_error(), part))
+        fail_msg("%s\n  said      %s\n  expected  %s", line, zero_last_error(), part);
+}
+
+/* The line is refused with `status`, a message that has both parts, and untouched options.
+ */
+static void refused(zero_status status, const char *line, const char *part,
+                    const char *other)
+{
+    parsed p;
+    zero_options before;
+    memset(&p.options, 0x5a, sizeof p.options);
+    memcpy(&before, &p.options, sizeof before);
+    zero_status st = parse(line, &p);
+    if (st != status) fail_msg("%s\n  gave %d, expected %d: %s", line, st, status, part);
+    must_contain(line, part);
+    must_contain(line, other);
+    assert_memory_equal(&p.options, &before, sizeof before);
+}
+
+static void accepted(const char *line, parsed *p)
+{
+    if (parse(line, p) != ZERO_OK) fail_msg("%s\n  said %s", line, zero_last_error());
+}
+
+static void without_options_everything_is_default(void **state)
+{
+    (void)state;
+    parsed o;
+    accepted("", &o);
+    const zero_config *c = &o.options.config;
+    assert_string_equal(c->model, "tiny");
+    assert_string_equal(c->backend, "cpu");
+    assert_string_equal(c->data, "stories");
+    assert_string_equal(c->progress, "lines");
+    assert_true(!c->tokenizer && !c->metrics && !c->shuffle && !o.options.help);
+    assert_true(c->layers == 0 && c->hidden == 0 && c->heads == 0 && c->seq == 0);
+    assert_true(c->vocab == 0 && c->steps == 0 && c->global_batch == 0 &&
+                c->micro_batch == 0);
+    assert_true(c->warmup == -1 && c->eval_every == -1 && c->eval_batches == 0);
+    assert_true(c->lr == -1.0 && c->lr_min == -1.0 && c->dropout == 0.0);
+    assert_true(c->beta1 == 0.9 && c->beta2 == 0.95 && c->eps == 1e-8);
+    assert_true(c->weight_decay == 0.1 && c->clip == 1.0);
+    assert_true(c->seed == 1337 && c->stage == 0 && c->bucket == ZERO_CONFIG_BUCKET &&
+                c->threads == 0);
+    assert_true(c->log_every == 0 && c->sample == -1);
+    assert_true(o.options.set == 0);
+    zero_options_destroy(&o.options);
+}
+
+static void both_forms_of_an_option_mean_the_same(void **state)
+{
+    (void)state;
+    parsed a, b;
+    accepted("--steps 7 --lr 3e-4 --data x=y --shuffle --progress bar --seed 5", &a);
+    accepted("--steps=7 --lr=3e-4 --data=x=y --shuffle=on --progress=bar --seed=5", &b);
+    assert_true(a.options.config.steps == 7 && b.options.config.steps == 7);
+    assert_true(a.options.config.lr == 3e-4 && b.options.config.lr == 3e-4);
+    assert_string_equal(b.options.config.data, "x=y");
+    assert_string_equal(b.options.config.progress, "bar");
+    assert_true(a.options.config.shuffle && b.options.config.shuffle);
+    assert_true(a.options.set == b.options.set);
+    assert_true(zero_options_is_set(&a.options, "steps") &&
+                !zero_options_is_set(&a.options, "stage"));
+    accepted("--shuffle=off --lr 0 --warmup 0", &a);
+    assert_true(!a.options.config.shuffle && a.options.config.lr == 0.0 &&
+                a.options.config.warmup == 0);
+}
+
+static void suffixes_are_decimal(void **state)
+{
+    (void)state;
+    parsed o;
+    accepted("--bucket 64K --steps 3M --vocab 2G --seed 9223372036854775807", &o);
+    assert_true(o.options.config.bucket == 64000 && o.options.config.steps == 3000000);
+    assert_true(o.options.config.vocab == 2000000000 && o.options.config.seed == INT64_MAX);
+}
+
+static void bad_numbers_are_refused_with_option_value_and_range(void **state)
+{
+    (void)state;
+    const char *whole[] = {"-1",
+                           "0",
+                           "abc",
+                           "1.5",
+                           "1e3",
+                           "0x10",
+                           "7x",
+                           "7k",
+                           "K",
+                           "--7",
+                           "+7",
+                           "nan",
+                           "1KK",
+                           "2000G",
+                           "9223372036854775808",
+                           "9223372036854775807K"};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "--steps=%s", whole[i]);
+        refused(ZERO_ERR_INVALID, line, whole[i], "whole number from 1 to 1000000000000");
+    }
+    const char *real[] = {"nan", "inf",  "-inf", "abc",    "1e400", "-1",
+                          "0x1", "1.5x", "101",  "1e-400", ".",     "1,5"};
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "--lr %s", real[i]);
+        refused(ZERO_ERR_INVALID, line, line, "decimal number from 0 to 100");
+    }
+    refused(ZERO_ERR_INVALID, "--steps -1", "--steps -1", "from 1 to");
+    refused(ZERO_ERR_INVALID, "--steps ''", "--steps ", "whole number");
+    refused(ZERO_ERR_INVALID, "--lr=", "--lr ", "decimal number");
+    /* Past 2^63, also where the product with the suffix would come round to a good number.
+     */
+    refused(ZERO_ERR_INVALID, "--seed 9223372036854775808", "--seed 9", "whole number");
+    refused(ZERO_ERR_INVALID, "--seed 18446744073709552K", "--seed 1", "whole number");
+    refused(ZERO_ERR_INVALID, "--beta1 1", "--beta1 1", "from 0 to 0.999999");
+}
+
+static void bad_words_are_refused_with_the_good_ones(void **state)
+{
+    (void)state;
+    refused(ZERO_ERR_INVALID, "--progress line", "--progress line", "lines|bar");
+    refused(ZERO_ERR_INVALID, "--progress lines|bar", "expected one of", "lines|bar");
+    refused(ZERO_ERR_INVALID, "--progress ''", "expected one of", "lines|bar");
+    refused(ZERO_ERR_INVALID, "--shuffle=yes", "--shuffle yes", "on or off");
+    refused(ZERO_ERR_INVALID, "--data ''", "--data", "empty");
+    refused(ZERO_ERR_INVALID, "--dtype fp64", "--dtype fp64", "fp32|bf16|fp16");
+    refused(ZERO_ERR_INVALID, "--stage 4", "--stage 4", "from 0 to 3");
+}
+
+static void unknown_options_are_refused_with_the_nearest(void **state)
+{
+    (void)state;
+    refused(ZERO_ERR_INVALID, "--stepz 5", "--stepz", "did you mean --steps?");
+    refused(ZERO_ERR_INVALID, "--stpes=5", "--stpes", "did you mean --steps?");
+    refused(ZERO_ERR_INVALID, "--global_batch 5", "no such",
+            "did you mean --global-batch?");
+    refused(ZERO_ERR_INVALID, "-steps 5", "-steps", "did you mean --steps?");
+    refused(ZERO_ERR_INVALID, "--step 5", "no such option", "did you mean --steps?");
+    refused(ZERO_ERR_INVALID, "--xylophone", "--xylophone", "--help lists all");
+    refused(ZERO_ERR_INVALID, "--", "--", "--help lists all");
+    refused(ZERO_ERR_INVALID, "--=5", "--=5", "--help lists all");
+}
+
+static void misplaced_words_are_refused(void **state)
+{
+    (void)state;
+    refused(ZERO_ERR_INVALID, "steps 5", "'steps'", "belongs to none");
+    refused(ZERO_ERR_INVALID, "--steps 5 6", "'6'", "belongs to none");
+    refused(ZERO_ERR_INVALID, "--shuffle on", "'on'", "belongs to none");
+    refused(ZERO_ERR_INVALID, "--steps", "--steps: expected a value", "the end");
+    refused(ZERO_ERR_INVALID, "--data --shuffle", "--data: expected a value", "--shuffle");
+    refused(ZERO_ERR_INVALID, "--steps 5 --steps 6", "--steps is given twice",
+            "5 and as 6");
+    refused(ZERO_ERR_INVALID, "--lr=1 --seed 2 --lr=1", "--lr is given twice",
+            "1 and as 1");
+}
+
+static void later_versions_options_are_refused_unless_they_change_nothing(void **state)
+{
+    (void)state;
+    const char *beyond[] = {"--dtype bf16",
+                            "--dtype fp16",
+                            "--stage 1",
+                            "--stage 2",
+                            "--stage 3",
+                            "--prefetch 2",
+                            "--overlap off",
+                            "--partition owner",
+                            "--collectives shm",
+                            "--collectives auto",
+                            "--reproducible",
+                            "--recompute",
+                            "--tp 2",
+                            "--checkpoint out",
+                            "--save-every 5",
+                            "--resume",
+                            "--memory-limit 8G"};
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(beyond[i], " "), beyond[i]);
+        refused(ZERO_ERR_UNSUPPORTED, beyond[i], name, "cannot do that yet");
+    }
+    assert_int_equal(zero_exit_code(ZERO_ERR_UNSUPPORTED), 2);
+    parsed o;
+    accepted(
+        "--dtype fp32 --partition slice --collectives p2p --overlap on --tp 1 --stage 0 "
+        "--reproducible=off",
+        &o);
+    assert_true(zero_options_is_set(&o.options, "dtype"));
+}
+
+static void flags_win_over_the_file_whatever_the_order(void **state)
+{
+    (void)state;
+    parsed o;
+    write_file(
+        "{\"steps\": 10, \"model\": \"gpt2\", \"shuffle\": true, \"bucket\": \"2M\",\n"
+        " \"lr\": 0.25, \"clip\": 2, \"seq\": 64.0, \"stage\": 2, \"sample\": \"x\"}");
+    const char *lines[] = {
+        "--config " FILE_NAME " --steps 20 --stage 0 --shuffle=off --sample 3",
+        "--steps=20 --stage 0 --shuffle=off --config=" FILE_NAME " --sample 3"};
+    for (int i = 0; i < 2; i++) {
+        accepted(lines[i], &o);
+        assert_true(o.options.config.steps == 20 && o.options.config.stage == 0 &&
+                    !o.options.config.shuffle);
+        assert_true(o.options.config.bucket == 2000000 && o.options.config.lr == 0.25 &&
+                    o.options.config.clip == 2.0);
+        assert_true(o.options.config.seq == 64 && o.options.config.sample == 3);
+        assert_string_equal(o.options.config.model, "gpt2");
+        assert_true(zero_options_is_set(&o.options, "bucket") &&
+                    !zero_options_is_set(&o.options, "beta1"));
+        zero_options_destroy(&o.options);
+    }
+    refused(ZERO_ERR_UNSUPPORTED, "--sample 3 --config " FILE_NAME, "\"stage\": 2 in",
+            "yet");
+}
+
+static void a_file_and_flags_give_the_same_bits(void **state)
+{
+    (void)state;
+    parsed file, flags;
+    write_file(
+        "{\"lr\": 0.1, \"eps\": 1e-8, \"beta2\": 0.95, \"dropout\": 0.12345678901234567}");
+    accepted("--config " FILE_NAME, &file);
+    accepted("--lr 0.1 --eps 1e-8 --beta2 0.95 --dropout 0.12345678901234567", &flags);
+    assert_true(file.options.config.lr == flags.options.config.lr &&
+                file.options.config.eps == flags.options.config.eps);
+    assert_true(file.options.config.beta2 == flags.options.config.beta2);
+    assert_true(file.options.config.dropout == flags.options.config.dropout);
+    zero_options_destroy(&file.options);
+}
+
+static void file_refused(const char *text, const char *part, const char *other)
+{
+    write_file(text);
+    refused(ZERO_ERR_INVALID, "--config " FILE_NAME, part, other);
+}
+
+static void mistakes_in_a_file_are_refused_with_their_place(void **state)
+{
+    (void)state;
+    file_refused("", FILE_NAME ":1:0", "not a JSON object");
+    file_refused("{\"steps\": 5,\n  }", FILE_NAME ":2:3", "not a JSON object");
+    file_refused("{\"steps\": 5,\n \"steps\": 6}", FILE_NAME ":2:8", "duplicate");
+    file_refused("{} x", FILE_NAME ":1:4", "end of file expected");
+    file_refused("[1]", FILE_NAME, "found a list");
+    file_refused("{\"steps\": 99999999999999999999}", FILE_NAME ":1:", "too big");
+    file_refused("{\"steps\": -1}", "\"steps\": -1 in " FILE_NAME, "from 1 to");
+    file_refused("{\"steps\": 1.5}", "\"steps\": 1.5 in", "whole number");
+    file_refused("{\"steps\": true}", "\"steps\" in", "a number");
+    file_refused("{\"steps\": null}", "\"steps\" in", "another type");
+    file_refused("{\"steps\": [1]}", "\"steps\" in", "another type");
+    file_refused("{\"model\": 5}", "\"model\" in", "a text in quotes");
+    file_refused("{\"shuffle\": 1}", "\"shuffle\" in", "true or false");
+    file_refused("{\"progress\": \"none\"}", "\"progress\": none", "lines|bar");
+    file_refused("{\"stpes\": 1}", "\"stpes\" in " FILE_NAME, "did you mean \"steps\"?");
+    file_refused("{\"--steps\": 1}", "\"--steps\" in", "did you mean \"steps\"?");
+    file_refused("{\"zzzzzz\": 1}", "\"zzzzzz\" in", "no such option");
+    file_refused("{\"config\": \"x\"}", "\"config\" in", "command line only");
+    refused(ZERO_ERR_INVALID, "--config no/such/file", "no/such/file", "cannot be opened");
+    refused(ZERO_ERR_INVALID, "--config /", "--config /", "cannot be read");
+}
+
+static void help_shows_every_option_within_100_columns(void **state)
+{
+    (void)state;
+    char *text = NULL, mention[64];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    zero_options_help(out);
+    fclose(out);
+    int n;
+    const zero_option *table = zero_option_table(&n);
+    for (int i = 0; i < n; i++) {
+        snprintf(mention, sizeof mention, "\n  --%s", table[i].name);
+        assert_non_null(strstr(text, mention));
+        assert_true(table[i].standard || table[i].absent);
+    }
+    for (char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_in_range(strcspn(line, "\n"), 0, 100);
+    free(text);
+}
+
+static void asking_for_help_is_always_possible(void **state)
+{
+    (void)state;
+    parsed o;
+    accepted("--nonsense --steps -1 --help", &o);
+    assert_true(o.options.help);
+    accepted("-h", &o);
+    assert_true(o.options.help);
+    zero_options_destroy(&o.options);
+}
+
+static void edit_distance_is_a_distance(void **state)
+{
+    (void)state;
+    const char *words[] = {"", "a", "ab", "ba", "steps", "stpes", "seed", "global-batch"};
+    const int n = sizeof words / sizeof *words;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            int d = zero_suggest_distance(words[i], words[j]);
+            assert_int_equal(d, zero_suggest_distance(words[j], words[i]));
+            assert_int_equal(d == 0, i == j);
+            assert_true(d <= (int)(strlen(words[i]) + strlen(words[j])));
+        }
+    }
+    assert_int_equal(zero_suggest_distance("steps", "stpes"), 1); /* neighbours swapped */
+    assert_int_equal(zero_suggest_distance("kitten", "sitting"), 3);
+    assert_int_equal(zero_suggest_distance("", "seed"), 4);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    unlink(FILE_NAME);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_options_everything_is_default),
+        cmocka_unit_test(both_forms_of_an_option_mean_the_same),
+        cmocka_unit_test(suffixes_are_decimal),
+        cmocka_unit_test(bad_numbers_are_refused_with_option_value_and_range),
+        cmocka_unit_test(bad_words_are_refused_with_the_good_ones),
+        cmocka_unit_test(unknown_options_are_refused_with_the_nearest),
+        cmocka_unit_test(misplaced_words_are_refused),
+        cmocka_unit_test(later_versions_options_are_refused_unless_they_change_nothing),
+        cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
+        cmocka_unit_test(a_file_and_flags_give_the_same_bits),
+        cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),
+        cmocka_unit_test(help_shows_every_option_within_100_columns),
+        cmocka_unit_test(asking_for_help_is_always_possible),
+        cmocka_unit_test(edit_distance_is_a_distance),
+    };
+    return cmocka_run_group_tests(tests, NULL, remove_file);
+}

@@ -1,0 +1,177 @@
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "base/topology.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory_limit.h"
+
+static void parts_are_not_larger_than_the_whole(void **state)
+{
+    (void)state;
+    zero_topology t;
+    assert_int_equal(zero_topology_read(&t), ZERO_OK);
+    assert_in_range(t.usable_cores, 1, t.machine_cores);
+    assert_in_range(t.usable_threads, t.usable_cores, t.machine_threads);
+    assert_true(t.machine_threads >= t.machine_cores);
+    assert_true(t.numa_nodes >= 1);
+    assert_true(t.machine_memory > (size_t)64 << 20);
+    assert_in_range(t.memory_available, 1, t.machine_memory);
+    if (t.memory_limit) assert_true(t.memory_available <= t.memory_limit);
+    assert_true(t.l2 == 0 || t.l3 == 0 || t.l2 <= t.l3);
+    assert_true(strlen(t.cpu) < sizeof t.cpu);
+}
+
+static void it_counts_the_threads_that_the_system_counts(void **state)
+{
+    (void)state;
+    zero_topology t;
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    assert_int_equal(zero_topology_read(&t), ZERO_OK);
+    assert_int_equal(t.usable_threads, CPU_COUNT(&set));
+    assert_true(t.machine_threads >= sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void a_process_bound_to_one_thread_may_use_one_core(void **state)
+{
+    (void)state;
+    zero_topology whole, bound;
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(zero_topology_read(&whole), ZERO_OK);
+    size_t cpu = 0;
+    while (!CPU_ISSET(cpu, &before)) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(zero_topology_read(&bound), ZERO_OK);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(bound.usable_cores, 1);
+    assert_int_equal(bound.usable_threads, 1);
+    assert_int_equal(bound.machine_cores, whole.machine_cores);
+    assert_int_equal(bound.machine_threads, whole.machine_threads);
+}
+
+/* A small tree of control groups in a temporary folder. */
+static void put(const char *root, const char *path, const char *text)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s", root, path);
+    for (char *slash = name + strlen(root); (slash = strchr(slash + 1, '/')) != NULL;) {
+        *slash = '\0';
+        mkdir(name, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int make_root(void **state)
+{
+    char name[] = "/tmp/zero-cgroup-XXXXXX";
+    if (!mkdtemp(name)) return -1;
+    *state = strdup(name);
+    return *state ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    free(*state);
+    return system(command);
+}
+
+static void no_control_group_is_no_limit(void **state)
+{
+    zero_memory_limit limit = {.limit = 1, .available = 1};
+    zero_memory_limit_read(*state, &limit);
+    assert_true(limit.limit == 0 && limit.available == 0);
+    put(*state, "proc/self/cgroup", "0::/job\nrubbish\n:\n");
+    put(*state, "sys/fs/cgroup/job/memory.max", "max\n");
+    zero_memory_limit_read(*state, &limit);
+    assert_true(limit.limit == 0 && limit.available == 0);
+    put(*state, "proc/self/cgroup", "5:memory:/job\n");
+    put(*state, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+    zero_memory_limit_read(*state, &limit);
+    assert_true(limit.limit == 0 && limit.available == 0);
+}
+
+static void the_tightest_group_above_us_decides(void **state)
+{
+    zero_memory_limit limit;
+    put(*state, "proc/self/cgroup", "0::/job/step/task\n");
+    put(*state, "sys/fs/cgroup/job/memory.max", "1000000\n");
+    put(*state, "sys/fs/cgroup/job/memory.current", "900000\n");
+    put(*state, "sys/fs/cgroup/job/step/memory.max", "max\n");
+    put(*state, "sys/fs/cgroup/job/step/task/memory.max", "800000\n");
+    put(*state, "sys/fs/cgroup/job/step/task/memory.current", "100000\n");
+    zero_memory_limit_read(*state, &limit);
+    assert_int_equal(limit.limit, 800000);
+    assert_int_equal(limit.available,
+                     100000); /* job has less left, though a higher limit */
+}
+
+static void idle_file_cache_counts_as_available(void **state)
+{
+    zero_memory_limit limit;
+    put(*state, "proc/self/cgroup", "0::/\n");
+    put(*state, "sys/fs/cgroup/memory.max", "1000000\n");
+    put(*state, "sys/fs/cgroup/memory.current", "900000\n");
+    put(*state, "sys/fs/cgroup/memory.stat", "anon 1\ninactive_file 500000\nfile 7\n");
+    zero_memory_limit_read(*state, &limit);
+    assert_int_equal(limit.available, 600000);
+}
+
+static void version_1_is_read_where_it_is_mounted(void **state)
+{
+    zero_memory_limit limit;
+    put(*state, "proc/self/cgroup",
+        "9:cpu:/other\n5:hugetlb,memory:/slurm/job\n0::/user\n");
+    put(*state, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put(*state, "sys/fs/cgroup/memory/slurm/job/memory.limit_in_bytes", "700000\n");
+    put(*state, "sys/fs/cgroup/memory/slurm/job/memory.usage_in_bytes", "200000\n");
+    zero_memory_limit_read(*state, &limit);
+    assert_int_equal(limit.limit, 700000);
+    assert_int_equal(limit.available, 500000);
+}
+
+/* Docker shows the host's path, but mounts the container's group as the root. */
+static void a_path_that_is_not_mounted_here_ends_at_the_mount(void **state)
+{
+    zero_memory_limit limit;
+    put(*state, "proc/self/cgroup", "4:memory:/docker/0123abcd\n");
+    put(*state, "sys/fs/cgroup/memory/memory.limit_in_bytes", "600000\n");
+    zero_memory_limit_read(*state, &limit);
+    assert_int_equal(limit.limit, 600000);
+    assert_int_equal(limit.available, 600000);
+}
+
+#define on_fake_groups(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_not_larger_than_the_whole),
+        cmocka_unit_test(it_counts_the_threads_that_the_system_counts),
+        cmocka_unit_test(a_process_bound_to_one_thread_may_use_one_core),
+        on_fake_groups(no_control_group_is_no_limit),
+        on_fake_groups(the_tightest_group_above_us_decides),
+        on_fake_groups(idle_file_cache_counts_as_available),
+        on_fake_groups(version_1_is_read_where_it_is_mounted),
+        on_fake_groups(a_path_that_is_not_mounted_here_ends_at_the_mount),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
