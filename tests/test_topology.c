@@ -21,7 +21,8 @@ static void parts_are_not_larger_than_the_whole(void **state)
     zero_topology t;
     assert_int_equal(zero_topology_read(&t), ZERO_OK);
     assert_in_range(t.usable_cores, 1, t.machine_cores);
-    assert_in_range(t.usable_threads, t.usable_cores, t.machine_threads);
+    assert_in_range(t.usable_threads, t.usable_cores, t.allowed_threads);
+    assert_in_range(t.allowed_threads, 1, t.machine_threads);
     assert_true(t.machine_threads >= t.machine_cores);
     assert_true(t.numa_nodes >= 1);
     assert_true(t.machine_memory > (size_t)64 << 20);

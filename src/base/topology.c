@@ -78,7 +78,9 @@ static void read_cpu_name(hwloc_topology_t machine, zero_topology *t)
 static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
 {
     if (hwloc_get_cpubind(machine, set, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(set);
-    hwloc_bitmap_and(set, set, hwloc_topology_get_allowed_cpuset(machine));
+    hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(machine);
+    t->allowed_threads = count(machine, HWLOC_OBJ_PU, allowed);
+    hwloc_bitmap_and(set, set, allowed);
     t->usable_cores = count(machine, HWLOC_OBJ_CORE, set);
     t->usable_threads = count(machine, HWLOC_OBJ_PU, set);
 }

@@ -16,6 +16,7 @@
 typedef struct {
     char cpu[128]; /* model name, empty if unknown */
     int machine_cores, machine_threads;
+    int allowed_threads; /* what control groups leave, for all processes together */
     int usable_cores, usable_threads; /* a core counts if one of its threads is usable */
     int numa_nodes;
     size_t l2, l3; /* one cache of its level, not their sum */

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,9 +70,20 @@ static zero_status dispatch(int argc, char **argv)
     return unknown(argv[1]);
 }
 
+/* A disk that is full shows only when the last line is written. */
+static zero_status check_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_IO, "the standard output could not be written completely: %s",
+                     strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
+    /* Help and tables are said once; no rank but the first has anything to say there. */
+    if (zero_launch_rank_hint() > 0 && !freopen("/dev/null", "w", stdout)) return 1;
     zero_status st = dispatch(argc, argv);
+    if (st == ZERO_OK) st = check_output();
     if (st == ZERO_OK) return 0;
     /* Every rank comes here with the same message, unless MPI failed: then each speaks. The
      * others leave it to rank 0 to end the job, lest they end it before rank 0 has spoken.

@@ -43,7 +43,7 @@ static const zero_option table[] = {
     {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PRESET, .help = "sequences that a rank computes at a time"},
     {.name = "lr", REAL(0, 100), FIELD(lr), PRESET, .help = "learning rate after the warm-up"},
     {.name = "lr-min", REAL(0, 100), FIELD(lr_min), .absent = "a tenth of --lr", .help = "learning rate at the end of the cosine"},
-    {.name = "warmup", WHOLE(0, MANY), FIELD(warmup), .absent = "a tenth of --steps", .help = "steps of linear warm-up"},
+    {.name = "warmup", WHOLE(0, MANY), FIELD(warmup), .absent = "a fifth of --steps", .help = "steps of linear warm-up"},
     {.name = "beta1", REAL(0, 0.999999), FIELD(beta1), .standard = "0.9", .help = "Adam: decay of the momentum"},
     {.name = "beta2", REAL(0, 0.999999), FIELD(beta2), .standard = "0.95", .help = "Adam: decay of the variance"},
     {.name = "eps", REAL(1e-30, 1), FIELD(eps), .standard = "1e-8", .help = "Adam: added to the root of the variance"},

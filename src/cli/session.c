@@ -34,6 +34,12 @@ static zero_status read_machine(zero_session *s)
     int wanted = (int)s->config.threads;
     if (wanted <= 0) wanted = threads_from_environment();
     s->blas_threads = zero_blas_set_threads(wanted > 0 ? wanted : 1);
+    if (s->config.threads > 0 && s->blas_threads != wanted)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--threads %d: this BLAS gives %d threads per rank (0: it cannot be "
+            "told); choose fewer, or leave the option out",
+            wanted, s->blas_threads);
     return ZERO_OK;
 }
 

@@ -83,14 +83,18 @@ static void show_compute(const zero_session *s)
 
 static void warn_oversubscribed(const zero_session *s)
 {
-    int threads = s->blas_threads > 0 ? s->blas_threads : 1,
-        cores = s->topology.usable_threads;
-    if (threads * s->node.size <= cores) return;
-    fprintf(
-        stderr,
-        "zero: warning: %d ranks x %d threads share %d processors of this node; they take "
-        "turns\n",
-        s->node.size, threads, cores);
+    int threads = s->blas_threads > 0 ? s->blas_threads : 1;
+    const zero_topology *t = &s->topology;
+    if (threads * s->node.size > t->allowed_threads)
+        fprintf(stderr,
+                "zero: warning: %d ranks x %d threads on this node share %d processors and "
+                "take turns\n",
+                s->node.size, threads, t->allowed_threads);
+    else if (threads > t->usable_threads)
+        fprintf(stderr,
+                "zero: warning: %d threads per rank, but a rank is bound to %d processors: "
+                "start with mpirun --bind-to none, or --map-by slot:PE=%d\n",
+                threads, t->usable_threads, threads);
 }
 
 void zero_show_setup(const zero_session *s)

@@ -55,8 +55,8 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     zero_sampling how = {.step = step,
                          .seed = s->config.seed,
                          .temperature = 0.8,
-                         .known = s->corpus.vocab < s->model.vocab ? s->corpus.vocab
-                                                                   : s->model.vocab};
+                         .known = s->corpus.tokenizer ? s->corpus.tokenizer->vocab
+                                                      : s->model.vocab};
     st = zero_engine_generate(&s->engine, &how, known, n, text);
     if (st == ZERO_OK && is_root(s)) zero_show_sample(s, title, text + known, n);
     free(text);

@@ -90,11 +90,14 @@ zero_status zero_launch_stop(void)
 
 _Noreturn void zero_launch_abort(int code)
 {
-    int is_up = 0, is_down = 0;
+    int is_up = 0, is_down = 0, size = 0;
     fflush(NULL); /* neither of the ways out below does */
     MPI_Initialized(&is_up);
     MPI_Finalized(&is_down);
-    if (is_up && !is_down) MPI_Abort(MPI_COMM_WORLD, code);
+    if (is_up && !is_down) MPI_Comm_size(MPI_COMM_WORLD, &size);
+    /* Alone there is nobody to end, and MPI_Abort would bury our message under its own. */
+    if (size == 1) MPI_Finalize();
+    if (size > 1) MPI_Abort(MPI_COMM_WORLD, code);
     _exit(code);
 }
 

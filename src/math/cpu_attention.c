@@ -2,8 +2,7 @@
  *
  *        keys 0 .............. first + rows
  *   first  | P P P P P P P P .         one block of one head: its queries meet all the keys
- *          | P P P P P P P P P .       that any of them may see; what lies above the
- * diagonal
+ *          | P P P P P P P P P .       that any of them may see; what lies above the diagonal
  *   + rows | P P P P P P P P P P       is zero
  *
  * Only one block of scores exists at a time; backward computes it again from the logarithms

@@ -10,7 +10,7 @@ static const struct {
     const char *name;
     zero_gpt2_shape shape;
 } presets[] = {
-    {"tiny", {.layers = 4, .hidden = 128, .heads = 4, .seq = 128}},
+    {"tiny", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
     {"gpt2", {.layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257}},
     {"gpt2-medium",
      {.layers = 24, .hidden = 1024, .heads = 16, .seq = 1024, .vocab = 50257}},

@@ -1,6 +1,7 @@
 #include "sharding/schedule.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,8 +233,25 @@ static zero_status add_groups(zero_schedule *s)
     return ZERO_OK;
 }
 
+static zero_status check_input(const zero_plan_input *in)
+{
+    if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for %d ranks, %d microbatches of %" PRId64
+                         " sequences and buckets of %" PRId64 " elements: each must be at "
+                         "least 1",
+                         in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
+    if (in->seq < 1 || in->seq > in->model->seq)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for sequences of %" PRId64
+                         " tokens: the model takes 1 to %" PRId64,
+                         in->seq, in->model->seq);
+    return ZERO_OK;
+}
+
 static zero_status compile(zero_schedule *s)
 {
+    ZERO_TRY(check_input(&s->input));
     ZERO_TRY(add_groups(s));
     if (s->input.stage != 0)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
@@ -278,11 +296,17 @@ int64_t zero_schedule_bytes_moved(const zero_schedule *s, zero_op op)
 
 zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g)
 {
-    /* Two chunks of every peer are staged at a time: together they are the bucket. */
+    /* Staging grows with the chunk: so many smallest chunks fill the bucket. */
     const zero_partition *p = &s->groups[g].partition;
-    int64_t chunk = s->input.bucket / (2 * (p->n_ranks > 1 ? p->n_ranks - 1 : 1));
+    const zero_collective_spec smallest = {.kind = ZERO_REDUCE_SCATTER,
+                                           .count = p->shard_len,
+                                           .stride = p->shard_len,
+                                           .max_chunk = ZERO_SHARD_GRANULE};
+    int64_t least = zero_collective_staging(&smallest, p->n_ranks);
+    int64_t chunk = ZERO_COLLECTIVE_CHUNK;
+    if (least > 0 && s->input.bucket / least * ZERO_SHARD_GRANULE < chunk)
+        chunk = s->input.bucket / least * ZERO_SHARD_GRANULE;
     if (chunk < ZERO_SHARD_GRANULE) chunk = ZERO_SHARD_GRANULE;
-    if (chunk > ZERO_COLLECTIVE_CHUNK) chunk = ZERO_COLLECTIVE_CHUNK;
     return (zero_collective_spec){
         .kind = op == ZERO_OP_REDUCE ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
         .count = p->shard_len,

@@ -127,7 +127,8 @@ typedef struct {
     zero_instruction discarded;      /* what emit() returns when there is no memory */
 } zero_schedule;
 
-/* Compiles input->model for input->stage and lays memory out. ZERO_ERR_UNSUPPORTED for a stage
+/* Compiles input->model for input->stage and lays memory out. ZERO_ERR_INVALID unless all
+ * numbers are at least 1 and the model takes the sequences; ZERO_ERR_UNSUPPORTED for a stage
  * this version does not build, ZERO_ERR_NOMEM. Not collective; release with _destroy. */
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);

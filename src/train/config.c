@@ -1,6 +1,7 @@
 #include "train/config.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
@@ -11,24 +12,26 @@ static const struct {
     double lr;
     int64_t eval_every, eval_batches, log_every, sample;
 } recipes[] = {
-    {"tiny", 400, 24, 0, 3e-3, 100, 4, 20, 200},
+    {"tiny", 300, 48, 0, 4e-3, 100, 8, 20, 200},
     {"gpt2", 100, 0, 4, 6e-4, 50, 2, 1, 20},
     {"gpt2-medium", 100, 0, 4, 3e-4, 50, 2, 1, 20},
     {"gpt2-large", 100, 0, 2, 2.5e-4, 50, 2, 1, 20},
     {"gpt2-xl", 100, 0, 1, 2e-4, 50, 2, 1, 20},
 };
 
+/* Where the ranks alone do not divide the global batch, no micro batch can help. */
 static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
 {
     int64_t at_once = c->micro_batch * n_ranks;
+    int64_t below = c->global_batch / at_once * at_once;
+    char lower[32] = "";
+    if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
     return zero_fail(
         ZERO_ERR_INVALID,
         "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
-        " x %d ranks = %" PRId64 ": give a global batch of %" PRId64 " or %" PRId64
-        ", or another micro batch",
-        c->global_batch, c->micro_batch, n_ranks, at_once,
-        at_once * (c->global_batch / at_once > 0 ? c->global_batch / at_once : 1),
-        at_once * (c->global_batch / at_once + 1));
+        " x %d ranks = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
+        c->global_batch, c->micro_batch, n_ranks, at_once, lower, below + at_once,
+        c->global_batch % n_ranks == 0 ? ", or another micro batch" : "");
 }
 
 static zero_status work_out_batch(zero_config *c, int n_ranks, int64_t global,
@@ -39,14 +42,17 @@ static zero_status work_out_batch(zero_config *c, int n_ranks, int64_t global,
         c->micro_batch = micro;
     }
     if (c->global_batch == 0) c->global_batch = c->micro_batch * n_ranks;
-    if (c->micro_batch == 0) {
-        c->micro_batch = c->global_batch / n_ranks;
-        if (c->micro_batch == 0) c->micro_batch = 1;
-    }
+    if (c->micro_batch == 0)
+        c->micro_batch = c->global_batch % n_ranks == 0 ? c->global_batch / n_ranks : 1;
     if (c->global_batch % (c->micro_batch * n_ranks) != 0)
         return batch_does_not_work_out(c, n_ranks);
     c->accumulation = c->global_batch / (c->micro_batch * n_ranks);
-    return ZERO_OK;
+    if (c->accumulation <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
+        " microbatches per rank and step, more than %" PRId64 ": give a larger micro batch",
+        c->global_batch, c->micro_batch, c->accumulation, ZERO_CONFIG_ACCUMULATION);
 }
 
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
@@ -78,7 +84,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     take_default(&c->eval_batches, 0, recipes[r].eval_batches);
     take_default(&c->log_every, 0, recipes[r].log_every);
     take_default(&c->sample, -1, recipes[r].sample);
-    take_default(&c->warmup, -1, c->steps / 10);
+    take_default(&c->warmup, -1, c->steps / 5);
     take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
     if (c->lr < 0.0) c->lr = recipes[r].lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;

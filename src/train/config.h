@@ -42,12 +42,15 @@ typedef struct {
 } zero_config;
 
 #define ZERO_CONFIG_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB staged */
+/* Most microbatches per rank and step: the schedule lists the work of each one. */
+#define ZERO_CONFIG_ACCUMULATION INT64_C(65536)
 
 /* Fills in what the preset decides and works out the batch for n_ranks ranks:
  *
  *     global batch = n_ranks * micro batch * accumulation
  *
- * ZERO_ERR_INVALID, with the three numbers, if that has no solution in whole numbers. */
+ * ZERO_ERR_INVALID, with the three numbers, if that has no solution in whole numbers or
+ * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
 
 /* The model's shape: the preset's, changed by what the user gave; where neither names a

@@ -10,10 +10,9 @@
 #include "train/text_self.h"
 #include "train/tokens.h"
 
-/* One epoch of the demo: 1.3 M training tokens of bpe:512, which has 2.4 bytes per token.
- */
-#define STORIES_DEFAULT ((size_t)3584 << 10)
-#define STORIES_MOST    ((uint64_t)1 << 40)
+/* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
+#define STORIES_DEFAULT ((size_t)3600000)
+#define STORIES_MOST    UINT64_C(1000000000000)
 #define ENCODE_AT_ONCE  ((size_t)1 << 16)
 
 /* ---- text to tokens ---- */
@@ -127,13 +126,14 @@ static zero_status parse_size(const char *spec, const char *text, size_t *size)
     bool well_formed = n_digits > 0 && n_digits <= 13 &&
                        (text[n_digits] == '\0' || (unit && text[n_digits + 1] == '\0'));
     if (well_formed) n = strtoull(text, NULL, 10);
-    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    if (n == 0 || n > STORIES_MOST >> shift)
+    uint64_t scale = 1; /* decimal, like every size on the command line */
+    for (const char *u = units; unit && u <= unit; u++) scale *= 1000;
+    if (n == 0 || n > STORIES_MOST / scale)
         return zero_fail(ZERO_ERR_INVALID,
                          "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                         "1024G, as in stories:4M",
+                         "1000G, as in stories:4M",
                          spec);
-    *size = (size_t)(n << shift);
+    *size = (size_t)(n * scale);
     return ZERO_OK;
 }
 

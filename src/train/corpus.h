@@ -1,9 +1,9 @@
 /* corpus.h - from --data SPEC to one array of tokens.
  *
- *   stories[:SIZE]   generated (stories.h); SIZE in bytes, K, M or G for powers of 1024
- * bpe:512 self             the sources of this program byte FILE|DIR|GLOB    text
- * (text_files.h), concatenated                                    byte or token files
- * (tokens.h), concatenated; all of one kind             none
+ *   stories[:SIZE]   generated (stories.h); SIZE in bytes, as in 4M          bpe:512
+ *   self             the sources of this program                             byte
+ *   FILE|DIR|GLOB    text (text_files.h), concatenated                       byte
+ *                    token files (tokens.h), concatenated; all of one kind   none
  *
  * On the right the tokenizer if none is asked for. The first n - n/10 tokens are for
  * training, the last tenth for validation. A bpe:N learns its merges from the first nine

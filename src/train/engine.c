@@ -21,8 +21,12 @@ static int64_t eval_microbatches(const zero_engine *e)
     return e->spec.eval_batches * plan->accumulation * plan->n_ranks;
 }
 
-static zero_status init_local(zero_engine *e, const zero_engine_spec *spec)
+static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
+                              const zero_comm *comm)
 {
+    if (spec->plan.n_ranks != comm->size)
+        return zero_fail(ZERO_ERR_INVALID, "a plan for %d ranks cannot run on %d",
+                         spec->plan.n_ranks, comm->size);
     e->spec = *spec;
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
     e->eval_losses = calloc((size_t)eval_microbatches(e) + 1, sizeof *e->eval_losses);
@@ -43,7 +47,7 @@ static void init_weights(zero_engine *e)
 zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
 {
     *e = (zero_engine){0};
-    zero_status st = zero_agree(comm, init_local(e, spec));
+    zero_status st = zero_agree(comm, init_local(e, spec, comm));
     if (st == ZERO_OK) st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm);
     if (st == ZERO_OK)
         init_weights(e);

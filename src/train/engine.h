@@ -32,10 +32,11 @@ typedef struct {
     int64_t step; /* of the random numbers: same step, same text */
     int64_t seed;
     double temperature; /* > 0 */
-    int64_t known;      /* ids from here on are never drawn: the tokenizer lacks them */
+    int64_t known;      /* at most V: ids from here on are never drawn */
 } zero_sampling;
 
-/* Compiles, allocates, initialises the weights. model and comm are borrowed. */
+/* Compiles, allocates, initialises the weights. The model and comm are borrowed, and the
+ * engine must stay where it is: callbacks hold its address. */
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine; local */

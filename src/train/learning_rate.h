@@ -3,8 +3,7 @@
  *     lr |   ____
  *        |  /    \__          step < warmup:  peak (step + 1) / warmup
  *        | /        \___      after:          from peak down to least at the last step
- *        |/             least
- */
+ *        |/             least */
 #pragma once
 
 #include <stdint.h>

@@ -177,7 +177,7 @@ static zero_status too_few_merges(const char *spec, size_t len, int32_t n_found)
 zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
                                 const unsigned char *text, size_t len)
 {
-    int32_t vocab, n_found;
+    int32_t vocab = 0, n_found = 0;
     ZERO_TRY(zero_tokenizer_parse(spec, &vocab));
     if (vocab == ZERO_VOCAB_BYTES) return zero_tokenizer_from_merges(tok, NULL, 0);
 

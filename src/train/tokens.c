@@ -62,7 +62,7 @@ static bool ends_in_bin(const char *path)
 
 zero_status zero_tokens_detect(const char *path, zero_tokens_kind *kind)
 {
-    uint32_t magic;
+    uint32_t magic = 0;
     ZERO_TRY(read_magic(path, &magic));
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++)
         if (magic == strangers[i].magic)

@@ -1,0 +1,153 @@
+/* check_metrics RANKS STEPS FILE: is this the metrics file of a whole run?
+ *
+ * One JSON object per line; written again with 17 digits each is the same text, so no digit was
+ * lost; steps count from 1; the loss goes down; ledgers say planned = measured. Prints what must
+ * not depend on time: step, loss, rate, norm and validation loss as bits, then the digest.
+ *
+ * check_metrics json: is stdin one JSON value after the other? */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+enum { LINE_BYTES = 65536 };
+
+static _Noreturn void fail(const char *what, const char *line)
+{
+    fprintf(stderr, "check_metrics: %s: %s\n", what, line);
+    exit(1);
+}
+
+static const char *const step_keys[] = {"loss",       "lr",           "grad_norm",
+                                        "loss_scale", "step_seconds", "tokens_per_second"};
+
+static json_t *read_line(char *line)
+{
+    json_error_t at;
+    line[strcspn(line, "\n")] = '\0';
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &at);
+    if (!json_is_object(object)) fail("not a JSON object", line);
+    char *again = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (!again || strcmp(again, line) != 0) fail("not written with 17 digits", line);
+    free(again);
+    return object;
+}
+
+static double real(const json_t *object, const char *key, const char *line)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_real(value)) fail(key, line);
+    return json_real_value(value);
+}
+
+static json_int_t whole(const json_t *object, const char *key, const char *line)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value)) fail(key, line);
+    return json_integer_value(value);
+}
+
+/* Prints the bits and returns the loss. */
+static double check_step(const json_t *object, long step, const char *line)
+{
+    for (size_t i = 0; i < sizeof step_keys / sizeof step_keys[0]; i++)
+        real(object, step_keys[i], line);
+    if (whole(object, "step", line) != step) fail("a step is missing", line);
+    if (whole(object, "tokens", line) < 1) fail("no tokens", line);
+    if (real(object, "step_seconds", line) <= 0.0) fail("a step took no time", line);
+    double loss = real(object, "loss", line);
+    printf("%ld %a %a %a", step, loss, real(object, "lr", line),
+           real(object, "grad_norm", line));
+    if (json_object_get(object, "val_loss")) printf(" %a", real(object, "val_loss", line));
+    printf("\n");
+    return loss;
+}
+
+/* Nothing moves on one rank, and something does on several. */
+static void check_traffic(const json_t *communication, const char *kind, long ranks,
+                          const char *line)
+{
+    const json_t *t = json_object_get(communication, kind);
+    json_int_t sent = whole(t, "bytes_sent", line);
+    if (sent != whole(t, "planned_bytes_sent", line)) fail("planned is not sent", line);
+    if (sent != whole(t, "bytes_received", line)) fail("sent is not received", line);
+    if ((sent > 0) != (ranks > 1)) fail("bytes do not go with the ranks", line);
+    if ((whole(t, "messages_sent", line) > 0) != (ranks > 1)) fail("messages", line);
+}
+
+static void check_memory(const json_t *memory, const char *line)
+{
+    json_int_t sum = 0, peak = whole(memory, "planned_peak_bytes", line);
+    const json_t *classes = json_object_get(memory, "planned_bytes");
+    const char *name;
+    json_t *bytes;
+    json_object_foreach((json_t *)classes, name, bytes) sum += json_integer_value(bytes);
+    if (whole(classes, "optimizer states", line) != 2 * whole(classes, "parameters", line))
+        fail("the optimizer's states are not twice the parameters", line);
+    if (peak < 1 || peak > sum || peak > whole(memory, "arena_bytes", line))
+        fail("the peak is none", line);
+    if (whole(memory, "resident_peak_bytes", line) < peak / 2) fail("resident", line);
+}
+
+static void check_final(const json_t *object, long ranks, const char *line)
+{
+    if (!json_is_true(json_object_get(object, "final"))) fail("no final line", line);
+    if (whole(object, "ranks", line) != ranks) fail("another number of ranks", line);
+    const char *digest = json_string_value(json_object_get(object, "digest"));
+    if (!digest || strlen(digest) != 32 || strspn(digest, "0123456789abcdef") != 32)
+        fail("not a digest of 128 bits", line);
+    const json_t *communication = json_object_get(object, "communication");
+    check_traffic(communication, "reduce_scatter", ranks, line);
+    check_traffic(communication, "all_gather", ranks, line);
+    check_memory(json_object_get(object, "memory"), line);
+    printf("digest %s\n", digest);
+}
+
+static void check_run(FILE *file, long ranks, long steps)
+{
+    char line[LINE_BYTES];
+    double first = 0.0, last = 0.0;
+    for (long step = 1; step <= steps; step++) {
+        if (!fgets(line, sizeof line, file)) fail("the file ends early", "");
+        json_t *object = read_line(line);
+        last = check_step(object, step, line);
+        if (step == 1) first = last;
+        json_decref(object);
+    }
+    if (!fgets(line, sizeof line, file)) fail("no final line", "");
+    json_t *object = read_line(line);
+    check_final(object, ranks, line);
+    json_decref(object);
+    if (fgets(line, sizeof line, file)) fail("more than a final line", line);
+    if (!(last < first)) fail("the loss did not go down", line);
+}
+
+static void check_json(void)
+{
+    json_error_t at;
+    int n = 0, c;
+    while ((c = getchar()) != EOF) {
+        if (c == '\n' || c == ' ') continue;
+        ungetc(c, stdin);
+        json_t *object = json_loadf(stdin, JSON_DISABLE_EOF_CHECK, &at);
+        if (!json_is_object(object)) fail("not JSON", at.text);
+        json_decref(object);
+        n++;
+    }
+    if (n == 0) fail("empty", "stdin");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "json") == 0) {
+        check_json();
+        return 0;
+    }
+    FILE *file = argc == 4 ? fopen(argv[3], "r") : NULL;
+    if (!file) fail("usage: check_metrics RANKS STEPS FILE", argc > 3 ? argv[3] : "");
+    check_run(file, strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10));
+    fclose(file);
+    return 0;
+}

@@ -1,0 +1,22 @@
+# The same under mpirun: one rank speaks, all end at once, mpirun returns the code.
+. "$(dirname "$0")/common.sh"
+
+refuses 2 'did you mean --steps' 2 train --stesp 1
+refuses 2 'no command' 2 nonsense
+refuses 2 'there are tiny, gpt2' 2 train --model nosuch
+refuses 2 '--global-batch 6 is not a multiple of --micro-batch 2 x 2 ranks = 4' 2 \
+    train --global-batch 6 --micro-batch 2
+refuses 4 'No such file or directory' 2 train --data nosuch
+refuses 2 '--metrics nosuch/m: cannot be opened' 2 train --data stories:64K --metrics nosuch/m
+
+# Rates that no training survives: the run begins, then ends with 1 and keeps its metrics.
+start=$(date +%s)
+run 2 train $small --steps 500 --sample 0 --eval-every 0 --metrics m \
+    --lr 100 --warmup 0 --clip 0 --eps 1e-30 --weight-decay 100
+[ $code -eq 1 ] || complain "$words: exit code $code, expected 1"
+[ "$(grep -c '^zero: step .* is not finite' err)" -eq 1 ] || complain "$words: expected one message"
+says 'Try a smaller --lr' err
+[ $(($(date +%s) - start)) -le 10 ] || complain "$words: the job did not end at once"
+[ -s m ] || complain "$words: no metrics of the steps before"
+"$checker" json <m >checked 2>&1 || complain "$words: metrics cut off: $(cat checked)"
+finish

@@ -1,0 +1,38 @@
+# Odd, but legal.
+. "$(dirname "$0")/common.sh"
+quick="--data stories:64K --seq 8 --eval-every 0 --sample 0"
+
+runs 0 train --data stories:64K --layers 1 --hidden 1 --heads 1 --seq 1 --steps 1 --sample 3
+runs 0 train $quick --steps=1 --warmup 0 --log-every 7 --clip 0 --lr 0
+[ "$(grep -c '^step' out)" -eq 1 ] || complain "$words: expected one line for the one step"
+grep -q -e '^----' -e validation out && complain "$words: a sample or evaluation nobody asked for"
+runs 0 train --data stories:64K --seq 8 --steps 2 --sample 20 --tokenizer byte --vocab 1000 --dropout 0.1
+runs 0 train $quick --steps 2 --bucket 268435456 --threads 2
+OPENBLAS_NUM_THREADS=2 runs 0 train $quick --steps 2
+grep -q OpenBLAS out && says '2 threads per rank' out
+runs 0 train $quick --steps 2 --layers 1 --hidden 16 --heads 2 --backend naive
+says 'naive backend' out
+runs 5 train $quick --steps 2 --micro-batch 2
+says '10 sequences = 5 ranks x 2 x 1' out
+runs 8 train $quick --steps 2 --global-batch 32 --micro-batch 2
+says '32 sequences = 8 ranks x 2 x 2' out
+
+# The bar is on stderr; rows of metrics are not lost for it.
+run 2 train $quick --steps 2 --progress bar --metrics m
+[ $code -eq 0 ] || complain "$words: exit code $code"
+check 2 2 m bits
+[ "$(tr -cd '\r' <err | wc -c)" -eq 2 ] || complain "$words: expected one bar per step on stderr"
+grep -q "$(printf '\r')" out && complain "$words: a bar on stdout"
+
+# Metrics that cannot be kept are no reason to lose the run, but they are said.
+if [ -c /dev/full ]; then
+    runs 0 train $quick --steps 2 --metrics /dev/full
+    [ "$(grep -c 'warning: --metrics' err)" -eq 1 ] || complain "$words: expected one warning"
+fi
+
+# A reader that leaves early ends the run without a crash report.
+("$zero" train $small --steps 1000000 --log-every 1 2>err; echo $? >code) | head -n 1 >out
+grep -q '^zero' out || complain "a closed pipe: no first line"
+[ "$(cat code)" -ne 0 ] || complain "a closed pipe: exit code 0"
+grep -q -e Sanitizer -e Segmentation err && complain "a closed pipe crashed it"
+finish

@@ -1,0 +1,46 @@
+# One whole run on 3 ranks and its metrics; what may change its bits and what must not.
+. "$(dirname "$0")/common.sh"
+length="--steps 30 --eval-every 10"
+
+runs 3 train $small $length --metrics m --sample 30 --log-every 5
+check 3 30 m bits
+for line in '^zero .*3 ranks' '^---- a sample after training' '^step     30/30 | loss' \
+    '^done' '^  digest'; do
+    [ "$(grep -c "$line" out)" -eq 1 ] || complain "$words: expected '$line' once"
+done
+[ "$(grep -c '^step .*| loss' out)" -eq 7 ] || complain "$words: expected steps 1, 5, 10 ... 30"
+says "$(sed -n 's/^digest //p' bits)" out
+
+runs 3 train $small $length --metrics again --sample 0 --bucket 64
+check 3 30 again bits_again
+same bits bits_again "the same run with another bucket and no sample"
+runs 3 train $small $length --metrics other --sample 0 --seed 2
+check 3 30 other bits_other
+differ bits bits_other "another seed"
+
+# Without mpirun, and by mpirun on one rank.
+runs 0 train $small $length --metrics alone --sample 0
+check 1 30 alone bits_alone
+runs 1 train $small $length --metrics one --sample 0
+check 1 30 one bits_one
+same bits_alone bits_one "one rank with and without mpirun"
+
+# Options from a file are the same run.
+printf '{"layers": 2, "hidden": 48, "heads": 3, "seq": 32, "global-batch": 6,
+  "data": "stories:64K", "steps": 99, "eval-every": 10, "sample": 0}' >run.json
+runs 3 train --config run.json --steps 30 --metrics file
+check 3 30 file bits_file
+same bits bits_file "the same options from a file"
+# The digest sees parameters and both moments. After one step at rate 0 the parameters are the
+# first ones, the momentum depends on beta1 and the variance on beta2 alone; and a rate moves
+# the parameters alone.
+digest() {
+    runs 2 train $small --steps 1 --warmup 0 --sample 0 --eval-every 0 "$@"
+    sed -n 's/^  digest //p' out
+}
+digest --lr 0 >plain
+digest --lr 0 --beta1 0.8 >momentum
+digest --lr 0 --beta2 0.8 >variance
+digest --lr 1e-3 >parameters
+for state in momentum variance parameters; do differ plain $state "the digest of another $state"; done
+finish

@@ -1,0 +1,54 @@
+# What the program says about itself; none of it starts MPI.
+. "$(dirname "$0")/common.sh"
+
+# Without a launcher Open MPI starts one daemon per process; a bad component list makes
+# starting MPI fail at once, so what still works has not started it.
+no_mpi() {
+    OMPI_MCA_pml=none MPICH_INTERFACE_HOSTNAME=none "$zero" "$@"
+}
+
+runs 0 --version
+[ "$(wc -l <out)" -eq 1 ] && grep -qE '^zero [0-9]+\.[0-9]+\.[0-9]+$' out || complain "$words"
+runs 0 --help
+for word in 'zero train' 'zero info' 'zero train --help' 'Exit codes'; do says "$word" out; done
+[ -s err ] && complain "$words: expected nothing on stderr"
+runs 0 -h
+says 'zero train' out
+runs 0 train --help
+for group in Model: Data: Optimisation: General: --lr --metrics --global-batch; do says "$group" out; done
+runs 0 info
+for key in version MPI BLAS backends memory stages; do says "$key" out; done
+runs 0 info --json
+"$checker" json <out 2>checked || complain "$words: not one JSON object: $(cat checked)"
+
+no_mpi --version >out 2>err || complain "zero --version needs MPI"
+no_mpi train --help >out 2>err || complain "zero train --help needs MPI"
+no_mpi info --json >out 2>err || complain "zero info --json needs MPI"
+no_mpi train --steps -1 >out 2>err
+[ $? -eq 2 ] || complain "zero train --steps -1 needs MPI"
+
+# Help is said once, whoever else was started.
+"$zero" train --help >alone
+for words in --version --help 'train --help' 'info --json'; do
+    "$zero" $words >alone
+    on 2 "$zero" $words >out 2>err || complain "zero $words on 2 ranks failed"
+    [ "$(wc -l <alone)" -eq "$(wc -l <out)" ] || complain "zero $words on 2 ranks: not said once"
+done
+
+run 0
+[ $code -eq 2 ] || complain "zero alone: exit code $code"
+says 'no command given' err
+says 'zero train' out
+refuses 2 "did you mean 'train'" 0 trian
+refuses 2 "no command 'nonsense'" 0 nonsense
+refuses 2 'not built in this version' 0 plan
+refuses 2 'not built in this version' 0 generate here
+refuses 2 'only option is --json' 0 info --jsno
+
+# A reader that leaves early is no reason to crash; a full disk is no success.
+if [ -c /dev/full ]; then
+    "$zero" --help >/dev/full 2>err
+    [ $? -ne 0 ] || complain "zero --help to a full disk ended well"
+    says 'standard output' err
+fi
+finish

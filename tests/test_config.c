@@ -1,0 +1,223 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "train/config.h"
+
+static const char *const models[] = {"tiny", "gpt2", "gpt2-medium", "gpt2-large",
+                                     "gpt2-xl"};
+#define N_MODELS ((int)(sizeof models / sizeof models[0]))
+
+/* What the user said nothing about, as option_table.c leaves it. */
+static zero_config nothing_said(const char *model)
+{
+    return (zero_config){.model = model,
+                         .lr = -1.0,
+                         .lr_min = -1.0,
+                         .warmup = -1,
+                         .eval_every = -1,
+                         .sample = -1,
+                         .seed = 1337};
+}
+
+static zero_config with_batch(int64_t global, int64_t micro)
+{
+    zero_config c = nothing_said("tiny");
+    c.global_batch = global;
+    c.micro_batch = micro;
+    return c;
+}
+
+static void refused(zero_config *c, int n_ranks, const char *part)
+{
+    assert_int_equal(zero_config_complete(c, n_ranks), ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), part))
+        fail_msg("expected '%s' in '%s'", part, zero_last_error());
+}
+
+/* Every batch of up to 40 sequences on up to 17 ranks. */
+static void a_batch_is_ranks_times_micro_batch_times_accumulation(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 17; n++) {
+        for (int64_t global = 1; global <= 40; global++) {
+            for (int64_t micro = 1; micro <= 9; micro++) {
+                zero_config c = with_batch(global, micro);
+                zero_status st = zero_config_complete(&c, n);
+                assert_int_equal(st == ZERO_OK, global % (micro * n) == 0);
+                if (st != ZERO_OK) continue;
+                assert_true(c.global_batch == global && c.micro_batch == micro);
+                assert_true(n * micro * c.accumulation == global);
+            }
+        }
+    }
+}
+
+static void one_batch_size_alone_gives_the_other_without_accumulation(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 17; n++) {
+        for (int64_t size = 1; size <= 40; size++) {
+            zero_config global = with_batch(size, 0), micro = with_batch(0, size);
+            assert_int_equal(zero_config_complete(&global, n) == ZERO_OK, size % n == 0);
+            assert_int_equal(zero_config_complete(&micro, n), ZERO_OK);
+            assert_true(micro.global_batch == size * n && micro.accumulation == 1);
+            if (size % n != 0) continue;
+            assert_true(global.micro_batch == size / n && global.accumulation == 1);
+        }
+    }
+}
+
+static void without_a_batch_the_preset_decides_on_usual_numbers_of_ranks(void **state)
+{
+    (void)state;
+    const int counts[] = {1, 2, 3, 4, 6, 8};
+    for (int m = 0; m < N_MODELS; m++) {
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            zero_config c = nothing_said(models[m]);
+            assert_int_equal(zero_config_complete(&c, counts[i]), ZERO_OK);
+            assert_true(c.accumulation == 1 && c.global_batch == c.micro_batch * counts[i]);
+        }
+    }
+    zero_config two = nothing_said("tiny"), four = two;
+    assert_int_equal(zero_config_complete(&two, 2), ZERO_OK);
+    assert_int_equal(zero_config_complete(&four, 4), ZERO_OK);
+    assert_true(two.global_batch == four.global_batch); /* one job on any machine */
+}
+
+static void a_batch_that_does_not_work_out_is_refused_with_all_numbers(void **state)
+{
+    (void)state;
+    zero_config c = with_batch(24, 4);
+    refused(&c, 5, "--global-batch 24 is not a multiple of --micro-batch 4 x 5 ranks = 20");
+    c = with_batch(24, 0); /* no micro batch can help: the nearest are multiples of 5 */
+    refused(&c, 5, "x 5 ranks = 5: give a global batch of 20 or 25");
+    assert_null(strstr(zero_last_error(), "another micro batch"));
+    c = with_batch(30, 4);
+    refused(&c, 5, "give a global batch of 20 or 40, or another micro batch");
+    c = with_batch(3, 4);
+    refused(&c, 1, "give a global batch of 4, or another");
+}
+
+static void a_step_has_at_most_so_many_microbatches(void **state)
+{
+    (void)state;
+    zero_config c = with_batch(3 * ZERO_CONFIG_ACCUMULATION, 1);
+    assert_int_equal(zero_config_complete(&c, 3), ZERO_OK);
+    assert_true(c.accumulation == ZERO_CONFIG_ACCUMULATION);
+    c = with_batch(3 * ZERO_CONFIG_ACCUMULATION + 3, 1);
+    refused(&c, 3, "makes 65537 microbatches");
+    c = with_batch(INT32_MAX, INT32_MAX); /* too large for any machine, but it works out */
+    assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
+    c = with_batch(INT32_MAX, INT32_MAX);
+    refused(&c, INT32_MAX, "is not a multiple");
+}
+
+static void every_preset_completes_everything(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        zero_config c = nothing_said(models[m]);
+        assert_int_equal(zero_config_complete(&c, 2), ZERO_OK);
+        assert_true(c.steps > 0 && c.global_batch > 0 && c.micro_batch > 0 && c.bucket > 0);
+        assert_true(c.eval_every >= 0 && c.eval_batches > 0 && c.log_every > 0);
+        assert_true(c.sample >= 0 && c.warmup >= 0 && c.warmup <= c.steps);
+        assert_true(c.lr > 0.0 && fabs(c.lr_min - c.lr / 10.0) < 1e-12);
+    }
+}
+
+static void what_the_user_said_is_kept(void **state)
+{
+    (void)state;
+    zero_config c = nothing_said("gpt2");
+    c.steps = 7;
+    c.warmup = c.eval_every = c.sample = 0;
+    c.eval_batches = c.log_every = 3;
+    c.lr = c.lr_min = 0.0;
+    c.bucket = 64;
+    assert_int_equal(zero_config_complete(&c, 3), ZERO_OK);
+    assert_true(c.steps == 7 && c.warmup == 0 && c.eval_every == 0 && c.sample == 0);
+    assert_true(c.eval_batches == 3 && c.log_every == 3 && c.bucket == 64);
+    assert_true(c.lr == 0.0 && c.lr_min == 0.0);
+}
+
+static void completing_twice_changes_nothing(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        zero_config once = nothing_said(models[m]), twice;
+        assert_int_equal(zero_config_complete(&once, 3), ZERO_OK);
+        twice = once;
+        assert_int_equal(zero_config_complete(&twice, 3), ZERO_OK);
+        assert_memory_equal(&once, &twice, sizeof once);
+    }
+}
+
+static void contradictions_are_refused(void **state)
+{
+    (void)state;
+    zero_config c = nothing_said("gpt3");
+    refused(&c, 1, "--model gpt3: no such preset; there are tiny, gpt2");
+    c = nothing_said("tiny");
+    c.lr = 0.5;
+    c.lr_min = 0.6;
+    refused(&c, 1, "--lr-min 0.6 is above --lr 0.5");
+    c = nothing_said("tiny");
+    c.steps = 4;
+    c.warmup = 5;
+    refused(&c, 1, "--warmup 5 is longer than the run of --steps 4");
+    c.warmup = 4;
+    assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
+}
+
+static void the_shape_is_the_presets_changed_by_the_user(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        zero_gpt2_shape preset, shape;
+        zero_config c = nothing_said(models[m]);
+        assert_int_equal(zero_gpt2_preset(models[m], &preset), ZERO_OK);
+        assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_OK);
+        assert_true(shape.layers == preset.layers && shape.hidden == preset.hidden);
+        assert_true(shape.heads == preset.heads && shape.seq == preset.seq);
+        assert_true(shape.vocab == (preset.vocab > 0 ? preset.vocab : 300));
+        assert_true(shape.seed == 1337 && shape.dropout == 0.0f);
+        c.layers = 1, c.hidden = 2, c.heads = 3, c.seq = 4, c.vocab = 5;
+        c.dropout = 0.5;
+        assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_OK);
+        assert_true(shape.layers == 1 && shape.hidden == 2 && shape.heads == 3);
+        assert_true(shape.seq == 4 && shape.vocab == 5 && shape.dropout == 0.5f);
+    }
+}
+
+static void an_unknown_preset_leaves_the_shape_alone(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shape = {.layers = 42};
+    zero_config c = nothing_said("gpt3");
+    assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_ERR_INVALID);
+    assert_true(shape.layers == 42);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_is_ranks_times_micro_batch_times_accumulation),
+        cmocka_unit_test(one_batch_size_alone_gives_the_other_without_accumulation),
+        cmocka_unit_test(without_a_batch_the_preset_decides_on_usual_numbers_of_ranks),
+        cmocka_unit_test(a_batch_that_does_not_work_out_is_refused_with_all_numbers),
+        cmocka_unit_test(a_step_has_at_most_so_many_microbatches),
+        cmocka_unit_test(every_preset_completes_everything),
+        cmocka_unit_test(what_the_user_said_is_kept),
+        cmocka_unit_test(completing_twice_changes_nothing),
+        cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(the_shape_is_the_presets_changed_by_the_user),
+        cmocka_unit_test(an_unknown_preset_leaves_the_shape_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
