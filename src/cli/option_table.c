@@ -24,7 +24,7 @@
 static const zero_option table[] = {
     {.group = "Model", .name = "model", TEXT, FIELD(model), .argument = "NAME", .standard = "tiny",
      .help = "preset: tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl"},
-    {.name = "layers", WHOLE(1, 100000), FIELD(layers), PRESET, .help = "transformer blocks"},
+    {.name = "layers", WHOLE(1, 10000), FIELD(layers), PRESET, .help = "transformer blocks"},
     {.name = "hidden", WHOLE(1, 10000000), FIELD(hidden), PRESET, .help = "channels, a multiple of heads"},
     {.name = "heads", WHOLE(1, 10000000), FIELD(heads), PRESET, .help = "attention heads"},
     {.name = "seq", WHOLE(1, 100000000), FIELD(seq), PRESET, .help = "positions: tokens in a sequence"},

@@ -103,6 +103,7 @@ static zero_status prepare(zero_session *s, const zero_backend *backend)
 static zero_status open_all(zero_session *s)
 {
     const zero_backend *backend;
+    ZERO_TRY(zero_config_check(&s->config));
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));

@@ -19,6 +19,7 @@ typedef struct {
     zero_model model;
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */
+    bool metrics_warned;  /* that the file is incomplete */
 } zero_session;
 
 /* Reads options (no MPI yet), starts MPI, then builds everything in the order above.

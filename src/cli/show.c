@@ -40,9 +40,10 @@ static void show_training(const zero_session *s)
 {
     const zero_config *c = &s->config;
     row("batch");
-    printf("%" PRId64 " sequences = %d ranks x %" PRId64 " x %" PRId64
-           " microbatches; %" PRId64 " tokens per step, %" PRId64 " steps\n",
-           c->global_batch, s->world.size, c->micro_batch, c->accumulation,
+    printf("%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
+           " (ranks x microbatches x sequences); tokens per step: %" PRId64
+           ", steps: %" PRId64 "\n",
+           c->global_batch, s->world.size, c->accumulation, c->micro_batch,
            c->global_batch * s->model.seq, c->steps);
     row("optimizer");
     printf("AdamW, lr %g after %" PRId64 " steps, down to %g; decay %g, clip %g\n", c->lr,

@@ -91,6 +91,17 @@ static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
     return ZERO_OK;
 }
 
+/* Once: the run is worth more than its record. */
+static void warn_of_broken_metrics(zero_session *s)
+{
+    if (!s->metrics.broken || s->metrics_warned) return;
+    fprintf(stderr,
+            "zero: warning: --metrics %s: cannot be written any more; the run goes on "
+            "without\n",
+            s->metrics.path);
+    s->metrics_warned = true;
+}
+
 static void show_progress(zero_session *s, const zero_metrics_step *line)
 {
     const zero_config *c = &s->config;
@@ -98,13 +109,8 @@ static void show_progress(zero_session *s, const zero_metrics_step *line)
     if (bar || line->step == 1 || is_due(line->step, c->log_every, c->steps))
         zero_show_step(s, line, bar);
     if (line->has_val_loss && !bar) zero_show_evaluation(s, line);
-    bool was_broken = s->metrics.broken;
     zero_metrics_step_line(&s->metrics, line);
-    if (s->metrics.broken && !was_broken)
-        fprintf(stderr,
-                "zero: warning: --metrics %s: cannot be written any more; the run goes "
-                "on without\n",
-                s->metrics.path);
+    warn_of_broken_metrics(s);
 }
 
 /* Step number `step`, from 1, with what follows it. */
@@ -151,6 +157,7 @@ static zero_status train(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, zero_engine_digest(&s->engine, digest)));
     totals.digest = digest;
     zero_metrics_final_line(&s->metrics, &s->engine, &s->world, digest);
+    warn_of_broken_metrics(s);
     if (is_root(s)) zero_show_totals(s, &totals);
     return ZERO_OK;
 }

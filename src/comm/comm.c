@@ -117,15 +117,15 @@ static zero_status all_reduce_int(zero_comm *comm, int mine, MPI_Op op, int *res
 
 typedef struct {
     zero_status status;
+    bool is_shared; /* every rank failed */
     char place[64], text[1024];
 } verdict;
 
-static verdict describe_failure(zero_status status)
+static void describe_failure(zero_status status, verdict *v)
 {
-    verdict v = {.status = status};
-    snprintf(v.place, sizeof v.place, "%s", zero_last_error_place());
-    snprintf(v.text, sizeof v.text, "%s", zero_last_error());
-    return v;
+    v->status = status;
+    snprintf(v->place, sizeof v->place, "%s", zero_last_error_place());
+    snprintf(v->text, sizeof v->text, "%s", zero_last_error());
 }
 
 /* Fails here as `rank` failed there, place included. */
@@ -138,7 +138,7 @@ static zero_status fail_like(int rank, verdict *v)
         *colon = '\0';
     }
     /* A verdict that was agreed upon before already names the rank it came from. */
-    if (sscanf(v->text, "rank %d: ", &agreed_rank) == 1)
+    if (v->is_shared || sscanf(v->text, "rank %d: ", &agreed_rank) == 1)
         return zero_fail_at(v->place, line, v->status, "%s", v->text);
     return zero_fail_at(v->place, line, v->status, "rank %d: %s", rank, v->text);
 }
@@ -151,8 +151,11 @@ zero_status zero_agree(zero_comm *comm, zero_status mine)
         all_reduce_int(comm, mine == ZERO_OK ? comm->size : comm->rank, MPI_MIN, &first));
     if (first == comm->size) return ZERO_OK;
 
-    verdict v = {0};
-    if (comm->rank == first) v = describe_failure(mine);
+    /* What all ranks found wrong is no news about one of them: it keeps its plain text. */
+    int failed = 0;
+    ZERO_TRY(all_reduce_int(comm, mine == ZERO_OK ? 0 : 1, MPI_SUM, &failed));
+    verdict v = {.is_shared = failed == comm->size};
+    if (comm->rank == first) describe_failure(mine, &v);
     ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
     return fail_like(first, &v);
 }

@@ -55,8 +55,8 @@ void zero_comm_destroy(zero_comm *comm);
 
 /* One verdict for all ranks, for work where one rank can fail alone (memory, files). If any
  * failed, every rank returns the status of the lowest that did, and zero_last_error() is
- * that rank's text behind "rank R: ". A group of one keeps its status and its text as they
- * are. Costs one integer all-reduce when all is well. */
+ * that rank's text behind "rank R: ", or its text alone if every rank failed (a mistake that
+ * all share). Costs one integer all-reduce when all is well. */
 ZERO_NODISCARD zero_status zero_agree(zero_comm *comm, zero_status mine);
 
 /* *any = true on all ranks if `mine` is true on at least one. */

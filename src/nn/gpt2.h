@@ -25,8 +25,11 @@ typedef struct {
  * vocabulary of its own (0): it takes the tokenizer's. ZERO_ERR_INVALID names the presets. */
 ZERO_NODISCARD zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape);
 
-/* Describes the model; nothing is computed. ZERO_ERR_INVALID, with the numbers, unless all
- * lengths are positive and in range and heads divide hidden. */
+/* ZERO_ERR_INVALID, with the numbers, unless all lengths are positive and in range and heads
+ * divide hidden. */
+ZERO_NODISCARD zero_status zero_gpt2_check(const zero_gpt2_shape *shape);
+
+/* Describes the model; nothing is computed. Fails as zero_gpt2_check() does. */
 ZERO_NODISCARD zero_status zero_gpt2_describe(const zero_gpt2_shape *shape,
                                               zero_model *model);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/tokenizer.h"
+
 /* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
  * sizes; the tiny model's are measured (bench/README.md). */
 static const struct {
@@ -34,13 +36,17 @@ static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
         c->global_batch % n_ranks == 0 ? ", or another micro batch" : "");
 }
 
-static zero_status work_out_batch(zero_config *c, int n_ranks, int64_t global,
-                                  int64_t micro)
+/* What the preset means where the user left both batches open: its micro batch, or its global
+ * batch as nearly as this number of ranks allows. */
+static int64_t preset_micro_batch(int64_t global, int64_t micro, int n_ranks)
 {
-    if (c->global_batch == 0 && c->micro_batch == 0) {
-        c->global_batch = global;
-        c->micro_batch = micro;
-    }
+    if (micro > 0) return micro;
+    int64_t nearest = (global + n_ranks / 2) / n_ranks;
+    return nearest > 0 ? nearest : 1;
+}
+
+static zero_status work_out_batch(zero_config *c, int n_ranks)
+{
     if (c->global_batch == 0) c->global_batch = c->micro_batch * n_ranks;
     if (c->micro_batch == 0)
         c->micro_batch = c->global_batch % n_ranks == 0 ? c->global_batch / n_ranks : 1;
@@ -72,13 +78,19 @@ static zero_status check_rates(const zero_config *c)
     return ZERO_OK;
 }
 
-zero_status zero_config_complete(zero_config *c, int n_ranks)
+static zero_status find_recipe(const zero_config *c, size_t *recipe)
 {
     zero_gpt2_shape shape;
     ZERO_TRY(zero_gpt2_preset(c->model, &shape));
-    size_t r = 0;
-    while (strcmp(recipes[r].model, c->model) != 0) r++;
+    *recipe = 0;
+    while (strcmp(recipes[*recipe].model, c->model) != 0) ++*recipe;
+    return ZERO_OK;
+}
 
+static zero_status complete_numbers(zero_config *c)
+{
+    size_t r;
+    ZERO_TRY(find_recipe(c, &r));
     take_default(&c->steps, 0, recipes[r].steps);
     take_default(&c->eval_every, -1, recipes[r].eval_every);
     take_default(&c->eval_batches, 0, recipes[r].eval_batches);
@@ -88,8 +100,29 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
     if (c->lr < 0.0) c->lr = recipes[r].lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
-    ZERO_TRY(check_rates(c));
-    return work_out_batch(c, n_ranks, recipes[r].global_batch, recipes[r].micro_batch);
+    return check_rates(c);
+}
+
+zero_status zero_config_complete(zero_config *c, int n_ranks)
+{
+    size_t r;
+    ZERO_TRY(complete_numbers(c));
+    ZERO_TRY(find_recipe(c, &r));
+    if (c->global_batch == 0 && c->micro_batch == 0)
+        c->micro_batch =
+            preset_micro_batch(recipes[r].global_batch, recipes[r].micro_batch, n_ranks);
+    return work_out_batch(c, n_ranks);
+}
+
+zero_status zero_config_check(const zero_config *config)
+{
+    zero_config c = *config;
+    zero_gpt2_shape shape;
+    int32_t vocab;
+    ZERO_TRY(complete_numbers(&c));
+    if (c.tokenizer) ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
+    ZERO_TRY(zero_config_shape(&c, ZERO_VOCAB_BYTES, &shape));
+    return zero_gpt2_check(&shape);
 }
 
 zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,

@@ -53,6 +53,9 @@ typedef struct {
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
 
+/* Everything that can be found wrong without ranks and without data. */
+ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
+
 /* The model's shape: the preset's, changed by what the user gave; where neither names a
  * vocabulary, the data's. */
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,

@@ -29,6 +29,12 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
                          spec->plan.n_ranks, comm->size);
     e->spec = *spec;
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
+    if (spec->eval_batches < 0 || eval_microbatches(e) > INT32_MAX)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "evaluating on %" PRId64
+                         " global batches: expected 0 or more, and at "
+                         "most 2^31 - 1 microbatches in all",
+                         spec->eval_batches);
     e->eval_losses = calloc((size_t)eval_microbatches(e) + 1, sizeof *e->eval_losses);
     if (e->eval_losses) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %" PRId64 " microbatches",

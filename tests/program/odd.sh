@@ -13,9 +13,9 @@ grep -q OpenBLAS out && says '2 threads per rank' out
 runs 0 train $quick --steps 2 --layers 1 --hidden 16 --heads 2 --backend naive
 says 'naive backend' out
 runs 5 train $quick --steps 2 --micro-batch 2
-says '10 sequences = 5 ranks x 2 x 1' out
+says '10 sequences = 5 x 1 x 2 (ranks x microbatches x sequences)' out
 runs 8 train $quick --steps 2 --global-batch 32 --micro-batch 2
-says '32 sequences = 8 ranks x 2 x 2' out
+says '32 sequences = 8 x 2 x 2' out
 
 # The bar is on stderr; rows of metrics are not lost for it.
 run 2 train $quick --steps 2 --progress bar --metrics m
