@@ -54,7 +54,7 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     int64_t known = begin_text(s, text);
     zero_sampling how = {.step = step,
                          .seed = s->config.seed,
-                         .temperature = 0.8,
+                         .temperature = 0.6,
                          .known = s->corpus.tokenizer ? s->corpus.tokenizer->vocab
                                                       : s->model.vocab};
     st = zero_engine_generate(&s->engine, &how, known, n, text);

@@ -14,7 +14,7 @@ static const struct {
     double lr;
     int64_t eval_every, eval_batches, log_every, sample;
 } recipes[] = {
-    {"tiny", 300, 48, 0, 4e-3, 100, 8, 20, 200},
+    {"tiny", 360, 48, 0, 4e-3, 120, 8, 20, 240},
     {"gpt2", 100, 0, 4, 6e-4, 50, 2, 1, 20},
     {"gpt2-medium", 100, 0, 4, 3e-4, 50, 2, 1, 20},
     {"gpt2-large", 100, 0, 2, 2.5e-4, 50, 2, 1, 20},
