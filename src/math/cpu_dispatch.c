@@ -18,14 +18,19 @@ static bool always(void)
 #ifdef ZERO_KERNELS_X86
 extern const zero_cpu_kernels zero_cpu_kernels_v3, zero_cpu_kernels_v4;
 
+/* By feature: compilers older than these levels' names know them too. The rest of a level
+ * (F16C, LZCNT, MOVBE) came with what is asked for. */
 static bool has_v3(void)
 {
-    return __builtin_cpu_supports("x86-64-v3");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2");
 }
 
 static bool has_v4(void)
 {
-    return __builtin_cpu_supports("x86-64-v4");
+    return has_v3() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
 static const variant variants[] = {

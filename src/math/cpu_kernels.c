@@ -57,10 +57,14 @@ static double dot(int64_t n, const float *a, const float *b)
 /* NaN is never the largest; it spoils the sum of exponentials instead. */
 static float largest(int64_t n, const float *x)
 {
-    float most = -INFINITY;
-#pragma omp simd reduction(max : most)
-    for (int64_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
-    return most;
+    float most[LANES];
+    for (int l = 0; l < LANES; l++) most[l] = -INFINITY;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
+    for (; i < n; i++) most[0] = x[i] > most[0] ? x[i] : most[0];
+    for (int l = 1; l < LANES; l++) most[0] = most[l] > most[0] ? most[l] : most[0];
+    return most[0];
 }
 
 /* e^x with a relative error of at most 8.1e-8; 0 where that is below the normal numbers,
