@@ -27,12 +27,22 @@ if(NOT BLAS_FOUND)
   zero_missing("A BLAS (OpenBLAS is what we measure with; any one links)")
 endif()
 
-foreach(library hwloc jansson libxxhash)
+# zero_library(hwloc 2.1): the imported target PkgConfig::hwloc, at least of this version if one
+# is named.
+macro(zero_library library)
   pkg_check_modules(${library} QUIET IMPORTED_TARGET ${library})
-  if(NOT ${library}_FOUND)
+  if(NOT ${library}_FOUND AND "${ARGN}" STREQUAL "")
     zero_missing("${library}")
+  elseif(NOT ${library}_FOUND)
+    zero_missing("${library} (${ARGN} or newer)")
+  elseif(${library}_VERSION VERSION_LESS "${ARGN}")
+    zero_missing("${library} ${ARGN} or newer (version ${${library}_VERSION} is here)")
   endif()
-endforeach()
+endmacro()
+
+zero_library(hwloc 2.1) # shows what a container forbids, if asked
+zero_library(jansson)
+zero_library(libxxhash 0.8) # the results of XXH3 are fixed from here on
 
 find_path(RANDOM123_INCLUDE Random123/philox.h)
 if(NOT RANDOM123_INCLUDE)

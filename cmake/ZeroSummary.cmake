@@ -15,9 +15,13 @@ function(zero_switch name option on off)
   endif()
 endfunction()
 
-# "mpirun (Open MPI) 4.1.4": which library, beside the version of the standard.
+# "mpirun (Open MPI) 4.1.4": which library, beside the version of the standard. Hydra of MPICH
+# begins with a heading.
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version
   OUTPUT_VARIABLE mpi_version ERROR_QUIET)
+if(mpi_version MATCHES "^HYDRA build details:[ \n]*Version: *([^ \n]+)")
+  set(mpi_version "mpiexec (Hydra) ${CMAKE_MATCH_1}")
+endif()
 string(REGEX REPLACE "\n.*" "" mpi_version "${mpi_version}")
 
 # libblas.so may be a link to any vendor's; what stands behind it is what we run.

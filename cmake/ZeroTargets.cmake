@@ -1,7 +1,10 @@
 # How our targets are made. Flags belong to targets: everything of ours links zero_flags.
+include(CheckCCompilerFlag)
+
 add_library(zero_flags INTERFACE)
 target_compile_features(zero_flags INTERFACE c_std_11)
-target_compile_definitions(zero_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+target_compile_definitions(zero_flags INTERFACE 
+  _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _DARWIN_C_SOURCE)
 target_include_directories(zero_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 # The same sums on every CPU: no contraction unless an fma is written (design: "Bits").
 target_compile_options(zero_flags INTERFACE
@@ -9,13 +12,24 @@ target_compile_options(zero_flags INTERFACE
   -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
   $<$<CONFIG:Release>:-O3>)
 target_link_libraries(zero_flags INTERFACE m)
+# Compilers for other CPUs than x86 may know this wish as -mcpu only.
 if(ZERO_NATIVE)
-  target_compile_options(zero_flags INTERFACE -march=native)
+  check_c_compiler_flag(-march=native ZERO_HAVE_MARCH_NATIVE)
+  if(ZERO_HAVE_MARCH_NATIVE)
+    target_compile_options(zero_flags INTERFACE -march=native)
+  else()
+    check_c_compiler_flag(-mcpu=native ZERO_HAVE_MCPU_NATIVE)
+    if(NOT ZERO_HAVE_MCPU_NATIVE)
+      message(FATAL_ERROR "${CMAKE_C_COMPILER} takes neither -march=native nor -mcpu=native: it cannot compile for this machine's CPU. Configure with -DZERO_NATIVE=OFF.")
+    endif()
+    target_compile_options(zero_flags INTERFACE -mcpu=native)
+  endif()
 endif()
+set(zero_sanitizers -fsanitize=address,undefined)
 if(ZERO_SANITIZE)
-  target_compile_options(zero_flags INTERFACE -O1 -fno-omit-frame-pointer
-    -fsanitize=address,undefined -fno-sanitize-recover=undefined)
-  target_link_options(zero_flags INTERFACE -fsanitize=address,undefined)
+  target_compile_options(zero_flags INTERFACE -O1 -fno-omit-frame-pointer ${zero_sanitizers}
+    -fno-sanitize-recover=undefined)
+  target_link_options(zero_flags INTERFACE ${zero_sanitizers})
 endif()
 
 # zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): one folder of src/, one

@@ -126,7 +126,7 @@ typedef struct {
 } test_digest;
 
 /* Of parameters and moments, as rank 0 has them; collective over the job. */
-static inline test_digest test_run_digest(const test_run *run)
+static inline test_digest test_run_digest(test_run *run)
 {
     test_digest d = {""};
     zero_status st = ZERO_OK;

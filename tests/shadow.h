@@ -276,19 +276,23 @@ static inline void shadow_gather_wait(shadow *w)
 
 static inline void shadow_norm(shadow *w)
 {
-    for (int g = 0; g < w->s->input.model->n_groups; g++)
-        shadow_read_unit(w, w->s->groups[g].grad, SHADOW_GATHERED, g, 0);
+    const zero_instruction *i = shadow_now(w);
+    shadow_expect(w, i->group == w->norms); /* groups in order: one sum on all ranks */
+    shadow_read_unit(w, i->grad[0], SHADOW_GATHERED, i->group, 0);
     w->norms++;
 }
 
 static inline void shadow_update(shadow *w)
 {
-    int g = shadow_now(w)->group;
+    const zero_instruction *i = shadow_now(w);
+    const zero_group_state *g = &w->s->groups[i->group];
     shadow_expect(w, w->overflows == 1);
-    shadow_read_unit(w, w->s->groups[g].grad, SHADOW_GATHERED, g, 0);
+    shadow_read_unit(w, i->grad[0], SHADOW_GATHERED, i->group, 0);
+    shadow_expect(w, i->param[0] == g->param && i->momentum == g->momentum &&
+                         i->variance == g->variance);
     /* Nobody reads the parameters any more in this step. */
-    w->content[w->s->groups[g].param].kind = SHADOW_NOTHING;
-    w->updates[g]++;
+    w->content[i->param[0]].kind = SHADOW_NOTHING;
+    w->updates[i->group]++;
 }
 
 static inline void shadow_execute(shadow *w)
@@ -305,7 +309,7 @@ static inline void shadow_execute(shadow *w)
     case ZERO_OP_LOSS: w->losses++; break;
     case ZERO_OP_NORM: shadow_norm(w); break;
     case ZERO_OP_OVERFLOW:
-        shadow_expect(w, w->norms == 1); /* it looks at the norm */
+        shadow_expect(w, w->norms == w->s->input.model->n_groups); /* the norm is known */
         w->overflows++;
         break;
     case ZERO_OP_UPDATE: shadow_update(w); break;

@@ -212,7 +212,7 @@ static void scalar_and_vector_trees_have_one_shape(void **state)
     const double x[6] = {0x1p53, 1.0, 1.0, 1.0, -0x1p53, 1.0};
     assert_true(zero_tree_sum_scalars(6, x) == ((0x1p53 + 1.0) + 2.0) + (-0x1p53 + 1.0));
     for (int n = 2; n <= LEAVES; n++) {
-        int left = zero_tree_left(n);
+        int64_t left = zero_tree_left(n);
         assert_true(left < n && 2 * left >= n && (left & (left - 1)) == 0);
     }
 }

@@ -498,9 +498,10 @@ static void blas_tells_its_name_and_obeys(void **state)
     (void)state;
     char name[64] = "";
     zero_blas_name(name, sizeof name);
-    assert_non_null(strstr(name, "BLAS"));
-    int threads = zero_blas_set_threads(1);
-    assert_true(threads == 1 || (threads == 0 && strcmp(name, "BLAS") == 0));
+    assert_true(strlen(name) >= 4);
+    /* Of a library that it has no name for it cannot know the threads either. */
+    int expected = strcmp(name, "BLAS") == 0 ? 0 : 1;
+    assert_int_equal(zero_blas_set_threads(1), expected);
     print_message("%s\n", name);
 }
 

@@ -122,9 +122,9 @@ static void suffixes_are_decimal(void **state)
 {
     (void)state;
     parsed o;
-    accepted("--bucket 64K --steps 3M --vocab 2G --seed 9223372036854775807", &o);
+    accepted("--bucket 64K --steps 3M --vocab 2M --seed 9223372036854775807", &o);
     assert_true(o.options.config.bucket == 64000 && o.options.config.steps == 3000000);
-    assert_true(o.options.config.vocab == 2000000000 && o.options.config.seed == INT64_MAX);
+    assert_true(o.options.config.vocab == 2000000 && o.options.config.seed == INT64_MAX);
 }
 
 static void bad_numbers_are_refused_with_option_value_and_range(void **state)
@@ -247,7 +247,7 @@ static void flags_win_over_the_file_whatever_the_order(void **state)
     (void)state;
     parsed o;
     write_file(
-        "{\"steps\": 10, \"model\": \"gpt2\", \"shuffle\": true, \"bucket\": \"2M\",\n"
+        "{\"steps\": 10, \"model\": \"gpt2\", \"shuffle\": true, \"bucket\": \"200K\",\n"
         " \"lr\": 0.25, \"clip\": 2, \"seq\": 64.0, \"stage\": 2, \"sample\": \"x\"}");
     const char *lines[] = {
         "--config " FILE_NAME " --steps 20 --stage 0 --shuffle=off --sample 3",
@@ -256,7 +256,7 @@ static void flags_win_over_the_file_whatever_the_order(void **state)
         accepted(lines[i], &o);
         assert_true(o.options.config.steps == 20 && o.options.config.stage == 0 &&
                     !o.options.config.shuffle);
-        assert_true(o.options.config.bucket == 2000000 && o.options.config.lr == 0.25 &&
+        assert_true(o.options.config.bucket == 200000 && o.options.config.lr == 0.25 &&
                     o.options.config.clip == 2.0);
         assert_true(o.options.config.seq == 64 && o.options.config.sample == 3);
         assert_string_equal(o.options.config.model, "gpt2");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <hwloc.h>
 
 #include "base/memory_limit.h"
 
@@ -20,7 +21,9 @@ static void parts_are_not_larger_than_the_whole(void **state)
     (void)state;
     zero_topology t;
     assert_int_equal(zero_topology_read(&t), ZERO_OK);
-    assert_in_range(t.usable_cores, 1, t.machine_cores);
+    assert_in_range(t.usable_cores, 1, t.allowed_cores);
+    assert_in_range(t.allowed_cores, 1, t.machine_cores);
+    assert_in_range(t.allowed_cores, 1, t.allowed_threads);
     assert_in_range(t.usable_threads, t.usable_cores, t.allowed_threads);
     assert_in_range(t.allowed_threads, 1, t.machine_threads);
     assert_true(t.machine_threads >= t.machine_cores);
@@ -59,8 +62,65 @@ static void a_process_bound_to_one_thread_may_use_one_core(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
     assert_int_equal(bound.usable_cores, 1);
     assert_int_equal(bound.usable_threads, 1);
+    assert_int_equal(bound.allowed_cores, whole.allowed_cores);
+    assert_int_equal(bound.allowed_threads, whole.allowed_threads);
     assert_int_equal(bound.machine_cores, whole.machine_cores);
     assert_int_equal(bound.machine_threads, whole.machine_threads);
+}
+
+/* hwloc takes a machine by description instead of this one. */
+static void read_machine_of(const char *variable, const char *value, zero_topology *t)
+{
+    assert_int_equal(setenv(variable, value, 1), 0);
+    assert_int_equal(zero_topology_read(t), ZERO_OK);
+    assert_int_equal(unsetenv(variable), 0);
+}
+
+static void machines_without_cores_have_one_per_thread(void **state)
+{
+    (void)state;
+    zero_topology t;
+    read_machine_of("HWLOC_SYNTHETIC", "core:4 pu:2", &t);
+    assert_true(t.machine_cores == 4 && t.allowed_cores == 4 && t.usable_cores == 4);
+    assert_true(t.machine_threads == 8 && t.allowed_threads == 8 && t.usable_threads == 8);
+    read_machine_of("HWLOC_SYNTHETIC", "pu:6", &t);
+    assert_true(t.machine_cores == 6 && t.allowed_cores == 6 && t.usable_cores == 6);
+    assert_true(t.machine_threads == 6 && t.allowed_threads == 6 && t.usable_threads == 6);
+}
+
+/* Writes a machine of four cores with two threads each, of which the first n_threads in all
+ * are allowed. */
+static void write_machine(const char *path, int n_threads)
+{
+    hwloc_topology_t machine;
+    hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
+    assert_non_null(allowed);
+    hwloc_bitmap_set_range(allowed, 0, n_threads - 1);
+    assert_int_equal(hwloc_topology_init(&machine), 0);
+    hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    assert_int_equal(hwloc_topology_set_synthetic(machine, "core:4 pu:2"), 0);
+    assert_int_equal(hwloc_topology_load(machine), 0);
+    assert_int_equal(hwloc_topology_allow(machine, allowed, NULL, HWLOC_ALLOW_FLAG_CUSTOM),
+                     0);
+    assert_int_equal(hwloc_topology_export_xml(machine, path, 0), 0);
+    hwloc_topology_destroy(machine);
+    hwloc_bitmap_free(allowed);
+}
+
+static void a_core_is_allowed_if_one_of_its_threads_is(void **state)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/machine.xml", (char *)*state);
+    for (int n = 1; n <= 8; n++) {
+        zero_topology t;
+        write_machine(path, n);
+        read_machine_of("HWLOC_XMLFILE", path, &t);
+        assert_true(t.machine_cores == 4 && t.machine_threads == 8);
+        assert_int_equal(t.allowed_threads, n);
+        assert_int_equal(t.allowed_cores, (n + 1) / 2);
+        assert_int_equal(t.usable_threads, n);
+        assert_int_equal(t.usable_cores, (n + 1) / 2);
+    }
 }
 
 /* A small tree of control groups in a temporary folder. */
@@ -81,7 +141,7 @@ static void put(const char *root, const char *path, const char *text)
 
 static int make_root(void **state)
 {
-    char name[] = "/tmp/zero-cgroup-XXXXXX";
+    char name[] = "/tmp/zero-topology-XXXXXX";
     if (!mkdtemp(name)) return -1;
     *state = strdup(name);
     return *state ? 0 : -1;
@@ -160,7 +220,7 @@ static void a_path_that_is_not_mounted_here_ends_at_the_mount(void **state)
     assert_int_equal(limit.available, 600000);
 }
 
-#define on_fake_groups(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+#define in_a_folder(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
 {
@@ -168,11 +228,13 @@ int main(void)
         cmocka_unit_test(parts_are_not_larger_than_the_whole),
         cmocka_unit_test(it_counts_the_threads_that_the_system_counts),
         cmocka_unit_test(a_process_bound_to_one_thread_may_use_one_core),
-        on_fake_groups(no_control_group_is_no_limit),
-        on_fake_groups(the_tightest_group_above_us_decides),
-        on_fake_groups(idle_file_cache_counts_as_available),
-        on_fake_groups(version_1_is_read_where_it_is_mounted),
-        on_fake_groups(a_path_that_is_not_mounted_here_ends_at_the_mount),
+        cmocka_unit_test(machines_without_cores_have_one_per_thread),
+        in_a_folder(a_core_is_allowed_if_one_of_its_threads_is),
+        in_a_folder(no_control_group_is_no_limit),
+        in_a_folder(the_tightest_group_above_us_decides),
+        in_a_folder(idle_file_cache_counts_as_available),
+        in_a_folder(version_1_is_read_where_it_is_mounted),
+        in_a_folder(a_path_that_is_not_mounted_here_ends_at_the_mount),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topol
 {
     if (hwloc_get_cpubind(machine, set, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(set);
     hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(machine);
+    t->allowed_cores = count(machine, HWLOC_OBJ_CORE, allowed);
     t->allowed_threads = count(machine, HWLOC_OBJ_PU, allowed);
     hwloc_bitmap_and(set, set, allowed);
     t->usable_cores = count(machine, HWLOC_OBJ_CORE, set);
@@ -100,6 +101,7 @@ static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topo
     /* Some virtual machines show threads without cores. */
     if (t->machine_cores == 0) {
         t->machine_cores = t->machine_threads;
+        t->allowed_cores = t->allowed_threads;
         t->usable_cores = t->usable_threads;
     }
 }

@@ -5,7 +5,8 @@
  *         usable     and what this process is bound to: mpirun, taskset, numactl
  *
  * A core is a physical core; a thread is what the operating system calls a CPU (hwloc:
- * processing unit). Sizes are bytes; 0 means that the system does not say.
+ * processing unit). A core is allowed or usable if one of its threads is. Sizes are bytes; 0
+ * means that the system does not say.
  * Source: hwloc; /proc and /sys on Linux. */
 #pragma once
 
@@ -16,8 +17,8 @@
 typedef struct {
     char cpu[128]; /* model name, empty if unknown */
     int machine_cores, machine_threads;
-    int allowed_threads; /* what control groups leave, for all processes together */
-    int usable_cores, usable_threads; /* a core counts if one of its threads is usable */
+    int allowed_cores, allowed_threads; /* left by control groups, to all processes */
+    int usable_cores, usable_threads;
     int numa_nodes;
     size_t l2, l3; /* one cache of its level, not their sum */
 

@@ -5,9 +5,9 @@
 #define TILE \
     512 /* elements summed at a time: a path of tiles down the tree fits the cache */
 
-int zero_tree_left(int n)
+int64_t zero_tree_left(int64_t n)
 {
-    int left = 1;
+    int64_t left = 1;
     while (2 * left < n) left *= 2;
     return left;
 }
@@ -24,7 +24,7 @@ static void sum_tile(int n, const float *const in[], int64_t at, int len, float 
         return;
     }
     float right[TILE];
-    int left = zero_tree_left(n);
+    int left = (int)zero_tree_left(n);
     sum_tile(left, in, at, len, out);
     sum_tile(n - left, in + left, at, len, right);
     for (int i = 0; i < len; i++) out[i] += right[i];
@@ -40,10 +40,10 @@ void zero_tree_sum(int n, const float *const in[], int64_t len, float *out)
     }
 }
 
-double zero_tree_sum_scalars(int n, const double *x)
+double zero_tree_sum_scalars(int64_t n, const double *x)
 {
     if (n == 1) return x[0];
-    int left = zero_tree_left(n);
+    int64_t left = zero_tree_left(n);
     return zero_tree_sum_scalars(left, x) + zero_tree_sum_scalars(n - left, x + left);
 }
 

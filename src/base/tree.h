@@ -15,14 +15,14 @@
 #define ZERO_TREE_BLOCK 64
 
 /* The size of the left subtree: the largest power of two below n. n >= 2. */
-int zero_tree_left(int n);
+int64_t zero_tree_left(int64_t n);
 
 /* out[i] = the tree sum of in[0][i] .. in[n-1][i], i < len. `out` may be one of the inputs.
  * 1 <= n <= 2^20. */
 void zero_tree_sum(int n, const float *const in[], int64_t len, float *out);
 
 /* The tree sum of x[0] .. x[n-1]. n >= 1. */
-double zero_tree_sum_scalars(int n, const double *x);
+double zero_tree_sum_scalars(int64_t n, const double *x);
 
 /* The tree sum of the squares of x[0] .. x[n-1], in double. n >= 0. */
 double zero_tree_sum_squares(int64_t n, const float *x);

@@ -62,6 +62,10 @@ static void print_table(json_t *info)
 
 zero_status zero_command_info(int argc, char **argv)
 {
+    if (argc == 1 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
+        printf("zero info [--json]: this build and this machine\n");
+        return ZERO_OK;
+    }
     int json = argc == 1 && strcmp(argv[0], "--json") == 0;
     if (argc > 0 && !json)
         return zero_fail(ZERO_ERR_INVALID, "zero info %s: the only option is --json",

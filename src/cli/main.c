@@ -78,6 +78,13 @@ static zero_status check_output(void)
                      strerror(errno));
 }
 
+/* Ranks fail with one message, which rank 0 tells before it ends the job. Whoever is still
+ * here after that failed alone, before MPI was up, and has to speak for itself. */
+static void let_rank_0_end_it(void)
+{
+    sleep(3);
+}
+
 int main(int argc, char **argv)
 {
     /* Help and tables are said once; no rank but the first has anything to say there. */
@@ -85,13 +92,9 @@ int main(int argc, char **argv)
     zero_status st = dispatch(argc, argv);
     if (st == ZERO_OK) st = check_output();
     if (st == ZERO_OK) return 0;
-    /* Every rank comes here with the same message, unless MPI failed: then each speaks. The
-     * others leave it to rank 0 to end the job, lest they end it before rank 0 has spoken.
-     */
-    if (zero_launch_rank_hint() == 0 || st == ZERO_ERR_MPI)
-        fprintf(stderr, "zero: %s\n", zero_last_error());
-    else
-        sleep(2);
-    fflush(NULL);
+    int rank = zero_launch_rank_hint();
+    if (rank > 0 && st != ZERO_ERR_MPI) let_rank_0_end_it();
+    if (rank > 0) fprintf(stderr, "zero: rank %d: %s\n", rank, zero_last_error());
+    if (rank == 0) fprintf(stderr, "zero: %s\n", zero_last_error());
     zero_launch_abort(zero_exit_code(st));
 }

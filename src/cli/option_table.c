@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/suggest.h"
+#include "comm/collective.h"
 #include "train/config.h"
 
 #define TEXT   .kind = ZERO_OPTION_TEXT
@@ -25,10 +26,10 @@ static const zero_option table[] = {
     {.group = "Model", .name = "model", TEXT, FIELD(model), .argument = "NAME", .standard = "tiny",
      .help = "preset: tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl"},
     {.name = "layers", WHOLE(1, 10000), FIELD(layers), PRESET, .help = "transformer blocks"},
-    {.name = "hidden", WHOLE(1, 10000000), FIELD(hidden), PRESET, .help = "channels, a multiple of heads"},
-    {.name = "heads", WHOLE(1, 10000000), FIELD(heads), PRESET, .help = "attention heads"},
-    {.name = "seq", WHOLE(1, 100000000), FIELD(seq), PRESET, .help = "positions: tokens in a sequence"},
-    {.name = "vocab", WHOLE(1, INT31), FIELD(vocab), PRESET, .help = "words in the vocabulary"},
+    {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PRESET, .help = "channels, a multiple of heads"},
+    {.name = "heads", WHOLE(1, 65536), FIELD(heads), PRESET, .help = "attention heads"},
+    {.name = "seq", WHOLE(1, 16777216), FIELD(seq), PRESET, .help = "positions: tokens in a sequence"},
+    {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), PRESET, .help = "words in the vocabulary"},
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), .standard = "0", .help = "share of activations dropped in training"},
     {.name = "backend", TEXT, FIELD(backend), .argument = "NAME", .standard = "cpu", .help = "who computes: cpu, naive"},
 
@@ -54,14 +55,14 @@ static const zero_option table[] = {
 
     {.group = "Sharding and communication", .name = "stage", WHOLE(0, 3), FIELD(stage), .standard = "0", .only = "0",
      .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters"},
-    /* A bucket travels in one message at most: 1 GiB of fp32. */
-    {.name = "bucket", WHOLE(64, 268435456), FIELD(bucket), .standard = "1048576", .help = "elements reduced at a time"},
+    {.name = "bucket", WHOLE(64, ZERO_COLLECTIVE_STAGING), FIELD(bucket), .standard = "1048576",
+     .help = "elements of other ranks' gradients staged at a time"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .absent = "OPENBLAS_NUM_THREADS, or 1", .help = "BLAS threads per rank"},
 
     {.group = "What is shown and written", .name = "metrics", TEXT, FIELD(metrics), .argument = "FILE", .absent = "no file",
      .help = "one JSON object per line and step"},
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PRESET, .help = "steps between lines of progress"},
-    {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated at the end"},
+    {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after"},
     {.name = "progress", CHOICE, FIELD(progress), .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},
 
     {.group = "General", .name = "config", TEXT, NO_FIELD, .command_line_only = true, .argument = "FILE", .absent = "none",

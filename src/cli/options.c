@@ -37,7 +37,8 @@ static zero_status unknown(const char *argument, size_t length)
 static zero_status read_argument(int argc, char **argv, int *i, flags *given)
 {
     const char *argument = argv[*i];
-    if (strncmp(argument, "--", 2) != 0) return unknown(argument, strcspn(argument, "="));
+    if (strncmp(argument, "--", 2) != 0)
+        return unknown(argument, strcspn(argument + strspn(argument, "-"), "="));
     const char *name = argument + 2, *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
     int index;

@@ -70,34 +70,37 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .backend = backend,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
+        .memory_limit = s->topology.memory_available / (size_t)s->node.size,
     };
 }
 
-/* A run that would be ended by the system's out-of-memory killer is refused instead. */
-static zero_status check_memory(const zero_session *s, const zero_engine_spec *spec)
-{
-    zero_schedule plan;
-    ZERO_TRY(zero_schedule_compile(&plan, &spec->plan));
-    size_t needed = plan.arena_bytes * (size_t)s->node.size;
-    zero_schedule_destroy(&plan);
-    size_t available = s->topology.memory_available;
-    if (available == 0 || needed <= available) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "the plan needs %.2f GiB on each of the node's %d ranks, %.2f GiB in all, "
-        "and %.2f GiB are available: use more nodes, a smaller --micro-batch or "
-        "--seq, or a smaller model",
-        (double)needed / (double)s->node.size / 0x1p30, s->node.size,
-        (double)needed / 0x1p30, (double)available / 0x1p30);
-}
-
-static zero_status prepare(zero_session *s, const zero_backend *backend)
+static zero_status prepare(zero_session *s)
 {
     ZERO_TRY(read_machine(s));
     ZERO_TRY(open_data(s));
-    zero_engine_spec spec = engine_spec(s, backend);
-    ZERO_TRY(check_memory(s, &spec));
     return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
+}
+
+/* Ranks that were started with other options, or that found other data under the same name,
+ * would train on without a word, or wait for each other for ever. */
+static zero_status compare_with_rank_0(zero_session *s)
+{
+    uint64_t mine[2] = {zero_config_fingerprint(&s->config),
+                        zero_corpus_fingerprint(&s->corpus)};
+    uint64_t first[2] = {mine[0], mine[1]};
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, first, sizeof first));
+    if (mine[0] != first[0])
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "this rank was given other options than rank 0: start all ranks with "
+            "one command line and one --config file");
+    if (mine[1] != first[1])
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "--data %s holds other tokens here than on rank 0: every node needs "
+            "the same files",
+            s->config.data);
+    return ZERO_OK;
 }
 
 static zero_status open_all(zero_session *s)
@@ -107,7 +110,8 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
-    ZERO_TRY(zero_agree(&s->world, prepare(s, backend)));
+    ZERO_TRY(zero_agree(&s->world, prepare(s)));
+    ZERO_TRY(zero_agree(&s->world, compare_with_rank_0(s)));
     zero_engine_spec spec = engine_spec(s, backend);
     return zero_engine_init(&s->engine, &spec, &s->world);
 }

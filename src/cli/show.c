@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "math/blas.h"
@@ -65,8 +66,8 @@ static void show_ledgers(const zero_session *s)
     printf("\n");
     row("communication");
     printf("stage 0, p2p: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
-           mib((size_t)zero_schedule_bytes_moved(plan, ZERO_OP_REDUCE)),
-           mib((size_t)zero_schedule_bytes_moved(plan, ZERO_OP_GATHER)));
+           mib((size_t)zero_schedule_volume(plan, ZERO_OP_REDUCE).bytes),
+           mib((size_t)zero_schedule_volume(plan, ZERO_OP_GATHER).bytes));
 }
 
 static void show_compute(const zero_session *s)
@@ -145,16 +146,21 @@ void zero_show_evaluation(const zero_session *s, const zero_metrics_step *step)
     fflush(stdout);
 }
 
-/* The length of the printable UTF-8 character at p, 0 if there is none: a terminal must not
- * obey what an untrained model writes. */
+/* The length of the UTF-8 character at p, 0 if there is none or if it controls a terminal:
+ * that must not obey what an untrained model writes. */
 static size_t printable(const unsigned char *p, size_t n)
 {
     if (*p == '\n' || *p == '\t' || (*p >= 0x20 && *p < 0x7f)) return 1;
-    size_t len = *p >= 0xc3 && *p < 0xe0 ? 2 : *p >= 0xe1 && *p < 0xf0 ? 3 : 0;
-    if (len == 0 || len > n) return 0;
+    size_t len = *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 4;
+    if (*p < 0xc2 || *p > 0xf4 || len > n) return 0;
     for (size_t i = 1; i < len; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
-    return len;
+    unsigned first_two = (unsigned)*p << 8 | p[1];
+    bool is_control = first_two < 0xc2a0; /* C1 */
+    bool is_overlong = (len == 3 && first_two < 0xe0a0) || (len == 4 && first_two < 0xf090);
+    bool is_surrogate = first_two >= 0xeda0 && first_two < 0xee80;
+    bool is_beyond = first_two > 0xf48f;
+    return is_control || is_overlong || is_surrogate || is_beyond ? 0 : len;
 }
 
 static void print_text(const unsigned char *text, size_t n)
@@ -168,20 +174,33 @@ static void print_text(const unsigned char *text, size_t n)
     }
 }
 
+/* A character may lie across tokens: they become text before anything is judged. */
+static void print_tokens(const zero_tokenizer *tokenizer, const int32_t *tokens, int64_t n)
+{
+    size_t total = 0, len;
+    for (int64_t i = 0; i < n; i++) {
+        zero_tokenizer_decode(tokenizer, tokens[i], &len);
+        total += len;
+    }
+    unsigned char *text = malloc(total + 1), *end = text;
+    if (!text) return; /* a sample is not worth a run */
+    for (int64_t i = 0; i < n; i++) {
+        const unsigned char *part = zero_tokenizer_decode(tokenizer, tokens[i], &len);
+        memcpy(end, part, len);
+        end += len;
+    }
+    print_text(text, total);
+    free(text);
+}
+
 void zero_show_sample(const zero_session *s, const char *title, const int32_t *tokens,
                       int64_t n)
 {
     printf("---- %s\n", title);
-    for (int64_t i = 0; i < n; i++) {
-        if (s->corpus.tokenizer) {
-            size_t len;
-            const unsigned char *text =
-                zero_tokenizer_decode(s->corpus.tokenizer, tokens[i], &len);
-            print_text(text, len);
-        } else {
-            printf("%" PRId32 " ", tokens[i]);
-        }
-    }
+    if (s->corpus.tokenizer)
+        print_tokens(s->corpus.tokenizer, tokens, n);
+    else
+        for (int64_t i = 0; i < n; i++) printf("%" PRId32 " ", tokens[i]);
     printf("\n----\n");
     fflush(stdout);
 }
@@ -221,11 +240,12 @@ static void show_traffic(const zero_session *s, const char *name, zero_traffic_k
                          zero_op op)
 {
     const zero_traffic *t = &s->world.traffic[kind];
-    int64_t planned =
-        s->engine.adam_steps * zero_schedule_bytes_moved(&s->engine.schedule, op);
+    zero_volume step = zero_schedule_volume(&s->engine.schedule, op);
+    int64_t steps = s->engine.adam_steps;
     row(name);
-    printf("%.2f MiB sent in %" PRId64 " messages (planned %.2f MiB)\n",
-           mib((size_t)t->bytes_sent), t->messages_sent, mib((size_t)planned));
+    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64 ")\n",
+           mib((size_t)t->bytes_sent), t->messages_sent, mib((size_t)(steps * step.bytes)),
+           steps * step.messages);
 }
 
 void zero_show_totals(const zero_session *s, const zero_run_totals *t)

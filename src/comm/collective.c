@@ -18,6 +18,11 @@ int64_t zero_collective_staging(const zero_collective_spec *spec, int size)
     return zero_p2p_staging(spec, size);
 }
 
+int64_t zero_collective_messages(const zero_collective_spec *spec, int size)
+{
+    return zero_p2p_count_messages(spec, size);
+}
+
 static zero_status check_spec(const zero_collective_spec *spec, int size)
 {
     if (spec->count < 0 || spec->count > spec->stride || spec->stride > MAX_ELEMENTS / size)
@@ -187,11 +192,19 @@ static void add(zero_collective *op, const zero_step *step)
     zero_tree_sum(size, op->terms, step->len, op->out + step->to);
 }
 
+/* In place there is nothing to copy. */
 static void copy(zero_collective *op, const zero_step *step)
 {
     const float *from = op->in + step->from;
     float *to = op->out + step->to;
     if (to != from) memcpy(to, from, (size_t)step->len * sizeof *to);
+}
+
+/* Whether the step costs time of its own, after which the caller shall have its turn. */
+static bool computes(const zero_collective *op, const zero_step *step)
+{
+    return step->kind == ZERO_STEP_ADD ||
+           (step->kind == ZERO_STEP_COPY && op->in + step->from != op->out + step->to);
 }
 
 static zero_status run(zero_collective *op, const zero_step *step)
@@ -215,7 +228,7 @@ zero_status zero_collective_progress(zero_collective *op, bool *done)
             if (!is_ready(op, step)) break;
             ZERO_TRY(run(op, step));
             op->next_step++;
-            computed = step->kind == ZERO_STEP_ADD || step->kind == ZERO_STEP_COPY;
+            computed = computes(op, step);
         }
         if (op->next_step == op->n_steps && op->in_flight == 0) remove_active(op);
     }

@@ -85,6 +85,9 @@ typedef struct zero_collective {
  * smaller than 64 elements). 0 for an all-gather. */
 int64_t zero_collective_staging(const zero_collective_spec *spec, int size);
 
+/* Messages that a rank of a group of `size` sends, and as many that it receives. */
+int64_t zero_collective_messages(const zero_collective_spec *spec, int size);
+
 /* Builds the program. Local, without messages: ZERO_ERR_INVALID for sizes outside the
  * bounds above or arrays beyond 2^60 elements; ZERO_ERR_NOMEM may befall one rank alone. */
 ZERO_NODISCARD zero_status zero_collective_init(zero_collective *op, zero_comm *comm,

@@ -30,38 +30,48 @@ static bool is_slurm_task(void)
     return read_number("SLURM_PROCID") >= 0 && step >= 0 && step < first_reserved;
 }
 
-/* How many ranks the launcher started, and the variable that says so. The innermost
- * launcher comes first: mpirun inside a Slurm job also shows the ranks Slurm's variables.
- */
-static long count_launched(const char **variable)
+typedef struct {
+    const char *name, *variable; /* which says how many ranks it started */
+} launcher;
+
+#define PMI "a PMI launcher (mpiexec of MPICH or Intel MPI, or srun --mpi=pmi2)"
+
+/* The innermost launcher comes first: mpirun inside a Slurm job also shows the ranks Slurm's
+ * variables. */
+static const launcher launchers[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE"},
+                                     {PMI, "PMI_SIZE"},
+                                     {PMI, "MPI_LOCALNRANKS"},
+                                     {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
+
+/* How many ranks the launcher started; -1 if there is none that we know. */
+static long count_launched(launcher *found)
 {
-    static const char *const of_launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                               "MPI_LOCALNRANKS"};
-    for (size_t i = 0; i < sizeof of_launchers / sizeof of_launchers[0]; i++) {
-        *variable = of_launchers[i];
-        if (read_number(*variable) >= 0) return read_number(*variable);
+    const size_t slurm = sizeof launchers / sizeof launchers[0] - 1;
+    for (size_t i = 0; i < slurm; i++) {
+        *found = launchers[i];
+        if (read_number(found->variable) >= 0) return read_number(found->variable);
     }
-    *variable = "SLURM_STEP_NUM_TASKS";
-    return is_slurm_task() ? read_number(*variable) : -1;
+    *found = launchers[slurm];
+    return is_slurm_task() ? read_number(found->variable) : -1;
 }
 
 static zero_status check_launcher(void)
 {
     int size = 0;
     ZERO_TRY(zero_comm_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
-    const char *variable;
-    long launched = count_launched(&variable);
+    launcher by;
+    long launched = count_launched(&by);
     if (size > 1 || launched <= 1) return ZERO_OK;
 
     char library[64];
     zero_launch_library(library, sizeof library);
     return zero_fail(ZERO_ERR_ENV,
-                     "the launcher started %ld ranks (%s=%ld), but this one is alone: the "
-                     "program is linked with %s, which does not understand this launcher. "
+                     "%s started %ld ranks (%s=%ld), but this one is alone: the program is "
+                     "linked with %s, which does not understand this launcher. "
                      "Start it with the mpirun of %s (under Slurm: srun --mpi=pmix; "
                      "srun --mpi=list shows what there is), or rebuild it with the "
                      "launcher's MPI",
-                     launched, variable, launched, library, library);
+                     by.name, launched, by.variable, launched, library, library);
 }
 
 zero_status zero_launch_start(int *argc, char ***argv)

@@ -53,6 +53,11 @@ int64_t zero_p2p_staging(const zero_collective_spec *spec, int size)
     return chunks * (size - 1) * zero_p2p_chunk(spec, size);
 }
 
+int64_t zero_p2p_count_messages(const zero_collective_spec *spec, int size)
+{
+    return count_chunks(spec, size) * (size - 1);
+}
+
 int64_t zero_p2p_count_steps(const zero_collective_spec *spec, int size)
 {
     return count_chunks(spec, size) * (2 * (int64_t)(size - 1) + 1);

@@ -23,6 +23,9 @@ int64_t zero_p2p_chunk(const zero_collective_spec *spec, int size);
 
 int64_t zero_p2p_staging(const zero_collective_spec *spec, int size);
 
+/* Messages that a rank sends, and as many that it receives. */
+int64_t zero_p2p_count_messages(const zero_collective_spec *spec, int size);
+
 /* The length of the list that build fills. */
 int64_t zero_p2p_count_steps(const zero_collective_spec *spec, int size);
 

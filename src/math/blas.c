@@ -2,7 +2,10 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* gfortran's convention: the lengths of the two strings come last. */
 void sgemm_(const char *transa, const char *transb, const int *m, const int *n,
@@ -10,11 +13,24 @@ void sgemm_(const char *transa, const char *transb, const int *m, const int *n,
             const float *b, const int *ldb, const float *beta, float *c, const int *ldc,
             size_t transa_len, size_t transb_len);
 
-/* Null where the library is not OpenBLAS. */
+/* Null where the library is another one. */
 __attribute__((weak)) void openblas_set_num_threads(int n);
 __attribute__((weak)) int openblas_get_num_threads(void);
 __attribute__((weak)) char *openblas_get_config(void);
 __attribute__((weak)) char *openblas_get_corename(void);
+
+/* BLIS has its own integer here, of 64 bits unless it was built otherwise: what we pass and
+ * keep fits both. */
+__attribute__((weak)) void bli_thread_set_num_threads(int64_t n);
+__attribute__((weak)) int64_t bli_thread_get_num_threads(void);
+__attribute__((weak)) const char *bli_info_get_version_str(void);
+__attribute__((weak)) int bli_arch_query_id(void);
+__attribute__((weak)) const char *bli_arch_string(int id);
+
+/* The C interface of Intel MKL; its names in small letters are the Fortran one. */
+__attribute__((weak)) void MKL_Set_Num_Threads(int n);
+__attribute__((weak)) int MKL_Get_Max_Threads(void);
+__attribute__((weak)) void MKL_Get_Version_String(char *text, int size);
 
 static int small(int64_t n)
 {
@@ -43,9 +59,29 @@ void zero_blas_gemm(const zero_gemm *g)
 
 int zero_blas_set_threads(int n)
 {
-    if (!openblas_set_num_threads || !openblas_get_num_threads) return 0;
-    openblas_set_num_threads(n);
-    return openblas_get_num_threads();
+    if (openblas_set_num_threads && openblas_get_num_threads) {
+        openblas_set_num_threads(n);
+        return openblas_get_num_threads();
+    }
+    if (bli_thread_set_num_threads && bli_thread_get_num_threads) {
+        bli_thread_set_num_threads(n);
+        return (int)bli_thread_get_num_threads();
+    }
+    if (MKL_Set_Num_Threads && MKL_Get_Max_Threads) {
+        MKL_Set_Num_Threads(n);
+        return MKL_Get_Max_Threads();
+    }
+    return 0;
+}
+
+/* "Intel(R) oneAPI Math Kernel Library Version 2024.0-Product Build 20231011 for ..." */
+static bool mkl_version(char version[32])
+{
+    char text[256] = "";
+    if (!MKL_Get_Version_String) return false;
+    MKL_Get_Version_String(text, (int)sizeof text);
+    const char *from = strstr(text, "Version ");
+    return from && sscanf(from, "Version %31[0-9.]", version) == 1;
 }
 
 void zero_blas_name(char *name, size_t size)
@@ -54,6 +90,11 @@ void zero_blas_name(char *name, size_t size)
     if (openblas_get_config && openblas_get_corename &&
         sscanf(openblas_get_config(), "OpenBLAS %31s", version) == 1)
         snprintf(name, size, "OpenBLAS %s %s", version, openblas_get_corename());
+    else if (bli_info_get_version_str && bli_arch_string && bli_arch_query_id)
+        snprintf(name, size, "BLIS %s %s", bli_info_get_version_str(),
+                 bli_arch_string(bli_arch_query_id()));
+    else if (mkl_version(version))
+        snprintf(name, size, "Intel MKL %s", version);
     else
         snprintf(name, size, "BLAS");
 }

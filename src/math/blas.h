@@ -1,7 +1,7 @@
 /* blas.h - the BLAS library we are linked with: its product, its threads, its name.
  *
- * Called through the Fortran interface, which every BLAS has; what only OpenBLAS offers is
- * reached through weak symbols. */
+ * Called through the Fortran interface, which every BLAS has; what only OpenBLAS, BLIS or
+ * Intel MKL offer is reached through weak symbols. */
 #pragma once
 
 #include <stddef.h>
@@ -15,6 +15,7 @@ void zero_blas_gemm(const zero_gemm *g);
  * be told (then its own environment variables decide). n >= 1. */
 int zero_blas_set_threads(int n);
 
-/* Writes a name such as "OpenBLAS 0.3.21 Cooperlake" (the kernel it chose for this CPU), or
- * "BLAS" where the library cannot say, cut to size bytes with the final zero. */
+/* Writes a name such as "OpenBLAS 0.3.21 Cooperlake" or "BLIS 0.9.0 skx" (the kernel it chose
+ * for this CPU), or "BLAS" where the library cannot say, cut to size bytes with the final
+ * zero. */
 void zero_blas_name(char *name, size_t size);

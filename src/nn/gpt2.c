@@ -45,7 +45,7 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
 {
     /* Upper limits keep every product of the sizes below far from 2^63. */
     ZERO_TRY(check_range("--layers", s->layers, 10000));
-    ZERO_TRY(check_range("--hidden", s->hidden, 1 << 20));
+    ZERO_TRY(check_range("--hidden", s->hidden, 1 << 17));
     ZERO_TRY(check_range("--heads", s->heads, 1 << 16));
     ZERO_TRY(check_range("--seq", s->seq, 1 << 24));
     ZERO_TRY(check_range("--vocab", s->vocab, 1 << 24));

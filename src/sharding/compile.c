@@ -40,7 +40,34 @@ void zero_compile_load(zero_schedule *s, const zero_pass *pass)
 {
     zero_instruction *i = zero_schedule_emit(s, pass->program, ZERO_OP_LOAD);
     i->microbatch = pass->microbatch;
+    i->rank_stride = pass->rank_stride;
+    i->microbatch_stride = pass->microbatch_stride;
     i->tokens = pass->tokens;
+}
+
+void zero_compile_loss(zero_schedule *s, const zero_pass *pass)
+{
+    zero_instruction *i = zero_schedule_emit(s, pass->program, ZERO_OP_LOSS);
+    i->microbatch = pass->microbatch;
+    i->rank_stride = pass->rank_stride;
+    i->microbatch_stride = pass->microbatch_stride;
+}
+
+void zero_compile_norm(zero_schedule *s, int g)
+{
+    zero_instruction *i = zero_schedule_emit(s, ZERO_PROGRAM_STEP, ZERO_OP_NORM);
+    i->group = g;
+    i->grad[0] = s->groups[g].grad;
+}
+
+void zero_compile_update(zero_schedule *s, int g)
+{
+    zero_instruction *i = zero_schedule_emit(s, ZERO_PROGRAM_STEP, ZERO_OP_UPDATE);
+    i->group = g;
+    i->grad[0] = s->groups[g].grad;
+    i->param[0] = s->groups[g].param;
+    i->momentum = s->groups[g].momentum;
+    i->variance = s->groups[g].variance;
 }
 
 static void name_groups(const zero_schedule *s, int u, zero_instruction *i)
@@ -110,4 +137,6 @@ void zero_compile_collective(zero_schedule *s, zero_op op, int g, int buffer, in
     i->buffer = buffer;
     i->staging = staging;
     i->bytes_moved = (p->n_ranks - 1) * p->shard_len * (int64_t)sizeof(float);
+    zero_collective_spec spec = zero_schedule_collective(s, op, g);
+    i->messages = zero_collective_messages(&spec, p->n_ranks);
 }

@@ -51,6 +51,7 @@ static zero_instruction blank(zero_op op)
 {
     zero_instruction i = {.op = op, .unit = -1, .group = -1};
     for (int k = 0; k < ZERO_UNIT_GROUPS; k++) i.param[k] = i.grad[k] = ZERO_NO_BUFFER;
+    i.momentum = i.variance = ZERO_NO_BUFFER;
     i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
     i.logits = i.row_loss = i.tokens = i.buffer = i.staging = ZERO_NO_BUFFER;
     return i;
@@ -85,8 +86,9 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
         list[n++] = i->param[k];
         list[n++] = i->grad[k];
     }
-    const int rest[] = {i->in,     i->out,      i->stream, i->saved,  i->work,
-                        i->logits, i->row_loss, i->tokens, i->buffer, i->staging};
+    const int rest[] = {i->momentum, i->variance, i->in,     i->out,
+                        i->stream,   i->saved,    i->work,   i->logits,
+                        i->row_loss, i->tokens,   i->buffer, i->staging};
     memcpy(list + n, rest, sizeof rest);
     return n + (int)(sizeof rest / sizeof rest[0]);
 }
@@ -219,6 +221,48 @@ static zero_status place_program(zero_schedule *s, zero_program_kind kind)
     return st;
 }
 
+/* ---- collectives ---- */
+
+/* The reduce-scatter of a group in the smallest chunks: no bucket can be below its staging. */
+static zero_collective_spec smallest_reduce(const zero_partition *p)
+{
+    return (zero_collective_spec){.kind = ZERO_REDUCE_SCATTER,
+                                  .count = p->shard_len,
+                                  .stride = p->shard_len,
+                                  .max_chunk = ZERO_SHARD_GRANULE};
+}
+
+zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g)
+{
+    const zero_partition *p = &s->groups[g].partition;
+    zero_collective_spec spec = smallest_reduce(p);
+    if (op == ZERO_OP_GATHER) {
+        spec.kind = ZERO_ALL_GATHER;
+        spec.max_chunk = 0; /* straight to its place: nothing is staged */
+        return spec;
+    }
+    /* Staging grows with the chunk: so many smallest chunks fill the bucket. */
+    int64_t least = zero_collective_staging(&spec, p->n_ranks);
+    spec.max_chunk = ZERO_COLLECTIVE_CHUNK;
+    if (least > 0 && s->input.bucket / least < ZERO_COLLECTIVE_CHUNK / ZERO_SHARD_GRANULE)
+        spec.max_chunk = s->input.bucket / least * ZERO_SHARD_GRANULE;
+    return spec;
+}
+
+static zero_status check_bucket(const zero_schedule *s)
+{
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        zero_collective_spec spec = smallest_reduce(&s->groups[g].partition);
+        int64_t least = zero_collective_staging(&spec, s->input.n_ranks);
+        if (s->input.bucket < least)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--bucket %" PRId64 " is below the %" PRId64
+                             " elements that an exchange among %d ranks needs",
+                             s->input.bucket, least, s->input.n_ranks);
+    }
+    return ZERO_OK;
+}
+
 /* ---- compiling ---- */
 
 static zero_status add_groups(zero_schedule *s)
@@ -233,6 +277,9 @@ static zero_status add_groups(zero_schedule *s)
     return ZERO_OK;
 }
 
+/* Together with the limits of a model's shape it keeps every size far from 2^63. */
+#define MAX_TOKENS (INT64_C(1) << 24)
+
 static zero_status check_input(const zero_plan_input *in)
 {
     if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
@@ -246,6 +293,12 @@ static zero_status check_input(const zero_plan_input *in)
                          "a plan for sequences of %" PRId64
                          " tokens: the model takes 1 to %" PRId64,
                          in->seq, in->model->seq);
+    if (in->micro_batch > MAX_TOKENS / in->seq)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a microbatch of %" PRId64 " sequences of %" PRId64
+            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
+            in->micro_batch, in->seq);
     return ZERO_OK;
 }
 
@@ -253,6 +306,7 @@ static zero_status compile(zero_schedule *s)
 {
     ZERO_TRY(check_input(&s->input));
     ZERO_TRY(add_groups(s));
+    ZERO_TRY(check_bucket(s));
     if (s->input.stage != 0)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "--stage %d: this version builds stage 0 only", s->input.stage);
@@ -285,32 +339,14 @@ void zero_schedule_destroy(zero_schedule *s)
 
 /* ---- ledger ---- */
 
-int64_t zero_schedule_bytes_moved(const zero_schedule *s, zero_op op)
+zero_volume zero_schedule_volume(const zero_schedule *s, zero_op op)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    int64_t bytes = 0;
-    for (int i = 0; i < p->length; i++)
-        if (p->code[i].op == op) bytes += p->code[i].bytes_moved;
-    return bytes;
-}
-
-zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g)
-{
-    /* Staging grows with the chunk: so many smallest chunks fill the bucket. */
-    const zero_partition *p = &s->groups[g].partition;
-    const zero_collective_spec smallest = {.kind = ZERO_REDUCE_SCATTER,
-                                           .count = p->shard_len,
-                                           .stride = p->shard_len,
-                                           .max_chunk = ZERO_SHARD_GRANULE};
-    int64_t least = zero_collective_staging(&smallest, p->n_ranks);
-    int64_t chunk = ZERO_COLLECTIVE_CHUNK;
-    if (least > 0 && s->input.bucket / least * ZERO_SHARD_GRANULE < chunk)
-        chunk = s->input.bucket / least * ZERO_SHARD_GRANULE;
-    if (chunk < ZERO_SHARD_GRANULE) chunk = ZERO_SHARD_GRANULE;
-    return (zero_collective_spec){
-        .kind = op == ZERO_OP_REDUCE ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
-        .count = p->shard_len,
-        .stride = p->shard_len,
-        .max_chunk = chunk,
-    };
+    zero_volume v = {0};
+    for (int i = 0; i < p->length; i++) {
+        if (p->code[i].op != op) continue;
+        v.bytes += p->code[i].bytes_moved;
+        v.messages += p->code[i].messages;
+    }
+    return v;
 }

@@ -36,8 +36,8 @@ typedef enum {
     ZERO_OP_GATHER, /* group g: begins the all-gather of `buffer` */
     ZERO_OP_GATHER_WAIT,
     ZERO_OP_LOSS,     /* all ranks' losses, summed over the tree of microbatches */
-    ZERO_OP_NORM,     /* the global gradient norm */
-    ZERO_OP_OVERFLOW, /* all ranks agree whether every gradient is finite */
+    ZERO_OP_NORM,     /* group g: adds the squares of its gradient to those before */
+    ZERO_OP_OVERFLOW, /* the norm is known: all ranks agree whether it is finite */
     ZERO_OP_UPDATE,   /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_KINDS
 } zero_op;
@@ -81,13 +81,18 @@ typedef struct {
     zero_op op;
     int unit;       /* FORWARD, BACKWARD */
     int group;      /* what names a group */
-    int microbatch; /* of this rank, from 0 */
-    int param[ZERO_UNIT_GROUPS], grad[ZERO_UNIT_GROUPS];
+    int microbatch; /* of this rank, from 0; LOSS: the last one */
+    int param[ZERO_UNIT_GROUPS], grad[ZERO_UNIT_GROUPS]; /* UPDATE, NORM: the first */
     bool accumulate[ZERO_UNIT_GROUPS];
+    int momentum, variance; /* UPDATE */
     int in, out, stream, saved, work, logits, row_loss, tokens;
-    int buffer;          /* what REDUCE, GATHER, ACCUMULATE write */
-    int staging;         /* REDUCE: where pieces of other ranks arrive */
-    int64_t bytes_moved; /* per rank, sent and also received */
+    int buffer;  /* what REDUCE, GATHER, ACCUMULATE write */
+    int staging; /* REDUCE: where pieces of other ranks arrive */
+
+    /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
+     * the global batch. */
+    int rank_stride, microbatch_stride;
+    int64_t bytes_moved, messages; /* REDUCE, GATHER: per rank, sent and also received */
 } zero_instruction;
 
 typedef struct {
@@ -118,8 +123,7 @@ typedef struct {
     zero_buffer *buffers;
     int n_buffers, buffer_capacity;
     zero_group_state *groups; /* [model->n_groups] */
-    size_t
-        persistent_bytes; /* of buffers that live for the whole run, at the arena's start */
+    size_t persistent_bytes; /* of buffers that live for the whole run: the arena's start */
     size_t arena_bytes;
     size_t peak_bytes;               /* alive at once, at most; arena_bytes minus gaps */
     size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
@@ -128,18 +132,23 @@ typedef struct {
 } zero_schedule;
 
 /* Compiles input->model for input->stage and lays memory out. ZERO_ERR_INVALID unless all
- * numbers are at least 1 and the model takes the sequences; ZERO_ERR_UNSUPPORTED for a stage
- * this version does not build, ZERO_ERR_NOMEM. Not collective; release with _destroy. */
+ * numbers are at least 1, the model takes the sequences, a microbatch has at most 2^24 tokens
+ * and the bucket holds the smallest pieces that N_d ranks can exchange; ZERO_ERR_UNSUPPORTED
+ * for a stage this version does not build, ZERO_ERR_NOMEM. Not collective; release with
+ * _destroy. */
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
 void zero_schedule_destroy(zero_schedule *s);
 
-#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 10)
+#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 12)
 /* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns how many. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 
-/* Bytes that a step moves per rank, sent and also received, by instructions of one kind. */
-int64_t zero_schedule_bytes_moved(const zero_schedule *s, zero_op op);
+/* What a step moves per rank, sent and also received, by instructions of one kind. */
+typedef struct {
+    int64_t bytes, messages;
+} zero_volume;
+zero_volume zero_schedule_volume(const zero_schedule *s, zero_op op);
 
 const char *zero_op_name(zero_op op);        /* "FORWARD" */
 const char *zero_class_name(zero_class cls); /* "optimizer states" */

@@ -121,11 +121,10 @@ static void compile_update(struct writer *w)
         wait->group = g;
         wait->buffer = s->groups[g].grad;
     }
-    zero_schedule_emit(s, ZERO_PROGRAM_STEP, ZERO_OP_LOSS);
-    zero_schedule_emit(s, ZERO_PROGRAM_STEP, ZERO_OP_NORM);
+    zero_compile_loss(s, &w->pass);
+    for (int g = 0; g < n_groups; g++) zero_compile_norm(s, g);
     zero_schedule_emit(s, ZERO_PROGRAM_STEP, ZERO_OP_OVERFLOW);
-    for (int g = 0; g < n_groups; g++)
-        zero_schedule_emit(s, ZERO_PROGRAM_STEP, ZERO_OP_UPDATE)->group = g;
+    for (int g = 0; g < n_groups; g++) zero_compile_update(s, g);
 }
 
 static void compile_forward_only(zero_schedule *s, zero_pass *pass)
@@ -133,8 +132,7 @@ static void compile_forward_only(zero_schedule *s, zero_pass *pass)
     zero_compile_open_pass(s, pass);
     if (pass->program == ZERO_PROGRAM_EVALUATE) zero_compile_load(s, pass);
     for (int u = 0; u < s->input.model->n_units; u++) zero_compile_forward(s, pass, u);
-    if (pass->program == ZERO_PROGRAM_EVALUATE)
-        zero_schedule_emit(s, pass->program, ZERO_OP_LOSS);
+    if (pass->program == ZERO_PROGRAM_EVALUATE) zero_compile_loss(s, pass);
 }
 
 /* One staging buffer serves every group in turn. */
@@ -162,6 +160,8 @@ void zero_stage_none_compile(zero_schedule *s)
     zero_pass pass = {.program = ZERO_PROGRAM_STEP,
                       .B = in->micro_batch,
                       .T = in->seq,
+                      .rank_stride = in->accumulation,
+                      .microbatch_stride = 1,
                       .training = true,
                       .out = tables,
                       .saved = tables + n_units};
@@ -179,6 +179,7 @@ void zero_stage_none_compile(zero_schedule *s)
     compile_update(&w);
 
     pass.training = false;
+    pass.rank_stride = 1;
     pass.program = ZERO_PROGRAM_EVALUATE;
     compile_forward_only(s, &pass);
     pass.program = ZERO_PROGRAM_GENERATE;

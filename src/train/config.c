@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "train/tokenizer.h"
 
 /* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
@@ -140,4 +142,19 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
     s.seed = c->seed;
     *shape = s;
     return ZERO_OK;
+}
+
+uint64_t zero_config_fingerprint(const zero_config *c)
+{
+    const int64_t wholes[] = {c->layers,       c->hidden,       c->heads,  c->seq,
+                              c->vocab,        c->shuffle,      c->seed,   c->steps,
+                              c->global_batch, c->micro_batch,  c->warmup, c->eval_every,
+                              c->eval_batches, c->accumulation, c->stage,  c->bucket,
+                              c->sample};
+    const double reals[] = {c->dropout, c->lr,  c->lr_min,       c->beta1,
+                            c->beta2,   c->eps, c->weight_decay, c->clip};
+    uint64_t hash = XXH3_64bits_withSeed(wholes, sizeof wholes, 0);
+    hash = XXH3_64bits_withSeed(reals, sizeof reals, hash);
+    hash = XXH3_64bits_withSeed(c->model, strlen(c->model), hash);
+    return XXH3_64bits_withSeed(c->backend, strlen(c->backend), hash);
 }

@@ -56,6 +56,10 @@ ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks
 /* Everything that can be found wrong without ranks and without data. */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 
+/* A hash of everything that decides what is computed: equal on all ranks of a sound run. What
+ * is only shown or written, and how fast it goes, is left out. */
+uint64_t zero_config_fingerprint(const zero_config *config);
+
 /* The model's shape: the preset's, changed by what the user gave; where neither names a
  * vocabulary, the data's. */
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "train/text_files.h"
 #include "train/text_self.h"
 #include "train/tokens.h"
@@ -272,6 +274,11 @@ void zero_corpus_close(zero_corpus *corpus)
     free(corpus->tokenizer);
     free(corpus->tokens);
     *corpus = (zero_corpus){0};
+}
+
+uint64_t zero_corpus_fingerprint(const zero_corpus *c)
+{
+    return XXH3_64bits(c->tokens, (size_t)c->n_tokens * (size_t)c->width);
 }
 
 void zero_corpus_read(const zero_corpus *corpus, int64_t begin, int64_t n, int32_t *tokens)

@@ -36,5 +36,8 @@ ZERO_NODISCARD zero_status zero_corpus_open(const char *spec, const char *tokeni
                                             zero_corpus *corpus);
 void zero_corpus_close(zero_corpus *corpus);
 
+/* A hash of all tokens: equal on all ranks that opened the same corpus. */
+uint64_t zero_corpus_fingerprint(const zero_corpus *corpus);
+
 /* tokens[k] = token begin + k of the corpus, k < n; 0 <= begin, begin + n <= n_tokens. */
 void zero_corpus_read(const zero_corpus *corpus, int64_t begin, int64_t n, int32_t *tokens);

@@ -21,6 +21,18 @@ static int64_t eval_microbatches(const zero_engine *e)
     return e->spec.eval_batches * plan->accumulation * plan->n_ranks;
 }
 
+/* A run that the system's out-of-memory killer would end is refused instead. */
+static zero_status check_memory(const zero_engine *e)
+{
+    double needed = (double)e->schedule.arena_bytes, limit = (double)e->spec.memory_limit;
+    if (limit <= 0.0 || needed <= limit) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "the plan needs %.2f GiB per rank and %.2f GiB are there for it: use more "
+        "nodes, a smaller --micro-batch or --seq, or a smaller model",
+        needed / 0x1p30, limit / 0x1p30);
+}
+
 static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
                               const zero_comm *comm)
 {
@@ -29,12 +41,7 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
                          spec->plan.n_ranks, comm->size);
     e->spec = *spec;
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
-    if (spec->eval_batches < 0 || eval_microbatches(e) > INT32_MAX)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "evaluating on %" PRId64
-                         " global batches: expected 0 or more, and at "
-                         "most 2^31 - 1 microbatches in all",
-                         spec->eval_batches);
+    ZERO_TRY(check_memory(e));
     e->eval_losses = calloc((size_t)eval_microbatches(e) + 1, sizeof *e->eval_losses);
     if (e->eval_losses) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %" PRId64 " microbatches",
@@ -108,7 +115,7 @@ zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, doub
     }
     /* One tree over all microbatches: the same sum on any number of ranks. */
     double tokens = (double)(total * plan->micro_batch * plan->seq);
-    *loss = zero_tree_sum_scalars((int)total, e->eval_losses) / tokens;
+    *loss = zero_tree_sum_scalars(total, e->eval_losses) / tokens;
     return ZERO_OK;
 }
 
@@ -147,7 +154,7 @@ zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64
     return ZERO_OK;
 }
 
-zero_status zero_engine_digest(const zero_engine *e, char hex[33])
+static zero_status digest_local(const zero_engine *e, char hex[33])
 {
     const zero_model *model = e->schedule.input.model;
     zero_group_view *views = calloc((size_t)model->n_groups, sizeof *views);
@@ -160,4 +167,10 @@ zero_status zero_engine_digest(const zero_engine *e, char hex[33])
     zero_status st = zero_digest(model, views, hex);
     free(views);
     return st;
+}
+
+/* In stage 0 every rank holds the whole state and computes the same digest. */
+zero_status zero_engine_digest(zero_engine *e, char hex[33])
+{
+    return zero_agree(e->runner.comm, digest_local(e, hex));
 }

@@ -13,6 +13,7 @@ typedef struct {
     const zero_backend *backend;
     int64_t seed;         /* of the initial weights */
     int64_t eval_batches; /* global batches that one evaluation averages over */
+    size_t memory_limit;  /* bytes that this rank may take; 0: no limit */
 } zero_engine_spec;
 
 typedef struct {
@@ -56,8 +57,8 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
 
-/* Of parameters and moments. Local: in stage 0 every rank holds them all. */
-ZERO_NODISCARD zero_status zero_engine_digest(const zero_engine *e, char hex[33]);
+/* Of parameters and moments. */
+ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
 /* A group's arrays, [padded]; the engine owns them. Local. */
 typedef struct {

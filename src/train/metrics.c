@@ -63,26 +63,26 @@ static json_t *memory_ledger(const zero_schedule *s)
                      whole((int64_t)zero_metrics_resident_peak()));
 }
 
-static json_t *traffic_entry(const zero_traffic *t, int64_t planned)
+/* What one kind of collective moved in all steps, and what the schedule says it should. */
+static json_t *traffic_entry(const zero_engine *e, const zero_traffic *t, zero_op op)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "planned_bytes_sent", whole(planned),
-                     "bytes_sent", whole(t->bytes_sent), "bytes_received",
-                     whole(t->bytes_received), "messages_sent", whole(t->messages_sent));
+    zero_volume step = zero_schedule_volume(&e->schedule, op);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "planned_bytes_sent",
+                     whole(e->adam_steps * step.bytes), "bytes_sent", whole(t->bytes_sent),
+                     "bytes_received", whole(t->bytes_received), "planned_messages_sent",
+                     whole(e->adam_steps * step.messages), "messages_sent",
+                     whole(t->messages_sent));
 }
 
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
-    const zero_schedule *s = &e->schedule;
-    const zero_traffic *control = &comm->traffic[ZERO_TRAFFIC_CONTROL];
-    return json_pack(
-        "{s:o, s:o, s:{s:o, s:o}}", "reduce_scatter",
-        traffic_entry(&comm->traffic[ZERO_TRAFFIC_REDUCE_SCATTER],
-                      e->adam_steps * zero_schedule_bytes_moved(s, ZERO_OP_REDUCE)),
-        "all_gather",
-        traffic_entry(&comm->traffic[ZERO_TRAFFIC_ALL_GATHER],
-                      e->adam_steps * zero_schedule_bytes_moved(s, ZERO_OP_GATHER)),
-        "control", "bytes_sent", whole(control->bytes_sent), "messages_sent",
-        whole(control->messages_sent));
+    const zero_traffic *t = comm->traffic, *control = &t[ZERO_TRAFFIC_CONTROL];
+    return json_pack("{s:o, s:o, s:{s:o, s:o}}", "reduce_scatter",
+                     traffic_entry(e, &t[ZERO_TRAFFIC_REDUCE_SCATTER], ZERO_OP_REDUCE),
+                     "all_gather",
+                     traffic_entry(e, &t[ZERO_TRAFFIC_ALL_GATHER], ZERO_OP_GATHER),
+                     "control", "bytes_sent", whole(control->bytes_sent), "messages_sent",
+                     whole(control->messages_sent));
 }
 
 static json_t *profile(const zero_runner *r)

@@ -15,6 +15,7 @@ struct walk {
     zero_run_output *out;
     const zero_plan_input *plan;
     zero_batch batch;
+    double squares; /* of all gradients that NORM has seen */
 };
 
 void *zero_runner_buffer(const zero_runner *r, int buffer)
@@ -25,20 +26,19 @@ void *zero_runner_buffer(const zero_runner *r, int buffer)
 
 /* ---- instructions ---- */
 
-/* The index of this rank's microbatch m in the global batch. Stage 0 gives each rank M
- * neighbours, so that what it adds up locally is a subtree of the whole sum. */
-static int64_t microbatch_index(const struct walk *w, int m)
+/* The number of a rank's microbatch m in the global batch, by the program's own strides. */
+static int64_t microbatch_index(const struct walk *w, const zero_instruction *i, int rank,
+                                int m)
 {
-    int64_t rank = w->r->comm->rank;
-    if (w->in->program == ZERO_PROGRAM_EVALUATE) return w->in->first_microbatch + rank;
-    return rank * w->plan->accumulation + m;
+    return w->in->first_microbatch + (int64_t)rank * i->rank_stride +
+           (int64_t)m * i->microbatch_stride;
 }
 
 static zero_status load(struct walk *w, const zero_instruction *i)
 {
     zero_batch *b = &w->batch;
     int32_t *tokens = zero_runner_buffer(w->r, i->tokens), *targets = tokens + b->B * b->T;
-    b->first_sample = b->B * microbatch_index(w, i->microbatch);
+    b->first_sample = b->B * microbatch_index(w, i, w->r->comm->rank, i->microbatch);
     for (int64_t s = 0; s < b->B; s++) {
         w->in->source->sample(w->in->source->arg, w->in->step, b->first_sample + s, b->T,
                               w->r->window);
@@ -74,13 +74,16 @@ static zero_call make_call(const struct walk *w, const zero_instruction *i)
     return c;
 }
 
-static void collect_loss(struct walk *w, const zero_instruction *i)
+/* What the host reads must have been computed. */
+static zero_status collect_loss(struct walk *w, const zero_instruction *i)
 {
     const float *row = zero_runner_buffer(w->r, i->row_loss);
-    if (!row) return;
+    if (!row) return ZERO_OK;
+    ZERO_TRY(w->r->backend->sync(&w->r->math));
     double sum = 0.0;
     for (int64_t k = 0; k < w->batch.B * w->batch.T; k++) sum += (double)row[k];
     w->r->losses[i->microbatch] = sum;
+    return ZERO_OK;
 }
 
 static zero_status forward(struct walk *w, const zero_instruction *i)
@@ -88,9 +91,11 @@ static zero_status forward(struct walk *w, const zero_instruction *i)
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
     unit->forward(unit, &call);
-    collect_loss(w, i);
-    if (call.logits) w->out->logits = call.logits;
-    return ZERO_OK;
+    if (w->in->program == ZERO_PROGRAM_GENERATE && call.logits) {
+        ZERO_TRY(w->r->backend->sync(&w->r->math));
+        w->out->logits = call.logits;
+    }
+    return collect_loss(w, i);
 }
 
 static zero_status backward(struct walk *w, const zero_instruction *i)
@@ -98,8 +103,7 @@ static zero_status backward(struct walk *w, const zero_instruction *i)
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
     unit->backward(unit, &call);
-    collect_loss(w, i);
-    return ZERO_OK;
+    return collect_loss(w, i);
 }
 
 static zero_status accumulate(struct walk *w, const zero_instruction *i)
@@ -120,6 +124,7 @@ static float *own_piece(const struct walk *w, const zero_instruction *i)
 
 static zero_status reduce(struct walk *w, const zero_instruction *i)
 {
+    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what the backend wrote */
     return zero_collective_begin(&w->r->reduce[i->group],
                                  zero_runner_buffer(w->r, i->buffer), own_piece(w, i),
                                  zero_runner_buffer(w->r, i->staging));
@@ -145,26 +150,25 @@ static zero_status gather_wait(struct walk *w, const zero_instruction *i)
 
 static zero_status loss(struct walk *w, const zero_instruction *i)
 {
-    (void)i;
     zero_runner *r = w->r;
-    int mine = w->in->program == ZERO_PROGRAM_STEP ? w->plan->accumulation : 1;
-    int all = mine * r->comm->size;
-    ZERO_TRY(zero_comm_all_gather_doubles(r->comm, mine, r->losses, r->all_losses));
-    double tokens = (double)(all * w->batch.B * w->batch.T);
+    int mine = i->microbatch + 1;
+    int64_t all = (int64_t)mine * r->comm->size;
+    ZERO_TRY(zero_comm_all_gather_doubles(r->comm, mine, r->losses, r->gathered));
+    for (int rank = 0; rank < r->comm->size; rank++)
+        for (int m = 0; m < mine; m++)
+            r->all_losses[microbatch_index(w, i, rank, m) - w->in->first_microbatch] =
+                r->gathered[(int64_t)rank * mine + m];
+    double tokens = (double)all * (double)(w->batch.B * w->batch.T);
     w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / tokens;
     return ZERO_OK;
 }
 
 static zero_status norm(struct walk *w, const zero_instruction *i)
 {
-    (void)i;
-    const zero_model *model = w->plan->model;
-    double squares = 0.0;
-    for (int g = 0; g < model->n_groups; g++)
-        squares += w->r->backend->sum_squares(
-            &w->r->math, model->groups[g].n_params,
-            zero_runner_buffer(w->r, w->r->schedule->groups[g].grad));
-    w->out->grad_norm = sqrt(squares);
+    const zero_runner *r = w->r;
+    w->squares +=
+        r->backend->sum_squares(&r->math, w->plan->model->groups[i->group].n_params,
+                                zero_runner_buffer(r, i->grad[0]));
     return ZERO_OK;
 }
 
@@ -173,6 +177,7 @@ static zero_status norm(struct walk *w, const zero_instruction *i)
 static zero_status overflow(struct walk *w, const zero_instruction *i)
 {
     (void)i;
+    w->out->grad_norm = sqrt(w->squares);
     return zero_comm_any(w->r->comm, !isfinite(w->out->grad_norm), &w->out->overflow);
 }
 
@@ -180,16 +185,16 @@ static zero_status update(struct walk *w, const zero_instruction *i)
 {
     if (w->out->overflow) return ZERO_OK;
     const zero_runner *r = w->r;
-    const zero_group_state *g = &r->schedule->groups[i->group];
-    zero_optimizer_state state = {.grad = zero_runner_buffer(r, g->grad),
-                                  .param = zero_runner_buffer(r, g->param),
-                                  .momentum = zero_runner_buffer(r, g->momentum),
-                                  .variance = zero_runner_buffer(r, g->variance)};
+    zero_optimizer_state state = {.grad = zero_runner_buffer(r, i->grad[0]),
+                                  .param = zero_runner_buffer(r, i->param[0]),
+                                  .momentum = zero_runner_buffer(r, i->momentum),
+                                  .variance = zero_runner_buffer(r, i->variance)};
     zero_adamw hyper = w->in->adamw;
     double scale = w->in->clip > 0.0 ? w->in->clip / (w->out->grad_norm + 1e-6) : 1.0;
     hyper.grad_scale = scale < 1.0 ? (float)scale : 1.0f;
-    zero_optimizer_update(r->backend, &r->math, w->plan->model, i->group,
-                          (zero_range){0, g->partition.n_params}, &hyper, &state);
+    zero_range all = {0, w->plan->model->groups[i->group].n_params};
+    zero_optimizer_update(r->backend, &r->math, w->plan->model, i->group, all, &hyper,
+                          &state);
     return ZERO_OK;
 }
 
@@ -288,9 +293,10 @@ static zero_status init_local(zero_runner *r)
     const zero_plan_input *plan = &r->schedule->input;
     size_t mine = (size_t)plan->accumulation, ranks = (size_t)r->comm->size;
     r->losses = calloc(mine, sizeof *r->losses);
+    r->gathered = calloc(mine * ranks, sizeof *r->gathered);
     r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
     r->window = calloc((size_t)plan->seq + 1, sizeof *r->window);
-    if (!r->losses || !r->all_losses || !r->window)
+    if (!r->losses || !r->gathered || !r->all_losses || !r->window)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %zu microbatches",
                          mine * ranks);
     ZERO_TRY(init_collectives(r));
@@ -319,6 +325,7 @@ void zero_runner_destroy(zero_runner *r)
     free(r->reduce);
     free(r->gather);
     free(r->losses);
+    free(r->gathered);
     free(r->all_losses);
     free(r->window);
     zero_arena_destroy(&r->arena);

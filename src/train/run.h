@@ -46,6 +46,7 @@ typedef struct {
     zero_arena arena;
     zero_collective *reduce, *gather; /* [n_groups]; owned, like all below */
     double *losses;          /* [M] of this rank's microbatches, sums over tokens */
+    double *gathered;        /* [N_d * M], by rank, as they arrive */
     double *all_losses;      /* [N_d * M], by microbatch index */
     int32_t *window;         /* [T+1] */
     zero_status poll_status; /* of the callback, which cannot return one */

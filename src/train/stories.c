@@ -64,7 +64,8 @@ zero_status zero_stories_fill(const zero_stories *stories, size_t bytes, zero_te
     char story[ZERO_STORY_MAX];
     int64_t n = 0;
     double sum = 0.0, one;
-    ZERO_TRY(zero_text_reserve(text, bytes));
+    /* With room for all of the last story, too: text that grows takes half as much again. */
+    ZERO_TRY(zero_text_reserve(text, bytes + ZERO_STORY_MAX));
     for (size_t end = text->len + bytes; text->len < end; n++) {
         int len = zero_stories_tell(stories, n, story, &one);
         ZERO_TRY(zero_text_append(text, story, (size_t)len));

@@ -74,6 +74,8 @@ static void check_traffic(const json_t *communication, const char *kind, long ra
     if (sent != whole(t, "planned_bytes_sent", line)) fail("planned is not sent", line);
     if (sent != whole(t, "bytes_received", line)) fail("sent is not received", line);
     if ((sent > 0) != (ranks > 1)) fail("bytes do not go with the ranks", line);
+    if (whole(t, "messages_sent", line) != whole(t, "planned_messages_sent", line))
+        fail("planned messages are not sent", line);
     if ((whole(t, "messages_sent", line) > 0) != (ranks > 1)) fail("messages", line);
 }
 

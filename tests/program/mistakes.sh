@@ -47,7 +47,7 @@ refuses 2 '--global-batch 6 is not a multiple of --micro-batch 4 x 1 ranks = 4' 
 refuses 2 '--warmup 5 is longer' 0 train --warmup 5 --steps 4
 refuses 2 '--lr-min 1 is above --lr 0.5' 0 train --lr-min 1 --lr 0.5
 refuses 2 'microbatches' 0 train --global-batch 2000000000 --micro-batch 1
-refuses 3 'GiB are available' 0 train --data stories:64K --hidden 1048576 --heads 1
+refuses 3 'GiB are there for it' 0 train --data stories:64K --hidden 131072 --heads 1
 
 # options and their file
 refuses 2 'did you mean --steps' 0 train --stesp 1

@@ -9,6 +9,20 @@ refuses 2 '--global-batch 6 is not a multiple of --micro-batch 2 x 2 ranks = 4' 
 refuses 4 'No such file or directory' 2 train --data nosuch
 refuses 2 '--metrics nosuch/m: cannot be opened' 2 train --data stories:64K --metrics nosuch/m
 
+# Ranks that were told different things: with MPI they compare, before it each is alone.
+run 1 train $small --sample 0 : -n 1 "$zero" train $small --sample 0 --lr 0.01
+[ $code -eq 2 ] || complain "$words: exit code $code, expected 2"
+says 'rank 1: this rank was given other options than rank 0' err
+mkdir elsewhere && seq 100 >data0 && seq 101 >elsewhere/data0
+alike='--layers 1 --hidden 16 --heads 1 --seq 1 --sample 0 --data data0'
+# shellcheck disable=SC2086 # words, as everywhere here
+run 1 train $alike : -n 1 -wdir elsewhere "$zero" train $alike
+[ $code -eq 4 ] || complain "$words: exit code $code, expected 4"
+says 'rank 1: --data data0 holds other tokens here than on rank 0' err
+run 1 train $small --sample 0 : -n 1 "$zero" train --config nosuch.json
+[ $code -eq 2 ] || complain "$words: exit code $code, expected 2"
+says 'rank 1: --config nosuch.json' err
+
 # Rates that no training survives: the run begins, then ends with 1 and keeps its metrics.
 start=$(date +%s)
 run 2 train $small --steps 500 --sample 0 --eval-every 0 --metrics m \

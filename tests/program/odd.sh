@@ -7,7 +7,7 @@ runs 0 train $quick --steps=1 --warmup 0 --log-every 7 --clip 0 --lr 0
 [ "$(grep -c '^step' out)" -eq 1 ] || complain "$words: expected one line for the one step"
 grep -q -e '^----' -e validation out && complain "$words: a sample or evaluation nobody asked for"
 runs 0 train --data stories:64K --seq 8 --steps 2 --sample 20 --tokenizer byte --vocab 1000 --dropout 0.1
-runs 0 train $quick --steps 2 --bucket 268435456 --threads 2
+runs 0 train $quick --steps 2 --bucket 1048576 --threads 2
 OPENBLAS_NUM_THREADS=2 runs 0 train $quick --steps 2
 grep -q OpenBLAS out && says '2 threads per rank' out
 runs 0 train $quick --steps 2 --layers 1 --hidden 16 --heads 2 --backend naive

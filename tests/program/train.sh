@@ -11,7 +11,7 @@ done
 [ "$(grep -c '^step .*| loss' out)" -eq 7 ] || complain "$words: expected steps 1, 5, 10 ... 30"
 says "$(sed -n 's/^digest //p' bits)" out
 
-runs 3 train $small $length --metrics again --sample 0 --bucket 64
+runs 3 train $small $length --metrics again --sample 0 --bucket 600
 check 3 30 again bits_again
 same bits bits_again "the same run with another bucket and no sample"
 runs 3 train $small $length --metrics other --sample 0 --seed 2
