@@ -2,7 +2,10 @@
  * where the environment promises two ranks and none comes. */
 #include "comm/launch.h"
 
+#include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "mpi_cmocka.h"
 
@@ -31,6 +34,46 @@ static void the_library_has_a_name_of_one_line(void **state)
     zero_launch_library(cut, sizeof cut);
     assert_true(strlen(text) > 4 && !strpbrk(text, "\n\t,"));
     assert_true(strlen(cut) == 4 && strncmp(cut, text, 4) == 0);
+}
+
+/* Starts MPI alone, where a launcher's variables promise ranks; returns whether the refusal
+ * names that launcher, its promise and our library. */
+static bool is_refused_by_name(const char *launcher, const char *promise)
+{
+    char library[64];
+    zero_launch_library(library, sizeof library);
+    if (zero_launch_start(NULL, NULL) != ZERO_ERR_ENV) return false;
+    const char *text = zero_last_error();
+    bool named = strstr(text, launcher) && strstr(text, promise) && strstr(text, library);
+    if (!named) print_error("%s\n", text);
+    return zero_launch_stop() == ZERO_OK && named;
+}
+
+/* A process starts MPI once, so every launcher gets one. */
+static void the_refusal_names_the_launcher_and_our_library(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *launcher, *variable;
+    } cases[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE"},
+                 {"mpiexec of MPICH or Intel MPI", "MPI_LOCALNRANKS"},
+                 {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
+    if (getenv("PMI_SIZE")) skip(); /* a launcher is there already */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int how = -1;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            char promise[64];
+            snprintf(promise, sizeof promise, "5 ranks (%s=5)", cases[i].variable);
+            setenv(cases[i].variable, "5", 1);
+            setenv("SLURM_STEP_ID", "0", 1);
+            setenv("SLURM_PROCID", "0", 1);
+            _exit(is_refused_by_name(cases[i].launcher, promise) ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_int_equal(how, 0);
+    }
 }
 
 /* The launcher's own promise if there is one, else one made here. */
@@ -69,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_hint_comes_from_the_environment),
         cmocka_unit_test(the_library_has_a_name_of_one_line),
+        cmocka_unit_test(the_refusal_names_the_launcher_and_our_library),
         cmocka_unit_test(ranks_that_find_themselves_alone_are_refused),
         cmocka_unit_test(mpi_is_not_started_twice),
         cmocka_unit_test(mpi_stops),

@@ -28,6 +28,20 @@ static zero_text told(uint64_t seed, size_t bytes, int64_t *n, double *cost)
     return text;
 }
 
+/* ---- memory ---- */
+
+static void the_last_story_needs_no_room_beyond_its_own(void **state)
+{
+    (void)state;
+    for (size_t bytes = 1; bytes < 40000; bytes += 997) {
+        int64_t n;
+        double cost;
+        zero_text text = told(7, bytes, &n, &cost);
+        assert_true(text.len >= bytes && text.room <= bytes + ZERO_STORY_MAX);
+        zero_text_destroy(&text);
+    }
+}
+
 /* ---- determinism ---- */
 
 static void the_same_seed_tells_the_same_stories(void **state)
@@ -396,6 +410,7 @@ static void entropy_and_tokens_are_the_means_of_a_long_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_story_needs_no_room_beyond_its_own),
         cmocka_unit_test(the_same_seed_tells_the_same_stories),
         cmocka_unit_test(a_larger_text_begins_with_the_smaller_one),
         cmocka_unit_test(no_story_is_told_twice),

@@ -15,12 +15,13 @@ static zero_status start_mpi(zero_session *s)
     return zero_comm_node(&s->world, &s->node);
 }
 
-/* BLAS threads that the environment asks for, 0 if it does not; the user's word counts in
- * the order in which OpenBLAS itself looks. */
+/* BLAS threads that the environment asks for, 0 if it does not: the libraries' own variables
+ * first, then OpenMP's, as they look themselves. */
 static int threads_from_environment(void)
 {
-    const char *names[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
-    for (int i = 0; i < 2; i++) {
+    const char *names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+                           "OMP_NUM_THREADS"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = getenv(names[i]);
         int n = text ? atoi(text) : 0;
         if (n > 0) return n;

@@ -13,6 +13,11 @@ static double mib(size_t bytes)
     return (double)bytes / 1048576.0;
 }
 
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void row(const char *name)
 {
     printf("  %-14s", name);
@@ -78,7 +83,7 @@ static void show_compute(const zero_session *s)
     printf("%s backend, %s kernels, fp32; %s", s->config.backend, zero_cpu_kernels_name(),
            blas);
     if (s->blas_threads > 0)
-        printf(", %d thread%s per rank\n", s->blas_threads, s->blas_threads > 1 ? "s" : "");
+        printf(", %d thread%s per rank\n", s->blas_threads, plural(s->blas_threads));
     else
         printf(" (its own variables set its threads)\n");
 }
@@ -87,22 +92,24 @@ static void warn_oversubscribed(const zero_session *s)
 {
     int threads = s->blas_threads > 0 ? s->blas_threads : 1;
     const zero_topology *t = &s->topology;
-    if (threads * s->node.size > t->allowed_threads)
-        fprintf(stderr,
-                "zero: warning: %d ranks x %d threads on this node share %d processors and "
-                "take turns\n",
-                s->node.size, threads, t->allowed_threads);
-    else if (threads > t->usable_threads)
-        fprintf(stderr,
-                "zero: warning: %d threads per rank, but a rank is bound to %d processors: "
-                "start with mpirun --bind-to none, or --map-by slot:PE=%d\n",
-                threads, t->usable_threads, threads);
+    if (threads * s->node.size > t->allowed_cores)
+        fprintf(
+            stderr,
+            "zero: warning: %d rank%s x %d thread%s on this node share %d cores and take "
+            "turns\n",
+            s->node.size, plural(s->node.size), threads, plural(threads), t->allowed_cores);
+    else if (threads > t->usable_cores)
+        fprintf(
+            stderr,
+            "zero: warning: %d threads per rank, but a rank is bound to %d core%s: start "
+            "with mpirun --bind-to none, or --map-by slot:PE=%d\n",
+            threads, t->usable_cores, plural(t->usable_cores), threads);
 }
 
 void zero_show_setup(const zero_session *s)
 {
     printf("zero %s, %d rank%s, %d on this node\n", ZERO_VERSION, s->world.size,
-           s->world.size > 1 ? "s" : "", s->node.size);
+           plural(s->world.size), s->node.size);
     show_model(s);
     show_training(s);
     show_ledgers(s);
