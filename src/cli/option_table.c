@@ -35,7 +35,7 @@ static const zero_option table[] = {
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), .argument = "SPEC", .standard = "stories",
      .help = "stories[:SIZE], self, a file, a directory or a 'pattern'"},
-    {.name = "tokenizer", TEXT, FIELD(tokenizer), .argument = "NAME", .absent = "the data's own", .help = "how text becomes tokens: byte, bpe:512"},
+    {.name = "tokenizer", TEXT, FIELD(tokenizer), .argument = "NAME", .absent = "the data's own", .help = "how text becomes tokens: byte, or bpe:N with N words"},
     {.name = "shuffle", FLAG, FIELD(shuffle), .standard = "off", .help = "draw the samples in random order"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), .standard = "1337", .help = "of weights, dropout, data and sampling"},
 
