@@ -149,9 +149,8 @@ static zero_status tell_stories(const request *r, size_t size, const zero_storie
     corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
     corpus->has_entropy = true;
     snprintf(corpus->description, sizeof corpus->description,
-             "%" PRId64 " stories, %" PRId64 " tokens (%s), entropy %.4f nats per token",
-             n_stories, corpus->n_tokens, corpus->tokenizer->name,
-             corpus->entropy.nats_per_token);
+             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories, corpus->n_tokens,
+             corpus->tokenizer->name);
     return ZERO_OK;
 }
 
