@@ -3,7 +3,7 @@ include(CheckCCompilerFlag)
 
 add_library(zero_flags INTERFACE)
 target_compile_features(zero_flags INTERFACE c_std_11)
-target_compile_definitions(zero_flags INTERFACE 
+target_compile_definitions(zero_flags INTERFACE
   _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _DARWIN_C_SOURCE)
 target_include_directories(zero_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 # The same sums on every CPU: no contraction unless an fma is written (design: "Bits").

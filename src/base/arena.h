@@ -1,9 +1,10 @@
 /* arena.h - the one piece of memory that a run works in.
  *
  * Taken once, before the first step, and cut by the schedule. Its pages are touched at once,
- * so that the first step is like all others. Aligned to 2 MiB with huge pages advised:
- * streaming kernels and single-copy transfers run up to twice as fast as on 4 KiB pages. In builds with the address sanitizer, parts outside their planned lifetime are
- * poisoned, so that a schedule that frees too early is found by the first wrong access. */
+ * so that the first step is like all others. Aligned to 2 MiB with huge pages advised, which
+ * streaming kernels and transfers between ranks like. In builds with the address sanitizer,
+ * parts outside their planned lifetime are poisoned, so that a schedule that frees too early
+ * is found by the first wrong access. */
 #pragma once
 
 #include <stddef.h>

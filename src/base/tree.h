@@ -1,8 +1,9 @@
 /* tree.h - the one order in which numbers are added.
  *
  * Gradients over ranks and losses over microbatches follow one fixed binary tree over the
- * index, whatever the order of arrival: a tree over n leaves splits at the largest power of two below n, so the
- * leaves of 2^k neighbours that start at a multiple of 2^k always form one subtree.
+ * index, whatever the order of arrival: a tree over n leaves splits at the largest power of
+ * two below n, so the leaves of 2^k neighbours that start at a multiple of 2^k always form
+ * one subtree.
  *
  *     n = 7:   ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6)
  *

@@ -1,9 +1,8 @@
 #include "math/blas.h"
 #include "math/cpu.h"
 
-/* One tile is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: 4 ms is the longest time that
- * communication waits for a poll. On GPT-2's shapes at 1024 tokens these sizes reach 129 to
- * 136 Gflop/s of 140 to 154 in a single call, 256 x 1024 x 1024 only 119 to 134. */
+/* One tile is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: a few milliseconds are the longest
+ * time that communication waits for a poll. What that costs: bench/README.md. */
 #define TILE_M 512
 #define TILE_N 1024
 #define TILE_K 512

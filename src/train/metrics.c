@@ -19,7 +19,7 @@ zero_status zero_metrics_open(zero_metrics *m, const char *path)
     return ZERO_OK;
 }
 
-/* Takes over `line`. Flushed each time, so that a run can be followed, and a killed one read. */
+/* Takes over `line`. Flushed each time: a run can be followed, and a killed one read. */
 static void write_line(zero_metrics *m, json_t *line)
 {
     if (!line || json_dumpf(line, m->file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
