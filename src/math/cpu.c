@@ -7,7 +7,7 @@
 #include "base/tree.h"
 
 #define PIECE \
-    65536 /* elements between two polls: at most 0.2 ms; a whole subtree of tree.h */
+    65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
 
 static int64_t piece_len(int64_t n, int64_t at)
 {
