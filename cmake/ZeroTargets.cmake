@@ -40,6 +40,43 @@ function(zero_layer name)
   target_link_libraries(zero_${name} PUBLIC zero_flags ${ARG_LINKS})
 endfunction()
 
+# zero_kernels(out cpu_kernels LEVELS v3 v4 [OPTIONS ...]): cpu_kernels.c, compiled once per
+# instruction set to choose between at run time, each into its table zero_cpu_kernels_<level>.
+# Without ZERO_NATIVE these are x86-64 itself (base) and LEVELS above it; else, and on other
+# CPUs, base alone. Sets out to the objects, which libzero takes as well, and out_choose to
+# whether there is a choice.
+set(zero_level_v3 x86-64-v3 -march=x86-64-v3)
+set(zero_level_v4 x86-64-v4 -march=x86-64-v4)
+set(zero_level_bf16 x86-64-v4+bf16 -march=x86-64-v4 -mavx512bf16)
+
+function(zero_kernel_table source level name)
+  add_library(zero_${source}_${level} OBJECT ${source}.c)
+  target_link_libraries(zero_${source}_${level} PRIVATE zero_flags)
+  target_compile_options(zero_${source}_${level} PRIVATE ${ARGN})
+  target_compile_definitions(zero_${source}_${level} PRIVATE
+    ZERO_KERNELS=zero_${source}_${level} ZERO_KERNELS_NAME="${name}")
+endfunction()
+
+function(zero_kernels out source)
+  cmake_parse_arguments(ARG "" "" "LEVELS;OPTIONS" ${ARGN})
+  set(objects $<TARGET_OBJECTS:zero_${source}_base>)
+  set(choose OFF)
+  if(ZERO_NATIVE)
+    zero_kernel_table(${source} base native ${ARG_OPTIONS})
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(choose ON)
+    zero_kernel_table(${source} base x86-64 -march=x86-64)
+    foreach(level IN LISTS ARG_LEVELS)
+      zero_kernel_table(${source} ${level} ${zero_level_${level}} ${ARG_OPTIONS})
+      list(APPEND objects $<TARGET_OBJECTS:zero_${source}_${level}>)
+    endforeach()
+  else()
+    zero_kernel_table(${source} base ${CMAKE_SYSTEM_PROCESSOR})
+  endif()
+  set(${out} ${objects} PARENT_SCOPE)
+  set(${out}_choose ${choose} PARENT_SCOPE)
+endfunction()
+
 # zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): tests/test_x.c, run
 # by mpirun at several world sizes (3 finds what powers of two hide), or without it if no RANKS.
 function(zero_test name)

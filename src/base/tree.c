@@ -1,6 +1,10 @@
 #include "base/tree.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "base/stream.h"
+#include "base/vector.h"
 
 #define TILE \
     512 /* elements summed at a time: a path of tiles down the tree fits the cache */
@@ -38,6 +42,107 @@ void zero_tree_sum(int n, const float *const in[], int64_t len, float *out)
         sum_tile(n, in, at, tile, sum);
         memcpy(out + at, sum, (size_t)tile * sizeof *out);
     }
+}
+
+/* Elements [at, at + len) of every term. */
+typedef struct {
+    const zero_vector_kernels *kernels;
+    int64_t at, len;
+} slice;
+
+/* How many of n >= 2 terms lie in the left subtree. */
+static int left_terms(int n, const zero_tree_term *terms)
+{
+    int begin = terms[0].first, end = terms[n - 1].first + terms[n - 1].count;
+    int middle = begin + (int)zero_tree_left(end - begin);
+    int low = 1, high = n - 1;
+    while (low < high) {
+        int k = low + (high - low) / 2;
+        if (terms[k].first < middle)
+            low = k + 1;
+        else
+            high = k;
+    }
+    assert(terms[low].first == middle && "a term crosses the middle of a subtree");
+    return low;
+}
+
+static const void *elements(const slice *s, const zero_tree_term *term)
+{
+    return (const char *)term->data + (size_t)s->at * zero_type_size(term->type);
+}
+
+/* out[len] = the sum of these terms, and of what is pending to their left. Who streams sums
+ * what is large, and has it read ahead. */
+static void sum_slice(const slice *s, int n, const zero_tree_term *terms,
+                      zero_vector_sum *sum, zero_type type, void *out, bool stream)
+{
+    bool pair = n == 2 && terms[0].type == terms[1].type;
+    if (n == 1 || pair) {
+        sum->type = terms[0].type;
+        sum->a = elements(s, &terms[0]);
+        sum->b = pair ? elements(s, &terms[1]) : NULL;
+        s->kernels->sum(sum, s->len, type, out, stream);
+        return;
+    }
+    float room[ZERO_VECTOR_TILE];
+    int left = left_terms(n, terms);
+    zero_vector_sum left_sum = {.read_ahead = sum->read_ahead};
+    sum_slice(s, left, terms, &left_sum, ZERO_FP32, room, false);
+    sum->pending[sum->depth++] = room;
+    sum_slice(s, n - left, terms + left, sum, type, out, stream);
+}
+
+static void sum_out(const slice *s, int n, const zero_tree_term *terms, zero_type type,
+                    void *out, bool stream)
+{
+    zero_vector_sum sum = {.read_ahead = stream};
+    void *to = (char *)out + (size_t)s->at * zero_type_size(type);
+    sum_slice(s, n, terms, &sum, type, to, stream);
+}
+
+/* Elements in front of the first line of 64 bytes, at most len. */
+static int64_t unaligned(const void *out, zero_type type, int64_t len)
+{
+    int64_t head = (int64_t)(-(uintptr_t)out % 64 / zero_type_size(type));
+    return head < len ? head : len;
+}
+
+void zero_tree_sum_terms(int n, const zero_tree_term *terms, int64_t len, zero_type type,
+                         void *out, bool stream)
+{
+    slice s = {.kernels = zero_vector_kernels_best()};
+    if (stream) {
+        s.len = unaligned(out, type, len);
+        sum_out(&s, n, terms, type, out, false);
+    }
+    for (s.at = s.len; s.at < len; s.at += s.len) {
+        s.len = len - s.at < ZERO_VECTOR_TILE ? len - s.at : ZERO_VECTOR_TILE;
+        sum_out(&s, n, terms, type, out, stream);
+    }
+    if (stream) zero_stream_fence();
+}
+
+static int cover(zero_tree_term subtree, int first, int end, zero_tree_term *terms)
+{
+    int subtree_end = subtree.first + subtree.count;
+    if (subtree_end <= first || end <= subtree.first) return 0;
+    if (first <= subtree.first && subtree_end <= end) {
+        terms->first = subtree.first;
+        terms->count = subtree.count;
+        return 1;
+    }
+    int left = (int)zero_tree_left(subtree.count);
+    zero_tree_term right = {.first = subtree.first + left, .count = subtree.count - left};
+    subtree.count = left;
+    int n = cover(subtree, first, end, terms);
+    return n + cover(right, first, end, terms + n);
+}
+
+int zero_tree_cover(int size, int first, int count, zero_tree_term *terms)
+{
+    assert(0 <= first && 0 <= count && count <= size - first);
+    return cover((zero_tree_term){.count = size}, first, first + count, terms);
 }
 
 double zero_tree_sum_scalars(int64_t n, const double *x)
