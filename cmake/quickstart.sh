@@ -22,6 +22,7 @@ packages() { # packages COLUMN [PROBES]: the names in one column of packages.txt
 present() {
     case $1 in
         command:*) command -v "${1#*:}" ;;
+        root:*) [ "$(id -u)$(uname)" != 0Linux ] || command -v "${1#*:}" ;;
         module:*) pkg-config --exists "${1#*:}" ;;
         header:*) echo "#include <${1#*:}>" | cc -E -x c - ;;
     esac >/dev/null 2>&1

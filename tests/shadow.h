@@ -76,13 +76,17 @@ static inline void shadow_write(shadow *w, int id, size_t bytes, shadow_content 
     shadow_expect(w, id != ZERO_NO_BUFFER);
     const zero_buffer *b = &w->s->buffers[id];
     shadow_expect(w, b->bytes >= bytes);
-    shadow_expect(w, b->offset + b->bytes <= w->s->arena_bytes);
+    if (b->shared)
+        shadow_expect(w, b->array < w->s->n_arrays);
+    else
+        shadow_expect(w, b->offset + b->bytes <= w->s->arena_bytes);
     shadow_expect(w, b->program == w->program || b->program == ZERO_PROGRAM_ALL);
     for (int k = 0; k < w->s->n_buffers; k++) {
         const zero_buffer *other = &w->s->buffers[k];
-        bool shared = b->offset < other->offset + other->bytes &&
-                      other->offset < b->offset + b->bytes;
-        if (k == id || !shared) continue;
+        bool overlap = !b->shared && !other->shared && /* arrays of a window lie apart */
+                       b->offset < other->offset + other->bytes &&
+                       other->offset < b->offset + b->bytes;
+        if (k == id || !overlap) continue;
         shadow_expect(w, !shadow_in_flight(w->content[k].kind));
         shadow_expect(w, w->content[k].kind != SHADOW_PARAMETERS);
         w->content[k].kind = SHADOW_NOTHING;
@@ -237,7 +241,7 @@ static inline void shadow_reduce(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
     zero_collective_spec spec = zero_schedule_collective(w->s, ZERO_OP_REDUCE, i->group);
-    size_t staging = SHADOW_BYTES(zero_collective_staging(&spec, w->s->input.n_ranks));
+    size_t staging = zero_collective_staging(&spec, zero_schedule_layout(w->s));
     shadow_expect(w, i->buffer == w->s->groups[i->group].grad);
     shadow_expect(w, shadow_leaves(w, i->buffer, i->group) == w->s->input.accumulation);
     if (i->staging != ZERO_NO_BUFFER)

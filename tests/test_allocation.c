@@ -57,9 +57,11 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, o
     return __real_mmap(at, bytes, protection, flags, file, offset);
 }
 
-static void check_walks(const zero_backend *backend)
+static void check_walks(const zero_backend *backend, zero_algorithm collectives)
 {
     test_setup setup = test_standard;
+    setup.collectives = collectives;
+    setup.fake_nodes = collectives == ZERO_ALGORITHM_SHM ? 1 : test_size;
     setup.backend = backend;
     setup.accumulation = 2;
     setup.shape.dropout = 0.1f;
@@ -84,8 +86,10 @@ static void check_walks(const zero_backend *backend)
 static void steps_evaluation_and_generation_allocate_nothing(void **state)
 {
     (void)state;
-    check_walks(&zero_backend_cpu);
-    check_walks(&zero_backend_naive);
+    check_walks(&zero_backend_naive, ZERO_ALGORITHM_P2P);
+    check_walks(&zero_backend_cpu, ZERO_ALGORITHM_P2P);
+    check_walks(&zero_backend_cpu, ZERO_ALGORITHM_SHM);
+    check_walks(&zero_backend_cpu, ZERO_ALGORITHM_HIER);
 }
 
 static void greedy_sample(const void *arg, int64_t step, int64_t i, int64_t T,

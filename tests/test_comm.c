@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <unistd.h>
+
 #include "comm/launch.h"
 #include "mpi_cmocka.h"
 
@@ -107,6 +109,15 @@ static void a_broadcast_reaches_all_from_any_root(void **state)
     assert_all(zero_comm_broadcast(&world, 0, NULL, 0) == ZERO_OK);
 }
 
+/* Rank 0 is alone on its node. Where the real nodes are others, so is what is declared: then
+ * every rank is. */
+static zero_status declare_nodes(zero_comm *comm)
+{
+    int ids[64];
+    for (int r = 0; r < comm->size; r++) ids[r] = comm->layout.n_nodes > 1 ? r : r > 0;
+    return zero_comm_pretend_nodes(comm, ids);
+}
+
 static void control_traffic_is_counted_once_per_other_rank(void **state)
 {
     (void)state;
@@ -114,14 +125,34 @@ static void control_traffic_is_counted_once_per_other_rank(void **state)
     double mine[5] = {0}, all[5 * 64];
     char data[100] = {0};
     assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(declare_nodes(&comm) == ZERO_OK);
     assert_all(zero_comm_all_gather_doubles(&comm, 5, mine, all) == ZERO_OK);
     assert_all(zero_comm_broadcast(&comm, 0, data, sizeof data) == ZERO_OK);
-    const zero_traffic *t = &comm.traffic[ZERO_TRAFFIC_CONTROL];
-    int64_t others = test_size - 1;
-    assert_all(t->bytes_sent == 40 * others + (test_rank == 0 ? 100 * others : 0));
-    assert_all(t->bytes_received == 40 * others + (test_rank == 0 ? 0 : 100));
-    assert_all(t->messages_sent == others + (test_rank == 0 ? others : 0));
-    assert_all(t->messages_received == others + (test_rank == 0 ? 0 : 1));
+    const zero_traffic *t = &comm.traffic[ZERO_CONTROL];
+    zero_volume v = zero_traffic_total(t);
+    int64_t others = test_size - 1,
+            neighbours = zero_layout_local_size(&comm.layout, test_rank) - 1;
+    assert_all(v.bytes_sent == 40 * others + (test_rank == 0 ? 100 * others : 0));
+    assert_all(v.bytes_received == 40 * others + (test_rank == 0 ? 0 : 100));
+    assert_all(v.messages_sent == others + (test_rank == 0 ? others : 0));
+    assert_all(v.messages_received == others + (test_rank == 0 ? 0 : 1));
+    assert_all(t->bytes_sent[ZERO_INSIDE] == 40 * neighbours); /* rank 0 has none */
+    assert_all(t->messages_received[ZERO_INSIDE] == neighbours);
+    zero_comm_destroy(&comm);
+}
+
+static void nodes_are_declared_but_not_joined(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    int ids[64];
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(declare_nodes(&comm) == ZERO_OK);
+    int n_nodes = comm.layout.n_nodes;
+    for (int r = 0; r < test_size; r++) ids[r] = 7; /* ranks of two nodes shall be one's */
+    zero_status st = zero_comm_pretend_nodes(&comm, ids);
+    assert_all(st == (n_nodes > 1 ? ZERO_ERR_INVALID : ZERO_OK));
+    assert_all(comm.layout.n_nodes == n_nodes);
     zero_comm_destroy(&comm);
 }
 
@@ -146,12 +177,25 @@ static void a_negative_color_is_in_no_group(void **state)
     zero_comm_destroy(&first);
 }
 
-static void ranks_of_this_machine_are_one_node(void **state)
+/* The host name is what a launcher tells nodes by. It may give one machine several. */
+static void ranks_of_one_host_are_one_node(void **state)
 {
     (void)state;
+    enum { LENGTH = 256, RANKS = 64 };
+    char mine[LENGTH] = "", all[RANKS * LENGTH];
+    assert_true(test_size <= RANKS);
+    gethostname(mine, LENGTH - 1);
+    MPI_Allgather(mine, LENGTH, MPI_CHAR, all, LENGTH, MPI_CHAR, MPI_COMM_WORLD);
+    int size = 0, rank = 0;
+    for (int r = 0; r < test_size; r++) {
+        bool is_here = strcmp(all + r * LENGTH, mine) == 0;
+        size += is_here;
+        rank += is_here && r < test_rank;
+    }
+
     zero_comm node;
     assert_all(zero_comm_node(&world, &node) == ZERO_OK);
-    assert_all(node.size == test_size && node.rank == test_rank);
+    assert_all(node.size == size && node.rank == rank);
     assert_all(zero_comm_barrier(&node) == ZERO_OK);
     zero_comm_destroy(&node);
 }
@@ -169,7 +213,7 @@ static void an_error_of_mpi_becomes_a_message_with_its_text(void **state)
     (void)state;
     char byte = 0;
     assert_all(zero_comm_broadcast(&world, test_size, &byte, 1) == ZERO_ERR_MPI);
-    assert_all(strstr(zero_last_error(), "MPI_Bcast") != NULL);
+    assert_all(strstr(zero_last_error(), "MPI_Ibcast") != NULL);
     assert_all(strstr(zero_last_error(), "root") != NULL);
 }
 
@@ -184,9 +228,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(doubles_arrive_in_rank_order),
         cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
         cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
+        cmocka_unit_test(nodes_are_declared_but_not_joined),
         cmocka_unit_test(a_split_groups_equal_colors_in_key_order),
         cmocka_unit_test(a_negative_color_is_in_no_group),
-        cmocka_unit_test(ranks_of_this_machine_are_one_node),
+        cmocka_unit_test(ranks_of_one_host_are_one_node),
         cmocka_unit_test(a_zeroed_group_can_be_destroyed),
         cmocka_unit_test(an_error_of_mpi_becomes_a_message_with_its_text),
     };

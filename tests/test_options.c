@@ -211,23 +211,11 @@ static void misplaced_words_are_refused(void **state)
 static void later_versions_options_are_refused_unless_they_change_nothing(void **state)
 {
     (void)state;
-    const char *beyond[] = {"--dtype bf16",
-                            "--dtype fp16",
-                            "--stage 1",
-                            "--stage 2",
-                            "--stage 3",
-                            "--prefetch 2",
-                            "--overlap off",
-                            "--partition owner",
-                            "--collectives shm",
-                            "--collectives auto",
-                            "--reproducible",
-                            "--recompute",
-                            "--tp 2",
-                            "--checkpoint out",
-                            "--save-every 5",
-                            "--resume",
-                            "--memory-limit 8G"};
+    const char *beyond[] = {
+        "--dtype bf16",   "--dtype fp16", "--stage 1",        "--stage 2",
+        "--stage 3",      "--prefetch 2", "--overlap off",    "--partition owner",
+        "--reproducible", "--recompute",  "--tp 2",           "--checkpoint out",
+        "--save-every 5", "--resume",     "--memory-limit 8G"};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(beyond[i], " "), beyond[i]);
@@ -235,10 +223,9 @@ static void later_versions_options_are_refused_unless_they_change_nothing(void *
     }
     assert_int_equal(zero_exit_code(ZERO_ERR_UNSUPPORTED), 2);
     parsed o;
-    accepted(
-        "--dtype fp32 --partition slice --collectives p2p --overlap on --tp 1 --stage 0 "
-        "--reproducible=off",
-        &o);
+    accepted("--dtype fp32 --partition slice --overlap on --tp 1 --stage 0 "
+             "--reproducible=off",
+             &o);
     assert_true(zero_options_is_set(&o.options, "dtype"));
 }
 

@@ -19,6 +19,22 @@ static const int64_t buckets[] = {1100, 5000, 1 << 20};
 #define MAX_M     4
 #define MAX_RANKS 5
 
+/* On two nodes as far as the ranks reach, with `collectives`. */
+static void compile_on_nodes(const zero_model *model, int M, const zero_layout *layout,
+                             zero_algorithm collectives, zero_schedule *s)
+{
+    zero_plan_input input = {.model = model,
+                             .n_ranks = layout->size,
+                             .micro_batch = 2,
+                             .seq = model->seq,
+                             .accumulation = M,
+                             .bucket = 5000,
+                             .collectives = collectives,
+                             .layout = layout,
+                             .rank = layout->size - 1};
+    assert_int_equal(zero_schedule_compile(s, &input), ZERO_OK);
+}
+
 static void compile_with(const zero_model *model, int M, int ranks, int64_t bucket,
                          zero_schedule *s)
 {
@@ -31,7 +47,22 @@ static void compile_with(const zero_model *model, int M, int ranks, int64_t buck
     assert_int_equal(zero_schedule_compile(s, &input), ZERO_OK);
 }
 
-/* Every shape, M, number of ranks and bucket. */
+static void for_all_algorithms(const zero_model *model, int M, int ranks,
+                               void (*check)(const zero_schedule *s))
+{
+    for (int a = 0; a < ZERO_ALGORITHMS; a++) {
+        zero_layout layout;
+        zero_schedule s;
+        int nodes = a != ZERO_ALGORITHM_SHM && ranks % 2 == 0 ? 2 : 1;
+        assert_int_equal(zero_layout_init_blocks(&layout, ranks, nodes), ZERO_OK);
+        compile_on_nodes(model, M, &layout, (zero_algorithm)a, &s);
+        check(&s);
+        zero_schedule_destroy(&s);
+        zero_layout_destroy(&layout);
+    }
+}
+
+/* Every shape, M, number of ranks and bucket, and every algorithm. */
 static void for_all(void (*check)(const zero_schedule *s))
 {
     for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -44,6 +75,7 @@ static void for_all(void (*check)(const zero_schedule *s))
                 compile_with(&model, M, ranks, bucket, &s);
                 check(&s);
                 zero_schedule_destroy(&s);
+                for_all_algorithms(&model, M, ranks, check);
             }
         zero_model_destroy(&model);
     }
@@ -233,6 +265,7 @@ static void check_pairs(const zero_schedule *s, zero_program_kind kind, const sp
             const zero_buffer *a = &s->buffers[i], *b = &s->buffers[k];
             bool together =
                 spans[i].first <= spans[k].last && spans[k].first <= spans[i].last;
+            if (a->shared || b->shared) continue; /* an array of its own */
             bool apart =
                 a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset;
             if (together && !apart)
@@ -241,11 +274,32 @@ static void check_pairs(const zero_schedule *s, zero_program_kind kind, const sp
         }
 }
 
+/* Gradients lie in the window if neighbours shall read them, each in an array of its own. */
+static void check_window(const zero_schedule *s)
+{
+    bool wanted =
+        zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
+    size_t bytes = 0;
+    int arrays = 0;
+    for (int id = 0; id < s->n_buffers; id++) {
+        if (!s->buffers[id].shared) continue;
+        assert_int_equal(s->buffers[id].array, arrays++);
+        assert_true(s->buffers[id].program == ZERO_PROGRAM_ALL);
+        bytes += s->buffers[id].bytes;
+    }
+    assert_true(bytes == s->window_bytes && arrays == s->n_arrays);
+    assert_int_equal(arrays, wanted ? s->input.model->n_groups : 0);
+    for (int g = 0; g < s->input.model->n_groups; g++)
+        assert_true(s->buffers[s->groups[g].grad].shared == wanted);
+}
+
 static void check_layout(const zero_schedule *s)
 {
     for_all_programs(s, check_pairs);
+    check_window(s);
     for (int id = 0; id < s->n_buffers; id++) {
         const zero_buffer *b = &s->buffers[id];
+        if (b->shared) continue;
         assert_true(b->offset % ZERO_BUFFER_ALIGN == 0);
         assert_true(b->offset + b->bytes <= s->arena_bytes);
         bool persistent = b->program == ZERO_PROGRAM_ALL;
@@ -290,7 +344,8 @@ static void check_peaks(const zero_schedule *s)
         find_peaks(s, (zero_program_kind)kind, spans, &most);
         free(spans);
     }
-    assert_true(s->peak_bytes == most.total && s->peak_bytes <= s->arena_bytes);
+    assert_true(s->peak_bytes == most.total &&
+                s->peak_bytes <= s->arena_bytes + s->window_bytes);
     for (int c = 0; c < ZERO_CLASSES; c++)
         assert_true(s->class_peak[c] == most.by_class[c]);
 }
@@ -325,11 +380,13 @@ static void check_traffic(const zero_schedule *s)
 {
     int64_t N = s->input.n_ranks, once = (N - 1) * (padded(s) / N) * 4;
     assert_true(padded(s) % N == 0);
-    assert_true(zero_schedule_volume(s, ZERO_OP_REDUCE).bytes == once);
-    assert_true(zero_schedule_volume(s, ZERO_OP_GATHER).bytes == once);
-    for (int op = 0; op < ZERO_OP_KINDS; op++)
-        if (op != ZERO_OP_REDUCE && op != ZERO_OP_GATHER)
-            assert_true(zero_schedule_volume(s, (zero_op)op).bytes == 0);
+    for (int op = 0; op < ZERO_OP_KINDS; op++) {
+        zero_traffic t = zero_schedule_traffic(s, (zero_op)op);
+        zero_volume v = zero_traffic_total(&t);
+        bool moves = op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER;
+        assert_true(v.bytes_received == (moves ? once : 0));
+        assert_true(v.bytes_sent == v.bytes_received);
+    }
 }
 
 /* 2 (N-1)/N Psi elements of 4 bytes, whatever M. */
@@ -339,11 +396,16 @@ static void a_step_moves_the_papers_volume(void **state)
     for_all(check_traffic);
 }
 
+/* What is read in neighbours' memory needs no staging. `mpi` stages whole pieces. */
 static void check_staging(const zero_schedule *s)
 {
-    size_t bucket = (size_t)s->input.bucket;
-    assert_true(s->class_peak[ZERO_CLASS_BUCKETS] <= bucket * sizeof(float));
-    assert_true((s->class_peak[ZERO_CLASS_BUCKETS] == 0) == (s->input.n_ranks == 1));
+    size_t bucket = (size_t)s->input.bucket, staged = s->class_peak[ZERO_CLASS_BUCKETS];
+    zero_algorithm a = s->input.collectives;
+    if (a == ZERO_ALGORITHM_MPI) return;
+    bool sends = a == ZERO_ALGORITHM_P2P ? s->input.n_ranks > 1
+                                         : zero_schedule_layout(s)->n_nodes > 1;
+    assert_true(staged <= bucket * sizeof(float));
+    assert_true((staged > 0) == sends);
 }
 
 static void the_bucket_bounds_what_is_staged(void **state)
@@ -408,7 +470,7 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
     zero_model model;
     zero_schedule s;
     assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
-    compile_with(&model, 4, 1024, ZERO_COLLECTIVE_CHUNK, &s);
+    compile_with(&model, 4, 1024, 1 << 17, &s);
     assert_true(padded(&s) >= model.n_params && model.n_params > INT64_C(1000000000000));
     assert_true(s.persistent_bytes >= 16 * (size_t)padded(&s));
     assert_true(s.arena_bytes >= s.peak_bytes && s.peak_bytes > s.persistent_bytes);
@@ -451,6 +513,9 @@ static void plans_that_make_no_sense_are_refused(void **state)
     input = tiny_plan(&model);
     input.seq = model.seq + 1;
     assert_refused(&input, "the model takes 1 to");
+    input = tiny_plan(&model);
+    input.rank = 2;
+    assert_refused(&input, "a plan for rank 2 of 2");
     input = tiny_plan(&model);
     input.accumulation = 0;
     assert_refused(&input, "each must be at least 1");

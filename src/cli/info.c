@@ -47,7 +47,7 @@ static zero_status describe(json_t *info)
     json_object_set_new(info, "free in /dev/shm", bytes(t.shm_available));
     json_object_set_new(info, "stages", json_string("0"));
     json_object_set_new(info, "types", json_string("fp32"));
-    json_object_set_new(info, "collectives", json_string("p2p"));
+    json_object_set_new(info, "collectives", json_string("auto mpi p2p shm hier"));
     json_object_set_new(info, "CUDA", json_string("not in this version"));
     return ZERO_OK;
 }

@@ -55,8 +55,11 @@ static const zero_option table[] = {
 
     {.group = "Sharding and communication", .name = "stage", WHOLE(0, 3), FIELD(stage), .standard = "0", .only = "0",
      .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters"},
-    {.name = "bucket", WHOLE(64, ZERO_COLLECTIVE_STAGING), FIELD(bucket), .standard = "1048576",
+    {.name = "bucket", WHOLE(64, ZERO_CONFIG_BUCKET), FIELD(bucket), .standard = "1048576",
      .help = "elements of other ranks' gradients staged at a time"},
+    {.name = "collectives", CHOICE, FIELD(collectives), .words = "auto|mpi|p2p|shm|hier", .standard = "auto",
+     .help = "algorithms; auto: shm on one node, hier on several, p2p else"},
+    {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), .absent = "the real ones", .help = "let this machine stand for N nodes"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .absent = "OPENBLAS_NUM_THREADS, or 1", .help = "BLAS threads per rank"},
 
     {.group = "What is shown and written", .name = "metrics", TEXT, FIELD(metrics), .argument = "FILE", .absent = "no file",
@@ -73,7 +76,6 @@ static const zero_option table[] = {
      .name = "dtype", CHOICE, NO_FIELD, .words = "fp32|bf16|fp16", .standard = "fp32", .only = "fp32",
      .help = "of parameters and gradients"},
     {.name = "partition", CHOICE, NO_FIELD, .words = "slice|owner", .standard = "slice", .only = "slice", .help = "how the model is cut"},
-    {.name = "collectives", CHOICE, NO_FIELD, .words = "auto|mpi|p2p|shm|hier", .standard = "p2p", .only = "p2p", .help = "algorithms"},
     {.name = "overlap", CHOICE, NO_FIELD, .words = "on|off", .standard = "on", .only = "on", .help = "communicate while computing"},
     {.name = "tp", WHOLE(1, INT31), NO_FIELD, .standard = "1", .only = "1", .help = "ranks that share each product"},
     {.name = "prefetch", WHOLE(0, INT31), NO_FIELD, .only = "", .absent = "none", .help = "units gathered ahead"},

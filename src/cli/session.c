@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/usage.h"
 #include "comm/launch.h"
@@ -13,6 +14,34 @@ static zero_status start_mpi(zero_session *s)
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&s->world));
     return zero_comm_node(&s->world, &s->node);
+}
+
+/* --fake-nodes K: this machine stands for K nodes, each a block of ranks. */
+static zero_status pretend_nodes(zero_session *s)
+{
+    int64_t n_nodes = s->config.fake_nodes;
+    zero_layout blocks;
+    if (n_nodes == 0) return ZERO_OK;
+    if (n_nodes > s->world.size)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fake-nodes %" PRId64 ": there are only %d ranks for them",
+                         n_nodes, s->world.size);
+    ZERO_TRY(zero_layout_init_blocks(&blocks, s->world.size, (int)n_nodes));
+    zero_status st = zero_comm_pretend_nodes(&s->world, blocks.node_of);
+    zero_layout_destroy(&blocks);
+    return st;
+}
+
+static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
+{
+    const zero_layout *layout = &s->world.layout;
+    if (strcmp(s->config.collectives, "auto") == 0) {
+        *algorithm = zero_algorithm_choose(layout, &s->why_collectives);
+        return ZERO_OK;
+    }
+    if (zero_algorithm_find(s->config.collectives, algorithm)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "--collectives %s: there is no such algorithm",
+                     s->config.collectives);
 }
 
 /* BLAS threads that the environment asks for, 0 if it does not: the libraries' own variables
@@ -57,7 +86,8 @@ static zero_status open_data(zero_session *s)
                             (uint64_t)c->seed, c->shuffle);
 }
 
-static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend)
+static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend,
+                                    zero_algorithm collectives)
 {
     const zero_config *c = &s->config;
     return (zero_engine_spec){
@@ -67,10 +97,14 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
                  .micro_batch = c->micro_batch,
                  .seq = s->model.seq,
                  .accumulation = (int)c->accumulation,
-                 .bucket = c->bucket},
+                 .bucket = c->bucket,
+                 .collectives = collectives,
+                 .layout = &s->world.layout,
+                 .rank = s->world.rank},
         .backend = backend,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
+        .may_use_p2p = s->why_collectives != NULL,
         .memory_limit = s->topology.memory_available / (size_t)s->node.size,
     };
 }
@@ -113,7 +147,10 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_with_rank_0(s)));
-    zero_engine_spec spec = engine_spec(s, backend);
+    zero_algorithm collectives;
+    ZERO_TRY(pretend_nodes(s));
+    ZERO_TRY(choose_collectives(s, &collectives));
+    zero_engine_spec spec = engine_spec(s, backend, collectives);
     return zero_engine_init(&s->engine, &spec, &s->world);
 }
 

@@ -16,6 +16,7 @@ typedef struct {
     int blas_threads; /* in force; 0: this BLAS cannot be told */
     zero_corpus corpus;
     zero_loader loader;
+    const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
     zero_model model;
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */

@@ -56,11 +56,31 @@ static void show_training(const zero_session *s)
            c->warmup, c->lr_min, c->weight_decay, c->clip);
 }
 
+static void show_collectives(const zero_session *s)
+{
+    const zero_schedule *plan = &s->engine.schedule;
+    zero_traffic reduced = zero_schedule_traffic(plan, ZERO_OP_REDUCE);
+    zero_traffic gathered = zero_schedule_traffic(plan, ZERO_OP_GATHER);
+    row("collectives");
+    printf("%s", zero_algorithm_name(plan->input.collectives));
+    if (s->why_collectives)
+        printf(" (auto: %s)",
+               s->engine.why_p2p[0] ? "the node cannot share memory" : s->why_collectives);
+    printf("; %d node%s\n", s->world.layout.n_nodes, plural(s->world.layout.n_nodes));
+    row("communication");
+    printf("stage 0: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
+           mib((size_t)zero_traffic_total(&reduced).bytes_sent),
+           mib((size_t)zero_traffic_total(&gathered).bytes_sent));
+    if (s->engine.why_p2p[0])
+        fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
+                s->engine.why_p2p);
+}
+
 static void show_ledgers(const zero_session *s)
 {
     const zero_schedule *plan = &s->engine.schedule;
     row("memory");
-    printf("%.1f MiB per rank:", mib(plan->arena_bytes));
+    printf("%.1f MiB per rank:", mib(plan->arena_bytes + plan->window_bytes));
     const char *comma = " ";
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (plan->class_peak[c] == 0) continue;
@@ -69,10 +89,7 @@ static void show_ledgers(const zero_session *s)
         comma = ", ";
     }
     printf("\n");
-    row("communication");
-    printf("stage 0, p2p: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
-           mib((size_t)zero_schedule_volume(plan, ZERO_OP_REDUCE).bytes),
-           mib((size_t)zero_schedule_volume(plan, ZERO_OP_GATHER).bytes));
+    show_collectives(s);
 }
 
 static void show_compute(const zero_session *s)
@@ -243,16 +260,21 @@ static void show_phases(const zero_session *s, const zero_run_totals *t)
     printf(" (rank 0); evaluation and samples %.1f s more\n", t->eval_seconds);
 }
 
-static void show_traffic(const zero_session *s, const char *name, zero_traffic_kind kind,
+static void show_traffic(const zero_session *s, const char *name, zero_collective_kind kind,
                          zero_op op)
 {
-    const zero_traffic *t = &s->world.traffic[kind];
-    zero_volume step = zero_schedule_volume(&s->engine.schedule, op);
+    const zero_duration *d = &s->world.duration[kind];
+    zero_traffic step = zero_schedule_traffic(&s->engine.schedule, op);
+    zero_volume sent = zero_traffic_total(&s->world.traffic[kind]);
+    zero_volume planned = zero_traffic_total(&step);
     int64_t steps = s->engine.adam_steps;
     row(name);
-    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64 ")\n",
-           mib((size_t)t->bytes_sent), t->messages_sent, mib((size_t)(steps * step.bytes)),
-           steps * step.messages);
+    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64
+           "), %.2f MiB of it to other nodes; waited %.2f of %.2f s\n",
+           mib((size_t)sent.bytes_sent), sent.messages_sent,
+           mib((size_t)(steps * planned.bytes_sent)), steps * planned.messages_sent,
+           mib((size_t)s->world.traffic[kind].bytes_sent[ZERO_ACROSS]), d->exposed,
+           d->total);
 }
 
 void zero_show_totals(const zero_session *s, const zero_run_totals *t)
@@ -270,9 +292,12 @@ void zero_show_totals(const zero_session *s, const zero_run_totals *t)
     row("memory");
     printf("%.1f MiB planned, %.1f MiB resident at most (rank 0; data and libraries "
            "included)\n",
-           mib(s->engine.schedule.arena_bytes), mib(zero_metrics_resident_peak()));
-    show_traffic(s, "reduced", ZERO_TRAFFIC_REDUCE_SCATTER, ZERO_OP_REDUCE);
-    show_traffic(s, "gathered", ZERO_TRAFFIC_ALL_GATHER, ZERO_OP_GATHER);
+           mib(s->engine.schedule.arena_bytes + s->engine.schedule.window_bytes),
+           mib(zero_metrics_resident_peak()));
+    show_traffic(s, "reduced", ZERO_REDUCE_SCATTER, ZERO_OP_REDUCE);
+    show_traffic(s, "gathered", ZERO_ALL_GATHER, ZERO_OP_GATHER);
+    row("polls");
+    printf("collectives were left alone for %.2f ms at most\n", 1e3 * s->world.largest_gap);
     row("digest");
     printf("%s\n", t->digest);
     fflush(stdout);

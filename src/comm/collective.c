@@ -2,61 +2,57 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tree.h"
-#include "comm/p2p.h"
+#include "base/clock.h"
+#include "base/stream.h"
+#include "comm/check.h"
+#include "comm/native.h"
+#include "comm/progress.h"
+#include "comm/signal.h"
+#include "comm/wait.h"
+#include "comm/watch.h"
 
-#define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */
-#define MAX_ELEMENTS ((int64_t)1 << 60)
-#define SPINS        200 /* polls before a waiting rank lets others have the processor */
+/* Results from this size on leave the caches anyway: they are stored past them. */
+#define STREAM_BYTES ((size_t)1 << 20)
 
-int64_t zero_collective_staging(const zero_collective_spec *spec, int size)
+/* ---- set-up ---- */
+
+static zero_status check_window(const zero_collective *op)
 {
-    return zero_p2p_staging(spec, size);
+    if (op->comm->signals ||
+        !zero_algorithm_needs_window(op->spec.algorithm, &op->comm->layout))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s works in a window, and this group has none: make it first",
+                     zero_algorithm_name(op->spec.algorithm));
 }
 
-int64_t zero_collective_messages(const zero_collective_spec *spec, int size)
+static zero_status allocate_terms(zero_collective *op)
 {
-    return zero_p2p_count_messages(spec, size);
-}
-
-static zero_status check_spec(const zero_collective_spec *spec, int size)
-{
-    if (spec->count < 0 || spec->count > spec->stride || spec->stride > MAX_ELEMENTS / size)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a collective over %d pieces of %" PRId64 " elements, %" PRId64
-            " apart: expected 0 <= count <= stride, and no more than 2^60 in all",
-            size, spec->count, spec->stride);
-    if (spec->max_chunk < 0 || spec->max_chunk > MAX_CHUNK)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "messages of up to %" PRId64 " elements: expected 0 to %" PRId64,
-                         spec->max_chunk, MAX_CHUNK);
-    return ZERO_OK;
+    int64_t most = 1;
+    for (int64_t i = 0; i < op->steps.n_sums; i++)
+        if (op->steps.sums[i].n > most) most = op->steps.sums[i].n;
+    op->terms = calloc((size_t)most, sizeof *op->terms);
+    if (op->terms) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for sums of %" PRId64 " terms", most);
 }
 
 zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
                                  const zero_collective_spec *spec)
 {
-    ZERO_TRY(check_spec(spec, comm->size));
-    zero_collective new = {.comm = comm,
-                           .spec = *spec,
-                           .chunk = zero_p2p_chunk(spec, comm->size),
-                           .n_steps = zero_p2p_count_steps(spec, comm->size)};
-    new.steps = calloc((size_t) new.n_steps + 1, sizeof *new.steps);
-    new.terms = calloc((size_t)comm->size, sizeof *new.terms);
-    if (!new.steps || !new.terms) {
+    zero_collective new = {.comm = comm, .spec = *spec, .add = MPI_OP_NULL};
+    ZERO_TRY(check_window(&new));
+    ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
+    zero_status st = allocate_terms(&new);
+    if (st == ZERO_OK) st = zero_native_init(&new);
+    if (st != ZERO_OK) {
         zero_collective_destroy(&new);
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no room for a collective of %" PRId64 " steps (%" PRId64
-                         " elements in chunks of %" PRId64 "): choose larger chunks",
-                         new.n_steps, spec->count, new.chunk);
+        return st;
     }
-    zero_p2p_build(spec, comm->rank, comm->size, new.steps);
     *op = new;
+    op->steps.spec = &op->spec;
     return ZERO_OK;
 }
 
@@ -79,34 +75,34 @@ static void remove_active(zero_collective *op)
 
 void zero_collective_destroy(zero_collective *op)
 {
+    if (op->comm) zero_progress_lock(op->comm);
     if (op->is_active) remove_active(op);
-    free(op->steps);
+    if (op->comm) zero_progress_unlock(op->comm);
+    zero_native_destroy(op);
+    zero_steps_destroy(&op->steps);
     free(op->terms);
     *op = (zero_collective){0};
 }
 
-static int take_tag(zero_comm *comm)
+/* ---- where things are ---- */
+
+static size_t element_size(const zero_collective *op, zero_place place)
 {
-    int tag = comm->next_tag;
-    comm->next_tag = tag + 1 < comm->tag_limit ? tag + 1 : 0;
-    return tag;
+    return zero_type_size(place == ZERO_OUT ? op->spec.result : op->spec.type);
 }
 
-zero_status zero_collective_begin(zero_collective *op, const float *in, float *out,
-                                  float *staging)
+static char *address(const zero_collective *op, zero_spot spot)
 {
-    assert(!op->is_active);
-    op->in = in;
-    op->out = out;
-    op->staging = staging;
-    op->tag = take_tag(op->comm);
-    op->next_step = 0;
-    op->in_flight = 0;
-    for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
-    append_active(op);
-    bool done;
-    return zero_collective_progress(op, &done);
+    int64_t size = (int64_t)element_size(op, spot.place);
+    int64_t away = spot.rank - op->comm->rank; /* neighbours are next to each other */
+    if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
+    if (spot.place == ZERO_IN)
+        return (char *)op->in + spot.at * size + away * (int64_t)op->spec.in_apart;
+    if (op->spec.one_out) away = 0;
+    return (char *)op->out + spot.at * size + away * (int64_t)op->spec.out_apart;
 }
+
+/* ---- what steps wait for ---- */
 
 /* Takes note of the requests that have ended. */
 static zero_status reap(zero_collective *op)
@@ -123,25 +119,59 @@ static zero_status reap(zero_collective *op)
     return ZERO_OK;
 }
 
-static bool is_received(const zero_collective *op, int64_t last)
+/* Whether the messages of one direction that the first `until` steps posted have ended. */
+static bool have_ended(const zero_collective *op, bool sends, int64_t until)
 {
-    for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++)
-        if (op->requests[i] != MPI_REQUEST_NULL && op->step_of[i] <= last &&
-            op->steps[op->step_of[i]].kind == ZERO_STEP_RECEIVE)
+    for (int i = 0; until > 0 && i < ZERO_COLLECTIVE_REQUESTS; i++) {
+        if (op->requests[i] == MPI_REQUEST_NULL || op->step_of[i] >= until) continue;
+        if ((op->steps.list[op->step_of[i]].kind == ZERO_STEP_SEND) == sends) return false;
+    }
+    return true;
+}
+
+static bool has_reached(const zero_collective *op, int peer, int64_t phase)
+{
+    const zero_layout *layout = op->steps.layout;
+    if (peer != ZERO_ALL_NEIGHBOURS)
+        return zero_signal_reached(op->comm, peer, op->sequence, phase);
+    int node = layout->node_of[op->comm->rank];
+    for (int r = layout->first[node]; r < layout->first[node + 1]; r++)
+        if (r != op->comm->rank && !zero_signal_reached(op->comm, r, op->sequence, phase))
             return false;
+    return true;
+}
+
+static bool has_native_left(const zero_collective *op)
+{
+    bool native = op->spec.algorithm == ZERO_ALGORITHM_MPI;
+    for (int64_t i = op->next_step; native && i < op->steps.n; i++)
+        if (op->steps.list[i].kind == ZERO_STEP_NATIVE) return true;
+    return false;
+}
+
+/* MPI matches its collectives by their order, so ranks post them in one: that of begin. */
+static bool is_first_native(const zero_collective *op)
+{
+    for (const zero_collective *o = op->comm->active; o != op; o = o->next_active)
+        if (has_native_left(o)) return false;
     return true;
 }
 
 static bool is_ready(const zero_collective *op, const zero_step *step)
 {
+    if (!have_ended(op, false, step->received) || !have_ended(op, true, step->sent))
+        return false;
     switch (step->kind) {
+    case ZERO_STEP_NATIVE:
+        return op->in_flight < ZERO_COLLECTIVE_REQUESTS && is_first_native(op);
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
-    case ZERO_STEP_ADD: return is_received(op, step->after);
-    case ZERO_STEP_COPY: break;
+    case ZERO_STEP_AWAIT: return has_reached(op, step->peer, step->phase);
+    default: return true;
     }
-    return true;
 }
+
+/* ---- what steps do ---- */
 
 static MPI_Request *take_request(zero_collective *op)
 {
@@ -152,171 +182,205 @@ static MPI_Request *take_request(zero_collective *op)
     return &op->requests[i];
 }
 
-static zero_traffic *traffic(zero_collective *op)
+static zero_status post(zero_collective *op, const zero_step *step)
 {
-    bool reduces = op->spec.kind == ZERO_REDUCE_SCATTER;
-    return &op->comm
-                ->traffic[reduces ? ZERO_TRAFFIC_REDUCE_SCATTER : ZERO_TRAFFIC_ALL_GATHER];
+    MPI_Datatype type = zero_native_type(step->type);
+    int len = (int)step->len, tag = (int)(op->sequence % op->comm->tag_limit);
+    switch (step->kind) {
+    case ZERO_STEP_SEND:
+        return zero_comm_check(MPI_Isend(address(op, step->from), len, type, step->peer,
+                                         tag, op->comm->mpi, take_request(op)),
+                               "MPI_Isend");
+    case ZERO_STEP_RECEIVE:
+        return zero_comm_check(MPI_Irecv(address(op, step->to), len, type, step->peer, tag,
+                                         op->comm->mpi, take_request(op)),
+                               "MPI_Irecv");
+    default:
+        return zero_native_post(op, step, address(op, step->from), address(op, step->to),
+                                take_request(op));
+    }
 }
 
-static zero_status post_send(zero_collective *op, const zero_step *step)
+static const void *term_data(const zero_collective *op, const zero_step *step,
+                             const zero_term *term)
 {
-    ZERO_TRY(
-        zero_comm_check(MPI_Isend(op->in + step->from, (int)step->len, MPI_FLOAT,
-                                  step->peer, op->tag, op->comm->mpi, take_request(op)),
-                        "MPI_Isend"));
-    traffic(op)->messages_sent++;
-    traffic(op)->bytes_sent += step->len * (int64_t)sizeof(float);
-    return ZERO_OK;
+    if (term->staged >= 0) return (char *)op->staging + step->staged + term->staged;
+    return address(op, (zero_spot){ZERO_IN, term->first, step->from.at});
 }
 
-static zero_status post_receive(zero_collective *op, const zero_step *step)
+/* A sum of one term is a copy; in place there is nothing to do. Returns whether it took
+ * time. */
+static bool add(zero_collective *op, const zero_step *step)
 {
-    float *to = op->spec.kind == ZERO_REDUCE_SCATTER ? op->staging : op->out;
-    ZERO_TRY(zero_comm_check(MPI_Irecv(to + step->to, (int)step->len, MPI_FLOAT, step->peer,
-                                       op->tag, op->comm->mpi, take_request(op)),
-                             "MPI_Irecv"));
-    traffic(op)->messages_received++;
-    traffic(op)->bytes_received += step->len * (int64_t)sizeof(float);
-    return ZERO_OK;
-}
-
-/* Round i brought the term of rank - i; the sum goes by rank. */
-static void add(zero_collective *op, const zero_step *step)
-{
-    int rank = op->comm->rank, size = op->comm->size;
-    op->terms[rank] = op->in + step->from;
-    for (int i = 1; i < size; i++)
-        op->terms[(rank - i + size) % size] =
-            op->staging + step->staged + (i - 1) * op->chunk;
-    zero_tree_sum(size, op->terms, step->len, op->out + step->to);
+    const zero_sum *sum = &op->steps.sums[step->sum];
+    char *to = address(op, step->to);
+    for (int64_t t = 0; t < sum->n; t++)
+        op->terms[t] = (zero_tree_term){.data = term_data(op, step, &sum->terms[t]),
+                                        .type = sum->terms[t].type,
+                                        .first = sum->terms[t].first,
+                                        .count = sum->terms[t].count};
+    if (sum->n == 1 && op->terms[0].data == to) return false;
+    bool stream = step->to.place == ZERO_OUT &&
+                  (size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES;
+    zero_tree_sum_terms((int)sum->n, op->terms, step->len, step->type, to, stream);
+    return true;
 }
 
 /* In place there is nothing to copy. */
-static void copy(zero_collective *op, const zero_step *step)
+static bool copy(zero_collective *op, const zero_step *step)
 {
-    const float *from = op->in + step->from;
-    float *to = op->out + step->to;
-    if (to != from) memcpy(to, from, (size_t)step->len * sizeof *to);
+    const char *from = address(op, step->from);
+    char *to = address(op, step->to);
+    size_t bytes = (size_t)step->len * zero_type_size(step->type);
+    if (to == from) return false;
+    if ((size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES)
+        zero_stream_copy(to, from, bytes);
+    else
+        memcpy(to, from, bytes);
+    return true;
 }
 
-/* Whether the step costs time of its own, after which the caller shall have its turn. */
-static bool computes(const zero_collective *op, const zero_step *step)
+/* *computed: the step cost time of its own, after which the caller shall have its turn. */
+static zero_status run(zero_collective *op, const zero_step *step, bool *computed)
 {
-    return step->kind == ZERO_STEP_ADD ||
-           (step->kind == ZERO_STEP_COPY && op->in + step->from != op->out + step->to);
-}
-
-static zero_status run(zero_collective *op, const zero_step *step)
-{
+    zero_steps_count(&op->steps, step, &op->comm->traffic[op->spec.kind]);
     switch (step->kind) {
-    case ZERO_STEP_SEND: return post_send(op, step);
-    case ZERO_STEP_RECEIVE: return post_receive(op, step);
-    case ZERO_STEP_ADD: add(op, step); break;
-    case ZERO_STEP_COPY: copy(op, step); break;
+    case ZERO_STEP_SEND:
+    case ZERO_STEP_RECEIVE:
+    case ZERO_STEP_NATIVE: return post(op, step);
+    case ZERO_STEP_ADD: *computed = add(op, step); break;
+    case ZERO_STEP_COPY: *computed = copy(op, step); break;
+    case ZERO_STEP_SIGNAL:
+        if (op->comm->signals) zero_signal_set(op->comm, op->sequence, step->phase);
+        break;
+    case ZERO_STEP_AWAIT: break;
     }
     return ZERO_OK;
+}
+
+/* ---- begin, progress, wait ---- */
+
+static zero_status check_begin(const zero_collective *op)
+{
+    const zero_collective *oldest = op->comm->active;
+    assert(!op->is_active);
+    assert(op->staging || zero_collective_staging(&op->spec, op->steps.layout) == 0);
+    if (!oldest || op->sequence - oldest->sequence < ZERO_SIGNALS) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "collective %" PRId64 " begins while %" PRId64
+                     " is in flight: expected fewer than %d between them",
+                     op->sequence, oldest->sequence, ZERO_SIGNALS);
+}
+
+static void finish(zero_collective *op)
+{
+    op->ended = zero_clock_seconds();
+    op->comm->duration[op->spec.kind].total += op->ended - op->begun;
+    remove_active(op);
+}
+
+static zero_status progress(zero_collective *op)
+{
+    if (!op->is_active) return ZERO_OK;
+    int64_t next_step = op->next_step;
+    int in_flight = op->in_flight;
+    ZERO_TRY(reap(op));
+    bool computed = false;
+    while (!computed && op->next_step < op->steps.n) {
+        const zero_step *step = &op->steps.list[op->next_step];
+        if (!is_ready(op, step)) break;
+        ZERO_TRY(run(op, step, &computed));
+        op->next_step++;
+    }
+    if (op->next_step != next_step || op->in_flight != in_flight) op->comm->advanced++;
+    if (op->next_step == op->steps.n && op->in_flight == 0) finish(op);
+    return ZERO_OK;
+}
+
+static zero_status begin(zero_collective *op)
+{
+    zero_comm *comm = op->comm;
+    ZERO_TRY(check_begin(op));
+    comm->sequence++;
+    op->steps.spec = &op->spec; /* the struct may have been copied since init */
+    op->begun = zero_clock_seconds();
+    op->next_step = 0;
+    op->in_flight = 0;
+    for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
+    if (!comm->active) {
+        comm->last_poll = op->begun;
+        zero_progress_wake(comm);
+    }
+    append_active(op);
+    zero_operation what = zero_operation_collective(&op->spec, op->sequence);
+    if (comm->watch) zero_watch_note(comm, ZERO_WATCH_COMPUTING, &what);
+    return progress(op);
+}
+
+zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
+                                  void *staging)
+{
+    op->in = in;
+    op->out = out;
+    op->staging = staging;
+    op->sequence = op->comm->sequence;
+    zero_operation what = zero_operation_collective(&op->spec, op->sequence);
+    ZERO_TRY(zero_check_compare(op->comm, &what));
+    zero_progress_lock(op->comm);
+    zero_status st = begin(op);
+    zero_progress_unlock(op->comm);
+    return st;
 }
 
 zero_status zero_collective_progress(zero_collective *op, bool *done)
 {
-    if (op->is_active) {
-        ZERO_TRY(reap(op));
-        bool computed = false;
-        while (!computed && op->next_step < op->n_steps) {
-            const zero_step *step = &op->steps[op->next_step];
-            if (!is_ready(op, step)) break;
-            ZERO_TRY(run(op, step));
-            op->next_step++;
-            computed = computes(op, step);
-        }
-        if (op->next_step == op->n_steps && op->in_flight == 0) remove_active(op);
+    zero_progress_lock(op->comm);
+    zero_status st = progress(op);
+    if (st == ZERO_OK) *done = !op->is_active;
+    zero_progress_unlock(op->comm);
+    return st;
+}
+
+/* How long they were left alone. */
+static void note_gap(zero_comm *comm)
+{
+    double now = zero_clock_seconds(), gap = now - comm->last_poll;
+    if (gap > comm->largest_gap) comm->largest_gap = gap;
+    comm->last_poll = now;
+}
+
+static zero_status poll(zero_comm *comm)
+{
+    ZERO_TRY(zero_progress_failure(comm));
+    if (comm->active) note_gap(comm);
+    for (zero_collective *op = comm->active, *next; op; op = next) {
+        next = op->next_active; /* one that has ended leaves the list */
+        ZERO_TRY(progress(op));
     }
-    *done = !op->is_active;
-    return ZERO_OK;
+    return comm->watch ? zero_watch_look(comm) : ZERO_OK;
 }
 
 zero_status zero_collective_poll(zero_comm *comm)
 {
-    bool done;
-    for (zero_collective *op = comm->active, *next; op; op = next) {
-        next = op->next_active; /* one that has ended leaves the list */
-        ZERO_TRY(zero_collective_progress(op, &done));
-    }
-    return ZERO_OK;
+    zero_progress_lock(comm);
+    zero_status st = poll(comm);
+    zero_progress_unlock(comm);
+    return st;
+}
+
+static bool is_over(const zero_collective *op)
+{
+    zero_progress_lock(op->comm);
+    bool over = !op->is_active;
+    zero_progress_unlock(op->comm);
+    return over;
 }
 
 zero_status zero_collective_wait(zero_collective *op)
 {
-    for (int polls = 0; op->is_active;) {
-        ZERO_TRY(zero_collective_poll(op->comm));
-        if (polls < SPINS)
-            polls++;
-        else
-            sched_yield();
-    }
+    double start = zero_clock_seconds();
+    if (is_over(op)) return ZERO_OK;
+    ZERO_TRY(zero_wait_collective(op));
+    op->comm->duration[op->spec.kind].exposed += op->ended - start;
     return ZERO_OK;
-}
-
-static void print_step(const zero_step *step, FILE *file)
-{
-    switch (step->kind) {
-    case ZERO_STEP_SEND:
-        fprintf(file, "send    -> %-5d in[%" PRId64 "]", step->peer, step->from);
-        break;
-    case ZERO_STEP_RECEIVE:
-        fprintf(file, "receive <- %-5d to[%" PRId64 "]", step->peer, step->to);
-        break;
-    case ZERO_STEP_ADD:
-        fprintf(file,
-                "add              in[%" PRId64 "] + staging[%" PRId64 "] -> out[%" PRId64
-                "] after %" PRId64,
-                step->from, step->staged, step->to, step->after);
-        break;
-    case ZERO_STEP_COPY:
-        fprintf(file, "copy             in[%" PRId64 "] -> out[%" PRId64 "]", step->from,
-                step->to);
-        break;
-    }
-    fprintf(file, ", %" PRId64 " elements\n", step->len);
-}
-
-void zero_collective_print(const zero_collective *op, FILE *file)
-{
-    bool reduces = op->spec.kind == ZERO_REDUCE_SCATTER;
-    fprintf(file,
-            "%s, rank %d of %d: %" PRId64 " of every %" PRId64
-            " elements, chunks of %" PRId64 ", staging %" PRId64 "\n",
-            reduces ? "reduce-scatter" : "all-gather", op->comm->rank, op->comm->size,
-            op->spec.count, op->spec.stride, op->chunk,
-            zero_collective_staging(&op->spec, op->comm->size));
-    for (int64_t i = 0; i < op->n_steps; i++) {
-        fprintf(file, "%6" PRId64 "  ", i);
-        print_step(&op->steps[i], file);
-    }
-}
-
-static zero_status run_to_end(zero_collective *op, const float *in, float *out,
-                              float *staging)
-{
-    ZERO_TRY(zero_collective_begin(op, in, out, staging));
-    return zero_collective_wait(op);
-}
-
-zero_status zero_all_reduce(zero_comm *comm, int64_t count, int64_t stride, float *data,
-                            float *staging)
-{
-    zero_collective_spec reduce = {ZERO_REDUCE_SCATTER, count, stride, 0};
-    zero_collective_spec gather = {ZERO_ALL_GATHER, count, stride, 0};
-    zero_collective scatter_op = {0}, gather_op = {0};
-    float *own = data + comm->rank * stride;
-
-    zero_status st = zero_collective_init(&scatter_op, comm, &reduce);
-    if (st == ZERO_OK) st = zero_collective_init(&gather_op, comm, &gather);
-    st = zero_agree(comm, st); /* memory may run out on one rank alone */
-    if (st == ZERO_OK) st = run_to_end(&scatter_op, data, own, staging);
-    if (st == ZERO_OK) st = run_to_end(&gather_op, own, data, NULL);
-    zero_collective_destroy(&gather_op);
-    zero_collective_destroy(&scatter_op);
-    return st;
 }

@@ -6,7 +6,10 @@
  *
  * A group counts what it moves. Collectives on data (collective.h) count each message where
  * it is posted. Those below leave the route to MPI, so they count as control traffic what
- * the caller hands over once for each of the other size - 1 ranks, as if sent directly. */
+ * the caller hands over once for each of the other size - 1 ranks, as if sent directly.
+ *
+ * Small messages travel apart from collectives, which go on while a rank waits here. Waits
+ * can be watched (watch.h: ZERO_ERR_STALLED) and what ranks begin compared (check.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,28 +18,45 @@
 
 #include <mpi.h>
 
+#include "comm/spec.h"
 #include "zero/status.h"
 
-typedef enum {
-    ZERO_TRAFFIC_REDUCE_SCATTER,
-    ZERO_TRAFFIC_ALL_GATHER,
-    ZERO_TRAFFIC_CONTROL, /* votes, norms, broadcasts: everything in this header */
-    ZERO_TRAFFIC_KINDS
-} zero_traffic_kind;
+#define ZERO_CONTROL       ZERO_COLLECTIVE_KINDS /* votes, norms: everything in this header */
+#define ZERO_TRAFFIC_KINDS (ZERO_COLLECTIVE_KINDS + 1)
 
+/* Seconds, of all operations of a kind. What is not exposed went on beside something else. */
 typedef struct {
-    int64_t bytes_sent, bytes_received;
-    int64_t messages_sent, messages_received;
-} zero_traffic;
+    double total;   /* from begin to end */
+    double exposed; /* of these, waited for it and did nothing else */
+} zero_duration;
 
 struct zero_collective;
+struct zero_window;
+struct zero_watch;
+struct zero_check;
+struct zero_progress;
 
 typedef struct {
-    MPI_Comm mpi; /* owned; meaningless while size is 0 */
+    MPI_Comm mpi;     /* owned; meaningless while size is 0 */
+    MPI_Comm control; /* owned; the same ranks, for small messages */
+    MPI_Comm node;    /* owned; the ranks of this node */
     int rank, size;
-    int next_tag, tag_limit;        /* one tag per collective, from 0 below the limit */
+    zero_layout layout;             /* owned */
+    struct zero_window *signals;    /* owned; NULL before the first window */
+    int64_t sequence;               /* of the next collective, from 0 */
+    int64_t control_sequence;       /* of the next small message, from 0 */
+    int tag_limit;                  /* collectives use tags below it */
     struct zero_collective *active; /* begun and not yet done, oldest first; borrowed */
-    zero_traffic traffic[ZERO_TRAFFIC_KINDS];
+    int64_t advanced;               /* grows when a step runs or a message ends */
+
+    struct zero_watch *watch; /* owned, as are these; NULL: off */
+    struct zero_check *check;
+    struct zero_progress *thread;
+
+    zero_traffic traffic[ZERO_TRAFFIC_KINDS]; /* by zero_collective_kind, and control */
+    zero_duration duration[ZERO_TRAFFIC_KINDS];
+    double last_poll;   /* while collectives are active */
+    double largest_gap; /* seconds that they were left alone at most */
 } zero_comm;
 
 /* All ranks of MPI_COMM_WORLD, as a group of our own. */
@@ -47,16 +67,24 @@ ZERO_NODISCARD zero_status zero_comm_world(zero_comm *out);
 ZERO_NODISCARD zero_status zero_comm_split(const zero_comm *parent, int color, int key,
                                            zero_comm *out);
 
+/* Declares which ranks share a node: ranks with equal ids[rank] do. Lets one machine stand for
+ * several nodes. ZERO_ERR_INVALID if ranks of different nodes shall be one node's, or if the
+ * group has windows already. */
+ZERO_NODISCARD zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids);
+
 /* The ranks of `parent` that can share memory with this one, in the order of `parent`. */
 ZERO_NODISCARD zero_status zero_comm_node(const zero_comm *parent, zero_comm *out);
 
-/* Collective over the group; accepts a zeroed one. No collective may be in flight. */
+/* Collective over the group; accepts a zeroed one. No collective may be in flight. Ends its
+ * watchdog, check and thread, too; a program that wants to know how that went ends them
+ * itself before. */
 void zero_comm_destroy(zero_comm *comm);
 
 /* One verdict for all ranks, for work where one rank can fail alone (memory, files). If any
  * failed, every rank returns the status of the lowest that did, and zero_last_error() is
  * that rank's text behind "rank R: ", or its text alone if every rank failed (a mistake that
- * all share). Costs one integer all-reduce when all is well. */
+ * all share). Costs one integer all-reduce when all is well. A rank with ZERO_ERR_STALLED
+ * keeps it and asks nobody. */
 ZERO_NODISCARD zero_status zero_agree(zero_comm *comm, zero_status mine);
 
 /* *any = true on all ranks if `mine` is true on at least one. */
@@ -72,6 +100,9 @@ ZERO_NODISCARD zero_status zero_comm_broadcast(zero_comm *comm, int root, void *
 
 /* Returns when all ranks have come here. */
 ZERO_NODISCARD zero_status zero_comm_barrier(zero_comm *comm);
+
+/* The same, for what ends with the group: errors name it so. */
+ZERO_NODISCARD zero_status zero_comm_finish(zero_comm *comm);
 
 /* ZERO_OK, or for an MPI code other than MPI_SUCCESS the failure of the call named `what`
  * with MPI's own text. Local. */

@@ -74,7 +74,7 @@ static zero_status check_launcher(void)
                      by.name, launched, by.variable, launched, library, library);
 }
 
-zero_status zero_launch_start(int *argc, char ***argv)
+static zero_status start(int *argc, char ***argv, int wanted, int *level)
 {
     /* The first backtrace() loads a library. In Open MPI's crash handler that would be
      * after the crash, where malloc on a broken heap waits for ever and the job never ends.
@@ -82,15 +82,35 @@ zero_status zero_launch_start(int *argc, char ***argv)
     void *frame;
     (void)backtrace(&frame, 1);
 
-    int is_up = 0, level;
+    int is_up = 0;
     ZERO_TRY(zero_comm_check(MPI_Initialized(&is_up), "MPI_Initialized"));
     if (is_up)
         return zero_fail(ZERO_ERR_INVALID,
                          "MPI is up already: it starts once per process; a "
                          "program that starts it goes on with its groups");
-    ZERO_TRY(zero_comm_check(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level),
-                             "MPI_Init_thread"));
+    ZERO_TRY(
+        zero_comm_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
     return check_launcher();
+}
+
+zero_status zero_launch_start(int *argc, char ***argv)
+{
+    int level;
+    return start(argc, argv, MPI_THREAD_FUNNELED, &level);
+}
+
+zero_status zero_launch_start_threaded(int *argc, char ***argv)
+{
+    int level;
+    ZERO_TRY(start(argc, argv, MPI_THREAD_MULTIPLE, &level));
+    if (level == MPI_THREAD_MULTIPLE) return ZERO_OK;
+    char library[64];
+    zero_launch_library(library, sizeof library);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "a progress thread needs MPI at thread level MULTIPLE (%d), but this %s "
+        "gives level %d: go without the thread, or use an MPI built with it",
+        MPI_THREAD_MULTIPLE, library, level);
 }
 
 zero_status zero_launch_stop(void)

@@ -16,6 +16,10 @@
  * MPI is up then nevertheless. ZERO_ERR_INVALID if MPI was up before. */
 ZERO_NODISCARD zero_status zero_launch_start(int *argc, char ***argv);
 
+/* The same at thread level MULTIPLE, for programs with progress threads (progress.h).
+ * ZERO_ERR_UNSUPPORTED if this MPI cannot; MPI is up then nevertheless. */
+ZERO_NODISCARD zero_status zero_launch_start_threaded(int *argc, char ***argv);
+
 /* Ends MPI; collective over MPI_COMM_WORLD. All groups are destroyed before. */
 ZERO_NODISCARD zero_status zero_launch_stop(void);
 

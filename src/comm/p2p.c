@@ -1,164 +1,222 @@
-#include "comm/p2p.h"
+/* The pairwise exchange.
+ *
+ * In round i = 1 .. size-1 rank r sends to r+i and receives from r-i (mod size), chunk
+ * after chunk, so that at any moment each rank sends to one and receives from one. The
+ * owner adds all terms of a chunk once they are there, so no partial sum ever travels.
+ *
+ *     reduce-scatter, 2 ranks, depth 2:      rank 0                 rank 1
+ *     chunk 0                                receive <- 1, send     receive <- 0, send
+ *     chunk 1                                receive <- 1, send     receive <- 0, send
+ *                                            add chunk 0            add chunk 0
+ *     chunk 2, in the staging of chunk 0     receive <- 1, send     ...
+ *
+ * Since steps run in order, a chunk of staging is reused only after its add. Every receive
+ * stands one step before the send of its round, on all ranks at the same place in the list:
+ * the rank that is furthest behind always finds its partners' steps posted, so nobody waits
+ * in a circle as long as two requests may be in flight.
+ *
+ * A broadcast is a chain from the root upwards (mod size): each rank passes on what it has,
+ * chunk after chunk, so all links are busy at once and each carries the data once. */
+#include "comm/step.h"
 
 #define ALIGN      64 /* elements: chunks begin at cache lines if the data does */
-#define IN_FLIGHT  8  /* receives, if chunks suffice: links with latency need that many */
 #define MIN_CHUNKS 2  /* one arrives while the other is added */
+
+/* In flight: links with latency need many bytes; copies within a node are fastest while
+ * what was received stays in the cache until it is added (bench/README.md). */
+#define ACROSS_CHUNKS 8
+#define INSIDE_CHUNKS 4
+#define INSIDE_CHUNK  ((size_t)128 << 10) /* bytes */
 
 static int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t round_up(int64_t n)
+static int64_t max64(int64_t a, int64_t b)
 {
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
+    return a > b ? a : b;
 }
 
-/* How many chunks of the own piece are under way at once. size >= 2. */
-static int64_t depth(int size)
+static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    int64_t chunks = IN_FLIGHT / (size - 1);
-    return chunks > MIN_CHUNKS ? chunks : MIN_CHUNKS;
+    return spec->kind == ZERO_REDUCE_SCATTER && layout->size > 1;
+}
+
+/* How many chunks of the own piece are under way at once. */
+static int64_t depth(const zero_layout *layout)
+{
+    int64_t chunks = layout->n_nodes > 1 ? ACROSS_CHUNKS : INSIDE_CHUNKS;
+    return max64(chunks / max64(layout->size - 1, 1), MIN_CHUNKS);
 }
 
 /* Many ranks share the room for staging: their chunks shrink. */
-static int64_t largest_staged_chunk(int size)
+static int64_t largest_staged_chunk(const zero_collective_spec *spec,
+                                    const zero_layout *layout)
 {
-    int64_t share = ZERO_COLLECTIVE_STAGING / (depth(size) * (size - 1)) / ALIGN * ALIGN;
-    return share > ALIGN ? share : ALIGN;
+    int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / zero_type_size(spec->type));
+    int64_t share = room / (depth(layout) * (layout->size - 1)) / ALIGN * ALIGN;
+    return max64(share, ALIGN);
 }
 
-static bool is_staged(const zero_collective_spec *spec, int size)
+/* A chain fills only after size-1 chunks: short data goes in small ones. */
+static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
 {
-    return spec->kind == ZERO_REDUCE_SCATTER && size > 1;
+    const int64_t least = 4096;
+    return max64(spec->count / (4 * size) / ALIGN * ALIGN, least);
 }
 
-int64_t zero_p2p_chunk(const zero_collective_spec *spec, int size)
+static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    int64_t chunk = spec->max_chunk > 0 ? spec->max_chunk : ZERO_COLLECTIVE_CHUNK;
-    if (is_staged(spec, size)) chunk = min64(chunk, largest_staged_chunk(size));
-    return spec->count > 0 ? min64(chunk, round_up(spec->count)) : chunk;
+    bool inside = is_staged(spec, layout) && layout->n_nodes == 1;
+    size_t bytes = inside ? INSIDE_CHUNK : ZERO_STEP_CHUNK;
+    int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
+    if (spec->max_chunk > 0) most = spec->max_chunk;
+    if (is_staged(spec, layout)) most = min64(most, largest_staged_chunk(spec, layout));
+    if (spec->kind == ZERO_BROADCAST && spec->max_chunk == 0)
+        most = min64(most, largest_chain_chunk(spec, layout->size));
+    int64_t whole = (spec->count + ALIGN - 1) / ALIGN * ALIGN;
+    return whole > 0 ? min64(most, whole) : most;
 }
 
-static int64_t count_chunks(const zero_collective_spec *spec, int size)
+static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    int64_t chunk = zero_p2p_chunk(spec, size);
-    return spec->count / chunk + (spec->count % chunk > 0);
+    if (!is_staged(spec, layout)) return 0;
+    int64_t len = chunk(spec, layout);
+    int64_t chunks = min64(depth(layout), (spec->count + len - 1) / len);
+    return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
 }
 
-int64_t zero_p2p_staging(const zero_collective_spec *spec, int size)
+static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (!is_staged(spec, size)) return 0;
-    int64_t chunks = min64(depth(size), count_chunks(spec, size));
-    return chunks * (size - 1) * zero_p2p_chunk(spec, size);
+    (void)spec;
+    (void)layout;
+    return ZERO_OK;
 }
 
-int64_t zero_p2p_count_messages(const zero_collective_spec *spec, int size)
+static zero_spot in(const zero_steps *s, int piece, int64_t k)
 {
-    return count_chunks(spec, size) * (size - 1);
+    return (zero_spot){ZERO_IN, s->rank, zero_steps_chunk_at(s, piece, k)};
 }
 
-int64_t zero_p2p_count_steps(const zero_collective_spec *spec, int size)
+static zero_spot out(const zero_steps *s, int piece, int64_t k)
 {
-    return count_chunks(spec, size) * (2 * (int64_t)(size - 1) + 1);
+    return (zero_spot){ZERO_OUT, s->rank, zero_steps_chunk_at(s, piece, k)};
 }
 
-/* What the steps of one program have in common. */
-typedef struct {
-    const zero_collective_spec *spec;
-    int rank, size;
-    int64_t chunk, depth;
-    zero_step *steps;
-    int64_t n; /* steps so far */
-} builder;
+/* ---- reduce-scatter ---- */
 
-static int64_t chunk_len(const builder *b, int64_t k)
+/* Round i brings the term of rank - i. */
+static int64_t staged_in_round(const zero_steps *s, int round)
 {
-    return min64(b->chunk, b->spec->count - k * b->chunk);
+    return (round - 1) * s->chunk * (int64_t)zero_type_size(s->spec->type);
 }
 
-static int64_t staged_at(const builder *b, int64_t k)
+static void add_terms(zero_steps *s)
 {
-    return k % b->depth * (b->size - 1) * b->chunk;
+    int size = s->layout->size, sum = zero_steps_add_sum(s);
+    for (int r = 0; r < size; r++) {
+        int64_t staged =
+            r == s->rank ? -1 : staged_in_round(s, (s->rank - r + size) % size);
+        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec->type, staged});
+    }
 }
 
-static void exchange(builder *b, int64_t k, int round, int64_t from, int64_t to)
+static int64_t staged_at(const zero_steps *s, int64_t k)
 {
-    b->steps[b->n++] = (zero_step){.kind = ZERO_STEP_RECEIVE,
-                                   .peer = (b->rank - round + b->size) % b->size,
-                                   .len = chunk_len(b, k),
-                                   .to = to};
-    b->steps[b->n++] = (zero_step){.kind = ZERO_STEP_SEND,
-                                   .peer = (b->rank + round) % b->size,
-                                   .len = chunk_len(b, k),
-                                   .from = from};
+    return k % depth(s->layout) * staged_in_round(s, s->layout->size);
 }
 
-static void copy(builder *b, int64_t k, int64_t from, int64_t to)
+static void exchange(zero_steps *s, int64_t k)
 {
-    b->steps[b->n++] =
-        (zero_step){.kind = ZERO_STEP_COPY, .len = chunk_len(b, k), .from = from, .to = to};
+    int size = s->layout->size;
+    for (int round = 1; round < size; round++) {
+        int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
+        int64_t at = staged_at(s, k) + staged_in_round(s, round);
+        zero_steps_receive(s, k, from, (zero_spot){ZERO_STAGING, s->rank, at});
+        zero_steps_send(s, k, to, in(s, to, k));
+    }
 }
 
-/* The step list of a chunk starts at 2(size-1)k plus the adds before it: one for each chunk
- * but the last depth-1. Its last receive is the one before its last send. */
-static int64_t last_receive(const builder *b, int64_t k)
+static void add(zero_steps *s, int64_t k, int64_t received)
 {
-    int64_t adds_before = k >= b->depth ? k - b->depth + 1 : 0;
-    return 2 * (int64_t)(b->size - 1) * (k + 1) + adds_before - 2;
+    zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
+                                  .type = s->spec->result,
+                                  .len = zero_steps_chunk_len(s, k),
+                                  .from = in(s, s->rank, k),
+                                  .to = out(s, 0, k),
+                                  .staged = staged_at(s, k),
+                                  .received = received});
 }
 
-static void add(builder *b, int64_t k)
+static void write_reduce_scatter(zero_steps *s)
 {
-    int64_t at = k * b->chunk;
-    b->steps[b->n++] = (zero_step){.kind = ZERO_STEP_ADD,
-                                   .len = chunk_len(b, k),
-                                   .from = b->rank * b->spec->stride + at,
-                                   .to = at,
-                                   .staged = staged_at(b, k),
-                                   .after = last_receive(b, k)};
-}
-
-static void build_reduce_scatter(builder *b, int64_t n_chunks)
-{
-    for (int64_t k = 0; k < n_chunks; k++) {
-        for (int round = 1; round < b->size; round++) {
-            int to = (b->rank + round) % b->size;
-            exchange(b, k, round, to * b->spec->stride + k * b->chunk,
-                     staged_at(b, k) + (round - 1) * b->chunk);
+    int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
+    int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was under way */
+    add_terms(s);
+    for (int64_t k = 0; k < chunks + late; k++) {
+        if (k < chunks) {
+            exchange(s, k);
+            exchanged[k % (late + 1)] = s->n;
         }
-        if (k >= b->depth - 1) add(b, k - b->depth + 1);
+        if (k >= late) add(s, k - late, exchanged[(k - late) % (late + 1)]);
     }
-    int64_t added = n_chunks - b->depth + 1;
-    for (int64_t k = added > 0 ? added : 0; k < n_chunks; k++) add(b, k);
 }
 
-static void build_all_gather(builder *b, int64_t n_chunks)
+/* ---- all-gather and broadcast ---- */
+
+static void write_all_gather(zero_steps *s)
 {
-    for (int64_t k = 0; k < n_chunks; k++) {
-        int64_t at = k * b->chunk;
-        for (int round = 1; round < b->size; round++) {
-            int from = (b->rank - round + b->size) % b->size;
-            exchange(b, k, round, at, from * b->spec->stride + at);
+    int size = s->layout->size;
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        for (int round = 1; round < size; round++) {
+            int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
+            zero_steps_receive(s, k, from, out(s, from, k));
+            zero_steps_send(s, k, to, in(s, 0, k));
         }
-        copy(b, k, at, b->rank * b->spec->stride + at);
+        zero_steps_copy(s, k, in(s, 0, k), out(s, s->rank, k));
     }
 }
 
-void zero_p2p_build(const zero_collective_spec *spec, int rank, int size, zero_step *steps)
+static void write_root(zero_steps *s, int next)
 {
-    builder b = {.spec = spec,
-                 .rank = rank,
-                 .size = size,
-                 .chunk = zero_p2p_chunk(spec, size),
-                 .steps = steps};
-    int64_t n_chunks = count_chunks(spec, size);
-    if (spec->kind == ZERO_ALL_GATHER) {
-        build_all_gather(&b, n_chunks);
-    } else if (size > 1) {
-        b.depth = depth(size);
-        build_reduce_scatter(&b, n_chunks);
-    } else { /* the sum over one rank is what it has */
-        for (int64_t k = 0; k < n_chunks; k++) copy(&b, k, k * b.chunk, k * b.chunk);
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        if (s->layout->size > 1) zero_steps_send(s, k, next, in(s, 0, k));
+        zero_steps_copy(s, k, in(s, 0, k), out(s, 0, k));
     }
 }
+
+static void write_link(zero_steps *s, int before, int next)
+{
+    int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
+    int64_t posted[ACROSS_CHUNKS];
+    for (int64_t k = 0; k < chunks + late; k++) {
+        if (k < chunks) {
+            zero_steps_receive(s, k, before, out(s, 0, k));
+            posted[k % (late + 1)] = s->n;
+        }
+        if (k < late || next == s->spec->root) continue;
+        zero_steps_send(s, k - late, next, out(s, 0, k - late));
+        if (!s->failed) s->list[s->n - 1].received = posted[(k - late) % (late + 1)];
+    }
+}
+
+static void write_broadcast(zero_steps *s)
+{
+    int size = s->layout->size, next = (s->rank + 1) % size;
+    if (s->rank == s->spec->root)
+        write_root(s, next);
+    else
+        write_link(s, (s->rank - 1 + size) % size, next);
+}
+
+static void write(zero_steps *steps)
+{
+    switch (steps->spec->kind) {
+    case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
+    case ZERO_ALL_GATHER: write_all_gather(steps); break;
+    default: write_broadcast(steps); break;
+    }
+}
+
+const zero_algorithm_table zero_algorithm_p2p = {"p2p", check, chunk, staging, write};

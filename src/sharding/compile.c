@@ -131,12 +131,12 @@ void zero_compile_backward(zero_schedule *s, zero_pass *pass, int u, const int *
 
 void zero_compile_collective(zero_schedule *s, zero_op op, int g, int buffer, int staging)
 {
-    const zero_partition *p = &s->groups[g].partition;
     zero_instruction *i = zero_schedule_emit(s, ZERO_PROGRAM_STEP, op);
     i->group = g;
     i->buffer = buffer;
     i->staging = staging;
-    i->bytes_moved = (p->n_ranks - 1) * p->shard_len * (int64_t)sizeof(float);
     zero_collective_spec spec = zero_schedule_collective(s, op, g);
-    i->messages = zero_collective_messages(&spec, p->n_ranks);
+    zero_status st =
+        zero_collective_traffic(&spec, zero_schedule_layout(s), s->input.rank, &i->traffic);
+    if (st != ZERO_OK) s->status = st;
 }

@@ -47,6 +47,19 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_program_kind program, zero_c
     return s->n_buffers++;
 }
 
+const zero_layout *zero_schedule_layout(const zero_schedule *s)
+{
+    return s->input.layout ? s->input.layout : &s->own_layout;
+}
+
+void zero_schedule_share(zero_schedule *s, int buffer)
+{
+    if (buffer == ZERO_NO_BUFFER) return;
+    zero_buffer *b = &s->buffers[buffer];
+    assert(b->program == ZERO_PROGRAM_ALL);
+    b->shared = zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
+}
+
 static zero_instruction blank(zero_op op)
 {
     zero_instruction i = {.op = op, .unit = -1, .group = -1};
@@ -141,6 +154,11 @@ static void place_persistent(zero_schedule *s)
     for (int i = 0; i < s->n_buffers; i++) {
         zero_buffer *b = &s->buffers[i];
         if (b->program != ZERO_PROGRAM_ALL) continue;
+        if (b->shared) {
+            b->array = s->n_arrays++;
+            s->window_bytes += b->bytes;
+            continue;
+        }
         b->offset = at;
         at += aligned(b->bytes);
     }
@@ -223,38 +241,55 @@ static zero_status place_program(zero_schedule *s, zero_program_kind kind)
 
 /* ---- collectives ---- */
 
-/* The reduce-scatter of a group in the smallest chunks: no bucket can be below its staging. */
-static zero_collective_spec smallest_reduce(const zero_partition *p)
+static zero_collective_spec in_place(const zero_schedule *s, zero_op op, int g)
 {
-    return (zero_collective_spec){.kind = ZERO_REDUCE_SCATTER,
-                                  .count = p->shard_len,
-                                  .stride = p->shard_len,
-                                  .max_chunk = ZERO_SHARD_GRANULE};
+    const zero_partition *p = &s->groups[g].partition;
+    size_t whole = (size_t)zero_partition_padded(p) * sizeof(float);
+    bool shares =
+        zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
+    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
+                                 .algorithm = s->input.collectives,
+                                 .count = p->shard_len,
+                                 .stride = p->shard_len,
+                                 .in_apart = shares ? whole : 0,
+                                 .unit = g};
+    if (op == ZERO_OP_REDUCE) return spec;
+    spec.kind = ZERO_ALL_GATHER;
+    spec.in_apart = shares ? whole + (size_t)p->shard_len * sizeof(float) : 0;
+    spec.out_apart = shares ? whole : 0;
+    return spec;
+}
+
+/* Elements of staging in the smallest chunks: no bucket can be below. */
+static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
+{
+    spec.max_chunk = ZERO_SHARD_GRANULE;
+    return (int64_t)(zero_collective_staging(&spec, zero_schedule_layout(s)) /
+                     sizeof(float));
+}
+
+static bool is_bounded(const zero_schedule *s)
+{
+    return s->input.collectives != ZERO_ALGORITHM_MPI;
 }
 
 zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g)
 {
-    const zero_partition *p = &s->groups[g].partition;
-    zero_collective_spec spec = smallest_reduce(p);
-    if (op == ZERO_OP_GATHER) {
-        spec.kind = ZERO_ALL_GATHER;
-        spec.max_chunk = 0; /* straight to its place: nothing is staged */
-        return spec;
-    }
+    zero_collective_spec spec = in_place(s, op, g);
+    size_t bucket = (size_t)s->input.bucket * sizeof(float);
     /* Staging grows with the chunk: so many smallest chunks fill the bucket. */
-    int64_t least = zero_collective_staging(&spec, p->n_ranks);
-    spec.max_chunk = ZERO_COLLECTIVE_CHUNK;
-    if (least > 0 && s->input.bucket / least < ZERO_COLLECTIVE_CHUNK / ZERO_SHARD_GRANULE)
-        spec.max_chunk = s->input.bucket / least * ZERO_SHARD_GRANULE;
+    if (is_bounded(s) && zero_collective_staging(&spec, zero_schedule_layout(s)) > bucket)
+        spec.max_chunk = s->input.bucket / least_staging(s, spec) * ZERO_SHARD_GRANULE;
     return spec;
 }
 
-static zero_status check_bucket(const zero_schedule *s)
+static zero_status check_collectives(const zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_collective_spec spec = smallest_reduce(&s->groups[g].partition);
-        int64_t least = zero_collective_staging(&spec, s->input.n_ranks);
-        if (s->input.bucket < least)
+        zero_collective_spec spec = in_place(s, ZERO_OP_REDUCE, g);
+        ZERO_TRY(zero_collective_check(&spec, zero_schedule_layout(s)));
+        int64_t least = least_staging(s, spec);
+        if (is_bounded(s) && s->input.bucket < least)
             return zero_fail(ZERO_ERR_INVALID,
                              "--bucket %" PRId64 " is below the %" PRId64
                              " elements that an exchange among %d ranks needs",
@@ -264,6 +299,15 @@ static zero_status check_bucket(const zero_schedule *s)
 }
 
 /* ---- compiling ---- */
+
+static zero_status choose_layout(zero_schedule *s)
+{
+    int n = s->input.n_ranks, rank = s->input.rank;
+    if (!s->input.layout) ZERO_TRY(zero_layout_init_blocks(&s->own_layout, n, n));
+    if (zero_schedule_layout(s)->size == n && rank >= 0 && rank < n) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "a plan for rank %d of %d, on nodes of %d ranks",
+                     rank, n, zero_schedule_layout(s)->size);
+}
 
 static zero_status add_groups(zero_schedule *s)
 {
@@ -305,8 +349,9 @@ static zero_status check_input(const zero_plan_input *in)
 static zero_status compile(zero_schedule *s)
 {
     ZERO_TRY(check_input(&s->input));
+    ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
-    ZERO_TRY(check_bucket(s));
+    ZERO_TRY(check_collectives(s));
     if (s->input.stage != 0)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "--stage %d: this version builds stage 0 only", s->input.stage);
@@ -334,19 +379,17 @@ void zero_schedule_destroy(zero_schedule *s)
     for (int p = 0; p < ZERO_PROGRAMS; p++) free(s->programs[p].code);
     free(s->buffers);
     free(s->groups);
+    zero_layout_destroy(&s->own_layout);
     *s = (zero_schedule){0};
 }
 
 /* ---- ledger ---- */
 
-zero_volume zero_schedule_volume(const zero_schedule *s, zero_op op)
+zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_op op)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    zero_volume v = {0};
-    for (int i = 0; i < p->length; i++) {
-        if (p->code[i].op != op) continue;
-        v.bytes += p->code[i].bytes_moved;
-        v.messages += p->code[i].messages;
-    }
-    return v;
+    zero_traffic t = {0};
+    for (int i = 0; i < p->length; i++)
+        if (p->code[i].op == op) zero_traffic_add(&t, 1, &p->code[i].traffic);
+    return t;
 }

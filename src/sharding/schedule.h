@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/collective.h"
+#include "comm/spec.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
 #include "zero/status.h"
@@ -70,7 +70,9 @@ typedef struct {
     zero_class class;
     zero_program_kind program;
     size_t bytes;
+    bool shared;     /* lies in the node's window, one part per rank, for the whole run */
     size_t offset;   /* in the arena; a multiple of ZERO_BUFFER_ALIGN */
+    int array;       /* shared: which array of the window */
     int first, last; /* instructions between which it lives, both included */
 } zero_buffer;
 
@@ -92,7 +94,7 @@ typedef struct {
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */
     int rank_stride, microbatch_stride;
-    int64_t bytes_moved, messages; /* REDUCE, GATHER: per rank, sent and also received */
+    zero_traffic traffic; /* REDUCE, GATHER: what this rank moves */
 } zero_instruction;
 
 typedef struct {
@@ -109,6 +111,10 @@ typedef struct {
     int64_t seq;         /* T */
     int accumulation;    /* M: microbatches per rank and step */
     int64_t bucket;      /* C_B, elements */
+    zero_algorithm collectives;
+    const zero_layout
+        *layout; /* borrowed, of n_ranks; NULL: every rank on a node of its own */
+    int rank;    /* whose communication ledger this is */
 } zero_plan_input;
 
 /* The memory of one group, by buffer index. */
@@ -119,13 +125,16 @@ typedef struct {
 
 typedef struct {
     zero_plan_input input;
+    zero_layout own_layout; /* where the input gives none; owned */
     zero_program programs[ZERO_PROGRAMS];
     zero_buffer *buffers;
     int n_buffers, buffer_capacity;
     zero_group_state *groups; /* [model->n_groups] */
     size_t persistent_bytes; /* of buffers that live for the whole run: the arena's start */
     size_t arena_bytes;
-    size_t peak_bytes;               /* alive at once, at most; arena_bytes minus gaps */
+    int n_arrays;        /* of the node's window: the shared buffers, in their order */
+    size_t window_bytes; /* of this rank in the window */
+    size_t peak_bytes;   /* alive at once, at most; arena and window minus gaps */
     size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
     zero_status status;              /* of the building calls below */
     zero_instruction discarded;      /* what emit() returns when there is no memory */
@@ -144,11 +153,11 @@ void zero_schedule_destroy(zero_schedule *s);
 /* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns how many. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 
-/* What a step moves per rank, sent and also received, by instructions of one kind. */
-typedef struct {
-    int64_t bytes, messages;
-} zero_volume;
-zero_volume zero_schedule_volume(const zero_schedule *s, zero_op op);
+const zero_layout *
+zero_schedule_layout(const zero_schedule *s); /* which ranks share nodes */
+
+/* What a step moves on this rank by instructions of one kind. */
+zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_op op);
 
 const char *zero_op_name(zero_op op);        /* "FORWARD" */
 const char *zero_class_name(zero_class cls); /* "optimizer states" */
@@ -159,7 +168,12 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_program_kind program, zero_c
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 
-/* The collective that REDUCE or GATHER of group g is; its bucket bounds the staging. */
+/* Moves a buffer that lives for the whole run to the node's window, if the collectives work
+ * in one. */
+void zero_schedule_share(zero_schedule *s, int buffer);
+
+/* The collective that REDUCE or GATHER of group g is, in place in its buffer; the bucket
+ * bounds the staging, except for `mpi`, which decides for itself. */
 zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g);
 
 /* Stage 0, plain data parallelism: everything is replicated. src/sharding/stage_none.c */

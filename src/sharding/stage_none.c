@@ -28,6 +28,7 @@ static void add_states(zero_schedule *s)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g);
         s->groups[g].grad = whole_run(s, sums, g);
+        zero_schedule_share(s, s->groups[g].grad); /* neighbours read it */
         s->groups[g].momentum = whole_run(s, ZERO_CLASS_OPTIMIZER, g);
         s->groups[g].variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g);
     }
@@ -138,14 +139,13 @@ static void compile_forward_only(zero_schedule *s, zero_pass *pass)
 /* One staging buffer serves every group in turn. */
 static int add_staging(zero_schedule *s)
 {
-    int64_t most = 0;
+    size_t most = 0;
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_collective_spec spec = zero_schedule_collective(s, ZERO_OP_REDUCE, g);
-        int64_t floats = zero_collective_staging(&spec, s->input.n_ranks);
-        if (floats > most) most = floats;
+        size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
+        if (bytes > most) most = bytes;
     }
-    return zero_schedule_add_buffer(s, ZERO_PROGRAM_STEP, ZERO_CLASS_BUCKETS,
-                                    (size_t)most * sizeof(float));
+    return zero_schedule_add_buffer(s, ZERO_PROGRAM_STEP, ZERO_CLASS_BUCKETS, most);
 }
 
 void zero_stage_none_compile(zero_schedule *s)

@@ -33,6 +33,8 @@ typedef struct {
 
     /* sharding and communication */
     int64_t stage, bucket;
+    const char *collectives; /* auto, or an algorithm's name */
+    int64_t fake_nodes;      /* 0: the real ones */
 
     /* what is shown and written */
     const char *metrics; /* NULL: no file */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/tree.h"
@@ -24,7 +25,8 @@ static int64_t eval_microbatches(const zero_engine *e)
 /* A run that the system's out-of-memory killer would end is refused instead. */
 static zero_status check_memory(const zero_engine *e)
 {
-    double needed = (double)e->schedule.arena_bytes, limit = (double)e->spec.memory_limit;
+    double needed = (double)(e->schedule.arena_bytes + e->schedule.window_bytes);
+    double limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_NOMEM,
@@ -57,11 +59,32 @@ static void init_weights(zero_engine *e)
                                zero_engine_group(e, g).param);
 }
 
+/* The same plan with messages alone. */
+static zero_status compile_again(zero_engine *e)
+{
+    zero_plan_input plan = e->schedule.input;
+    plan.collectives = ZERO_ALGORITHM_P2P;
+    zero_schedule_destroy(&e->schedule);
+    ZERO_TRY(zero_schedule_compile(&e->schedule, &plan));
+    return check_memory(e);
+}
+
+static zero_status share_memory(zero_engine *e, zero_comm *comm)
+{
+    if (e->schedule.n_arrays == 0) return ZERO_OK;
+    zero_status st = zero_runner_share(&e->schedule, comm, &e->window);
+    if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
+    snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
+    return zero_agree(comm, compile_again(e));
+}
+
 zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
 {
     *e = (zero_engine){0};
     zero_status st = zero_agree(comm, init_local(e, spec, comm));
-    if (st == ZERO_OK) st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm);
+    if (st == ZERO_OK) st = share_memory(e, comm);
+    if (st == ZERO_OK)
+        st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm, &e->window);
     if (st == ZERO_OK)
         init_weights(e);
     else
@@ -72,6 +95,7 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
 void zero_engine_destroy(zero_engine *e)
 {
     zero_runner_destroy(&e->runner);
+    zero_window_destroy(&e->window);
     zero_schedule_destroy(&e->schedule);
     free(e->eval_losses);
     *e = (zero_engine){0};

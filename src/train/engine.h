@@ -14,12 +14,15 @@ typedef struct {
     int64_t seed;         /* of the initial weights */
     int64_t eval_batches; /* global batches that one evaluation averages over */
     size_t memory_limit;  /* bytes that this rank may take; 0: no limit */
+    bool may_use_p2p; /* where a node cannot share memory: instead of plan.collectives */
 } zero_engine_spec;
 
 typedef struct {
     zero_engine_spec spec;
     zero_schedule schedule;
+    zero_window window; /* zeroed if nothing is shared */
     zero_runner runner;
+    char why_p2p[512];   /* the reason, if p2p was taken instead; else empty */
     double *eval_losses; /* by microbatch index; owned */
     int64_t adam_steps;  /* updates made so far: Adam's t is the next */
 } zero_engine;

@@ -57,32 +57,57 @@ static json_t *memory_ledger(const zero_schedule *s)
     for (int c = 0; c < ZERO_CLASSES; c++)
         json_object_set_new(classes, zero_class_name((zero_class)c),
                             whole((int64_t)s->class_peak[c]));
-    return json_pack("{s:o, s:o, s:o, s:o}", "planned_bytes", classes, "planned_peak_bytes",
-                     whole((int64_t)s->peak_bytes), "arena_bytes",
-                     whole((int64_t)s->arena_bytes), "resident_peak_bytes",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "planned_bytes", classes,
+                     "planned_peak_bytes", whole((int64_t)s->peak_bytes), "arena_bytes",
+                     whole((int64_t)s->arena_bytes), "window_bytes",
+                     whole((int64_t)s->window_bytes), "resident_peak_bytes",
                      whole((int64_t)zero_metrics_resident_peak()));
 }
 
-/* What one kind of collective moved in all steps, and what the schedule says it should. */
-static json_t *traffic_entry(const zero_engine *e, const zero_traffic *t, zero_op op)
+/* Within a node or between nodes. */
+static json_t *reach_entry(const zero_traffic *t, zero_reach reach)
 {
-    zero_volume step = zero_schedule_volume(&e->schedule, op);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "planned_bytes_sent",
-                     whole(e->adam_steps * step.bytes), "bytes_sent", whole(t->bytes_sent),
-                     "bytes_received", whole(t->bytes_received), "planned_messages_sent",
-                     whole(e->adam_steps * step.messages), "messages_sent",
-                     whole(t->messages_sent));
+    return json_pack("{s:o, s:o, s:o}", "bytes_sent", whole(t->bytes_sent[reach]),
+                     "bytes_received", whole(t->bytes_received[reach]), "messages_sent",
+                     whole(t->messages_sent[reach]));
+}
+
+static void add_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
+{
+    zero_volume all = zero_traffic_total(t);
+    json_object_set_new(entry, "bytes_sent", whole(all.bytes_sent));
+    json_object_set_new(entry, "bytes_received", whole(all.bytes_received));
+    json_object_set_new(entry, "messages_sent", whole(all.messages_sent));
+    json_object_set_new(entry, "inside_nodes", reach_entry(t, ZERO_INSIDE));
+    json_object_set_new(entry, "across_nodes", reach_entry(t, ZERO_ACROSS));
+    json_object_set_new(entry, "seconds", real(d->total));
+    json_object_set_new(entry, "exposed_seconds", real(d->exposed));
+}
+
+/* What one kind of collective moved in all steps, and what the schedule says it should. */
+static json_t *traffic_entry(const zero_engine *e, const zero_comm *comm,
+                             zero_collective_kind kind, zero_op op)
+{
+    zero_traffic step = zero_schedule_traffic(&e->schedule, op);
+    zero_volume planned = zero_traffic_total(&step);
+    json_t *entry = json_pack(
+        "{s:o, s:o, s:o}", "planned_bytes_sent", whole(e->adam_steps * planned.bytes_sent),
+        "planned_bytes_received", whole(e->adam_steps * planned.bytes_received),
+        "planned_messages_sent", whole(e->adam_steps * planned.messages_sent));
+    add_measured(entry, &comm->traffic[kind], &comm->duration[kind]);
+    return entry;
 }
 
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
-    const zero_traffic *t = comm->traffic, *control = &t[ZERO_TRAFFIC_CONTROL];
-    return json_pack("{s:o, s:o, s:{s:o, s:o}}", "reduce_scatter",
-                     traffic_entry(e, &t[ZERO_TRAFFIC_REDUCE_SCATTER], ZERO_OP_REDUCE),
-                     "all_gather",
-                     traffic_entry(e, &t[ZERO_TRAFFIC_ALL_GATHER], ZERO_OP_GATHER),
-                     "control", "bytes_sent", whole(control->bytes_sent), "messages_sent",
-                     whole(control->messages_sent));
+    json_t *control = json_object();
+    add_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
+                     zero_algorithm_name(e->schedule.input.collectives), "reduce_scatter",
+                     traffic_entry(e, comm, ZERO_REDUCE_SCATTER, ZERO_OP_REDUCE),
+                     "all_gather", traffic_entry(e, comm, ZERO_ALL_GATHER, ZERO_OP_GATHER),
+                     "control", control, "largest_poll_gap_seconds",
+                     real(comm->largest_gap));
 }
 
 static json_t *profile(const zero_runner *r)

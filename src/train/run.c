@@ -20,8 +20,11 @@ struct walk {
 
 void *zero_runner_buffer(const zero_runner *r, int buffer)
 {
-    return buffer == ZERO_NO_BUFFER ? NULL
-                                    : r->arena.base + r->schedule->buffers[buffer].offset;
+    if (buffer == ZERO_NO_BUFFER) return NULL;
+    const zero_buffer *b = &r->schedule->buffers[buffer];
+    if (!b->shared) return r->arena.base + b->offset;
+    return zero_window_array(r->window, b->array) +
+           b->bytes * (size_t)r->window->local_rank;
 }
 
 /* ---- instructions ---- */
@@ -41,9 +44,9 @@ static zero_status load(struct walk *w, const zero_instruction *i)
     b->first_sample = b->B * microbatch_index(w, i, w->r->comm->rank, i->microbatch);
     for (int64_t s = 0; s < b->B; s++) {
         w->in->source->sample(w->in->source->arg, w->in->step, b->first_sample + s, b->T,
-                              w->r->window);
-        memcpy(tokens + s * b->T, w->r->window, (size_t)b->T * sizeof *tokens);
-        memcpy(targets + s * b->T, w->r->window + 1, (size_t)b->T * sizeof *tokens);
+                              w->r->sample);
+        memcpy(tokens + s * b->T, w->r->sample, (size_t)b->T * sizeof *tokens);
+        memcpy(targets + s * b->T, w->r->sample + 1, (size_t)b->T * sizeof *tokens);
     }
     b->tokens = tokens;
     b->targets = targets;
@@ -295,18 +298,36 @@ static zero_status init_local(zero_runner *r)
     r->losses = calloc(mine, sizeof *r->losses);
     r->gathered = calloc(mine * ranks, sizeof *r->gathered);
     r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
-    r->window = calloc((size_t)plan->seq + 1, sizeof *r->window);
-    if (!r->losses || !r->gathered || !r->all_losses || !r->window)
+    r->sample = calloc((size_t)plan->seq + 1, sizeof *r->sample);
+    if (!r->losses || !r->gathered || !r->all_losses || !r->sample)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %zu microbatches",
                          mine * ranks);
     ZERO_TRY(init_collectives(r));
     return zero_arena_init(&r->arena, r->schedule->arena_bytes);
 }
 
-zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
-                             const zero_backend *backend, zero_comm *comm)
+zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
+                              zero_window *window)
 {
-    *r = (zero_runner){.schedule = schedule, .backend = backend, .comm = comm};
+    size_t *bytes = calloc((size_t)schedule->n_arrays + 1, sizeof *bytes);
+    zero_status st =
+        bytes ? ZERO_OK
+              : zero_fail(ZERO_ERR_NOMEM, "no memory for %d arrays", schedule->n_arrays);
+    st = zero_agree(comm, st);
+    for (int b = 0; st == ZERO_OK && b < schedule->n_buffers; b++)
+        if (schedule->buffers[b].shared)
+            bytes[schedule->buffers[b].array] = schedule->buffers[b].bytes;
+    if (st == ZERO_OK) st = zero_window_init(window, comm, schedule->n_arrays, bytes);
+    free(bytes);
+    return st;
+}
+
+zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
+                             const zero_backend *backend, zero_comm *comm,
+                             const zero_window *window)
+{
+    *r = (zero_runner){
+        .schedule = schedule, .backend = backend, .comm = comm, .window = window};
     r->math = (zero_math){.poll = poll, .poll_arg = r};
     zero_status st = backend->open(&r->math);
     if (st == ZERO_OK) st = init_local(r);
@@ -327,7 +348,7 @@ void zero_runner_destroy(zero_runner *r)
     free(r->losses);
     free(r->gathered);
     free(r->all_losses);
-    free(r->window);
+    free(r->sample);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "comm/collective.h"
+#include "comm/window.h"
 #include "sharding/schedule.h"
 
 /* Where microbatches come from: sample i of step s, as T+1 tokens, from i and s alone. */
@@ -43,20 +44,27 @@ typedef struct {
     const zero_backend *backend;
     zero_comm *comm;
     zero_math math;
+    const zero_window *window; /* borrowed; NULL if the schedule shares no buffer */
     zero_arena arena;
     zero_collective *reduce, *gather; /* [n_groups]; owned, like all below */
     double *losses;          /* [M] of this rank's microbatches, sums over tokens */
     double *gathered;        /* [N_d * M], by rank, as they arrive */
     double *all_losses;      /* [N_d * M], by microbatch index */
-    int32_t *window;         /* [T+1] */
+    int32_t *sample;         /* [T+1] */
     zero_status poll_status; /* of the callback, which cannot return one */
     double seconds[ZERO_PROGRAMS]
                   [ZERO_OP_KINDS]; /* the profile: time per instruction kind */
 } zero_runner;
 
+/* The window that the schedule's shared buffers need, an array for each. Collective over
+ * `comm`, one verdict: the status of zero_window_init(). */
+ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
+                                             zero_window *window);
+
 /* Collective over `comm`; every rank gets the same verdict. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
-                                            const zero_backend *backend, zero_comm *comm);
+                                            const zero_backend *backend, zero_comm *comm,
+                                            const zero_window *window);
 void zero_runner_destroy(zero_runner *r); /* accepts a zeroed runner */
 
 /* Walks one program. Collective over the runner's ranks. */

@@ -1,0 +1,96 @@
+#include "comm/operation.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(zero_operation) == 4 * 8 + 6 * 4,
+               "no padding: operations travel, and are compared, as bytes");
+
+zero_operation zero_operation_collective(const zero_collective_spec *spec, int64_t sequence)
+{
+    bool spreads = spec->kind == ZERO_BROADCAST;
+    return (zero_operation){.sequence = sequence,
+                            .count = spec->count,
+                            .stride = spreads ? spec->count : spec->stride,
+                            .max_chunk = spec->max_chunk,
+                            .kind = (int32_t)spec->kind,
+                            .unit = spec->unit,
+                            .type = (int32_t)spec->type,
+                            .result = (int32_t)spec->result,
+                            .algorithm = (int32_t)spec->algorithm,
+                            .root = spreads ? spec->root : -1};
+}
+
+zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence,
+                                      int64_t bytes, int root)
+{
+    return (zero_operation){.sequence = sequence,
+                            .count = bytes,
+                            .kind = (int32_t)kind,
+                            .unit = ZERO_NO_UNIT,
+                            .root = root};
+}
+
+bool zero_operation_equal(const zero_operation *a, const zero_operation *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static const char *kind_name(int32_t kind)
+{
+    switch (kind) {
+    case ZERO_OPERATION_AGREEMENT: return "agreement";
+    case ZERO_OPERATION_VOTE: return "vote";
+    case ZERO_OPERATION_NUMBERS: return "gathering of numbers";
+    case ZERO_OPERATION_MESSAGE: return "message to all";
+    case ZERO_OPERATION_BARRIER: return "barrier";
+    default: return zero_collective_kind_name((zero_collective_kind)kind);
+    }
+}
+
+__attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_TEXT],
+                                                      const char *fmt, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text + used, ZERO_OPERATION_TEXT - used, fmt, args);
+    va_end(args);
+}
+
+void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+{
+    text[0] = '\0';
+    if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) {
+        add(text, op->kind == ZERO_OPERATION_NONE ? "the start" : "the end of the group");
+        return;
+    }
+    add(text, "%s %" PRId64, kind_name(op->kind), op->sequence);
+    if (op->unit != ZERO_NO_UNIT) add(text, " of group %d", (int)op->unit);
+}
+
+static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+{
+    add(text, " (%s, %s", zero_algorithm_name((zero_algorithm)op->algorithm),
+        zero_type_name((zero_type)op->type));
+    if (op->result != op->type) add(text, " to %s", zero_type_name((zero_type)op->result));
+    add(text, ", %" PRId64 " elements", op->count);
+    if (op->stride != op->count) add(text, " %" PRId64 " apart", op->stride);
+    if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
+    if (op->root >= 0) add(text, ", from rank %d", (int)op->root);
+    add(text, ")");
+}
+
+void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+{
+    zero_operation_name(op, text);
+    if (op->kind < ZERO_COLLECTIVE_KINDS) {
+        describe_data(op, text);
+        return;
+    }
+    if (op->count > 0) add(text, " (%" PRId64 " bytes", op->count);
+    if (op->count > 0 && op->root >= 0) add(text, " from rank %d", (int)op->root);
+    if (op->count > 0) add(text, ")");
+}

@@ -1,0 +1,44 @@
+/* operation.h - what the ranks of a group do together, as errors name it: plain data.
+ *
+ * Collectives on data and control calls are numbered apart, each from 0 and in the same order
+ * on all ranks. Two ranks are in the same operation if all fields are equal. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/spec.h"
+
+typedef enum { /* after those of zero_collective_kind */
+               ZERO_OPERATION_AGREEMENT = ZERO_COLLECTIVE_KINDS,
+               ZERO_OPERATION_VOTE,
+               ZERO_OPERATION_NUMBERS, /* doubles of all ranks to all ranks */
+               ZERO_OPERATION_MESSAGE, /* bytes of one rank to all ranks */
+               ZERO_OPERATION_BARRIER,
+               ZERO_OPERATION_END, /* of the group, or of what watches it */
+               ZERO_OPERATION_NONE /* before the first one */
+} zero_operation_kind;
+
+typedef struct {
+    int64_t sequence;
+    int64_t count, stride; /* elements; control: count is bytes */
+    int64_t max_chunk;
+    int32_t kind; /* zero_collective_kind or zero_operation_kind */
+    int32_t unit; /* or ZERO_NO_UNIT */
+    int32_t type, result, algorithm;
+    int32_t root; /* -1 where there is none */
+} zero_operation;
+
+#define ZERO_OPERATION_TEXT 192 /* bytes that hold either text below */
+
+zero_operation zero_operation_collective(const zero_collective_spec *spec,
+                                         int64_t sequence);
+zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence,
+                                      int64_t bytes, int root);
+
+bool zero_operation_equal(const zero_operation *a, const zero_operation *b);
+
+/* "reduce-scatter 17 of group 3" */
+void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT]);
+/* "reduce-scatter 17 of group 3 (p2p, fp32, 1024 elements, 4096 apart)" */
+void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT]);

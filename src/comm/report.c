@@ -1,0 +1,66 @@
+#include "comm/report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_RANGES 6
+
+void zero_report_add(zero_report *report, const char *fmt, ...)
+{
+    size_t room = sizeof report->chars - report->used;
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(report->chars + report->used, room, fmt, args);
+    va_end(args);
+    if (len > 0) report->used += (size_t)len < room ? (size_t)len : room - 1;
+}
+
+void zero_report_classes(int size, const void *records, size_t apart, size_t bytes,
+                         int class_of[])
+{
+    const char *first = records;
+    for (int r = 0; r < size; r++) {
+        class_of[r] = r;
+        for (int q = 0; q < r && class_of[r] == r; q++)
+            if (class_of[q] == q &&
+                memcmp(first + (size_t)q * apart, first + (size_t)r * apart, bytes) == 0)
+                class_of[r] = q;
+    }
+}
+
+int zero_report_count(int size, const int class_of[], int class)
+{
+    int n = 0;
+    for (int r = 0; r < size; r++) n += class_of[r] == class;
+    return n;
+}
+
+int zero_report_majority(int size, const int class_of[])
+{
+    int best = 0, most = 0;
+    for (int r = 0; r < size; r++) {
+        int n = class_of[r] == r ? zero_report_count(size, class_of, r) : 0;
+        if (n > most) {
+            most = n;
+            best = r;
+        }
+    }
+    return best;
+}
+
+void zero_report_add_ranks(zero_report *report, int size, const int class_of[], int class)
+{
+    int n = zero_report_count(size, class_of, class), ranges = 0, named = 0;
+    zero_report_add(report, n == 1 ? "rank" : "ranks");
+    for (int r = class; r < size && ranges < MAX_RANGES; r++) {
+        if (class_of[r] != class) continue;
+        int last = r;
+        while (last + 1 < size && class_of[last + 1] == class) last++;
+        zero_report_add(report, ranges++ == 0 ? " %d" : ",%d", r);
+        if (last > r) zero_report_add(report, "-%d", last);
+        named += last - r + 1;
+        r = last;
+    }
+    if (named < n) zero_report_add(report, " and %d more", n - named);
+}

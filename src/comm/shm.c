@@ -1,0 +1,136 @@
+/* Through the node's window: whoever needs data reads it where it was computed.
+ *
+ *     phase 1   my `in` is ready, and I read nothing of `out` any more
+ *     phase 2   what I write for neighbours to read is there (only one_out and broadcast)
+ *     phase 3   I have read all I needed: neighbours may have their buffers back
+ *
+ * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`. An
+ * all-gather copies their pieces, or nothing where the pieces already lie side by side: then
+ * `out` is the window itself and the gathered array a pointer. */
+#include "comm/step.h"
+
+#define ALIGN 64 /* elements */
+
+enum { READY = 1, WRITTEN = 2, DONE = 3 };
+
+/* One chunk of arithmetic at a time, so that a poll is short. */
+static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    (void)layout;
+    int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(spec->type));
+    if (spec->max_chunk > 0) most = spec->max_chunk;
+    int64_t whole = (spec->count + ALIGN - 1) / ALIGN * ALIGN;
+    return whole > 0 && whole < most ? whole : most;
+}
+
+static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    (void)spec;
+    (void)layout;
+    return 0;
+}
+
+static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (layout->n_nodes > 1)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "shm works within one node, and %d ranks are on %d nodes: use "
+                         "hier, p2p or auto",
+                         layout->size, layout->n_nodes);
+    bool reads_out = spec->kind == ZERO_BROADCAST;
+    size_t apart = reads_out ? spec->out_apart : spec->in_apart;
+    bool reads = layout->size > 1 && spec->count > 0;
+    if (reads && apart == 0 && !(spec->one_out && reads_out))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s through shared memory needs its %s in a window",
+                         zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
+    return ZERO_OK;
+}
+
+static zero_spot in(const zero_steps *s, int rank, int piece, int64_t k)
+{
+    return (zero_spot){ZERO_IN, rank, zero_steps_chunk_at(s, piece, k)};
+}
+
+static zero_spot out(const zero_steps *s, int rank, int piece, int64_t k)
+{
+    return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(s, piece, k)};
+}
+
+static void finish(zero_steps *s, int64_t read)
+{
+    zero_steps_signal(s, DONE);
+    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, DONE, read);
+}
+
+static void write_reduce_scatter(zero_steps *s)
+{
+    int size = s->layout->size, sum = zero_steps_add_sum(s);
+    for (int r = 0; r < size; r++)
+        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec->type, -1});
+    zero_steps_signal(s, READY);
+    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+        zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
+                                      .type = s->spec->result,
+                                      .sum = sum,
+                                      .len = zero_steps_chunk_len(s, k),
+                                      .from = in(s, s->rank, s->rank, k),
+                                      .to = out(s, s->rank, 0, k)});
+    finish(s, (size - 1) * s->spec->count);
+}
+
+static void copy_own(zero_steps *s)
+{
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+        zero_steps_copy(s, k, in(s, s->rank, 0, k), out(s, s->rank, s->rank, k));
+}
+
+/* From where the neighbour wrote it; with one_out that is where it is to go. */
+static void copy_of(zero_steps *s, int peer)
+{
+    bool one_out = s->spec->one_out;
+    zero_steps_await(s, peer, one_out ? WRITTEN : READY, 0);
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+        zero_steps_copy(s, k, one_out ? out(s, peer, peer, k) : in(s, peer, 0, k),
+                        out(s, s->rank, peer, k));
+}
+
+static void write_all_gather(zero_steps *s)
+{
+    int size = s->layout->size;
+    zero_steps_signal(s, READY);
+    if (s->spec->one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
+    copy_own(s);
+    if (s->spec->one_out) zero_steps_signal(s, WRITTEN);
+    for (int i = 1; i < size; i++) copy_of(s, (s->rank + i) % size);
+    finish(s, (size - 1) * s->spec->count);
+}
+
+static void write_broadcast(zero_steps *s)
+{
+    int root = s->spec->root;
+    zero_steps_signal(s, READY);
+    if (s->rank == root) {
+        if (s->spec->one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+            zero_steps_copy(s, k, in(s, root, 0, k), out(s, root, 0, k));
+        zero_steps_signal(s, WRITTEN);
+    } else {
+        zero_steps_await(s, root, WRITTEN, 0);
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+            zero_steps_copy(s, k, out(s, root, 0, k), out(s, s->rank, 0, k));
+    }
+    finish(s, s->rank == root ? (s->layout->size - 1) * s->spec->count : 0);
+}
+
+static void write(zero_steps *steps)
+{
+    switch (steps->spec->kind) {
+    case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
+    case ZERO_ALL_GATHER: write_all_gather(steps); break;
+    default: write_broadcast(steps); break;
+    }
+}
+
+const zero_algorithm_table zero_algorithm_shm = {"shm", check, chunk, staging, write};

@@ -1,0 +1,20 @@
+/* signal.h - how ranks of a node see how far their neighbours are.
+ *
+ * Every rank has a row of counters in shared memory that it alone writes. A collective with
+ * sequence number q uses the counters q mod ZERO_SIGNALS; they go through (q, phase 1),
+ * (q, phase 2), ..., and as sequence numbers only grow a counter never falls. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/comm.h"
+
+#define ZERO_SIGNALS   2048                     /* collectives in flight at once, at most */
+#define ZERO_MAX_PHASE (((int64_t)1 << 24) - 1) /* of one collective */
+
+/* What I wrote before is visible to who sees the phase. Local. */
+void zero_signal_set(const zero_comm *comm, int64_t sequence, int64_t phase);
+
+/* Whether rank `peer` of this node has come so far. Local, does not wait. */
+bool zero_signal_reached(const zero_comm *comm, int peer, int64_t sequence, int64_t phase);

@@ -1,0 +1,129 @@
+/* step.h - a collective as a small program: the steps of one rank, run in order.
+ *
+ * Messages are posted when their turn comes and end by themselves; a step that needs the data
+ * of earlier messages names them. Ranks of a node follow each other through counters in
+ * shared memory (signal.h), one per rank, which pass through phases 1, 2, ... of the
+ * collective. Algorithms write such lists; collective.c runs them; tests run them, too. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/tree.h"
+#include "comm/spec.h"
+
+typedef enum {
+    ZERO_STEP_SEND,
+    ZERO_STEP_RECEIVE,
+    ZERO_STEP_ADD,    /* the terms of a sum, to `out` or to staging */
+    ZERO_STEP_COPY,   /* from own or a neighbour's memory to own memory */
+    ZERO_STEP_SIGNAL, /* the own counter reaches a phase */
+    ZERO_STEP_AWAIT,  /* until a neighbour's counter has reached a phase */
+    ZERO_STEP_NATIVE, /* MPI's own collective on one chunk */
+} zero_step_kind;
+
+typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
+
+#define ZERO_ALL_NEIGHBOURS (-1)
+
+/* Where a step reads or writes: at an element of a rank's `in` or `out`, or at a byte of the
+ * own staging. */
+typedef struct {
+    zero_place place;
+    int rank; /* whose `in` or `out`: the own one, or through the window */
+    int64_t at;
+} zero_spot;
+
+typedef struct {
+    zero_step_kind kind;
+    zero_type type; /* of a message and of what is copied; add: of the result */
+    int peer;       /* send, receive, await: the other rank, or ZERO_ALL_NEIGHBOURS */
+    int sum;        /* add: which list of terms */
+    int64_t len;    /* elements; await: those that neighbours have read here meanwhile */
+    int64_t phase;  /* signal, await */
+    zero_spot from, to; /* add: `from` is where the terms' pieces begin */
+    int64_t staged;     /* add: byte of staging where the received terms begin */
+
+    /* The step waits until the receives (sends) among the first `received` (`sent`) steps of
+     * the list have ended. */
+    int64_t received, sent;
+} zero_step;
+
+#define ZERO_STEP_CHUNK \
+    ((size_t)512 << 10) /* bytes of a message, unless staging is short */
+
+/* One term of a sum: what the ranks of a subtree contribute. */
+typedef struct {
+    int first, count; /* ranks */
+    zero_type type;
+    int64_t staged; /* bytes behind the step's `staged`; -1: rank `first`'s `in` */
+} zero_term;
+
+typedef struct {
+    int64_t n, capacity;
+    zero_term *terms; /* [n], in the order of ranks */
+} zero_sum;
+
+/* The steps of rank `rank`, while they are written and afterwards. */
+typedef struct {
+    const zero_collective_spec *spec;
+    const zero_layout *layout;
+    int rank;
+    int64_t chunk; /* elements per step, at most */
+
+    zero_step *list; /* [n] */
+    int64_t n, capacity;
+    zero_sum *sums; /* [n_sums] */
+    int64_t n_sums, sum_capacity;
+    bool failed; /* no memory: what is there is not the whole list */
+} zero_steps;
+
+/* Writes the steps of one rank of the layout. Borrows spec and layout. Local; the status of
+ * zero_collective_check(), or ZERO_ERR_NOMEM. Release with _destroy. */
+ZERO_NODISCARD zero_status zero_steps_init(zero_steps *steps,
+                                           const zero_collective_spec *spec,
+                                           const zero_layout *layout, int rank);
+void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
+
+/* Adds what the step moves: the program's measure of it, and the plan's. */
+void zero_steps_count(const zero_steps *steps, const zero_step *step,
+                      zero_traffic *traffic);
+
+/* One line per step. */
+void zero_steps_print(const zero_steps *steps, FILE *file);
+
+/* ---- for those who write them ---- */
+
+/* Appends a step; a failure is kept in steps->failed. */
+void zero_steps_add(zero_steps *steps, zero_step step);
+/* A new sum without terms; returns its number. */
+int zero_steps_add_sum(zero_steps *steps);
+void zero_steps_add_term(zero_steps *steps, int sum, zero_term term);
+
+int64_t zero_steps_chunks(const zero_steps *steps); /* ceil(count / chunk) */
+int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k);
+/* The first element of chunk k in an array of pieces, in piece `piece`. */
+int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k);
+
+/* Steps on chunk k. A copy's spots name where it begins. */
+void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from);
+void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to);
+void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to);
+void zero_steps_signal(zero_steps *steps, int64_t phase);
+/* `read`: elements that neighbours have read here meanwhile. */
+void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t read);
+
+/* ---- one algorithm ---- */
+
+typedef struct {
+    const char *name;
+    /* Beyond what zero_collective_check() sees to itself. */
+    zero_status (*check)(const zero_collective_spec *spec, const zero_layout *layout);
+    int64_t (*chunk)(const zero_collective_spec *spec, const zero_layout *layout);
+    size_t (*staging)(const zero_collective_spec *spec, const zero_layout *layout);
+    void (*write)(zero_steps *steps);
+} zero_algorithm_table;
+
+extern const zero_algorithm_table zero_algorithm_p2p, zero_algorithm_mpi,
+    zero_algorithm_shm, zero_algorithm_hier;

@@ -1,0 +1,193 @@
+#define _GNU_SOURCE /* O_TMPFILE */
+#include "comm/window.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "comm/signal.h"
+
+#define PLACE     "/dev/shm"
+#define MAX_BYTES ((size_t)1 << 46)
+
+/* Where the node's first rank has the file, and how to know it again: with containers around
+ * the ranks, the same path may lead elsewhere. */
+typedef struct {
+    int64_t process, file; /* -1: it could not be made */
+    uint64_t device, inode;
+} ticket;
+
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    w->offset = calloc((size_t)n + 1, sizeof *w->offset);
+    if (!w->offset) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d arrays", n);
+    w->n_arrays = n;
+    for (int i = 0; i < n; i++) {
+        size_t ranks = (size_t)w->local_size;
+        if (bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "a window of arrays up to %zu bytes for each of %zu ranks: "
+                             "expected no more than 2^46 in all",
+                             bytes[i], ranks);
+        w->offset[i] = w->bytes;
+        w->bytes += round_up(bytes[i] * ranks, page);
+    }
+    if (w->bytes == 0) w->bytes = page;
+    return ZERO_OK;
+}
+
+static zero_status no_sharing(const zero_window *w, const char *what, int error)
+{
+    struct statvfs fs;
+    double free_mib =
+        statvfs(PLACE, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_frsize / 0x1p20 : 0.0;
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "the %d ranks of a node cannot share %.1f MiB in " PLACE
+        " (%s: %s; %.1f MiB are free there): enlarge it (mount -o "
+        "remount,size=..., docker run --shm-size=...) or use --collectives p2p",
+        w->local_size, (double)w->bytes / 0x1p20, what, strerror(error), free_mib);
+}
+
+static zero_status create(const zero_window *w, int *file, ticket *t)
+{
+    struct stat info;
+    *file = open(PLACE, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*file < 0) return no_sharing(w, "open", errno);
+    if (ftruncate(*file, (off_t)w->bytes) != 0) return no_sharing(w, "ftruncate", errno);
+    if (fstat(*file, &info) != 0) return no_sharing(w, "fstat", errno);
+    *t = (ticket){.process = getpid(),
+                  .file = *file,
+                  .device = (uint64_t)info.st_dev,
+                  .inode = (uint64_t)info.st_ino};
+    return ZERO_OK;
+}
+
+static zero_status join(const zero_window *w, const ticket *t, int *file)
+{
+    char path[64];
+    struct stat info;
+    if (t->process < 0) return ZERO_OK; /* the first rank says why */
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%" PRId64, t->process, t->file);
+    *file = open(path, O_RDWR | O_CLOEXEC);
+    if (*file < 0) return no_sharing(w, path, errno);
+    if (fstat(*file, &info) != 0) return no_sharing(w, "fstat", errno);
+    if ((uint64_t)info.st_dev == t->device && (uint64_t)info.st_ino == t->inode)
+        return ZERO_OK;
+    return no_sharing(w, "another container's process has the number of rank 0's", ESRCH);
+}
+
+/* What is reserved here cannot fail later. */
+static zero_status reserve(const zero_window *w, const size_t bytes[], int file)
+{
+    for (int i = 0; i < w->n_arrays; i++) {
+        size_t at = w->offset[i] + bytes[i] * (size_t)w->local_rank;
+        int error = bytes[i] > 0 ? posix_fallocate(file, (off_t)at, (off_t)bytes[i]) : 0;
+        if (error != 0) return no_sharing(w, "posix_fallocate", error);
+    }
+    return ZERO_OK;
+}
+
+static zero_status map(zero_window *w, int file)
+{
+    int flags = MAP_SHARED;
+#ifdef MAP_POPULATE
+    flags |= MAP_POPULATE;
+#endif
+    void *base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+    if (base == MAP_FAILED) return no_sharing(w, "mmap", errno);
+    w->base = base;
+    return ZERO_OK;
+}
+
+/* Every rank takes part in every message, whatever has failed. */
+static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], int *file)
+{
+    ticket t = {.process = -1, .file = -1};
+    zero_status st = ZERO_OK;
+    if (w->local_rank == 0) st = create(w, file, &t);
+    ZERO_TRY(zero_comm_check(MPI_Bcast(&t, (int)sizeof t, MPI_BYTE, 0, comm->node),
+                             "MPI_Bcast on a node"));
+    if (w->local_rank > 0) st = join(w, &t, file);
+    if (st == ZERO_OK && t.process >= 0) st = reserve(w, bytes, *file);
+    ZERO_TRY(zero_agree(comm, st)); /* mapping populates: only what all have reserved */
+    return zero_agree(comm, map(w, *file));
+}
+
+static zero_status make_window(zero_window *window, zero_comm *comm, int n,
+                               const size_t bytes[])
+{
+    int file = -1;
+    zero_window new = {
+        .local_rank = comm->layout.local_of[comm->rank],
+        .local_size = zero_layout_local_size(&comm->layout, comm->rank),
+    };
+    zero_status st = zero_agree(comm, lay_out(&new, n, bytes));
+    if (st == ZERO_OK) st = make(&new, comm, bytes, &file);
+    if (file >= 0) close(file);
+    if (st == ZERO_OK)
+        *window = new;
+    else
+        zero_window_destroy(&new);
+    return st;
+}
+
+/* Once per group: the counters of signal.h. */
+static zero_status make_signals(zero_comm *comm)
+{
+    const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
+    zero_window signals = {0};
+    if (comm->signals) return ZERO_OK;
+    comm->signals = malloc(sizeof *comm->signals);
+    zero_status st = comm->signals ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory");
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = make_window(&signals, comm, 1, &row);
+    if (st == ZERO_OK) {
+        *comm->signals = signals;
+    } else {
+        free(comm->signals);
+        comm->signals = NULL;
+    }
+    return st;
+}
+
+zero_status zero_window_init(zero_window *window, zero_comm *comm, int n,
+                             const size_t bytes[])
+{
+    ZERO_TRY(make_signals(comm));
+    return make_window(window, comm, n, bytes);
+}
+
+void zero_window_destroy(zero_window *window)
+{
+    if (window->base) munmap(window->base, window->bytes);
+    free(window->offset);
+    *window = (zero_window){0};
+}
+
+char *zero_window_array(const zero_window *window, int i)
+{
+    return window->base + window->offset[i];
+}
+
+bool zero_window_holds(const zero_window *window, const void *p, size_t bytes)
+{
+    uintptr_t base = (uintptr_t)window->base, at = (uintptr_t)p;
+    return window->base && at >= base && at - base <= window->bytes &&
+           bytes <= window->bytes - (at - base);
+}

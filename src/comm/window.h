@@ -1,0 +1,44 @@
+/* window.h - memory that the ranks of a node share.
+ *
+ * A window holds arrays; each is one flat space over the node's ranks:
+ *
+ *     array    | rank 0's part | rank 1's part | ... |        part = bytes[array], the same
+ *              ^ base                                         on all ranks
+ *
+ * so what ranks keep in their parts is one array to all of them: an all-gather on a node is a
+ * pointer. Collectives find neighbours' buffers by the distance between parts.
+ *
+ * A window is a file without a name in /dev/shm (O_TMPFILE), which the other ranks open
+ * through /proc: nothing can be left behind there, whatever ends the job. Its memory is
+ * reserved when it is made, each rank's parts by that rank, so on the rank's NUMA node; a
+ * /dev/shm that is too small is found out then and not by a bus error later. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "comm/comm.h"
+
+typedef struct zero_window {
+    char *base; /* mapped; zeroed at first; aligned to pages, as all arrays are */
+    size_t bytes;
+    int local_rank, local_size;
+    int n_arrays;
+    size_t *offset; /* [n_arrays], owned */
+} zero_window;
+
+/* Collective over comm: one window on each of its nodes, each with n arrays of bytes[i] per
+ * rank. The same verdict everywhere: ZERO_ERR_ENV if a node cannot share so much memory, with
+ * the reason; ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_window_init(zero_window *window, zero_comm *comm, int n,
+                                            const size_t bytes[]);
+
+/* Unmaps it here; the memory goes when the node's last rank has done so, or has died.
+ * Accepts a zeroed window. */
+void zero_window_destroy(zero_window *window);
+
+/* The array, as all ranks of the node see it: rank l's part is bytes[i] * l behind. */
+char *zero_window_array(const zero_window *window, int i);
+
+/* Whether all of [p, p + bytes) lies in the window. */
+bool zero_window_holds(const zero_window *window, const void *p, size_t bytes);

@@ -1,0 +1,146 @@
+/* faults MODE LIMIT - what faults.sh runs: ranks of which the last one misbehaves, under a
+ * watchdog of LIMIT seconds. Ends as a program of ours does: one message, and its exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "comm/check.h"
+#include "comm/collective.h"
+#include "comm/launch.h"
+#include "comm/progress.h"
+#include "comm/watch.h"
+
+#define ROUNDS 4
+
+static zero_comm world;
+static float in[64 * 16], out[64 * 16], staging[64 * 64];
+
+static bool am_last(void)
+{
+    return world.rank == world.size - 1;
+}
+
+static zero_status run(zero_collective_kind kind, int unit)
+{
+    zero_collective op;
+    zero_collective_spec spec = {.kind = kind, .count = 16, .stride = 16, .unit = unit};
+    if (zero_collective_staging(&spec, &world.layout) > sizeof staging) abort();
+    ZERO_TRY(zero_collective_init(&op, &world, &spec));
+    ZERO_TRY(zero_collective_begin(&op, in, out, staging));
+    ZERO_TRY(zero_collective_wait(&op));
+    zero_collective_destroy(&op);
+    return ZERO_OK;
+}
+
+/* Rounds on groups 0, 1, ...; the last rank leaves out one all-gather, or none if -1. */
+static zero_status run_rounds(int left_out)
+{
+    for (int unit = 0; unit < ROUNDS; unit++) {
+        ZERO_TRY(run(ZERO_REDUCE_SCATTER, unit));
+        if (!am_last() || unit != left_out) ZERO_TRY(run(ZERO_ALL_GATHER, unit));
+    }
+    return ZERO_OK;
+}
+
+static zero_status skip_one(void)
+{
+    ZERO_TRY(zero_check_start(&world));
+    return run_rounds(1);
+}
+
+static zero_status skip_the_last(void)
+{
+    return run_rounds(ROUNDS - 1);
+}
+
+static zero_status leave_early(void)
+{
+    ZERO_TRY(run_rounds(am_last() ? ROUNDS - 1 : -1));
+    return am_last() ? zero_launch_stop() : ZERO_OK;
+}
+
+static zero_status raise_in_last(int signal)
+{
+    ZERO_TRY(run_rounds(-1));
+    if (am_last()) raise(signal);
+    return run_rounds(-1);
+}
+
+static zero_status stop_itself(void)
+{
+    return raise_in_last(SIGSTOP);
+}
+
+static zero_status kill_itself(void)
+{
+    return raise_in_last(SIGKILL);
+}
+
+static zero_status skip_a_vote(void)
+{
+    bool any;
+    while (am_last()) ZERO_TRY(zero_collective_poll(&world));
+    return zero_comm_any(&world, false, &any);
+}
+
+/* Leaves its process number in a file, so that the script can suspend the whole job while the
+ * others wait for the last rank. */
+static zero_status be_suspended(void)
+{
+    char name[32];
+    snprintf(name, sizeof name, "pid.%d", world.rank);
+    FILE *file = fopen(name, "w");
+    if (!file) return zero_fail(ZERO_ERR_IO, "%s cannot be written", name);
+    fprintf(file, "%ld\n", (long)getpid());
+    fclose(file);
+    ZERO_TRY(run_rounds(-1));
+    ZERO_TRY(zero_comm_barrier(&world));
+    for (int naps = 0; am_last() && naps < 200; naps++) { /* 2 s without the suspension */
+        ZERO_TRY(zero_collective_poll(&world));
+        usleep(10000);
+    }
+    return run_rounds(-1);
+}
+
+static zero_status want_a_thread(void)
+{
+    return zero_progress_start(&world, 1e-3);
+}
+
+static const struct {
+    const char *name;
+    zero_status (*run)(void);
+} modes[] = {
+    {"skip-one-checked", skip_one}, {"skip-the-last", skip_the_last},
+    {"skip-a-vote", skip_a_vote},   {"leave-early", leave_early},
+    {"stop", stop_itself},          {"kill", kill_itself},
+    {"be-suspended", be_suspended}, {"want-a-thread", want_a_thread},
+};
+
+static zero_status run_mode(const char *name, double limit)
+{
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(name, modes[i].name) != 0) continue;
+        ZERO_TRY(zero_launch_start(NULL, NULL));
+        ZERO_TRY(zero_comm_world(&world));
+        ZERO_TRY(zero_watch_start(&world, limit));
+        ZERO_TRY(modes[i].run());
+        ZERO_TRY(zero_check_stop(&world));
+        ZERO_TRY(zero_watch_stop(&world));
+        zero_comm_destroy(&world);
+        return zero_launch_stop();
+    }
+    return zero_fail(ZERO_ERR_INVALID, "no mode '%s'", name);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) return 1;
+    zero_status st = run_mode(argv[1], atof(argv[2]));
+    if (st == ZERO_OK) return 0;
+    fprintf(stderr, "faults: rank %d: %s\n", world.rank, zero_last_error());
+    zero_launch_abort(zero_exit_code(st));
+}

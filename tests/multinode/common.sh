@@ -1,0 +1,94 @@
+# Read by the other scripts of this folder. Their nodes end with them, however they end.
+nodes="sh $(cd "$(dirname "$0")" && pwd)/nodes.sh"
+export ZERO_NODES_OWNER=$$
+reason=$($nodes possible 2>&1) || {
+    echo "skipped: $reason"
+    exit 77
+}
+failed=0
+ours=
+work=$(mktemp -d) && cd "$work" || exit 1
+trap 'for name in $ours; do $nodes down $name; done; cd / && rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+small='--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --data stories:64K
+    --eval-every 0 --sample 0'
+
+up() { # up NAME N
+    ours="$ours $1"
+    $nodes up "$@" || exit 1
+}
+
+complain() {
+    echo "FAILED: $*"
+    failed=$((failed + 1))
+}
+
+finish() {
+    [ $failed -eq 0 ] || echo "$failed expectations failed"
+    [ $failed -eq 0 ]
+    exit
+}
+
+now() { # in milliseconds
+    echo $(($(date +%s%N) / 1000000))
+}
+
+# settle NAME SINCE LIMIT PATTERN: waits, at most until LIMIT ms after SINCE, for the job to leave
+# nothing behind but what fits the pattern; $left is what is there still.
+settle() {
+    while left=$($nodes left "$1" | grep -v "$4") && [ $(($(now) - $2)) -lt "$3" ]; do
+        sleep 0.05
+    done
+}
+
+# on NAME RANKS,RANKS,... [OPTIONS] -- WORDS...: a job that has to end within a minute. Leaves
+# what it said in the file NAME.out, its exit code in $code; and it must leave nothing else.
+on() {
+    words="$*"
+    timeout -k 5 60 $nodes run "$@" >"$1.out" 2>&1
+    code=$?
+    settle "$1" "$(now)" 2000 '^$'
+    [ -z "$left" ] || complain "$words: left behind: $left"
+}
+
+# begin NAME RANKS,RANKS,...: trains in the background without end; returns once it does. It
+# says nothing after the first step.
+begin() {
+    begun=$(now)
+    rm -f "$1.metrics"
+    timeout -k 5 60 $nodes run "$1" "$2" -- "$zero" train $small --steps 1000000 \
+        --log-every 1000000 --metrics "$work/$1.metrics" >"$1.out" 2>&1 &
+    job=$!
+    until grep -q '"step": *9,' "$1.metrics" 2>/dev/null; do
+        if ! kill -0 $job 2>/dev/null || [ $(($(now) - begun)) -gt 20000 ]; then
+            complain "$1: expected 9 steps within 20 s: $(cat "$1.out")"
+            finish
+        fi
+        sleep 0.05
+    done
+}
+
+# ends NAME JOB SINCE LIMIT 'WHAT' [PATTERN]: mpirun fails and all of the job is gone within
+# LIMIT ms of SINCE, but for what fits the pattern.
+ends() {
+    wait "$2"
+    code=$?
+    ended=$(($(now) - $3))
+    settle "$1" "$3" "$4" "${6-^$}"
+    gone=$(($(now) - $3))
+    echo "$5: mpirun returned $code after $ended ms, all was gone after $gone ms"
+    [ $code -ne 0 ] || complain "$5: mpirun returned 0"
+    [ $ended -le "$4" ] || complain "$5: mpirun had to end within $4 ms: $(cat "$1.out")"
+    [ -z "$left" ] || complain "$5: left behind: $left"
+}
+
+# strike NAME NODE...: kill -9 for all ranks on these nodes, at once.
+strike() {
+    name=$1
+    shift
+    victims=
+    for node; do victims="$victims $($nodes pids "$name" "$node" "$(basename "$zero")")"; done
+    # shellcheck disable=SC2086 # one word each
+    kill -9 $victims || complain "no ranks to kill"
+}

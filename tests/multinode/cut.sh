@@ -1,0 +1,24 @@
+# A node whose link is cut, the node of rank 0 or another: cut.sh ZERO
+# mpirun and the daemons of Open MPI give each other up after 25 s of silence, since nodes.sh
+# lets them probe; else they wait for 8 minutes. The kernel does not probe while it has something
+# to repeat: had rank 0 just said something, then its daemon, cut off, would wait as long as
+# tcp_retries2 lets it, which is 15 minutes. So here the ranks are silent.
+. "$(dirname "$0")/common.sh"
+zero=$1
+
+for k in 0 1; do
+    up cut$k 2
+    begin cut$k 2,2
+    eval "job$k=$job since$k=$(now)"
+    $nodes cut cut$k $k
+done
+ends cut0 "$job0" "$since0" 30000 "the node of rank 0 cut off"
+ends cut1 "$job1" "$since1" 30000 "the other node cut off"
+
+# Mended, the links carry the next job.
+for k in 0 1; do
+    $nodes heal cut$k $k
+    on cut$k 2,2 -- "$zero" train $small --steps 2
+    [ $code -eq 0 ] || complain "$words: exit code $code: $(cat cut$k.out)"
+done
+finish

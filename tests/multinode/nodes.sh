@@ -1,0 +1,243 @@
+#!/bin/sh
+# Several nodes on one machine, for tests of what happens between nodes. Needs root, iproute2,
+# util-linux and Open MPI 4. Each node is a network of its own with a host name of its own, which
+# is all that Open MPI knows a node by; one more, the head, is where mpirun runs. So memory is
+# shared inside a node, and between nodes there is TCP over links that can be slow or cut:
+#
+#     n0  10.77.0.1 e0 --- p0 +------------+
+#     n1  10.77.0.2 e0 --- p1 | bridge br0 | head  10.77.0.254
+#     n2  10.77.0.3 e0 --- p2 +------------+
+#
+#   nodes.sh possible                    exits with 0, or says why there can be no nodes here
+#   nodes.sh up NAME N [RATE]            N nodes; RATE as tc writes it: 1gbit
+#   nodes.sh rate NAME RATE|none         what each link carries in each direction
+#   nodes.sh run NAME RANKS,RANKS,... [OPTIONS OF mpirun] -- PROGRAM WORDS...
+#                                        so many ranks on node 0, on node 1, ...; 0: none there
+#   nodes.sh in NAME NODE|head COMMAND...
+#   nodes.sh pids NAME NODE|head COMMAND running processes of this name
+#   nodes.sh cut NAME NODE, heal NAME NODE
+#   nodes.sh left NAME                   what jobs have left behind: processes and files
+#   nodes.sh down NAME
+#
+# NAME belongs to the calling process (or the one that ZERO_NODES_OWNER names): another caller
+# may use the same name at the same time. Nodes end with their owner, however it ends. All that
+# is on disk is /tmp/zero-nodes.NAME.OWNER. MPIRUN names another mpirun than the one in PATH.
+set -eu
+
+self=$(cd "$(dirname "$0")" && pwd)/nodes.sh
+owner=${ZERO_NODES_OWNER:-$PPID}
+mpirun=${MPIRUN:-mpirun}
+
+# A node that no longer answers is given up after 10 + 3 * 5 s; the default is 8 minutes.
+keepalive='--mca oob_tcp_keepalive_time 10 --mca oob_tcp_keepalive_intvl 5
+    --mca oob_tcp_keepalive_probes 3'
+
+fail() {
+    echo "nodes.sh: $*" >&2
+    exit 1
+}
+
+# Everything that runs on our nodes carries the name of their directory in its environment.
+members() {
+    grep -lsxzF "ZERO_NODES=$1" /proc/[0-9]*/environ | cut -d/ -f3
+}
+
+clear_away() {
+    while pids=$(members "$1") && [ -n "$pids" ]; do
+        # shellcheck disable=SC2086 # one word each
+        kill -9 $pids 2>/dev/null || true
+        sleep 0.02
+    done
+    id=${1#/tmp/zero-nodes.}
+    rm -rf "$1" /dev/shm/vader_segment.n*-"${id%.*}-${id##*.}".*
+}
+
+# Whoever was killed could not clear away.
+sweep() {
+    for old in /tmp/zero-nodes.*.*; do
+        if [ -O "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then clear_away "$old"; fi
+    done
+}
+
+# enter NODE|head COMMAND...: does not return.
+enter() {
+    pid=$(cat "$state/node.$1") || fail "there is no node $1"
+    shift
+    ZERO_NODES=$state exec nsenter --target "$pid" --net --uts "$@"
+}
+
+possible() {
+    [ "$(uname)" = Linux ] || fail "network namespaces need Linux, this is $(uname)"
+    [ "$(id -u)" -eq 0 ] || fail "only root may make network namespaces, this is user $(id -u)"
+    for command in ip tc unshare nsenter hostname setsid "$mpirun"; do
+        command -v "$command" >/dev/null || fail "there is no command $command"
+    done
+    "$mpirun" --version 2>&1 | grep -q '(Open\(RTE\| MPI\)) 4\.' ||
+        fail "expected mpirun of Open MPI 4, found $("$mpirun" --version 2>&1 | head -n 1)"
+    found=$(unshare --net --uts sh -c 'hostname n0 && ip link add br0 type bridge &&
+        ip link add p0 type veth peer name e0 && ip link set p0 master br0 up &&
+        tc qdisc replace dev e0 root tbf rate 1gbit burst 256k latency 20ms' 2>&1) ||
+        fail "no network namespace with bridge, veth and tbf: $found"
+}
+
+up() {
+    if [ "${2-0}" -lt 1 ] || [ "$2" -gt 200 ]; then fail "up NAME N [RATE]: N is 1 to 200"; fi
+    sweep
+    mkdir -m 700 "$state" || fail "$1 is up already"
+    mkdir "$state/tmp"
+    ls -A /dev/shm >"$state/shm" 2>/dev/null || true
+    ZERO_NODES=$state setsid unshare --net --uts sh "$self" keep "$1" "$2" "$owner" \
+        </dev/null >"$state/log" 2>&1 &
+    until [ -e "$state/ready" ]; do
+        kill -0 $! 2>/dev/null || {
+            cat "$state/log" >&2
+            clear_away "$state"
+            fail "the nodes of $1 did not come up"
+        }
+        sleep 0.02
+    done
+    [ -z "${3-}" ] || set_rate "$3"
+}
+
+# The head: makes the nodes, watches their owner, and clears away after it.
+keep() {
+    echo $$ >"$state/node.head"
+    hostname "head-$name-$owner"
+    ip link set lo up
+    ip link add br0 type bridge
+    ip link set br0 up
+    ip addr add 10.77.0.254/24 dev br0
+    k=0
+    while [ $k -lt "$1" ]; do
+        add_node $k
+        k=$((k + 1))
+    done
+    printf '#!/bin/sh\nexec sh "%s" agent "%s" "$@"\n' "$self" "$state" >"$state/agent"
+    chmod +x "$state/agent"
+    tail --pid="$owner" -f /dev/null &
+    watch=$!
+    members "$state" >"$state/ours"
+    : >"$state/ready"
+    wait $watch
+    exec env -u ZERO_NODES sh "$self" sweep
+}
+
+add_node() {
+    # shellcheck disable=SC2016 # expanded there
+    unshare --net --uts sh -c 'hostname "n$0-$2" && ip link set lo up &&
+        : >"$1/up.$0" && exec tail -f /dev/null' "$1" "$state" "$name-$owner" &
+    pid=$!
+    echo $pid >"$state/node.$1"
+    until [ -e "$state/up.$1" ]; do
+        kill -0 $pid
+        sleep 0.01
+    done
+    ip link add "p$1" type veth peer name e0 netns $pid
+    ip link set "p$1" master br0 up
+    nsenter --target $pid --net ip addr add "10.77.0.$(($1 + 1))/24" dev e0
+    nsenter --target $pid --net ip link set e0 up
+}
+
+set_rate() {
+    words="replace dev DEV root tbf rate $1 burst 256k latency 20ms"
+    [ "$1" != none ] || words="replace dev DEV root noqueue"
+    for file in "$state"/node.[0-9]*; do
+        k=${file##*.}
+        # shellcheck disable=SC2086 # words
+        (enter "$k" tc qdisc ${words%%DEV*} e0 ${words#*DEV})
+        # shellcheck disable=SC2086
+        (enter head tc qdisc ${words%%DEV*} "p$k" ${words#*DEV})
+    done
+}
+
+heal() {
+    (enter head ip link set "p$1" up)
+    until (enter "$1" ip link show e0) | grep -q 'state UP'; do sleep 0.1; done
+    (enter "$1" ip neigh flush dev e0)
+    (enter head ip neigh flush dev br0)
+}
+
+run() {
+    hosts='' total=0 k=0
+    for n in $(echo "$1" | tr , ' '); do
+        k=$((k + 1))
+        [ -e "$state/node.$((k - 1))" ] || fail "run $1: there is no node $((k - 1))"
+        [ "$n" -eq 0 ] || hosts="$hosts,10.77.0.$k:$n"
+        total=$((total + n))
+    done
+    shift
+    todo=$# before=1
+    while [ $todo -gt 0 ]; do # all words but the first --
+        if [ $before -eq 1 ] && [ "$1" = -- ]; then before=0; else set -- "$@" "$1"; fi
+        shift
+        todo=$((todo - 1))
+    done
+    export TMPDIR="$state/tmp" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    # shellcheck disable=SC2086 # words
+    enter head "$mpirun" -n $total --host "${hosts#,}" --map-by :OVERSUBSCRIBE --bind-to none \
+        --mca plm_rsh_agent "$state/agent" --mca oob_tcp_if_include 10.77.0.0/24 \
+        --mca btl_tcp_if_include 10.77.0.0/24 $keepalive "$@"
+}
+
+# What mpirun calls in the place of ssh: agent [-OPTION...] HOST WORDS...
+agent() {
+    while [ "${1#-}" != "$1" ]; do shift; done
+    k=$((${1##*.} - 1))
+    shift
+    enter $k sh -c "$*"
+}
+
+pids() {
+    node=$(readlink "/proc/$(cat "$state/node.$1")/ns/net")
+    for pid in $(members "$state"); do
+        [ "$(readlink "/proc/$pid/ns/net")" = "$node" ] || continue
+        [ "$(cat "/proc/$pid/comm")" != "$2" ] || echo "$pid"
+    done 2>/dev/null
+}
+
+# Open MPI's segments in /dev/shm bear the node's name: those of other jobs are no concern.
+left() {
+    members "$state" | grep -vxFf "$state/ours" | while read -r pid; do
+        echo "process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+    done 2>/dev/null
+    find "$state/tmp" -type f 2>/dev/null | sed 's/^/file /'
+    find /dev/shm -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | grep -vxFf "$state/shm" | while read -r file; do
+        case $file in
+            vader_segment.n*"-$name-$owner".*) ;;
+            vader_segment.*) continue ;;
+        esac
+        echo "file /dev/shm/$file"
+    done
+}
+
+verb=${1-}
+[ $# -gt 0 ] && shift
+case $verb in
+    possible | sweep)
+        $verb
+        exit
+        ;;
+    agent)
+        state=$1
+        shift
+        agent "$@"
+        ;;
+    up | keep | rate | run | in | pids | cut | heal | left | down) ;;
+    *)
+        sed -n 's/^#   //p' "$self" >&2
+        exit 2
+        ;;
+esac
+name=${1-}
+case $name in '' | *[!A-Za-z0-9]*) fail "$verb NAME: letters and digits, found '$name'" ;; esac
+[ "$verb" != keep ] || owner=$3
+state=/tmp/zero-nodes.$name.$owner
+[ "$verb" = up ] || [ -d "$state" ] || fail "$name is not up"
+[ "$verb" = up ] || shift
+case $verb in
+    up | keep | run | pids | heal | left) $verb "$@" ;;
+    rate) set_rate "$1" ;;
+    in) enter "$@" ;;
+    cut) enter head ip link set "p$1" down ;;
+    down) clear_away "$state" ;;
+esac
