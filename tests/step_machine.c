@@ -27,8 +27,7 @@ static void add(machine *m, int r, const zero_step *step)
     }
     machine_touch(m, r, to, bytes, true);
     machine_note_write(m, r, step->to, step->len);
-    if (!m->failed)
-        zero_tree_sum_terms((int)sum->n, terms, step->len, step->type, to, false);
+    if (!m->failed) zero_tree_sum((int)sum->n, terms, step->len, step->type, to, false);
     free(terms);
 }
 

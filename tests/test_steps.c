@@ -208,6 +208,13 @@ static void nonsense_is_refused_with_numbers(void **state)
         {.count = 10, .kind = ZERO_BROADCAST, .root = 4},
         {.count = 10, .kind = ZERO_BROADCAST, .root = -1},
         {.count = -1, .kind = ZERO_BROADCAST},
+        {.algorithm = ZERO_ALGORITHM_HIER,
+         .kind = ZERO_ALL_GATHER,
+         .in_apart = 64,
+         .one_out = true,
+         .max_chunk = 1,
+         .count = 1 << 24,
+         .stride = 1 << 24},
     };
     for (size_t i = 0; i < LENGTH(nonsense); i++) {
         refuse(nonsense[i], &layout, ZERO_ERR_INVALID);

@@ -92,7 +92,7 @@ static void check_sum(leaves *l, int first, int n, int64_t len, zero_type type,
 {
     char *out = l->out + offset * zero_type_size(type);
     memset(l->out, 0x55, sizeof l->out);
-    zero_tree_sum_terms(n, l->terms + first, len, type, out, past_caches);
+    zero_tree_sum(n, l->terms + first, len, type, out, past_caches);
     for (int64_t i = 0; i < len; i++)
         assert_true(same(read_one(type, out, i), keep(type, tree(l, first, n, i))));
     for (const char *p = l->out; p < out; p++) assert_int_equal(*p, 0x55);
@@ -144,7 +144,7 @@ static void the_output_may_be_any_of_the_terms(void **state)
                 leaves *l = make_leaves(type_patterns[p], 3);
                 zero_type type = l->terms[k].type;
                 void *out = l->stored[k] + ((const char *)l->terms[k].data - l->stored[k]);
-                zero_tree_sum_terms(n, l->terms, LEN, type, out, (n + k) % 2);
+                zero_tree_sum(n, l->terms, LEN, type, out, (n + k) % 2);
                 for (int64_t i = 0; i < LEN; i++)
                     assert_true(same(read_one(type, out, i), keep(type, tree(l, 0, n, i))));
                 free(l);
@@ -179,7 +179,7 @@ static void whoever_sums_a_subtree_first_changes_no_bit(void **state)
         int first = (int)(seed % 5), n = 1 + (int)(seed % 59);
         zero_type type = (zero_type)(seed % 3);
         int terms = cut(l, parts, first, n, seed * LEAVES * LEAVES, 0);
-        zero_tree_sum_terms(terms, parts->terms, LEN, type, parts->out, seed % 2);
+        zero_tree_sum(terms, parts->terms, LEN, type, parts->out, seed % 2);
         for (int64_t i = 0; i < LEN; i += 3)
             assert_true(
                 same(read_one(type, parts->out, i), keep(type, tree(l, first, n, i))));
@@ -201,13 +201,13 @@ static void sums_of_covers_make_the_sum_of_the_whole(void **state)
                                      parts->terms + n);
             for (int k = 0; k < n; k++) {
                 zero_tree_term *t = &parts->terms[k];
-                zero_tree_sum_terms(t->count, l->terms + t->first, LEN, ZERO_FP32,
+                zero_tree_sum(t->count, l->terms + t->first, LEN, ZERO_FP32,
                                     parts->stored[k], false);
                 t->data = parts->stored[k];
                 t->type = ZERO_FP32;
             }
-            zero_tree_sum_terms(n, parts->terms, LEN, ZERO_BF16, parts->out, true);
-            zero_tree_sum_terms(size, l->terms, LEN, ZERO_BF16, l->out, false);
+            zero_tree_sum(n, parts->terms, LEN, ZERO_BF16, parts->out, true);
+            zero_tree_sum(size, l->terms, LEN, ZERO_BF16, l->out, false);
             assert_memory_equal(parts->out, l->out, LEN * 2);
         }
     }
@@ -244,7 +244,7 @@ static void a_million_terms_need_little_stack(void **state)
     zero_tree_term *terms = malloc(MILLION * sizeof *terms);
     assert_non_null(terms);
     for (int k = 0; k < MILLION; k++) terms[k] = (zero_tree_term){two, ZERO_FP32, k, 1};
-    zero_tree_sum_terms(MILLION, terms, 2, ZERO_FP32, sum, false);
+    zero_tree_sum(MILLION, terms, 2, ZERO_FP32, sum, false);
     assert_true(sum[0] == 0x1p21f && sum[1] == -0x1p19f);
     free(terms);
 }

@@ -14,6 +14,7 @@ typedef enum {
     ZERO_ERR_FORMAT,      /* a file was read, but its content is not what it must be */
     ZERO_ERR_MPI,         /* an MPI call failed */
     ZERO_ERR_DIVERGED,    /* training produced a value that is not finite */
+    ZERO_ERR_STALLED,     /* the watchdog: ranks wait and nothing moves; end all ranks at once */
 } zero_status;
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))
@@ -28,7 +29,8 @@ const char *zero_last_error(void);
 /* "file.c:42" of this thread's last failure, for bug reports and debug output. */
 const char *zero_last_error_place(void);
 
-/* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 1 else. */
+/* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 86
+ * watchdog, 1 else. */
 int zero_exit_code(zero_status status);
 
 /* Leaves the function with the callee's status unless it is ZERO_OK. */

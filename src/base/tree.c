@@ -6,42 +6,11 @@
 #include "base/stream.h"
 #include "base/vector.h"
 
-#define TILE \
-    512 /* elements summed at a time: a path of tiles down the tree fits the cache */
-
 int64_t zero_tree_left(int64_t n)
 {
     int64_t left = 1;
     while (2 * left < n) left *= 2;
     return left;
-}
-
-static void sum_tile(int n, const float *const in[], int64_t at, int len, float *out)
-{
-    if (n == 1) {
-        memcpy(out, in[0] + at, (size_t)len * sizeof *out);
-        return;
-    }
-    if (n == 2) {
-        const float *a = in[0] + at, *b = in[1] + at;
-        for (int i = 0; i < len; i++) out[i] = a[i] + b[i];
-        return;
-    }
-    float right[TILE];
-    int left = (int)zero_tree_left(n);
-    sum_tile(left, in, at, len, out);
-    sum_tile(n - left, in + left, at, len, right);
-    for (int i = 0; i < len; i++) out[i] += right[i];
-}
-
-void zero_tree_sum(int n, const float *const in[], int64_t len, float *out)
-{
-    float sum[TILE]; /* apart from `out`, which may be an input that is still needed */
-    for (int64_t at = 0; at < len; at += TILE) {
-        int tile = len - at < TILE ? (int)(len - at) : TILE;
-        sum_tile(n, in, at, tile, sum);
-        memcpy(out + at, sum, (size_t)tile * sizeof *out);
-    }
 }
 
 /* Elements [at, at + len) of every term. */
@@ -108,8 +77,8 @@ static int64_t unaligned(const void *out, zero_type type, int64_t len)
     return head < len ? head : len;
 }
 
-void zero_tree_sum_terms(int n, const zero_tree_term *terms, int64_t len, zero_type type,
-                         void *out, bool stream)
+void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
+                   void *out, bool stream)
 {
     slice s = {.kernels = zero_vector_kernels_best()};
     if (stream) {

@@ -21,10 +21,6 @@
 /* The size of the left subtree: the largest power of two below n. n >= 2. */
 int64_t zero_tree_left(int64_t n);
 
-/* out[i] = the tree sum of in[0][i] .. in[n-1][i], i < len. `out` may be one of the inputs.
- * 1 <= n <= 2^20. */
-void zero_tree_sum(int n, const float *const in[], int64_t len, float *out);
-
 /* A subtree's sum, or a leaf: what the leaves first .. first + count - 1 come to. */
 typedef struct {
     const void *data; /* aligned to its elements */
@@ -40,8 +36,8 @@ typedef struct {
  * stream: `out` will not be read soon by this core, and is stored past the caches; a release
  * store that follows publishes it as ever. The bits depend on neither alignment, len, stream
  * nor CPU; which NaN a NaN is may. */
-void zero_tree_sum_terms(int n, const zero_tree_term *terms, int64_t len, zero_type type,
-                         void *out, bool stream);
+void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
+                   void *out, bool stream);
 
 #define ZERO_TREE_COVER_MAX 64
 

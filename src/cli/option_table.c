@@ -68,6 +68,13 @@ static const zero_option table[] = {
     {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after"},
     {.name = "progress", CHOICE, FIELD(progress), .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},
 
+    {.group = "Diagnosis", .name = "watchdog", REAL(0, 1e6), FIELD(watchdog), .standard = "120",
+     .help = "end a job in which nothing moves for X seconds; 0: never"},
+    {.name = "check", CHOICE, FIELD(check), .words = "nothing|collectives", .standard = "nothing",
+     .help = "ranks compare every collective before it; slow"},
+    {.name = "progress-thread", REAL(0, 1000), FIELD(progress_thread), .standard = "0",
+     .help = "collectives are polled by a thread, too, every X ms; 0: by none"},
+
     {.group = "General", .name = "config", TEXT, NO_FIELD, .command_line_only = true, .argument = "FILE", .absent = "none",
      .help = "JSON object of these options; flags win over it"},
     {.name = "help", FLAG, NO_FIELD, .command_line_only = true, .standard = "off", .help = "show this text"},

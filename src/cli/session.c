@@ -6,13 +6,37 @@
 #include <string.h>
 
 #include "cli/usage.h"
+#include "comm/check.h"
 #include "comm/launch.h"
+#include "comm/progress.h"
+#include "comm/watch.h"
 #include "math/blas.h"
+
+/* From here on every wait is watched. */
+static zero_status start_diagnosis(zero_session *s)
+{
+    const zero_config *c = &s->config;
+    ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
+    if (strcmp(c->check, "collectives") == 0) ZERO_TRY(zero_check_start(&s->world));
+    if (c->progress_thread == 0.0) return ZERO_OK;
+    return zero_progress_start(&s->world, 1e-3 * c->progress_thread);
+}
+
+static zero_status stop_diagnosis(zero_session *s)
+{
+    zero_progress_stop(&s->world);
+    ZERO_TRY(zero_check_stop(&s->world));
+    return zero_watch_stop(&s->world);
+}
 
 static zero_status start_mpi(zero_session *s)
 {
-    ZERO_TRY(zero_launch_start(NULL, NULL));
+    if (s->config.progress_thread > 0.0)
+        ZERO_TRY(zero_launch_start_threaded(NULL, NULL));
+    else
+        ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&s->world));
+    ZERO_TRY(start_diagnosis(s));
     return zero_comm_node(&s->world, &s->node);
 }
 
@@ -173,6 +197,7 @@ zero_status zero_session_close(zero_session *s)
     zero_model_destroy(&s->model);
     zero_corpus_close(&s->corpus);
     zero_comm_destroy(&s->node);
+    ZERO_TRY(stop_diagnosis(s));
     zero_comm_destroy(&s->world);
     zero_options_destroy(&s->options);
     return zero_launch_stop();

@@ -222,7 +222,7 @@ static bool add(zero_collective *op, const zero_step *step)
     if (sum->n == 1 && op->terms[0].data == to) return false;
     bool stream = step->to.place == ZERO_OUT &&
                   (size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES;
-    zero_tree_sum_terms((int)sum->n, op->terms, step->len, step->type, to, stream);
+    zero_tree_sum((int)sum->n, op->terms, step->len, step->type, to, stream);
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "comm/step.h"
 #include "comm/window.h"
 
 typedef _Atomic uint64_t counter;
@@ -17,7 +18,7 @@ static counter *find(const zero_comm *comm, int rank, int64_t sequence)
 
 static uint64_t value(int64_t sequence, int64_t phase)
 {
-    return (uint64_t)sequence << 24 | (uint64_t)phase;
+    return (uint64_t)sequence << ZERO_PHASE_BITS | (uint64_t)phase;
 }
 
 void zero_signal_set(const zero_comm *comm, int64_t sequence, int64_t phase)

@@ -10,8 +10,7 @@
 
 #include "comm/comm.h"
 
-#define ZERO_SIGNALS   2048                     /* collectives in flight at once, at most */
-#define ZERO_MAX_PHASE (((int64_t)1 << 24) - 1) /* of one collective */
+#define ZERO_SIGNALS 2048 /* collectives in flight at once, at most */
 
 /* What I wrote before is visible to who sees the phase. Local. */
 void zero_signal_set(const zero_comm *comm, int64_t sequence, int64_t phase);

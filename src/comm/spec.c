@@ -83,12 +83,26 @@ static zero_status check_types(const zero_collective_spec *spec)
                      zero_type_name(spec->result));
 }
 
+/* Neighbours tell each other of chunks through counters that are not endless. */
+static zero_status check_phases(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    const int64_t most = ((int64_t)1 << ZERO_PHASE_BITS) - 8;
+    int64_t chunk = algorithms[spec->algorithm]->chunk(spec, layout);
+    if (!zero_algorithm_needs_window(spec->algorithm, layout) || spec->count / chunk < most)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s of %" PRId64 " elements in chunks of %" PRId64
+                     ": expected fewer than %" PRId64 " chunks; choose larger ones",
+                     zero_algorithm_name(spec->algorithm), spec->count, chunk, most);
+}
+
 zero_status zero_collective_check(const zero_collective_spec *spec,
                                   const zero_layout *layout)
 {
     ZERO_TRY(check_sizes(spec, layout->size));
     ZERO_TRY(check_types(spec));
-    return algorithms[spec->algorithm]->check(spec, layout);
+    ZERO_TRY(algorithms[spec->algorithm]->check(spec, layout));
+    return check_phases(spec, layout);
 }
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)

@@ -61,8 +61,9 @@ typedef struct {
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
 
     /* shm, hier: bytes from a rank's `in` (`out`) to that of its next neighbour on the node.
-     * shm needs in_apart; hier both, where a node has several ranks. one_out: the ranks of a
-     * node give the same `out`, in the window, and each piece is written there once. */
+     * A reduce-scatter needs in_apart, a broadcast out_apart, an all-gather in_apart and with
+     * hier both. one_out, which stands for out_apart: the ranks of a node give the same
+     * `out`, in the window, and each piece is written there once. */
     size_t in_apart, out_apart;
     bool one_out;
 

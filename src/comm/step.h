@@ -25,6 +25,7 @@ typedef enum {
 
 typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
 
+#define ZERO_PHASE_BITS     24 /* of a counter: 16 million phases in one collective */
 #define ZERO_ALL_NEIGHBOURS (-1)
 
 /* Where a step reads or writes: at an element of a rank's `in` or `out`, or at a byte of the

@@ -36,6 +36,11 @@ typedef struct {
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
 
+    /* diagnosis */
+    double watchdog;        /* seconds; 0: none */
+    const char *check;      /* nothing, collectives */
+    double progress_thread; /* milliseconds between its polls; 0: no thread */
+
     /* what is shown and written */
     const char *metrics; /* NULL: no file */
     int64_t log_every, sample;

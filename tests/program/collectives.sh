@@ -12,7 +12,9 @@ runs 4 train $small $length --metrics m --collectives p2p
 check 4 5 m bits
 chosen 'p2p; 1 node'
 for how in 'shm' 'auto' 'hier' 'hier --fake-nodes 2' 'hier --fake-nodes 3' 'auto --fake-nodes 2' \
-    'auto --fake-nodes 4' 'p2p --fake-nodes 2'; do
+    'auto --fake-nodes 4' 'p2p --fake-nodes 2' 'auto --check collectives' \
+    'p2p --check collectives --watchdog 0' 'p2p --progress-thread 0.5' \
+    'hier --fake-nodes 2 --progress-thread 1'; do
     # shellcheck disable=SC2086 # words
     runs 4 train $small $length --metrics m --collectives $how
     check 4 5 m bits_how
