@@ -56,10 +56,13 @@ static zero_status skip_the_last(void)
     return run_rounds(ROUNDS - 1);
 }
 
-static zero_status leave_early(void)
+/* Not into MPI_Finalize: the mpirun of Open MPI 4.1 with PMIx 4.2 hangs or crashes in a third of
+ * the aborts that meet a rank there. */
+static zero_status leave_our_code(void)
 {
     ZERO_TRY(run_rounds(am_last() ? ROUNDS - 1 : -1));
-    return am_last() ? zero_launch_stop() : ZERO_OK;
+    if (am_last()) sleep(600);
+    return ZERO_OK;
 }
 
 static zero_status raise_in_last(int signal)
@@ -115,7 +118,7 @@ static const struct {
     zero_status (*run)(void);
 } modes[] = {
     {"skip-one-checked", skip_one}, {"skip-the-last", skip_the_last},
-    {"skip-a-vote", skip_a_vote},   {"leave-early", leave_early},
+    {"skip-a-vote", skip_a_vote},   {"leave-our-code", leave_our_code},
     {"stop", stop_itself},          {"kill", kill_itself},
     {"be-suspended", be_suspended}, {"want-a-thread", want_a_thread},
 };

@@ -45,7 +45,7 @@ speak 1
 says 'rank 2 is behind'
 says 'ranks 0-1: waiting for vote 1'
 says 'rank 2: computing after the start'
-run 3 leave-early 1
+run 3 leave-our-code 1
 ends 86
 speak 1
 says 'rank 2 does not answer'

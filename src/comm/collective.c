@@ -14,6 +14,9 @@
 #include "comm/wait.h"
 #include "comm/watch.h"
 
+/* After so much arithmetic, 0.1 ms or so, the caller shall have its turn. */
+#define BYTES_PER_POLL ((size_t)1 << 20)
+
 /* Results from this size on leave the caches anyway: they are stored past them. */
 #define STREAM_BYTES ((size_t)1 << 20)
 
@@ -208,9 +211,8 @@ static const void *term_data(const zero_collective *op, const zero_step *step,
     return address(op, (zero_spot){ZERO_IN, term->first, step->from.at});
 }
 
-/* A sum of one term is a copy; in place there is nothing to do. Returns whether it took
- * time. */
-static bool add(zero_collective *op, const zero_step *step)
+/* A sum of one term is a copy; in place there is nothing to do. Returns the bytes read. */
+static size_t add(zero_collective *op, const zero_step *step)
 {
     const zero_sum *sum = &op->steps.sums[step->sum];
     char *to = address(op, step->to);
@@ -219,37 +221,37 @@ static bool add(zero_collective *op, const zero_step *step)
                                         .type = sum->terms[t].type,
                                         .first = sum->terms[t].first,
                                         .count = sum->terms[t].count};
-    if (sum->n == 1 && op->terms[0].data == to) return false;
+    if (sum->n == 1 && op->terms[0].data == to) return 0;
     bool stream = step->to.place == ZERO_OUT &&
                   (size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES;
     zero_tree_sum((int)sum->n, op->terms, step->len, step->type, to, stream);
-    return true;
+    return (size_t)(sum->n * step->len) * zero_type_size(op->spec.type);
 }
 
-/* In place there is nothing to copy. */
-static bool copy(zero_collective *op, const zero_step *step)
+/* In place there is nothing to copy. Returns the bytes read. */
+static size_t copy(zero_collective *op, const zero_step *step)
 {
     const char *from = address(op, step->from);
     char *to = address(op, step->to);
     size_t bytes = (size_t)step->len * zero_type_size(step->type);
-    if (to == from) return false;
+    if (to == from) return 0;
     if ((size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES)
         zero_stream_copy(to, from, bytes);
     else
         memcpy(to, from, bytes);
-    return true;
+    return bytes;
 }
 
-/* *computed: the step cost time of its own, after which the caller shall have its turn. */
-static zero_status run(zero_collective *op, const zero_step *step, bool *computed)
+/* *computed: the bytes that have been read so far, in this poll. */
+static zero_status run(zero_collective *op, const zero_step *step, size_t *computed)
 {
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->spec.kind]);
     switch (step->kind) {
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE:
     case ZERO_STEP_NATIVE: return post(op, step);
-    case ZERO_STEP_ADD: *computed = add(op, step); break;
-    case ZERO_STEP_COPY: *computed = copy(op, step); break;
+    case ZERO_STEP_ADD: *computed += add(op, step); break;
+    case ZERO_STEP_COPY: *computed += copy(op, step); break;
     case ZERO_STEP_SIGNAL:
         if (op->comm->signals) zero_signal_set(op->comm, op->sequence, step->phase);
         break;
@@ -285,8 +287,8 @@ static zero_status progress(zero_collective *op)
     int64_t next_step = op->next_step;
     int in_flight = op->in_flight;
     ZERO_TRY(reap(op));
-    bool computed = false;
-    while (!computed && op->next_step < op->steps.n) {
+    size_t computed = 0;
+    while (computed < BYTES_PER_POLL && op->next_step < op->steps.n) {
         const zero_step *step = &op->steps.list[op->next_step];
         if (!is_ready(op, step)) break;
         ZERO_TRY(run(op, step, &computed));

@@ -65,7 +65,7 @@ void zero_collective_destroy(zero_collective *op);
 ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void *in,
                                                  void *out, void *staging);
 
-/* Runs what can be run now, at most one chunk of arithmetic; never blocks. *done tells
+/* Runs what can be run now, with arithmetic on a few chunks at most; never blocks. *done tells
  * whether the collective has ended, also when asked again. */
 ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *done);
 

@@ -26,7 +26,8 @@
  * what was received stays in the cache until it is added (bench/README.md). */
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4
-#define INSIDE_CHUNK  ((size_t)128 << 10) /* bytes */
+#define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is to be added */
+#define INSIDE_DIRECT ((size_t)4 << 20)   /* of one that arrives in its place */
 
 static int64_t min64(int64_t a, int64_t b)
 {
@@ -66,10 +67,15 @@ static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
     return max64(spec->count / (4 * size) / ALIGN * ALIGN, least);
 }
 
+static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (layout->n_nodes > 1) return ZERO_STEP_CHUNK;
+    return is_staged(spec, layout) ? INSIDE_STAGED : INSIDE_DIRECT;
+}
+
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    bool inside = is_staged(spec, layout) && layout->n_nodes == 1;
-    size_t bytes = inside ? INSIDE_CHUNK : ZERO_STEP_CHUNK;
+    size_t bytes = chunk_bytes(spec, layout);
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
     if (is_staged(spec, layout)) most = min64(most, largest_staged_chunk(spec, layout));

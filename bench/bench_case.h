@@ -1,0 +1,83 @@
+/* bench_case.h - one collective on its data, as a work to be timed and checked.
+ *
+ * A field is what all cases of one type and size share: arrays of S bytes, in private memory
+ * (huge pages) and in the node's window. An array may be cut into buckets of equal size,
+ * each with a collective of its own.
+ *
+ * Before each run a rank writes its input anew, as a computation would: the lines are dirty
+ * in its caches. Element i of rank r's input is a small number that depends on both, so that
+ * results can be checked: sums are exact, or nearly so for 16-bit sums of many ranks. */
+#pragma once
+
+#include "base/arena.h"
+#include "bench_sample.h"
+#include "comm/collective.h"
+#include "comm/window.h"
+
+typedef enum {
+    BENCH_PRIVATE,
+    BENCH_FROM_WINDOW, /* `in` in the window, `out` private */
+    BENCH_WINDOW,      /* an `out` per rank in the window, and what is sent within it */
+    BENCH_IN_PLACE,    /* all-gather: one `out` per node, in the window */
+} bench_memory;
+
+typedef struct {
+    const char *name;
+    zero_collective_kind kind;
+    zero_algorithm algorithm;
+    bench_memory memory;
+    bool blocking; /* MPI's own call instead of ours */
+} bench_way;
+
+/* All ways there are, reduce-scatters first; the first of a kind is MPI's. */
+#define BENCH_ALL_WAYS 17
+extern const bench_way bench_ways[BENCH_ALL_WAYS];
+
+const char *bench_memory_name(bench_memory memory);
+
+#define BENCH_PERIOD 4095 /* elements; odd: pieces, powers of two, differ */
+
+typedef struct {
+    zero_comm *comm; /* borrowed */
+    zero_type type;
+    int n_buckets;
+    int64_t count;       /* elements of a piece of a bucket */
+    size_t bytes;        /* S: of all buckets together; at least what was wished for */
+    size_t bucket_bytes; /* S / n_buckets */
+    zero_arena arena;
+    zero_window window;          /* zeroed if no way needs it */
+    char *in, *out, *from, *to;  /* private; the last two for memcpy */
+    float pattern[BENCH_PERIOD]; /* in `type` */
+} bench_field;
+
+/* Collective, the same verdict everywhere. */
+ZERO_NODISCARD zero_status bench_field_init(bench_field *field, zero_comm *comm,
+                                            zero_type type, size_t bytes, int n_buckets,
+                                            bool needs_window);
+void bench_field_destroy(bench_field *field); /* accepts a zeroed one */
+
+/* Every rank copies S bytes: the measure of all others. */
+bench_work bench_copy(bench_field *field);
+
+typedef struct {
+    bench_field *field;   /* borrowed */
+    const bench_way *way; /* borrowed */
+    zero_collective op;
+    zero_collective_spec spec;
+    zero_arena staging;
+    char *in, *out;
+} bench_case;
+
+/* Collective, the same verdict everywhere. `chunk`: bytes per message at most, or 0. */
+ZERO_NODISCARD zero_status bench_case_init(bench_case *c, bench_field *field,
+                                           const bench_way *way, int bucket, size_t chunk);
+void bench_case_destroy(bench_case *c); /* accepts a zeroed one */
+
+/* Works of a bench_case: prepare writes the input, run is begin and wait. */
+bench_work bench_case_work(bench_case *c);
+ZERO_NODISCARD zero_status bench_case_prepare(void *bench_case);
+ZERO_NODISCARD zero_status bench_case_run(void *bench_case);
+
+/* Collective: runs it once and compares every element. ZERO_ERR_DIVERGED, everywhere, if one
+ * is wrong. */
+ZERO_NODISCARD zero_status bench_case_check(bench_case *c);

@@ -1,0 +1,269 @@
+/* bench_collectives - our collectives against MPI's own, and against memcpy.
+ *
+ * In each round every way runs once, and right before or after it all ranks copy as many
+ * bytes as the whole array has: `x memcpy` is the median of the ratios of these two. Before
+ * anything is timed every result is compared with what it has to be.
+ *
+ *     mpirun -n 2 build/bench_collectives --help */
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/topology.h"
+#include "bench_modes.h"
+#include "comm/launch.h"
+
+#define SAMPLE_BYTES ((size_t)2 << 20) /* smaller arrays run several times in a round */
+
+enum { WAY, COPY, PAIR };
+
+typedef struct {
+    int n;
+    bench_case cases[BENCH_ALL_WAYS];
+    bench_series series[BENCH_ALL_WAYS];
+} block;
+
+/* ---- measure ---- */
+
+static zero_status init_rows(block *b, bench_field *field, const bench_run *run)
+{
+    for (int i = 0; i < run->n_ways; i++) {
+        b->n = i + 1;
+        ZERO_TRY(
+            bench_case_init(&b->cases[i], field, run->ways[i], 0, run->options->chunk));
+        ZERO_TRY(
+            zero_agree(field->comm, bench_series_init(&b->series[i], &run->clock, PAIR)));
+        ZERO_TRY(bench_case_check(&b->cases[i]));
+    }
+    return ZERO_OK;
+}
+
+static void destroy_rows(block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        bench_series_destroy(&b->series[i]);
+        bench_case_destroy(&b->cases[i]);
+    }
+}
+
+static zero_status measure(block *b, bench_field *field, const bench_run *run)
+{
+    int repeats = field->bytes < SAMPLE_BYTES ? (int)(SAMPLE_BYTES / field->bytes) : 1;
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < b->n; i++) {
+            bench_work works[PAIR] = {bench_case_work(&b->cases[i]), bench_copy(field)};
+            if (!bench_series_wants_more(&b->series[i])) continue;
+            ZERO_TRY(bench_series_add(&b->series[i], &run->clock, works, repeats));
+            more = true;
+        }
+    }
+    return ZERO_OK;
+}
+
+/* ---- what it means ---- */
+
+/* Bytes that cross the busiest link between nodes in one direction, at least. A sum needs
+ * one value per element from each node, whatever its ranks have. */
+static double wire_bytes(const bench_case *c)
+{
+    const zero_layout *layout = &c->field->comm->layout;
+    double most = 0.0, piece = (double)c->field->bytes / layout->size;
+    if (layout->n_nodes == 1) return 0.0;
+    if (c->way->kind == ZERO_BROADCAST) return (double)c->field->bytes;
+    for (int r = 0; r < layout->size; r++) {
+        int local = zero_layout_local_size(layout, r);
+        double own = local * (layout->n_nodes - 1), others = layout->size - local;
+        most = fmax(most, piece * fmax(own, others));
+    }
+    return most;
+}
+
+/* Bytes that each rank has to send or receive, per second. */
+static double bus_bandwidth(const bench_case *c, double seconds)
+{
+    double p = c->field->comm->size, bytes = (double)c->field->bytes;
+    if (c->way->kind != ZERO_BROADCAST) bytes *= (p - 1.0) / p;
+    return bytes / seconds;
+}
+
+/* How many times faster than MPI's first way of the same kind; 1 on that row. */
+static double against_mpi(const block *b, int row)
+{
+    for (int i = 0; i < b->n; i++) {
+        const bench_way *way = b->cases[i].way;
+        if (way->kind == b->cases[row].way->kind && way->algorithm == ZERO_ALGORITHM_MPI)
+            return bench_seconds(&b->series[i], WAY) / bench_seconds(&b->series[row], WAY);
+    }
+    return NAN;
+}
+
+static void print_number(const char *format, int width, double x)
+{
+    if (isfinite(x))
+        printf(format, width, x);
+    else
+        printf("%*s", width, "-");
+}
+
+static void print_header(const bench_field *field)
+{
+    printf("\n%s, %.6g KiB\n", zero_type_name(field->type), (double)field->bytes / 1024.0);
+    printf("%-15s%-27s%-19s%9s%11s%11s%10s%9s%10s%10s\n", "", "", "memory", "x memcpy",
+           "ms", "memcpy ms", "bus GB/s", "of wire", "MPI/this", "kept");
+}
+
+static zero_status report_row(const block *b, int row, const bench_run *run)
+{
+    const bench_case *c = &b->cases[row];
+    const bench_series *s = &b->series[row];
+    double seconds = bench_seconds(s, WAY), copy = bench_seconds(s, COPY);
+    double x = bench_ratio(s, WAY, COPY), bus = bus_bandwidth(c, seconds);
+    double wire =
+        run->options->wire > 0.0 ? wire_bytes(c) / run->options->wire / seconds : NAN;
+    double speedup = against_mpi(b, row);
+    const char *kind = zero_collective_kind_name(c->way->kind);
+    printf("%-15s%-27s%-19s", kind, c->way->name, bench_memory_name(c->way->memory));
+    print_number("%*.4f", 9, x);
+    print_number("%*.4f", 11, 1e3 * seconds);
+    print_number("%*.4f", 11, 1e3 * copy);
+    print_number("%*.3f", 10, 1e-9 * bus);
+    print_number("%*.2f", 9, wire);
+    print_number("%*.2f", 10, speedup);
+    printf("%7d/%d%s\n", s->kept, s->taken, bench_mark(s));
+    return bench_report_add(
+        run->report,
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}",
+                  "operation", kind, "algorithm", c->way->name, "memory",
+                  bench_memory_name(c->way->memory), "type", zero_type_name(c->field->type),
+                  "bytes", (json_int_t)c->field->bytes, "x_memcpy", bench_number(x),
+                  "seconds", bench_number(seconds), "memcpy_seconds", bench_number(copy),
+                  "bus_bytes_per_second", bench_number(bus), "of_wire", bench_number(wire),
+                  "times_faster_than_mpi", bench_number(speedup), "kept", s->kept, "taken",
+                  s->taken));
+}
+
+static zero_status run_block(bench_field *field, const bench_run *run)
+{
+    block b = {0};
+    zero_status st = init_rows(&b, field, run);
+    if (st == ZERO_OK) st = measure(&b, field, run);
+    if (st == ZERO_OK) print_header(field);
+    for (int i = 0; st == ZERO_OK && i < b.n; i++) st = report_row(&b, i, run);
+    fflush(stdout);
+    destroy_rows(&b);
+    return st;
+}
+
+static zero_status run_table(const bench_run *run)
+{
+    const bench_options *o = run->options;
+    for (int i = 0; i < o->n_types * o->n_sizes; i++) {
+        bench_field field;
+        ZERO_TRY(bench_field_init(&field, run->clock.comm, o->types[i / o->n_sizes],
+                                  o->sizes[i % o->n_sizes], 1, run->needs_window));
+        zero_status st = run_block(&field, run);
+        bench_field_destroy(&field);
+        ZERO_TRY(st);
+    }
+    return ZERO_OK;
+}
+
+/* ---- start and end ---- */
+
+/* A rank that waits for a network sleeps now and then, and more ranks than cores take turns:
+ * there a small share of the core says nothing. */
+static zero_status choose_clock(bench_run *run, zero_comm *comm, const char **why)
+{
+    zero_topology machine;
+    ZERO_TRY(zero_topology_read(&machine));
+    bool one_node = comm->layout.n_nodes == 1;
+    bool fits = comm->size <= machine.allowed_threads;
+    run->clock = (bench_clock){comm, one_node && fits, run->options->rounds};
+    *why = "rounds in which a rank had its core for < 95 % of the time are dropped";
+    if (!fits) *why = "no round is dropped: there are more ranks than cores";
+    if (!one_node) *why = "no round is dropped: ranks that wait for a network may sleep";
+    return ZERO_OK;
+}
+
+static zero_status pretend_nodes(zero_comm *comm, int n_nodes)
+{
+    zero_layout blocks;
+    if (n_nodes == 0) return ZERO_OK;
+    if (n_nodes > comm->size)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fake-nodes %d: there are only %d ranks for them", n_nodes,
+                         comm->size);
+    ZERO_TRY(zero_layout_init_blocks(&blocks, comm->size, n_nodes));
+    zero_status st = zero_comm_pretend_nodes(comm, blocks.node_of);
+    zero_layout_destroy(&blocks);
+    return st;
+}
+
+static bool is_wanted(const bench_options *o, const zero_layout *layout,
+                      zero_algorithm algorithm)
+{
+    for (int a = 0; a < ZERO_ALGORITHMS; a++)
+        if (o->algorithms[a]) return o->algorithms[algorithm];
+    if (algorithm == ZERO_ALGORITHM_SHM) return layout->n_nodes == 1;
+    if (algorithm == ZERO_ALGORITHM_HIER) return layout->n_nodes > 1 && layout->in_blocks;
+    return true;
+}
+
+static void choose_ways(bench_run *run, const zero_layout *layout)
+{
+    for (int i = 0; i < BENCH_ALL_WAYS; i++) {
+        const bench_way *way = &bench_ways[i];
+        if (!is_wanted(run->options, layout, way->algorithm) ||
+            !run->options->kinds[way->kind])
+            continue;
+        run->ways[run->n_ways++] = way;
+        run->needs_window = run->needs_window || way->memory != BENCH_PRIVATE;
+    }
+}
+
+static zero_status run_all(bench_run *run, zero_comm *comm)
+{
+    bench_report report = {0};
+    const char *why;
+    ZERO_TRY(choose_clock(run, comm, &why));
+    ZERO_TRY(pretend_nodes(comm, run->options->fake_nodes));
+    choose_ways(run, &comm->layout);
+    run->report = &report;
+    ZERO_TRY(bench_report_open(&report, &run->clock, run->options, why));
+    switch (run->options->mode) {
+    case BENCH_OVERLAP: ZERO_TRY(bench_overlap_run(run)); break;
+    case BENCH_BACKWARD: ZERO_TRY(bench_backward_run(run)); break;
+    default: ZERO_TRY(run_table(run)); break;
+    }
+    return zero_agree(comm, bench_report_close(&report));
+}
+
+static zero_status bench(int argc, char **argv)
+{
+    bench_options options;
+    zero_comm world;
+    ZERO_TRY(bench_options_parse(&options, argc, argv));
+    if (options.mode == BENCH_HELP) {
+        bench_options_help();
+        return ZERO_OK;
+    }
+    bench_run run = {.options = &options};
+    ZERO_TRY(zero_launch_start(&argc, &argv));
+    ZERO_TRY(zero_comm_world(&world));
+    ZERO_TRY(run_all(&run, &world));
+    zero_comm_destroy(&world);
+    return zero_launch_stop();
+}
+
+/* Ranks fail alike: rank 0 has the word, the others wait for it to end the job. */
+int main(int argc, char **argv)
+{
+    int rank = zero_launch_rank_hint();
+    if (rank > 0 && !freopen("/dev/null", "w", stdout)) return 1;
+    zero_status st = bench(argc, argv);
+    if (st == ZERO_OK) return 0;
+    if (rank > 0) sleep(3);
+    fprintf(stderr, "bench_collectives: %s\n", zero_last_error());
+    zero_launch_abort(zero_exit_code(st));
+}

@@ -1,0 +1,34 @@
+/* bench_options.h - the command line of bench_collectives. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "comm/spec.h"
+
+#define BENCH_SIZES 16
+#define BENCH_TYPES 3
+
+typedef enum { BENCH_TABLE, BENCH_OVERLAP, BENCH_BACKWARD, BENCH_HELP } bench_mode;
+
+typedef struct {
+    bench_mode mode;
+    int n_sizes;
+    size_t sizes[BENCH_SIZES]; /* bytes of the whole array */
+    int n_types;
+    zero_type types[BENCH_TYPES];
+    bool algorithms[ZERO_ALGORITHMS]; /* none: all that can run here */
+    bool kinds[ZERO_COLLECTIVE_KINDS];
+    int rounds;
+    double wire;      /* bytes per second on a node's link in one direction; 0: not given */
+    double compute;   /* seconds, of the backward pass */
+    int fake_nodes;   /* 0: the nodes that there are */
+    size_t chunk;     /* bytes per message, at most; 0: as the algorithm likes */
+    const char *json; /* borrowed; NULL: no file */
+} bench_options;
+
+/* ZERO_ERR_INVALID for anything that is not an option or not its value. */
+ZERO_NODISCARD zero_status bench_options_parse(bench_options *options, int argc,
+                                               char **argv);
+
+void bench_options_help(void);

@@ -1,0 +1,127 @@
+#include "bench_sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define CPU_SHARE 0.95 /* less of its time on a core: another process had it */
+#define TRIES     3    /* rounds taken for each that is wanted, at most */
+
+zero_status bench_series_init(bench_series *series, const bench_clock *clock, int n_works)
+{
+    size_t n = (size_t)clock->rounds * (size_t)n_works, all = n + (size_t)clock->rounds;
+    *series = (bench_series){.n_works = n_works, .rounds = clock->rounds};
+    series->seconds = calloc(all, sizeof *series->seconds);
+    if (!series->seconds) return zero_fail(ZERO_ERR_NOMEM, "no room for %zu times", all);
+    series->sorted = series->seconds + n;
+    return ZERO_OK;
+}
+
+void bench_series_destroy(bench_series *series)
+{
+    free(series->seconds);
+    *series = (bench_series){0};
+}
+
+bool bench_series_wants_more(const bench_series *series)
+{
+    return series->kept < series->rounds && series->taken < TRIES * series->rounds;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Waiting for the others counts for the share of the core: while one waits it computes. */
+static zero_status time_work(zero_comm *comm, const bench_work *work, int repeats,
+                             double *seconds, bool *stolen)
+{
+    double cpu = 0.0, wall = 0.0;
+    *seconds = 0.0;
+    for (int i = 0; i < repeats; i++) {
+        if (work->prepare) ZERO_TRY(work->prepare(work->arg));
+        double cpu_before = cpu_seconds(), before = zero_clock_seconds();
+        ZERO_TRY(zero_comm_barrier(comm));
+        double start = zero_clock_seconds();
+        ZERO_TRY(work->run(work->arg));
+        double end = zero_clock_seconds();
+        *seconds += (end - start) / repeats;
+        wall += end - before;
+        cpu += cpu_seconds() - cpu_before;
+    }
+    *stolen = *stolen || cpu < CPU_SHARE * wall;
+    return ZERO_OK;
+}
+
+/* The largest of all ranks, number by number. */
+static zero_status agree(zero_comm *comm, int n, double *x)
+{
+    double *all = malloc((size_t)(n * comm->size) * sizeof *all);
+    ZERO_TRY(zero_agree(comm, all ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory")));
+    zero_status st = zero_comm_all_gather_doubles(comm, n, x, all);
+    for (int i = 0; st == ZERO_OK && i < n * comm->size; i++)
+        x[i % n] = fmax(x[i % n], all[i]);
+    free(all);
+    return st;
+}
+
+zero_status bench_series_add(bench_series *series, const bench_clock *clock,
+                             const bench_work works[], int repeats)
+{
+    double x[BENCH_WORKS + 1];
+    int n = series->n_works;
+    bool stolen = false;
+    for (int i = 0; i < n; i++) {
+        int w = (i + series->taken) % n;
+        ZERO_TRY(time_work(clock->comm, &works[w], repeats, &x[w], &stolen));
+    }
+    x[n] = stolen ? 1.0 : 0.0;
+    ZERO_TRY(agree(clock->comm, n + 1, x));
+    series->taken++;
+    if (clock->drops && x[n] > 0.0) return ZERO_OK;
+    for (int w = 0; w < n; w++) series->seconds[series->kept * n + w] = x[w];
+    series->kept++;
+    return ZERO_OK;
+}
+
+/* ---- medians ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of (a + factor * b) / to over the rounds, to < 0 standing for 1 s. */
+static double median(const bench_series *series, int a, int b, double factor, int to)
+{
+    int n = series->kept;
+    double *x = series->sorted;
+    if (n == 0) return NAN;
+    for (int i = 0; i < n; i++) {
+        const double *s = series->seconds + i * series->n_works;
+        x[i] = (s[a] + factor * s[b]) / (to < 0 ? 1.0 : s[to]);
+    }
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+}
+
+double bench_seconds(const bench_series *series, int work)
+{
+    return median(series, work, 0, 0.0, -1);
+}
+
+double bench_ratio(const bench_series *series, int work, int to)
+{
+    return median(series, work, 0, 0.0, to);
+}
+
+double bench_overlap(const bench_series *series, int both, int compute, int alone)
+{
+    return 1.0 - median(series, both, compute, -1.0, alone);
+}

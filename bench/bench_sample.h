@@ -1,0 +1,50 @@
+/* bench_sample.h - times of several works, taken in turns, and what they have to say.
+ *
+ * On a machine with neighbours a time means little alone. So works that are to be compared
+ * run one after another, in every round, from another one on each time; what is reported are
+ * medians of the ratios within rounds. A round in which some rank did not have its core for
+ * itself is dropped on all ranks. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "comm/comm.h"
+
+#define BENCH_WORKS 16 /* compared in one series, at most */
+
+typedef struct {
+    zero_status (*prepare)(void *arg); /* before each run, not timed; may be NULL */
+    zero_status (*run)(void *arg);     /* all ranks begin it together */
+    void *arg;
+} bench_work;
+
+typedef struct {
+    zero_comm *comm;
+    bool
+        drops; /* rounds in which a rank had its core for less than 95 % of a work's time */
+    int rounds; /* wanted; up to three times as many are taken until so many are kept */
+} bench_clock;
+
+typedef struct {
+    int n_works, rounds;
+    int taken, kept;
+    double *seconds; /* [rounds][n_works], owned: per run, of the slowest rank */
+    double *sorted;  /* [rounds], behind them */
+} bench_series;
+
+ZERO_NODISCARD zero_status bench_series_init(bench_series *series, const bench_clock *clock,
+                                             int n_works);
+void bench_series_destroy(bench_series *series); /* accepts a zeroed one */
+
+/* Whether another round is wanted; the same on all ranks. */
+bool bench_series_wants_more(const bench_series *series);
+
+/* Collective: one round, in which each work runs `repeats` times. */
+ZERO_NODISCARD zero_status bench_series_add(bench_series *series, const bench_clock *clock,
+                                            const bench_work works[], int repeats);
+
+/* Medians over the rounds; NaN if none was kept. */
+double bench_seconds(const bench_series *series, int work);
+double bench_ratio(const bench_series *series, int work, int to);
+/* Of 1 - (both - compute) / alone: the part of `alone` that went on beside `compute`. */
+double bench_overlap(const bench_series *series, int both, int compute, int alone);

@@ -1,0 +1,36 @@
+#!/bin/sh
+# bench_collectives between nodes: network namespaces of this machine with links of 1 Gbit/s
+# (tests/multinode/nodes.sh; needs root on Linux). 120 MB/s of payload are left of it.
+#
+#     sh bench/link.sh [BUILD FOLDER [OPTIONS OF bench_collectives]]      (build by default)
+#
+# Without options: the table and the backward pass on 2 nodes of 2 ranks, and the overlap with
+# 1 rank on each node as well. With options: that run alone, on 2 nodes of 2.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=${1:-$here/../build}
+[ $# -eq 0 ] || shift
+program=$(cd "$build" && pwd)/bench_collectives
+nodes=$here/../tests/multinode/nodes.sh
+export ZERO_NODES_OWNER=$$
+
+sh "$nodes" possible
+sh "$nodes" up bench 2 1gbit
+trap 'sh "$nodes" down bench' EXIT
+trap 'exit 1' INT TERM
+
+measure() {
+    ranks=$1
+    shift
+    printf '\n# ranks %s: bench_collectives %s\n' "$ranks" "$*"
+    sh "$nodes" run bench "$ranks" -- "$program" --wire 120 "$@"
+}
+
+if [ $# -gt 0 ]; then
+    measure 2,2 "$@"
+    exit
+fi
+measure 2,2 --sizes 16M,64M --types fp32 --kinds reduce-scatter,all-gather --rounds 9
+measure 1,1 --overlap --algorithms mpi,p2p --rounds 9
+measure 2,2 --overlap --rounds 9
+measure 2,2 --backward --rounds 9
