@@ -281,21 +281,31 @@ static void finish(zero_collective *op)
     remove_active(op);
 }
 
-static zero_status progress(zero_collective *op)
+static zero_status run_steps(zero_collective *op, size_t *computed)
 {
-    if (!op->is_active) return ZERO_OK;
-    int64_t next_step = op->next_step;
-    int in_flight = op->in_flight;
-    ZERO_TRY(reap(op));
-    size_t computed = 0;
-    while (computed < BYTES_PER_POLL && op->next_step < op->steps.n) {
+    while (*computed < BYTES_PER_POLL && op->next_step < op->steps.n) {
         const zero_step *step = &op->steps.list[op->next_step];
         if (!is_ready(op, step)) break;
-        ZERO_TRY(run(op, step, &computed));
+        ZERO_TRY(run(op, step, computed));
         op->next_step++;
     }
-    if (op->next_step != next_step || op->in_flight != in_flight) op->comm->advanced++;
-    if (op->next_step == op->steps.n && op->in_flight == 0) finish(op);
+    return ZERO_OK;
+}
+
+/* Once more after each success: MPI seldom ends more than one message per look. */
+static zero_status progress(zero_collective *op)
+{
+    size_t computed = 0;
+    bool advanced = true;
+    while (op->is_active && advanced && computed < BYTES_PER_POLL) {
+        int64_t next_step = op->next_step;
+        int in_flight = op->in_flight;
+        ZERO_TRY(reap(op));
+        ZERO_TRY(run_steps(op, &computed));
+        advanced = op->next_step != next_step || op->in_flight != in_flight;
+        if (advanced) op->comm->advanced++;
+        if (op->next_step == op->steps.n && op->in_flight == 0) finish(op);
+    }
     return ZERO_OK;
 }
 

@@ -27,7 +27,7 @@
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4
 #define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is to be added */
-#define INSIDE_DIRECT ((size_t)4 << 20)   /* of one that arrives in its place */
+#define INSIDE_DIRECT ((size_t)16 << 20)  /* of one that arrives in its place */
 
 static int64_t min64(int64_t a, int64_t b)
 {

@@ -11,9 +11,10 @@
 #include "comm/comm.h"
 #include "zero/status.h"
 
-/* Local. comm stays where it is from now on. ZERO_ERR_INVALID unless 0 < period <= 1 s, or if there is a thread already;
- * ZERO_ERR_UNSUPPORTED if MPI does not run at level MULTIPLE; ZERO_ERR_ENV if no thread can
- * be had. What fails in the thread, fails in the group's next poll or wait. */
+/* Local. comm stays where it is from now on. ZERO_ERR_INVALID unless 0 < period <= 1 s, or if
+ * there is a thread already; ZERO_ERR_UNSUPPORTED if MPI does not run at level MULTIPLE;
+ * ZERO_ERR_ENV if no thread can be had. What fails in the thread, fails in the group's next
+ * poll or wait. */
 ZERO_NODISCARD zero_status zero_progress_start(zero_comm *comm, double period_seconds);
 
 /* Local; accepts a group without a thread. */

@@ -15,23 +15,12 @@
 #define LONGEST_TURN 1.0  /* seconds that one turn of a wait counts at most */
 #define GRACE        5.0  /* seconds that ranks have to answer, at most */
 #define HOLD         5.0  /* seconds more that another's abort may take */
-#define MAX_CLASSES  5    /* that an error lists */
 
 enum { TAG_QUERY, TAG_ANSWER, TAGS };
 
-/* Where a rank is; those alike are reported together. No padding: compared as bytes. */
 typedef struct {
-    int64_t state;
-    int64_t reached;  /* operations begun, or about to be */
-    int64_t sequence; /* of the one it is in, or after */
-    int32_t kind, unit;
-} place;
-
-/* Of both kinds; a query has a round only. */
-typedef struct {
-    place at;
-    double seconds; /* it has been there */
-    int64_t round;  /* of the rank that asked */
+    zero_standing at; /* answers only */
+    int64_t round;    /* of the rank that asked */
 } message;
 
 struct zero_watch {
@@ -51,7 +40,7 @@ struct zero_watch {
     bool is_asking;
     double asked; /* seconds ago */
     int64_t round;
-    message *answers; /* [size] */
+    zero_standing *answers; /* [size] */
 
     int64_t n_queries, n_answers; /* received, of any round */
     int64_t *asked_of;            /* [size]: queries sent to each rank */
@@ -103,19 +92,16 @@ static zero_status receive(const zero_comm *comm, int tag, int rank, message *m)
 
 /* ---- answering ---- */
 
-static message describe(const zero_comm *comm, int64_t round)
+static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
     int64_t begun = comm->sequence + comm->control_sequence;
-    return (message){
-        .at = {.state = w->state,
-               .reached = begun + (w->state == ZERO_WATCH_COMPARING),
-               .sequence = w->op.sequence,
-               .kind = w->op.kind,
-               .unit = w->op.unit},
-        .seconds = zero_clock_seconds() - w->since,
-        .round = round,
-    };
+    return (zero_standing){.state = w->state,
+                           .reached = begun + (w->state == ZERO_WATCH_COMPARING),
+                           .sequence = w->op.sequence,
+                           .kind = w->op.kind,
+                           .unit = w->op.unit,
+                           .seconds = zero_clock_seconds() - w->since};
 }
 
 static zero_status take_answers(zero_comm *comm)
@@ -128,7 +114,7 @@ static zero_status take_answers(zero_comm *comm)
         if (rank < 0) return ZERO_OK;
         ZERO_TRY(receive(comm, TAG_ANSWER, rank, &m));
         w->n_answers++;
-        if (w->is_asking && m.round == w->round) w->answers[rank] = m;
+        if (w->is_asking && m.round == w->round) w->answers[rank] = m.at;
     }
 }
 
@@ -154,7 +140,7 @@ static zero_status answer_queries(zero_comm *comm)
         ZERO_TRY(receive(comm, TAG_QUERY, rank, &m));
         comm->watch->n_queries++;
         give_way(comm, rank);
-        m = describe(comm, m.round);
+        m.at = describe(comm);
         ZERO_TRY(post(comm, TAG_ANSWER, rank, &m));
     }
 }
@@ -196,7 +182,7 @@ static zero_status ask(zero_comm *comm)
     w->asked = 0.0;
     for (int r = 0; r < comm->size; r++) {
         bool free = false;
-        w->answers[r] = (message){.at.state = ZERO_WATCH_SILENT};
+        w->answers[r] = (zero_standing){.state = ZERO_WATCH_SILENT};
         if (r != comm->rank) ZERO_TRY(is_free(comm, TAG_QUERY, r, &free));
         if (!free) continue;
         ZERO_TRY(post(comm, TAG_QUERY, r, &query));
@@ -208,106 +194,17 @@ static zero_status ask(zero_comm *comm)
 static bool have_all_answered(const zero_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
-        if (r != comm->rank && comm->watch->answers[r].at.state == ZERO_WATCH_SILENT)
+        if (r != comm->rank && comm->watch->answers[r].state == ZERO_WATCH_SILENT)
             return false;
     return true;
-}
-
-/* Waits for another operation than `other`. A rank that computes has only begun it. */
-static bool is_elsewhere(const place *at, const place *other)
-{
-    bool differs = at->kind != other->kind || at->unit != other->unit ||
-                   at->sequence != other->sequence;
-    return differs && at->state != ZERO_WATCH_COMPUTING;
-}
-
-/* What keeps the others waiting: silence, fewer operations, or, as a rank that left one out
- * is in the next one, another operation than most ranks are in. NULL: not these ranks. */
-static const char *find_fault(const zero_comm *comm, int class, bool *one)
-{
-    const struct zero_watch *w = comm->watch;
-    const place *at = &w->answers[class].at;
-    const place *most = &w->answers[zero_report_majority(comm->size, w->class_of)].at;
-    int64_t furthest = 0;
-    for (int r = 0; r < comm->size; r++)
-        if (w->answers[r].at.reached > furthest) furthest = w->answers[r].at.reached;
-    *one = zero_report_count(comm->size, w->class_of, class) == 1;
-    if (at->state == ZERO_WATCH_SILENT) return *one ? "does not answer" : "do not answer";
-    if (at->reached < furthest) return *one ? "is behind" : "are behind";
-    if (most->state != ZERO_WATCH_SILENT && is_elsewhere(at, most))
-        return *one ? "is elsewhere" : "are elsewhere";
-    return NULL;
-}
-
-static void add_faults(zero_report *report, const zero_comm *comm)
-{
-    const int *class_of = comm->watch->class_of;
-    int listed = 0;
-    for (int r = 0; r < comm->size && listed < MAX_CLASSES; r++) {
-        bool one;
-        const char *fault = class_of[r] == r ? find_fault(comm, r, &one) : NULL;
-        if (!fault) continue;
-        zero_report_add(report, listed++ > 0 ? ", " : "; ");
-        zero_report_add_ranks(report, comm->size, class_of, r);
-        zero_report_add(report, " %s", fault);
-    }
-    if (listed == 0)
-        zero_report_add(report, "; no rank is behind, so a message is missing");
-}
-
-static double longest(const zero_comm *comm, int class)
-{
-    double seconds = 0.0;
-    for (int r = 0; r < comm->size; r++)
-        if (comm->watch->class_of[r] == class)
-            seconds = fmax(seconds, comm->watch->answers[r].seconds);
-    return seconds;
-}
-
-static void add_state(zero_report *report, const zero_comm *comm, int class)
-{
-    static const char *const doing[] = {
-        [ZERO_WATCH_COMPUTING] = "computing after",
-        [ZERO_WATCH_COMPARING] = "comparing before",
-        [ZERO_WATCH_WAITING] = "waiting for",
-    };
-    const place *at = &comm->watch->answers[class].at;
-    zero_report_add_ranks(report, comm->size, comm->watch->class_of, class);
-    if (at->state == ZERO_WATCH_SILENT) {
-        zero_report_add(report, ": no answer (dead, stopped, or not in our code)");
-        return;
-    }
-    char name[ZERO_OPERATION_TEXT];
-    zero_operation_name(
-        &(zero_operation){.sequence = at->sequence, .kind = at->kind, .unit = at->unit},
-        name);
-    zero_report_add(report, ": %s %s (%.3g s)", doing[at->state], name,
-                    longest(comm, class));
-}
-
-static void add_states(zero_report *report, const zero_comm *comm)
-{
-    const int *class_of = comm->watch->class_of;
-    int listed = 0, left = comm->size;
-    for (int r = 0; r < comm->size && listed < MAX_CLASSES; r++) {
-        if (class_of[r] != r) continue;
-        zero_report_add(report, listed++ > 0 ? "; " : ". State: ");
-        add_state(report, comm, r);
-        left -= zero_report_count(comm->size, class_of, r);
-    }
-    if (left > 0) zero_report_add(report, "; %d more ranks elsewhere", left);
 }
 
 static zero_status fail(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
     zero_report report = {.used = 0};
-    w->answers[comm->rank] = describe(comm, w->round);
-    zero_report_classes(comm->size, w->answers, sizeof *w->answers, sizeof w->answers->at,
-                        w->class_of);
-    zero_report_add(&report, "no progress for %.3g s", w->stalled);
-    add_faults(&report, comm);
-    add_states(&report, comm);
+    w->answers[comm->rank] = describe(comm);
+    zero_verdict_write(comm->size, w->answers, w->stalled, w->class_of, &report);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 

@@ -22,6 +22,7 @@
 
 #include "comm/comm.h"
 #include "comm/operation.h"
+#include "comm/verdict.h"
 #include "zero/status.h"
 
 /* Collective over comm, which stays where it is from now on. Does nothing on a group of one
@@ -34,13 +35,6 @@ ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
 ZERO_NODISCARD zero_status zero_watch_stop(zero_comm *comm);
 
 /* ---- for the other files of comm/; the caller holds the lock of progress.h ---- */
-
-typedef enum {
-    ZERO_WATCH_SILENT, /* no answer */
-    ZERO_WATCH_COMPUTING,
-    ZERO_WATCH_COMPARING, /* before an operation; check.h */
-    ZERO_WATCH_WAITING
-} zero_watch_state;
 
 /* Records what this rank is doing from now on: computing after, or waiting for, `op`. */
 void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op);
