@@ -31,6 +31,6 @@ if [ $# -gt 0 ]; then
     exit
 fi
 measure 2,2 --sizes 16M,64M --types fp32 --kinds reduce-scatter,all-gather --rounds 9
-measure 1,1 --overlap --algorithms mpi,p2p --rounds 9
+measure 1,1 --overlap --algorithms mpi,p2p,hier --rounds 9
 measure 2,2 --overlap --rounds 9
 measure 2,2 --backward --rounds 9

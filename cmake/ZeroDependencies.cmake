@@ -13,6 +13,7 @@ if(ZERO_CUDA)
   message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend yet (gpu/README.md says what goes there). Configure with -DZERO_CUDA=OFF.")
 endif()
 
+find_package(Threads REQUIRED)
 find_package(PkgConfig QUIET)
 if(NOT PKG_CONFIG_FOUND)
   zero_missing("pkg-config")

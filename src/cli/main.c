@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,8 +32,8 @@ static void help(void)
         "\n    zero train --help    all options\n"
         "    zero --version\n\n"
         "Exit codes: 0 done; 2 usage or configuration; 3 environment (launcher, memory,\n"
-        "devices); 4 data unreadable; 1 anything else, such as a loss that is not "
-        "finite.\n");
+        "devices); 4 data unreadable; 86 watchdog, nothing moves any more; 1 anything\n"
+        "else, such as a loss that is not finite.\n");
 }
 
 static zero_status unknown(const char *name)
@@ -93,7 +94,8 @@ int main(int argc, char **argv)
     if (st == ZERO_OK) st = check_output();
     if (st == ZERO_OK) return 0;
     int rank = zero_launch_rank_hint();
-    if (rank > 0 && st != ZERO_ERR_MPI) let_rank_0_end_it();
+    bool is_alone = st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED;
+    if (rank > 0 && !is_alone) let_rank_0_end_it();
     if (rank > 0) fprintf(stderr, "zero: rank %d: %s\n", rank, zero_last_error());
     if (rank == 0) fprintf(stderr, "zero: %s\n", zero_last_error());
     zero_launch_abort(zero_exit_code(st));

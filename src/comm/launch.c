@@ -7,6 +7,7 @@
 
 #include <execinfo.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "comm/comm.h"
@@ -118,6 +119,21 @@ zero_status zero_launch_stop(void)
     return zero_comm_check(MPI_Finalize(), "MPI_Finalize");
 }
 
+#define ABORT_SECONDS 10
+
+static void *leave_late(void *code)
+{
+    sleep(ABORT_SECONDS);
+    _exit(*(int *)code);
+}
+
+/* Where the network to the launcher is cut, MPI_Abort hangs. Nobody shall be left behind. */
+static void leave_in_any_case(int *code)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, leave_late, code) == 0) pthread_detach(thread);
+}
+
 _Noreturn void zero_launch_abort(int code)
 {
     int is_up = 0, is_down = 0, size = 0;
@@ -127,6 +143,7 @@ _Noreturn void zero_launch_abort(int code)
     if (is_up && !is_down) MPI_Comm_size(MPI_COMM_WORLD, &size);
     /* Alone there is nobody to end, and MPI_Abort would bury our message under its own. */
     if (size == 1) MPI_Finalize();
+    if (size > 1) leave_in_any_case(&code);
     if (size > 1) MPI_Abort(MPI_COMM_WORLD, code);
     _exit(code);
 }

@@ -23,7 +23,8 @@ ZERO_NODISCARD zero_status zero_launch_start_threaded(int *argc, char ***argv);
 /* Ends MPI; collective over MPI_COMM_WORLD. All groups are destroyed before. */
 ZERO_NODISCARD zero_status zero_launch_stop(void);
 
-/* Ends all ranks with this exit code, as far as MPI reaches them, or else this process. */
+/* Ends all ranks with this exit code, as far as MPI reaches them, and this process after 10 s
+ * if MPI does not. */
 _Noreturn void zero_launch_abort(int code);
 
 /* The rank that the launcher's environment gives this process, 0 if it gives none: who may
