@@ -202,7 +202,7 @@ static void sums_of_covers_make_the_sum_of_the_whole(void **state)
             for (int k = 0; k < n; k++) {
                 zero_tree_term *t = &parts->terms[k];
                 zero_tree_sum(t->count, l->terms + t->first, LEN, ZERO_FP32,
-                                    parts->stored[k], false);
+                              parts->stored[k], false);
                 t->data = parts->stored[k];
                 t->type = ZERO_FP32;
             }

@@ -14,7 +14,7 @@ typedef enum {
     ZERO_ERR_FORMAT,      /* a file was read, but its content is not what it must be */
     ZERO_ERR_MPI,         /* an MPI call failed */
     ZERO_ERR_DIVERGED,    /* training produced a value that is not finite */
-    ZERO_ERR_STALLED,     /* the watchdog: ranks wait and nothing moves; end all ranks at once */
+    ZERO_ERR_STALLED, /* the watchdog: ranks wait and nothing moves; end all ranks at once */
 } zero_status;
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))
