@@ -186,20 +186,6 @@ static zero_status choose_clock(bench_run *run, zero_comm *comm, const char **wh
     return ZERO_OK;
 }
 
-static zero_status pretend_nodes(zero_comm *comm, int n_nodes)
-{
-    zero_layout blocks;
-    if (n_nodes == 0) return ZERO_OK;
-    if (n_nodes > comm->size)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--fake-nodes %d: there are only %d ranks for them", n_nodes,
-                         comm->size);
-    ZERO_TRY(zero_layout_init_blocks(&blocks, comm->size, n_nodes));
-    zero_status st = zero_comm_pretend_nodes(comm, blocks.node_of);
-    zero_layout_destroy(&blocks);
-    return st;
-}
-
 static bool is_wanted(const bench_options *o, const zero_layout *layout,
                       zero_algorithm algorithm)
 {
@@ -227,7 +213,8 @@ static zero_status run_all(bench_run *run, zero_comm *comm)
     bench_report report = {0};
     const char *why;
     ZERO_TRY(choose_clock(run, comm, &why));
-    ZERO_TRY(pretend_nodes(comm, run->options->fake_nodes));
+    if (run->options->fake_nodes > 0)
+        ZERO_TRY(zero_comm_pretend_blocks(comm, run->options->fake_nodes));
     choose_ways(run, &comm->layout);
     run->report = &report;
     ZERO_TRY(bench_report_open(&report, &run->clock, run->options, why));

@@ -57,7 +57,8 @@ static zero_status read_sizes(const argument *a)
     char word[WORD];
     for (o->n_sizes = 0; next_word(&list, word); o->n_sizes++)
         if (o->n_sizes == BENCH_SIZES || !read_size(word, &o->sizes[o->n_sizes]))
-            return expected(a, "up to 16 sizes of 1 to 2G bytes, as in 64K,16M,1G");
+            return expected(a, "sizes (at most 16) of 1 to 2G bytes with commas between "
+                               "them, as in 64K,16M,1G");
     return o->n_sizes > 0 ? ZERO_OK : expected(a, "a size, as in 64M");
 }
 

@@ -41,16 +41,6 @@ typedef struct {
     zero_run_output last; /* of the last step */
 } test_run;
 
-static inline zero_status test_pretend_nodes(zero_comm *comm, int n_nodes)
-{
-    zero_layout blocks;
-    if (n_nodes == 0) return ZERO_OK;
-    ZERO_TRY(zero_layout_init_blocks(&blocks, comm->size, n_nodes));
-    zero_status st = zero_comm_pretend_nodes(comm, blocks.node_of);
-    zero_layout_destroy(&blocks);
-    return st;
-}
-
 /* Ranks 0 .. n-1 of the job train together; collective over the job. */
 static inline void test_run_open(test_run *run, const test_setup *setup, int n)
 {
@@ -73,7 +63,8 @@ static inline void test_run_open(test_run *run, const test_setup *setup, int n)
                              .seed = setup->seed,
                              .eval_batches = setup->eval_batches};
     zero_status st = ZERO_OK;
-    if (test_rank < n) st = test_pretend_nodes(&run->comm, setup->fake_nodes);
+    if (test_rank < n && setup->fake_nodes > 0)
+        st = zero_comm_pretend_blocks(&run->comm, setup->fake_nodes);
     if (st == ZERO_OK && test_rank < n)
         st = zero_engine_init(&run->engine, &spec, &run->comm);
     assert_all(st == ZERO_OK);

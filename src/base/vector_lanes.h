@@ -23,7 +23,7 @@
 #endif
 
 /* As wide as the registers: GCC takes wider ones apart by way of memory, 5 times slower. */
-typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(1), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint32_t bits32 __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint16_t bits16 __attribute__((vector_size(2 * LANES), aligned(2), may_alias));

@@ -12,6 +12,18 @@
 #include "comm/watch.h"
 #include "math/blas.h"
 
+/* Ranks that were started with other options would train on without a word, or wait for each
+ * other for ever. */
+static zero_status compare_options(zero_session *s)
+{
+    uint64_t mine = zero_config_fingerprint(&s->config), first = mine;
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &first, sizeof first));
+    if (mine == first) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "this rank was given other options than rank 0: start all ranks with "
+                     "one command line and one --config file");
+}
+
 /* From here on every wait is watched. */
 static zero_status start_diagnosis(zero_session *s)
 {
@@ -36,24 +48,9 @@ static zero_status start_mpi(zero_session *s)
     else
         ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&s->world));
+    ZERO_TRY(zero_agree(&s->world, compare_options(s)));
     ZERO_TRY(start_diagnosis(s));
     return zero_comm_node(&s->world, &s->node);
-}
-
-/* --fake-nodes K: this machine stands for K nodes, each a block of ranks. */
-static zero_status pretend_nodes(zero_session *s)
-{
-    int64_t n_nodes = s->config.fake_nodes;
-    zero_layout blocks;
-    if (n_nodes == 0) return ZERO_OK;
-    if (n_nodes > s->world.size)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--fake-nodes %" PRId64 ": there are only %d ranks for them",
-                         n_nodes, s->world.size);
-    ZERO_TRY(zero_layout_init_blocks(&blocks, s->world.size, (int)n_nodes));
-    zero_status st = zero_comm_pretend_nodes(&s->world, blocks.node_of);
-    zero_layout_destroy(&blocks);
-    return st;
 }
 
 static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
@@ -140,26 +137,16 @@ static zero_status prepare(zero_session *s)
     return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
 }
 
-/* Ranks that were started with other options, or that found other data under the same name,
- * would train on without a word, or wait for each other for ever. */
-static zero_status compare_with_rank_0(zero_session *s)
+/* Nor with other data under the same name. */
+static zero_status compare_data(zero_session *s)
 {
-    uint64_t mine[2] = {zero_config_fingerprint(&s->config),
-                        zero_corpus_fingerprint(&s->corpus)};
-    uint64_t first[2] = {mine[0], mine[1]};
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, first, sizeof first));
-    if (mine[0] != first[0])
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "this rank was given other options than rank 0: start all ranks with "
-            "one command line and one --config file");
-    if (mine[1] != first[1])
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "--data %s holds other tokens here than on rank 0: every node needs "
-            "the same files",
-            s->config.data);
-    return ZERO_OK;
+    uint64_t mine = zero_corpus_fingerprint(&s->corpus), first = mine;
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &first, sizeof first));
+    if (mine == first) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "--data %s holds other tokens here than on rank 0: every node needs "
+                     "the same files",
+                     s->config.data);
 }
 
 static zero_status open_all(zero_session *s)
@@ -170,9 +157,10 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
-    ZERO_TRY(zero_agree(&s->world, compare_with_rank_0(s)));
+    ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     zero_algorithm collectives;
-    ZERO_TRY(pretend_nodes(s));
+    if (s->config.fake_nodes > 0)
+        ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     return zero_engine_init(&s->engine, &spec, &s->world);

@@ -290,8 +290,8 @@ void zero_show_totals(const zero_session *s, const zero_run_totals *t)
            t->tokens);
     show_phases(s, t);
     row("memory");
-    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0; data and libraries "
-           "included)\n",
+    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0; data, libraries "
+           "and what neighbours share included)\n",
            mib(s->engine.schedule.arena_bytes + s->engine.schedule.window_bytes),
            mib(zero_metrics_resident_peak()));
     show_traffic(s, "reduced", ZERO_REDUCE_SCATTER, ZERO_OP_REDUCE);

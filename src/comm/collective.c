@@ -344,15 +344,6 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     return st;
 }
 
-zero_status zero_collective_progress(zero_collective *op, bool *done)
-{
-    zero_progress_lock(op->comm);
-    zero_status st = progress(op);
-    if (st == ZERO_OK) *done = !op->is_active;
-    zero_progress_unlock(op->comm);
-    return st;
-}
-
 /* How long they were left alone. */
 static void note_gap(zero_comm *comm)
 {
@@ -361,21 +352,32 @@ static void note_gap(zero_comm *comm)
     comm->last_poll = now;
 }
 
-static zero_status poll(zero_comm *comm)
+/* One collective, or with NULL all that are in flight. */
+static zero_status poll(zero_comm *comm, zero_collective *only)
 {
     ZERO_TRY(zero_progress_failure(comm));
     if (comm->active) note_gap(comm);
-    for (zero_collective *op = comm->active, *next; op; op = next) {
+    if (only) ZERO_TRY(progress(only));
+    for (zero_collective *op = only ? NULL : comm->active, *next; op; op = next) {
         next = op->next_active; /* one that has ended leaves the list */
         ZERO_TRY(progress(op));
     }
     return comm->watch ? zero_watch_look(comm) : ZERO_OK;
 }
 
+zero_status zero_collective_progress(zero_collective *op, bool *done)
+{
+    zero_progress_lock(op->comm);
+    zero_status st = poll(op->comm, op);
+    if (st == ZERO_OK) *done = !op->is_active;
+    zero_progress_unlock(op->comm);
+    return st;
+}
+
 zero_status zero_collective_poll(zero_comm *comm)
 {
     zero_progress_lock(comm);
-    zero_status st = poll(comm);
+    zero_status st = poll(comm, NULL);
     zero_progress_unlock(comm);
     return st;
 }

@@ -69,7 +69,8 @@ ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void
  * whether the collective has ended, also when asked again. */
 ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *done);
 
-/* Progress for every collective in flight on the group: what a compute loop calls. */
+/* Progress for every collective in flight on the group: what a compute loop calls. The
+ * watchdog's limit counts in waits only: a caller that polls may have its own patience. */
 ZERO_NODISCARD zero_status zero_collective_poll(zero_comm *comm);
 
 /* Polls the group until `op` has ended, which helps all others in flight as well: ranks may

@@ -150,6 +150,19 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
                            "MPI_Comm_set_errhandler");
 }
 
+zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
+{
+    zero_layout blocks;
+    if (n_nodes < 1 || n_nodes > comm->size)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fake-nodes %d: there are only %d ranks for them", n_nodes,
+                         comm->size);
+    ZERO_TRY(zero_layout_init_blocks(&blocks, comm->size, n_nodes));
+    zero_status st = zero_comm_pretend_nodes(comm, blocks.node_of);
+    zero_layout_destroy(&blocks);
+    return st;
+}
+
 /* A group that does not come to its end is left to the abort that ends it. */
 static bool end_helpers(zero_comm *comm)
 {
@@ -204,7 +217,9 @@ static zero_status enter(zero_comm *comm, zero_operation_kind kind, size_t bytes
 {
     *what = zero_operation_control(kind, comm->control_sequence, (int64_t)bytes, root);
     ZERO_TRY(zero_check_compare(comm, what));
+    zero_progress_lock(comm); /* the thread tells it to others */
     comm->control_sequence++;
+    zero_progress_unlock(comm);
     return ZERO_OK;
 }
 

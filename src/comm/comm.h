@@ -72,6 +72,10 @@ ZERO_NODISCARD zero_status zero_comm_split(const zero_comm *parent, int color, i
  * group has windows already. */
 ZERO_NODISCARD zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids);
 
+/* The same for n_nodes blocks of ranks, as equal as they can be: --fake-nodes.
+ * ZERO_ERR_INVALID if there are fewer ranks. */
+ZERO_NODISCARD zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes);
+
 /* The ranks of `parent` that can share memory with this one, in the order of `parent`. */
 ZERO_NODISCARD zero_status zero_comm_node(const zero_comm *parent, zero_comm *out);
 

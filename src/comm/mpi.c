@@ -7,16 +7,13 @@
  *     staging    packed pieces [size][chunk] | the sum of the own piece [chunk] */
 #include "comm/step.h"
 
-#define ALIGN     64                 /* elements */
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
 
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     (void)layout;
     int64_t most = spec->max_chunk > 0 ? spec->max_chunk : MAX_CHUNK;
-    int64_t whole = (spec->count + ALIGN - 1) / ALIGN * ALIGN;
-    if (spec->count > 0 && spec->count <= most) whole = spec->count;
-    return whole > 0 && whole < most ? whole : most;
+    return spec->count > 0 && spec->count < most ? spec->count : most;
 }
 
 static bool is_packed(const zero_collective_spec *spec, const zero_layout *layout)

@@ -19,8 +19,7 @@
  * chunk after chunk, so all links are busy at once and each carries the data once. */
 #include "comm/step.h"
 
-#define ALIGN      64 /* elements: chunks begin at cache lines if the data does */
-#define MIN_CHUNKS 2  /* one arrives while the other is added */
+#define MIN_CHUNKS 2 /* one arrives while the other is added */
 
 /* In flight: links with latency need many bytes; copies within a node are fastest while
  * what was received stays in the cache until it is added (bench/README.md). */
@@ -28,16 +27,6 @@
 #define INSIDE_CHUNKS 4
 #define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is to be added */
 #define INSIDE_DIRECT ((size_t)16 << 20)  /* of one that arrives in its place */
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {
@@ -48,7 +37,7 @@ static bool is_staged(const zero_collective_spec *spec, const zero_layout *layou
 static int64_t depth(const zero_layout *layout)
 {
     int64_t chunks = layout->n_nodes > 1 ? ACROSS_CHUNKS : INSIDE_CHUNKS;
-    return max64(chunks / max64(layout->size - 1, 1), MIN_CHUNKS);
+    return zero_max64(chunks / zero_max64(layout->size - 1, 1), MIN_CHUNKS);
 }
 
 /* Many ranks share the room for staging: their chunks shrink. */
@@ -56,15 +45,16 @@ static int64_t largest_staged_chunk(const zero_collective_spec *spec,
                                     const zero_layout *layout)
 {
     int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / zero_type_size(spec->type));
-    int64_t share = room / (depth(layout) * (layout->size - 1)) / ALIGN * ALIGN;
-    return max64(share, ALIGN);
+    int64_t share =
+        room / (depth(layout) * (layout->size - 1)) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
+    return zero_max64(share, ZERO_STEP_ALIGN);
 }
 
 /* A chain fills only after size-1 chunks: short data goes in small ones. */
 static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
 {
     const int64_t least = 4096;
-    return max64(spec->count / (4 * size) / ALIGN * ALIGN, least);
+    return zero_max64(spec->count / (4 * size) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN, least);
 }
 
 static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
@@ -78,18 +68,18 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     size_t bytes = chunk_bytes(spec, layout);
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
-    if (is_staged(spec, layout)) most = min64(most, largest_staged_chunk(spec, layout));
+    if (is_staged(spec, layout))
+        most = zero_min64(most, largest_staged_chunk(spec, layout));
     if (spec->kind == ZERO_BROADCAST && spec->max_chunk == 0)
-        most = min64(most, largest_chain_chunk(spec, layout->size));
-    int64_t whole = (spec->count + ALIGN - 1) / ALIGN * ALIGN;
-    return whole > 0 ? min64(most, whole) : most;
+        most = zero_min64(most, largest_chain_chunk(spec, layout->size));
+    return zero_step_chunk(spec->count, most);
 }
 
 static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
     if (!is_staged(spec, layout)) return 0;
     int64_t len = chunk(spec, layout);
-    int64_t chunks = min64(depth(layout), (spec->count + len - 1) / len);
+    int64_t chunks = zero_min64(depth(layout), (spec->count + len - 1) / len);
     return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
 }
 

@@ -9,8 +9,6 @@
  * `out` is the window itself and the gathered array a pointer. */
 #include "comm/step.h"
 
-#define ALIGN 64 /* elements */
-
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
 
 /* One chunk of arithmetic at a time, so that a poll is short. */
@@ -19,8 +17,7 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     (void)layout;
     int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
-    int64_t whole = (spec->count + ALIGN - 1) / ALIGN * ALIGN;
-    return whole > 0 && whole < most ? whole : most;
+    return zero_step_chunk(spec->count, most);
 }
 
 static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)

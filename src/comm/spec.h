@@ -96,8 +96,8 @@ bool zero_algorithm_needs_window(zero_algorithm algorithm, const zero_layout *la
 
 /* The best algorithm for a group whose nodes can share memory: shm for ranks of one node, hier
  * for several nodes of which one has several ranks, p2p otherwise, and where ranks are not in
- * blocks. The size decides nothing: each is the fastest at all sizes where it works
- * (bench/README.md), and the bits are the same. *why says so in words, for the user. */
+ * blocks. The size decides nothing: what reads memory is the faster at all sizes
+ * (bench/README.md), and `mpi`, which small all-gathers might prefer, has other bits. *why says so in words, for the user. */
 zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why);
 
 /* ZERO_ERR_INVALID, with the numbers, for sizes and types outside the bounds above or arrays

@@ -147,22 +147,20 @@ static zero_status make_window(zero_window *window, zero_comm *comm, int n,
     return st;
 }
 
-/* Once per group: the counters of signal.h. */
+/* Once per group: the counters of signal.h. What is in flight meanwhile signals only once they
+ * are there on all ranks. */
 static zero_status make_signals(zero_comm *comm)
 {
     const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
-    zero_window signals = {0};
     if (comm->signals) return ZERO_OK;
-    comm->signals = malloc(sizeof *comm->signals);
-    zero_status st = comm->signals ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory");
+    zero_window *signals = calloc(1, sizeof *signals);
+    zero_status st = signals ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory");
     st = zero_agree(comm, st);
-    if (st == ZERO_OK) st = make_window(&signals, comm, 1, &row);
-    if (st == ZERO_OK) {
-        *comm->signals = signals;
-    } else {
-        free(comm->signals);
-        comm->signals = NULL;
-    }
+    if (st == ZERO_OK) st = make_window(signals, comm, 1, &row);
+    if (st == ZERO_OK)
+        comm->signals = signals;
+    else
+        free(signals);
     return st;
 }
 
@@ -183,11 +181,4 @@ void zero_window_destroy(zero_window *window)
 char *zero_window_array(const zero_window *window, int i)
 {
     return window->base + window->offset[i];
-}
-
-bool zero_window_holds(const zero_window *window, const void *p, size_t bytes)
-{
-    uintptr_t base = (uintptr_t)window->base, at = (uintptr_t)p;
-    return window->base && at >= base && at - base <= window->bytes &&
-           bytes <= window->bytes - (at - base);
 }

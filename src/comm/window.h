@@ -14,7 +14,6 @@
  * /dev/shm that is too small is found out then and not by a bus error later. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "comm/comm.h"
@@ -39,6 +38,3 @@ void zero_window_destroy(zero_window *window);
 
 /* The array, as all ranks of the node see it: rank l's part is bytes[i] * l behind. */
 char *zero_window_array(const zero_window *window, int i);
-
-/* Whether all of [p, p + bytes) lies in the window. */
-bool zero_window_holds(const zero_window *window, const void *p, size_t bytes);

@@ -1,0 +1,59 @@
+/* hier.h - what the files of the two-level algorithm share (hier.c tells how it works). */
+#pragma once
+
+#include "base/tree.h"
+#include "comm/step.h"
+
+#define ZERO_HIER_IN_FLIGHT 8 /* chunks received at once, if staging suffices */
+
+/* READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
+ * `out`; WRITTEN + 1 + k: so is all that I receive of chunk k. The last phase, one more, says
+ * that I have read all I needed. */
+enum { ZERO_HIER_READY = 1, ZERO_HIER_WRITTEN = 2 };
+
+/* Whose steps are written, and where this rank is. */
+typedef struct {
+    zero_steps *s;
+    const zero_layout *layout;
+    int node, local, n_local;
+    int64_t depth; /* chunks under way at once */
+} zero_hier;
+
+void zero_hier_write_reduce_scatter(const zero_hier *w);
+void zero_hier_write_all_gather(const zero_hier *w);
+void zero_hier_write_broadcast(const zero_hier *w);
+
+/* The subtrees of a node's ranks; returns how many. */
+static inline int zero_hier_cover(const zero_layout *layout, int node,
+                                  zero_tree_term *terms)
+{
+    int first = layout->first[node];
+    return zero_tree_cover(layout->size, first, layout->first[node + 1] - first, terms);
+}
+
+static inline int zero_hier_node_after(const zero_hier *w, int rounds)
+{
+    return (w->node + rounds + w->layout->n_nodes) % w->layout->n_nodes;
+}
+
+static inline int zero_hier_node_size(const zero_hier *w, int node)
+{
+    return w->layout->first[node + 1] - w->layout->first[node];
+}
+
+/* Chunk k of a piece in the `in` (`out`) of a rank of this node. */
+static inline zero_spot zero_hier_in(const zero_hier *w, int rank, int piece, int64_t k)
+{
+    return (zero_spot){ZERO_IN, rank, zero_steps_chunk_at(w->s, piece, k)};
+}
+
+static inline zero_spot zero_hier_out(const zero_hier *w, int rank, int piece, int64_t k)
+{
+    return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(w->s, piece, k)};
+}
+
+/* The last step waits for the receives among the first so many. */
+static inline void zero_hier_set_received(const zero_hier *w, int64_t received)
+{
+    if (!w->s->failed) w->s->list[w->s->n - 1].received = received;
+}

@@ -1,0 +1,180 @@
+/* The two-level reduce-scatter.
+ *
+ * staging    [slots][subtrees received][chunk] | [depth][chunk] to send, all in fp32,
+ *            with as many slots as chunks are under way at once */
+#include "comm/hier.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    zero_hier w;
+    int n_remote;
+    int *slot;   /* [n_nodes]: of the node's first subtree among those received; owned */
+    int final;   /* the sum of the own piece */
+    int n_cover; /* the own node's subtrees, and their sums */
+    zero_tree_term cover[ZERO_TREE_COVER_MAX];
+    int partial[ZERO_TREE_COVER_MAX];
+    int64_t sends;                       /* partial sums so far */
+    int64_t sent[ZERO_HIER_IN_FLIGHT];   /* steps until the last send from a slot */
+    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was under way */
+} reducer;
+
+static int64_t slot_bytes(const reducer *r)
+{
+    return r->w.s->chunk * (int64_t)sizeof(float);
+}
+
+static zero_type type_of(const reducer *r, const zero_tree_term *term)
+{
+    return term->count == 1 ? r->w.s->spec->type : ZERO_FP32;
+}
+
+/* The sum of what ranks first .. first+count-1 of this node have. */
+static int add_local_sum(reducer *r, int first, int count)
+{
+    int sum = zero_steps_add_sum(r->w.s);
+    for (int rank = first; rank < first + count; rank++)
+        zero_steps_add_term(r->w.s, sum, (zero_term){rank, 1, r->w.s->spec->type, -1});
+    return sum;
+}
+
+/* In the order of ranks: own neighbours one by one, others by their subtrees. */
+static void add_final_sum(reducer *r)
+{
+    const zero_layout *layout = r->w.layout;
+    int slot = 0;
+    r->final = zero_steps_add_sum(r->w.s);
+    for (int node = 0; node < layout->n_nodes; node++) {
+        zero_tree_term terms[ZERO_TREE_COVER_MAX];
+        int n = zero_hier_cover(layout, node, terms);
+        r->slot[node] = slot;
+        if (node == r->w.node)
+            for (int l = 0; l < r->w.n_local; l++)
+                zero_steps_add_term(
+                    r->w.s, r->final,
+                    (zero_term){layout->first[node] + l, 1, r->w.s->spec->type, -1});
+        for (int t = 0; node != r->w.node && t < n; t++)
+            zero_steps_add_term(r->w.s, r->final,
+                                (zero_term){terms[t].first, terms[t].count,
+                                            type_of(r, &terms[t]), slot++ * slot_bytes(r)});
+    }
+    r->n_remote = slot;
+}
+
+static void add_sums(reducer *r)
+{
+    add_final_sum(r);
+    r->n_cover = zero_hier_cover(r->w.layout, r->w.node, r->cover);
+    for (int t = 0; t < r->n_cover; t++)
+        if (r->cover[t].count > 1)
+            r->partial[t] = add_local_sum(r, r->cover[t].first, r->cover[t].count);
+}
+
+static int64_t staged_at(const reducer *r, int64_t k)
+{
+    return k % r->w.depth * r->n_remote * slot_bytes(r);
+}
+
+static void receive_from(reducer *r, int64_t k, int node)
+{
+    zero_tree_term terms[ZERO_TREE_COVER_MAX];
+    int n = zero_hier_cover(r->w.layout, node, terms);
+    for (int t = 0; t < n; t++) {
+        int64_t at = staged_at(r, k) + (r->slot[node] + t) * slot_bytes(r);
+        zero_steps_receive(r->w.s, k, zero_layout_delegate(r->w.layout, node, r->w.local),
+                           (zero_spot){ZERO_STAGING, r->w.s->rank, at});
+        if (!r->w.s->failed) r->w.s->list[r->w.s->n - 1].type = type_of(r, &terms[t]);
+    }
+}
+
+/* The sum of subtree t, to the next slot that its last send has left. */
+static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
+{
+    int64_t i = r->sends % r->w.depth;
+    int64_t slots = zero_min64(r->w.depth, zero_steps_chunks(r->w.s));
+    int64_t at = (slots * r->n_remote + i) * slot_bytes(r);
+    zero_spot slot = {ZERO_STAGING, r->w.s->rank, at};
+    zero_steps_add(r->w.s, (zero_step){.kind = ZERO_STEP_ADD,
+                                       .type = ZERO_FP32,
+                                       .sum = r->partial[t],
+                                       .len = zero_steps_chunk_len(r->w.s, k),
+                                       .from = zero_hier_in(&r->w, r->w.s->rank, owner, k),
+                                       .to = slot,
+                                       .sent = r->sent[i]});
+    return slot;
+}
+
+static void send_to(reducer *r, int64_t k, int owner)
+{
+    for (int t = 0; t < r->n_cover; t++) {
+        bool is_sum = r->cover[t].count > 1;
+        zero_spot from = is_sum ? add_partial(r, k, owner, t)
+                                : zero_hier_in(&r->w, r->cover[t].first, owner, k);
+        zero_steps_send(r->w.s, k, owner, from);
+        if (!is_sum) continue;
+        if (!r->w.s->failed) r->w.s->list[r->w.s->n - 1].type = ZERO_FP32;
+        r->sent[r->sends++ % r->w.depth] = r->w.s->n;
+    }
+}
+
+/* Round i of chunk k: with the node i behind, and the node i ahead. */
+static void reduce_round(reducer *r, int64_t k, int i)
+{
+    int behind = zero_hier_node_after(&r->w, -i), ahead = zero_hier_node_after(&r->w, i);
+    int n_ahead = zero_hier_node_size(&r->w, ahead);
+    for (int l = 0; l < n_ahead || l <= r->w.local; l++) {
+        if (l == r->w.local) receive_from(r, k, behind);
+        if (l < n_ahead && l % r->w.n_local == r->w.local)
+            send_to(r, k, r->w.layout->first[ahead] + l);
+    }
+}
+
+static void add_final(reducer *r, int64_t k)
+{
+    zero_steps_add(r->w.s,
+                   (zero_step){.kind = ZERO_STEP_ADD,
+                               .type = r->w.s->spec->result,
+                               .sum = r->final,
+                               .len = zero_steps_chunk_len(r->w.s, k),
+                               .from = zero_hier_in(&r->w, r->w.s->rank, r->w.s->rank, k),
+                               .to = zero_hier_out(&r->w, r->w.s->rank, 0, k),
+                               .staged = staged_at(r, k),
+                               .received = r->posted[k % r->w.depth]});
+}
+
+/* Elements of my `in` that neighbours read: all pieces but those that I am delegate of. */
+static int64_t read_by_neighbours(const reducer *r)
+{
+    int64_t others = 0;
+    for (int node = 0; node < r->w.layout->n_nodes; node++)
+        for (int l = 0; l < zero_hier_node_size(&r->w, node); l++)
+            others += l % r->w.n_local != r->w.local;
+    return others * r->w.s->spec->count;
+}
+
+static void write_reduction(reducer *r)
+{
+    zero_steps *s = r->w.s;
+    int64_t chunks = zero_steps_chunks(s), late = r->w.depth - 1;
+    add_sums(r);
+    zero_steps_signal(s, ZERO_HIER_READY);
+    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
+    for (int64_t k = 0; k < chunks + late; k++) {
+        for (int i = 1; k < chunks && i < r->w.layout->n_nodes; i++) reduce_round(r, k, i);
+        if (k < chunks) r->posted[k % r->w.depth] = s->n;
+        if (k >= late) add_final(r, k - late);
+    }
+    zero_steps_signal(s, ZERO_HIER_WRITTEN);
+    if (!s->failed) s->list[s->n - 1].sent = s->n; /* messages leave neighbours' memory */
+    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_WRITTEN, read_by_neighbours(r));
+}
+
+void zero_hier_write_reduce_scatter(const zero_hier *w)
+{
+    reducer r = {.w = *w, .slot = malloc((size_t)w->layout->n_nodes * sizeof *r.slot)};
+    if (r.slot)
+        write_reduction(&r);
+    else
+        w->s->failed = true;
+    free(r.slot);
+}
