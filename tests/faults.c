@@ -1,5 +1,6 @@
 /* faults MODE LIMIT - what faults.sh runs: ranks of which the last one misbehaves, under a
  * watchdog of LIMIT seconds. Ends as a program of ours does: one message, and its exit code. */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/launch.h"
@@ -101,9 +103,12 @@ static zero_status be_suspended(void)
     fclose(file);
     ZERO_TRY(run_rounds(-1));
     ZERO_TRY(zero_comm_barrier(&world));
-    for (int naps = 0; am_last() && naps < 200; naps++) { /* 2 s without the suspension */
+    double napped = 0.0; /* seconds, of which a suspension counts as one short nap */
+    while (am_last() && napped < 1.5) {
+        double start = zero_clock_seconds();
         ZERO_TRY(zero_collective_poll(&world));
         usleep(10000);
+        napped += fmin(zero_clock_seconds() - start, 0.1);
     }
     return run_rounds(-1);
 }

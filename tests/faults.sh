@@ -75,11 +75,11 @@ suspend() {
     done
     sleep 0.7
     kill -STOP $(cat pid.*)
-    sleep 4
+    sleep 7
     kill -CONT $(cat pid.*)
 }
 suspend &
-run 3 be-suspended 3
+run 3 be-suspended 5
 wait
 ends 0
 speak 0

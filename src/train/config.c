@@ -151,8 +151,8 @@ uint64_t zero_config_fingerprint(const zero_config *c)
                               c->global_batch, c->micro_batch,  c->warmup, c->eval_every,
                               c->eval_batches, c->accumulation, c->stage,  c->bucket,
                               c->sample,       c->fake_nodes};
-    const double reals[] = {c->dropout, c->lr,  c->lr_min,       c->beta1,
-                            c->beta2,   c->eps, c->weight_decay, c->clip, c->watchdog};
+    const double reals[] = {c->dropout, c->lr,           c->lr_min, c->beta1,   c->beta2,
+                            c->eps,     c->weight_decay, c->clip,   c->watchdog};
     uint64_t hash = XXH3_64bits_withSeed(wholes, sizeof wholes, 0);
     hash = XXH3_64bits_withSeed(reals, sizeof reals, hash);
     hash = XXH3_64bits_withSeed(c->check, strlen(c->check), hash);
