@@ -1,25 +1,11 @@
 /* Microbatches are added along one tree, whoever computes them: the two ways in which stages
  * share them out give the same bits at 1, 2, 4 and 8 ranks, with every algorithm of ours. */
 #include "collective_job.h"
+#include "test_world.h"
 
 #define MICROBATCHES 16
 #define LEN          4096
 #define TRIAL        5
-
-static zero_comm world;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return zero_comm_world(&world) != ZERO_OK;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    zero_comm_destroy(&world);
-    return 0;
-}
 
 static uint64_t hash(const void *data, size_t bytes)
 {

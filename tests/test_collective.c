@@ -1,6 +1,7 @@
 /* The same sums and copies from every algorithm, on the nodes that this machine pretends to
  * be. What each program does in any order of events is test_steps.c's; here it meets MPI. */
 #include "collective_job.h"
+#include "test_world.h"
 
 #include <unistd.h>
 
@@ -9,21 +10,6 @@
 
 #define TRIALS      12 /* per layout, algorithm and kind */
 #define MANY_TRIALS 6  /* of many ranks, who share few cores */
-
-static zero_comm world;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return zero_comm_world(&world) != ZERO_OK;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    zero_comm_destroy(&world);
-    return 0;
-}
 
 /* ---- layouts ---- */
 

@@ -5,22 +5,7 @@
 #include <unistd.h>
 
 #include "comm/launch.h"
-#include "mpi_cmocka.h"
-
-static zero_comm world;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return zero_comm_world(&world) != ZERO_OK;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    zero_comm_destroy(&world);
-    return 0;
-}
+#include "test_world.h"
 
 static void a_group_knows_its_place(void **state)
 {
@@ -193,11 +178,8 @@ static void ranks_of_one_host_are_one_node(void **state)
         rank += is_here && r < test_rank;
     }
 
-    zero_comm node;
-    assert_all(zero_comm_node(&world, &node) == ZERO_OK);
-    assert_all(node.size == size && node.rank == rank);
-    assert_all(zero_comm_barrier(&node) == ZERO_OK);
-    zero_comm_destroy(&node);
+    assert_all(zero_layout_local_size(&world.layout, test_rank) == size);
+    assert_all(world.layout.local_of[test_rank] == rank);
 }
 
 static void a_zeroed_group_can_be_destroyed(void **state)

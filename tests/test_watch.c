@@ -12,24 +12,9 @@
 #include "comm/collective.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
-#include "mpi_cmocka.h"
+#include "test_world.h"
 
 #define COUNT 1000 /* elements of a piece */
-
-static zero_comm world;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return zero_comm_world(&world) != ZERO_OK;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    zero_comm_destroy(&world);
-    return 0;
-}
 
 static bool am_last(void)
 {

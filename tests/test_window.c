@@ -9,24 +9,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "mpi_cmocka.h"
+#include "test_world.h"
 
 #define PLACE "/dev/shm"
-
-static zero_comm world;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return zero_comm_world(&world) != ZERO_OK;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    zero_comm_destroy(&world);
-    return 0;
-}
 
 static void barrier(void)
 {

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "base/cpu_level.h"
+
 extern const zero_vector_kernels zero_vector_kernels_base;
 
 typedef struct {
@@ -9,43 +11,18 @@ typedef struct {
     bool (*runs_here)(void);
 } variant;
 
-static bool always(void)
-{
-    return true;
-}
-
 #ifdef ZERO_VECTOR_X86
 extern const zero_vector_kernels zero_vector_kernels_v3, zero_vector_kernels_v4,
     zero_vector_kernels_bf16;
 
-/* By feature: compilers older than these levels' names know them too. F16C came before AVX2,
- * and not all compilers can ask for it. */
-static bool has_v3(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2");
-}
-
-static bool has_v4(void)
-{
-    return has_v3() && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-
-static bool has_bf16(void)
-{
-    return has_v4() && __builtin_cpu_supports("avx512bf16");
-}
-
 static const variant variants[] = {
-    {&zero_vector_kernels_bf16, has_bf16},
-    {&zero_vector_kernels_v4, has_v4},
-    {&zero_vector_kernels_v3, has_v3},
-    {&zero_vector_kernels_base, always},
+    {&zero_vector_kernels_bf16, zero_cpu_runs_bf16},
+    {&zero_vector_kernels_v4, zero_cpu_runs_v4},
+    {&zero_vector_kernels_v3, zero_cpu_runs_v3},
+    {&zero_vector_kernels_base, zero_cpu_runs_any},
 };
 #else
-static const variant variants[] = {{&zero_vector_kernels_base, always}};
+static const variant variants[] = {{&zero_vector_kernels_base, zero_cpu_runs_any}};
 #endif
 
 int zero_vector_kernels_list(const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS])

@@ -50,7 +50,8 @@ static zero_status start_mpi(zero_session *s)
     ZERO_TRY(zero_comm_world(&s->world));
     ZERO_TRY(zero_agree(&s->world, compare_options(s)));
     ZERO_TRY(start_diagnosis(s));
-    return zero_comm_node(&s->world, &s->node);
+    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
+    return ZERO_OK;
 }
 
 static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
@@ -126,7 +127,7 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
-        .memory_limit = s->topology.memory_available / (size_t)s->node.size,
+        .memory_limit = s->topology.memory_available / (size_t)s->node_ranks,
     };
 }
 
@@ -184,7 +185,6 @@ zero_status zero_session_close(zero_session *s)
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
     zero_corpus_close(&s->corpus);
-    zero_comm_destroy(&s->node);
     ZERO_TRY(stop_diagnosis(s));
     zero_comm_destroy(&s->world);
     zero_options_destroy(&s->options);

@@ -11,7 +11,8 @@
 typedef struct {
     zero_options options;
     zero_config config; /* completed */
-    zero_comm world, node;
+    zero_comm world;
+    int node_ranks; /* on this machine, whatever nodes --fake-nodes declares */
     zero_topology topology;
     int blas_threads; /* in force; 0: this BLAS cannot be told */
     zero_corpus corpus;

@@ -109,12 +109,13 @@ static void warn_oversubscribed(const zero_session *s)
 {
     int threads = s->blas_threads > 0 ? s->blas_threads : 1;
     const zero_topology *t = &s->topology;
-    if (threads * s->node.size > t->allowed_cores)
+    if (threads * s->node_ranks > t->allowed_cores)
         fprintf(
             stderr,
             "zero: warning: %d rank%s x %d thread%s on this node share %d cores and take "
             "turns\n",
-            s->node.size, plural(s->node.size), threads, plural(threads), t->allowed_cores);
+            s->node_ranks, plural(s->node_ranks), threads, plural(threads),
+            t->allowed_cores);
     else if (threads > t->usable_cores)
         fprintf(
             stderr,
@@ -126,7 +127,7 @@ static void warn_oversubscribed(const zero_session *s)
 void zero_show_setup(const zero_session *s)
 {
     printf("zero %s, %d rank%s, %d on this node\n", ZERO_VERSION, s->world.size,
-           plural(s->world.size), s->node.size);
+           plural(s->world.size), s->node_ranks);
     show_model(s);
     show_training(s);
     show_ledgers(s);

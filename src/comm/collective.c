@@ -15,14 +15,13 @@
 
 /* ---- set-up ---- */
 
-static zero_status check_window(const zero_collective *op)
+static zero_status check_window(const zero_comm *comm, zero_algorithm algorithm)
 {
-    if (op->comm->signals ||
-        !zero_algorithm_needs_window(op->spec.algorithm, &op->comm->layout))
+    if (comm->signals || !zero_algorithm_needs_window(algorithm, &comm->layout))
         return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%s works in a window, and this group has none: make it first",
-                     zero_algorithm_name(op->spec.algorithm));
+                     zero_algorithm_name(algorithm));
 }
 
 static zero_status allocate_terms(zero_collective *op)
@@ -38,8 +37,8 @@ static zero_status allocate_terms(zero_collective *op)
 zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
                                  const zero_collective_spec *spec)
 {
-    zero_collective new = {.comm = comm, .spec = *spec, .add = MPI_OP_NULL};
-    ZERO_TRY(check_window(&new));
+    zero_collective new = {.comm = comm, .add = MPI_OP_NULL};
+    ZERO_TRY(check_window(comm, spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     zero_status st = allocate_terms(&new);
     if (st == ZERO_OK) st = zero_native_init(&new);
@@ -48,7 +47,6 @@ zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
         return st;
     }
     *op = new;
-    op->steps.spec = &op->spec;
     return ZERO_OK;
 }
 
@@ -86,7 +84,7 @@ static zero_status check_begin(const zero_collective *op)
 {
     const zero_collective *oldest = op->comm->active;
     assert(!op->is_active);
-    assert(op->staging || zero_collective_staging(&op->spec, op->steps.layout) == 0);
+    assert(op->staging || zero_collective_staging(&op->steps.spec, op->steps.layout) == 0);
     if (!oldest || op->sequence - oldest->sequence < ZERO_SIGNALS) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "collective %" PRId64 " begins while %" PRId64
@@ -97,7 +95,7 @@ static zero_status check_begin(const zero_collective *op)
 static void finish(zero_collective *op)
 {
     op->ended = zero_clock_seconds();
-    op->comm->duration[op->spec.kind].total += op->ended - op->begun;
+    op->comm->duration[op->steps.spec.kind].total += op->ended - op->begun;
     remove_active(op);
 }
 
@@ -123,7 +121,6 @@ static zero_status begin(zero_collective *op)
     zero_comm *comm = op->comm;
     ZERO_TRY(check_begin(op));
     comm->sequence++;
-    op->steps.spec = &op->spec; /* the struct may have been copied since init */
     op->begun = zero_clock_seconds();
     op->next_step = 0;
     op->in_flight = 0;
@@ -133,7 +130,7 @@ static zero_status begin(zero_collective *op)
         zero_progress_wake(comm);
     }
     append_active(op);
-    zero_operation what = zero_operation_collective(&op->spec, op->sequence);
+    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
     if (comm->watch) zero_watch_note(comm, ZERO_WATCH_COMPUTING, &what);
     return progress(op);
 }
@@ -145,7 +142,7 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     op->out = out;
     op->staging = staging;
     op->sequence = op->comm->sequence;
-    zero_operation what = zero_operation_collective(&op->spec, op->sequence);
+    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
     ZERO_TRY(zero_check_compare(op->comm, &what));
     zero_progress_lock(op->comm);
     zero_status st = begin(op);
@@ -204,6 +201,6 @@ zero_status zero_collective_wait(zero_collective *op)
     double start = zero_clock_seconds();
     if (is_over(op)) return ZERO_OK;
     ZERO_TRY(zero_wait_collective(op));
-    op->comm->duration[op->spec.kind].exposed += op->ended - start;
+    op->comm->duration[op->steps.spec.kind].exposed += op->ended - start;
     return ZERO_OK;
 }

@@ -27,9 +27,8 @@
 #define ZERO_COLLECTIVE_REQUESTS 32 /* messages in flight per collective, at most */
 
 typedef struct zero_collective {
-    zero_comm *comm; /* borrowed */
-    zero_collective_spec spec;
-    zero_steps steps;      /* owned */
+    zero_comm *comm;       /* borrowed */
+    zero_steps steps;      /* owned; their spec is the collective's */
     zero_tree_term *terms; /* room for the longest sum; owned */
     MPI_Op add;            /* 16-bit sums of `mpi`; MPI_OP_NULL: not needed */
 

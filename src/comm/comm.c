@@ -105,15 +105,6 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
     return ZERO_OK;
 }
 
-zero_status zero_comm_node(const zero_comm *parent, zero_comm *out)
-{
-    MPI_Comm mpi;
-    ZERO_TRY(zero_comm_check(MPI_Comm_split_type(parent->mpi, MPI_COMM_TYPE_SHARED,
-                                                 parent->rank, MPI_INFO_NULL, &mpi),
-                             "MPI_Comm_split_type"));
-    return adopt(mpi, "zero node", out);
-}
-
 static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish)
 {
     if (comm->signals)

@@ -76,9 +76,6 @@ ZERO_NODISCARD zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *i
  * ZERO_ERR_INVALID if there are fewer ranks. */
 ZERO_NODISCARD zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes);
 
-/* The ranks of `parent` that can share memory with this one, in the order of `parent`. */
-ZERO_NODISCARD zero_status zero_comm_node(const zero_comm *parent, zero_comm *out);
-
 /* Collective over the group; accepts a zeroed one. No collective may be in flight. Ends its
  * watchdog, check and thread, too; a program that wants to know how that went ends them
  * itself before. */

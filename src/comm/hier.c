@@ -98,7 +98,7 @@ static void write(zero_steps *steps)
                    .local = steps->rank - layout->first[node],
                    .n_local = layout->first[node + 1] - layout->first[node],
                    .depth = depth(layout)};
-    switch (steps->spec->kind) {
+    switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: zero_hier_write_reduce_scatter(&w); break;
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
     default: zero_hier_write_broadcast(&w); break;

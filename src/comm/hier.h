@@ -41,17 +41,6 @@ static inline int zero_hier_node_size(const zero_hier *w, int node)
     return w->layout->first[node + 1] - w->layout->first[node];
 }
 
-/* Chunk k of a piece in the `in` (`out`) of a rank of this node. */
-static inline zero_spot zero_hier_in(const zero_hier *w, int rank, int piece, int64_t k)
-{
-    return (zero_spot){ZERO_IN, rank, zero_steps_chunk_at(w->s, piece, k)};
-}
-
-static inline zero_spot zero_hier_out(const zero_hier *w, int rank, int piece, int64_t k)
-{
-    return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(w->s, piece, k)};
-}
-
 /* The last step waits for the receives among the first so many. */
 static inline void zero_hier_set_received(const zero_hier *w, int64_t received)
 {

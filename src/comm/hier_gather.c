@@ -16,10 +16,10 @@ static void gather_round(gatherer *g, int64_t k, int i)
     for (int l = 0; l < n_behind || l <= g->w.local; l++) {
         int owner = g->w.layout->first[behind] + l;
         if (l < n_behind && l % g->w.n_local == g->w.local)
-            zero_steps_receive(s, k, owner, zero_hier_out(&g->w, s->rank, owner, k));
+            zero_steps_receive(s, k, owner, zero_steps_out(g->w.s, s->rank, owner, k));
         if (l == g->w.local)
             zero_steps_send(s, k, zero_layout_delegate(g->w.layout, ahead, l),
-                            zero_hier_in(&g->w, s->rank, 0, k));
+                            zero_steps_in(g->w.s, s->rank, 0, k));
     }
 }
 
@@ -33,8 +33,8 @@ static void copy_round(gatherer *g, int64_t k, int i)
         int at = zero_layout_delegate(g->w.layout, g->w.node, l);
         if (at == s->rank) continue;
         zero_steps_await(s, at, ZERO_HIER_WRITTEN + 1 + k, 0);
-        zero_steps_copy(s, k, zero_hier_out(&g->w, at, owner, k),
-                        zero_hier_out(&g->w, s->rank, owner, k));
+        zero_steps_copy(s, k, zero_steps_out(g->w.s, at, owner, k),
+                        zero_steps_out(g->w.s, s->rank, owner, k));
     }
 }
 
@@ -50,8 +50,8 @@ static void copy_own(zero_hier *w)
 {
     zero_steps *s = w->s;
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(s, k, zero_hier_in(w, s->rank, 0, k),
-                        zero_hier_out(w, s->rank, s->rank, k));
+        zero_steps_copy(s, k, zero_steps_in(w->s, s->rank, 0, k),
+                        zero_steps_out(w->s, s->rank, s->rank, k));
     zero_steps_signal(s, ZERO_HIER_WRITTEN);
 }
 
@@ -59,15 +59,15 @@ static void copy_own(zero_hier *w)
 static void copy_neighbours(zero_hier *w)
 {
     zero_steps *s = w->s;
-    bool one_out = s->spec->one_out;
+    bool one_out = s->spec.one_out;
     for (int i = 1; i < w->n_local; i++) {
         int peer = w->layout->first[w->node] + (w->local + i) % w->n_local;
         zero_steps_await(s, peer, one_out ? ZERO_HIER_WRITTEN : ZERO_HIER_READY, 0);
         for (int64_t k = 0; k < zero_steps_chunks(s); k++)
             zero_steps_copy(s, k,
-                            one_out ? zero_hier_out(w, peer, peer, k)
-                                    : zero_hier_in(w, peer, 0, k),
-                            zero_hier_out(w, s->rank, peer, k));
+                            one_out ? zero_steps_out(w->s, peer, peer, k)
+                                    : zero_steps_in(w->s, peer, 0, k),
+                            zero_steps_out(w->s, s->rank, peer, k));
     }
 }
 
@@ -78,7 +78,7 @@ static int64_t gathered_by_neighbours(const zero_hier *w)
     for (int node = 0; node < w->layout->n_nodes; node++)
         for (int l = 0; node != w->node && l < zero_hier_node_size(w, node); l++)
             pieces += l % w->n_local == w->local;
-    return (w->n_local - 1) * pieces * w->s->spec->count;
+    return (w->n_local - 1) * pieces * w->s->spec.count;
 }
 
 static void finish(zero_hier *w, int64_t phase, int64_t read)
@@ -94,7 +94,7 @@ void zero_hier_write_all_gather(const zero_hier *w)
     gatherer g = {.w = *w};
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
     zero_steps_signal(s, ZERO_HIER_READY);
-    if (s->spec->one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
+    if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
         for (int i = 1; k < chunks && i < w->layout->n_nodes; i++) gather_round(&g, k, i);
         if (k < chunks) g.posted[k % w->depth] = s->n;
@@ -109,7 +109,7 @@ void zero_hier_write_all_gather(const zero_hier *w)
 
 static int leader(const zero_hier *w, int node)
 {
-    int root = w->s->spec->root;
+    int root = w->s->spec.root;
     return node == w->layout->node_of[root] ? root : w->layout->first[node];
 }
 
@@ -117,8 +117,8 @@ static int leader(const zero_hier *w, int node)
 static void pass_on(zero_hier *w, int64_t k, int64_t received)
 {
     int next = leader(w, zero_hier_node_after(w, 1));
-    if (next != w->s->spec->root) {
-        zero_steps_send(w->s, k, next, zero_hier_out(w, w->s->rank, 0, k));
+    if (next != w->s->spec.root) {
+        zero_steps_send(w->s, k, next, zero_steps_out(w->s, w->s->rank, 0, k));
         zero_hier_set_received(w, received);
     }
     zero_steps_signal(w->s, ZERO_HIER_WRITTEN + 1 + k);
@@ -128,8 +128,8 @@ static void pass_on(zero_hier *w, int64_t k, int64_t received)
 static void write_root(zero_hier *w)
 {
     for (int64_t k = 0; k < zero_steps_chunks(w->s); k++) {
-        zero_steps_copy(w->s, k, zero_hier_in(w, w->s->rank, 0, k),
-                        zero_hier_out(w, w->s->rank, 0, k));
+        zero_steps_copy(w->s, k, zero_steps_in(w->s, w->s->rank, 0, k),
+                        zero_steps_out(w->s, w->s->rank, 0, k));
         pass_on(w, k, 0);
     }
 }
@@ -141,7 +141,7 @@ static void write_leader(zero_hier *w)
     int before = leader(w, zero_hier_node_after(w, -1));
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
-            zero_steps_receive(w->s, k, before, zero_hier_out(w, w->s->rank, 0, k));
+            zero_steps_receive(w->s, k, before, zero_steps_out(w->s, w->s->rank, 0, k));
             posted[k % w->depth] = w->s->n;
         }
         if (k >= late) pass_on(w, k - late, posted[(k - late) % w->depth]);
@@ -152,8 +152,8 @@ static void write_follower(zero_hier *w, int from)
 {
     for (int64_t k = 0; k < zero_steps_chunks(w->s); k++) {
         zero_steps_await(w->s, from, ZERO_HIER_WRITTEN + 1 + k, 0);
-        zero_steps_copy(w->s, k, zero_hier_out(w, from, 0, k),
-                        zero_hier_out(w, w->s->rank, 0, k));
+        zero_steps_copy(w->s, k, zero_steps_out(w->s, from, 0, k),
+                        zero_steps_out(w->s, w->s->rank, 0, k));
     }
 }
 
@@ -164,14 +164,14 @@ void zero_hier_write_broadcast(const zero_hier *from)
     int64_t chunks = zero_steps_chunks(s);
     int first = leader(&w, w.node);
     zero_steps_signal(s, ZERO_HIER_READY);
-    if (s->rank == first && s->spec->one_out)
+    if (s->rank == first && s->spec.one_out)
         zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
-    if (s->rank == s->spec->root)
+    if (s->rank == s->spec.root)
         write_root(&w);
     else if (s->rank == first)
         write_leader(&w);
     else
         write_follower(&w, first);
     finish(&w, ZERO_HIER_WRITTEN + chunks + 1,
-           s->rank == first ? (w.n_local - 1) * s->spec->count : 0);
+           s->rank == first ? (w.n_local - 1) * s->spec.count : 0);
 }

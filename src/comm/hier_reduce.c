@@ -26,7 +26,7 @@ static int64_t slot_bytes(const reducer *r)
 
 static zero_type type_of(const reducer *r, const zero_tree_term *term)
 {
-    return term->count == 1 ? r->w.s->spec->type : ZERO_FP32;
+    return term->count == 1 ? r->w.s->spec.type : ZERO_FP32;
 }
 
 /* The sum of what ranks first .. first+count-1 of this node have. */
@@ -34,7 +34,7 @@ static int add_local_sum(reducer *r, int first, int count)
 {
     int sum = zero_steps_add_sum(r->w.s);
     for (int rank = first; rank < first + count; rank++)
-        zero_steps_add_term(r->w.s, sum, (zero_term){rank, 1, r->w.s->spec->type, -1});
+        zero_steps_add_term(r->w.s, sum, (zero_term){rank, 1, r->w.s->spec.type, -1});
     return sum;
 }
 
@@ -52,7 +52,7 @@ static void add_final_sum(reducer *r)
             for (int l = 0; l < r->w.n_local; l++)
                 zero_steps_add_term(
                     r->w.s, r->final,
-                    (zero_term){layout->first[node] + l, 1, r->w.s->spec->type, -1});
+                    (zero_term){layout->first[node] + l, 1, r->w.s->spec.type, -1});
         for (int t = 0; node != r->w.node && t < n; t++)
             zero_steps_add_term(r->w.s, r->final,
                                 (zero_term){terms[t].first, terms[t].count,
@@ -94,13 +94,14 @@ static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
     int64_t slots = zero_min64(r->w.depth, zero_steps_chunks(r->w.s));
     int64_t at = (slots * r->n_remote + i) * slot_bytes(r);
     zero_spot slot = {ZERO_STAGING, r->w.s->rank, at};
-    zero_steps_add(r->w.s, (zero_step){.kind = ZERO_STEP_ADD,
-                                       .type = ZERO_FP32,
-                                       .sum = r->partial[t],
-                                       .len = zero_steps_chunk_len(r->w.s, k),
-                                       .from = zero_hier_in(&r->w, r->w.s->rank, owner, k),
-                                       .to = slot,
-                                       .sent = r->sent[i]});
+    zero_steps_add(r->w.s,
+                   (zero_step){.kind = ZERO_STEP_ADD,
+                               .type = ZERO_FP32,
+                               .sum = r->partial[t],
+                               .len = zero_steps_chunk_len(r->w.s, k),
+                               .from = zero_steps_in(r->w.s, r->w.s->rank, owner, k),
+                               .to = slot,
+                               .sent = r->sent[i]});
     return slot;
 }
 
@@ -109,7 +110,7 @@ static void send_to(reducer *r, int64_t k, int owner)
     for (int t = 0; t < r->n_cover; t++) {
         bool is_sum = r->cover[t].count > 1;
         zero_spot from = is_sum ? add_partial(r, k, owner, t)
-                                : zero_hier_in(&r->w, r->cover[t].first, owner, k);
+                                : zero_steps_in(r->w.s, r->cover[t].first, owner, k);
         zero_steps_send(r->w.s, k, owner, from);
         if (!is_sum) continue;
         if (!r->w.s->failed) r->w.s->list[r->w.s->n - 1].type = ZERO_FP32;
@@ -133,11 +134,11 @@ static void add_final(reducer *r, int64_t k)
 {
     zero_steps_add(r->w.s,
                    (zero_step){.kind = ZERO_STEP_ADD,
-                               .type = r->w.s->spec->result,
+                               .type = r->w.s->spec.result,
                                .sum = r->final,
                                .len = zero_steps_chunk_len(r->w.s, k),
-                               .from = zero_hier_in(&r->w, r->w.s->rank, r->w.s->rank, k),
-                               .to = zero_hier_out(&r->w, r->w.s->rank, 0, k),
+                               .from = zero_steps_in(r->w.s, r->w.s->rank, r->w.s->rank, k),
+                               .to = zero_steps_out(r->w.s, r->w.s->rank, 0, k),
                                .staged = staged_at(r, k),
                                .received = r->posted[k % r->w.depth]});
 }
@@ -149,7 +150,7 @@ static int64_t read_by_neighbours(const reducer *r)
     for (int node = 0; node < r->w.layout->n_nodes; node++)
         for (int l = 0; l < zero_hier_node_size(&r->w, node); l++)
             others += l % r->w.n_local != r->w.local;
-    return others * r->w.s->spec->count;
+    return others * r->w.s->spec.count;
 }
 
 static void write_reduction(reducer *r)

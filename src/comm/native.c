@@ -35,15 +35,15 @@ static void add_fp16(void *in, void *inout, int *len, MPI_Datatype *type)
 zero_status zero_native_init(zero_collective *op)
 {
     op->add = MPI_OP_NULL;
-    if (op->spec.algorithm != ZERO_ALGORITHM_MPI || op->spec.type == ZERO_FP32)
+    if (op->steps.spec.algorithm != ZERO_ALGORITHM_MPI || op->steps.spec.type == ZERO_FP32)
         return ZERO_OK;
-    MPI_User_function *add = op->spec.type == ZERO_BF16 ? add_bf16 : add_fp16;
+    MPI_User_function *add = op->steps.spec.type == ZERO_BF16 ? add_bf16 : add_fp16;
     return zero_comm_check(MPI_Op_create(add, 1, &op->add), "MPI_Op_create");
 }
 
 void zero_native_destroy(zero_collective *op)
 {
-    if (op->spec.algorithm == ZERO_ALGORITHM_MPI && op->add != MPI_OP_NULL)
+    if (op->steps.spec.algorithm == ZERO_ALGORITHM_MPI && op->add != MPI_OP_NULL)
         MPI_Op_free(&op->add);
 }
 
@@ -54,7 +54,7 @@ zero_status zero_native_post(zero_collective *op, const zero_step *step, const v
     MPI_Datatype type = zero_native_type(step->type);
     int len = (int)step->len;
     size_t piece = (size_t)op->comm->rank * (size_t)len * zero_type_size(step->type);
-    switch (op->spec.kind) {
+    switch (op->steps.spec.kind) {
     case ZERO_REDUCE_SCATTER:
         return zero_comm_check(
             MPI_Ireduce_scatter_block(from, to, len, type,
@@ -67,7 +67,7 @@ zero_status zero_native_post(zero_collective *op, const zero_step *step, const v
                            len, type, mpi, request),
             "MPI_Iallgather");
     default:
-        return zero_comm_check(MPI_Ibcast(to, len, type, op->spec.root, mpi, request),
+        return zero_comm_check(MPI_Ibcast(to, len, type, op->steps.spec.root, mpi, request),
                                "MPI_Ibcast");
     }
 }

@@ -83,29 +83,12 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
     return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
 }
 
-static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
-{
-    (void)spec;
-    (void)layout;
-    return ZERO_OK;
-}
-
-static zero_spot in(const zero_steps *s, int piece, int64_t k)
-{
-    return (zero_spot){ZERO_IN, s->rank, zero_steps_chunk_at(s, piece, k)};
-}
-
-static zero_spot out(const zero_steps *s, int piece, int64_t k)
-{
-    return (zero_spot){ZERO_OUT, s->rank, zero_steps_chunk_at(s, piece, k)};
-}
-
 /* ---- reduce-scatter ---- */
 
 /* Round i brings the term of rank - i. */
 static int64_t staged_in_round(const zero_steps *s, int round)
 {
-    return (round - 1) * s->chunk * (int64_t)zero_type_size(s->spec->type);
+    return (round - 1) * s->chunk * (int64_t)zero_type_size(s->spec.type);
 }
 
 static void add_terms(zero_steps *s)
@@ -114,7 +97,7 @@ static void add_terms(zero_steps *s)
     for (int r = 0; r < size; r++) {
         int64_t staged =
             r == s->rank ? -1 : staged_in_round(s, (s->rank - r + size) % size);
-        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec->type, staged});
+        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, staged});
     }
 }
 
@@ -130,17 +113,17 @@ static void exchange(zero_steps *s, int64_t k)
         int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
         int64_t at = staged_at(s, k) + staged_in_round(s, round);
         zero_steps_receive(s, k, from, (zero_spot){ZERO_STAGING, s->rank, at});
-        zero_steps_send(s, k, to, in(s, to, k));
+        zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
     }
 }
 
 static void add(zero_steps *s, int64_t k, int64_t received)
 {
     zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
-                                  .type = s->spec->result,
+                                  .type = s->spec.result,
                                   .len = zero_steps_chunk_len(s, k),
-                                  .from = in(s, s->rank, k),
-                                  .to = out(s, 0, k),
+                                  .from = zero_steps_in(s, s->rank, s->rank, k),
+                                  .to = zero_steps_out(s, s->rank, 0, k),
                                   .staged = staged_at(s, k),
                                   .received = received});
 }
@@ -167,18 +150,21 @@ static void write_all_gather(zero_steps *s)
     for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
         for (int round = 1; round < size; round++) {
             int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
-            zero_steps_receive(s, k, from, out(s, from, k));
-            zero_steps_send(s, k, to, in(s, 0, k));
+            zero_steps_receive(s, k, from, zero_steps_out(s, s->rank, from, k));
+            zero_steps_send(s, k, to, zero_steps_in(s, s->rank, 0, k));
         }
-        zero_steps_copy(s, k, in(s, 0, k), out(s, s->rank, k));
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, s->rank, k));
     }
 }
 
 static void write_root(zero_steps *s, int next)
 {
     for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
-        if (s->layout->size > 1) zero_steps_send(s, k, next, in(s, 0, k));
-        zero_steps_copy(s, k, in(s, 0, k), out(s, 0, k));
+        if (s->layout->size > 1)
+            zero_steps_send(s, k, next, zero_steps_in(s, s->rank, 0, k));
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, 0, k));
     }
 }
 
@@ -188,11 +174,11 @@ static void write_link(zero_steps *s, int before, int next)
     int64_t posted[ACROSS_CHUNKS];
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
-            zero_steps_receive(s, k, before, out(s, 0, k));
+            zero_steps_receive(s, k, before, zero_steps_out(s, s->rank, 0, k));
             posted[k % (late + 1)] = s->n;
         }
-        if (k < late || next == s->spec->root) continue;
-        zero_steps_send(s, k - late, next, out(s, 0, k - late));
+        if (k < late || next == s->spec.root) continue;
+        zero_steps_send(s, k - late, next, zero_steps_out(s, s->rank, 0, k - late));
         if (!s->failed) s->list[s->n - 1].received = posted[(k - late) % (late + 1)];
     }
 }
@@ -200,7 +186,7 @@ static void write_link(zero_steps *s, int before, int next)
 static void write_broadcast(zero_steps *s)
 {
     int size = s->layout->size, next = (s->rank + 1) % size;
-    if (s->rank == s->spec->root)
+    if (s->rank == s->spec.root)
         write_root(s, next);
     else
         write_link(s, (s->rank - 1 + size) % size, next);
@@ -208,11 +194,11 @@ static void write_broadcast(zero_steps *s)
 
 static void write(zero_steps *steps)
 {
-    switch (steps->spec->kind) {
+    switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
     default: write_broadcast(steps); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_p2p = {"p2p", check, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_p2p = {"p2p", NULL, chunk, staging, write};

@@ -44,16 +44,6 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
     return ZERO_OK;
 }
 
-static zero_spot in(const zero_steps *s, int rank, int piece, int64_t k)
-{
-    return (zero_spot){ZERO_IN, rank, zero_steps_chunk_at(s, piece, k)};
-}
-
-static zero_spot out(const zero_steps *s, int rank, int piece, int64_t k)
-{
-    return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(s, piece, k)};
-}
-
 static void finish(zero_steps *s, int64_t read)
 {
     zero_steps_signal(s, DONE);
@@ -64,66 +54,70 @@ static void write_reduce_scatter(zero_steps *s)
 {
     int size = s->layout->size, sum = zero_steps_add_sum(s);
     for (int r = 0; r < size; r++)
-        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec->type, -1});
+        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, -1});
     zero_steps_signal(s, READY);
     zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
         zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
-                                      .type = s->spec->result,
+                                      .type = s->spec.result,
                                       .sum = sum,
                                       .len = zero_steps_chunk_len(s, k),
-                                      .from = in(s, s->rank, s->rank, k),
-                                      .to = out(s, s->rank, 0, k)});
-    finish(s, (size - 1) * s->spec->count);
+                                      .from = zero_steps_in(s, s->rank, s->rank, k),
+                                      .to = zero_steps_out(s, s->rank, 0, k)});
+    finish(s, (size - 1) * s->spec.count);
 }
 
 static void copy_own(zero_steps *s)
 {
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(s, k, in(s, s->rank, 0, k), out(s, s->rank, s->rank, k));
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, s->rank, k));
 }
 
 /* From where the neighbour wrote it; with one_out that is where it is to go. */
 static void copy_of(zero_steps *s, int peer)
 {
-    bool one_out = s->spec->one_out;
+    bool one_out = s->spec.one_out;
     zero_steps_await(s, peer, one_out ? WRITTEN : READY, 0);
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(s, k, one_out ? out(s, peer, peer, k) : in(s, peer, 0, k),
-                        out(s, s->rank, peer, k));
+        zero_steps_copy(
+            s, k, one_out ? zero_steps_out(s, peer, peer, k) : zero_steps_in(s, peer, 0, k),
+            zero_steps_out(s, s->rank, peer, k));
 }
 
 static void write_all_gather(zero_steps *s)
 {
     int size = s->layout->size;
     zero_steps_signal(s, READY);
-    if (s->spec->one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
+    if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
     copy_own(s);
-    if (s->spec->one_out) zero_steps_signal(s, WRITTEN);
+    if (s->spec.one_out) zero_steps_signal(s, WRITTEN);
     for (int i = 1; i < size; i++) copy_of(s, (s->rank + i) % size);
-    finish(s, (size - 1) * s->spec->count);
+    finish(s, (size - 1) * s->spec.count);
 }
 
 static void write_broadcast(zero_steps *s)
 {
-    int root = s->spec->root;
+    int root = s->spec.root;
     zero_steps_signal(s, READY);
     if (s->rank == root) {
-        if (s->spec->one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
+        if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
         for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-            zero_steps_copy(s, k, in(s, root, 0, k), out(s, root, 0, k));
+            zero_steps_copy(s, k, zero_steps_in(s, root, 0, k),
+                            zero_steps_out(s, root, 0, k));
         zero_steps_signal(s, WRITTEN);
     } else {
         zero_steps_await(s, root, WRITTEN, 0);
         for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-            zero_steps_copy(s, k, out(s, root, 0, k), out(s, s->rank, 0, k));
+            zero_steps_copy(s, k, zero_steps_out(s, root, 0, k),
+                            zero_steps_out(s, s->rank, 0, k));
     }
-    finish(s, s->rank == root ? (s->layout->size - 1) * s->spec->count : 0);
+    finish(s, s->rank == root ? (s->layout->size - 1) * s->spec.count : 0);
 }
 
 static void write(zero_steps *steps)
 {
-    switch (steps->spec->kind) {
+    switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
     default: write_broadcast(steps); break;

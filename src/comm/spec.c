@@ -101,7 +101,8 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
 {
     ZERO_TRY(check_sizes(spec, layout->size));
     ZERO_TRY(check_types(spec));
-    ZERO_TRY(algorithms[spec->algorithm]->check(spec, layout));
+    const zero_algorithm_table *algorithm = algorithms[spec->algorithm];
+    if (algorithm->check) ZERO_TRY(algorithm->check(spec, layout));
     return check_phases(spec, layout);
 }
 
@@ -115,7 +116,7 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
 {
     ZERO_TRY(zero_collective_check(spec, layout));
     const zero_algorithm_table *algorithm = algorithms[spec->algorithm];
-    zero_steps new = {.spec = spec,
+    zero_steps new = {.spec = *spec,
                       .layout = layout,
                       .rank = rank,
                       .chunk = algorithm->chunk(spec, layout)};

@@ -54,25 +54,25 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
 
 int64_t zero_steps_chunks(const zero_steps *steps)
 {
-    int64_t count = steps->spec->count;
+    int64_t count = steps->spec.count;
     return count / steps->chunk + (count % steps->chunk > 0);
 }
 
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k)
 {
-    int64_t left = steps->spec->count - k * steps->chunk;
+    int64_t left = steps->spec.count - k * steps->chunk;
     return left < steps->chunk ? left : steps->chunk;
 }
 
 int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k)
 {
-    return piece * steps->spec->stride + k * steps->chunk;
+    return piece * steps->spec.stride + k * steps->chunk;
 }
 
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from)
 {
     zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_SEND,
-                                      .type = steps->spec->type,
+                                      .type = steps->spec.type,
                                       .peer = peer,
                                       .len = zero_steps_chunk_len(steps, k),
                                       .from = from});
@@ -81,7 +81,7 @@ void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from)
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to)
 {
     zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_RECEIVE,
-                                      .type = steps->spec->type,
+                                      .type = steps->spec.type,
                                       .peer = peer,
                                       .len = zero_steps_chunk_len(steps, k),
                                       .to = to});
@@ -90,7 +90,7 @@ void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to)
 void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to)
 {
     zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_COPY,
-                                      .type = steps->spec->type,
+                                      .type = steps->spec.type,
                                       .len = zero_steps_chunk_len(steps, k),
                                       .from = from,
                                       .to = to});
@@ -104,7 +104,7 @@ void zero_steps_signal(zero_steps *steps, int64_t phase)
 void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t read)
 {
     zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_AWAIT,
-                                      .type = steps->spec->type,
+                                      .type = steps->spec.type,
                                       .peer = peer,
                                       .phase = phase,
                                       .len = read});
@@ -133,7 +133,7 @@ static void count_receive(const zero_steps *steps, int peer, int64_t bytes, zero
 /* What is read of a neighbour's memory, be it now or, where it stays in place, later. */
 static int64_t bytes_read(const zero_steps *steps, const zero_step *step)
 {
-    int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec->type), read = 0;
+    int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type), read = 0;
     if (step->kind != ZERO_STEP_ADD)
         return step->from.place != ZERO_STAGING && step->from.rank != steps->rank ? bytes
                                                                                   : 0;
@@ -146,7 +146,7 @@ static int64_t bytes_read(const zero_steps *steps, const zero_step *step)
 /* As if MPI sent directly. */
 static void count_native(const zero_steps *steps, int64_t bytes, zero_traffic *t)
 {
-    const zero_collective_spec *spec = steps->spec;
+    const zero_collective_spec *spec = &steps->spec;
     for (int peer = 0; peer < steps->layout->size; peer++) {
         if (peer == steps->rank) continue;
         bool spreads = spec->kind == ZERO_BROADCAST;
@@ -247,7 +247,7 @@ static void print_step(const zero_steps *steps, const zero_step *step, FILE *fil
 
 void zero_steps_print(const zero_steps *steps, FILE *file)
 {
-    const zero_collective_spec *spec = steps->spec;
+    const zero_collective_spec *spec = &steps->spec;
     fprintf(file,
             "%s %s, rank %d of %d: %" PRId64 " of every %" PRId64
             " elements, chunks of %" PRId64 ", staging %zu bytes\n",

@@ -68,8 +68,8 @@ typedef struct {
 
 /* The steps of rank `rank`, while they are written and afterwards. */
 typedef struct {
-    const zero_collective_spec *spec;
-    const zero_layout *layout;
+    zero_collective_spec spec;
+    const zero_layout *layout; /* borrowed */
     int rank;
     int64_t chunk; /* elements per step, at most */
 
@@ -80,7 +80,7 @@ typedef struct {
     bool failed; /* no memory: what is there is not the whole list */
 } zero_steps;
 
-/* Writes the steps of one rank of the layout. Borrows spec and layout. Local; the status of
+/* Writes the steps of one rank of the layout. Borrows the layout. Local; the status of
  * zero_collective_check(), or ZERO_ERR_NOMEM. Release with _destroy. */
 ZERO_NODISCARD zero_status zero_steps_init(zero_steps *steps,
                                            const zero_collective_spec *spec,
@@ -126,6 +126,19 @@ int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k);
 /* The first element of chunk k in an array of pieces, in piece `piece`. */
 int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k);
 
+/* Chunk k of piece `piece` in the `in` (`out`) of a rank. */
+static inline zero_spot zero_steps_in(const zero_steps *steps, int rank, int piece,
+                                      int64_t k)
+{
+    return (zero_spot){ZERO_IN, rank, zero_steps_chunk_at(steps, piece, k)};
+}
+
+static inline zero_spot zero_steps_out(const zero_steps *steps, int rank, int piece,
+                                       int64_t k)
+{
+    return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(steps, piece, k)};
+}
+
 /* Steps on chunk k. A copy's spots name where it begins. */
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from);
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to);
@@ -138,7 +151,7 @@ void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t read);
 
 typedef struct {
     const char *name;
-    /* Beyond what zero_collective_check() sees to itself. */
+    /* Beyond what zero_collective_check() sees to itself; NULL: nothing. */
     zero_status (*check)(const zero_collective_spec *spec, const zero_layout *layout);
     int64_t (*chunk)(const zero_collective_spec *spec, const zero_layout *layout);
     size_t (*staging)(const zero_collective_spec *spec, const zero_layout *layout);

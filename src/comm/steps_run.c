@@ -13,7 +13,7 @@
 
 static size_t element_size(const zero_collective *op, zero_place place)
 {
-    return zero_type_size(place == ZERO_OUT ? op->spec.result : op->spec.type);
+    return zero_type_size(place == ZERO_OUT ? op->steps.spec.result : op->steps.spec.type);
 }
 
 static char *address(const zero_collective *op, zero_spot spot)
@@ -22,9 +22,9 @@ static char *address(const zero_collective *op, zero_spot spot)
     int64_t away = spot.rank - op->comm->rank; /* neighbours are next to each other */
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
-        return (char *)op->in + spot.at * size + away * (int64_t)op->spec.in_apart;
-    if (op->spec.one_out) away = 0;
-    return (char *)op->out + spot.at * size + away * (int64_t)op->spec.out_apart;
+        return (char *)op->in + spot.at * size + away * (int64_t)op->steps.spec.in_apart;
+    if (op->steps.spec.one_out) away = 0;
+    return (char *)op->out + spot.at * size + away * (int64_t)op->steps.spec.out_apart;
 }
 
 /* ---- what steps wait for ---- */
@@ -67,7 +67,7 @@ static bool has_reached(const zero_collective *op, int peer, int64_t phase)
 
 static bool has_native_left(const zero_collective *op)
 {
-    bool native = op->spec.algorithm == ZERO_ALGORITHM_MPI;
+    bool native = op->steps.spec.algorithm == ZERO_ALGORITHM_MPI;
     for (int64_t i = op->next_step; native && i < op->steps.n; i++)
         if (op->steps.list[i].kind == ZERO_STEP_NATIVE) return true;
     return false;
@@ -144,9 +144,9 @@ static size_t add(zero_collective *op, const zero_step *step)
                                         .count = sum->terms[t].count};
     if (sum->n == 1 && op->terms[0].data == to) return 0;
     bool stream = step->to.place == ZERO_OUT &&
-                  (size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES;
+                  (size_t)op->steps.spec.count * zero_type_size(step->type) >= STREAM_BYTES;
     zero_tree_sum((int)sum->n, op->terms, step->len, step->type, to, stream);
-    return (size_t)(sum->n * step->len) * zero_type_size(op->spec.type);
+    return (size_t)(sum->n * step->len) * zero_type_size(op->steps.spec.type);
 }
 
 /* In place there is nothing to copy. Returns the bytes read. */
@@ -156,7 +156,7 @@ static size_t copy(zero_collective *op, const zero_step *step)
     char *to = address(op, step->to);
     size_t bytes = (size_t)step->len * zero_type_size(step->type);
     if (to == from) return 0;
-    if ((size_t)op->spec.count * zero_type_size(step->type) >= STREAM_BYTES)
+    if ((size_t)op->steps.spec.count * zero_type_size(step->type) >= STREAM_BYTES)
         zero_stream_copy(to, from, bytes);
     else
         memcpy(to, from, bytes);
@@ -166,7 +166,7 @@ static size_t copy(zero_collective *op, const zero_step *step)
 /* *computed: the bytes that have been read so far, in this poll. */
 static zero_status run(zero_collective *op, const zero_step *step, size_t *computed)
 {
-    zero_steps_count(&op->steps, step, &op->comm->traffic[op->spec.kind]);
+    zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     switch (step->kind) {
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE:

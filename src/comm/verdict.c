@@ -101,7 +101,8 @@ void zero_verdict_write(int size, const zero_standing all[], double stalled, int
 {
     zero_report_classes(size, all, sizeof *all, offsetof(zero_standing, seconds), class_of);
     group g = {size, all, class_of};
-    zero_report_add(report, "no progress for %.3g s (--watchdog)", stalled);
+    zero_report_add(report, "no progress for %.3g s, longer than --watchdog allows",
+                    stalled);
     add_faults(report, &g);
     add_states(report, &g);
 }

@@ -56,7 +56,7 @@ static zero_status wait(zero_comm *comm, zero_watch_state state, const zero_oper
 
 zero_status zero_wait_collective(zero_collective *op)
 {
-    zero_operation what = zero_operation_collective(&op->spec, op->sequence);
+    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
     return wait(op->comm, ZERO_WATCH_WAITING, &what, &(goal){.op = op});
 }
 

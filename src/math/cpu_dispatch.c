@@ -1,6 +1,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cpu_level.h"
 #include "math/cpu_kernels.h"
 
 extern const zero_cpu_kernels zero_cpu_kernels_base;
@@ -10,36 +11,16 @@ typedef struct {
     bool (*runs_here)(void);
 } variant;
 
-static bool always(void)
-{
-    return true;
-}
-
 #ifdef ZERO_KERNELS_X86
 extern const zero_cpu_kernels zero_cpu_kernels_v3, zero_cpu_kernels_v4;
 
-/* By feature: compilers older than these levels' names know them too. The rest of a level
- * (F16C, LZCNT, MOVBE) came with what is asked for. */
-static bool has_v3(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2");
-}
-
-static bool has_v4(void)
-{
-    return has_v3() && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-
 static const variant variants[] = {
-    {&zero_cpu_kernels_v4, has_v4},
-    {&zero_cpu_kernels_v3, has_v3},
-    {&zero_cpu_kernels_base, always},
+    {&zero_cpu_kernels_v4, zero_cpu_runs_v4},
+    {&zero_cpu_kernels_v3, zero_cpu_runs_v3},
+    {&zero_cpu_kernels_base, zero_cpu_runs_any},
 };
 #else
-static const variant variants[] = {{&zero_cpu_kernels_base, always}};
+static const variant variants[] = {{&zero_cpu_kernels_base, zero_cpu_runs_any}};
 #endif
 
 int zero_cpu_kernels_list(const zero_cpu_kernels *list[ZERO_CPU_VARIANTS])
