@@ -97,7 +97,7 @@ static void linear(int64_t rows, int64_t k, int64_t n, const float *x, const flo
                    const float *bias, float *y)
 {
     product(x, false, w, false, (const int64_t[]){rows, n, k}, y);
-    ops->add_bias(&math, rows, n, bias, y);
+    ops->add_bias(&math, rows, n, ZERO_FP32, bias, y);
 }
 
 static void linear_backward(int64_t rows, int64_t k, int64_t n, const float *x,
@@ -111,7 +111,8 @@ static void linear_backward(int64_t rows, int64_t k, int64_t n, const float *x,
 
 static void embedding_forward(layer *l)
 {
-    ops->embedding(&math, l->B, l->T, l->C, l->tokens, l->in[0], l->in[1], l->out);
+    ops->embedding(&math, l->B, l->T, l->C, l->tokens, ZERO_FP32, l->in[0], l->in[1],
+                   l->out);
 }
 
 static void embedding_backward(layer *l)
@@ -153,14 +154,15 @@ static void linear_has_the_gradient_of_its_forward(void **state)
 
 static void layernorm_forward(layer *l)
 {
-    ops->layernorm(&math, l->B * l->T, l->C, l->in[0], l->in[1], l->in[2], l->out,
-                   l->kept[0], l->kept[1]);
+    ops->layernorm(&math, l->B * l->T, l->C, l->in[0], ZERO_FP32, l->in[1], l->in[2],
+                   l->out, l->kept[0], l->kept[1]);
 }
 
 static void layernorm_backward(layer *l)
 {
-    ops->layernorm_backward(&math, l->B * l->T, l->C, l->in[0], l->in[1], l->kept[0],
-                            l->kept[1], l->dout, l->grad[0], false, l->grad[1], l->grad[2]);
+    ops->layernorm_backward(&math, l->B * l->T, l->C, l->in[0], ZERO_FP32, l->in[1],
+                            l->kept[0], l->kept[1], l->dout, l->grad[0], false, l->grad[1],
+                            l->grad[2]);
 }
 
 static void layernorm_has_the_gradient_of_its_forward(void **state)

@@ -71,8 +71,8 @@ static void biases_agree(void **state)
         float *want = test_floats(*state, rows * cols);
         float *got = test_copy(*state, rows * cols, want),
               *bias = test_floats(*state, cols);
-        naive->add_bias(&slow, rows, cols, bias, want);
-        cpu->add_bias(&fast, rows, cols, bias, got);
+        naive->add_bias(&slow, rows, cols, ZERO_FP32, bias, want);
+        cpu->add_bias(&fast, rows, cols, ZERO_FP32, bias, got);
         assert_same(rows * cols, got, want);
         for (int accumulate = 0; accumulate < 2; accumulate++) {
             float *dwant = test_floats(*state, cols),
@@ -163,14 +163,14 @@ static void check_layernorm(test_pool *pool, int64_t rows, int64_t C, bool accum
     float *sum = test_floats(pool, n), *dx[2] = {sum, test_copy(pool, n, sum)};
     float *dgain[2] = {test_copy(pool, C, gain), test_copy(pool, C, gain)};
     float *dbias[2] = {test_copy(pool, C, bias), test_copy(pool, C, bias)};
-    naive->layernorm(&slow, rows, C, x, gain, bias, y[0], mean[0], rstd[0]);
-    cpu->layernorm(&fast, rows, C, x, gain, bias, y[1], mean[1], rstd[1]);
+    naive->layernorm(&slow, rows, C, x, ZERO_FP32, gain, bias, y[0], mean[0], rstd[0]);
+    cpu->layernorm(&fast, rows, C, x, ZERO_FP32, gain, bias, y[1], mean[1], rstd[1]);
     assert_close(n, y[1], y[0]);
     assert_close(rows, mean[1], mean[0]);
     assert_close(rows, rstd[1], rstd[0]);
-    naive->layernorm_backward(&slow, rows, C, x, gain, mean[0], rstd[0], dy, dx[0],
-                              accumulate, dgain[0], dbias[0]);
-    cpu->layernorm_backward(&fast, rows, C, x, gain, mean[0], rstd[0], dy, dx[1],
+    naive->layernorm_backward(&slow, rows, C, x, ZERO_FP32, gain, mean[0], rstd[0], dy,
+                              dx[0], accumulate, dgain[0], dbias[0]);
+    cpu->layernorm_backward(&fast, rows, C, x, ZERO_FP32, gain, mean[0], rstd[0], dy, dx[1],
                             accumulate, dgain[1], dbias[1]);
     assert_close(n, dx[1], dx[0]);
     assert_close(C, dgain[1], dgain[0]);
@@ -231,8 +231,8 @@ static void embeddings_agree_to_the_bit(void **state)
         int32_t *tokens = test_tokens(*state, B * T, V);
         float *wte = test_floats(*state, V * C), *wpe = test_floats(*state, T * C);
         float *want = test_floats(*state, B * T * C), *got = test_floats(*state, B * T * C);
-        naive->embedding(&slow, B, T, C, tokens, wte, wpe, want);
-        cpu->embedding(&fast, B, T, C, tokens, wte, wpe, got);
+        naive->embedding(&slow, B, T, C, tokens, ZERO_FP32, wte, wpe, want);
+        cpu->embedding(&fast, B, T, C, tokens, ZERO_FP32, wte, wpe, got);
         assert_same(B * T * C, got, want);
         float *dwte = test_copy(*state, V * C, wte), *dwpe = test_copy(*state, T * C, wpe);
         naive->embedding_backward(&slow, B, T, C, tokens, want, wte, wpe);
@@ -277,7 +277,7 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
         assert_true(isnan(loss[0]) && isnan(logits[0]));
         both[k]->gelu(&math, 40, x, y);
         assert_true(isnan(y[35]) && y[34] == 0.0f);
-        both[k]->layernorm(&math, 1, 40, x, gain, gain, y, mean, rstd);
+        both[k]->layernorm(&math, 1, 40, x, ZERO_FP32, gain, gain, y, mean, rstd);
         assert_true(isnan(y[0]) && isnan(rstd[0]));
         x[35] = INFINITY;
         both[k]->gelu(&math, 40, x, y);
@@ -306,8 +306,8 @@ static void adamw_agrees_to_the_bit(void **state)
         for (int64_t i = 0; i < n; i++) v[i] *= v[i];
         float *p2 = test_copy(*state, n, p), *m2 = test_copy(*state, n, m);
         float *v2 = test_copy(*state, n, v);
-        naive->adamw(&slow, &recipe, n, grad, p, m, v);
-        cpu->adamw(&fast, &recipe, n, grad, p2, m2, v2);
+        naive->adamw(&slow, &recipe, n, ZERO_FP32, grad, p, m, v, NULL);
+        cpu->adamw(&fast, &recipe, n, ZERO_FP32, grad, p2, m2, v2, NULL);
         assert_same(n, p2, p);
         assert_same(n, m2, m);
         assert_same(n, v2, v);
@@ -332,7 +332,7 @@ static void adamw_moves_as_its_equation_says_under_constant_gradients(void **sta
             p[i] = (float)(want[i] = i);
         }
         for (h.step = 1; h.step <= 5; h.step++) {
-            both[k]->adamw(&math, &h, 20, grad, p, m, v);
+            both[k]->adamw(&math, &h, 20, ZERO_FP32, grad, p, m, v, NULL);
             for (int i = 0; i < 20; i++) { /* g = 0.5 grad */
                 double step = 1e-2 * 0.5 * (double)grad[i] / (0.5 + 0.25);
                 want[i] -= 1e-2 * 0.1 * want[i] + step;
@@ -354,7 +354,7 @@ static void a_cut_range_gives_the_same_bits(void **state)
         m[i] = test_copy(*state, n, x), v[i] = test_copy(*state, n, zeros);
     }
     cpu->gelu(&fast, n, x, y[0]);
-    cpu->adamw(&fast, &recipe, n, x, p[0], m[0], v[0]);
+    cpu->adamw(&fast, &recipe, n, ZERO_FP32, x, p[0], m[0], v[0], NULL);
     for (size_t c = 0; c < COUNT(cuts); c++) {
         const int64_t ends[] = {0, cuts[c], n};
         memcpy(p[1], x, (size_t)n * sizeof *x);
@@ -363,7 +363,8 @@ static void a_cut_range_gives_the_same_bits(void **state)
         for (int part = 0; part < 2; part++) {
             int64_t at = ends[part], len = ends[part + 1] - at;
             cpu->gelu(&fast, len, x + at, y[1] + at);
-            cpu->adamw(&fast, &recipe, len, x + at, p[1] + at, m[1] + at, v[1] + at);
+            cpu->adamw(&fast, &recipe, len, ZERO_FP32, x + at, p[1] + at, m[1] + at,
+                       v[1] + at, NULL);
         }
         assert_same(n, y[1], y[0]);
         assert_same(n, p[1], p[0]);
@@ -379,11 +380,12 @@ static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **stat
     float *x = test_floats(*state, n);
     const int64_t sizes[] = {0, 1, 63, 64, 65, 65536, 65537, 131072, 200000, 300001};
     for (size_t i = 0; i < COUNT(sizes); i++)
-        assert_true(cpu->sum_squares(&fast, sizes[i], x) ==
-                    naive->sum_squares(&slow, sizes[i], x));
-    double left = cpu->sum_squares(&fast, 262144, x); /* the tree's own left part */
-    assert_true(left + cpu->sum_squares(&fast, n - 262144, x + 262144) ==
-                cpu->sum_squares(&fast, n, x));
+        assert_true(cpu->sum_squares(&fast, ZERO_FP32, sizes[i], x) ==
+                    naive->sum_squares(&slow, ZERO_FP32, sizes[i], x));
+    double left =
+        cpu->sum_squares(&fast, ZERO_FP32, 262144, x); /* the tree's own left part */
+    assert_true(left + cpu->sum_squares(&fast, ZERO_FP32, n - 262144, x + 262144) ==
+                cpu->sum_squares(&fast, ZERO_FP32, n, x));
 }
 
 static void count_poll(void *arg)
@@ -413,21 +415,22 @@ static void long_operations_poll(void **state)
     zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
     float *work = test_floats(*state, zero_attention_workspace(&s));
     assert_polls(cpu->gemm(&math, &g));
-    assert_polls(cpu->add_bias(&math, rows, C, w, y));
+    assert_polls(cpu->add_bias(&math, rows, C, ZERO_FP32, w, y));
     assert_polls(cpu->bias_backward(&math, rows, C, x, true, w));
     assert_polls(cpu->add(&math, n, x, y, y));
     assert_polls(cpu->dropout(&math, &d, 1, n, x, y));
     assert_polls(cpu->gelu(&math, n, x, y));
     assert_polls(cpu->gelu_backward(&math, n, x, w, y));
-    assert_polls(cpu->layernorm(&math, rows, C, x, w, w, y, z, u));
-    assert_polls(cpu->layernorm_backward(&math, rows, C, x, w, z, u, x, y, false, z, u));
+    assert_polls(cpu->layernorm(&math, rows, C, x, ZERO_FP32, w, w, y, z, u));
+    assert_polls(
+        cpu->layernorm_backward(&math, rows, C, x, ZERO_FP32, w, z, u, x, y, false, z, u));
     assert_polls(cpu->attention(&math, &s, x, y, w, work));
     assert_polls(cpu->attention_backward(&math, &s, x, z, w, u, y, work));
-    assert_polls(cpu->embedding(&math, 1, rows, C, tokens, w, z, y));
+    assert_polls(cpu->embedding(&math, 1, rows, C, tokens, ZERO_FP32, w, z, y));
     assert_polls(cpu->embedding_backward(&math, 1, rows, C, tokens, x, w, z));
     assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
-    assert_polls(cpu->adamw(&math, &recipe, n, x, y, w, z));
-    assert_polls((void)cpu->sum_squares(&math, n, x));
+    assert_polls(cpu->adamw(&math, &recipe, n, ZERO_FP32, x, y, w, z, NULL));
+    assert_polls((void)cpu->sum_squares(&math, ZERO_FP32, n, x));
 }
 
 /* Runs every operation that has kernels of its own on random input; returns all results. */
@@ -448,8 +451,9 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     cpu->attention_backward(&math, &s, x, y, lse, dy, dqkv, work);
     float *mean = dqkv + 3 * n, *rstd = mean + rows, *norm = rstd + rows, *dx = norm + n;
     float *dgain = dx + n, *dbias = dgain + C;
-    cpu->layernorm(&math, rows, C, x, w, w, norm, mean, rstd);
-    cpu->layernorm_backward(&math, rows, C, x, w, mean, rstd, dy, dx, false, dgain, dbias);
+    cpu->layernorm(&math, rows, C, x, ZERO_FP32, w, w, norm, mean, rstd);
+    cpu->layernorm_backward(&math, rows, C, x, ZERO_FP32, w, mean, rstd, dy, dx, false,
+                            dgain, dbias);
     float *act = dbias + C, *dact = act + n, *logits = dact + n, *loss = logits + n;
     cpu->gelu(&math, n, x, act);
     cpu->gelu_backward(&math, n, x, dy, dact);
@@ -457,7 +461,7 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     cpu->cross_entropy(&math, rows, C, targets, 0.1f, logits, loss);
     float *m = loss + rows, *v = m + n, *p = v + n;
     memset(m, 0, (size_t)(2 * n) * sizeof *m);
-    cpu->adamw(&math, &recipe, n, dy, p, m, v);
+    cpu->adamw(&math, &recipe, n, ZERO_FP32, dy, p, m, v, NULL);
     *len = p + n - out;
     return out;
 }

@@ -25,3 +25,8 @@ int64_t zero_attention_workspace(const zero_attention *s)
     int64_t rows = s->T < ZERO_ATTENTION_ROWS ? s->T : ZERO_ATTENTION_ROWS;
     return ZERO_ATTENTION_BUFFERS * rows * s->T;
 }
+
+int64_t zero_math_scratch(zero_type type)
+{
+    return type == ZERO_FP32 ? 0 : ZERO_TILE_N * ZERO_TILE_K;
+}

@@ -5,6 +5,10 @@
  * and never overlap unless said. Calls run in the order made and may return early: sync()
  * waits for them, and reports what failed meanwhile. No call allocates.
  *
+ * Weights, optimizer's gradients and what is rounded for them are arrays of a zero_type;
+ * everything else is fp32, and so is all arithmetic. A call on 16-bit weights gives the bits
+ * of the same call on the same weights widened to fp32.
+ *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
  * usually B*T. Lengths count elements. "+=" means that the call adds to what is there. */
 #pragma once
@@ -13,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/half.h"
 #include "base/rng.h"
 #include "zero/status.h"
 
@@ -21,14 +26,17 @@ typedef struct {
     void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
     void *poll_arg;
     const void *state; /* the backend's own, set by its open() */
+    float *scratch;    /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
 } zero_math;
 
 /* c[m,n] = op(a) op(b), or c += op(a) op(b); op transposes if asked. What c holds is not
- * read unless it accumulates. m, n, k and the strides fit 32 bits. */
+ * read unless it accumulates. m, n, k and the strides fit 32 bits. Weights are always b. */
 typedef struct {
     bool transpose_a, transpose_b, accumulate;
     int64_t m, n, k;
-    const float *a, *b;
+    const float *a;
+    const void *b;
+    zero_type b_type;
     float *c;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
 } zero_gemm;
@@ -63,8 +71,8 @@ typedef struct {
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);
     /* x[rows,cols] += bias[cols], row by row */
-    void (*add_bias)(const zero_math *math, int64_t rows, int64_t cols, const float *bias,
-                     float *x);
+    void (*add_bias)(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                     const void *bias, float *x);
     /* dbias[cols] (+)= the sum of dy's rows */
     void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
                           const float *dy, bool accumulate, float *dbias);
@@ -81,13 +89,13 @@ typedef struct {
                           float *dx);
     /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
     void (*layernorm)(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      const float *gain, const float *bias, float *y, float *mean,
-                      float *rstd);
+                      zero_type type, const void *gain, const void *bias, float *y,
+                      float *mean, float *rstd);
     /* dx += ..., dgain (+)= ..., dbias (+)= ... */
     void (*layernorm_backward)(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, const float *gain, const float *mean,
-                               const float *rstd, const float *dy, float *dx,
-                               bool accumulate, float *dgain, float *dbias);
+                               const float *x, zero_type type, const void *gain,
+                               const float *mean, const float *rstd, const float *dy,
+                               float *dx, bool accumulate, float *dgain, float *dbias);
     /* out[B,T,C]; lse[B,H,T] = log of each row's sum of exponentials; work: see below */
     void (*attention)(const zero_math *math, const zero_attention *s, const float *qkv,
                       float *out, float *lse, float *work);
@@ -97,8 +105,8 @@ typedef struct {
                                const float *dout, float *dqkv, float *work);
     /* out[B,T,C] = wte[token] + wpe[t] */
     void (*embedding)(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, const float *wte, const float *wpe,
-                      float *out);
+                      const int32_t *tokens, zero_type type, const void *wte,
+                      const void *wpe, float *out);
     /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions */
     void (*embedding_backward)(const zero_math *math, int64_t B, int64_t T, int64_t C,
                                const int32_t *tokens, const float *dout, float *dwte,
@@ -108,18 +116,31 @@ typedef struct {
      * is 0 they are left as they are. */
     void (*cross_entropy)(const zero_math *math, int64_t rows, int64_t V,
                           const int32_t *targets, float dscale, float *logits, float *loss);
-    /* One optimizer step over n parameters; param, m and v are updated. Element by element:
-     * any cut of the range gives the same bits. */
-    void (*adamw)(const zero_math *math, const zero_adamw *h, int64_t n, const float *grad,
-                  float *param, float *m, float *v);
+    /* One optimizer step over n parameters; master, m and v are updated. grad and param have
+     * `type`: param[i] = master[i] rounded. With fp32 the master is the parameter, and param
+     * is NULL. Element by element: any cut of the range gives the same bits. */
+    void (*adamw)(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
+                  const void *grad, float *master, float *m, float *v, void *param);
     /* The sum of x's squares over the fixed tree of base/tree.h. */
-    double (*sum_squares)(const zero_math *math, int64_t n, const float *x);
+    double (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x);
+    /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be in */
+    void (*round)(const zero_math *math, zero_type type, int64_t n, const float *in,
+                  void *out);
+    /* out = sum + (leaf rounded to `type`): one microbatch's gradient is added. Without a sum
+     * (NULL) out is the rounded leaf. out may be sum or leaf. */
+    void (*accumulate)(const zero_math *math, zero_type type, int64_t n, const float *sum,
+                       const float *leaf, float *out);
 } zero_backend;
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 
 /* Floats of workspace that attention() and attention_backward() need, for any backend. */
 int64_t zero_attention_workspace(const zero_attention *s);
+
+/* Floats of zero_math's scratch that calls on weights of this type need, for any backend; 0
+ * for fp32. A bias, or a gain with its bias, holds at most as many elements (2^19) if it is
+ * not fp32. */
+int64_t zero_math_scratch(zero_type type);
 
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */

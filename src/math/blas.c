@@ -47,6 +47,7 @@ static int stride(int64_t given, int64_t dense)
 
 void zero_blas_gemm(const zero_gemm *g)
 {
+    assert(g->b_type == ZERO_FP32 && "BLAS multiplies floats");
     /* BLAS stores columns: what it takes for op(b)' op(a)' is our row-major product. */
     const int m = small(g->m), n = small(g->n), k = small(g->k);
     const int lda = stride(g->lda, g->transpose_a ? g->m : g->k);

@@ -8,7 +8,7 @@
 
 #include "math/backend.h"
 
-/* One call of sgemm. m, n, k and the strides must fit the 32-bit integers of BLAS. */
+/* One call of sgemm: b is fp32. m, n, k and the strides must fit the 32-bit integers of BLAS. */
 void zero_blas_gemm(const zero_gemm *g);
 
 /* Asks for n threads per process. Returns how many are in force, or 0 if this BLAS cannot

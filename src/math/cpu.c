@@ -2,12 +2,16 @@
  * is in cpu_kernels.c, cpu_gemm.c and cpu_attention.c. */
 #include "math/cpu.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/tree.h"
+#include "base/vector.h"
 
 #define PIECE \
     65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
+
+#define TILE 4096 /* elements widened or rounded at a time: they stay in L1 */
 
 static int64_t piece_len(int64_t n, int64_t at)
 {
@@ -33,12 +37,23 @@ static zero_status sync(const zero_math *math)
     return ZERO_OK;
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, const float *bias,
-                     float *x)
+/* A whole bias or gain as floats: where it is, or in the scratch from `at` on. */
+static const float *widened(const zero_math *math, zero_type type, int64_t n, const void *x,
+                            int64_t at)
+{
+    if (type == ZERO_FP32) return x;
+    assert(at + n <= zero_math_scratch(type));
+    zero_convert(type, ZERO_FP32, n, x, math->scratch + at);
+    return math->scratch + at;
+}
+
+static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                     const void *bias, float *x)
 {
     const zero_cpu_kernels *kernels = zero_cpu_chosen(math);
+    const float *b = widened(math, type, cols, bias, 0);
     for (int64_t r = 0; r < rows; r++) {
-        kernels->add(cols, x + r * cols, bias, x + r * cols);
+        kernels->add(cols, x + r * cols, b, x + r * cols);
         if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
@@ -118,43 +133,53 @@ static void gelu_backward(const zero_math *math, int64_t n, const float *x, cons
 }
 
 static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      const float *gain, const float *bias, float *y, float *mean,
-                      float *rstd)
+                      zero_type type, const void *gain, const void *bias, float *y,
+                      float *mean, float *rstd)
 {
     const int64_t step = rows_per_piece(C);
+    const float *g = widened(math, type, C, gain, 0), *b = widened(math, type, C, bias, C);
     for (int64_t r = 0; r < rows; r += step) {
         int64_t len = rows - r < step ? rows - r : step;
-        zero_cpu_chosen(math)->layernorm(len, C, x + r * C, gain, bias, y + r * C, mean + r,
+        zero_cpu_chosen(math)->layernorm(len, C, x + r * C, g, b, y + r * C, mean + r,
                                          rstd + r);
         zero_math_poll(math);
     }
 }
 
 static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, const float *gain, const float *mean,
-                               const float *rstd, const float *dy, float *dx,
-                               bool accumulate, float *dgain, float *dbias)
+                               const float *x, zero_type type, const void *gain,
+                               const float *mean, const float *rstd, const float *dy,
+                               float *dx, bool accumulate, float *dgain, float *dbias)
 {
     if (!accumulate) {
         memset(dgain, 0, (size_t)C * sizeof *dgain);
         memset(dbias, 0, (size_t)C * sizeof *dbias);
     }
     const int64_t step = rows_per_piece(C);
+    const float *g = widened(math, type, C, gain, 0);
     for (int64_t r = 0; r < rows; r += step) {
         int64_t len = rows - r < step ? rows - r : step;
-        zero_cpu_chosen(math)->layernorm_backward(len, C, x + r * C, gain, mean + r,
-                                                  rstd + r, dy + r * C, dx + r * C, dgain,
-                                                  dbias);
+        zero_cpu_chosen(math)->layernorm_backward(len, C, x + r * C, g, mean + r, rstd + r,
+                                                  dy + r * C, dx + r * C, dgain, dbias);
         zero_math_poll(math);
     }
 }
 
-static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, const float *wte, const float *wpe, float *out)
+/* Element i of a typed array. */
+static const void *at(zero_type type, const void *x, int64_t i)
 {
-    const zero_cpu_kernels *kernels = zero_cpu_chosen(math);
+    return (const char *)x + zero_type_size(type) * (size_t)i;
+}
+
+static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
+                      const int32_t *tokens, zero_type type, const void *wte,
+                      const void *wpe, float *out)
+{
+    const zero_vector_kernels *kernels = zero_vector_kernels_best();
     for (int64_t i = 0; i < B * T; i++) {
-        kernels->add(C, wte + tokens[i] * C, wpe + i % T * C, out + i * C);
+        zero_vector_sum pair = {
+            .type = type, .a = at(type, wte, tokens[i] * C), .b = at(type, wpe, i % T * C)};
+        kernels->sum(&pair, C, ZERO_FP32, out + i * C, false);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
 }
@@ -182,26 +207,96 @@ static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
     }
 }
 
-static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, const float *grad,
-                  float *param, float *m, float *v)
+/* Where the gradient and the parameters have 16 bits. */
+static void adamw_tiles(const zero_math *math, const zero_adamw *h, int64_t n,
+                        zero_type type, const void *grad, float *master, float *m, float *v,
+                        void *param)
 {
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->adamw(h, piece_len(n, at), grad + at, param + at, m + at,
-                                     v + at);
+    float wide[TILE];
+    for (int64_t i = 0; i < n; i += TILE) {
+        int64_t len = n - i < TILE ? n - i : TILE;
+        zero_convert(type, ZERO_FP32, len, at(type, grad, i), wide);
+        zero_cpu_chosen(math)->adamw(h, len, wide, master + i, m + i, v + i);
+        zero_convert(ZERO_FP32, type, len, master + i, (uint16_t *)param + i);
+    }
+}
+
+static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
+                  const void *grad, float *master, float *m, float *v, void *param)
+{
+    assert((type == ZERO_FP32) == (param == NULL));
+    for (int64_t i = 0; i < n; i += PIECE) {
+        int64_t len = piece_len(n, i);
+        const void *g = at(type, grad, i);
+        if (type == ZERO_FP32)
+            zero_cpu_chosen(math)->adamw(h, len, g, master + i, m + i, v + i);
+        else
+            adamw_tiles(math, h, len, type, g, master + i, m + i, v + i,
+                        (uint16_t *)param + i);
         zero_math_poll(math);
     }
 }
 
-/* Walks the upper part of the tree of base/tree.h, down to subtrees of one piece. */
-static double sum_squares(const zero_math *math, int64_t n, const float *x)
+/* A subtree of the tree of base/tree.h, which takes floats. */
+static double widened_squares(zero_type type, int64_t n, const void *x)
+{
+    float wide[TILE];
+    if (n <= TILE) {
+        zero_convert(type, ZERO_FP32, n, x, wide);
+        return zero_tree_sum_squares(n, wide);
+    }
+    int64_t left = zero_tree_left(n);
+    return widened_squares(type, left, x) +
+           widened_squares(type, n - left, at(type, x, left));
+}
+
+/* Walks the upper part of the tree, down to subtrees of one piece. */
+static double sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x)
 {
     if (n <= PIECE) {
         zero_math_poll(math);
-        return zero_tree_sum_squares(n, x);
+        return type == ZERO_FP32 ? zero_tree_sum_squares(n, x)
+                                 : widened_squares(type, n, x);
     }
-    int64_t left = PIECE;
-    while (2 * left < n) left *= 2;
-    return sum_squares(math, left, x) + sum_squares(math, n - left, x + left);
+    int64_t left = zero_tree_left(n);
+    return sum_squares(math, type, left, x) +
+           sum_squares(math, type, n - left, at(type, x, left));
+}
+
+static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in,
+                     void *out)
+{
+    for (int64_t i = 0; i < n; i += PIECE) {
+        void *to = (char *)out + zero_type_size(type) * (size_t)i;
+        zero_convert(ZERO_FP32, type, piece_len(n, i), in + i, to);
+        zero_math_poll(math);
+    }
+}
+
+/* A leaf is rounded to the stack, then widened and added to the sum in one pass. */
+static void accumulate_piece(zero_type type, int64_t n, const float *sum, const float *leaf,
+                             float *out)
+{
+    float rounded[TILE];
+    for (int64_t i = 0; i < n; i += TILE) {
+        int64_t len = n - i < TILE ? n - i : TILE;
+        zero_vector_sum terms = {.type = type, .a = leaf + i};
+        if (type != ZERO_FP32) {
+            zero_convert(ZERO_FP32, type, len, leaf + i, rounded);
+            terms.a = rounded;
+        }
+        if (sum) terms.pending[terms.depth++] = sum + i;
+        zero_vector_kernels_best()->sum(&terms, len, ZERO_FP32, out + i, false);
+    }
+}
+
+static void accumulate(const zero_math *math, zero_type type, int64_t n, const float *sum,
+                       const float *leaf, float *out)
+{
+    for (int64_t i = 0; i < n; i += PIECE) {
+        accumulate_piece(type, piece_len(n, i), sum ? sum + i : NULL, leaf + i, out + i);
+        zero_math_poll(math);
+    }
 }
 
 const zero_backend zero_backend_cpu = {
@@ -225,4 +320,6 @@ const zero_backend zero_backend_cpu = {
     .cross_entropy = cross_entropy,
     .adamw = adamw,
     .sum_squares = sum_squares,
+    .round = round_to,
+    .accumulate = accumulate,
 };

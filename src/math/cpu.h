@@ -7,6 +7,12 @@
 #define ZERO_ATTENTION_ROWS    64 /* queries whose scores exist at one time */
 #define ZERO_ATTENTION_BUFFERS 3  /* [rows, T] each: P, P after dropout, dP */
 
+/* One tile of a product is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: a few milliseconds are
+ * the longest time that communication waits for a poll. What that costs: bench/README.md. */
+#define ZERO_TILE_M 512
+#define ZERO_TILE_N 1024
+#define ZERO_TILE_K 512
+
 static inline const zero_cpu_kernels *zero_cpu_chosen(const zero_math *math)
 {
     return (const zero_cpu_kernels *)math->state;

@@ -19,6 +19,22 @@ static zero_status sync(const zero_math *math)
     return ZERO_OK;
 }
 
+/* Element i of a typed array, widened. */
+static float get(zero_type type, const void *x, int64_t i)
+{
+    if (type == ZERO_FP32) return ((const float *)x)[i];
+    uint16_t half = ((const uint16_t *)x)[i];
+    return type == ZERO_BF16 ? zero_from_bf16(half) : zero_from_fp16(half);
+}
+
+static void put(zero_type type, float value, void *x, int64_t i)
+{
+    if (type == ZERO_FP32)
+        ((float *)x)[i] = value;
+    else
+        ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
+}
+
 static void gemm(const zero_math *math, const zero_gemm *g)
 {
     const int64_t lda = g->lda ? g->lda : g->transpose_a ? g->m : g->k;
@@ -29,7 +45,7 @@ static void gemm(const zero_math *math, const zero_gemm *g)
             double sum = g->accumulate ? (double)g->c[i * ldc + j] : 0.0;
             for (int64_t p = 0; p < g->k; p++) {
                 float a = g->transpose_a ? g->a[p * lda + i] : g->a[i * lda + p];
-                float b = g->transpose_b ? g->b[j * ldb + p] : g->b[p * ldb + j];
+                float b = get(g->b_type, g->b, g->transpose_b ? j * ldb + p : p * ldb + j);
                 sum += (double)a * (double)b;
             }
             g->c[i * ldc + j] = (float)sum;
@@ -38,11 +54,11 @@ static void gemm(const zero_math *math, const zero_gemm *g)
     zero_math_poll(math);
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, const float *bias,
-                     float *x)
+static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                     const void *bias, float *x)
 {
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) x[r * cols + c] += bias[c];
+        for (int64_t c = 0; c < cols; c++) x[r * cols + c] += get(type, bias, c);
     zero_math_poll(math);
 }
 
@@ -108,8 +124,8 @@ static void gelu_backward(const zero_math *math, int64_t n, const float *x, cons
 }
 
 static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      const float *gain, const float *bias, float *y, float *mean,
-                      float *rstd)
+                      zero_type type, const void *gain, const void *bias, float *y,
+                      float *mean, float *rstd)
 {
     for (int64_t r = 0; r < rows; r++, x += C, y += C) {
         double mu = 0.0, variance = 0.0;
@@ -118,7 +134,8 @@ static void layernorm(const zero_math *math, int64_t rows, int64_t C, const floa
             variance += ((double)x[c] - mu) * ((double)x[c] - mu) / (double)C;
         double scale = 1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS);
         for (int64_t c = 0; c < C; c++)
-            y[c] = (float)(((double)x[c] - mu) * scale * (double)gain[c] + (double)bias[c]);
+            y[c] = (float)(((double)x[c] - mu) * scale * (double)get(type, gain, c) +
+                           (double)get(type, bias, c));
         mean[r] = (float)mu;
         rstd[r] = (float)scale;
     }
@@ -126,28 +143,29 @@ static void layernorm(const zero_math *math, int64_t rows, int64_t C, const floa
 }
 
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
-static void layernorm_dx(int64_t C, const float *x, const float *gain, double mean,
-                         double rstd, const float *dy, float *dx)
+static void layernorm_dx(int64_t C, const float *x, zero_type type, const void *gain,
+                         double mean, double rstd, const float *dy, float *dx)
 {
     double along_one = 0.0, along_x = 0.0;
     for (int64_t c = 0; c < C; c++) {
-        double g = (double)dy[c] * (double)gain[c];
+        double g = (double)dy[c] * (double)get(type, gain, c);
         along_one += g / (double)C;
         along_x += g * ((double)x[c] - mean) * rstd / (double)C;
     }
     for (int64_t c = 0; c < C; c++) {
-        double g = (double)dy[c] * (double)gain[c], xhat = ((double)x[c] - mean) * rstd;
+        double g = (double)dy[c] * (double)get(type, gain, c),
+               xhat = ((double)x[c] - mean) * rstd;
         dx[c] = (float)((double)dx[c] + rstd * (g - along_one - xhat * along_x));
     }
 }
 
 static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, const float *gain, const float *mean,
-                               const float *rstd, const float *dy, float *dx,
-                               bool accumulate, float *dgain, float *dbias)
+                               const float *x, zero_type type, const void *gain,
+                               const float *mean, const float *rstd, const float *dy,
+                               float *dx, bool accumulate, float *dgain, float *dbias)
 {
     for (int64_t r = 0; r < rows; r++)
-        layernorm_dx(C, x + r * C, gain, (double)mean[r], (double)rstd[r], dy + r * C,
+        layernorm_dx(C, x + r * C, type, gain, (double)mean[r], (double)rstd[r], dy + r * C,
                      dx + r * C);
     for (int64_t c = 0; c < C; c++) {
         double gain_sum = accumulate ? (double)dgain[c] : 0.0;
@@ -164,11 +182,13 @@ static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
 }
 
 static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, const float *wte, const float *wpe, float *out)
+                      const int32_t *tokens, zero_type type, const void *wte,
+                      const void *wpe, float *out)
 {
     for (int64_t i = 0; i < B * T; i++)
         for (int64_t c = 0; c < C; c++)
-            out[i * C + c] = wte[tokens[i] * C + c] + wpe[i % T * C + c];
+            out[i * C + c] =
+                get(type, wte, tokens[i] * C + c) + get(type, wpe, i % T * C + c);
     zero_math_poll(math);
 }
 
@@ -202,26 +222,59 @@ static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
     zero_math_poll(math);
 }
 
-static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, const float *grad,
-                  float *param, float *m, float *v)
+static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
+                  const void *grad, float *master, float *m, float *v, void *param)
 {
     const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
     const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
     for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
-        float g = grad[i] * h->grad_scale;
+        float g = get(type, grad, i) * h->grad_scale;
         m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
         v[i] = h->beta2 * v[i] + (1.0f - h->beta2) * g * g; /* line 8 */
-        float decay = h->lr * h->weight_decay * param[i];
+        float decay = h->lr * h->weight_decay * master[i];
         float step = h->lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + h->eps);
-        param[i] = param[i] - decay - step; /* line 12 */
+        master[i] = master[i] - decay - step; /* line 12 */
+        if (type != ZERO_FP32) put(type, master[i], param, i);
     }
     zero_math_poll(math);
 }
 
-static double sum_squares(const zero_math *math, int64_t n, const float *x)
+/* The tree of base/tree.h, down to its blocks. */
+static double tree_squares(zero_type type, int64_t begin, int64_t n, const void *x)
+{
+    float block[ZERO_TREE_BLOCK];
+    if (n <= ZERO_TREE_BLOCK) {
+        for (int64_t i = 0; i < n; i++) block[i] = get(type, x, begin + i);
+        return zero_tree_sum_squares(n, block);
+    }
+    int64_t left = zero_tree_left(n);
+    return tree_squares(type, begin, left, x) +
+           tree_squares(type, begin + left, n - left, x);
+}
+
+static double sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x)
 {
     zero_math_poll(math);
-    return zero_tree_sum_squares(n, x);
+    return tree_squares(type, 0, n, x);
+}
+
+static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in,
+                     void *out)
+{
+    for (int64_t i = 0; i < n; i++) put(type, in[i], out, i);
+    zero_math_poll(math);
+}
+
+static void accumulate(const zero_math *math, zero_type type, int64_t n, const float *sum,
+                       const float *leaf, float *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float rounded = leaf[i];
+        if (type == ZERO_BF16) rounded = zero_from_bf16(zero_to_bf16(rounded));
+        if (type == ZERO_FP16) rounded = zero_from_fp16(zero_to_fp16(rounded));
+        out[i] = sum ? sum[i] + rounded : rounded;
+    }
+    zero_math_poll(math);
 }
 
 const zero_backend zero_backend_naive = {
@@ -245,4 +298,6 @@ const zero_backend zero_backend_naive = {
     .cross_entropy = cross_entropy,
     .adamw = adamw,
     .sum_squares = sum_squares,
+    .round = round_to,
+    .accumulate = accumulate,
 };

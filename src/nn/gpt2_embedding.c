@@ -30,8 +30,9 @@ static void forward(const zero_unit *u, const zero_call *c)
     const zero_batch *b = c->batch;
     int64_t C = shape_of(u)->hidden;
     zero_dropout d = mask(u, c);
-    c->backend->embedding(c->math, b->B, b->T, C, b->tokens, zero_weight(u, c, 0, ZERO_WTE),
-                          zero_weight(u, c, 0, ZERO_WPE), c->out);
+    c->backend->embedding(c->math, b->B, b->T, C, b->tokens, c->type,
+                          zero_weight(u, c, 0, ZERO_WTE), zero_weight(u, c, 0, ZERO_WPE),
+                          c->out);
     if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->out, c->out);
 }
 
@@ -54,4 +55,5 @@ void zero_gpt2_embedding_unit(zero_unit *unit)
     unit->sizes = sizes;
     unit->forward = forward;
     unit->backward = backward;
+    unit->backward_without_params = true;
 }

@@ -42,6 +42,7 @@ static void compute_logits(const zero_unit *u, const zero_call *c, const float *
                                            .k = s->hidden,
                                            .a = normed,
                                            .b = zero_weight(u, c, EMBEDDING, ZERO_WTE),
+                                           .b_type = c->type,
                                            .c = logits});
 }
 
@@ -90,6 +91,7 @@ static void chunk_backward(const zero_unit *u, const zero_call *c, const float *
                                            .k = s->vocab,
                                            .a = c->logits,
                                            .b = zero_weight(u, c, EMBEDDING, ZERO_WTE),
+                                           .b_type = c->type,
                                            .c = d_normed});
 }
 

@@ -10,8 +10,9 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y)
                                   .k = w->rows,
                                   .a = x,
                                   .b = zero_weight(l->unit, c, l->group, l->weight),
+                                  .b_type = c->type,
                                   .c = y});
-    c->backend->add_bias(c->math, l->rows, w->cols,
+    c->backend->add_bias(c->math, l->rows, w->cols, c->type,
                          zero_weight(l->unit, c, l->group, l->weight + 1), y);
 }
 
@@ -38,6 +39,7 @@ void zero_linear_backward(const zero_linear *l, const float *x, const float *dy,
                                   .k = w->cols,
                                   .a = dy,
                                   .b = zero_weight(l->unit, c, l->group, l->weight),
+                                  .b_type = c->type,
                                   .c = dx});
 }
 
@@ -46,7 +48,7 @@ void zero_norm_forward(const zero_norm *n, const float *x, float *y, float *mome
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm(
-        c->math, n->rows, C, x, zero_weight(n->unit, c, n->group, n->gain),
+        c->math, n->rows, C, x, c->type, zero_weight(n->unit, c, n->group, n->gain),
         zero_weight(n->unit, c, n->group, n->gain + 1), y, moments, moments + n->rows);
 }
 
@@ -55,7 +57,7 @@ void zero_norm_backward(const zero_norm *n, const float *x, const float *moments
 {
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
-    c->backend->layernorm_backward(c->math, n->rows, C, x,
+    c->backend->layernorm_backward(c->math, n->rows, C, x, c->type,
                                    zero_weight(n->unit, c, n->group, n->gain), moments,
                                    moments + n->rows, dy, dx, c->accumulate[n->group],
                                    zero_weight_grad(n->unit, c, n->group, n->gain),

@@ -5,9 +5,10 @@
 
 #include "nn/model.h"
 
-static inline const float *zero_weight(const zero_unit *u, const zero_call *c, int k, int t)
+static inline const void *zero_weight(const zero_unit *u, const zero_call *c, int k, int t)
 {
-    return c->param[k] + u->tensors[k][t].offset;
+    size_t before = (size_t)u->tensors[k][t].offset * zero_type_size(c->type);
+    return (const char *)c->param[k] + before;
 }
 
 static inline float *zero_weight_grad(const zero_unit *u, const zero_call *c, int k, int t)

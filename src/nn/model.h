@@ -51,8 +51,9 @@ typedef struct {
     const zero_batch *batch;
     bool training; /* dropout acts; `saved` will be read by a backward call */
 
-    const float *param[ZERO_UNIT_GROUPS]; /* the unit's groups, whole */
-    float *grad[ZERO_UNIT_GROUPS];        /* backward: their gradients */
+    zero_type type;                      /* of the parameters; a gradient is fp32 */
+    const void *param[ZERO_UNIT_GROUPS]; /* the unit's groups, whole */
+    float *grad[ZERO_UNIT_GROUPS];       /* backward: their gradients */
     bool
         accumulate[ZERO_UNIT_GROUPS]; /* false: the call defines every element of grad[k] */
 
@@ -78,6 +79,7 @@ struct zero_unit {
     int n_groups, groups[ZERO_UNIT_GROUPS];
     const zero_tensor *tensors[ZERO_UNIT_GROUPS]; /* the first tensor of each group */
     const void *shape;                            /* the model's own description */
+    bool backward_without_params; /* param[k] may be NULL in backward calls */
 
     zero_unit_sizes (*sizes)(const zero_unit *unit, int64_t B, int64_t T);
     /* The last unit's forward gives the loss of each row if there are targets and the call is

@@ -15,7 +15,7 @@ void zero_optimizer_update(const zero_backend *backend, const zero_math *math,
         zero_adamw h = *hyper;
         if (!t->decays) h.weight_decay = 0.0f;
         int64_t at = from - range.begin;
-        backend->adamw(math, &h, to - from, state->grad + at, state->param + at,
-                       state->momentum + at, state->variance + at);
+        backend->adamw(math, &h, to - from, ZERO_FP32, state->grad + at, state->param + at,
+                       state->momentum + at, state->variance + at, NULL);
     }
 }

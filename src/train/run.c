@@ -113,8 +113,8 @@ static zero_status accumulate(struct walk *w, const zero_instruction *i)
 {
     float *sum = zero_runner_buffer(w->r, i->buffer);
     const float *leaf = zero_runner_buffer(w->r, i->in);
-    w->r->backend->add(&w->r->math, w->plan->model->groups[i->group].n_params, sum, leaf,
-                       sum);
+    w->r->backend->accumulate(&w->r->math, ZERO_FP32,
+                              w->plan->model->groups[i->group].n_params, sum, leaf, sum);
     return ZERO_OK;
 }
 
@@ -169,9 +169,9 @@ static zero_status loss(struct walk *w, const zero_instruction *i)
 static zero_status norm(struct walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
-    w->squares +=
-        r->backend->sum_squares(&r->math, w->plan->model->groups[i->group].n_params,
-                                zero_runner_buffer(r, i->grad[0]));
+    w->squares += r->backend->sum_squares(&r->math, ZERO_FP32,
+                                          w->plan->model->groups[i->group].n_params,
+                                          zero_runner_buffer(r, i->grad[0]));
     return ZERO_OK;
 }
 
