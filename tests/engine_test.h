@@ -85,14 +85,17 @@ static inline bool test_run_member(const test_run *run)
 
 /* Random words, other ones for every sample and step. */
 static inline void test_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                               int32_t *tokens)
+                               void *inputs, void *targets)
 {
     const test_setup *setup = arg;
     zero_rng rng = {
         .purpose = ZERO_RNG_TEST, .step = (uint64_t)step, .sample = (uint64_t)i};
-    for (int64_t t = 0; t <= T; t++)
-        tokens[t] =
-            (int32_t)(zero_rng_bits(&rng, (uint64_t)t) % (uint64_t)setup->shape.vocab);
+    for (int64_t t = 0; t <= T; t++) {
+        uint64_t bits = zero_rng_bits(&rng, (uint64_t)t);
+        int32_t word = (int32_t)(bits % (uint64_t)setup->shape.vocab);
+        if (t < T) ((int32_t *)inputs)[t] = word;
+        if (t > 0) ((int32_t *)targets)[t - 1] = word;
+    }
 }
 
 static inline zero_source test_words(const test_run *run)

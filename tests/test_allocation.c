@@ -92,12 +92,12 @@ static void steps_evaluation_and_generation_allocate_nothing(void **state)
     check_walks(&zero_backend_cpu, ZERO_ALGORITHM_HIER);
 }
 
-static void greedy_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                          int32_t *tokens)
+static void greedy_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                          void *targets)
 {
     void *volatile kept = malloc(1);
     free(kept);
-    test_sample(arg, step, i, T, tokens);
+    test_sample(arg, step, i, T, inputs, targets);
 }
 
 static void an_allocation_inside_a_step_would_be_seen(void **state)

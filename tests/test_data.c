@@ -339,6 +339,15 @@ static zero_loader loader_of(const zero_corpus *corpus, int64_t T, int64_t B, bo
     return loader;
 }
 
+static void check_window(int64_t start, int64_t T, const int32_t *inputs,
+                         const int32_t *targets)
+{
+    for (int64_t t = 0; t < T; t++) {
+        assert_int_equal(inputs[t], start + t);
+        assert_int_equal(targets[t], start + t + 1);
+    }
+}
+
 static void windows_follow_the_contract(void **state)
 {
     (void)state;
@@ -346,16 +355,16 @@ static void windows_follow_the_contract(void **state)
     for (int64_t T = 1; T < N_VAL; T += 7)
         for (int64_t B = 1; B <= 5; B += 2) {
             zero_loader loader = loader_of(&corpus, T, B, false);
-            int32_t tokens[N_VAL];
+            int32_t inputs[N_VAL], targets[N_VAL];
             for (int64_t s = 0; s < 3 * N_TRAIN / (B * T) + 3;
                  s++) /* past the end, thrice */
                 for (int64_t i = 0; i < B; i++) {
                     int64_t start = ((s * B + i) * T) % (N_TRAIN - T);
-                    zero_loader_train_sample(&loader, s, i, tokens);
-                    for (int64_t t = 0; t <= T; t++) assert_int_equal(tokens[t], start + t);
+                    zero_loader_train_sample(&loader, s, i, inputs, targets);
+                    check_window(start, T, inputs, targets);
                     start = N_TRAIN + (i * T) % (N_VAL - T);
-                    zero_loader_validation_sample(&loader, i, tokens);
-                    for (int64_t t = 0; t <= T; t++) assert_int_equal(tokens[t], start + t);
+                    zero_loader_validation_sample(&loader, i, inputs, targets);
+                    check_window(start, T, inputs, targets);
                 }
         }
     zero_corpus_close(&corpus);

@@ -95,13 +95,13 @@ static void the_digest_does_not_depend_on_the_bucket_size(void **state)
     }
 }
 
-static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                        int32_t *tokens)
+static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                        void *targets)
 {
     zero_rng rng = {
         .purpose = ZERO_RNG_TEST, .seed = 1, .step = (uint64_t)step, .sample = (uint64_t)i};
     usleep((useconds_t)(zero_rng_bits(&rng, (uint64_t)test_rank) % 8000));
-    test_sample(arg, step, i, T, tokens);
+    test_sample(arg, step, i, T, inputs, targets);
 }
 
 /* Through memory, through messages, or both; `mpi` alone adds in an order of its own. */
@@ -261,14 +261,15 @@ struct log {
     int n;
 };
 
-static void logged_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                          int32_t *tokens)
+static void logged_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                          void *targets)
 {
     struct log *log = *(struct log *const *)arg;
     assert_true(log->n < 64);
     log->step[log->n] = step;
     log->sample[log->n++] = i;
-    memset(tokens, 0, (size_t)(T + 1) * sizeof *tokens);
+    memset(inputs, 0, (size_t)T * sizeof(int32_t));
+    memset(targets, 0, (size_t)T * sizeof(int32_t));
 }
 
 static void a_rank_reads_neighbouring_microbatches_in_order(void **state)
@@ -493,11 +494,11 @@ static void weight_decay_shrinks_matrices_and_spares_vectors(void **state)
 }
 
 static void the_same_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                            int32_t *tokens)
+                            void *inputs, void *targets)
 {
     (void)step;
-    test_sample(arg, 0, i, T, tokens);
-    tokens[0] = (int32_t)i; /* each sequence can be told by its beginning */
+    test_sample(arg, 0, i, T, inputs, targets);
+    *(int32_t *)inputs = (int32_t)i; /* each sequence can be told by its beginning */
 }
 
 static void a_repeated_batch_is_learned_by_heart(void **state)
@@ -585,12 +586,14 @@ static void only_the_last_T_tokens_of_a_prompt_matter(void **state)
     test_run_close(&run);
 }
 
-static void next_number(const void *arg, int64_t step, int64_t i, int64_t T,
-                        int32_t *tokens)
+static void next_number(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                        void *targets)
 {
     const test_setup *setup = arg;
-    for (int64_t t = 0; t <= T; t++)
-        tokens[t] = (int32_t)((step + i + t) % setup->shape.vocab);
+    for (int64_t t = 0; t < T; t++) {
+        ((int32_t *)inputs)[t] = (int32_t)((step + i + t) % setup->shape.vocab);
+        ((int32_t *)targets)[t] = (int32_t)((step + i + t + 1) % setup->shape.vocab);
+    }
 }
 
 static void a_model_that_learned_to_count_counts(void **state)

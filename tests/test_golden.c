@@ -46,13 +46,17 @@ static int free_golden(void **state)
     return 0;
 }
 
-static void sample(const void *arg, int64_t step, int64_t i, int64_t T, int32_t *tokens)
+static void sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                   void *targets)
 {
     const struct golden *g = arg;
     const json_t *window = json_array_get(
         json_array_get(json_object_get(g->meta, "tokens"), (size_t)step), (size_t)i);
-    for (int64_t t = 0; t <= T; t++)
-        tokens[t] = (int32_t)json_integer_value(json_array_get(window, (size_t)t));
+    for (int64_t t = 0; t <= T; t++) {
+        int32_t token = (int32_t)json_integer_value(json_array_get(window, (size_t)t));
+        if (t < T) ((int32_t *)inputs)[t] = token;
+        if (t > 0) ((int32_t *)targets)[t - 1] = token;
+    }
 }
 
 /* A tensor's part of an array in the order of the tensor table. */

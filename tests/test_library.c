@@ -10,11 +10,14 @@
 
 enum { VOCAB = 16, STEPS = 30 };
 
-static void count_upwards(const void *arg, int64_t step, int64_t i, int64_t T,
-                          int32_t *tokens)
+static void count_upwards(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                          void *targets)
 {
     (void)arg;
-    for (int64_t t = 0; t <= T; t++) tokens[t] = (int32_t)((5 * step + 3 * i + t) % VOCAB);
+    for (int64_t t = 0; t < T; t++) {
+        ((int32_t *)inputs)[t] = (int32_t)((5 * step + 3 * i + t) % VOCAB);
+        ((int32_t *)targets)[t] = (int32_t)((5 * step + 3 * i + t + 1) % VOCAB);
+    }
 }
 
 static zero_status take_steps(zero_engine *engine, double *first, double *last)

@@ -335,7 +335,7 @@ static void make_machine(test_pool *pool, machine *m, const zero_gpt2_shape *sha
     int32_t *tokens = test_tokens(pool, B * T, shape->vocab);
     m->batch = (zero_batch){.B = B,
                             .T = T,
-                            .tokens = tokens,
+                            .inputs = tokens,
                             .targets = test_tokens(pool, B * T, shape->vocab),
                             .step = 3,
                             .first_sample = 11,
@@ -545,7 +545,7 @@ static void generated_logits_are_those_of_the_last_position(void **state)
     make_machine(*state, &m, &tiny, 1, 6);
     forward(&m, false);
     double sum = 0.0, loss = (double)m.row_loss[5];
-    int32_t target = m.batch.targets[5];
+    int32_t target = ((const int32_t *)m.batch.targets)[5];
     m.batch.targets = NULL;
     forward(&m, false);
     for (int64_t v = 0; v < tiny.vocab; v++) sum += exp((double)m.logits[v]);

@@ -16,19 +16,19 @@ static bool is_root(const zero_session *s)
     return s->world.rank == 0;
 }
 
-static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                         int32_t *tokens)
+static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                         void *targets)
 {
     (void)T; /* the loader's own */
-    zero_loader_train_sample(arg, step, i, tokens);
+    zero_loader_train_sample(arg, step, i, inputs, targets);
 }
 
 static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                              int32_t *tokens)
+                              void *inputs, void *targets)
 {
     (void)step;
     (void)T;
-    zero_loader_validation_sample(arg, i, tokens);
+    zero_loader_validation_sample(arg, i, inputs, targets);
 }
 
 /* What generated text begins with: an empty line, after which a story or a paragraph starts;

@@ -158,7 +158,10 @@ static zero_status allocate(zero_model *m, const zero_gpt2_shape *s)
 zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
 {
     ZERO_TRY(zero_gpt2_check(s));
-    zero_model m = {.vocab = s->vocab, .seq = s->seq};
+    zero_model m = {.vocab = s->vocab,
+                    .seq = s->seq,
+                    .input_bytes = sizeof(int32_t),
+                    .target_bytes = sizeof(int32_t)};
     ZERO_TRY(allocate(&m, s));
 
     add_group(&m, "embedding");

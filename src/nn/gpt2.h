@@ -6,6 +6,7 @@
  *                                        x = x + drop(mlp(norm(x)))
  *     head           final, embedding    loss = cross-entropy(norm(x) wte^T, target)
  *
+ * Inputs are tokens, targets the tokens that follow, int32_t both.
  * Pre-norm, learned positions, tanh GELU, tied embedding, biases everywhere. Matrices are
  * stored [in, out] under Hugging Face's names. Weights start as N(0, 0.02), those that write
  * to the residual stream as N(0, 0.02/sqrt(2L)); biases as 0, gains as 1.

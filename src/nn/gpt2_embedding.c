@@ -30,7 +30,7 @@ static void forward(const zero_unit *u, const zero_call *c)
     const zero_batch *b = c->batch;
     int64_t C = shape_of(u)->hidden;
     zero_dropout d = mask(u, c);
-    c->backend->embedding(c->math, b->B, b->T, C, b->tokens, c->type,
+    c->backend->embedding(c->math, b->B, b->T, C, b->inputs, c->type,
                           zero_weight(u, c, 0, ZERO_WTE), zero_weight(u, c, 0, ZERO_WPE),
                           c->out);
     if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->out, c->out);
@@ -44,7 +44,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     zero_dropout d = mask(u, c);
     if (!c->accumulate[0]) c->backend->clear(c->math, (s->vocab + s->seq) * C, c->grad[0]);
     if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->stream, c->stream);
-    c->backend->embedding_backward(c->math, b->B, b->T, C, b->tokens, c->stream,
+    c->backend->embedding_backward(c->math, b->B, b->T, C, b->inputs, c->stream,
                                    zero_weight_grad(u, c, 0, ZERO_WTE),
                                    zero_weight_grad(u, c, 0, ZERO_WPE));
 }

@@ -50,9 +50,10 @@ static void chunk_loss(const zero_unit *u, const zero_call *c, const float *norm
                        int64_t first, int64_t rows, float dscale)
 {
     const zero_gpt2_shape *s = shape_of(u);
+    const int32_t *targets = c->batch->targets;
     compute_logits(u, c, normed + first * s->hidden, rows, c->logits);
-    c->backend->cross_entropy(c->math, rows, s->vocab, c->batch->targets + first, dscale,
-                              c->logits, c->row_loss + first);
+    c->backend->cross_entropy(c->math, rows, s->vocab, targets + first, dscale, c->logits,
+                              c->row_loss + first);
 }
 
 static void forward(const zero_unit *u, const zero_call *c)

@@ -39,9 +39,9 @@ typedef struct {
 /* The microbatch that a call works on. */
 typedef struct {
     int64_t B, T;
-    const int32_t *tokens, *targets; /* [B,T]; targets NULL when generating */
-    int64_t step, first_sample; /* sample b of the call is first_sample + b of the step */
-    float loss_seed;            /* d(objective)/d(loss of one token) */
+    const void *inputs, *targets; /* [B,T] of the model's; targets NULL when generating */
+    int64_t step, first_sample;   /* sample b of the call is first_sample + b of the step */
+    float loss_seed;              /* d(objective)/d(loss of one position) */
 } zero_batch;
 
 /* One forward or backward call. All memory is the caller's, sized by zero_unit_sizes(). */
@@ -94,8 +94,9 @@ typedef struct {
     zero_unit *units;
     void *shape;
     int n_tensors, n_groups, n_units;
-    int64_t vocab, seq; /* ids and positions that the first unit accepts */
-    int64_t n_params;   /* the paper's Psi; padding not counted */
+    int64_t vocab, seq;               /* ids and positions that the first unit accepts */
+    size_t input_bytes, target_bytes; /* of one position of a batch */
+    int64_t n_params;                 /* the paper's Psi; padding not counted */
 } zero_model;
 
 void zero_model_destroy(zero_model *model);

@@ -25,7 +25,8 @@ static int64_t stream_floats(const zero_schedule *s, const zero_pass *pass)
 void zero_compile_open_pass(zero_schedule *s, zero_pass *pass)
 {
     int last = s->input.model->n_units - 1;
-    size_t tokens = 2 * (size_t)(pass->B * pass->T) * sizeof(int32_t);
+    size_t position = s->input.model->input_bytes + s->input.model->target_bytes;
+    size_t tokens = (size_t)(pass->B * pass->T) * position;
     pass->tokens = zero_schedule_add_buffer(s, pass->program, ZERO_CLASS_DATA, tokens);
     pass->row_loss = ZERO_NO_BUFFER;
     pass->stream = ZERO_NO_BUFFER;

@@ -75,15 +75,21 @@ int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i)
     return loader->corpus->n_train + (int64_t)((wide)(uint64_t)i * T % (n - T));
 }
 
-void zero_loader_train_sample(const zero_loader *loader, int64_t step, int64_t i,
-                              int32_t *tokens)
+static void read_window(const zero_loader *loader, int64_t start, int32_t *inputs,
+                        int32_t *targets)
 {
-    zero_corpus_read(loader->corpus, zero_loader_train_start(loader, step, i),
-                     loader->T + 1, tokens);
+    zero_corpus_read(loader->corpus, start, loader->T, inputs);
+    zero_corpus_read(loader->corpus, start + 1, loader->T, targets);
 }
 
-void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *tokens)
+void zero_loader_train_sample(const zero_loader *loader, int64_t step, int64_t i,
+                              int32_t *inputs, int32_t *targets)
 {
-    zero_corpus_read(loader->corpus, zero_loader_validation_start(loader, i), loader->T + 1,
-                     tokens);
+    read_window(loader, zero_loader_train_start(loader, step, i), inputs, targets);
+}
+
+void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *inputs,
+                                   int32_t *targets)
+{
+    read_window(loader, zero_loader_validation_start(loader, i), inputs, targets);
 }

@@ -41,7 +41,8 @@ ZERO_NODISCARD zero_status zero_loader_init(zero_loader *loader, const zero_corp
 int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t i);
 int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i);
 
-/* tokens[T + 1] = the window. */
+/* inputs[T] = the window without its last token, targets[T] = without its first. */
 void zero_loader_train_sample(const zero_loader *loader, int64_t step, int64_t i,
-                              int32_t *tokens);
-void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *tokens);
+                              int32_t *inputs, int32_t *targets);
+void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *inputs,
+                                   int32_t *targets);

@@ -40,15 +40,16 @@ static int64_t microbatch_index(const struct walk *w, const zero_instruction *i,
 static zero_status load(struct walk *w, const zero_instruction *i)
 {
     zero_batch *b = &w->batch;
-    int32_t *tokens = zero_runner_buffer(w->r, i->tokens), *targets = tokens + b->B * b->T;
+    size_t input = w->plan->model->input_bytes, target = w->plan->model->target_bytes;
+    char *inputs = zero_runner_buffer(w->r, i->tokens);
+    char *targets = inputs + (size_t)(b->B * b->T) * input;
     b->first_sample = b->B * microbatch_index(w, i, w->r->comm->rank, i->microbatch);
     for (int64_t s = 0; s < b->B; s++) {
+        size_t at = (size_t)(s * b->T);
         w->in->source->sample(w->in->source->arg, w->in->step, b->first_sample + s, b->T,
-                              w->r->sample);
-        memcpy(tokens + s * b->T, w->r->sample, (size_t)b->T * sizeof *tokens);
-        memcpy(targets + s * b->T, w->r->sample + 1, (size_t)b->T * sizeof *tokens);
+                              inputs + at * input, targets + at * target);
     }
-    b->tokens = tokens;
+    b->inputs = inputs;
     b->targets = targets;
     return ZERO_OK;
 }
@@ -235,7 +236,7 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
                              int n_ranks)
 {
     if (in->program == ZERO_PROGRAM_GENERATE)
-        return (zero_batch){.B = 1, .T = in->T, .tokens = in->prompt};
+        return (zero_batch){.B = 1, .T = in->T, .inputs = in->prompt};
     int64_t tokens = plan->micro_batch * plan->seq * plan->accumulation * n_ranks;
     return (zero_batch){.B = plan->micro_batch,
                         .T = plan->seq,
@@ -298,8 +299,7 @@ static zero_status init_local(zero_runner *r)
     r->losses = calloc(mine, sizeof *r->losses);
     r->gathered = calloc(mine * ranks, sizeof *r->gathered);
     r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
-    r->sample = calloc((size_t)plan->seq + 1, sizeof *r->sample);
-    if (!r->losses || !r->gathered || !r->all_losses || !r->sample)
+    if (!r->losses || !r->gathered || !r->all_losses)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %zu microbatches",
                          mine * ranks);
     ZERO_TRY(init_collectives(r));
@@ -348,7 +348,6 @@ void zero_runner_destroy(zero_runner *r)
     free(r->losses);
     free(r->gathered);
     free(r->all_losses);
-    free(r->sample);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};
 }

@@ -12,9 +12,11 @@
 #include "comm/window.h"
 #include "sharding/schedule.h"
 
-/* Where microbatches come from: sample i of step s, as T+1 tokens, from i and s alone. */
+/* Where microbatches come from: sample i of a step, T positions of the model's inputs and
+ * targets, from i and the step alone. */
 typedef struct {
-    void (*sample)(const void *arg, int64_t step, int64_t i, int64_t T, int32_t *tokens);
+    void (*sample)(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                   void *targets);
     const void *arg;
 } zero_source;
 
@@ -50,7 +52,6 @@ typedef struct {
     double *losses;          /* [M] of this rank's microbatches, sums over tokens */
     double *gathered;        /* [N_d * M], by rank, as they arrive */
     double *all_losses;      /* [N_d * M], by microbatch index */
-    int32_t *sample;         /* [T+1] */
     zero_status poll_status; /* of the callback, which cannot return one */
     double seconds[ZERO_PROGRAMS]
                   [ZERO_OP_KINDS]; /* the profile: time per instruction kind */
