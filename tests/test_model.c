@@ -156,6 +156,24 @@ the_tied_embedding_is_written_first_by_the_head_and_last_by_the_embedding(void *
     zero_model_destroy(&m);
 }
 
+static void only_the_embedding_can_do_without_parameters_backward(void **state)
+{
+    (void)state;
+    zero_model m = describe(&small);
+    for (int u = 0; u < m.n_units; u++)
+        assert_int_equal(m.units[u].backward_without_params, u == 0);
+    zero_model_destroy(&m);
+}
+
+static void a_position_is_a_token_and_the_one_that_follows(void **state)
+{
+    (void)state;
+    zero_model m = describe(&small);
+    assert_int_equal(m.input_bytes, 4);
+    assert_int_equal(m.target_bytes, 4);
+    zero_model_destroy(&m);
+}
+
 static void impossible_shapes_are_refused_with_their_numbers(void **state)
 {
     (void)state;
@@ -299,8 +317,11 @@ static void tensors_and_seeds_have_numbers_of_their_own(void **state)
 /* A model with the memory of one microbatch. */
 typedef struct {
     zero_model model;
+    const zero_backend *backend;
     zero_math math;
     zero_batch batch;
+    zero_type type;                            /* of what the units read */
+    uint16_t *half[MAX_UNITS];                 /* by group, where that is not param */
     float *param[MAX_UNITS], *grad[MAX_UNITS]; /* by group */
     float *out[MAX_UNITS], *saved[MAX_UNITS];  /* by unit */
     float *stream, *work, *logits, *row_loss;
@@ -329,7 +350,7 @@ static void set_weights(test_pool *pool, machine *m)
 static void make_machine(test_pool *pool, machine *m, const zero_gpt2_shape *shape,
                          int64_t B, int64_t T)
 {
-    *m = (machine){.model = describe(shape)};
+    *m = (machine){.model = describe(shape), .backend = &zero_backend_naive};
     assert_true(m->model.n_units <= MAX_UNITS);
     set_weights(pool, m);
     int32_t *tokens = test_tokens(pool, B * T, shape->vocab);
@@ -356,10 +377,11 @@ static void make_machine(test_pool *pool, machine *m, const zero_gpt2_shape *sha
 
 static zero_call make_call(const machine *m, int u, bool training)
 {
-    zero_call c = {.backend = &zero_backend_naive,
+    zero_call c = {.backend = m->backend,
                    .math = &m->math,
                    .batch = &m->batch,
                    .training = training,
+                   .type = m->type,
                    .in = u > 0 ? m->out[u - 1] : NULL,
                    .out = m->out[u],
                    .saved = m->saved[u],
@@ -370,6 +392,7 @@ static zero_call make_call(const machine *m, int u, bool training)
     const zero_unit *unit = &m->model.units[u];
     for (int k = 0; k < unit->n_groups; k++) {
         c.param[k] = m->param[unit->groups[k]];
+        if (m->type != ZERO_FP32) c.param[k] = m->half[unit->groups[k]];
         c.grad[k] = m->grad[unit->groups[k]];
         c.accumulate[k] = u != zero_model_first_writer(&m->model, unit->groups[k]);
     }
@@ -387,6 +410,7 @@ static double mean_loss(const machine *m)
 static void run_backward(const machine *m, int u)
 {
     zero_call c = make_call(m, u, true);
+    if (m->model.units[u].backward_without_params) c.param[0] = NULL;
     m->model.units[u].backward(&m->model.units[u], &c);
 }
 
@@ -538,6 +562,58 @@ static void dropout_acts_in_training_only_and_by_step_and_sample(void **state)
     zero_model_destroy(&plain.model);
 }
 
+/* Rounds the weights to a type, and keeps them in both forms. */
+static void round_weights(test_pool *pool, machine *m, zero_type type)
+{
+    for (int g = 0; g < m->model.n_groups; g++) {
+        int64_t n = m->model.groups[g].n_params;
+        m->half[g] = test_bytes(pool, 2 * n);
+        zero_convert(ZERO_FP32, type, n, m->param[g], m->half[g]);
+        zero_convert(type, ZERO_FP32, n, m->half[g], m->param[g]);
+    }
+}
+
+static void open_backend(test_pool *pool, machine *m, const zero_backend *backend)
+{
+    m->backend = backend;
+    assert_int_equal(backend->open(&m->math), ZERO_OK);
+    m->math.scratch = test_floats(pool, zero_math_scratch(ZERO_BF16));
+}
+
+/* The head's chunks, dropout and both passes: 280 rows. */
+static void check_half(test_pool *pool, const zero_backend *backend, zero_type type)
+{
+    zero_gpt2_shape shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
+    shape.dropout = 0.2f;
+    machine m;
+    make_machine(pool, &m, &shape, 4, 70);
+    open_backend(pool, &m, backend);
+    round_weights(pool, &m, type);
+    gradient(&m);
+    float *want[MAX_UNITS], *losses = test_copy(pool, 280, m.row_loss);
+    for (int g = 0; g < m.model.n_groups; g++)
+        want[g] = test_copy(pool, m.model.groups[g].n_params, m.grad[g]);
+
+    m.type = type;
+    for (int g = 0; g < m.model.n_groups; g++) m.param[g] = NULL;
+    gradient(&m);
+    assert_memory_equal(m.row_loss, losses, 280 * sizeof *losses);
+    for (int g = 0; g < m.model.n_groups; g++)
+        assert_memory_equal(m.grad[g], want[g],
+                            (size_t)m.model.groups[g].n_params * sizeof(float));
+    forward(&m, false);
+    assert_true(isfinite(mean_loss(&m)));
+    zero_model_destroy(&m.model);
+}
+
+static void weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32(void **state)
+{
+    check_half(*state, &zero_backend_naive, ZERO_BF16);
+    check_half(*state, &zero_backend_naive, ZERO_FP16);
+    check_half(*state, &zero_backend_cpu, ZERO_BF16);
+    check_half(*state, &zero_backend_cpu, ZERO_FP16);
+}
+
 /* Generating gives the logits of the last position only: those of the loss over them. */
 static void generated_logits_are_those_of_the_last_position(void **state)
 {
@@ -562,6 +638,8 @@ int main(void)
         cmocka_unit_test(tensors_have_the_names_and_shapes_of_hugging_face),
         cmocka_unit_test(
             the_tied_embedding_is_written_first_by_the_head_and_last_by_the_embedding),
+        cmocka_unit_test(only_the_embedding_can_do_without_parameters_backward),
+        cmocka_unit_test(a_position_is_a_token_and_the_one_that_follows),
         cmocka_unit_test(impossible_shapes_are_refused_with_their_numbers),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_described),
         test_with_pool(initial_values_do_not_depend_on_the_range_asked_for),
@@ -574,6 +652,7 @@ int main(void)
         test_with_pool(gradients_add_up_where_the_call_says_so),
         test_with_pool(without_dropout_training_and_evaluation_have_one_loss),
         test_with_pool(dropout_acts_in_training_only_and_by_step_and_sample),
+        test_with_pool(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32),
         test_with_pool(generated_logits_are_those_of_the_last_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
