@@ -5,9 +5,9 @@
  * and never overlap unless said. Calls run in the order made and may return early: sync()
  * waits for them, and reports what failed meanwhile. No call allocates.
  *
- * Weights, optimizer's gradients and what is rounded for them are arrays of a zero_type;
- * everything else is fp32, and so is all arithmetic. A call on 16-bit weights gives the bits
- * of the same call on the same weights widened to fp32.
+ * Weights, and gradients as the optimizer reads them, are arrays of a zero_type; everything
+ * else is fp32, and so is all arithmetic. A call on 16-bit numbers gives the bits of the same
+ * call on the same numbers widened to fp32 (which NaN a NaN is may differ).
  *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
  * usually B*T. Lengths count elements. "+=" means that the call adds to what is there. */
