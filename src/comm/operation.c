@@ -44,6 +44,9 @@ static const char *kind_name(int32_t kind)
     case ZERO_OPERATION_AGREEMENT: return "agreement";
     case ZERO_OPERATION_VOTE: return "vote";
     case ZERO_OPERATION_NUMBERS: return "gathering of numbers";
+    case ZERO_OPERATION_WORDS: return "or of words";
+    case ZERO_OPERATION_MOST: return "maximum";
+    case ZERO_OPERATION_SPANS: return "merging of spans";
     case ZERO_OPERATION_MESSAGE: return "message to all";
     case ZERO_OPERATION_BARRIER: return "barrier";
     default: return zero_collective_kind_name((zero_collective_kind)kind);
