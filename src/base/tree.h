@@ -82,7 +82,7 @@ int64_t zero_tree_blocks(int64_t elements);
  *     zero_tree_span span = {.blocks = blocks, .first = first};
  *     for (int64_t size, at = first; at < end; at += size) {
  *         size = zero_tree_span_next(at, end - at);
- *         zero_tree_span_append(&span, size, the sum of the squares of blocks at .. at + size - 1);
+ *         zero_tree_span_append(&span, size, the sum of squares of blocks at .. at+size-1);
  *     } */
 int64_t zero_tree_span_next(int64_t first, int64_t count);
 

@@ -1,4 +1,5 @@
-/* collective.h - reduce-scatter, all-gather, reduce and broadcast that go on while the caller computes.
+/* collective.h - reduce-scatter, all-gather, reduce and broadcast, which go on while the caller
+ * computes.
  *
  * What they do and which algorithms there are stands in spec.h. A collective is a small
  * program: a list of steps for this rank (step.h), built once by init and run in order by
@@ -56,8 +57,10 @@ void zero_collective_destroy(zero_collective *op);
 
 /* Collective over the group, never blocks. Buffers are the caller's.
  *   reduce-scatter   `out` may be this rank's own piece of `in`, if the types are equal
- *   all-gather       `in` may be this rank's own piece of `out`
- *   reduce           `out` matters on the root only, where it may be `in`, if the types are equal
+ *   all-gather       `in` may be this rank's own piece of `out`; if the node's ranks have one
+ *                    `out`, it changes between gathers when all of them have read it
+ *   reduce           `out` matters on the root only, where it may be `in` if the types are
+ *                    equal
  *   broadcast        `in` may be `out`, and matters on the root only
  * staging[zero_collective_staging() bytes], aligned to 64; NULL if that is 0. Elements of
  * `out` outside the window of `count` are not touched. ZERO_ERR_UNSUPPORTED if so many

@@ -63,8 +63,8 @@ typedef struct {
 /* All ranks of MPI_COMM_WORLD, as a group of our own. */
 ZERO_NODISCARD zero_status zero_comm_world(zero_comm *out);
 
-/* The ranks of somebody else's communicator, in its order, as a group of our own. Collective over
- * `mpi`, which is not needed afterwards. ZERO_ERR_INVALID for MPI_COMM_NULL and for an
+/* The ranks of somebody else's communicator, in its order, as a group of our own. Collective
+ * over `mpi`, which is not needed afterwards. ZERO_ERR_INVALID for MPI_COMM_NULL and for an
  * intercommunicator. */
 ZERO_NODISCARD zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out);
 
@@ -103,9 +103,9 @@ ZERO_NODISCARD zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t
 /* words[n] = their bitwise or over the ranks, in place; n >= 0, the same on all ranks. */
 ZERO_NODISCARD zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words);
 
-/* spans[n] = what the ranks' spans of the same index are together, in place; n >= 0, the same on
- * all ranks. Those of one index are of one tree and adjoin in the order of ranks, empty ones
- * left out: ZERO_ERR_INVALID everywhere if one does not, and then spans are lost. */
+/* spans[n] = what the ranks' spans of the same index are together, in place; n >= 0, the same
+ * on all ranks. Those of one index are of one tree and adjoin in the order of ranks, empty
+ * ones left out; ZERO_ERR_INVALID everywhere if they do not, and then all are lost. */
 ZERO_NODISCARD zero_status zero_comm_merge_spans(zero_comm *comm, int n,
                                                  zero_tree_span *spans);
 

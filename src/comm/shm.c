@@ -5,8 +5,9 @@
  *     phase 3   I have read all I needed: neighbours may have their buffers back
  *
  * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`; in a reduce
- * the root does, and the others wait for nobody but it. An all-gather copies their pieces, or nothing where the pieces already lie side by side: then
- * `out` is the window itself and the gathered array a pointer. */
+ * the root does, and the others wait for nobody but it. An all-gather copies their pieces, or
+ * nothing where the pieces already lie side by side: then `out` is the window itself and the
+ * gathered array a pointer. */
 #include "comm/step.h"
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
