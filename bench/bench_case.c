@@ -29,6 +29,10 @@ const bench_way bench_ways[BENCH_ALL_WAYS] = {
     {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_IN_PLACE, false},
     {"hier", ZERO_ALL_GATHER, ZERO_ALGORITHM_HIER, BENCH_WINDOW, false},
     {"hier", ZERO_ALL_GATHER, ZERO_ALGORITHM_HIER, BENCH_IN_PLACE, false},
+    {"MPI_Ireduce", ZERO_REDUCE, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
+    {"p2p", ZERO_REDUCE, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
+    {"shm", ZERO_REDUCE, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
+    {"hier", ZERO_REDUCE, ZERO_ALGORITHM_HIER, BENCH_FROM_WINDOW, false},
     {"MPI_Ibcast", ZERO_BROADCAST, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
     {"p2p", ZERO_BROADCAST, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
     {"shm", ZERO_BROADCAST, ZERO_ALGORITHM_SHM, BENCH_WINDOW, false},
@@ -65,8 +69,9 @@ static float expected(const bench_case *c, int64_t i)
     const zero_comm *comm = c->field->comm;
     if (c->spec.kind == ZERO_BROADCAST) return value(ROOT, i);
     if (c->spec.kind == ZERO_ALL_GATHER) return value((int)(i / count), i % count);
+    if (c->spec.kind == ZERO_REDUCE_SCATTER) i += comm->rank * count;
     float sum = 0.0f;
-    for (int r = 0; r < comm->size; r++) sum += value(r, comm->rank * count + i);
+    for (int r = 0; r < comm->size; r++) sum += value(r, i);
     return sum;
 }
 
@@ -196,11 +201,11 @@ static void place(bench_case *c, int bucket)
         put_in_within_out(c);
 }
 
-/* A broadcast is of S bytes as well. */
+/* A reduce and a broadcast are of S bytes as well. */
 static zero_collective_spec make_spec(const bench_field *field, const bench_way *way,
                                       size_t chunk)
 {
-    bool whole = way->kind == ZERO_BROADCAST;
+    bool whole = zero_collective_has_root(way->kind);
     int64_t count = field->count * (whole ? field->comm->size : 1);
     size_t size = zero_type_size(field->type);
     return (zero_collective_spec){
@@ -243,6 +248,7 @@ void bench_case_destroy(bench_case *c)
 
 static size_t result_bytes(const bench_case *c)
 {
+    if (c->spec.kind == ZERO_REDUCE && c->field->comm->rank != ROOT) return 0;
     int64_t pieces = c->spec.kind == ZERO_ALL_GATHER ? c->field->comm->size : 1;
     return (size_t)(pieces * c->spec.count) * zero_type_size(c->spec.result);
 }
@@ -293,7 +299,7 @@ bench_work bench_case_work(bench_case *c)
 /* What MPI rounds at each of its additions. */
 static float tolerance(const bench_case *c)
 {
-    if (c->spec.type == ZERO_FP32 || c->spec.kind != ZERO_REDUCE_SCATTER) return 0.0f;
+    if (c->spec.type == ZERO_FP32 || !zero_collective_sums(c->spec.kind)) return 0.0f;
     return (float)c->field->comm->size * 0x1p-8f;
 }
 

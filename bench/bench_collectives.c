@@ -70,7 +70,7 @@ static double wire_bytes(const bench_case *c)
     const zero_layout *layout = &c->field->comm->layout;
     double most = 0.0, piece = (double)c->field->bytes / layout->size;
     if (layout->n_nodes == 1) return 0.0;
-    if (c->way->kind == ZERO_BROADCAST) return (double)c->field->bytes;
+    if (zero_collective_has_root(c->way->kind)) return (double)c->field->bytes;
     for (int r = 0; r < layout->size; r++) {
         int local = zero_layout_local_size(layout, r);
         double own = local * (layout->n_nodes - 1), others = layout->size - local;
@@ -83,7 +83,7 @@ static double wire_bytes(const bench_case *c)
 static double bus_bandwidth(const bench_case *c, double seconds)
 {
     double p = c->field->comm->size, bytes = (double)c->field->bytes;
-    if (c->way->kind != ZERO_BROADCAST) bytes *= (p - 1.0) / p;
+    if (!zero_collective_has_root(c->way->kind)) bytes *= (p - 1.0) / p;
     return bytes / seconds;
 }
 

@@ -109,10 +109,11 @@ static zero_status read_kinds(const argument *a)
                strcmp(word, zero_collective_kind_name((zero_collective_kind)kind)) != 0)
             kind++;
         if (kind == ZERO_COLLECTIVE_KINDS)
-            return expected(a, "some of reduce-scatter,all-gather,broadcast");
+            return expected(a, "some of reduce-scatter,all-gather,reduce,broadcast");
         a->options->kinds[kind] = true;
     }
-    return n > 0 ? ZERO_OK : expected(a, "some of reduce-scatter,all-gather,broadcast");
+    return n > 0 ? ZERO_OK
+                 : expected(a, "some of reduce-scatter,all-gather,reduce,broadcast");
 }
 
 /* ---- numbers ---- */
@@ -189,7 +190,7 @@ static const struct {
      read_types, BENCH_TABLE},
     {"--algorithms", "LIST", "of mpi,p2p,shm,hier (all that can run here)", read_algorithms,
      BENCH_TABLE},
-    {"--kinds", "LIST", "of reduce-scatter,all-gather,broadcast (all)", read_kinds,
+    {"--kinds", "LIST", "of reduce-scatter,all-gather,reduce,broadcast (all)", read_kinds,
      BENCH_TABLE},
     {"--rounds", "N", "to keep; up to 3 N are taken (15)", read_rounds, BENCH_TABLE},
     {"--wire", "MB/S", "what a node's link carries in each direction", read_wire,

@@ -130,11 +130,12 @@ static zero_status run_way(duet *d, bench_field *field, const bench_way *way,
     return st;
 }
 
-/* A gather in place on one node takes no time that could be hidden. */
+/* A gather in place on one node takes no time that could be hidden, and where there is a root
+ * the others hardly do anything. */
 static bool can_overlap(const bench_way *way)
 {
     bool is_pointer = way->algorithm == ZERO_ALGORITHM_SHM && way->memory == BENCH_IN_PLACE;
-    return !way->blocking && !is_pointer && way->kind != ZERO_BROADCAST;
+    return !way->blocking && !is_pointer && !zero_collective_has_root(way->kind);
 }
 
 static zero_status run_ways(bench_field *field, const bench_run *run)

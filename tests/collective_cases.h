@@ -88,7 +88,7 @@ static inline void vary_types(zero_collective_spec *spec, uint64_t *random)
     static const int64_t types[] = {ZERO_FP32, ZERO_FP32, ZERO_BF16, ZERO_FP16};
     spec->type = (zero_type)pick(random, 4, types);
     spec->result = spec->type;
-    if (spec->kind == ZERO_REDUCE_SCATTER && toss(random)) spec->result = ZERO_FP32;
+    if (zero_collective_sums(spec->kind) && toss(random)) spec->result = ZERO_FP32;
 }
 
 /* At most MAX_STRIDE elements apart. Small chunks stand for the limit of 2^28 elements per
@@ -113,7 +113,7 @@ vary_spec(zero_algorithm algorithm, zero_collective_kind kind, int size, uint64_
     bool windows = algorithm == ZERO_ALGORITHM_SHM || algorithm == ZERO_ALGORITHM_HIER;
     vary_types(&spec, random);
     vary_sizes(&spec, random);
-    spec.one_out = windows && kind != ZERO_REDUCE_SCATTER && toss(random);
+    spec.one_out = windows && !zero_collective_sums(kind) && toss(random);
     *random = oracle_mix(*random);
     spec.root = (int)(*random % (uint64_t)size);
     return spec;

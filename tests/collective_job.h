@@ -64,6 +64,12 @@ static inline float job_marker(const job *j, int64_t i)
     return oracle_leaf(j->spec.result, j->trial + MARKER, whose, i);
 }
 
+/* Whether this rank is to have a result. */
+static inline bool job_has_out(const job *j)
+{
+    return j->spec.kind != ZERO_REDUCE || j->f->comm.rank == j->spec.root;
+}
+
 /* In the room `slot` of the rank, or, for the one `out`, of the node's first rank. */
 static inline void job_place(job *j, int slot)
 {
@@ -85,6 +91,7 @@ static inline void job_place(job *j, int slot)
         j->in = j->out + (size_t)f->comm.rank * piece;
         j->spec.in_apart = out_apart + piece;
         break;
+    case ZERO_REDUCE: j->out = j->in; break;
     default:
         j->in = j->out;
         j->spec.in_apart = out_apart;
@@ -106,26 +113,33 @@ static inline job job_init(field *f, zero_collective_spec spec, uint64_t trial,
     return j;
 }
 
+static inline void job_fill_in(job *j)
+{
+    const zero_collective_spec *s = &j->spec;
+    int rank = j->f->comm.rank;
+    int64_t first = s->kind == ZERO_ALL_GATHER ? rank * s->stride : 0;
+    for (int64_t i = 0; i < job_in_len(j); i++)
+        if (s->kind != ZERO_BROADCAST || rank == s->root)
+            oracle_store(s->type, j->in, i,
+                         oracle_leaf(s->type, j->trial, rank, first + i));
+}
+
 /* Collective if the node has one `out`: its first rank prepares it. */
 static inline void job_fill(job *j)
 {
     const zero_collective_spec *s = &j->spec;
-    const zero_comm *comm = &j->f->comm;
-    bool sums_in_place = j->in_place && s->kind == ZERO_REDUCE_SCATTER;
+    bool sums_in_place = j->in_place && zero_collective_sums(s->kind) && job_has_out(j);
     bool mine = !s->one_out || j->f->window.local_rank == 0;
     for (int64_t i = 0; mine && !sums_in_place && i < job_out_len(j); i++)
         oracle_store(s->result, j->out, i, job_marker(j, i));
     if (s->one_out) assert_int_equal(zero_comm_barrier(&j->f->comm), ZERO_OK);
-    int64_t first = s->kind == ZERO_ALL_GATHER ? comm->rank * s->stride : 0;
-    for (int64_t i = 0; i < job_in_len(j); i++)
-        if (s->kind != ZERO_BROADCAST || comm->rank == s->root)
-            oracle_store(s->type, j->in, i,
-                         oracle_leaf(s->type, j->trial, comm->rank, first + i));
+    job_fill_in(j);
 }
 
 static inline void job_begin(job *j)
 {
-    assert_int_equal(zero_collective_begin(&j->op, j->in, j->out, j->staging), ZERO_OK);
+    char *out = job_has_out(j) ? j->out : NULL;
+    assert_int_equal(zero_collective_begin(&j->op, j->in, out, j->staging), ZERO_OK);
 }
 
 static inline float job_expected(const job *j, int64_t i)
@@ -138,6 +152,7 @@ static inline float job_expected(const job *j, int64_t i)
     case ZERO_ALL_GATHER:
         if (i % s->stride >= s->count) return job_marker(j, i);
         return oracle_leaf(s->type, j->trial, (int)(i / s->stride), i);
+    case ZERO_REDUCE: return oracle_sum(s->type, j->trial, 0, comm->size, i);
     default: return oracle_leaf(s->type, j->trial, s->root, i);
     }
 }
@@ -147,8 +162,8 @@ static inline int64_t job_count_wrong_inputs(const job *j)
     const zero_collective_spec *s = &j->spec;
     const zero_comm *comm = &j->f->comm;
     int64_t wrong = 0, first = s->kind == ZERO_ALL_GATHER ? comm->rank * s->stride : 0;
-    int64_t own = comm->rank * s->stride;
-    bool sums_in_place = j->in_place && s->kind == ZERO_REDUCE_SCATTER;
+    int64_t own = s->kind == ZERO_REDUCE_SCATTER ? comm->rank * s->stride : 0;
+    bool sums_in_place = j->in_place && zero_collective_sums(s->kind) && job_has_out(j);
     for (int64_t i = 0; i < job_in_len(j); i++) {
         bool is_sum = sums_in_place && i >= own && i < own + s->count;
         if (is_sum || (s->kind == ZERO_BROADCAST && comm->rank != s->root)) continue;
@@ -176,7 +191,7 @@ static inline void job_complain(const job *j, int64_t wrong)
 static inline bool job_is_right(job *j)
 {
     int64_t wrong = job_count_wrong_inputs(j);
-    for (int64_t i = 0; i < job_out_len(j); i++)
+    for (int64_t i = 0; job_has_out(j) && i < job_out_len(j); i++)
         wrong += !oracle_same(j->spec.result, j->out, i, job_expected(j, i));
     if (wrong > 0) job_complain(j, wrong);
     if (j->spec.one_out) assert_int_equal(zero_comm_barrier(&j->f->comm), ZERO_OK);

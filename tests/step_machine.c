@@ -151,9 +151,10 @@ static void check_writes(machine *m)
         for (int64_t i = 0; i < m->out_len; i++) {
             int64_t owner = s->kind == ZERO_ALL_GATHER ? i / s->stride : s->root;
             bool own = owner == r || (s->one_out && machine_share_node(m, r, (int)owner));
-            bool is_there = m->c.in_place && s->kind != ZERO_REDUCE_SCATTER && own;
+            bool is_there = m->c.in_place && !zero_collective_sums(s->kind) && own;
             bool is_gap = s->kind == ZERO_ALL_GATHER && i % s->stride >= s->count;
-            if (m->writes[r][i] != (is_gap || is_there ? 0 : 1))
+            bool is_none = s->kind == ZERO_REDUCE && r != s->root;
+            if (m->writes[r][i] != (is_gap || is_there || is_none ? 0 : 1))
                 machine_fail(m, r, "out[%" PRId64 "] is written %d times", i,
                              m->writes[r][i]);
         }

@@ -68,6 +68,7 @@ static void place_buffers(machine *m, int r)
     int64_t own = r * s->stride;
     if (s->kind == ZERO_REDUCE_SCATTER) rank->out = rank->in + own * (int64_t)in_size(m);
     if (s->kind == ZERO_ALL_GATHER) rank->in = rank->out + own * (int64_t)out_size(m);
+    if (s->kind == ZERO_REDUCE && r == s->root) rank->out = rank->in;
     if (s->kind == ZERO_BROADCAST) rank->in = rank->out;
 }
 
@@ -163,6 +164,14 @@ void machine_release(machine *m)
 
 /* ---- begin and end of a rank ---- */
 
+/* Where the sum replaces what this rank has, or -1. */
+static int64_t sum_in_place(const machine *m, int r)
+{
+    const zero_collective_spec *s = &m->c.spec;
+    if (m->c.in_place && s->kind == ZERO_REDUCE_SCATTER) return r * s->stride;
+    return m->c.in_place && s->kind == ZERO_REDUCE && r == s->root ? 0 : -1;
+}
+
 static int64_t first_input(const machine *m, int r)
 {
     return m->c.spec.kind == ZERO_ALL_GATHER ? r * m->c.spec.stride : 0;
@@ -179,7 +188,7 @@ void machine_begin_rank(machine *m, int r)
 {
     rank_state *rank = &m->ranks[r];
     const zero_collective_spec *s = &m->c.spec;
-    if (!s->one_out && !(m->c.in_place && s->kind == ZERO_REDUCE_SCATTER)) mark_out(m, r);
+    if (!s->one_out && sum_in_place(m, r) < 0) mark_out(m, r);
     for (int64_t i = 0; s->one_out && i < m->out_len; i++)
         if (!is_input_in_place(m, i) &&
             !oracle_same(s->result, rank->out, i, marker(m, r, i)))
@@ -201,6 +210,9 @@ float machine_expected(const machine *m, int r, int64_t i)
     case ZERO_ALL_GATHER:
         if (i % s->stride >= s->count) return marker(m, r, i);
         return oracle_leaf(s->type, m->c.trial, (int)(i / s->stride), i);
+    case ZERO_REDUCE:
+        if (r != s->root) return marker(m, r, i);
+        return oracle_sum(s->type, m->c.trial, 0, m->size, i);
     default: return oracle_leaf(s->type, m->c.trial, s->root, i);
     }
 }
@@ -208,11 +220,10 @@ float machine_expected(const machine *m, int r, int64_t i)
 static void check_inputs(machine *m, int r)
 {
     const zero_collective_spec *s = &m->c.spec;
-    int64_t own = m->c.in_place ? r * s->stride : -1;
+    int64_t sum = sum_in_place(m, r);
     for (int64_t i = 0; i < m->in_len; i++) {
         if (s->kind == ZERO_BROADCAST && r != s->root) continue;
-        if (own >= 0 && s->kind == ZERO_REDUCE_SCATTER && i >= own && i < own + s->count)
-            continue; /* the sum */
+        if (sum >= 0 && i >= sum && i < sum + s->count) continue;
         float x = oracle_leaf(s->type, m->c.trial, r, first_input(m, r) + i);
         if (!oracle_same(s->type, m->ranks[r].in, i, x))
             machine_fail(m, r, "in[%" PRId64 "] has changed", i);
@@ -230,7 +241,7 @@ void machine_end_rank(machine *m, int r)
             break;
         }
     check_inputs(m, r);
-    bool in_is_out = m->c.in_place && m->c.spec.kind != ZERO_REDUCE_SCATTER;
+    bool in_is_out = m->c.in_place && !zero_collective_sums(m->c.spec.kind);
     if (!in_is_out) memset(rank->in, SCRIBBLE, (size_t)m->in_len * in_size(m));
     if (!m->c.spec.one_out) memset(rank->out, SCRIBBLE, (size_t)m->out_len * out_size(m));
     rank->has_ended = true;

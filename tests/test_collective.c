@@ -67,7 +67,7 @@ static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
     uint64_t random = oracle_mix(100 * trial + 10 * (uint64_t)kind + (uint64_t)algorithm);
     zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &random);
     bool in_place = spec.result == spec.type && toss(&random);
-    bool any_order = algorithm == ZERO_ALGORITHM_MPI && kind == ZERO_REDUCE_SCATTER;
+    bool any_order = algorithm == ZERO_ALGORITHM_MPI && zero_collective_sums(kind);
     if (any_order)
         trial += ORACLE_SMALL;
     else if (toss(&random))
@@ -150,6 +150,45 @@ static void mpi_gives_exact_sums_and_every_piece(void **state)
     run_shapes(ZERO_ALGORITHM_MPI);
 }
 
+#define WIDE 100000 /* elements; its chunks differ modulo 3 */
+
+/* 2^digits + 1 is no number of so many digits: a sum in 16 bits loses all but the first. */
+static bool sums_exactly(field *f, zero_collective_kind kind, zero_type type)
+{
+    zero_collective_spec spec = {.kind = kind,
+                                 .algorithm = ZERO_ALGORITHM_MPI,
+                                 .type = type,
+                                 .result = ZERO_FP32,
+                                 .count = WIDE,
+                                 .stride = WIDE + 1,
+                                 .max_chunk = WIDE / 5, /* too long for MPI to keep */
+                                 .root = world.size / 2};
+    float first = type == ZERO_BF16 ? 256.0f : 2048.0f;
+    bool right = true;
+    job j = job_init(f, spec, 0, false, 0);
+    for (int64_t i = 0; i < job_in_len(&j); i++)
+        oracle_store(type, j.in, i, world.rank == 0 ? first : (float)(i % (WIDE + 1) % 3));
+    job_begin(&j);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    for (int64_t i = 0; job_has_out(&j) && i < spec.count; i++)
+        right = right && oracle_load(ZERO_FP32, j.out, i) ==
+                             first + (float)(i % 3 * (world.size - 1));
+    job_destroy(&j);
+    return right;
+}
+
+static void mpi_rounds_no_sum_that_results_in_fp32(void **state)
+{
+    (void)state;
+    static const zero_collective_kind sums[] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};
+    field f = field_open(arrange(ALONE), (size_t)world.size * (WIDE + 1) * sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        assert_all(sums_exactly(&f, sums[i], ZERO_BF16));
+        assert_all(sums_exactly(&f, sums[i], ZERO_FP16));
+    }
+    field_close(&f);
+}
+
 /* As the algorithms like it, and large enough to be stored past the caches. */
 static void pieces_of_many_full_chunks_arrive(void **state)
 {
@@ -161,9 +200,9 @@ static void pieces_of_many_full_chunks_arrive(void **state)
         field f = field_open(arrange(a), (size_t)(world.size * stride) * sizeof(float));
         zero_collective_spec spec = {
             .count = count, .stride = stride, .unit = ZERO_NO_UNIT};
-        for (int way = 0; way < 3 * ZERO_ALGORITHMS; way++) {
-            spec.kind = (zero_collective_kind)(way % 3);
-            spec.algorithm = (zero_algorithm)(way / 3);
+        for (int way = 0; way < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; way++) {
+            spec.kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
+            spec.algorithm = (zero_algorithm)(way / ZERO_COLLECTIVE_KINDS);
             bool exact = spec.algorithm != ZERO_ALGORITHM_MPI;
             if (!fits(spec.algorithm, &f.comm.layout)) continue;
             job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
@@ -190,7 +229,8 @@ static bool run_at_once(field *f, uint64_t trial)
             shared = oracle_mix(shared);
             algorithm = (zero_algorithm)(shared % ZERO_ALGORITHMS);
         } while (!fits(algorithm, &f->comm.layout));
-        zero_collective_kind kind = (zero_collective_kind)((shared >> 8) % 3);
+        zero_collective_kind kind =
+            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
         jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
         job_fill(&jobs[i]);
     }
@@ -263,6 +303,93 @@ static void a_program_runs_again_and_again_through_few_tags(void **state)
     field_close(&f);
 }
 
+/* As parameters are, step after step: each rank changes its own piece once all have read the
+ * node's one `out`. */
+static bool gather_steps(field *f, zero_algorithm algorithm, bool in_place)
+{
+    zero_collective_spec spec = small_sum(algorithm);
+    bool right = true;
+    spec.kind = ZERO_ALL_GATHER;
+    spec.one_out = true;
+    spec.stride = spec.count;
+    job j = job_init(f, spec, 0, in_place, 0);
+    for (j.trial = 1; j.trial <= 20; j.trial++) {
+        job_fill_in(&j);
+        dawdle(oracle_bits(j.trial, test_rank, in_place));
+        job_begin(&j);
+        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        right = job_is_right(&j) && right;
+    }
+    job_destroy(&j);
+    return right;
+}
+
+static void pieces_that_change_between_gathers_arrive_in_the_one_array(void **state)
+{
+    (void)state;
+    static const zero_algorithm both[] = {ZERO_ALGORITHM_SHM, ZERO_ALGORITHM_HIER};
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
+        for (int way = 0; way < 4; way++)
+            if (fits(both[way / 2], &f.comm.layout))
+                right = gather_steps(&f, both[way / 2], way % 2) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+/* However small its messages are: MPI would keep them at the root. */
+static void ranks_wait_for_a_root_that_is_late(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(ALONE), MAX_STRIDE * sizeof(float));
+    zero_collective_spec spec = {.kind = ZERO_REDUCE, .count = 10};
+    job j = job_init(&f, spec, 1, false, 0);
+    job_fill(&j);
+    if (test_rank > 0) job_begin(&j);
+    for (int i = 0; i < 1000 && test_rank > 0; i++) {
+        bool done = true;
+        assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+        assert_false(done);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 0) job_begin(&j);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_all(job_is_right(&j));
+    job_destroy(&j);
+    field_close(&f);
+}
+
+/* One rank alone waits, so nobody else is needed for it. */
+static void wait_for_nothing(field *f, zero_algorithm algorithm)
+{
+    bool done = false;
+    job j = job_init(f, small_sum(algorithm), ORACLE_SMALL, true, 0);
+    for (int again = 0; again < 3; again++) {
+        if (test_rank == 0) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+        assert_true(done);
+        job_fill(&j);
+        job_begin(&j);
+        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_all(job_is_right(&j));
+    }
+    job_destroy(&j);
+}
+
+static void a_wait_for_nothing_begun_returns_at_once(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(is_possible(ONE_NODE) ? ONE_NODE : AS_IS),
+                         (size_t)world.size * MAX_STRIDE * sizeof(float));
+    for (int algorithm = 0; algorithm < ZERO_ALGORITHMS; algorithm++)
+        if (fits((zero_algorithm)algorithm, &f.comm.layout))
+            wait_for_nothing(&f, (zero_algorithm)algorithm);
+    field_close(&f);
+}
+
 /* The root is late, so the others' first broadcast is in flight when they begin the second. */
 static void no_more_are_in_flight_than_nodes_have_counters(void **state)
 {
@@ -322,9 +449,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(windows_give_the_tree_sum_and_every_piece),
         cmocka_unit_test(two_levels_give_the_tree_sum_and_every_piece),
         cmocka_unit_test(mpi_gives_exact_sums_and_every_piece),
+        cmocka_unit_test(mpi_rounds_no_sum_that_results_in_fp32),
         cmocka_unit_test(pieces_of_many_full_chunks_arrive),
         cmocka_unit_test(several_are_in_flight_and_ranks_are_late),
         cmocka_unit_test(a_program_runs_again_and_again_through_few_tags),
+        cmocka_unit_test(pieces_that_change_between_gathers_arrive_in_the_one_array),
+        cmocka_unit_test(ranks_wait_for_a_root_that_is_late),
+        cmocka_unit_test(a_wait_for_nothing_begun_returns_at_once),
         cmocka_unit_test(no_more_are_in_flight_than_nodes_have_counters),
         cmocka_unit_test(a_group_without_a_window_is_told_so),
         cmocka_unit_test(nonsense_leaves_the_struct_as_it_was),

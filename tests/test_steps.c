@@ -32,7 +32,7 @@ static int count_node_subtrees(const zero_layout *layout, int node)
 static int least_requests(const zero_collective_spec *spec, const zero_layout *layout)
 {
     int most = 1;
-    bool sums = spec->kind == ZERO_REDUCE_SCATTER;
+    bool sums = zero_collective_sums(spec->kind);
     for (int node = 0; node < layout->n_nodes && layout->in_blocks; node++)
         if (sums && count_node_subtrees(layout, node) > most)
             most = count_node_subtrees(layout, node);
@@ -85,6 +85,12 @@ static void pairwise_gathers_arrive_in_any_order_of_events(void **state)
     run_all(ZERO_ALGORITHM_P2P, ZERO_ALL_GATHER);
 }
 
+static void sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_P2P, ZERO_REDUCE);
+}
+
 static void chains_arrive_in_any_order_of_events(void **state)
 {
     (void)state;
@@ -103,6 +109,12 @@ static void window_gathers_arrive_in_any_order_of_events(void **state)
     run_all(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
 }
 
+static void window_sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_SHM, ZERO_REDUCE);
+}
+
 static void window_broadcasts_arrive_in_any_order_of_events(void **state)
 {
     (void)state;
@@ -119,6 +131,12 @@ static void two_level_gathers_arrive_in_any_order_of_events(void **state)
 {
     (void)state;
     run_all(ZERO_ALGORITHM_HIER, ZERO_ALL_GATHER);
+}
+
+static void two_level_sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_HIER, ZERO_REDUCE);
 }
 
 static void two_level_broadcasts_arrive_in_any_order_of_events(void **state)
@@ -143,12 +161,12 @@ static void pieces_of_many_full_chunks_arrive(void **state)
 {
     (void)state;
     static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
-    for (uint64_t trial = 0; trial < 24; trial++) {
+    for (uint64_t trial = 0; trial < 8 * ZERO_COLLECTIVE_KINDS; trial++) {
         zero_layout layout = layout_of(some[trial % 4]);
         int64_t count = 300000 + (int64_t)trial;
         zero_algorithm algorithm = trial / 4 % 2 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;
         machine_case c = {.layout = &layout, .trial = trial, .requests = 32};
-        c.spec = (zero_collective_spec){.kind = (zero_collective_kind)(trial / 8 % 3),
+        c.spec = (zero_collective_spec){.kind = (zero_collective_kind)(trial / 8),
                                         .algorithm = algorithm,
                                         .count = count,
                                         .stride = count + 64};
@@ -208,6 +226,9 @@ static void nonsense_is_refused_with_numbers(void **state)
         {.count = 10, .kind = ZERO_BROADCAST, .root = 4},
         {.count = 10, .kind = ZERO_BROADCAST, .root = -1},
         {.count = -1, .kind = ZERO_BROADCAST},
+        {.count = 10, .kind = ZERO_REDUCE, .root = 4},
+        {.count = 10, .kind = ZERO_REDUCE, .root = -1},
+        {.count = INT64_MAX, .kind = ZERO_REDUCE},
         {.algorithm = ZERO_ALGORITHM_HIER,
          .kind = ZERO_ALL_GATHER,
          .in_apart = 64,
@@ -231,8 +252,10 @@ static void only_sums_may_result_in_another_type(void **state)
     refuse(spec, &layout, ZERO_ERR_INVALID);
     spec.kind = ZERO_BROADCAST;
     refuse(spec, &layout, ZERO_ERR_INVALID);
-    spec.kind = ZERO_REDUCE_SCATTER;
     spec.result = ZERO_FP16;
+    spec.kind = ZERO_REDUCE_SCATTER;
+    refuse(spec, &layout, ZERO_ERR_INVALID);
+    spec.kind = ZERO_REDUCE;
     refuse(spec, &layout, ZERO_ERR_INVALID);
     zero_layout_destroy(&layout);
 }
@@ -249,6 +272,8 @@ static void layouts_that_an_algorithm_cannot_run_on_are_refused(void **state)
     refuse(spec, &mixed, ZERO_ERR_UNSUPPORTED);
     spec.in_apart = 0;
     spec.count = spec.stride = 1;
+    refuse(spec, &two, ZERO_ERR_INVALID);
+    spec.kind = ZERO_REDUCE;
     refuse(spec, &two, ZERO_ERR_INVALID);
     zero_layout_destroy(&two);
     zero_layout_destroy(&mixed);
@@ -279,12 +304,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairwise_sums_are_the_tree_in_any_order_of_events),
         cmocka_unit_test(pairwise_gathers_arrive_in_any_order_of_events),
+        cmocka_unit_test(sums_for_one_root_are_the_tree_in_any_order_of_events),
         cmocka_unit_test(chains_arrive_in_any_order_of_events),
         cmocka_unit_test(window_sums_are_the_tree_in_any_order_of_events),
         cmocka_unit_test(window_gathers_arrive_in_any_order_of_events),
+        cmocka_unit_test(window_sums_for_one_root_are_the_tree_in_any_order_of_events),
         cmocka_unit_test(window_broadcasts_arrive_in_any_order_of_events),
         cmocka_unit_test(two_level_sums_are_the_tree_in_any_order_of_events),
         cmocka_unit_test(two_level_gathers_arrive_in_any_order_of_events),
+        cmocka_unit_test(two_level_sums_for_one_root_are_the_tree_in_any_order_of_events),
         cmocka_unit_test(two_level_broadcasts_arrive_in_any_order_of_events),
         cmocka_unit_test(ranks_in_no_order_exchange_in_pairs),
         cmocka_unit_test(pieces_of_many_full_chunks_arrive),

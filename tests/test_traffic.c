@@ -76,10 +76,11 @@ static void what_is_sent_is_received(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
-        for (int run = 0; run < 3 * ZERO_ALGORITHMS; run++) {
+        for (int run = 0; run < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; run++) {
             zero_traffic t[16];
             machine_case c =
-                plain((zero_algorithm)(run / 3), (zero_collective_kind)(run % 3), &layout);
+                plain((zero_algorithm)(run / ZERO_COLLECTIVE_KINDS),
+                      (zero_collective_kind)(run % ZERO_COLLECTIVE_KINDS), &layout);
             bool fits = c.spec.algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1;
             if (c.spec.algorithm == ZERO_ALGORITHM_MPI || !fits) continue;
             assert_true(machine_run(&c, t));
@@ -107,6 +108,24 @@ static void a_broadcast_visits_each_rank_once(void **state)
     zero_layout_destroy(&layout);
 }
 
+static void a_reduce_moves_one_piece_from_each_other_rank_to_the_root(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){2, 3, 2});
+    zero_traffic t[16];
+    machine_case c = plain(ZERO_ALGORITHM_P2P, ZERO_REDUCE, &layout);
+    assert_true(machine_run(&c, t));
+    for (int r = 0; r < layout.size; r++) {
+        int others = r == c.spec.root ? layout.size - 1 : 0;
+        zero_volume v = zero_traffic_total(&t[r]);
+        assert_int_equal(v.bytes_sent, r == c.spec.root ? 0 : BYTES);
+        assert_int_equal(v.messages_sent, r == c.spec.root ? 0 : CHUNKS);
+        assert_int_equal(v.bytes_received, others * BYTES);
+        assert_int_equal(v.messages_received, others * CHUNKS);
+    }
+    zero_layout_destroy(&layout);
+}
+
 static void windows_move_no_messages_and_each_piece_once(void **state)
 {
     (void)state;
@@ -117,11 +136,11 @@ static void windows_move_no_messages_and_each_piece_once(void **state)
             machine_case c = plain(ZERO_ALGORITHM_SHM, (zero_collective_kind)kind, &layout);
             assert_true(machine_run(&c, t));
             for (int r = 0; r < size; r++) {
-                bool all = kind != ZERO_BROADCAST, root = r == c.spec.root;
-                zero_traffic closed = {.bytes_sent = {all || root ? (size - 1) * BYTES : 0},
-                                       .bytes_received = {all    ? (size - 1) * BYTES
-                                                          : root ? 0
-                                                                 : BYTES}};
+                bool root = r == c.spec.root;
+                int all = (size - 1) * BYTES, to = all, from = all;
+                if (kind == ZERO_BROADCAST) to = root ? all : 0, from = root ? 0 : BYTES;
+                if (kind == ZERO_REDUCE) to = root ? 0 : BYTES, from = root ? all : 0;
+                zero_traffic closed = {.bytes_sent = {to}, .bytes_received = {from}};
                 assert_memory_equal(&t[r], &closed, sizeof closed);
             }
             zero_layout_destroy(&layout);
@@ -148,6 +167,9 @@ static int64_t closed_across(const machine_case *c, int node)
     case ZERO_REDUCE_SCATTER:
         return (layout->size - n) * bytes_of_subtrees(0, layout->size, first, n);
     case ZERO_ALL_GATHER: return (layout->n_nodes - 1) * n * BYTES;
+    case ZERO_REDUCE:
+        if (node == layout->node_of[c->spec.root]) return 0;
+        return bytes_of_subtrees(0, layout->size, first, n);
     default: {
         int next = (node + 1) % layout->n_nodes;
         return next == layout->node_of[c->spec.root] ? 0 : BYTES;
@@ -181,6 +203,28 @@ static void two_levels_cross_between_nodes_as_little_as_the_tree_allows(void **s
 
 /* ---- staging ---- */
 
+static void nobody_sends_further_ahead_than_the_root_has_room_for(void **state)
+{
+    (void)state;
+    static const int sizes[] = {2, 3, 9, 100, 1024};
+    for (size_t s = 0; s < 2 * LENGTH(sizes); s++) {
+        int size = sizes[s / 2];
+        zero_layout layout;
+        zero_steps steps;
+        zero_collective_spec spec = {.kind = ZERO_REDUCE, .count = 1 << 20};
+        assert_int_equal(zero_layout_init_blocks(&layout, size, s % 2 ? size : 1), ZERO_OK);
+        assert_int_equal(zero_steps_init(&steps, &spec, &layout, size - 1), ZERO_OK);
+        size_t staging = zero_collective_staging(&spec, &layout);
+        for (int64_t i = 0; i < steps.n; i++) {
+            int64_t ahead = (i + 1 - steps.list[i].sent) * steps.chunk * (size - 1);
+            assert_int_equal(steps.list[i].kind, ZERO_STEP_SEND);
+            assert_true((size_t)ahead * sizeof(float) <= staging);
+        }
+        zero_steps_destroy(&steps);
+        zero_layout_destroy(&layout);
+    }
+}
+
 static void check_staging(const zero_layout *layout, zero_collective_spec spec)
 {
     size_t last = 0;
@@ -203,13 +247,12 @@ static void staging_is_bounded_and_never_shrinks_with_the_count(void **state)
         for (int nodes = 1; nodes <= sizes[s]; nodes = 3 * nodes + (nodes > 1)) {
             zero_layout layout;
             assert_int_equal(zero_layout_init_blocks(&layout, sizes[s], nodes), ZERO_OK);
-            for (int run = 0; run < 8 * ZERO_ALGORITHMS; run++)
-                check_staging(&layout,
-                              (zero_collective_spec){
-                                  .algorithm = (zero_algorithm)(run / 8),
-                                  .kind = run % 2 ? ZERO_ALL_GATHER : ZERO_REDUCE_SCATTER,
-                                  .type = run & 2 ? ZERO_BF16 : ZERO_FP32,
-                                  .max_chunk = run & 4 ? 1000 : 0});
+            for (int run = 0; run < 16 * ZERO_ALGORITHMS; run++)
+                check_staging(
+                    &layout, (zero_collective_spec){.algorithm = (zero_algorithm)(run / 16),
+                                                    .kind = (zero_collective_kind)(run % 4),
+                                                    .type = run & 4 ? ZERO_BF16 : ZERO_FP32,
+                                                    .max_chunk = run & 8 ? 1000 : 0});
             zero_layout_destroy(&layout);
         }
 }
@@ -220,8 +263,10 @@ int main(void)
         cmocka_unit_test(pairs_move_each_piece_once_to_each_other_rank),
         cmocka_unit_test(what_is_sent_is_received),
         cmocka_unit_test(a_broadcast_visits_each_rank_once),
+        cmocka_unit_test(a_reduce_moves_one_piece_from_each_other_rank_to_the_root),
         cmocka_unit_test(windows_move_no_messages_and_each_piece_once),
         cmocka_unit_test(two_levels_cross_between_nodes_as_little_as_the_tree_allows),
+        cmocka_unit_test(nobody_sends_further_ahead_than_the_root_has_room_for),
         cmocka_unit_test(staging_is_bounded_and_never_shrinks_with_the_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

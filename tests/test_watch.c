@@ -173,6 +173,12 @@ static void run_everything(float *sums, zero_traffic *traffic)
     assert_all(zero_comm_all_gather_doubles(&world, 1, &mine, all) == ZERO_OK);
     assert_all(all[test_size - 1] == test_size - 1);
     assert_all(zero_comm_broadcast(&world, 0, &byte, 1) == ZERO_OK);
+    int64_t most;
+    uint64_t word = (uint64_t)1 << test_rank;
+    assert_all(zero_comm_most(&world, test_rank, &most) == ZERO_OK &&
+               most == test_size - 1);
+    assert_all(zero_comm_or(&world, 1, &word) == ZERO_OK);
+    assert_all(word == ((uint64_t)1 << test_size) - 1);
     assert_all(zero_comm_barrier(&world) == ZERO_OK);
     assert_all(zero_collective_wait(&a.op) == ZERO_OK);
     memcpy(sums, a.out, COUNT * sizeof *sums);

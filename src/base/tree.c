@@ -137,3 +137,64 @@ double zero_tree_sum_squares(int64_t n, const float *x)
     while (2 * left < n) left *= 2;
     return zero_tree_sum_squares(left, x) + zero_tree_sum_squares(n - left, x + left);
 }
+
+/* ---- spans ---- */
+
+int64_t zero_tree_blocks(int64_t elements)
+{
+    return elements / ZERO_TREE_BLOCK + (elements % ZERO_TREE_BLOCK > 0);
+}
+
+int64_t zero_tree_span_next(int64_t first, int64_t count)
+{
+    int64_t size = 1;
+    while (size <= count / 2 && first % (2 * size) == 0) size *= 2;
+    return size;
+}
+
+/* A right child finds its sibling, if that is within the span, as the last term: a larger one
+ * would end elsewhere, a smaller one would have found its own. */
+void zero_tree_span_append(zero_tree_span *span, int64_t size, double x)
+{
+    int64_t at = span->first + span->count;
+    assert(at % size == 0 && at + size <= span->blocks);
+    span->count += size;
+    for (; at & size && at - size >= span->first; size *= 2) {
+        x = span->term[--span->n] + x;
+        at -= size;
+    }
+    assert(span->n < ZERO_TREE_SPAN_TERMS);
+    span->term[span->n++] = x;
+}
+
+bool zero_tree_span_merge(zero_tree_span *left, const zero_tree_span *right)
+{
+    if (left->blocks != right->blocks) return false;
+    if (right->count == 0) return true;
+    if (left->count == 0)
+        *left = (zero_tree_span){.blocks = right->blocks, .first = right->first};
+    if (left->first + left->count != right->first) return false;
+    int64_t at = right->first, end = at + right->count;
+    for (int t = 0; t < right->n; t++) {
+        int64_t size = zero_tree_span_next(at, end - at);
+        zero_tree_span_append(left, size, right->term[t]);
+        at += size;
+    }
+    return true;
+}
+
+bool zero_tree_span_is_whole(const zero_tree_span *span)
+{
+    return span->first == 0 && span->count == span->blocks;
+}
+
+/* The tree splits at the largest power of two, so the subtrees fall in size and what is right
+ * of each is its sibling. */
+double zero_tree_span_sum(const zero_tree_span *span)
+{
+    assert(zero_tree_span_is_whole(span));
+    if (span->n == 0) return 0.0;
+    double sum = span->term[span->n - 1];
+    for (int t = span->n - 2; t >= 0; t--) sum = span->term[t] + sum;
+    return sum;
+}

@@ -8,7 +8,14 @@
  *     n = 7:   ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6)
  *
  * Sums of squares follow the complete tree over blocks of 64 elements (the granule of a
- * shard), so they do not depend on where a flat space is cut. Nothing here allocates. */
+ * shard), so they do not depend on where a flat space is cut: who has some of the blocks sums
+ * the subtrees that lie within them, a span, and spans that adjoin can be merged.
+ *
+ *     7 blocks      0   1   2   3   4   5   6
+ *     blocks 1..4       x   x...x   x              terms: x1, x2 + x3, x4
+ *     and 5, 6                          x   x      merged: x1, x2 + x3, x4 + x5, x6
+ *
+ * Nothing here allocates. */
 #pragma once
 
 #include <stdbool.h>
@@ -51,3 +58,42 @@ double zero_tree_sum_scalars(int64_t n, const double *x);
 
 /* The tree sum of the squares of x[0] .. x[n-1], in double. n >= 0. */
 double zero_tree_sum_squares(int64_t n, const float *x);
+
+/* ---- sums of which each rank has a part ---- */
+
+#define ZERO_TREE_SPAN_BLOCKS ((int64_t)1 << 57) /* at most: 2^63 elements */
+#define ZERO_TREE_SPAN_TERMS  112                /* twice the 56 levels below the root */
+
+/* What the blocks first .. first + count - 1 of a tree over `blocks` come to, as the values of
+ * the largest subtrees within them that are complete: 2^k blocks from a multiple of 2^k on.
+ * An empty span (count 0) may begin anywhere. It has no pointers: it may travel as bytes. */
+typedef struct {
+    int64_t blocks, first, count;
+    int n;
+    double term[ZERO_TREE_SPAN_TERMS]; /* [n], in the order of blocks */
+} zero_tree_span;
+
+/* The blocks of a flat space: of 64 elements each, the last maybe of fewer. */
+int64_t zero_tree_blocks(int64_t elements);
+
+/* How many blocks the first of those subtrees has, of the span over count >= 1 blocks from
+ * `first` on. Who fills a span goes through its subtrees:
+ *
+ *     zero_tree_span span = {.blocks = blocks, .first = first};
+ *     for (int64_t size, at = first; at < end; at += size) {
+ *         size = zero_tree_span_next(at, end - at);
+ *         zero_tree_span_append(&span, size, the sum of squares of blocks at .. at+size-1);
+ *     } */
+int64_t zero_tree_span_next(int64_t first, int64_t count);
+
+/* The span grows by the `size` blocks behind it, a complete subtree whose value is x. */
+void zero_tree_span_append(zero_tree_span *span, int64_t size, double x);
+
+/* *left = both, exactly: however spans are merged, the bits are the same. False, and *left as
+ * it was, if they are of different trees or `right` does not begin where *left ends. */
+bool zero_tree_span_merge(zero_tree_span *left, const zero_tree_span *right);
+
+bool zero_tree_span_is_whole(const zero_tree_span *span); /* all of its tree's blocks */
+
+/* The tree's sum, to the bit that of zero_tree_sum_squares(). The span is whole. */
+double zero_tree_span_sum(const zero_tree_span *span);

@@ -1,4 +1,5 @@
-/* collective.h - reduce-scatter, all-gather and broadcast that go on while the caller computes.
+/* collective.h - reduce-scatter, all-gather, reduce and broadcast, which go on while the caller
+ * computes.
  *
  * What they do and which algorithms there are stands in spec.h. A collective is a small
  * program: a list of steps for this rank (step.h), built once by init and run in order by
@@ -30,7 +31,7 @@ typedef struct zero_collective {
     zero_comm *comm;       /* borrowed */
     zero_steps steps;      /* owned; their spec is the collective's */
     zero_tree_term *terms; /* room for the longest sum; owned */
-    MPI_Op add;            /* 16-bit sums of `mpi`; MPI_OP_NULL: not needed */
+    MPI_Op add;            /* sums of `mpi` in 16 bits; MPI_OP_NULL: not needed */
 
     /* while it runs */
     bool is_active;
@@ -56,7 +57,10 @@ void zero_collective_destroy(zero_collective *op);
 
 /* Collective over the group, never blocks. Buffers are the caller's.
  *   reduce-scatter   `out` may be this rank's own piece of `in`, if the types are equal
- *   all-gather       `in` may be this rank's own piece of `out`
+ *   all-gather       `in` may be this rank's own piece of `out`; if the node's ranks have one
+ *                    `out`, it changes between gathers when all of them have read it
+ *   reduce           `out` matters on the root only, where it may be `in` if the types are
+ *                    equal
  *   broadcast        `in` may be `out`, and matters on the root only
  * staging[zero_collective_staging() bytes], aligned to 64; NULL if that is 0. Elements of
  * `out` outside the window of `count` are not touched. ZERO_ERR_UNSUPPORTED if so many
@@ -73,5 +77,8 @@ ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *d
 ZERO_NODISCARD zero_status zero_collective_poll(zero_comm *comm);
 
 /* Polls the group until `op` has ended, which helps all others in flight as well: ranks may
- * wait for theirs in different orders. Yields the processor, since ranks may share one. */
+ * wait for theirs in different orders. Yields the processor, since ranks may share one.
+ *
+ * ZERO_OK at once if `op` was never begun, or has ended since it was: a schedule may wait for
+ * what the step before began, in its first step, too. */
 ZERO_NODISCARD zero_status zero_collective_wait(zero_collective *op);

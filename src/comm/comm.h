@@ -18,6 +18,7 @@
 
 #include <mpi.h>
 
+#include "base/tree.h"
 #include "comm/spec.h"
 #include "zero/status.h"
 
@@ -62,6 +63,11 @@ typedef struct {
 /* All ranks of MPI_COMM_WORLD, as a group of our own. */
 ZERO_NODISCARD zero_status zero_comm_world(zero_comm *out);
 
+/* The ranks of somebody else's communicator, in its order, as a group of our own. Collective
+ * over `mpi`, which is not needed afterwards. ZERO_ERR_INVALID for MPI_COMM_NULL and for an
+ * intercommunicator. */
+ZERO_NODISCARD zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out);
+
 /* The ranks of `parent` that name the same color, ordered by key, then by rank in `parent`.
  * A negative color takes part in the call only: its *out is zeroed, a group of size 0. */
 ZERO_NODISCARD zero_status zero_comm_split(const zero_comm *parent, int color, int key,
@@ -90,6 +96,18 @@ ZERO_NODISCARD zero_status zero_agree(zero_comm *comm, zero_status mine);
 
 /* *any = true on all ranks if `mine` is true on at least one. */
 ZERO_NODISCARD zero_status zero_comm_any(zero_comm *comm, bool mine, bool *any);
+
+/* *most = the largest of what ranks have. */
+ZERO_NODISCARD zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most);
+
+/* words[n] = their bitwise or over the ranks, in place; n >= 0, the same on all ranks. */
+ZERO_NODISCARD zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words);
+
+/* spans[n] = what the ranks' spans of the same index are together, in place; n >= 0, the same
+ * on all ranks. Those of one index are of one tree and adjoin in the order of ranks, empty
+ * ones left out; ZERO_ERR_INVALID everywhere if they do not, and then all are lost. */
+ZERO_NODISCARD zero_status zero_comm_merge_spans(zero_comm *comm, int n,
+                                                 zero_tree_span *spans);
 
 /* all[r * n + i] = mine[i] of rank r, 0 <= i < n; all is [size][n]. */
 ZERO_NODISCARD zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n,

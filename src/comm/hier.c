@@ -12,6 +12,7 @@
  * a few otherwise. The owner puts the subtrees together, so the bits are those of p2p. A
  * subtree of one rank travels as it is.
  *
+ *     reduce           the same for the root's piece alone: it and its delegates read
  *     all-gather       each piece goes once to each other node, to the delegate; neighbours
  *                      copy it from there, or find it in the one `out` of their node
  *     broadcast        a chain over the nodes' leaders, and from each to its neighbours
@@ -25,7 +26,7 @@
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    return spec->kind == ZERO_REDUCE_SCATTER && layout->n_nodes > 1;
+    return zero_collective_sums(spec->kind) && layout->n_nodes > 1;
 }
 
 /* Subtrees that reach a rank from all other nodes, at most. */
@@ -80,7 +81,7 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
                          "mpirun --map-by slot (srun -m block), or use p2p or auto");
     if (zero_layout_largest_node(layout) == 1 || spec->count == 0) return ZERO_OK;
     bool reads_in = spec->kind != ZERO_BROADCAST;
-    bool reads_out = spec->kind != ZERO_REDUCE_SCATTER;
+    bool reads_out = !zero_collective_sums(spec->kind);
     if ((!reads_in || spec->in_apart > 0) &&
         (!reads_out || spec->out_apart > 0 || spec->one_out))
         return ZERO_OK;
@@ -101,6 +102,7 @@ static void write(zero_steps *steps)
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: zero_hier_write_reduce_scatter(&w); break;
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
+    case ZERO_REDUCE: zero_hier_write_reduce(&w); break;
     default: zero_hier_write_broadcast(&w); break;
     }
 }

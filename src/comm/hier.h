@@ -21,6 +21,7 @@ typedef struct {
 
 void zero_hier_write_reduce_scatter(const zero_hier *w);
 void zero_hier_write_all_gather(const zero_hier *w);
+void zero_hier_write_reduce(const zero_hier *w);
 void zero_hier_write_broadcast(const zero_hier *w);
 
 /* The subtrees of a node's ranks; returns how many. */

@@ -1,4 +1,4 @@
-/* The two-level reduce-scatter.
+/* The two-level reduce-scatter, and the reduce, of which one rank on each node does all.
  *
  * staging    [slots][subtrees received][chunk] | [depth][chunk] to send, all in fp32,
  *            with as many slots as chunks are under way at once */
@@ -87,6 +87,18 @@ static void receive_from(reducer *r, int64_t k, int node)
     }
 }
 
+/* Whether that rank gets a sum: all do, or the root. */
+static bool is_owner(const reducer *r, int rank)
+{
+    return r->w.s->spec.kind != ZERO_REDUCE || rank == r->w.s->spec.root;
+}
+
+/* What `rank` has of the owner's piece. */
+static zero_spot piece_of(const reducer *r, int rank, int owner, int64_t k)
+{
+    return zero_steps_in(r->w.s, rank, zero_steps_piece(r->w.s, owner), k);
+}
+
 /* The sum of subtree t, to the next slot that its last send has left. */
 static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
 {
@@ -94,14 +106,13 @@ static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
     int64_t slots = zero_min64(r->w.depth, zero_steps_chunks(r->w.s));
     int64_t at = (slots * r->n_remote + i) * slot_bytes(r);
     zero_spot slot = {ZERO_STAGING, r->w.s->rank, at};
-    zero_steps_add(r->w.s,
-                   (zero_step){.kind = ZERO_STEP_ADD,
-                               .type = ZERO_FP32,
-                               .sum = r->partial[t],
-                               .len = zero_steps_chunk_len(r->w.s, k),
-                               .from = zero_steps_in(r->w.s, r->w.s->rank, owner, k),
-                               .to = slot,
-                               .sent = r->sent[i]});
+    zero_steps_add(r->w.s, (zero_step){.kind = ZERO_STEP_ADD,
+                                       .type = ZERO_FP32,
+                                       .sum = r->partial[t],
+                                       .len = zero_steps_chunk_len(r->w.s, k),
+                                       .from = piece_of(r, r->w.s->rank, owner, k),
+                                       .to = slot,
+                                       .sent = r->sent[i]});
     return slot;
 }
 
@@ -109,8 +120,8 @@ static void send_to(reducer *r, int64_t k, int owner)
 {
     for (int t = 0; t < r->n_cover; t++) {
         bool is_sum = r->cover[t].count > 1;
-        zero_spot from = is_sum ? add_partial(r, k, owner, t)
-                                : zero_steps_in(r->w.s, r->cover[t].first, owner, k);
+        zero_spot from =
+            is_sum ? add_partial(r, k, owner, t) : piece_of(r, r->cover[t].first, owner, k);
         zero_steps_send(r->w.s, k, owner, from);
         if (!is_sum) continue;
         if (!r->w.s->failed) r->w.s->list[r->w.s->n - 1].type = ZERO_FP32;
@@ -124,23 +135,23 @@ static void reduce_round(reducer *r, int64_t k, int i)
     int behind = zero_hier_node_after(&r->w, -i), ahead = zero_hier_node_after(&r->w, i);
     int n_ahead = zero_hier_node_size(&r->w, ahead);
     for (int l = 0; l < n_ahead || l <= r->w.local; l++) {
-        if (l == r->w.local) receive_from(r, k, behind);
-        if (l < n_ahead && l % r->w.n_local == r->w.local)
-            send_to(r, k, r->w.layout->first[ahead] + l);
+        int owner = r->w.layout->first[ahead] + l;
+        if (l == r->w.local && is_owner(r, r->w.s->rank)) receive_from(r, k, behind);
+        if (l < n_ahead && l % r->w.n_local == r->w.local && is_owner(r, owner))
+            send_to(r, k, owner);
     }
 }
 
 static void add_final(reducer *r, int64_t k)
 {
-    zero_steps_add(r->w.s,
-                   (zero_step){.kind = ZERO_STEP_ADD,
-                               .type = r->w.s->spec.result,
-                               .sum = r->final,
-                               .len = zero_steps_chunk_len(r->w.s, k),
-                               .from = zero_steps_in(r->w.s, r->w.s->rank, r->w.s->rank, k),
-                               .to = zero_steps_out(r->w.s, r->w.s->rank, 0, k),
-                               .staged = staged_at(r, k),
-                               .received = r->posted[k % r->w.depth]});
+    zero_steps_add(r->w.s, (zero_step){.kind = ZERO_STEP_ADD,
+                                       .type = r->w.s->spec.result,
+                                       .sum = r->final,
+                                       .len = zero_steps_chunk_len(r->w.s, k),
+                                       .from = piece_of(r, r->w.s->rank, r->w.s->rank, k),
+                                       .to = zero_steps_out(r->w.s, r->w.s->rank, 0, k),
+                                       .staged = staged_at(r, k),
+                                       .received = r->posted[k % r->w.depth]});
 }
 
 /* Elements of my `in` that neighbours read: all pieces but those that I am delegate of. */
@@ -153,6 +164,7 @@ static int64_t read_by_neighbours(const reducer *r)
     return others * r->w.s->spec.count;
 }
 
+/* Ends with the signal that neighbours' `in` has been read. */
 static void write_reduction(reducer *r)
 {
     zero_steps *s = r->w.s;
@@ -163,19 +175,42 @@ static void write_reduction(reducer *r)
     for (int64_t k = 0; k < chunks + late; k++) {
         for (int i = 1; k < chunks && i < r->w.layout->n_nodes; i++) reduce_round(r, k, i);
         if (k < chunks) r->posted[k % r->w.depth] = s->n;
-        if (k >= late) add_final(r, k - late);
+        if (k >= late && is_owner(r, s->rank)) add_final(r, k - late);
     }
     zero_steps_signal(s, ZERO_HIER_WRITTEN);
     if (!s->failed) s->list[s->n - 1].sent = s->n; /* messages leave neighbours' memory */
-    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_WRITTEN, read_by_neighbours(r));
+}
+
+static void with_slots(const zero_hier *w, void (*write)(reducer *))
+{
+    reducer r = {.w = *w, .slot = malloc((size_t)w->layout->n_nodes * sizeof *r.slot)};
+    if (r.slot)
+        write(&r);
+    else
+        w->s->failed = true;
+    free(r.slot);
+}
+
+static void write_reduce_scatter(reducer *r)
+{
+    write_reduction(r);
+    zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_WRITTEN, read_by_neighbours(r));
 }
 
 void zero_hier_write_reduce_scatter(const zero_hier *w)
 {
-    reducer r = {.w = *w, .slot = malloc((size_t)w->layout->n_nodes * sizeof *r.slot)};
-    if (r.slot)
-        write_reduction(&r);
-    else
-        w->s->failed = true;
-    free(r.slot);
+    with_slots(w, write_reduce_scatter);
+}
+
+/* The root, or its delegate, waits for all of its node, and they for it alone. */
+void zero_hier_write_reduce(const zero_hier *w)
+{
+    int root = w->s->spec.root;
+    int reader = zero_layout_delegate(w->layout, w->node, w->layout->local_of[root]);
+    if (w->s->rank == reader) {
+        with_slots(w, write_reduction);
+        return;
+    }
+    zero_steps_signal(w->s, ZERO_HIER_READY);
+    zero_steps_await(w->s, reader, ZERO_HIER_WRITTEN, w->s->spec.count);
 }

@@ -1,10 +1,11 @@
 /* MPI's own collectives, chunk by chunk: the baseline. Their sums have their own order, so
- * their own bits, and 16-bit values are rounded at each addition.
+ * their own bits, and those that result in 16 bits are rounded at each addition.
  *
- * MPI wants pieces side by side and no buffer twice. Where chunks do not span the whole
- * pieces they are packed in staging, where a sum arrives as well.
+ * MPI wants pieces side by side and no buffer twice, and rounds to the type in which it adds.
+ * Where chunks do not span the whole pieces they are packed in staging, and so are 16-bit
+ * terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
  *
- *     staging    packed pieces [size][chunk] | the sum of the own piece [chunk] */
+ *     staging    packed pieces [pieces][chunk] | the sum of the own piece [chunk] */
 #include "comm/step.h"
 
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
@@ -16,51 +17,91 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     return spec->count > 0 && spec->count < most ? spec->count : most;
 }
 
+static bool is_widened(const zero_collective_spec *spec)
+{
+    return spec->type != spec->result;
+}
+
 static bool is_packed(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    return spec->kind != ZERO_BROADCAST && layout->size > 1 &&
-           chunk(spec, layout) != spec->stride;
+    bool has_gaps = !zero_collective_has_root(spec->kind) && layout->size > 1 &&
+                    chunk(spec, layout) != spec->stride;
+    return has_gaps || is_widened(spec);
+}
+
+/* That lie side by side on one rank, before a sum or after a gather. */
+static int pieces(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    return zero_collective_has_root(spec->kind) ? 1 : layout->size;
 }
 
 /* Bytes of the packed pieces: where the sum begins. */
 static int64_t packed_bytes(const zero_collective_spec *spec, const zero_layout *layout)
 {
     if (!is_packed(spec, layout)) return 0;
-    return layout->size * chunk(spec, layout) * (int64_t)zero_type_size(spec->type);
+    return pieces(spec, layout) * chunk(spec, layout) *
+           (int64_t)zero_type_size(spec->result);
 }
 
 static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
     if (spec->count == 0) return 0;
-    int64_t sum = spec->kind == ZERO_REDUCE_SCATTER ? chunk(spec, layout) : 0;
-    return (size_t)(packed_bytes(spec, layout) + sum * (int64_t)zero_type_size(spec->type));
+    int64_t sum = zero_collective_sums(spec->kind) ? chunk(spec, layout) : 0;
+    return (size_t)(packed_bytes(spec, layout) +
+                    sum * (int64_t)zero_type_size(spec->result));
 }
 
 static zero_spot packed(const zero_steps *s, int piece, int64_t k)
 {
-    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(s->spec.type);
+    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(s->spec.result);
     return (zero_spot){ZERO_STAGING, s->rank, piece * len};
 }
 
 static void native(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
 {
     zero_steps_add(s, (zero_step){.kind = ZERO_STEP_NATIVE,
-                                  .type = s->spec.type,
+                                  .type = s->spec.result,
                                   .len = zero_steps_chunk_len(s, k),
                                   .from = from,
                                   .to = to});
 }
 
-static void write_reduce_scatter(zero_steps *s, int64_t k)
+/* What MPI has added, and own values to be widened: each a sum of one term. */
+enum { ARRIVED, OWN };
+
+static void add_sums(zero_steps *s)
+{
+    int arrived = zero_steps_add_sum(s), own = zero_steps_add_sum(s);
+    zero_steps_add_term(s, arrived, (zero_term){0, s->layout->size, s->spec.result, 0});
+    zero_steps_add_term(s, own, (zero_term){s->rank, 1, s->spec.type, -1});
+}
+
+static void pack(zero_steps *s, int piece, int64_t k)
+{
+    zero_spot from = zero_steps_in(s, s->rank, piece, k), to = packed(s, piece, k);
+    if (is_widened(&s->spec))
+        zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
+                                      .type = s->spec.result,
+                                      .sum = OWN,
+                                      .len = zero_steps_chunk_len(s, k),
+                                      .from = from,
+                                      .to = to,
+                                      .received = s->n}); /* staging is free again */
+    else
+        zero_steps_copy(s, k, from, to);
+}
+
+static void write_sum(zero_steps *s, int64_t k)
 {
     bool packs = is_packed(&s->spec, s->layout);
-    for (int r = 0; packs && r < s->layout->size; r++)
-        zero_steps_copy(s, k, zero_steps_in(s, s->rank, r, k), packed(s, r, k));
+    for (int r = 0; packs && r < pieces(&s->spec, s->layout); r++) pack(s, r, k);
     int64_t at = packed_bytes(&s->spec, s->layout);
     native(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
            (zero_spot){ZERO_STAGING, s->rank, at});
+    if (s->spec.kind == ZERO_REDUCE && s->rank != s->spec.root) return;
     zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
                                   .type = s->spec.result,
+                                  .sum = ARRIVED,
                                   .len = zero_steps_chunk_len(s, k),
                                   .to = zero_steps_out(s, s->rank, 0, k),
                                   .staged = at,
@@ -89,13 +130,10 @@ static void write_broadcast(zero_steps *s, int64_t k)
 
 static void write(zero_steps *steps)
 {
-    if (steps->spec.kind == ZERO_REDUCE_SCATTER) {
-        int sum = zero_steps_add_sum(steps); /* MPI has added; one term is left to place */
-        zero_steps_add_term(steps, sum,
-                            (zero_term){0, steps->layout->size, steps->spec.type, 0});
-    }
+    if (zero_collective_sums(steps->spec.kind)) add_sums(steps);
     for (int64_t k = 0; k < zero_steps_chunks(steps); k++) switch (steps->spec.kind) {
-        case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps, k); break;
+        case ZERO_REDUCE_SCATTER:
+        case ZERO_REDUCE: write_sum(steps, k); break;
         case ZERO_ALL_GATHER: write_all_gather(steps, k); break;
         default: write_broadcast(steps, k); break;
         }

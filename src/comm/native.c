@@ -35,7 +35,8 @@ static void add_fp16(void *in, void *inout, int *len, MPI_Datatype *type)
 zero_status zero_native_init(zero_collective *op)
 {
     op->add = MPI_OP_NULL;
-    if (op->steps.spec.algorithm != ZERO_ALGORITHM_MPI || op->steps.spec.type == ZERO_FP32)
+    if (op->steps.spec.algorithm != ZERO_ALGORITHM_MPI ||
+        op->steps.spec.result == ZERO_FP32)
         return ZERO_OK;
     MPI_User_function *add = op->steps.spec.type == ZERO_BF16 ? add_bf16 : add_fp16;
     return zero_comm_check(MPI_Op_create(add, 1, &op->add), "MPI_Op_create");
@@ -52,15 +53,18 @@ zero_status zero_native_post(zero_collective *op, const zero_step *step, const v
 {
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_native_type(step->type);
+    MPI_Op add = op->add == MPI_OP_NULL ? MPI_SUM : op->add;
     int len = (int)step->len;
     size_t piece = (size_t)op->comm->rank * (size_t)len * zero_type_size(step->type);
     switch (op->steps.spec.kind) {
     case ZERO_REDUCE_SCATTER:
         return zero_comm_check(
-            MPI_Ireduce_scatter_block(from, to, len, type,
-                                      op->add == MPI_OP_NULL ? MPI_SUM : op->add, mpi,
-                                      request),
+            MPI_Ireduce_scatter_block(from, to, len, type, add, mpi, request),
             "MPI_Ireduce_scatter_block");
+    case ZERO_REDUCE:
+        return zero_comm_check(
+            MPI_Ireduce(from, to, len, type, add, op->steps.spec.root, mpi, request),
+            "MPI_Ireduce");
     case ZERO_ALL_GATHER:
         return zero_comm_check(
             MPI_Iallgather(from == (char *)to + piece ? MPI_IN_PLACE : from, len, type, to,

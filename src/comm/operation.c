@@ -10,17 +10,17 @@ _Static_assert(sizeof(zero_operation) == 4 * 8 + 6 * 4,
 
 zero_operation zero_operation_collective(const zero_collective_spec *spec, int64_t sequence)
 {
-    bool spreads = spec->kind == ZERO_BROADCAST;
+    bool has_root = zero_collective_has_root(spec->kind);
     return (zero_operation){.sequence = sequence,
                             .count = spec->count,
-                            .stride = spreads ? spec->count : spec->stride,
+                            .stride = has_root ? spec->count : spec->stride,
                             .max_chunk = spec->max_chunk,
                             .kind = (int32_t)spec->kind,
                             .unit = spec->unit,
                             .type = (int32_t)spec->type,
                             .result = (int32_t)spec->result,
                             .algorithm = (int32_t)spec->algorithm,
-                            .root = spreads ? spec->root : -1};
+                            .root = has_root ? spec->root : -1};
 }
 
 zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence,
@@ -44,6 +44,9 @@ static const char *kind_name(int32_t kind)
     case ZERO_OPERATION_AGREEMENT: return "agreement";
     case ZERO_OPERATION_VOTE: return "vote";
     case ZERO_OPERATION_NUMBERS: return "gathering of numbers";
+    case ZERO_OPERATION_WORDS: return "or of words";
+    case ZERO_OPERATION_MOST: return "maximum";
+    case ZERO_OPERATION_SPANS: return "merging of spans";
     case ZERO_OPERATION_MESSAGE: return "message to all";
     case ZERO_OPERATION_BARRIER: return "barrier";
     default: return zero_collective_kind_name((zero_collective_kind)kind);
@@ -79,7 +82,8 @@ static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEX
     add(text, ", %" PRId64 " elements", op->count);
     if (op->stride != op->count) add(text, " %" PRId64 " apart", op->stride);
     if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
-    if (op->root >= 0) add(text, ", from rank %d", (int)op->root);
+    const char *direction = op->kind == ZERO_REDUCE ? "to" : "from";
+    if (op->root >= 0) add(text, ", %s rank %d", direction, (int)op->root);
     add(text, ")");
 }
 

@@ -13,6 +13,9 @@ typedef enum { /* after those of zero_collective_kind */
                ZERO_OPERATION_AGREEMENT = ZERO_COLLECTIVE_KINDS,
                ZERO_OPERATION_VOTE,
                ZERO_OPERATION_NUMBERS, /* doubles of all ranks to all ranks */
+               ZERO_OPERATION_WORDS,   /* their bits' or */
+               ZERO_OPERATION_MOST,    /* the largest integer */
+               ZERO_OPERATION_SPANS,   /* their merging */
                ZERO_OPERATION_MESSAGE, /* bytes of one rank to all ranks */
                ZERO_OPERATION_BARRIER,
                ZERO_OPERATION_END, /* of the group, or of what watches it */

@@ -15,6 +15,10 @@
  * the rank that is furthest behind always finds its partners' steps posted, so nobody waits
  * in a circle as long as two requests may be in flight.
  *
+ * In a reduce all ranks but the root send to it, and it receives as in an exchange: size-1
+ * streams at once. They send no further ahead than it has staging for, and their sends end
+ * when it receives (steps_run.c), so that a root that is late does not drown in them.
+ *
  * A broadcast is a chain from the root upwards (mod size): each rank passes on what it has,
  * chunk after chunk, so all links are busy at once and each carries the data once. */
 #include "comm/step.h"
@@ -30,7 +34,7 @@
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    return spec->kind == ZERO_REDUCE_SCATTER && layout->size > 1;
+    return zero_collective_sums(spec->kind) && layout->size > 1;
 }
 
 /* How many chunks of the own piece are under way at once. */
@@ -83,7 +87,7 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
     return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
 }
 
-/* ---- reduce-scatter ---- */
+/* ---- reduce-scatter and reduce ---- */
 
 /* Round i brings the term of rank - i. */
 static int64_t staged_in_round(const zero_steps *s, int round)
@@ -106,29 +110,32 @@ static int64_t staged_at(const zero_steps *s, int64_t k)
     return k % depth(s->layout) * staged_in_round(s, s->layout->size);
 }
 
+/* The root of a reduce has nothing to send. */
 static void exchange(zero_steps *s, int64_t k)
 {
     int size = s->layout->size;
+    bool sends = s->spec.kind == ZERO_REDUCE_SCATTER;
     for (int round = 1; round < size; round++) {
         int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
         int64_t at = staged_at(s, k) + staged_in_round(s, round);
         zero_steps_receive(s, k, from, (zero_spot){ZERO_STAGING, s->rank, at});
-        zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
+        if (sends) zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
     }
 }
 
 static void add(zero_steps *s, int64_t k, int64_t received)
 {
+    int own = zero_steps_piece(s, s->rank);
     zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
                                   .type = s->spec.result,
                                   .len = zero_steps_chunk_len(s, k),
-                                  .from = zero_steps_in(s, s->rank, s->rank, k),
+                                  .from = zero_steps_in(s, s->rank, own, k),
                                   .to = zero_steps_out(s, s->rank, 0, k),
                                   .staged = staged_at(s, k),
                                   .received = received});
 }
 
-static void write_reduce_scatter(zero_steps *s)
+static void write_owner(zero_steps *s)
 {
     int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
     int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was under way */
@@ -140,6 +147,24 @@ static void write_reduce_scatter(zero_steps *s)
         }
         if (k >= late) add(s, k - late, exchanged[(k - late) % (late + 1)]);
     }
+}
+
+static void write_contribution(zero_steps *s)
+{
+    int64_t most = depth(s->layout), sent[ACROSS_CHUNKS] = {0};
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        zero_steps_send(s, k, s->spec.root, zero_steps_in(s, s->rank, 0, k));
+        if (!s->failed) s->list[s->n - 1].sent = sent[k % most];
+        sent[k % most] = s->n;
+    }
+}
+
+static void write_reduce(zero_steps *s)
+{
+    if (s->rank == s->spec.root)
+        write_owner(s);
+    else
+        write_contribution(s);
 }
 
 /* ---- all-gather and broadcast ---- */
@@ -195,8 +220,9 @@ static void write_broadcast(zero_steps *s)
 static void write(zero_steps *steps)
 {
     switch (steps->spec.kind) {
-    case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
+    case ZERO_REDUCE_SCATTER: write_owner(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
+    case ZERO_REDUCE: write_reduce(steps); break;
     default: write_broadcast(steps); break;
     }
 }

@@ -4,9 +4,10 @@
  *     phase 2   what I write for neighbours to read is there (only one_out and broadcast)
  *     phase 3   I have read all I needed: neighbours may have their buffers back
  *
- * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`. An
- * all-gather copies their pieces, or nothing where the pieces already lie side by side: then
- * `out` is the window itself and the gathered array a pointer. */
+ * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`; in a reduce
+ * the root does, and the others wait for nobody but it. An all-gather copies their pieces, or
+ * nothing where the pieces already lie side by side: then `out` is the window itself and the
+ * gathered array a pointer. */
 #include "comm/step.h"
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
@@ -50,21 +51,37 @@ static void finish(zero_steps *s, int64_t read)
     zero_steps_await(s, ZERO_ALL_NEIGHBOURS, DONE, read);
 }
 
-static void write_reduce_scatter(zero_steps *s)
+static void add_neighbours(zero_steps *s)
 {
-    int size = s->layout->size, sum = zero_steps_add_sum(s);
-    for (int r = 0; r < size; r++)
+    int sum = zero_steps_add_sum(s), own = zero_steps_piece(s, s->rank);
+    for (int r = 0; r < s->layout->size; r++)
         zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, -1});
-    zero_steps_signal(s, READY);
     zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
         zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
                                       .type = s->spec.result,
                                       .sum = sum,
                                       .len = zero_steps_chunk_len(s, k),
-                                      .from = zero_steps_in(s, s->rank, s->rank, k),
+                                      .from = zero_steps_in(s, s->rank, own, k),
                                       .to = zero_steps_out(s, s->rank, 0, k)});
-    finish(s, (size - 1) * s->spec.count);
+}
+
+static void write_reduce_scatter(zero_steps *s)
+{
+    zero_steps_signal(s, READY);
+    add_neighbours(s);
+    finish(s, (s->layout->size - 1) * s->spec.count);
+}
+
+static void write_reduce(zero_steps *s)
+{
+    if (s->rank == s->spec.root) {
+        add_neighbours(s);
+        zero_steps_signal(s, DONE);
+    } else {
+        zero_steps_signal(s, READY);
+        zero_steps_await(s, s->spec.root, DONE, s->spec.count);
+    }
 }
 
 static void copy_own(zero_steps *s)
@@ -120,6 +137,7 @@ static void write(zero_steps *steps)
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
+    case ZERO_REDUCE: write_reduce(steps); break;
     default: write_broadcast(steps); break;
     }
 }

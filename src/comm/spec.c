@@ -17,7 +17,8 @@ static const zero_algorithm_table *const algorithms[ZERO_ALGORITHMS] = {
 
 const char *zero_collective_kind_name(zero_collective_kind kind)
 {
-    static const char *const names[] = {"reduce-scatter", "all-gather", "broadcast"};
+    static const char *const names[] = {"reduce-scatter", "all-gather", "reduce",
+                                        "broadcast"};
     return names[kind];
 }
 
@@ -56,7 +57,8 @@ zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why
 
 static zero_status check_sizes(const zero_collective_spec *spec, int size)
 {
-    int64_t stride = spec->kind == ZERO_BROADCAST ? spec->count : spec->stride;
+    bool has_root = zero_collective_has_root(spec->kind);
+    int64_t stride = has_root ? spec->count : spec->stride;
     if (spec->count < 0 || spec->count > stride || stride > MAX_ELEMENTS / size)
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -67,15 +69,15 @@ static zero_status check_sizes(const zero_collective_spec *spec, int size)
         return zero_fail(ZERO_ERR_INVALID,
                          "messages of up to %" PRId64 " elements: expected 0 to %" PRId64,
                          spec->max_chunk, MAX_CHUNK);
-    if (spec->kind == ZERO_BROADCAST && (spec->root < 0 || spec->root >= size))
-        return zero_fail(ZERO_ERR_INVALID, "a broadcast from rank %d of %d", spec->root,
-                         size);
+    if (has_root && (spec->root < 0 || spec->root >= size))
+        return zero_fail(ZERO_ERR_INVALID, "a %s with root %d: expected a rank below %d",
+                         zero_collective_kind_name(spec->kind), spec->root, size);
     return ZERO_OK;
 }
 
 static zero_status check_types(const zero_collective_spec *spec)
 {
-    bool sums = spec->kind == ZERO_REDUCE_SCATTER;
+    bool sums = zero_collective_sums(spec->kind);
     if (spec->result == spec->type || (sums && spec->result == ZERO_FP32)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "a %s of %s that results in %s: only sums may, and only in fp32",

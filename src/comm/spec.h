@@ -9,12 +9,16 @@
  *
  *     reduce-scatter   in[size][stride]  ->  out[count] = the sum over ranks of piece `rank`
  *     all-gather       in[count]         ->  out[size][stride], out[r] = rank r's `in`
+ *     reduce           in[count]         ->  out[count] of root = the sum over ranks
  *     broadcast        in[count] of root ->  out[count]
+ *
+ * A reduce is a reduce-scatter in which only the root's piece takes part, at element 0 of
+ * `in`: its bits are those of the piece that a reduce-scatter would give the root.
  *
  * Algorithms. All but `mpi` add along the tree of base/tree.h over the ranks, so that they
  * give the same bits, whatever the order of arrival, the count or the chunks.
  *
- *     mpi    MPI's own collectives, as a baseline
+ *     mpi    MPI's own collectives, as a baseline; MPI adds in the type of `result`
  *     p2p    pairwise messages; between nodes
  *     shm    through the node's window: the owner reads its peers' memory; within one node
  *     hier   shm within nodes, messages between them
@@ -34,6 +38,7 @@
 typedef enum {
     ZERO_REDUCE_SCATTER,
     ZERO_ALL_GATHER,
+    ZERO_REDUCE,
     ZERO_BROADCAST,
     ZERO_COLLECTIVE_KINDS
 } zero_collective_kind;
@@ -52,17 +57,16 @@ typedef enum {
 typedef struct {
     zero_collective_kind kind;
     zero_algorithm algorithm;
-    zero_type type; /* of the values that travel */
-    zero_type
-        result; /* reduce-scatter: of `out`; `type`, or fp32 for sums not yet rounded */
+    zero_type type;   /* of the values that travel */
+    zero_type result; /* of `out`: `type`, or for sums that are not to be rounded fp32 */
     int64_t count,
-        stride;        /* elements; 0 <= count <= stride, broadcast: stride is not used */
-    int root;          /* broadcast */
+        stride; /* elements; 0 <= count <= stride; without a use if there is a root */
+    int root;   /* reduce, broadcast */
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
 
     /* shm, hier: bytes from a rank's `in` (`out`) to that of its next neighbour on the node.
-     * A reduce-scatter needs in_apart, a broadcast out_apart, an all-gather in_apart and with
-     * hier both. one_out, which stands for out_apart: the ranks of a node give the same
+     * Sums need in_apart, a broadcast out_apart, an all-gather in_apart and with hier both.
+     * one_out, which stands for out_apart: the ranks of a node give the same
      * `out`, in the window, and each piece is written there once. */
     size_t in_apart, out_apart;
     bool one_out;
@@ -85,6 +89,18 @@ zero_volume zero_traffic_total(const zero_traffic *traffic);
 
 /* *sum += times * *more */
 void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more);
+
+/* Kinds that add what all ranks have. */
+static inline bool zero_collective_sums(zero_collective_kind kind)
+{
+    return kind == ZERO_REDUCE_SCATTER || kind == ZERO_REDUCE;
+}
+
+/* Kinds to or from one rank, of one piece. */
+static inline bool zero_collective_has_root(zero_collective_kind kind)
+{
+    return kind == ZERO_REDUCE || kind == ZERO_BROADCAST;
+}
 
 const char *zero_collective_kind_name(zero_collective_kind kind); /* "reduce-scatter" */
 const char *zero_algorithm_name(zero_algorithm algorithm);        /* "p2p" */

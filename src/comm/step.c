@@ -147,11 +147,13 @@ static int64_t bytes_read(const zero_steps *steps, const zero_step *step)
 static void count_native(const zero_steps *steps, int64_t bytes, zero_traffic *t)
 {
     const zero_collective_spec *spec = &steps->spec;
+    bool spreads = spec->kind == ZERO_BROADCAST, collects = spec->kind == ZERO_REDUCE;
     for (int peer = 0; peer < steps->layout->size; peer++) {
         if (peer == steps->rank) continue;
-        bool spreads = spec->kind == ZERO_BROADCAST;
-        if (!spreads || steps->rank == spec->root) count_send(steps, peer, bytes, t);
-        if (!spreads || peer == spec->root) count_receive(steps, peer, bytes, t);
+        bool from_root = steps->rank == spec->root, to_root = peer == spec->root;
+        if (spreads ? from_root : !collects || to_root) count_send(steps, peer, bytes, t);
+        if (spreads ? to_root : !collects || from_root)
+            count_receive(steps, peer, bytes, t);
     }
 }
 
@@ -253,7 +255,7 @@ void zero_steps_print(const zero_steps *steps, FILE *file)
             " elements, chunks of %" PRId64 ", staging %zu bytes\n",
             zero_algorithm_name(spec->algorithm), zero_collective_kind_name(spec->kind),
             steps->rank, steps->layout->size, spec->count,
-            spec->kind == ZERO_BROADCAST ? spec->count : spec->stride, steps->chunk,
+            zero_collective_has_root(spec->kind) ? spec->count : spec->stride, steps->chunk,
             zero_collective_staging(spec, steps->layout));
     for (int64_t i = 0; i < steps->n; i++) {
         fprintf(file, "%6" PRId64 "  ", i);

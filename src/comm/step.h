@@ -126,6 +126,12 @@ int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k);
 /* The first element of chunk k in an array of pieces, in piece `piece`. */
 int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k);
 
+/* Which piece of `in` an owner sums: in a reduce there is one, the root's. */
+static inline int zero_steps_piece(const zero_steps *steps, int owner)
+{
+    return steps->spec.kind == ZERO_REDUCE ? 0 : owner;
+}
+
 /* Chunk k of piece `piece` in the `in` (`out`) of a rank. */
 static inline zero_spot zero_steps_in(const zero_steps *steps, int rank, int piece,
                                       int64_t k)

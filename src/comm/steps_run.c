@@ -106,15 +106,28 @@ static MPI_Request *take_request(zero_collective *op)
     return &op->requests[i];
 }
 
+/* In a reduce all send to one rank. Its MPI would have to keep what it has not asked for, so
+ * their sends end when it receives. */
+static zero_status send(zero_collective *op, const zero_step *step, int tag)
+{
+    const void *from = address(op, step->from);
+    MPI_Datatype type = zero_native_type(step->type);
+    MPI_Request *request = take_request(op);
+    int len = (int)step->len;
+    if (op->steps.spec.kind == ZERO_REDUCE)
+        return zero_comm_check(
+            MPI_Issend(from, len, type, step->peer, tag, op->comm->mpi, request),
+            "MPI_Issend");
+    return zero_comm_check(
+        MPI_Isend(from, len, type, step->peer, tag, op->comm->mpi, request), "MPI_Isend");
+}
+
 static zero_status post(zero_collective *op, const zero_step *step)
 {
     MPI_Datatype type = zero_native_type(step->type);
     int len = (int)step->len, tag = (int)(op->sequence % op->comm->tag_limit);
     switch (step->kind) {
-    case ZERO_STEP_SEND:
-        return zero_comm_check(MPI_Isend(address(op, step->from), len, type, step->peer,
-                                         tag, op->comm->mpi, take_request(op)),
-                               "MPI_Isend");
+    case ZERO_STEP_SEND: return send(op, step, tag);
     case ZERO_STEP_RECEIVE:
         return zero_comm_check(MPI_Irecv(address(op, step->to), len, type, step->peer, tag,
                                          op->comm->mpi, take_request(op)),

@@ -1,0 +1,290 @@
+/* The small messages of comm.h. Each enters, which numbers and compares it; posts; and waits as
+ * all waits are, so that collectives go on and the watchdog sees. */
+#include "comm/comm.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "comm/check.h"
+#include "comm/progress.h"
+#include "comm/wait.h"
+
+#define MAX_MESSAGE ((size_t)1 << 30) /* bytes; MPI counts are ints */
+#define MAX_REDUCED ((size_t)4 << 20) /* bytes at a time: MPI takes some times as much */
+
+/* Counts `bytes` to and from each of the other ranks. */
+static void count_exchange(zero_comm *comm, int64_t bytes)
+{
+    zero_traffic *t = &comm->traffic[ZERO_CONTROL];
+    int64_t inside = zero_layout_local_size(&comm->layout, comm->rank) - 1;
+    int64_t others[ZERO_REACHES] = {inside, comm->size - 1 - inside};
+    for (int reach = 0; reach < ZERO_REACHES; reach++) {
+        t->bytes_sent[reach] += others[reach] * bytes;
+        t->bytes_received[reach] += others[reach] * bytes;
+        t->messages_sent[reach] += others[reach];
+        t->messages_received[reach] += others[reach];
+    }
+}
+
+static void count_broadcast(zero_comm *comm, int root, int64_t bytes)
+{
+    zero_traffic *t = &comm->traffic[ZERO_CONTROL];
+    const int *node_of = comm->layout.node_of;
+    for (int r = 0; r < comm->size; r++) {
+        zero_reach reach = node_of[r] == node_of[root] ? ZERO_INSIDE : ZERO_ACROSS;
+        bool sends = comm->rank == root && r != root;
+        bool receives = comm->rank == r && r != root;
+        t->bytes_sent[reach] += sends ? bytes : 0;
+        t->messages_sent[reach] += sends ? 1 : 0;
+        t->bytes_received[reach] += receives ? bytes : 0;
+        t->messages_received[reach] += receives ? 1 : 0;
+    }
+}
+
+/* Every rank enters the same operations in the same order; root: -1 where there is none. */
+static zero_status enter(zero_comm *comm, zero_operation_kind kind, size_t bytes, int root,
+                         zero_operation *what)
+{
+    *what = zero_operation_control(kind, comm->control_sequence, (int64_t)bytes, root);
+    ZERO_TRY(zero_check_compare(comm, what));
+    zero_progress_lock(comm); /* the thread tells it to others */
+    comm->control_sequence++;
+    zero_progress_unlock(comm);
+    return ZERO_OK;
+}
+
+static zero_status finish(zero_comm *comm, const zero_operation *what, MPI_Request *request)
+{
+    zero_duration *duration = &comm->duration[ZERO_CONTROL];
+    double start = zero_clock_seconds();
+    ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, request));
+    double passed = zero_clock_seconds() - start;
+    duration->total += passed;
+    duration->exposed += passed;
+    return ZERO_OK;
+}
+
+/* ---- all-reduces ---- */
+
+typedef struct {
+    MPI_Datatype type;
+    size_t size; /* bytes */
+    MPI_Op op;
+} reduction;
+
+/* data[n] of all ranks becomes one on all. */
+static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
+                              const reduction *how, int64_t n, void *data)
+{
+    zero_operation what;
+    int64_t most = (int64_t)(MAX_REDUCED / how->size);
+    ZERO_TRY(enter(comm, kind, (size_t)n * how->size, -1, &what));
+    for (int64_t at = 0; at < n; at += most) {
+        int64_t len = n - at < most ? n - at : most;
+        MPI_Request request;
+        ZERO_TRY(zero_comm_check(
+            MPI_Iallreduce(MPI_IN_PLACE, (char *)data + (size_t)at * how->size, (int)len,
+                           how->type, how->op, comm->control, &request),
+            "MPI_Iallreduce"));
+        ZERO_TRY(finish(comm, &what, &request));
+        count_exchange(comm, len * (int64_t)how->size);
+    }
+    return ZERO_OK;
+}
+
+/* Integers only: a float reduction of flags would lose NaN, and may cost bits elsewhere. */
+static zero_status all_reduce_int(zero_comm *comm, zero_operation_kind kind, int mine,
+                                  MPI_Op op, int *result)
+{
+    int all = mine;
+    ZERO_TRY(all_reduce(comm, kind, &(reduction){MPI_INT, sizeof all, op}, 1, &all));
+    *result = all;
+    return ZERO_OK;
+}
+
+zero_status zero_comm_any(zero_comm *comm, bool mine, bool *any)
+{
+    int all = 0;
+    ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_VOTE, mine ? 1 : 0, MPI_MAX, &all));
+    *any = all != 0;
+    return ZERO_OK;
+}
+
+zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most)
+{
+    int64_t all = mine;
+    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_MOST,
+                        &(reduction){MPI_INT64_T, sizeof all, MPI_MAX}, 1, &all));
+    *most = all;
+    return ZERO_OK;
+}
+
+zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words)
+{
+    assert(n >= 0);
+    return all_reduce(comm, ZERO_OPERATION_WORDS,
+                      &(reduction){MPI_UINT64_T, sizeof *words, MPI_BOR}, n, words);
+}
+
+/* ---- spans ---- */
+
+#define APART \
+    (-1) /* n of a span where two do not adjoin: one ends at block `first`, and
+                    * the next one begins at block `count` */
+
+static void merge(const zero_tree_span *lower, zero_tree_span *upper)
+{
+    zero_tree_span both = lower->n == APART ? *lower : *upper;
+    if (lower->n != APART && upper->n != APART) {
+        both = *lower;
+        if (!zero_tree_span_merge(&both, upper))
+            both = (zero_tree_span){.blocks = lower->blocks,
+                                    .first = lower->first + lower->count,
+                                    .count = upper->first,
+                                    .n = APART};
+    }
+    *upper = both;
+}
+
+/* MPI's form of it: the first argument is of the lower ranks. */
+static void merge_all(void *lower, void *upper, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        merge((const zero_tree_span *)lower + i, (zero_tree_span *)upper + i);
+}
+
+static zero_status check_merged(int n, const zero_tree_span *spans)
+{
+    for (int i = 0; i < n; i++)
+        if (spans[i].n == APART)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "span %d of %d: on one rank it ends before block %" PRId64
+                             ", and on the next one begins at block %" PRId64
+                             ", or its tree there is not of %" PRId64
+                             " blocks: expected ranks to have adjoining parts of one tree",
+                             i, n, spans[i].first, spans[i].count, spans[i].blocks);
+    return ZERO_OK;
+}
+
+/* Merging is exactly associative, so MPI's grouping does not matter; it is not commutative. */
+zero_status zero_comm_merge_spans(zero_comm *comm, int n, zero_tree_span *spans)
+{
+    assert(n >= 0);
+    reduction how = {.size = sizeof *spans};
+    ZERO_TRY(zero_comm_check(MPI_Type_contiguous((int)sizeof *spans, MPI_BYTE, &how.type),
+                             "MPI_Type_contiguous"));
+    ZERO_TRY(zero_comm_check(MPI_Type_commit(&how.type), "MPI_Type_commit"));
+    ZERO_TRY(zero_comm_check(MPI_Op_create(merge_all, 0, &how.op), "MPI_Op_create"));
+    zero_status st = all_reduce(comm, ZERO_OPERATION_SPANS, &how, n, spans);
+    MPI_Op_free(&how.op);
+    MPI_Type_free(&how.type);
+    ZERO_TRY(st);
+    return check_merged(n, spans);
+}
+
+/* ---- agreement ---- */
+
+typedef struct {
+    zero_status status;
+    bool is_shared; /* every rank failed */
+    char place[64], text[1024];
+} verdict;
+
+static void describe_failure(zero_status status, verdict *v)
+{
+    v->status = status;
+    snprintf(v->place, sizeof v->place, "%s", zero_last_error_place());
+    snprintf(v->text, sizeof v->text, "%s", zero_last_error());
+}
+
+/* Fails here as `rank` failed there, place included. */
+static zero_status fail_like(int rank, verdict *v)
+{
+    int line = 0, agreed_rank;
+    char *colon = strrchr(v->place, ':');
+    if (colon) {
+        line = atoi(colon + 1);
+        *colon = '\0';
+    }
+    /* A verdict that was agreed upon before already names the rank it came from. */
+    if (v->is_shared || sscanf(v->text, "rank %d: ", &agreed_rank) == 1)
+        return zero_fail_at(v->place, line, v->status, "%s", v->text);
+    return zero_fail_at(v->place, line, v->status, "rank %d: %s", rank, v->text);
+}
+
+zero_status zero_agree(zero_comm *comm, zero_status mine)
+{
+    if (comm->size == 1 || mine == ZERO_ERR_STALLED) return mine;
+    int first = comm->size;
+    ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_AGREEMENT,
+                            mine == ZERO_OK ? comm->size : comm->rank, MPI_MIN, &first));
+    if (first == comm->size) return ZERO_OK;
+
+    /* What all ranks found wrong is no news about one of them: it keeps its plain text. */
+    int failed = 0;
+    ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_AGREEMENT, mine == ZERO_OK ? 0 : 1,
+                            MPI_SUM, &failed));
+    verdict v = {.is_shared = failed == comm->size};
+    if (comm->rank == first) describe_failure(mine, &v);
+    ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
+    return fail_like(first, &v);
+}
+
+/* ---- other messages ---- */
+
+zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n, const double *mine,
+                                         double *all)
+{
+    zero_operation what;
+    MPI_Request request;
+    size_t bytes = (size_t)n * sizeof *mine;
+    ZERO_TRY(enter(comm, ZERO_OPERATION_NUMBERS, bytes, -1, &what));
+    ZERO_TRY(zero_comm_check(
+        MPI_Iallgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm->control, &request),
+        "MPI_Iallgather of doubles"));
+    ZERO_TRY(finish(comm, &what, &request));
+    count_exchange(comm, (int64_t)bytes);
+    return ZERO_OK;
+}
+
+zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t bytes)
+{
+    zero_operation what;
+    ZERO_TRY(enter(comm, ZERO_OPERATION_MESSAGE, bytes, root, &what));
+    for (size_t at = 0; at < bytes; at += MAX_MESSAGE) {
+        size_t len = bytes - at < MAX_MESSAGE ? bytes - at : MAX_MESSAGE;
+        MPI_Request request;
+        ZERO_TRY(zero_comm_check(MPI_Ibcast((char *)data + at, (int)len, MPI_BYTE, root,
+                                            comm->control, &request),
+                                 "MPI_Ibcast"));
+        ZERO_TRY(finish(comm, &what, &request));
+        count_broadcast(comm, root, (int64_t)len);
+    }
+    return ZERO_OK;
+}
+
+static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
+{
+    zero_operation what;
+    MPI_Request request;
+    ZERO_TRY(enter(comm, kind, 0, -1, &what));
+    ZERO_TRY(zero_comm_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
+    ZERO_TRY(finish(comm, &what, &request));
+    count_exchange(comm, 0);
+    return ZERO_OK;
+}
+
+zero_status zero_comm_barrier(zero_comm *comm)
+{
+    return barrier(comm, ZERO_OPERATION_BARRIER);
+}
+
+zero_status zero_comm_finish(zero_comm *comm)
+{
+    return barrier(comm, ZERO_OPERATION_END);
+}
