@@ -24,7 +24,7 @@ typedef struct {
 /* A model with a name; the table is gpt2_presets.c. */
 typedef struct {
     const char *name;
-    const char *source;    /* who trained or described it; "" if nobody but us */
+    const char *source;    /* who describes it, or what it is for */
     zero_gpt2_shape shape; /* vocab 0: it takes the tokenizer's */
 } zero_gpt2_preset_row;
 

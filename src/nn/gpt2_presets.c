@@ -17,7 +17,7 @@
 /* clang-format off */
 #define SHAPE(l, c, h, t) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = 50257}
 static const zero_gpt2_preset_row presets[] = {
-    {"tiny", "", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
+    {"tiny", "for any machine", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
     {"gpt2", "GPT-2", SHAPE(12, 768, 12, 1024)},
     {"gpt2-medium", "GPT-2", SHAPE(24, 1024, 16, 1024)},
     {"gpt2-large", "GPT-2", SHAPE(36, 1280, 20, 1024)},
