@@ -2,7 +2,7 @@
  *
  * Bytes of model states per rank under Adam; Psi parameters, N ranks:
  *
- *     stage          0        1 (P_os)         2 (P_os+g)       3 (P_os+g+p)
+ *     stage          0        1 (P_os)           2 (P_os+g)         3 (P_os+g+p)
  *     bf16, fp16     16 Psi   4 Psi + 12 Psi/N   2 Psi + 14 Psi/N   16 Psi/N
  *     fp32           16 Psi   8 Psi +  8 Psi/N   4 Psi + 12 Psi/N   16 Psi/N
  *
@@ -21,9 +21,9 @@
  * The paper says 2 Psi and 3 Psi, its limit for many ranks and M = 1. What stage 3 keeps
  * between forward and backward it need not gather again: there the formula is a bound.
  *
- * Results are doubles, exact to their rounding for all arguments. With tensor parallelism
- * over N_m ranks give Psi/N_m. Nothing here fails: n_ranks >= 1, psi >= 0 and a stage from 0
- * to 3 are the caller's duty.
+ * Results are correct to a few roundings of a double. With tensor parallelism over N_m ranks
+ * give Psi/N_m. Nothing here fails: n_ranks >= 1, psi >= 0 and a stage from 0 to 3 are the
+ * caller's duty.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5, figure 1 (states) and
  * section 7 (volume). */
 #pragma once
