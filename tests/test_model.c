@@ -264,7 +264,8 @@ static void a_model_of_10_to_the_12_parameters_is_described(void **state)
     zero_gpt2_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model m = describe(&shape);
-    assert_true(m.n_params == zero_gpt2_count(&shape) && m.n_params > INT64_C(1000000000000));
+    assert_true(m.n_params == zero_gpt2_count(&shape) &&
+                m.n_params > INT64_C(1000000000000));
     assert_int_equal(m.n_units, 130);
     zero_model_destroy(&m);
 }

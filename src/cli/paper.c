@@ -1,6 +1,5 @@
 #include "cli/paper.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include <jansson.h>
