@@ -9,9 +9,18 @@
 
 #include "train/config.h"
 
-static const char *const models[] = {"tiny", "gpt2", "gpt2-medium", "gpt2-large",
-                                     "gpt2-xl"};
-#define N_MODELS ((int)(sizeof models / sizeof models[0]))
+static int n_models(void)
+{
+    int n;
+    zero_gpt2_presets(&n);
+    return n;
+}
+
+static const char *model_name(int i)
+{
+    int n;
+    return zero_gpt2_presets(&n)[i].name;
+}
 
 /* What the user said nothing about, as option_table.c leaves it. */
 static zero_config nothing_said(const char *model)
@@ -77,9 +86,9 @@ static void without_a_batch_the_preset_decides_on_usual_numbers_of_ranks(void **
 {
     (void)state;
     const int counts[] = {1, 2, 3, 4, 6, 8};
-    for (int m = 0; m < N_MODELS; m++) {
+    for (int m = 0; m < n_models(); m++) {
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-            zero_config c = nothing_said(models[m]);
+            zero_config c = nothing_said(model_name(m));
             assert_int_equal(zero_config_complete(&c, counts[i]), ZERO_OK);
             assert_true(c.accumulation == 1 && c.global_batch == c.micro_batch * counts[i]);
         }
@@ -121,13 +130,31 @@ static void a_step_has_at_most_so_many_microbatches(void **state)
 static void every_preset_completes_everything(void **state)
 {
     (void)state;
-    for (int m = 0; m < N_MODELS; m++) {
-        zero_config c = nothing_said(models[m]);
+    for (int m = 0; m < n_models(); m++) {
+        zero_config c = nothing_said(model_name(m));
         assert_int_equal(zero_config_complete(&c, 2), ZERO_OK);
         assert_true(c.steps > 0 && c.global_batch > 0 && c.micro_batch > 0 && c.bucket > 0);
         assert_true(c.eval_every >= 0 && c.eval_batches > 0 && c.log_every > 0);
         assert_true(c.sample >= 0 && c.warmup >= 0 && c.warmup <= c.steps);
         assert_true(c.lr > 0.0 && fabs(c.lr_min - c.lr / 10.0) < 1e-12);
+    }
+}
+
+/* GPT-3's table 2.1, at its sizes and between them. */
+static void larger_presets_take_the_rate_of_the_nearest_published_size(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        double lr;
+    } wanted[] = {{"paper-ddp-1.16b", 2e-4}, {"paper-nomp-2.5b", 1.6e-4},
+                  {"paper-8b", 1.2e-4},      {"paper-nomp-10b", 1e-4},
+                  {"paper-40b", 1e-4},       {"paper-60b", 0.6e-4},
+                  {"gpt3-175b", 0.6e-4},     {"paper-1t", 0.6e-4}};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        zero_config c = nothing_said(wanted[i].model);
+        assert_int_equal(zero_config_complete(&c, 4), ZERO_OK);
+        assert_true(c.lr == wanted[i].lr && c.steps == 100 && c.micro_batch == 1);
     }
 }
 
@@ -149,8 +176,8 @@ static void what_the_user_said_is_kept(void **state)
 static void completing_twice_changes_nothing(void **state)
 {
     (void)state;
-    for (int m = 0; m < N_MODELS; m++) {
-        zero_config once = nothing_said(models[m]), twice;
+    for (int m = 0; m < n_models(); m++) {
+        zero_config once = nothing_said(model_name(m)), twice;
         assert_int_equal(zero_config_complete(&once, 3), ZERO_OK);
         twice = once;
         assert_int_equal(zero_config_complete(&twice, 3), ZERO_OK);
@@ -178,10 +205,10 @@ static void contradictions_are_refused(void **state)
 static void the_shape_is_the_presets_changed_by_the_user(void **state)
 {
     (void)state;
-    for (int m = 0; m < N_MODELS; m++) {
+    for (int m = 0; m < n_models(); m++) {
         zero_gpt2_shape preset, shape;
-        zero_config c = nothing_said(models[m]);
-        assert_int_equal(zero_gpt2_preset(models[m], &preset), ZERO_OK);
+        zero_config c = nothing_said(model_name(m));
+        assert_int_equal(zero_gpt2_preset(model_name(m), &preset), ZERO_OK);
         assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_OK);
         assert_true(shape.layers == preset.layers && shape.hidden == preset.hidden);
         assert_true(shape.heads == preset.heads && shape.seq == preset.seq);
@@ -213,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_does_not_work_out_is_refused_with_all_numbers),
         cmocka_unit_test(a_step_has_at_most_so_many_microbatches),
         cmocka_unit_test(every_preset_completes_everything),
+        cmocka_unit_test(larger_presets_take_the_rate_of_the_nearest_published_size),
         cmocka_unit_test(what_the_user_said_is_kept),
         cmocka_unit_test(completing_twice_changes_nothing),
         cmocka_unit_test(contradictions_are_refused),

@@ -18,12 +18,6 @@ static zero_model describe(const zero_gpt2_shape *shape)
 
 /* ---- the description ---- */
 
-static int64_t closed_form(const zero_gpt2_shape *s)
-{
-    int64_t L = s->layers, C = s->hidden;
-    return 12 * L * C * C + 13 * L * C + (s->vocab + s->seq) * C + 2 * C;
-}
-
 static void presets_have_the_published_parameter_counts(void **state)
 {
     (void)state;
@@ -40,10 +34,92 @@ static void presets_have_the_published_parameter_counts(void **state)
         assert_int_equal(zero_gpt2_preset(published[i].name, &shape), ZERO_OK);
         if (shape.vocab == 0) shape.vocab = 300; /* tiny takes the tokenizer's */
         zero_model model = describe(&shape);
-        assert_true(model.n_params == closed_form(&shape));
+        assert_true(model.n_params == zero_gpt2_count(&shape));
         if (published[i].n_params) assert_true(model.n_params == published[i].n_params);
         assert_true(model.vocab == shape.vocab && model.seq == shape.seq);
         zero_model_destroy(&model);
+    }
+}
+
+static void every_preset_is_a_sound_model_of_the_size_that_is_counted(void **state)
+{
+    (void)state;
+    int n;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    for (int i = 0; i < n; i++) {
+        zero_gpt2_shape shape;
+        assert_int_equal(zero_gpt2_preset(rows[i].name, &shape), ZERO_OK);
+        assert_true(shape.hidden == rows[i].shape.hidden);
+        if (shape.vocab == 0) shape.vocab = 300;
+        assert_int_equal(zero_gpt2_check(&shape), ZERO_OK);
+        zero_model model = describe(&shape);
+        assert_true(model.n_params == zero_gpt2_count(&shape));
+        zero_model_destroy(&model);
+        for (int k = 0; k < i; k++) assert_string_not_equal(rows[i].name, rows[k].name);
+    }
+}
+
+/* What a name says in billions: "paper-nomp-2.5b" 2.5, "paper-1t" 1000; 0 if it says none. */
+static double billions(const char *name)
+{
+    while (*name && !(name[0] == '-' && name[1] >= '0' && name[1] <= '9')) name++;
+    if (!*name) return 0.0;
+    char *unit;
+    double number = strtod(name + 1, &unit);
+    return *unit == 't' ? 1000.0 * number : number;
+}
+
+/* The papers round: to tens from 20 billions on (GPT-3's to units), to units from 4, to
+ * tenths or hundredths below; ZeRO-Infinity's table prints 1.01 for 1T. */
+static double unit_of(const char *name)
+{
+    double size = billions(name);
+    if (strcmp(name, "gpt3-175b") == 0) return 1.0;
+    if (size >= 1000.0) return 20.0;
+    if (size >= 20.0) return 10.0;
+    if (size >= 4.0) return 1.0;
+    return fabs(10.0 * size - round(10.0 * size)) < 1e-9 ? 0.1 : 0.01;
+}
+
+static void papers_models_have_the_size_that_their_name_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double billions;                      /* what it counts instead */
+    } others[] = {{"paper-1.5b", 1.56},       /* as GPT-2's largest: cut off, not rounded */
+                  {"paper-nomp-1.5b", 1.60},  /* right without its embeddings only */
+                  {"paper-ddp-1.38b", 1.21}}; /* Megatron-LM calls this shape 1.2B */
+    int n, named = 0;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    for (int i = 0; i < n; i++) {
+        double said = billions(rows[i].name), unit = unit_of(rows[i].name);
+        if (said == 0.0) continue;
+        named++;
+        for (size_t k = 0; k < COUNT(others); k++)
+            if (strcmp(others[k].name, rows[i].name) == 0)
+                said = others[k].billions, unit = 0.01;
+        double counted = (double)zero_gpt2_count(&rows[i].shape) / 1e9;
+        if (fabs(counted - said) > unit / 2.0)
+            fail_msg("%s counts %g billions", rows[i].name, counted);
+    }
+    assert_int_equal(named, n - 5); /* all but tiny and GPT-2's four */
+}
+
+/* "paper-80b" belongs to "paper", and the message has to lead there. */
+static void the_answer_to_an_unknown_preset_names_every_family(void **state)
+{
+    (void)state;
+    int n;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    zero_gpt2_shape shape;
+    assert_int_equal(zero_gpt2_preset("paper", &shape), ZERO_ERR_INVALID);
+    for (int i = 0; i < n; i++) {
+        char family[32];
+        snprintf(family, sizeof family, "%s", rows[i].name);
+        if (billions(family) > 0.0) *strpbrk(family, "0123456789") = 0;
+        if (!strstr(zero_last_error(), family))
+            fail_msg("'%s' is not in '%s'", family, zero_last_error());
     }
 }
 
@@ -78,7 +154,7 @@ static void tensors_tile_the_flat_space_of_their_group(void **state)
         total += at;
     }
     assert_int_equal(next_tensor, m.n_tensors);
-    assert_true(total == m.n_params && total == closed_form(&small));
+    assert_true(total == m.n_params && total == zero_gpt2_count(&small));
     zero_model_destroy(&m);
 }
 
@@ -206,7 +282,8 @@ static void a_model_of_10_to_the_12_parameters_is_described(void **state)
     zero_gpt2_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model m = describe(&shape);
-    assert_true(m.n_params == closed_form(&shape) && m.n_params > INT64_C(1000000000000));
+    assert_true(m.n_params == zero_gpt2_count(&shape) &&
+                m.n_params > INT64_C(1000000000000));
     assert_int_equal(m.n_units, 130);
     zero_model_destroy(&m);
 }
@@ -633,6 +710,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_have_the_published_parameter_counts),
+        cmocka_unit_test(every_preset_is_a_sound_model_of_the_size_that_is_counted),
+        cmocka_unit_test(papers_models_have_the_size_that_their_name_says),
+        cmocka_unit_test(the_answer_to_an_unknown_preset_names_every_family),
         cmocka_unit_test(unknown_presets_are_answered_with_those_that_exist),
         cmocka_unit_test(tensors_tile_the_flat_space_of_their_group),
         cmocka_unit_test(tensors_have_the_names_and_shapes_of_hugging_face),

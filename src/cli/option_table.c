@@ -24,7 +24,7 @@
 /* clang-format off */
 static const zero_option table[] = {
     {.group = "Model", .name = "model", TEXT, FIELD(model), .argument = "NAME", .standard = "tiny",
-     .help = "preset: tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl"},
+     .help = "tiny, gpt2, gpt2-medium, -large, -xl; all: zero plan --models"},
     {.name = "layers", WHOLE(1, 10000), FIELD(layers), PRESET, .help = "transformer blocks"},
     {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PRESET, .help = "channels, a multiple of heads"},
     {.name = "heads", WHOLE(1, 65536), FIELD(heads), PRESET, .help = "attention heads"},

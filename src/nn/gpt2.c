@@ -6,34 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    zero_gpt2_shape shape;
-} presets[] = {
-    {"tiny", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
-    {"gpt2", {.layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257}},
-    {"gpt2-medium",
-     {.layers = 24, .hidden = 1024, .heads = 16, .seq = 1024, .vocab = 50257}},
-    {"gpt2-large",
-     {.layers = 36, .hidden = 1280, .heads = 20, .seq = 1024, .vocab = 50257}},
-    {"gpt2-xl", {.layers = 48, .hidden = 1600, .heads = 25, .seq = 1024, .vocab = 50257}},
-};
-
-zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
-{
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
-        if (strcmp(presets[i].name, name) != 0) continue;
-        *shape = presets[i].shape;
-        return ZERO_OK;
-    }
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, "
-        "gpt2-large and gpt2-xl (--layers, --hidden, --heads, --seq and --vocab "
-        "change a preset's shape)",
-        name);
-}
-
 static zero_status check_range(const char *option, int64_t value, int64_t most)
 {
     if (value >= 1 && value <= most) return ZERO_OK;
@@ -56,6 +28,12 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
                          " would be left over",
                          s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
     return ZERO_OK;
+}
+
+int64_t zero_gpt2_count(const zero_gpt2_shape *s)
+{
+    int64_t L = s->layers, C = s->hidden;
+    return 12 * L * C * C + 13 * L * C + (s->vocab + s->seq) * C + 2 * C;
 }
 
 static void add_group(zero_model *m, const char *name)

@@ -22,13 +22,25 @@ typedef struct {
     int64_t seed;  /* of the dropout masks */
 } zero_gpt2_shape;
 
-/* A preset's shape by name (tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl). tiny has no
- * vocabulary of its own (0): it takes the tokenizer's. ZERO_ERR_INVALID names the presets. */
+/* A model with a name; the table is gpt2_presets.c. */
+typedef struct {
+    const char *name;
+    const char *source;    /* who describes it, or what it is for */
+    zero_gpt2_shape shape; /* vocab 0: it takes the tokenizer's */
+} zero_gpt2_preset_row;
+
+/* All presets, in families, small ones first; borrowed. */
+const zero_gpt2_preset_row *zero_gpt2_presets(int *n);
+
+/* A preset's shape by name. ZERO_ERR_INVALID names the families that there are. */
 ZERO_NODISCARD zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape);
 
 /* ZERO_ERR_INVALID, with the numbers, unless all lengths are positive and in range and heads
  * divide hidden. */
 ZERO_NODISCARD zero_status zero_gpt2_check(const zero_gpt2_shape *shape);
+
+/* Psi, by the equation above: what zero_gpt2_describe() adds up, without its tables. */
+int64_t zero_gpt2_count(const zero_gpt2_shape *shape);
 
 /* Describes the model; nothing is computed. Fails as zero_gpt2_check() does. */
 ZERO_NODISCARD zero_status zero_gpt2_describe(const zero_gpt2_shape *shape,

@@ -1,6 +1,7 @@
 #include "train/config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,18 +11,39 @@
 
 /* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
  * sizes; the tiny model's are measured (bench/README.md). */
-static const struct {
+typedef struct {
     const char *model;
     int64_t steps, global_batch, micro_batch;
     double lr;
     int64_t eval_every, eval_batches, log_every, sample;
-} recipes[] = {
+} zero_recipe;
+
+static const zero_recipe recipes[] = {
     {"tiny", 360, 48, 0, 4e-3, 120, 8, 20, 240},
     {"gpt2", 100, 0, 4, 6e-4, 50, 2, 1, 20},
     {"gpt2-medium", 100, 0, 4, 3e-4, 50, 2, 1, 20},
     {"gpt2-large", 100, 0, 2, 2.5e-4, 50, 2, 1, 20},
     {"gpt2-xl", 100, 0, 1, 2e-4, 50, 2, 1, 20},
 };
+
+/* The other presets': a few steps of the smallest batch, at a rate that its size decides. */
+static const zero_recipe other_recipe = {NULL, 100, 0, 1, 0.0, 50, 2, 1, 20};
+
+static const struct {
+    double n_params, lr;
+} rates[] = {{125e6, 6e-4},   {350e6, 3e-4},   {760e6, 2.5e-4}, {1.3e9, 2e-4},
+             {2.7e9, 1.6e-4}, {6.7e9, 1.2e-4}, {13e9, 1e-4},    {175e9, 0.6e-4}};
+
+/* The rate of the model in GPT-3's table 2.1 whose size differs by the smallest factor. */
+static double rate_for(double n_params)
+{
+    size_t nearest = 0;
+    for (size_t i = 1; i < sizeof rates / sizeof rates[0]; i++)
+        if (fabs(log(rates[i].n_params / n_params)) <
+            fabs(log(rates[nearest].n_params / n_params)))
+            nearest = i;
+    return rates[nearest].lr;
+}
 
 /* Where the ranks alone do not divide the global batch, no micro batch can help. */
 static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
@@ -80,39 +102,40 @@ static zero_status check_rates(const zero_config *c)
     return ZERO_OK;
 }
 
-static zero_status find_recipe(const zero_config *c, size_t *recipe)
+static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
 {
     zero_gpt2_shape shape;
     ZERO_TRY(zero_gpt2_preset(c->model, &shape));
-    *recipe = 0;
-    while (strcmp(recipes[*recipe].model, c->model) != 0) ++*recipe;
+    *recipe = other_recipe;
+    recipe->lr = rate_for((double)zero_gpt2_count(&shape));
+    for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
+        if (strcmp(recipes[i].model, c->model) == 0) *recipe = recipes[i];
     return ZERO_OK;
 }
 
 static zero_status complete_numbers(zero_config *c)
 {
-    size_t r;
+    zero_recipe r;
     ZERO_TRY(find_recipe(c, &r));
-    take_default(&c->steps, 0, recipes[r].steps);
-    take_default(&c->eval_every, -1, recipes[r].eval_every);
-    take_default(&c->eval_batches, 0, recipes[r].eval_batches);
-    take_default(&c->log_every, 0, recipes[r].log_every);
-    take_default(&c->sample, -1, recipes[r].sample);
+    take_default(&c->steps, 0, r.steps);
+    take_default(&c->eval_every, -1, r.eval_every);
+    take_default(&c->eval_batches, 0, r.eval_batches);
+    take_default(&c->log_every, 0, r.log_every);
+    take_default(&c->sample, -1, r.sample);
     take_default(&c->warmup, -1, c->steps / 5);
     take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
-    if (c->lr < 0.0) c->lr = recipes[r].lr;
+    if (c->lr < 0.0) c->lr = r.lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
     return check_rates(c);
 }
 
 zero_status zero_config_complete(zero_config *c, int n_ranks)
 {
-    size_t r;
+    zero_recipe r;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
     if (c->global_batch == 0 && c->micro_batch == 0)
-        c->micro_batch =
-            preset_micro_batch(recipes[r].global_batch, recipes[r].micro_batch, n_ranks);
+        c->micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, n_ranks);
     return work_out_batch(c, n_ranks);
 }
 

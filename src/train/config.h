@@ -14,7 +14,7 @@
 
 typedef struct {
     /* model */
-    const char *model; /* preset: tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl */
+    const char *model; /* a preset of nn/gpt2_presets.c */
     int64_t layers, hidden, heads, seq, vocab;
     double dropout;
     const char *backend;
