@@ -12,21 +12,18 @@
 /* What a run is made of. */
 typedef struct {
     zero_gpt2_shape shape;
-    int64_t micro_batch, bucket, seed, eval_batches;
-    int accumulation;
+    zero_plan_input plan; /* the model, its T, ranks and nodes are filled in */
+    int64_t seed, eval_batches;
     const zero_backend *backend;
     double lr, weight_decay, clip;
-    zero_algorithm collectives;
     int fake_nodes; /* 0: the real ones */
 } test_setup;
 
 static const test_setup test_standard = {
     .shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 12, .vocab = 50, .seed = 5},
-    .micro_batch = 2,
-    .bucket = 1 << 16,
+    .plan = {.micro_batch = 2, .accumulation = 1, .bucket = 1 << 16, .prefetch = 1},
     .seed = 17,
     .eval_batches = 2,
-    .accumulation = 1,
     .backend = &zero_backend_cpu,
     .lr = 1e-3,
     .weight_decay = 0.1,
@@ -35,52 +32,99 @@ static const test_setup test_standard = {
 
 typedef struct {
     test_setup setup;
-    zero_comm comm;
+    zero_comm own; /* unless the ranks are somebody else's */
+    zero_comm *comm;
     zero_model model;
     zero_engine engine;
     zero_run_output last; /* of the last step */
 } test_run;
 
-/* Ranks 0 .. n-1 of the job train together; collective over the job. */
-static inline void test_run_open(test_run *run, const test_setup *setup, int n)
+/* The plan of this model on these ranks. */
+static inline zero_plan_input test_plan(const zero_plan_input *given,
+                                        const zero_model *model, const zero_comm *comm)
 {
-    zero_comm world;
-    *run = (test_run){.setup = *setup};
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(zero_comm_split(&world, test_rank < n ? 0 : -1, 0, &run->comm) == ZERO_OK);
-    zero_comm_destroy(&world);
-    assert_all(zero_gpt2_describe(&setup->shape, &run->model) == ZERO_OK);
-    zero_engine_spec spec = {.plan = {.model = &run->model,
-                                      .n_ranks = n,
-                                      .micro_batch = setup->micro_batch,
-                                      .seq = setup->shape.seq,
-                                      .accumulation = setup->accumulation,
-                                      .bucket = setup->bucket,
-                                      .collectives = setup->collectives,
-                                      .layout = &run->comm.layout,
-                                      .rank = run->comm.rank},
+    zero_plan_input plan = *given;
+    plan.model = model;
+    plan.seq = model->seq;
+    plan.n_ranks = comm->size;
+    plan.rank = comm->rank;
+    plan.layout = &comm->layout;
+    return plan;
+}
+
+/* The smallest bucket that a plan is not refused with, below 2^20. */
+static inline int64_t test_least_bucket(zero_plan_input plan)
+{
+    int64_t low = 0, high = 1 << 20; /* refused; not refused */
+    while (high - low > 1) {
+        zero_schedule s;
+        plan.bucket = low + (high - low) / 2;
+        if (zero_schedule_compile(&s, &plan) == ZERO_OK) {
+            zero_schedule_destroy(&s);
+            high = plan.bucket;
+        } else {
+            low = plan.bucket;
+        }
+    }
+    return high;
+}
+
+static inline zero_status test_run_init(test_run *run)
+{
+    const test_setup *setup = &run->setup;
+    ZERO_TRY(zero_gpt2_describe(&setup->shape, &run->model));
+    zero_engine_spec spec = {.plan = test_plan(&setup->plan, &run->model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
                              .eval_batches = setup->eval_batches};
-    zero_status st = ZERO_OK;
-    if (test_rank < n && setup->fake_nodes > 0)
-        st = zero_comm_pretend_blocks(&run->comm, setup->fake_nodes);
-    if (st == ZERO_OK && test_rank < n)
-        st = zero_engine_init(&run->engine, &spec, &run->comm);
+    return zero_engine_init(&run->engine, &spec, run->comm);
+}
+
+static inline void test_run_begin(test_run *run)
+{
+    zero_status st = run->comm->size > 0 ? test_run_init(run) : ZERO_OK;
+    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     assert_all(st == ZERO_OK);
+}
+
+/* The ranks of `comm`, which stays the caller's, train together; collective over the job. */
+static inline void test_run_open_on(test_run *run, const test_setup *setup, zero_comm *comm)
+{
+    *run = (test_run){.setup = *setup, .comm = comm};
+    test_run_begin(run);
+}
+
+/* Ranks 0 .. n-1 of the job as a group; the others get none. Collective over the job. */
+static inline void test_split(int n, int fake_nodes, zero_comm *out)
+{
+    zero_comm world;
+    zero_status st = ZERO_OK;
+    assert_all(zero_comm_world(&world) == ZERO_OK);
+    assert_all(zero_comm_split(&world, test_rank < n ? 0 : -1, 0, out) == ZERO_OK);
+    zero_comm_destroy(&world);
+    if (out->size > 0 && fake_nodes > 0) st = zero_comm_pretend_blocks(out, fake_nodes);
+    assert_all(st == ZERO_OK);
+}
+
+/* Ranks 0 .. n-1 of the job train together; collective over the job. */
+static inline void test_run_open(test_run *run, const test_setup *setup, int n)
+{
+    *run = (test_run){.setup = *setup, .comm = &run->own};
+    test_split(n, setup->fake_nodes, &run->own);
+    test_run_begin(run);
 }
 
 static inline void test_run_close(test_run *run)
 {
     zero_engine_destroy(&run->engine);
     zero_model_destroy(&run->model);
-    zero_comm_destroy(&run->comm);
+    zero_comm_destroy(&run->own);
 }
 
 /* Whether this rank takes part. */
 static inline bool test_run_member(const test_run *run)
 {
-    return run->comm.size > 0;
+    return run->comm->size > 0;
 }
 
 /* Random words, other ones for every sample and step. */
@@ -161,4 +205,46 @@ static inline test_digest test_digest_after(const test_setup *setup, int n_ranks
 static inline bool test_same(test_digest a, test_digest b)
 {
     return strcmp(a.hex, b.hex) == 0;
+}
+
+enum { TEST_STEPS = 3, TEST_WORDS = 6 };
+
+/* What a run leaves; made of zeros first, so that it can be compared as bytes. */
+typedef struct {
+    double loss[TEST_STEPS], norm[TEST_STEPS], evaluated;
+    int32_t text[1 + TEST_WORDS];
+    test_digest digest;
+} test_outcome;
+
+static inline void test_run_everything(test_run *run, test_outcome *out)
+{
+    zero_source source = test_words(run);
+    zero_sampling how = {.temperature = 1.0, .known = run->model.vocab};
+    for (int step = 0; step < TEST_STEPS; step++) {
+        test_run_steps(run, step, 1);
+        out->loss[step] = run->last.loss;
+        out->norm[step] = run->last.grad_norm;
+    }
+    if (zero_engine_evaluate(&run->engine, &source, &out->evaluated) != ZERO_OK ||
+        zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, out->text) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+}
+
+/* Some steps, an evaluation and a few words of a fresh run, as rank 0 and all other ranks of
+ * the run have seen them; collective over the job. */
+static inline test_outcome test_run_outcome(test_run *run)
+{
+    test_outcome mine, first;
+    memset(&mine, 0, sizeof mine);
+    if (test_run_member(run)) test_run_everything(run, &mine);
+    mine.digest = test_run_digest(run);
+    first = mine;
+    MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, 0, MPI_COMM_WORLD);
+    assert_all(!test_run_member(run) || memcmp(&first, &mine, sizeof first) == 0);
+    return first;
+}
+
+static inline bool test_same_outcome(const test_outcome *a, const test_outcome *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
 }

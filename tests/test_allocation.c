@@ -57,17 +57,10 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, o
     return __real_mmap(at, bytes, protection, flags, file, offset);
 }
 
-static void check_walks(const zero_backend *backend, zero_algorithm collectives)
+static void check_walks(const test_setup *setup)
 {
-    test_setup setup = test_standard;
-    setup.collectives = collectives;
-    setup.fake_nodes = collectives == ZERO_ALGORITHM_SHM ? 1 : test_size;
-    setup.backend = backend;
-    setup.accumulation = 2;
-    setup.shape.dropout = 0.1f;
-    setup.shape.seq = 140; /* two blocks of attention rows, two chunks of the head */
     test_run run;
-    test_run_open(&run, &setup, test_size);
+    test_run_open(&run, setup, test_size);
     zero_source source = test_words(&run);
     zero_sampling how = {.temperature = 1.0, .known = run.model.vocab};
     int32_t text[8] = {1};
@@ -86,10 +79,26 @@ static void check_walks(const zero_backend *backend, zero_algorithm collectives)
 static void steps_evaluation_and_generation_allocate_nothing(void **state)
 {
     (void)state;
-    check_walks(&zero_backend_naive, ZERO_ALGORITHM_P2P);
-    check_walks(&zero_backend_cpu, ZERO_ALGORITHM_P2P);
-    check_walks(&zero_backend_cpu, ZERO_ALGORITHM_SHM);
-    check_walks(&zero_backend_cpu, ZERO_ALGORITHM_HIER);
+    static const zero_algorithm algorithms[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_SHM,
+                                                ZERO_ALGORITHM_HIER, ZERO_ALGORITHM_P2P};
+    test_setup setup = test_standard;
+    setup.plan.accumulation = 2;
+    setup.shape.dropout = 0.1f;
+    setup.shape.seq = 140; /* two blocks of attention rows, two chunks of the head */
+    for (int stage = 0; stage <= 3; stage++) {
+        zero_algorithm collectives = algorithms[stage];
+        setup.plan.stage = stage;
+        setup.plan.type = (zero_type)(stage % 3);
+        setup.plan.recompute = stage > 1;
+        setup.plan.collectives = collectives;
+        setup.fake_nodes = collectives == ZERO_ALGORITHM_SHM ? 1 : test_size;
+        setup.backend = &zero_backend_cpu;
+        check_walks(&setup);
+        setup.backend = &zero_backend_naive;
+        setup.plan.partition = ZERO_PARTITION_OWNER;
+        check_walks(&setup);
+        setup.plan.partition = ZERO_PARTITION_SLICE;
+    }
 }
 
 static void greedy_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
@@ -108,7 +117,7 @@ static void an_allocation_inside_a_step_would_be_seen(void **state)
     zero_source greedy = {.sample = greedy_sample, .arg = &run.setup};
     calls = 0;
     test_run_steps_on(&run, &greedy, 0, 1);
-    assert_all(calls == test_standard.micro_batch);
+    assert_all(calls == test_standard.plan.micro_batch);
     test_run_close(&run);
 }
 

@@ -78,7 +78,8 @@ static void check_gradients(const struct golden *g, const zero_engine *e)
 {
     for (int i = 0; i < g->model.n_tensors; i++) {
         const zero_tensor *t = &g->model.tensors[i];
-        const float *x = zero_engine_group(e, t->group).grad + t->offset;
+        const zero_group_state *state = &e->schedule.groups[t->group];
+        const float *x = zero_runner_element(&e->runner, state->grad, t->offset);
         const float *y = golden_part(g, g->gradient, t);
         double worst = 0.0, largest = 0.0;
         for (int64_t k = 0; k < t->rows * t->cols; k++) {
@@ -93,7 +94,7 @@ static void check_training(const struct golden *g, const zero_engine *e)
 {
     for (int i = 0; i < g->model.n_tensors; i++) {
         const zero_tensor *t = &g->model.tensors[i];
-        const float *x = zero_engine_group(e, t->group).param + t->offset;
+        const float *x = zero_engine_group(e, t->group).master + t->offset;
         const float *y = golden_part(g, g->trained, t), *w = golden_part(g, g->weights, t);
         double difference = 0.0, change = 0.0;
         for (int64_t k = 0; k < t->rows * t->cols; k++) {
@@ -119,13 +120,14 @@ static void train(struct golden *g, const zero_backend *backend)
                                       .micro_batch = GOLDEN_BATCH / test_size,
                                       .seq = golden_shape.seq,
                                       .accumulation = 1,
-                                      .bucket = 1 << 16},
+                                      .bucket = 1 << 16,
+                                      .rank = test_rank},
                              .backend = backend,
                              .eval_batches = 1};
     assert_all(zero_engine_init(&e, &spec, &world) == ZERO_OK);
     const float *w = g->weights;
     for (int k = 0; k < g->model.n_groups; w += g->model.groups[k].n_params, k++)
-        memcpy(zero_engine_group(&e, k).param, w,
+        memcpy(zero_engine_group(&e, k).master, w,
                (size_t)g->model.groups[k].n_params * sizeof *w);
 
     zero_source source = {.sample = sample, .arg = g};

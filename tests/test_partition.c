@@ -1,4 +1,5 @@
-/* How a group's flat space is cut: the same laws at any length and any number of ranks. */
+/* How groups are cut: the same laws in both schemes, at any length and any number of ranks. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,98 +11,215 @@
 
 static const int64_t lengths[] = {
     0,   1,   63,   64,   65,        127,       128,
-    129, 576, 1000, 4097, 124439808, 774030080, INT64_C(1) << 62};
+    129, 576, 1000, 4097, 124439808, 774030080, INT64_C(1) << 61};
 static const int worlds[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 64, 100, 1023, 65536};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define N_GROUPS     3
 
-static void for_all(void (*check)(const zero_partition *part))
+/* Three groups, whose lengths are rotated; every scheme and number of ranks. */
+static void for_all(void (*check)(const zero_partition *parts))
 {
     for (size_t i = 0; i < COUNT(lengths); i++)
-        for (size_t k = 0; k < COUNT(worlds); k++) {
-            zero_partition part;
-            assert_int_equal(zero_partition_init(&part, lengths[i], worlds[k]), ZERO_OK);
-            assert_true(part.n_params == lengths[i] && part.n_ranks == worlds[k]);
-            check(&part);
-        }
+        for (size_t k = 0; k < COUNT(worlds); k++)
+            for (int scheme = 0; scheme < 2; scheme++) {
+                int64_t n[N_GROUPS];
+                zero_partition parts[N_GROUPS];
+                for (size_t g = 0; g < N_GROUPS; g++)
+                    n[g] = lengths[(i + 5 * g) % COUNT(lengths)];
+                assert_int_equal(zero_partition_cut((zero_partition_scheme)scheme,
+                                                    worlds[k], N_GROUPS, n, parts),
+                                 ZERO_OK);
+                for (int g = 0; g < N_GROUPS; g++)
+                    assert_true(parts[g].n_params == n[g] &&
+                                parts[g].n_ranks == worlds[k] &&
+                                parts[g].scheme == (zero_partition_scheme)scheme);
+                check(parts);
+            }
 }
 
-static void check_tiling(const zero_partition *part)
+/* ---- pieces ---- */
+
+static void check_tiling(const zero_partition *parts)
 {
-    int64_t at = 0;
-    for (int rank = 0; rank < part->n_ranks; rank++) {
-        zero_range r = zero_partition_shard(part, rank);
-        assert_true(r.begin == at && r.begin <= r.end);
-        assert_true(r.end - r.begin <= part->shard_len);
-        if (r.begin < r.end) assert_true(r.begin == part->shard_len * rank);
-        at = r.end;
+    for (int g = 0; g < N_GROUPS; g++) {
+        int64_t at = 0, shards = 0;
+        for (int rank = 0; rank < parts[g].n_ranks; rank++) {
+            zero_range piece = zero_partition_piece(&parts[g], rank);
+            zero_range shard = zero_partition_shard(&parts[g], rank);
+            assert_true(piece.begin == at && piece.begin <= piece.end);
+            assert_true(shard.begin == shards && shard.begin <= shard.end);
+            assert_true(zero_range_len(piece) <= parts[g].shard_len);
+            at = piece.end;
+            shards = shard.end;
+        }
+        assert_true(at == parts[g].padded && shards == parts[g].n_params);
     }
-    assert_true(at == part->n_params);
 }
 
-static void shards_tile_the_group(void **state)
+static void pieces_tile_the_padded_group_and_shards_the_parameters(void **state)
 {
     (void)state;
     for_all(check_tiling);
 }
 
-static void check_granules(const zero_partition *part)
+/* A shard is a piece without its padding, which is at the end. */
+static void check_shards(const zero_partition *parts)
 {
-    int64_t padded = zero_partition_padded(part);
-    assert_true(part->shard_len % ZERO_SHARD_GRANULE == 0);
-    assert_true(padded == part->shard_len * part->n_ranks);
-    assert_true(padded >= part->n_params);
-    /* One granule less per rank would not hold the group. */
-    assert_true(padded - part->n_params < (int64_t)ZERO_SHARD_GRANULE * part->n_ranks);
+    for (int g = 0; g < N_GROUPS; g++)
+        for (int rank = 0; rank < parts[g].n_ranks; rank++) {
+            zero_range piece = zero_partition_piece(&parts[g], rank);
+            zero_range shard = zero_partition_shard(&parts[g], rank);
+            assert_true(piece.begin % ZERO_SHARD_GRANULE == 0);
+            assert_true(piece.end % ZERO_SHARD_GRANULE == 0);
+            if (zero_range_len(shard) > 0) assert_true(shard.begin == piece.begin);
+            assert_true(shard.end == piece.end || shard.end == parts[g].n_params);
+        }
 }
 
-static void shards_are_whole_granules_and_none_is_wasted(void **state)
+static void pieces_are_whole_granules(void **state)
 {
     (void)state;
-    for_all(check_granules);
+    for_all(check_shards);
+}
+
+/* One granule less per rank, or in owner's case per group, would not hold it. */
+static void check_padding(const zero_partition *parts)
+{
+    for (int g = 0; g < N_GROUPS; g++) {
+        bool slice = parts[g].scheme == ZERO_PARTITION_SLICE;
+        int64_t padding = parts[g].padded - parts[g].n_params;
+        assert_true(padding >= 0);
+        assert_true(padding < (int64_t)ZERO_SHARD_GRANULE * (slice ? parts[g].n_ranks : 1));
+    }
+}
+
+static void no_padding_is_wasted(void **state)
+{
+    (void)state;
+    for_all(check_padding);
+}
+
+/* slice: the same of every group for every rank. */
+static void check_balance(const zero_partition *parts)
+{
+    if (parts[0].scheme != ZERO_PARTITION_SLICE) return;
+    for (int g = 0; g < N_GROUPS; g++)
+        for (int rank = 0; rank < parts[g].n_ranks; rank++)
+            assert_true(zero_range_len(zero_partition_piece(&parts[g], rank)) ==
+                        parts[g].shard_len);
+}
+
+static void slices_are_equal(void **state)
+{
+    (void)state;
+    for_all(check_balance);
+}
+
+/* ---- owners ---- */
+
+static void check_owners(const zero_partition *parts)
+{
+    for (int g = 0; g < N_GROUPS; g++) {
+        zero_range owners = zero_partition_owners(&parts[g]);
+        assert_true(owners.begin >= 0 && owners.end <= parts[g].n_ranks);
+        for (int rank = 0; rank < parts[g].n_ranks; rank++) {
+            bool owns = zero_range_len(zero_partition_piece(&parts[g], rank)) > 0;
+            assert_true(owns == (rank >= owners.begin && rank < owners.end));
+        }
+    }
+}
+
+static void owners_are_those_that_have_a_piece(void **state)
+{
+    (void)state;
+    for_all(check_owners);
+}
+
+/* owner: a rank's pieces of all groups form one part of the model's flat space, rank after
+ * rank; each but the last ones is as long as it can be. */
+static void check_whole(const zero_partition *parts)
+{
+    if (parts[0].scheme != ZERO_PARTITION_OWNER) return;
+    int64_t all = 0, left;
+    for (int g = 0; g < N_GROUPS; g++) {
+        assert_true(parts[g].first == all && parts[g].shard_len == parts[0].shard_len);
+        all += parts[g].padded;
+    }
+    left = all;
+    for (int rank = 0; rank < parts[0].n_ranks; rank++) {
+        int64_t mine = 0;
+        for (int g = 0; g < N_GROUPS; g++)
+            mine += zero_range_len(zero_partition_piece(&parts[g], rank));
+        assert_true(mine == (left < parts[0].shard_len ? left : parts[0].shard_len));
+        left -= mine;
+    }
+    assert_true(left == 0);
+    /* The longest part is the mean, rounded up to a granule. */
+    assert_true((parts[0].shard_len - ZERO_SHARD_GRANULE) * parts[0].n_ranks < all ||
+                parts[0].shard_len == 0);
+}
+
+static void owners_cut_the_whole_model_once(void **state)
+{
+    (void)state;
+    for_all(check_whole);
 }
 
 static void ranks_beyond_a_small_group_own_nothing(void **state)
 {
     (void)state;
-    zero_partition part;
-    assert_int_equal(zero_partition_init(&part, 100, 9), ZERO_OK);
-    assert_true(part.shard_len == ZERO_SHARD_GRANULE);
-    assert_true(zero_partition_shard(&part, 1).end == 100);
-    for (int rank = 2; rank < 9; rank++) {
-        zero_range r = zero_partition_shard(&part, rank);
-        assert_true(r.begin == 100 && r.end == 100);
+    static const int64_t n_params = 100;
+    for (int scheme = 0; scheme < 2; scheme++) {
+        zero_partition part;
+        assert_int_equal(
+            zero_partition_cut((zero_partition_scheme)scheme, 9, 1, &n_params, &part),
+            ZERO_OK);
+        assert_true(part.shard_len == ZERO_SHARD_GRANULE);
+        assert_true(zero_partition_shard(&part, 1).end == 100);
+        for (int rank = 2; rank < 9; rank++) {
+            zero_range r = zero_partition_shard(&part, rank);
+            assert_true(r.begin == 100 && r.end == 100);
+        }
     }
 }
 
-static void nonsense_is_refused_with_its_numbers_and_changes_nothing(void **state)
+/* ---- refusals ---- */
+
+static void nonsense_is_refused_with_its_numbers(void **state)
 {
     (void)state;
     static const struct {
-        int64_t n_params;
+        int64_t n_params[2];
         int n_ranks;
         const char *number;
-    } bad[] = {{-1, 1, "-1"},
-               {INT64_MIN, 4, "-9223372036854775808"},
-               {(INT64_C(1) << 62) + 1, 2, "4611686018427387905"},
-               {10, 0, "0 shards"},
-               {10, -3, "-3"}};
-    for (size_t i = 0; i < COUNT(bad); i++) {
-        zero_partition part = {.n_params = 1, .shard_len = 2, .n_ranks = 3};
-        assert_int_equal(zero_partition_init(&part, bad[i].n_params, bad[i].n_ranks),
-                         ZERO_ERR_INVALID);
-        assert_non_null(strstr(zero_last_error(), bad[i].number));
-        assert_true(part.n_params == 1 && part.shard_len == 2 && part.n_ranks == 3);
-    }
+    } bad[] = {{{0, -1}, 1, "-1"},
+               {{5, INT64_MIN}, 4, "-9223372036854775808"},
+               {{(INT64_C(1) << 62) + 1, 0}, 2, "4611686018427387905"},
+               {{INT64_C(1) << 61, (INT64_C(1) << 61) + 1}, 2, "2305843009213693953"},
+               {{10, 10}, 0, "0 shards"},
+               {{10, 10}, -3, "-3"}};
+    for (size_t i = 0; i < COUNT(bad); i++)
+        for (int scheme = 0; scheme < 2; scheme++) {
+            zero_partition parts[2];
+            assert_int_equal(zero_partition_cut((zero_partition_scheme)scheme,
+                                                bad[i].n_ranks, 2, bad[i].n_params, parts),
+                             ZERO_ERR_INVALID);
+            assert_non_null(strstr(zero_last_error(), bad[i].number));
+        }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shards_tile_the_group),
-        cmocka_unit_test(shards_are_whole_granules_and_none_is_wasted),
+        cmocka_unit_test(pieces_tile_the_padded_group_and_shards_the_parameters),
+        cmocka_unit_test(pieces_are_whole_granules),
+        cmocka_unit_test(no_padding_is_wasted),
+        cmocka_unit_test(slices_are_equal),
+        cmocka_unit_test(owners_are_those_that_have_a_piece),
+        cmocka_unit_test(owners_cut_the_whole_model_once),
         cmocka_unit_test(ranks_beyond_a_small_group_own_nothing),
-        cmocka_unit_test(nonsense_is_refused_with_its_numbers_and_changes_nothing),
+        cmocka_unit_test(nonsense_is_refused_with_its_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,11 @@ void zero_arena_unpoison(void *p, size_t bytes)
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);
     memset(p, 0xff, bytes);
 }
+
+void zero_arena_release(const void *p, size_t bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+}
 #else
 void zero_arena_poison(const void *p, size_t bytes)
 {
@@ -37,6 +42,12 @@ void zero_arena_poison(const void *p, size_t bytes)
 }
 
 void zero_arena_unpoison(void *p, size_t bytes)
+{
+    (void)p;
+    (void)bytes;
+}
+
+void zero_arena_release(const void *p, size_t bytes)
 {
     (void)p;
     (void)bytes;
@@ -70,9 +81,7 @@ zero_status zero_arena_init(zero_arena *arena, size_t bytes)
 void zero_arena_destroy(zero_arena *arena)
 {
     if (!arena->mapping) return;
-#ifdef HAVE_POISON
-    ASAN_UNPOISON_MEMORY_REGION(arena->base, arena->bytes);
-#endif
+    zero_arena_release(arena->base, arena->bytes);
     munmap(arena->mapping, arena->mapped);
     *arena = (zero_arena){0};
 }

@@ -26,3 +26,5 @@ void zero_arena_destroy(zero_arena *arena); /* accepts a zeroed arena */
 void zero_arena_poison(const void *p, size_t bytes);
 /* Marks bytes as in use, with contents that no correct program reads (NaN). */
 void zero_arena_unpoison(void *p, size_t bytes);
+/* Marks bytes as ordinary memory again: before they are given back. */
+void zero_arena_release(const void *p, size_t bytes);

@@ -7,4 +7,5 @@
 #include "zero/status.h"
 
 ZERO_NODISCARD zero_status zero_command_train(int argc, char **argv);
+ZERO_NODISCARD zero_status zero_command_plan(int argc, char **argv);
 ZERO_NODISCARD zero_status zero_command_info(int argc, char **argv);

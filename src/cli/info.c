@@ -45,8 +45,8 @@ static zero_status describe(json_t *info)
     json_object_set_new(info, "memory available", bytes(t.memory_available));
     json_object_set_new(info, "memory limit of the control group", bytes(t.memory_limit));
     json_object_set_new(info, "free in /dev/shm", bytes(t.shm_available));
-    json_object_set_new(info, "stages", json_string("0"));
-    json_object_set_new(info, "types", json_string("fp32"));
+    json_object_set_new(info, "stages", json_string("0 1 2 3"));
+    json_object_set_new(info, "types", json_string("fp32 bf16 fp16"));
     json_object_set_new(info, "collectives", json_string("auto mpi p2p shm hier"));
     json_object_set_new(info, "CUDA", json_string("not in this version"));
     return ZERO_OK;

@@ -14,8 +14,8 @@ static const struct {
     const char *help;
 } commands[] = {
     {"train", zero_command_train, "train a model: mpirun -n 4 zero train [options]"},
+    {"plan", zero_command_plan, "what a run would take: zero plan --ranks 64 [options]"},
     {"info", zero_command_info, "this build, this machine: zero info [--json]"},
-    {"plan", NULL, NULL},
     {"generate", NULL, NULL},
     {"report", NULL, NULL},
     {"checkpoint", NULL, NULL},
@@ -29,7 +29,7 @@ static void help(void)
         if (commands[i].run)
             printf("    zero %-9s %s\n", commands[i].name, commands[i].help);
     printf(
-        "\n    zero train --help    all options\n"
+        "\n    zero train --help    all options (zero plan --help: and its own)\n"
         "    zero --version\n\n"
         "Exit codes: 0 done; 2 usage or configuration; 3 environment (launcher, memory,\n"
         "devices); 4 data unreadable; 86 watchdog, nothing moves any more; 1 anything\n"
@@ -45,7 +45,7 @@ static zero_status unknown(const char *name)
         return zero_fail(ZERO_ERR_INVALID, "no command '%s'; did you mean '%s'?", name,
                          nearest);
     return zero_fail(ZERO_ERR_INVALID,
-                     "no command '%s'; there are train and info (zero --help)", name);
+                     "no command '%s'; there are train, plan and info (zero --help)", name);
 }
 
 static zero_status dispatch(int argc, char **argv)

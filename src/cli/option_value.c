@@ -28,7 +28,7 @@ static bool multiply_suffix(const char *suffix, int64_t *number)
     return !__builtin_mul_overflow(*number, factor, number);
 }
 
-static bool parse_whole(const char *text, int64_t *number)
+bool zero_option_parse_whole(const char *text, int64_t *number)
 {
     if (text[strspn(text, "-")] < '0' || text[strspn(text, "-")] > '9') return false;
     char *end;
@@ -47,6 +47,22 @@ static bool parse_real(const char *text, double *number)
     return errno == 0 && end != text && *end == '\0';
 }
 
+/* Rates of machines go beyond billions: T is 10^12. */
+bool zero_option_parse_rate(const char *text, double *number)
+{
+    static const char units[] = "KMGT";
+    char digits[64];
+    size_t length = strlen(text);
+    const char *unit = length > 0 ? strchr(units, text[length - 1]) : NULL;
+    if (unit) length--;
+    if (length == 0 || length >= sizeof digits) return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    if (!parse_real(digits, number)) return false;
+    for (const char *u = units; unit && u <= unit; u++) *number *= 1000.0;
+    return true;
+}
+
 static bool is_word(const char *text, const char *words)
 {
     size_t length = strlen(text);
@@ -61,7 +77,7 @@ static zero_status store_whole(const zero_option *option, const char *text,
                                const char *where, zero_config *config)
 {
     int64_t number;
-    if (!parse_whole(text, &number) || number < option->min || number > option->max)
+    if (!zero_option_parse_whole(text, &number) || number < option->min || number > option->max)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s: expected a whole number from %" PRId64 " to %" PRId64
                          ", such as 64 or 2M (K, M, G: thousands, millions, billions)",

@@ -13,3 +13,8 @@ void zero_option_reset(const zero_option *option, zero_config *config);
  * allowed values; ZERO_ERR_UNSUPPORTED if the value is allowed, but beyond this version. */
 ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
                                              const char *where, zero_config *config);
+
+/* "64", "2M": a whole number that may end in K, M or G; false if it is none. */
+bool zero_option_parse_whole(const char *text, int64_t *number);
+/* "1e-6", "12.5G": a finite decimal number that may end in K, M, G or T. */
+bool zero_option_parse_rate(const char *text, double *number);

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/advice.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
 #include "math/blas.h"
+#include "train/plan.h"
 
 /* Ranks that were started with other options would train on without a word, or wait for each
  * other for ever. */
@@ -113,21 +115,15 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
 {
     const zero_config *c = &s->config;
     return (zero_engine_spec){
-        .plan = {.model = &s->model,
-                 .stage = (int)c->stage,
-                 .n_ranks = s->world.size,
-                 .micro_batch = c->micro_batch,
-                 .seq = s->model.seq,
-                 .accumulation = (int)c->accumulation,
-                 .bucket = c->bucket,
-                 .collectives = collectives,
-                 .layout = &s->world.layout,
-                 .rank = s->world.rank},
+        .plan = zero_config_plan(c, &s->model, s->world.size, collectives, &s->world.layout,
+                                 s->world.rank),
         .backend = backend,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
-        .memory_limit = s->topology.memory_available / (size_t)s->node_ranks,
+        .memory_limit = c->memory_limit >= 0
+                            ? (size_t)c->memory_limit
+                            : s->topology.memory_available / (size_t)s->node_ranks,
     };
 }
 
@@ -150,6 +146,30 @@ static zero_status compare_data(zero_session *s)
                      s->config.data);
 }
 
+/* The node with the least memory decides. Where it was not the plan that was too large, but
+ * memory that was not there, no table helps. */
+static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, size_t *limit)
+{
+    int64_t most;
+    ZERO_TRY(zero_comm_most(&s->world, -(int64_t)spec->memory_limit, &most));
+    *limit = (size_t)-most;
+    return ZERO_OK;
+}
+
+static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *spec)
+{
+    char refusal[1024];
+    size_t limit;
+    zero_plan_ledger ledger;
+    snprintf(refusal, sizeof refusal, "%s", zero_last_error());
+    ZERO_TRY(least_limit(s, spec, &limit));
+    bool is_too_large = limit > 0 && zero_plan_measure(&spec->plan, &ledger) == ZERO_OK &&
+                        ledger.needed > limit;
+    if (s->world.rank == 0 && is_too_large)
+        zero_advice_show(&spec->plan, spec->may_use_p2p, limit, stderr);
+    return zero_fail(ZERO_ERR_NOMEM, "%s", refusal);
+}
+
 static zero_status open_all(zero_session *s)
 {
     const zero_backend *backend;
@@ -164,7 +184,8 @@ static zero_status open_all(zero_session *s)
         ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
-    return zero_engine_init(&s->engine, &spec, &s->world);
+    zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
+    return st == ZERO_ERR_NOMEM ? refuse_with_advice(s, &spec) : st;
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)

@@ -59,8 +59,8 @@ static void show_training(const zero_session *s)
 static void show_collectives(const zero_session *s)
 {
     const zero_schedule *plan = &s->engine.schedule;
-    zero_traffic reduced = zero_schedule_traffic(plan, ZERO_OP_REDUCE);
-    zero_traffic gathered = zero_schedule_traffic(plan, ZERO_OP_GATHER);
+    zero_traffic reduced = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
+    zero_traffic gathered = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
     row("collectives");
     printf("%s", zero_algorithm_name(plan->input.collectives));
     if (s->why_collectives)
@@ -68,7 +68,8 @@ static void show_collectives(const zero_session *s)
                s->engine.why_p2p[0] ? "the node cannot share memory" : s->why_collectives);
     printf("; %d node%s\n", s->world.layout.n_nodes, plural(s->world.layout.n_nodes));
     row("communication");
-    printf("stage 0: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
+    printf("stage %d, %s: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
+           plan->input.stage, zero_partition_scheme_name(plan->input.partition),
            mib((size_t)zero_traffic_total(&reduced).bytes_sent),
            mib((size_t)zero_traffic_total(&gathered).bytes_sent));
     if (s->engine.why_p2p[0])
@@ -80,7 +81,7 @@ static void show_ledgers(const zero_session *s)
 {
     const zero_schedule *plan = &s->engine.schedule;
     row("memory");
-    printf("%.1f MiB per rank:", mib(plan->arena_bytes + plan->window_bytes));
+    printf("%.1f MiB per rank:", mib(plan->own_bytes + plan->window_bytes));
     const char *comma = " ";
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (plan->class_peak[c] == 0) continue;
@@ -97,8 +98,8 @@ static void show_compute(const zero_session *s)
     char blas[128];
     zero_blas_name(blas, sizeof blas);
     row("compute");
-    printf("%s backend, %s kernels, fp32; %s", s->config.backend, zero_cpu_kernels_name(),
-           blas);
+    printf("%s backend, %s kernels, %s; %s", s->config.backend, zero_cpu_kernels_name(),
+           s->config.dtype, blas);
     if (s->blas_threads > 0)
         printf(", %d thread%s per rank\n", s->blas_threads, plural(s->blas_threads));
     else
@@ -161,6 +162,10 @@ void zero_show_step(const zero_session *s, const zero_metrics_step *step, bool i
            " | loss %7.4f | norm %6.3f | lr %.2e | %8.1f ms | %8.0f tok/s\n",
            step->step, s->config.steps, step->loss, step->grad_norm, step->lr,
            1e3 * step->seconds, (double)step->tokens / step->seconds);
+    if (step->skipped)
+        printf("step %6" PRId64 "/%" PRId64
+               " | skipped: a gradient overflowed at loss scale %g\n",
+               step->step, s->config.steps, step->loss_scale);
     fflush(stdout);
 }
 
@@ -238,7 +243,9 @@ static const struct {
     int n;
 } phases[] = {
     {"forward", {ZERO_OP_FORWARD}, 1},
-    {"backward", {ZERO_OP_BACKWARD, ZERO_OP_ACCUMULATE}, 2},
+    {"backward",
+     {ZERO_OP_RECOMPUTE, ZERO_OP_BACKWARD, ZERO_OP_ROUND, ZERO_OP_ACCUMULATE},
+     4},
     {"optimizer", {ZERO_OP_NORM, ZERO_OP_UPDATE}, 2},
     {"exchange",
      {ZERO_OP_REDUCE, ZERO_OP_REDUCE_WAIT, ZERO_OP_GATHER, ZERO_OP_GATHER_WAIT},
@@ -261,21 +268,39 @@ static void show_phases(const zero_session *s, const zero_run_totals *t)
     printf(" (rank 0); evaluation and samples %.1f s more\n", t->eval_seconds);
 }
 
-static void show_traffic(const zero_session *s, const char *name, zero_collective_kind kind,
-                         zero_op op)
+static void show_traffic(const zero_session *s, const char *name, zero_op op,
+                         const zero_collective_kind kinds[2])
 {
-    const zero_duration *d = &s->world.duration[kind];
-    zero_traffic step = zero_schedule_traffic(&s->engine.schedule, op);
-    zero_volume sent = zero_traffic_total(&s->world.traffic[kind]);
-    zero_volume planned = zero_traffic_total(&step);
-    int64_t steps = s->engine.adam_steps;
+    zero_traffic plan = zero_engine_planned_traffic(&s->engine, op), moved = {0};
+    zero_duration spent = {0};
+    for (int k = 0; k < 2; k++) {
+        zero_traffic_add(&moved, 1, &s->world.traffic[kinds[k]]);
+        spent.total += s->world.duration[kinds[k]].total;
+        spent.exposed += s->world.duration[kinds[k]].exposed;
+    }
+    zero_volume sent = zero_traffic_total(&moved), planned = zero_traffic_total(&plan);
     row(name);
     printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64
            "), %.2f MiB of it to other nodes; waited %.2f of %.2f s\n",
            mib((size_t)sent.bytes_sent), sent.messages_sent,
-           mib((size_t)(steps * planned.bytes_sent)), steps * planned.messages_sent,
-           mib((size_t)s->world.traffic[kind].bytes_sent[ZERO_ACROSS]), d->exposed,
-           d->total);
+           mib((size_t)planned.bytes_sent), planned.messages_sent,
+           mib((size_t)moved.bytes_sent[ZERO_ACROSS]), spent.exposed, spent.total);
+}
+
+/* Neighbours' memory is mapped here, too, and the system counts it for every rank. */
+static void show_resident(const zero_session *s)
+{
+    const zero_schedule *plan = &s->engine.schedule;
+    size_t planned = plan->own_bytes + plan->window_bytes;
+    size_t mapped = s->engine.window.bytes > plan->window_bytes
+                        ? s->engine.window.bytes - plan->window_bytes
+                        : 0;
+    double resident = mib(zero_metrics_resident_peak());
+    row("memory");
+    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0): ", mib(planned),
+           resident);
+    if (mapped > 0) printf("%.1f MiB of it are neighbours', ", mib(mapped));
+    printf("%.1f MiB program, libraries and data\n", resident - mib(planned) - mib(mapped));
 }
 
 void zero_show_totals(const zero_session *s, const zero_run_totals *t)
@@ -290,13 +315,9 @@ void zero_show_totals(const zero_session *s, const zero_run_totals *t)
     printf("%.0f tokens/s, %" PRId64 " tokens\n", (double)t->tokens / t->seconds,
            t->tokens);
     show_phases(s, t);
-    row("memory");
-    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0; data, libraries "
-           "and what neighbours share included)\n",
-           mib(s->engine.schedule.arena_bytes + s->engine.schedule.window_bytes),
-           mib(zero_metrics_resident_peak()));
-    show_traffic(s, "reduced", ZERO_REDUCE_SCATTER, ZERO_OP_REDUCE);
-    show_traffic(s, "gathered", ZERO_ALL_GATHER, ZERO_OP_GATHER);
+    show_resident(s);
+    show_traffic(s, "reduced", ZERO_OP_REDUCE, zero_kinds_that_reduce);
+    show_traffic(s, "gathered", ZERO_OP_GATHER, zero_kinds_that_gather);
     row("polls");
     printf("collectives were left alone for %.2f ms at most\n", 1e3 * s->world.largest_gap);
     row("digest");

@@ -63,12 +63,13 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     return st;
 }
 
-static zero_step_input step_input(const zero_config *c, int64_t step)
+/* The rate follows the updates made: a skipped step leaves it where it was. */
+static zero_step_input step_input(const zero_config *c, int64_t step, int64_t updates)
 {
     zero_learning_rate lr = {
         .peak = c->lr, .least = c->lr_min, .warmup = c->warmup, .steps = c->steps};
     return (zero_step_input){.step = step,
-                             .lr = zero_learning_rate_at(&lr, step),
+                             .lr = zero_learning_rate_at(&lr, updates),
                              .beta1 = c->beta1,
                              .beta2 = c->beta2,
                              .eps = c->eps,
@@ -117,7 +118,8 @@ static void show_progress(zero_session *s, const zero_metrics_step *line)
 static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *totals)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
-    zero_step_input in = step_input(&s->config, step - 1);
+    zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
+    double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
     double start = zero_clock_seconds();
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
@@ -127,6 +129,8 @@ static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *to
                               .loss = out.loss,
                               .lr = in.lr,
                               .grad_norm = out.grad_norm,
+                              .loss_scale = loss_scale,
+                              .skipped = out.overflow,
                               .seconds = end - start,
                               .tokens = s->config.global_batch * s->model.seq};
     ZERO_TRY(evaluate_if_due(s, &line));
@@ -156,7 +160,8 @@ static zero_status train(zero_session *s)
 
     ZERO_TRY(zero_engine_digest(&s->engine, digest));
     totals.digest = digest;
-    zero_metrics_final_line(&s->metrics, &s->engine, &s->world, digest);
+    ZERO_TRY(zero_agree(
+        &s->world, zero_metrics_final_line(&s->metrics, &s->engine, &s->world, digest)));
     warn_of_broken_metrics(s);
     if (is_root(s)) zero_show_totals(s, &totals);
     return ZERO_OK;

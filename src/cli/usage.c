@@ -1,7 +1,5 @@
 #include "cli/usage.h"
 
-#include "cli/option_table.h"
-
 #define COLUMN 26 /* where the explanations begin */
 
 static void print_option(const zero_option *option, FILE *out)
@@ -17,6 +15,14 @@ static void print_option(const zero_option *option, FILE *out)
             option->standard ? option->standard : option->absent);
 }
 
+void zero_usage_rows(int n, const zero_option *table, FILE *out)
+{
+    for (int i = 0; i < n; i++) {
+        if (table[i].group) fprintf(out, "\n%s:\n", table[i].group);
+        print_option(&table[i], out);
+    }
+}
+
 void zero_options_help(FILE *out)
 {
     int n;
@@ -27,8 +33,5 @@ void zero_options_help(FILE *out)
           "alike.\n"
           "Options that take no argument may be given as --name=on or --name=off.\n",
           out);
-    for (int i = 0; i < n; i++) {
-        if (table[i].group) fprintf(out, "\n%s:\n", table[i].group);
-        print_option(&table[i], out);
-    }
+    zero_usage_rows(n, table, out);
 }

@@ -20,6 +20,7 @@
 
 #include "base/tree.h"
 #include "comm/spec.h"
+#include "zero/comm.h"
 #include "zero/status.h"
 
 #define ZERO_CONTROL       ZERO_COLLECTIVE_KINDS /* votes, norms: everything in this header */
@@ -37,7 +38,7 @@ struct zero_watch;
 struct zero_check;
 struct zero_progress;
 
-typedef struct {
+struct zero_comm {
     MPI_Comm mpi;     /* owned; meaningless while size is 0 */
     MPI_Comm control; /* owned; the same ranks, for small messages */
     MPI_Comm node;    /* owned; the ranks of this node */
@@ -58,7 +59,7 @@ typedef struct {
     zero_duration duration[ZERO_TRAFFIC_KINDS];
     double last_poll;   /* while collectives are active */
     double largest_gap; /* seconds that they were left alone at most */
-} zero_comm;
+};
 
 /* All ranks of MPI_COMM_WORLD, as a group of our own. */
 ZERO_NODISCARD zero_status zero_comm_world(zero_comm *out);

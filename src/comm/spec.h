@@ -122,7 +122,7 @@ zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why
 ZERO_NODISCARD zero_status zero_collective_check(const zero_collective_spec *spec,
                                                  const zero_layout *layout);
 
-/* Bytes of staging that begin needs, on any rank. Never less for a larger count below the
+/* Bytes of staging that begin needs, on any rank; a reduce by p2p touches the root's only. Never less for a larger count below the
  * stride; at most ZERO_COLLECTIVE_STAGING unless chunks would become smaller than 64 elements (beyond
  * 8192 ranks), and for `mpi`, which stages whole pieces. */
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout);

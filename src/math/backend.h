@@ -19,27 +19,16 @@
 
 #include "base/half.h"
 #include "base/rng.h"
+#include "zero/math.h"
 #include "zero/status.h"
 
 /* What every call is given: how to keep communication going, and the backend's state. */
-typedef struct {
+struct zero_math {
     void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
     void *poll_arg;
     const void *state; /* the backend's own, set by its open() */
     float *scratch;    /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
-} zero_math;
-
-/* c[m,n] = op(a) op(b), or c += op(a) op(b); op transposes if asked. What c holds is not
- * read unless it accumulates. m, n, k and the strides fit 32 bits. Weights are always b. */
-typedef struct {
-    bool transpose_a, transpose_b, accumulate;
-    int64_t m, n, k;
-    const float *a;
-    const void *b;
-    zero_type b_type;
-    float *c;
-    int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
-} zero_gemm;
+};
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
 typedef struct {
@@ -62,7 +51,7 @@ typedef struct {
     int64_t step;     /* t, from 1 */
 } zero_adamw;
 
-typedef struct {
+struct zero_backend {
     const char *name; /* as in --backend NAME */
     /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
     zero_status (*open)(zero_math *math);
@@ -130,7 +119,7 @@ typedef struct {
      * (NULL) out is the rounded leaf. out may be sum or leaf. */
     void (*accumulate)(const zero_math *math, zero_type type, int64_t n, const float *sum,
                        const float *leaf, float *out);
-} zero_backend;
+};
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 

@@ -16,7 +16,7 @@ static zero_status check_range(const char *option, int64_t value, int64_t most)
 zero_status zero_gpt2_check(const zero_gpt2_shape *s)
 {
     /* Upper limits keep every product of the sizes below far from 2^63. */
-    ZERO_TRY(check_range("--layers", s->layers, 10000));
+    ZERO_TRY(check_range("--layers", s->layers, ZERO_GPT2_LAYERS));
     ZERO_TRY(check_range("--hidden", s->hidden, 1 << 17));
     ZERO_TRY(check_range("--heads", s->heads, 1 << 16));
     ZERO_TRY(check_range("--seq", s->seq, 1 << 24));
@@ -39,7 +39,6 @@ int64_t zero_gpt2_count(const zero_gpt2_shape *s)
 static void add_group(zero_model *m, const char *name)
 {
     zero_group *g = &m->groups[m->n_groups++];
-    *g = (zero_group){.first_tensor = m->n_tensors};
     snprintf(g->name, sizeof g->name, "%s", name);
 }
 
@@ -47,16 +46,11 @@ static void add_group(zero_model *m, const char *name)
 static void add_tensor(zero_model *m, const char *prefix, const char *layer,
                        const char *suffix, const zero_tensor *t)
 {
-    zero_group *g = &m->groups[m->n_groups - 1];
     zero_tensor *own = &m->tensors[m->n_tensors++];
     *own = *t;
-    own->offset = g->n_params;
     own->group = m->n_groups - 1;
     own->decays = t->init == ZERO_INIT_NORMAL;
     snprintf(own->name, sizeof own->name, "%s%s%s", prefix, layer, suffix);
-    g->n_tensors++;
-    g->n_params += t->rows * t->cols;
-    m->n_params += t->rows * t->cols;
 }
 
 static void add_matrix(zero_model *m, const char *prefix, const char *layer, int64_t rows,
@@ -108,12 +102,8 @@ static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_g
     zero_unit *u = &m->units[m->n_units++];
     *u = (zero_unit){.index = (int)index, .n_groups = 1, .shape = m->shape};
     u->groups[0] = group;
-    u->tensors[0] = &m->tensors[m->groups[group].first_tensor];
-    if (second_group >= 0) {
-        u->groups[1] = second_group;
-        u->tensors[1] = &m->tensors[m->groups[second_group].first_tensor];
-        u->n_groups = 2;
-    }
+    u->groups[1] = second_group;
+    if (second_group >= 0) u->n_groups = 2;
     return u;
 }
 
@@ -154,6 +144,10 @@ zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
     for (int64_t i = 0; i < s->layers; i++)
         zero_gpt2_block_unit(add_unit(&m, i, (int)(1 + i), -1));
     zero_gpt2_head_unit(add_unit(&m, 0, final, embedding));
-    *model = m;
-    return ZERO_OK;
+    zero_status st = zero_model_complete(&m);
+    if (st == ZERO_OK)
+        *model = m;
+    else
+        zero_model_destroy(&m);
+    return st;
 }

@@ -6,7 +6,7 @@
  * What the backward pass reads is kept in `saved`, cut as struct saved says. The gradient
  * stream holds d(out) on entry and d(x) at the end: the residual path is the stream itself. */
 #include "nn/gpt2.h"
-#include "nn/layers.h"
+#include "zero/layers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +52,14 @@ static zero_attention attention_of(const zero_unit *u, int64_t B, int64_t T)
     return (zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads};
 }
 
+/* Products of matrices; attention's two are counted as if nothing were masked. Narayanan et
+ * al. 2104.04473, appendix. */
+static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
+{
+    double rows = (double)(B * T), C = (double)s->hidden;
+    return 2.0 * rows * 12.0 * C * C + 4.0 * rows * (double)T * C;
+}
+
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     const zero_gpt2_shape *s = shape_of(u);
@@ -61,7 +69,8 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     return (zero_unit_sizes){.out = n,
                              .saved = saved_floats(s, B * T),
                              .forward_work = attention,
-                             .backward_work = 6 * n + attention};
+                             .backward_work = 6 * n + attention,
+                             .flops = flops(s, B, T)};
 }
 
 static zero_dropout mask(const zero_unit *u, const zero_call *c, int which)

@@ -4,7 +4,7 @@
  * rows are taken in chunks: a chunk's logits become its loss and its gradient at once. When
  * training, forward therefore stops at the norm and backward sweeps the chunks. */
 #include "nn/gpt2.h"
-#include "nn/layers.h"
+#include "zero/layers.h"
 
 #include <string.h>
 
@@ -29,7 +29,9 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     return (zero_unit_sizes){.saved = rows * (s->hidden + 2),
                              .backward_work = rows * s->hidden,
                              .logits = chunk_rows(rows) * s->vocab,
-                             .row_loss = rows};
+                             .row_loss = rows,
+                             .flops = 2.0 * (double)rows * (double)s->hidden *
+                                      (double)s->vocab};
 }
 
 static void compute_logits(const zero_unit *u, const zero_call *c, const float *normed,

@@ -1,4 +1,26 @@
-#include "nn/layers.h"
+#include "zero/layers.h"
+
+#include "math/backend.h"
+
+void zero_poll(const zero_call *c)
+{
+    zero_math_poll(c->math);
+}
+
+const float *zero_weight_floats(const zero_unit *u, const zero_call *c, int k, int t,
+                                float *room)
+{
+    const zero_tensor *tensor = &u->tensors[k][t];
+    const void *weight = zero_weight(u, c, k, t);
+    if (c->type == ZERO_FP32) return weight;
+    zero_convert(c->type, ZERO_FP32, tensor->rows * tensor->cols, weight, room);
+    return room;
+}
+
+void zero_multiply(const zero_call *c, const zero_gemm *g)
+{
+    c->backend->gemm(c->math, g);
+}
 
 void zero_linear_forward(const zero_linear *l, const float *x, float *y)
 {
@@ -32,6 +54,7 @@ void zero_linear_backward(const zero_linear *l, const float *x, const float *dy,
                                   .c = zero_weight_grad(l->unit, c, l->group, l->weight)});
     c->backend->bias_backward(c->math, l->rows, w->cols, dy, add,
                               zero_weight_grad(l->unit, c, l->group, l->weight + 1));
+    if (!dx) return;
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_b = true,
                                   .m = l->rows,

@@ -2,31 +2,87 @@
 
 #include <inttypes.h>
 
-zero_status zero_partition_init(zero_partition *part, int64_t n_params, int n_ranks)
+static const int64_t most = INT64_C(1) << 62;
+
+static int64_t round_up(int64_t n, int64_t to)
 {
-    if (n_params < 0 || n_params > INT64_C(1) << 62 || n_ranks < 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "cannot cut %" PRId64
-                         " parameters into %d shards: expected 0 to 2^62 "
-                         "parameters and at least one rank",
-                         n_params, n_ranks);
-    int64_t granules = (n_params + ZERO_SHARD_GRANULE - 1) / ZERO_SHARD_GRANULE;
-    int64_t per_rank = (granules + n_ranks - 1) / n_ranks;
-    *part = (zero_partition){.n_params = n_params,
-                             .shard_len = per_rank * ZERO_SHARD_GRANULE,
-                             .n_ranks = n_ranks};
+    return (n + to - 1) / to * to;
+}
+
+/* Granules are dealt out evenly: the last ranks of a small space may get none. */
+static int64_t even_share(int64_t padded, int n_ranks)
+{
+    int64_t granules = padded / ZERO_SHARD_GRANULE;
+    return (granules + n_ranks - 1) / n_ranks * ZERO_SHARD_GRANULE;
+}
+
+static zero_status check(int n_ranks, int n, const int64_t *n_params)
+{
+    int64_t sum = 0;
+    for (int g = 0; g < n; g++) {
+        bool fits = n_params[g] >= 0 && n_params[g] <= most - sum;
+        if (n_ranks < 1 || !fits)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "cannot cut %" PRId64
+                             " parameters into %d shards: expected 0 to 2^62 parameters in "
+                             "all and at least one rank",
+                             n_params[g], n_ranks);
+        sum += n_params[g];
+    }
     return ZERO_OK;
+}
+
+zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
+                               const int64_t *n_params, zero_partition *parts)
+{
+    ZERO_TRY(check(n_ranks, n, n_params));
+    int64_t at = 0;
+    for (int g = 0; g < n; g++) {
+        zero_partition p = {.scheme = scheme,
+                            .n_ranks = n_ranks,
+                            .n_params = n_params[g],
+                            .padded = round_up(n_params[g], ZERO_SHARD_GRANULE),
+                            .first = at};
+        p.shard_len = even_share(p.padded, n_ranks);
+        if (scheme == ZERO_PARTITION_SLICE) p.padded = p.shard_len * n_ranks;
+        at += p.padded;
+        parts[g] = p;
+    }
+    for (int g = 0; scheme == ZERO_PARTITION_OWNER && g < n; g++)
+        parts[g].shard_len = even_share(at, n_ranks);
+    return ZERO_OK;
+}
+
+static int64_t clamp(int64_t x, int64_t least, int64_t largest)
+{
+    if (x < least) return least;
+    return x < largest ? x : largest;
+}
+
+zero_range zero_partition_piece(const zero_partition *part, int rank)
+{
+    int64_t begin = part->shard_len * rank, end = begin + part->shard_len;
+    if (part->scheme == ZERO_PARTITION_SLICE) return (zero_range){begin, end};
+    return (zero_range){clamp(begin - part->first, 0, part->padded),
+                        clamp(end - part->first, 0, part->padded)};
 }
 
 zero_range zero_partition_shard(const zero_partition *part, int rank)
 {
-    int64_t begin = part->shard_len * rank, end = begin + part->shard_len;
-    if (begin > part->n_params) begin = part->n_params;
-    if (end > part->n_params) end = part->n_params;
-    return (zero_range){begin, end};
+    zero_range piece = zero_partition_piece(part, rank);
+    return (zero_range){clamp(piece.begin, 0, part->n_params),
+                        clamp(piece.end, 0, part->n_params)};
 }
 
-int64_t zero_partition_padded(const zero_partition *part)
+zero_range zero_partition_owners(const zero_partition *part)
 {
-    return part->shard_len * part->n_ranks;
+    if (part->padded == 0) return (zero_range){0, 0};
+    if (part->scheme == ZERO_PARTITION_SLICE) return (zero_range){0, part->n_ranks};
+    return (zero_range){part->first / part->shard_len,
+                        (part->first + part->padded - 1) / part->shard_len + 1};
+}
+
+const char *zero_partition_scheme_name(zero_partition_scheme scheme)
+{
+    return scheme == ZERO_PARTITION_SLICE ? "slice" : "owner";
 }

@@ -1,41 +1,67 @@
 /* partition.h - who owns which part of a group.
  *
- * The parameters of a group lie end to end in a flat space, padded to N_d equal shards; rank r
- * owns shard r in every stage. Shards are whole multiples of 64 elements, whatever the type,
- * and padding stays zero.
+ * The parameters of a group lie end to end in a flat space, padded to whole granules of 64
+ * elements, whatever the type; padding stays zero. Two ways to cut it:
  *
- *     0        shard_len     2*shard_len           n_params   N_d*shard_len
- *     |  rank 0   |   rank 1    |   ...  |   rank N_d-1  |  pad  |
+ *     slice    every group is cut into N_d equal shards; rank r owns shard r in every stage
  *
- * The paper cuts the whole model once; cutting each group keeps traffic balanced at every
- * moment of the step. Lengths count elements. Nothing here allocates or communicates.
+ *         0        shard_len     2*shard_len           n_params   N_d*shard_len
+ *         |  rank 0   |   rank 1    |   ...  |   rank N_d-1  |  pad  |
+ *
+ *     owner    the paper's: the flat space of the whole model, group after group, is cut once
+ *              into N_d equal parts, so a group has one owner, or a few that adjoin
+ *
+ *         | group 0 | group 1 | group 2 | group 3 |  ...
+ *         |   rank 0     |    rank 1    |    ...
+ *
+ * The first keeps traffic balanced at every moment of the step; totals are the same. Lengths
+ * count elements. Nothing here allocates or communicates.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and figure 1. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "zero/status.h"
 
 #define ZERO_SHARD_GRANULE 64
 
+typedef enum { ZERO_PARTITION_SLICE, ZERO_PARTITION_OWNER } zero_partition_scheme;
+
 typedef struct {
+    zero_partition_scheme scheme;
+    int n_ranks; /* N_d */
     int64_t n_params;
-    int64_t shard_len; /* the same on every rank */
-    int n_ranks;       /* N_d */
+    int64_t padded;    /* the length of the flat space */
+    int64_t first;     /* owner: where the group begins in the model's flat space */
+    int64_t shard_len; /* of every rank: of this group, or (owner) of the whole model */
 } zero_partition;
 
 typedef struct {
-    int64_t begin, end; /* [begin, end) in the flat space */
+    int64_t begin, end; /* [begin, end) in the group's flat space */
 } zero_range;
 
-/* Not collective: equal arguments give equal results on every rank. Returns ZERO_ERR_INVALID,
- * leaving *part untouched, unless 0 <= n_params <= 2^62 and n_ranks >= 1. */
-ZERO_NODISCARD zero_status zero_partition_init(zero_partition *part, int64_t n_params,
-                                               int n_ranks);
+/* Cuts n groups of n_params[g] elements. Not collective: equal arguments give equal results on
+ * every rank. Returns ZERO_ERR_INVALID, leaving parts[] undefined, unless 0 <= n_params[g],
+ * their sum is at most 2^62, and n_ranks >= 1. */
+ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks,
+                                              int n, const int64_t *n_params,
+                                              zero_partition *parts);
 
-/* One rank's true parameters, padding left out. Empty for the last ranks of a small group:
- * that is no error, and such a rank still joins every collective. */
+/* What a rank owns, padding included; the pieces of all ranks tile [0, padded). Empty where
+ * the rank owns nothing: that is no error, and such a rank still joins every collective. */
+zero_range zero_partition_piece(const zero_partition *part, int rank);
+
+/* The same, padding left out. */
 zero_range zero_partition_shard(const zero_partition *part, int rank);
 
-/* The length of the flat space with its padding. */
-int64_t zero_partition_padded(const zero_partition *part);
+/* Ranks [begin, end) are those that own something of the padded group. */
+zero_range zero_partition_owners(const zero_partition *part);
+
+static inline int64_t zero_range_len(zero_range range)
+{
+    return range.end - range.begin;
+}
+
+/* "slice" */
+const char *zero_partition_scheme_name(zero_partition_scheme scheme);

@@ -169,17 +169,53 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
 
 uint64_t zero_config_fingerprint(const zero_config *c)
 {
-    const int64_t wholes[] = {c->layers,       c->hidden,       c->heads,  c->seq,
-                              c->vocab,        c->shuffle,      c->seed,   c->steps,
-                              c->global_batch, c->micro_batch,  c->warmup, c->eval_every,
-                              c->eval_batches, c->accumulation, c->stage,  c->bucket,
-                              c->sample,       c->fake_nodes};
+    const int64_t wholes[] = {c->layers,       c->hidden,       c->heads,    c->seq,
+                              c->vocab,        c->shuffle,      c->seed,     c->steps,
+                              c->global_batch, c->micro_batch,  c->warmup,   c->eval_every,
+                              c->eval_batches, c->accumulation, c->stage,    c->bucket,
+                              c->sample,       c->fake_nodes,   c->prefetch, c->persist,
+                              c->reproducible, c->recompute};
     const double reals[] = {c->dropout, c->lr,           c->lr_min, c->beta1,   c->beta2,
                             c->eps,     c->weight_decay, c->clip,   c->watchdog};
     uint64_t hash = XXH3_64bits_withSeed(wholes, sizeof wholes, 0);
     hash = XXH3_64bits_withSeed(reals, sizeof reals, hash);
+    const char *const words[] = {c->dtype, c->partition, c->overlap};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        hash = XXH3_64bits_withSeed(words[i], strlen(words[i]), hash);
     hash = XXH3_64bits_withSeed(c->check, strlen(c->check), hash);
     hash = XXH3_64bits_withSeed(c->collectives, strlen(c->collectives), hash);
     hash = XXH3_64bits_withSeed(c->model, strlen(c->model), hash);
     return XXH3_64bits_withSeed(c->backend, strlen(c->backend), hash);
+}
+
+zero_type zero_config_type(const zero_config *c)
+{
+    zero_type type = ZERO_FP32;
+    while (strcmp(zero_type_name(type), c->dtype) != 0) type++;
+    return type;
+}
+
+zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, int n_ranks,
+                                 zero_algorithm collectives, const zero_layout *layout,
+                                 int rank)
+{
+    return (zero_plan_input){.model = model,
+                             .stage = (int)c->stage,
+                             .type = zero_config_type(c),
+                             .partition = strcmp(c->partition, "owner") == 0
+                                              ? ZERO_PARTITION_OWNER
+                                              : ZERO_PARTITION_SLICE,
+                             .n_ranks = n_ranks,
+                             .micro_batch = c->micro_batch,
+                             .seq = model->seq,
+                             .accumulation = (int)c->accumulation,
+                             .reproducible = c->reproducible,
+                             .recompute = c->recompute,
+                             .bucket = c->bucket,
+                             .prefetch = c->prefetch,
+                             .persist = c->persist,
+                             .no_overlap = strcmp(c->overlap, "off") == 0,
+                             .collectives = collectives,
+                             .layout = layout,
+                             .rank = rank};
 }

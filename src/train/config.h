@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "nn/gpt2.h"
+#include "sharding/schedule.h"
 #include "zero/status.h"
 
 typedef struct {
@@ -33,6 +34,11 @@ typedef struct {
 
     /* sharding and communication */
     int64_t stage, bucket;
+    const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
+    int64_t prefetch, persist;
+    const char *overlap; /* on, off */
+    bool reproducible, recompute;
+    int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
 
@@ -49,6 +55,8 @@ typedef struct {
 } zero_config;
 
 #define ZERO_CONFIG_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB staged */
+/* What a process takes besides what is planned: program, libraries, MPI, tables. */
+#define ZERO_PROCESS_BYTES ((size_t)48 << 20)
 /* Most microbatches per rank and step: the schedule lists the work of each one. */
 #define ZERO_CONFIG_ACCUMULATION INT64_C(65536)
 
@@ -71,3 +79,11 @@ uint64_t zero_config_fingerprint(const zero_config *config);
  * vocabulary, the data's. */
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_gpt2_shape *shape);
+
+/* What a stage is asked to compile for rank `rank` of n_ranks. Borrows model and layout. */
+zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
+                                 int n_ranks, zero_algorithm collectives,
+                                 const zero_layout *layout, int rank);
+
+/* The type that --dtype names. */
+zero_type zero_config_type(const zero_config *config);

@@ -15,6 +15,7 @@
 /* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
 #define STORIES_DEFAULT ((size_t)3600000)
 #define STORIES_MOST    UINT64_C(1000000000000)
+#define STORIES_TOKENIZER "bpe:512"
 #define ENCODE_AT_ONCE  ((size_t)1 << 16)
 
 /* ---- text to tokens ---- */
@@ -145,7 +146,7 @@ static zero_status tell_stories(const request *r, size_t size, const zero_storie
     int64_t n_stories;
     double cost;
     ZERO_TRY(zero_stories_fill(stories, size, text, &n_stories, &cost));
-    ZERO_TRY(finish_text(r, "bpe:512", text, corpus));
+    ZERO_TRY(finish_text(r, STORIES_TOKENIZER, text, corpus));
     corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
     corpus->has_entropy = true;
     snprintf(corpus->description, sizeof corpus->description,
@@ -235,10 +236,14 @@ static zero_status open_files(const request *r, zero_text *text, zero_corpus *co
     return st;
 }
 
+static bool is_stories(const char *spec)
+{
+    return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
+}
+
 static zero_status open_source(const request *r, zero_text *text, zero_corpus *corpus)
 {
-    if (strcmp(r->spec, "stories") == 0 || strncmp(r->spec, "stories:", 8) == 0)
-        return open_stories(r, text, corpus);
+    if (is_stories(r->spec)) return open_stories(r, text, corpus);
     if (strcmp(r->spec, "self") != 0) return open_files(r, text, corpus);
     ZERO_TRY(zero_text_append(text, zero_self_text, zero_self_len));
     return finish_text(r, "byte", text, corpus);
@@ -265,6 +270,20 @@ zero_status zero_corpus_open(const char *spec, const char *tokenizer, uint64_t s
     else
         *corpus = made;
     return st;
+}
+
+zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
+                                     int64_t *vocab, const char **why)
+{
+    int32_t words;
+    bool stories = is_stories(spec);
+    const char *fallback = stories ? STORIES_TOKENIZER : "byte";
+    ZERO_TRY(zero_tokenizer_parse(tokenizer ? tokenizer : fallback, &words));
+    *vocab = words;
+    *why = tokenizer ? "--tokenizer's"
+           : stories ? "that of the stories' own tokenizer, " STORIES_TOKENIZER
+                     : "bytes; token files have their own, to be told by --vocab";
+    return ZERO_OK;
 }
 
 void zero_corpus_close(zero_corpus *corpus)

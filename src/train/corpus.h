@@ -34,6 +34,11 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_corpus_open(const char *spec, const char *tokenizer,
                                             uint64_t seed, int64_t vocab,
                                             zero_corpus *corpus);
+/* The vocabulary that such data has as far as its names tell; *why says in words whose it is.
+ * Nothing is opened: other text has byte's, and so would token files, which do not tell.
+ * ZERO_ERR_INVALID if the tokenizer is none. */
+ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
+                                                    int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);
 
 /* A hash of all tokens: equal on all ranks that opened the same corpus. */

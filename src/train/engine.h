@@ -5,11 +5,12 @@
  * otherwise, and give every rank the same result. */
 #pragma once
 
+#include "sharding/loss_scale.h"
 #include "train/digest.h"
 #include "train/run.h"
 
 typedef struct {
-    zero_plan_input plan; /* plan.n_ranks is the size of the group */
+    zero_plan_input plan; /* its rank and n_ranks are the group's */
     const zero_backend *backend;
     int64_t seed;         /* of the initial weights */
     int64_t eval_batches; /* global batches that one evaluation averages over */
@@ -22,15 +23,13 @@ typedef struct {
     zero_schedule schedule;
     zero_window window; /* zeroed if nothing is shared */
     zero_runner runner;
-    char why_p2p[512];   /* the reason, if p2p was taken instead; else empty */
-    double *eval_losses; /* by microbatch index; owned */
-    int64_t adam_steps;  /* updates made so far: Adam's t is the next */
+    char why_p2p[512];          /* the reason, if p2p was taken instead; else empty */
+    double *eval_losses;        /* by microbatch index; owned */
+    int64_t adam_steps;         /* updates made so far: Adam's t is the next */
+    int64_t skipped;            /* steps without an update: a gradient overflowed */
+    zero_loss_scale loss_scale; /* of the next step */
+    bool in_flight;             /* the last step's gathers may not have ended */
 } zero_engine;
-
-typedef struct {
-    int64_t step; /* from 0: what the source and dropout are asked for */
-    double lr, beta1, beta2, eps, weight_decay, clip;
-} zero_step_input;
 
 typedef struct {
     int64_t step; /* of the random numbers: same step, same text */
@@ -39,14 +38,16 @@ typedef struct {
     int64_t known;      /* at most V: ids from here on are never drawn */
 } zero_sampling;
 
-/* Compiles, allocates, initialises the weights. The model and comm are borrowed, and the
- * engine must stay where it is: callbacks hold its address. */
+/* Compiles, allocates, initialises the weights, each rank its own pieces. The model and comm
+ * are borrowed, and the engine must stay where it is: callbacks hold its address. */
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
-void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine; local */
+void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
 
-/* One optimizer step on the source's step. ZERO_ERR_DIVERGED, with nothing updated, if a
- * gradient is not finite. */
+/* One optimizer step on the source's step. With fp16 a gradient that is not finite skips the
+ * update (out->overflow) and lowers the loss scale, until that is at its least; otherwise it
+ * is ZERO_ERR_DIVERGED: nothing is updated, and the message names step, unit, tensor and rank
+ * where the first such number came up. */
 ZERO_NODISCARD zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                                             const zero_step_input *in,
                                             zero_run_output *out);
@@ -60,11 +61,24 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
 
+/* Waits for what the last step has left in flight. */
+ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
+
 /* Of parameters and moments. */
 ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
-/* A group's arrays, [padded]; the engine owns them. Local. */
+/* This rank's part of a group's optimizer state, [range]; the engine owns it. In stage 0 it is
+ * all of the group, without the padding. Local. */
 typedef struct {
-    float *param, *grad, *momentum, *variance;
-} zero_group_arrays;
-zero_group_arrays zero_engine_group(const zero_engine *e, int group);
+    zero_range range;
+    float *master, *momentum, *variance;
+} zero_engine_state;
+zero_engine_state zero_engine_group(const zero_engine *e, int group);
+
+/* Copies the masters to the parameters that the forward pass reads, on all ranks: after
+ * somebody has written masters. */
+ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
+
+/* What all programs walked so far move on this rank by instructions of one kind: the plan's
+ * side of the communication ledger. Local. */
+zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op);

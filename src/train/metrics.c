@@ -43,25 +43,37 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
     if (!m->file) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
     json_t *line =
-        json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}", "step", whole(s->step),
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", whole(s->step),
                   "loss", real(s->loss), "lr", real(s->lr), "grad_norm", real(s->grad_norm),
-                  "loss_scale", 1.0, "tokens", whole(s->tokens), "step_seconds",
-                  real(s->seconds), "tokens_per_second", real(rate));
+                  "loss_scale", real(s->loss_scale), "tokens", whole(s->tokens),
+                  "step_seconds", real(s->seconds), "tokens_per_second", real(rate));
     if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
+    if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
     write_line(m, line);
 }
 
-static json_t *memory_ledger(const zero_schedule *s)
+static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
 {
     json_t *classes = json_object();
     for (int c = 0; c < ZERO_CLASSES; c++)
         json_object_set_new(classes, zero_class_name((zero_class)c),
-                            whole((int64_t)s->class_peak[c]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "planned_bytes", classes,
-                     "planned_peak_bytes", whole((int64_t)s->peak_bytes), "arena_bytes",
-                     whole((int64_t)s->arena_bytes), "window_bytes",
-                     whole((int64_t)s->window_bytes), "resident_peak_bytes",
-                     whole((int64_t)zero_metrics_resident_peak()));
+                            whole((int64_t)bytes[c]));
+    return classes;
+}
+
+static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
+{
+    const zero_schedule *s = &e->schedule;
+    zero_peak planned, measured;
+    ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
+    *ledger = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned_bytes",
+        class_bytes(planned.of_class), "measured_bytes", class_bytes(measured.of_class),
+        "planned_peak_bytes", whole((int64_t)planned.bytes), "measured_peak_bytes",
+        whole((int64_t)measured.bytes), "arena_bytes", whole((int64_t)s->own_bytes),
+        "window_bytes", whole((int64_t)s->window_bytes), "resident_peak_bytes",
+        whole((int64_t)zero_metrics_resident_peak()));
+    return ZERO_OK;
 }
 
 /* Within a node or between nodes. */
@@ -84,17 +96,23 @@ static void add_measured(json_t *entry, const zero_traffic *t, const zero_durati
     json_object_set_new(entry, "exposed_seconds", real(d->exposed));
 }
 
-/* What one kind of collective moved in all steps, and what the schedule says it should. */
-static json_t *traffic_entry(const zero_engine *e, const zero_comm *comm,
-                             zero_collective_kind kind, zero_op op)
+/* What one kind of collective moved, and what the programs walked say it should. */
+static json_t *traffic_entry(const zero_engine *e, const zero_comm *comm, zero_op op,
+                             const zero_collective_kind kinds[2])
 {
-    zero_traffic step = zero_schedule_traffic(&e->schedule, op);
-    zero_volume planned = zero_traffic_total(&step);
-    json_t *entry = json_pack(
-        "{s:o, s:o, s:o}", "planned_bytes_sent", whole(e->adam_steps * planned.bytes_sent),
-        "planned_bytes_received", whole(e->adam_steps * planned.bytes_received),
-        "planned_messages_sent", whole(e->adam_steps * planned.messages_sent));
-    add_measured(entry, &comm->traffic[kind], &comm->duration[kind]);
+    zero_traffic plan = zero_engine_planned_traffic(e, op), moved = {0};
+    zero_duration spent = {0};
+    for (int k = 0; k < 2; k++) {
+        zero_traffic_add(&moved, 1, &comm->traffic[kinds[k]]);
+        spent.total += comm->duration[kinds[k]].total;
+        spent.exposed += comm->duration[kinds[k]].exposed;
+    }
+    zero_volume planned = zero_traffic_total(&plan);
+    json_t *entry =
+        json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", whole(planned.bytes_sent),
+                  "planned_bytes_received", whole(planned.bytes_received),
+                  "planned_messages_sent", whole(planned.messages_sent));
+    add_measured(entry, &moved, &spent);
     return entry;
 }
 
@@ -102,12 +120,12 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
     json_t *control = json_object();
     add_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
-                     zero_algorithm_name(e->schedule.input.collectives), "reduce_scatter",
-                     traffic_entry(e, comm, ZERO_REDUCE_SCATTER, ZERO_OP_REDUCE),
-                     "all_gather", traffic_entry(e, comm, ZERO_ALL_GATHER, ZERO_OP_GATHER),
-                     "control", control, "largest_poll_gap_seconds",
-                     real(comm->largest_gap));
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o}", "collectives",
+        zero_algorithm_name(e->schedule.input.collectives), "reduce",
+        traffic_entry(e, comm, ZERO_OP_REDUCE, zero_kinds_that_reduce), "gather",
+        traffic_entry(e, comm, ZERO_OP_GATHER, zero_kinds_that_gather), "control", control,
+        "largest_poll_gap_seconds", real(comm->largest_gap));
 }
 
 static json_t *profile(const zero_runner *r)
@@ -119,14 +137,16 @@ static json_t *profile(const zero_runner *r)
     return seconds;
 }
 
-void zero_metrics_final_line(zero_metrics *m, const zero_engine *e, const zero_comm *comm,
-                             const char *digest)
+zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
+                                    const zero_comm *comm, const char *digest)
 {
-    if (!m->file) return;
+    json_t *memory;
+    if (!m->file) return ZERO_OK;
+    ZERO_TRY(memory_ledger(e, &memory));
     write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o}", "final", 1, "digest", digest,
-                            "ranks", comm->size, "memory", memory_ledger(&e->schedule),
-                            "communication", traffic_ledger(e, comm), "seconds",
-                            profile(&e->runner)));
+                            "ranks", comm->size, "memory", memory, "communication",
+                            traffic_ledger(e, comm), "seconds", profile(&e->runner)));
+    return ZERO_OK;
 }
 
 void zero_metrics_close(zero_metrics *m)

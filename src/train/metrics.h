@@ -1,7 +1,7 @@
 /* metrics.h - the metrics file: one JSON object per line, one line per step.
  *
- *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": 1, "tokens": ...,
- *      "step_seconds": ..., "tokens_per_second": ...}                 (+ "val_loss")
+ *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
+ *      "step_seconds": ..., "tokens_per_second": ...}     (+ "val_loss", "skipped": true)
  *     {"final": true, "digest": "...", "memory": {...}, "communication": {...}, ...}
  *
  * Numbers have 17 significant digits, so that bits can be compared; what is not finite is
@@ -23,7 +23,8 @@ typedef struct {
 
 typedef struct {
     int64_t step; /* from 1 */
-    double loss, lr, grad_norm, seconds;
+    double loss, lr, grad_norm, loss_scale, seconds;
+    bool skipped; /* a gradient overflowed: nothing was updated */
     int64_t tokens;
     bool has_val_loss;
     double val_loss;
@@ -33,9 +34,10 @@ typedef struct {
  * if the path cannot be opened for writing. */
 ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
-/* The last line: this rank's ledgers, planned and measured. */
-void zero_metrics_final_line(zero_metrics *m, const zero_engine *e, const zero_comm *comm,
-                             const char *digest);
+/* The last line: this rank's ledgers, planned and measured. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
+                                                   const zero_comm *comm,
+                                                   const char *digest);
 /* Closes the file; `broken` then tells whether all of it was written. */
 void zero_metrics_close(zero_metrics *m);
 

@@ -1,12 +1,11 @@
 #include "train/run.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/tree.h"
 #include "sharding/optimizer.h"
+#include "train/run_memory.h"
 
 /* One walk: what every instruction may look at. */
 struct walk {
@@ -15,19 +14,37 @@ struct walk {
     zero_run_output *out;
     const zero_plan_input *plan;
     zero_batch batch;
-    double squares; /* of all gradients that NORM has seen */
+    int at; /* the instruction */
 };
 
-void *zero_runner_buffer(const zero_runner *r, int buffer)
+/* ---- operands ---- */
+
+/* What an instruction resolves, it uses: the ledger is measured here. */
+static void *use(const struct walk *w, int buffer)
 {
     if (buffer == ZERO_NO_BUFFER) return NULL;
-    const zero_buffer *b = &r->schedule->buffers[buffer];
-    if (!b->shared) return r->arena.base + b->offset;
-    return zero_window_array(r->window, b->array) +
-           b->bytes * (size_t)r->window->local_rank;
+    zero_touch_note(&w->r->touched[buffer], w->at);
+    return zero_runner_buffer(w->r, buffer);
 }
 
-/* ---- instructions ---- */
+static void *use_element(const struct walk *w, int buffer, int64_t i)
+{
+    if (buffer == ZERO_NO_BUFFER) return NULL;
+    zero_touch_note(&w->r->touched[buffer], w->at);
+    return zero_runner_element(w->r, buffer, i);
+}
+
+static zero_type type_of(const struct walk *w, int buffer)
+{
+    return w->r->schedule->buffers[buffer].type;
+}
+
+static zero_range own_piece(const struct walk *w, int g)
+{
+    return zero_partition_piece(&w->r->schedule->groups[g].partition, w->r->comm->rank);
+}
+
+/* ---- data and units ---- */
 
 /* The number of a rank's microbatch m in the global batch, by the program's own strides. */
 static int64_t microbatch_index(const struct walk *w, const zero_instruction *i, int rank,
@@ -39,16 +56,16 @@ static int64_t microbatch_index(const struct walk *w, const zero_instruction *i,
 
 static zero_status load(struct walk *w, const zero_instruction *i)
 {
+    const zero_model *model = w->plan->model;
     zero_batch *b = &w->batch;
-    size_t input = w->plan->model->input_bytes, target = w->plan->model->target_bytes;
-    char *inputs = zero_runner_buffer(w->r, i->tokens);
-    char *targets = inputs + (size_t)(b->B * b->T) * input;
+    size_t input = (size_t)b->T * model->input_bytes;
+    size_t target = (size_t)b->T * model->target_bytes;
+    char *inputs = use(w, i->tokens);
+    char *targets = inputs + zero_schedule_targets_at(model, b->B * b->T);
     b->first_sample = b->B * microbatch_index(w, i, w->r->comm->rank, i->microbatch);
-    for (int64_t s = 0; s < b->B; s++) {
-        size_t at = (size_t)(s * b->T);
+    for (int64_t s = 0; s < b->B; s++)
         w->in->source->sample(w->in->source->arg, w->in->step, b->first_sample + s, b->T,
-                              inputs + at * input, targets + at * target);
-    }
+                              inputs + (size_t)s * input, targets + (size_t)s * target);
     b->inputs = inputs;
     b->targets = targets;
     return ZERO_OK;
@@ -62,17 +79,19 @@ static zero_call make_call(const struct walk *w, const zero_instruction *i)
         .math = &r->math,
         .batch = &w->batch,
         .training = w->in->program == ZERO_PROGRAM_STEP,
-        .in = zero_runner_buffer(r, i->in),
-        .out = zero_runner_buffer(r, i->out),
-        .stream = zero_runner_buffer(r, i->stream),
-        .saved = zero_runner_buffer(r, i->saved),
-        .work = zero_runner_buffer(r, i->work),
-        .logits = zero_runner_buffer(r, i->logits),
-        .row_loss = zero_runner_buffer(r, i->row_loss),
+        .type = w->plan->type,
+        .in = use(w, i->in),
+        .out = use(w, i->out),
+        .stream = use(w, i->stream),
+        .saved = use(w, i->saved),
+        .work = use(w, i->work),
+        .logits = use(w, i->logits),
+        .row_loss = use(w, i->row_loss),
     };
+    use(w, i->tokens); /* the batch points there */
     for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
-        c.param[k] = zero_runner_buffer(r, i->param[k]);
-        c.grad[k] = zero_runner_buffer(r, i->grad[k]);
+        c.param[k] = use(w, i->param[k]);
+        c.grad[k] = use(w, i->grad[k]);
         c.accumulate[k] = i->accumulate[k];
     }
     return c;
@@ -81,7 +100,7 @@ static zero_call make_call(const struct walk *w, const zero_instruction *i)
 /* What the host reads must have been computed. */
 static zero_status collect_loss(struct walk *w, const zero_instruction *i)
 {
-    const float *row = zero_runner_buffer(w->r, i->row_loss);
+    const float *row = use(w, i->row_loss);
     if (!row) return ZERO_OK;
     ZERO_TRY(w->r->backend->sync(&w->r->math));
     double sum = 0.0;
@@ -90,11 +109,46 @@ static zero_status collect_loss(struct walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+static void note_origin(struct walk *w, const zero_instruction *i, int tensor)
+{
+    if (w->out->origin.at >= 0) return;
+    w->out->origin = (zero_origin){
+        .at = w->at, .unit = i->unit, .tensor = tensor, .microbatch = i->microbatch};
+}
+
+/* Squares of floats cannot overflow a double: the sum is finite exactly if all of x is. */
+static bool is_finite(const struct walk *w, int64_t n, const float *x)
+{
+    return isfinite(w->r->backend->sum_squares(&w->r->math, ZERO_FP32, n, x));
+}
+
+static void look_at_output(struct walk *w, const zero_instruction *i, const zero_unit *unit,
+                           const float *out)
+{
+    zero_unit_sizes size = unit->sizes(unit, w->batch.B, w->batch.T);
+    if (w->in->finds_origin && !is_finite(w, size.out, out)) note_origin(w, i, -1);
+}
+
+static void look_at_gradients(struct walk *w, const zero_instruction *i,
+                              const zero_unit *unit, const zero_call *call)
+{
+    const zero_model *model = w->plan->model;
+    for (int k = 0; w->in->finds_origin && k < unit->n_groups; k++) {
+        const zero_group *g = &model->groups[unit->groups[k]];
+        for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
+            const zero_tensor *tensor = &model->tensors[t];
+            if (!is_finite(w, tensor->rows * tensor->cols, call->grad[k] + tensor->offset))
+                note_origin(w, i, t);
+        }
+    }
+}
+
 static zero_status forward(struct walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
     unit->forward(unit, &call);
+    look_at_output(w, i, unit, call.out);
     if (w->in->program == ZERO_PROGRAM_GENERATE && call.logits) {
         ZERO_TRY(w->r->backend->sync(&w->r->math));
         w->out->logits = call.logits;
@@ -102,55 +156,135 @@ static zero_status forward(struct walk *w, const zero_instruction *i)
     return collect_loss(w, i);
 }
 
+/* The padding of a gradient is sent and added as well: it must be zero. */
+static void clear_padding(const struct walk *w, const zero_unit *unit,
+                          const zero_call *call)
+{
+    for (int k = 0; k < unit->n_groups; k++) {
+        const zero_partition *p = &w->r->schedule->groups[unit->groups[k]].partition;
+        if (!call->accumulate[k])
+            w->r->backend->clear(&w->r->math, p->padded - p->n_params,
+                                 call->grad[k] + p->n_params);
+    }
+}
+
 static zero_status backward(struct walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
+    clear_padding(w, unit, &call);
     unit->backward(unit, &call);
+    look_at_gradients(w, i, unit, &call);
     return collect_loss(w, i);
+}
+
+/* ---- gradients and parameters ---- */
+
+static zero_status round_group(struct walk *w, const zero_instruction *i)
+{
+    w->r->backend->round(&w->r->math, type_of(w, i->buffer), zero_range_len(i->range),
+                         use_element(w, i->in, i->range.begin),
+                         use_element(w, i->buffer, i->range.begin));
+    return ZERO_OK;
 }
 
 static zero_status accumulate(struct walk *w, const zero_instruction *i)
 {
-    float *sum = zero_runner_buffer(w->r, i->buffer);
-    const float *leaf = zero_runner_buffer(w->r, i->in);
-    w->r->backend->accumulate(&w->r->math, ZERO_FP32,
-                              w->plan->model->groups[i->group].n_params, sum, leaf, sum);
+    w->r->backend->accumulate(&w->r->math, i->type, zero_range_len(i->range),
+                              use_element(w, i->sum, i->range.begin),
+                              use_element(w, i->in, i->range.begin),
+                              use_element(w, i->buffer, i->range.begin));
     return ZERO_OK;
 }
 
-/* Both collectives work in place: a rank's own piece is where its shard stays. */
-static float *own_piece(const struct walk *w, const zero_instruction *i)
+static char *staging_at(const struct walk *w, const zero_instruction *i, int k)
 {
-    const zero_partition *p = &w->r->schedule->groups[i->group].partition;
-    return (float *)zero_runner_buffer(w->r, i->buffer) + p->shard_len * w->r->comm->rank;
+    char *staging = use(w, i->staging);
+    return staging ? staging + zero_schedule_staging(w->r->schedule, i->op, i->group, k)
+                   : NULL;
+}
+
+/* Of pieces with owners: the k-th one's begin, and whether this rank is the owner. */
+static int64_t owned_piece(const struct walk *w, int g, int k, bool *mine)
+{
+    const zero_partition *p = &w->r->schedule->groups[g].partition;
+    int root = (int)zero_partition_owners(p).begin + k;
+    *mine = root == w->r->comm->rank;
+    return zero_partition_piece(p, root).begin;
+}
+
+static bool is_sliced(const struct walk *w)
+{
+    return w->plan->partition == ZERO_PARTITION_SLICE;
 }
 
 static zero_status reduce(struct walk *w, const zero_instruction *i)
 {
+    zero_runner_exchange *x = &w->r->reduce[i->group];
     ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what the backend wrote */
-    return zero_collective_begin(&w->r->reduce[i->group],
-                                 zero_runner_buffer(w->r, i->buffer), own_piece(w, i),
-                                 zero_runner_buffer(w->r, i->staging));
+    int64_t own = own_piece(w, i->group).begin;
+    if (is_sliced(w))
+        return zero_collective_begin(&x->ops[0], use(w, i->in),
+                                     use_element(w, i->buffer, own), staging_at(w, i, 0));
+    use(w, i->buffer);
+    for (int k = 0; k < x->n; k++) {
+        bool mine;
+        int64_t begin = owned_piece(w, i->group, k, &mine);
+        ZERO_TRY(zero_collective_begin(&x->ops[k], use_element(w, i->in, begin),
+                                       mine ? use_element(w, i->buffer, begin) : NULL,
+                                       staging_at(w, i, k)));
+    }
+    return ZERO_OK;
 }
 
 static zero_status gather(struct walk *w, const zero_instruction *i)
 {
-    return zero_collective_begin(&w->r->gather[i->group], own_piece(w, i),
-                                 zero_runner_buffer(w->r, i->buffer), NULL);
+    zero_runner_exchange *x = &w->r->gather[i->group];
+    ZERO_TRY(w->r->backend->sync(&w->r->math));
+    int64_t own = own_piece(w, i->group).begin;
+    if (is_sliced(w))
+        return zero_collective_begin(&x->ops[0], use_element(w, i->in, own),
+                                     use(w, i->buffer), staging_at(w, i, 0));
+    use(w, i->in);
+    for (int k = 0; k < x->n; k++) {
+        bool mine;
+        int64_t begin = owned_piece(w, i->group, k, &mine);
+        ZERO_TRY(
+            zero_collective_begin(&x->ops[k], mine ? use_element(w, i->in, begin) : NULL,
+                                  use_element(w, i->buffer, begin), staging_at(w, i, k)));
+    }
+    return ZERO_OK;
+}
+
+/* Until here the collective used its buffers. */
+static zero_status wait_for(struct walk *w, const zero_instruction *i,
+                            zero_runner_exchange *x)
+{
+    ZERO_TRY(w->r->poll_status);
+    for (int k = 0; k < x->n; k++) ZERO_TRY(zero_collective_wait(&x->ops[k]));
+    use(w, i->in);
+    use(w, i->buffer);
+    use(w, i->staging);
+    return ZERO_OK;
 }
 
 static zero_status reduce_wait(struct walk *w, const zero_instruction *i)
 {
-    ZERO_TRY(w->r->poll_status);
-    return zero_collective_wait(&w->r->reduce[i->group]);
+    return wait_for(w, i, &w->r->reduce[i->group]);
 }
 
 static zero_status gather_wait(struct walk *w, const zero_instruction *i)
 {
-    ZERO_TRY(w->r->poll_status);
-    return zero_collective_wait(&w->r->gather[i->group]);
+    return wait_for(w, i, &w->r->gather[i->group]);
 }
+
+static zero_status release(struct walk *w, const zero_instruction *i)
+{
+    use(w, i->buffer);
+    return ZERO_OK;
+}
+
+/* ---- the end of a step ---- */
 
 static zero_status loss(struct walk *w, const zero_instruction *i)
 {
@@ -162,17 +296,19 @@ static zero_status loss(struct walk *w, const zero_instruction *i)
         for (int m = 0; m < mine; m++)
             r->all_losses[microbatch_index(w, i, rank, m) - w->in->first_microbatch] =
                 r->gathered[(int64_t)rank * mine + m];
-    double tokens = (double)all * (double)(w->batch.B * w->batch.T);
-    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / tokens;
+    double positions = (double)all * (double)(w->batch.B * w->batch.T);
+    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
     return ZERO_OK;
 }
 
+/* The squares of the own shard. */
 static zero_status norm(struct walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
-    w->squares += r->backend->sum_squares(&r->math, ZERO_FP32,
-                                          w->plan->model->groups[i->group].n_params,
-                                          zero_runner_buffer(r, i->grad[0]));
+    r->squares[i->group] =
+        zero_optimizer_squares(r->backend, &r->math, type_of(w, i->grad[0]),
+                               w->plan->model->groups[i->group].n_params, i->range,
+                               use_element(w, i->grad[0], i->range.begin));
     return ZERO_OK;
 }
 
@@ -181,173 +317,89 @@ static zero_status norm(struct walk *w, const zero_instruction *i)
 static zero_status overflow(struct walk *w, const zero_instruction *i)
 {
     (void)i;
-    w->out->grad_norm = sqrt(w->squares);
-    return zero_comm_any(w->r->comm, !isfinite(w->out->grad_norm), &w->out->overflow);
+    const zero_runner *r = w->r;
+    int n_groups = w->plan->model->n_groups;
+    double squares = 0.0;
+    ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
+    for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
+    w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
+    return zero_comm_any(r->comm, !isfinite(squares), &w->out->overflow);
 }
 
 static zero_status update(struct walk *w, const zero_instruction *i)
 {
     if (w->out->overflow) return ZERO_OK;
     const zero_runner *r = w->r;
-    zero_optimizer_state state = {.grad = zero_runner_buffer(r, i->grad[0]),
-                                  .param = zero_runner_buffer(r, i->param[0]),
-                                  .momentum = zero_runner_buffer(r, i->momentum),
-                                  .variance = zero_runner_buffer(r, i->variance)};
+    int64_t at = i->range.begin;
+    zero_optimizer_state state = {.type = w->plan->type,
+                                  .grad = use_element(w, i->grad[0], at),
+                                  .param = use_element(w, i->param[0], at),
+                                  .master = use_element(w, i->master, at),
+                                  .momentum = use_element(w, i->momentum, at),
+                                  .variance = use_element(w, i->variance, at)};
+    if (!state.master) { /* fp32: the parameter is its own master */
+        state.master = state.param;
+        state.param = NULL;
+    }
     zero_adamw hyper = w->in->adamw;
-    double scale = w->in->clip > 0.0 ? w->in->clip / (w->out->grad_norm + 1e-6) : 1.0;
-    hyper.grad_scale = scale < 1.0 ? (float)scale : 1.0f;
-    zero_range all = {0, w->plan->model->groups[i->group].n_params};
-    zero_optimizer_update(r->backend, &r->math, w->plan->model, i->group, all, &hyper,
+    hyper.grad_scale =
+        zero_optimizer_grad_scale(w->out->grad_norm, w->in->clip, w->in->loss_scale);
+    zero_optimizer_update(r->backend, &r->math, w->plan->model, i->group, i->range, &hyper,
                           &state);
     return ZERO_OK;
 }
 
 static zero_status (*const execute[ZERO_OP_KINDS])(struct walk *,
                                                    const zero_instruction *) = {
-    [ZERO_OP_LOAD] = load,         [ZERO_OP_FORWARD] = forward,
-    [ZERO_OP_BACKWARD] = backward, [ZERO_OP_ACCUMULATE] = accumulate,
-    [ZERO_OP_REDUCE] = reduce,     [ZERO_OP_REDUCE_WAIT] = reduce_wait,
-    [ZERO_OP_GATHER] = gather,     [ZERO_OP_GATHER_WAIT] = gather_wait,
-    [ZERO_OP_LOSS] = loss,         [ZERO_OP_NORM] = norm,
-    [ZERO_OP_OVERFLOW] = overflow, [ZERO_OP_UPDATE] = update,
+    [ZERO_OP_LOAD] = load,
+    [ZERO_OP_GATHER] = gather,
+    [ZERO_OP_GATHER_WAIT] = gather_wait,
+    [ZERO_OP_FORWARD] = forward,
+    [ZERO_OP_RECOMPUTE] = forward,
+    [ZERO_OP_BACKWARD] = backward,
+    [ZERO_OP_RELEASE] = release,
+    [ZERO_OP_ROUND] = round_group,
+    [ZERO_OP_ACCUMULATE] = accumulate,
+    [ZERO_OP_REDUCE] = reduce,
+    [ZERO_OP_REDUCE_WAIT] = reduce_wait,
+    [ZERO_OP_LOSS] = loss,
+    [ZERO_OP_NORM] = norm,
+    [ZERO_OP_OVERFLOW] = overflow,
+    [ZERO_OP_UPDATE] = update,
 };
 
 /* ---- walking ---- */
-
-/* Lifetimes as the sanitizer sees them: a buffer is usable from its first instruction to its
- * last. Nothing happens in other builds. */
-static void mark_operands(const zero_runner *r, const zero_instruction *i, int at,
-                          bool before)
-{
-    int list[ZERO_MAX_OPERANDS];
-    int n = zero_instruction_operands(i, list);
-    for (int k = 0; k < n; k++) {
-        if (list[k] == ZERO_NO_BUFFER) continue;
-        const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (b->program == ZERO_PROGRAM_ALL) continue;
-        if (before && b->first == at)
-            zero_arena_unpoison(r->arena.base + b->offset, b->bytes);
-        if (!before && b->last == at)
-            zero_arena_poison(r->arena.base + b->offset, b->bytes);
-    }
-}
 
 static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *in,
                              int n_ranks)
 {
     if (in->program == ZERO_PROGRAM_GENERATE)
         return (zero_batch){.B = 1, .T = in->T, .inputs = in->prompt};
-    int64_t tokens = plan->micro_batch * plan->seq * plan->accumulation * n_ranks;
+    int64_t positions = plan->micro_batch * plan->seq * plan->accumulation * n_ranks;
     return (zero_batch){.B = plan->micro_batch,
                         .T = plan->seq,
                         .step = in->step,
-                        .loss_seed = (float)(1.0 / (double)tokens)};
+                        .loss_seed = (float)(in->loss_scale / (double)positions)};
 }
 
 zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
-    const zero_program *p = &r->schedule->programs[input->program];
-    *output = (zero_run_output){0};
-    struct walk w = {.r = r, .in = input, .out = output, .plan = &r->schedule->input};
+    const zero_schedule *s = r->schedule;
+    const zero_program *p = &s->programs[input->program];
+    *output = (zero_run_output){.origin.at = -1};
+    struct walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.batch = make_batch(w.plan, input, r->comm->size);
-    zero_arena_poison(r->arena.base + r->schedule->persistent_bytes,
-                      r->schedule->arena_bytes - r->schedule->persistent_bytes);
-    for (int at = 0; at < p->length; at++) {
-        const zero_instruction *i = &p->code[at];
+    zero_lifetimes_open(r);
+    for (w.at = 0; w.at < p->length; w.at++) {
+        const zero_instruction *i = &p->code[w.at];
         double start = zero_clock_seconds();
-        mark_operands(r, i, at, true);
+        zero_lifetimes_begin(r, i, w.at);
         ZERO_TRY(execute[i->op](&w, i));
         /* Generated logits outlive their program: the caller reads them. */
-        if (input->program != ZERO_PROGRAM_GENERATE) mark_operands(r, i, at, false);
+        if (input->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i, w.at);
         r->seconds[input->program][i->op] += zero_clock_seconds() - start;
     }
+    r->walks[input->program]++;
     return ZERO_OK;
-}
-
-/* ---- set-up ---- */
-
-static void poll(void *arg)
-{
-    zero_runner *r = arg;
-    if (r->poll_status == ZERO_OK) r->poll_status = zero_collective_poll(r->comm);
-}
-
-static zero_status init_collectives(zero_runner *r)
-{
-    int n_groups = r->schedule->input.model->n_groups;
-    r->reduce = calloc((size_t)n_groups, sizeof *r->reduce);
-    r->gather = calloc((size_t)n_groups, sizeof *r->gather);
-    if (!r->reduce || !r->gather)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the collectives of %d groups",
-                         n_groups);
-    for (int g = 0; g < n_groups; g++) {
-        zero_collective_spec reduce =
-            zero_schedule_collective(r->schedule, ZERO_OP_REDUCE, g);
-        zero_collective_spec gather =
-            zero_schedule_collective(r->schedule, ZERO_OP_GATHER, g);
-        ZERO_TRY(zero_collective_init(&r->reduce[g], r->comm, &reduce));
-        ZERO_TRY(zero_collective_init(&r->gather[g], r->comm, &gather));
-    }
-    return ZERO_OK;
-}
-
-static zero_status init_local(zero_runner *r)
-{
-    const zero_plan_input *plan = &r->schedule->input;
-    size_t mine = (size_t)plan->accumulation, ranks = (size_t)r->comm->size;
-    r->losses = calloc(mine, sizeof *r->losses);
-    r->gathered = calloc(mine * ranks, sizeof *r->gathered);
-    r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
-    if (!r->losses || !r->gathered || !r->all_losses)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %zu microbatches",
-                         mine * ranks);
-    ZERO_TRY(init_collectives(r));
-    return zero_arena_init(&r->arena, r->schedule->arena_bytes);
-}
-
-zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
-                              zero_window *window)
-{
-    size_t *bytes = calloc((size_t)schedule->n_arrays + 1, sizeof *bytes);
-    zero_status st =
-        bytes ? ZERO_OK
-              : zero_fail(ZERO_ERR_NOMEM, "no memory for %d arrays", schedule->n_arrays);
-    st = zero_agree(comm, st);
-    for (int b = 0; st == ZERO_OK && b < schedule->n_buffers; b++)
-        if (schedule->buffers[b].shared)
-            bytes[schedule->buffers[b].array] = schedule->buffers[b].bytes;
-    if (st == ZERO_OK) st = zero_window_init(window, comm, schedule->n_arrays, bytes);
-    free(bytes);
-    return st;
-}
-
-zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
-                             const zero_backend *backend, zero_comm *comm,
-                             const zero_window *window)
-{
-    *r = (zero_runner){
-        .schedule = schedule, .backend = backend, .comm = comm, .window = window};
-    r->math = (zero_math){.poll = poll, .poll_arg = r};
-    zero_status st = backend->open(&r->math);
-    if (st == ZERO_OK) st = init_local(r);
-    st = zero_agree(comm, st);
-    if (st != ZERO_OK) zero_runner_destroy(r);
-    return st;
-}
-
-void zero_runner_destroy(zero_runner *r)
-{
-    int n_groups = r->schedule ? r->schedule->input.model->n_groups : 0;
-    for (int g = 0; g < n_groups; g++) {
-        if (r->reduce) zero_collective_destroy(&r->reduce[g]);
-        if (r->gather) zero_collective_destroy(&r->gather[g]);
-    }
-    free(r->reduce);
-    free(r->gather);
-    free(r->losses);
-    free(r->gathered);
-    free(r->all_losses);
-    zero_arena_destroy(&r->arena);
-    *r = (zero_runner){0};
 }

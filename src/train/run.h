@@ -8,17 +8,11 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/tree.h"
 #include "comm/collective.h"
 #include "comm/window.h"
 #include "sharding/schedule.h"
-
-/* Where microbatches come from: sample i of a step, T positions of the model's inputs and
- * targets, from i and the step alone. */
-typedef struct {
-    void (*sample)(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
-                   void *targets);
-    const void *arg;
-} zero_source;
+#include "zero/train.h"
 
 /* What one walk through a program is given. */
 typedef struct {
@@ -28,18 +22,33 @@ typedef struct {
     int64_t first_microbatch;  /* EVALUATE: rank r takes first_microbatch + r */
     zero_adamw adamw;          /* STEP; grad_scale is set here */
     double clip;               /* STEP: largest gradient norm; 0: no clipping */
-    const int32_t *prompt;     /* GENERATE: [T] tokens */
-    int64_t T;                 /* GENERATE: 1 to the planned length */
+    double loss_scale;         /* STEP: gradients are computed that much larger */
+    bool finds_origin;  /* STEP: look where the first number came up that is not finite */
+    const void *prompt; /* GENERATE: [T] of the model's inputs */
+    int64_t T;          /* GENERATE: 1 to the planned length */
 } zero_run_input;
 
-/* What it leaves behind. */
+/* The first number of a walk that is not finite, as this rank met it. */
 typedef struct {
-    double loss;      /* STEP, EVALUATE: mean over all ranks' tokens, nats */
-    double grad_norm; /* STEP: before clipping */
-    bool overflow;    /* STEP: a gradient was not finite, nothing was updated */
+    int at;                       /* the instruction; -1: all numbers were finite */
+    int unit, tensor, microbatch; /* tensor -1: the output of the unit's forward */
+} zero_origin;
+
+/* What a walk leaves behind. */
+typedef struct {
+    double loss;        /* STEP, EVALUATE: mean over all ranks' positions, nats */
+    double grad_norm;   /* STEP: before clipping, without the loss scale */
+    bool overflow;      /* STEP: a gradient was not finite, nothing was updated */
+    zero_origin origin; /* STEP, if it was looked for */
     const float
         *logits; /* GENERATE: [V] after the last position; valid until the next walk */
 } zero_run_output;
+
+/* The collectives of a group's REDUCE or GATHER: several if its pieces have owners. */
+typedef struct {
+    zero_collective *ops; /* [n], owned */
+    int n;
+} zero_runner_exchange;
 
 typedef struct {
     const zero_schedule *schedule; /* borrowed, like the next two */
@@ -48,17 +57,20 @@ typedef struct {
     zero_math math;
     const zero_window *window; /* borrowed; NULL if the schedule shares no buffer */
     zero_arena arena;
-    zero_collective *reduce, *gather; /* [n_groups]; owned, like all below */
-    double *losses;          /* [M] of this rank's microbatches, sums over tokens */
+    zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
+    double *losses;          /* [M] of this rank's microbatches, sums over positions */
     double *gathered;        /* [N_d * M], by rank, as they arrive */
     double *all_losses;      /* [N_d * M], by microbatch index */
+    zero_tree_span *squares; /* [n_groups] */
     zero_status poll_status; /* of the callback, which cannot return one */
     double seconds[ZERO_PROGRAMS]
                   [ZERO_OP_KINDS]; /* the profile: time per instruction kind */
+    int64_t walks[ZERO_PROGRAMS];  /* completed */
+    struct zero_touch *touched;    /* [n_buffers]: when instructions used them */
 } zero_runner;
 
-/* The window that the schedule's shared buffers need, an array for each. Collective over
- * `comm`, one verdict: the status of zero_window_init(). */
+/* The window that the schedule's shared spaces need. Collective over `comm`, one verdict: the
+ * status of zero_window_init(). */
 ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
                                              zero_window *window);
 
@@ -74,3 +86,11 @@ ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input 
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
 void *zero_runner_buffer(const zero_runner *r, int buffer);
+/* Element `i` of a group's flat space in a buffer that holds it. */
+void *zero_runner_element(const zero_runner *r, int buffer, int64_t i);
+
+/* The memory ledger of the programs walked so far, planned and measured: measured is when
+ * instructions really used a buffer first and last; persistent buffers always. Allocates.
+ * Local; ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
+                                              zero_peak *measured);

@@ -8,6 +8,7 @@ function(make_tree)
     file(WRITE ${WORK}/src/${layer}/${layer}.h "#pragma once\n")
   endforeach()
   file(WRITE ${WORK}/include/zero/status.h "#pragma once\n#include <stdint.h>\n")
+  file(WRITE ${WORK}/include/zero/comm.h "#include <mpi.h>\nvoid f(MPI_Comm c);\n")
   file(WRITE ${WORK}/src/comm/comm.c "#include \"comm/comm.h\"\n#include <mpi.h>\nMPI_Comm c;\n")
   file(WRITE ${WORK}/src/nn/nn.c [[
 #include "nn/nn.h"

@@ -1,27 +1,48 @@
-# The same training on one node and on several ends in the same bits: train.sh ZERO
+# The same training on one node and on several ends in the same bits, in every stage: train.sh ZERO
 . "$(dirname "$0")/common.sh"
 zero=$1
 collectives='p2p hier auto'
 
 # Sets $found.
-digest() { # digest RANKS,RANKS,... ALGORITHM
+digest() { # digest RANKS,RANKS,... ALGORITHM [OPTIONS OF zero train...]
+    ranks=$1 algorithm=$2
+    shift 2
     rm -f metrics
-    on train "$1" -- "$zero" train $small --steps 10 --collectives "$2" --metrics "$work/metrics"
+    on train "$ranks" -- "$zero" train $small --steps 10 --collectives "$algorithm" "$@" \
+        --metrics "$work/metrics"
     [ $code -eq 0 ] || complain "$words: exit code $code: $(cat train.out)"
-    grep -q "^zero .* 4 ranks, ${1%%,*} on this node" train.out || complain "$words: other nodes"
+    grep -q "^zero .* 4 ranks, ${ranks%%,*} on this node" train.out || complain "$words: other nodes"
     found=$(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' metrics)
 }
 
+expect_digest() { # expect_digest RANKS,RANKS,... ALGORITHM [OPTIONS...]
+    start=$(now)
+    digest "$@"
+    echo "$*: $found in $(($(now) - start)) ms"
+    [ "$found" = "$alone" ] || complain "$*: digest $found, on one node $alone"
+}
+
+alone_is() {
+    digest 4 p2p "$@"
+    alone=$found
+    [ ${#alone} -eq 32 ] || complain "expected a digest of 32 digits, found '$alone'"
+}
+
 up train 3
-digest 4 p2p
-alone=$found
-[ ${#alone} -eq 32 ] || complain "expected a digest of 32 digits, found '$alone'"
+alone_is
 for algorithm in $collectives; do
     for ranks in 2,2 1,2,1; do
-        start=$(now)
-        digest $ranks "$algorithm"
-        echo "$algorithm on $ranks: $found in $(($(now) - start)) ms"
-        [ "$found" = "$alone" ] || complain "$algorithm on $ranks ranks: digest $found, alone $alone"
+        expect_digest $ranks "$algorithm"
     done
+done
+# Parameters once per node, and pieces of them gathered between nodes.
+for type in fp32 bf16; do
+    alone_is --dtype $type
+    for stage in 1 2 3; do
+        expect_digest 2,2 hier --dtype $type --stage $stage
+    done
+    expect_digest 1,2,1 hier --dtype $type --stage 3 --prefetch 2
+    expect_digest 2,2 hier --dtype $type --stage 3 --partition owner
+    expect_digest 1,2,1 p2p --dtype $type --stage 3
 done
 finish

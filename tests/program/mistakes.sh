@@ -47,7 +47,14 @@ refuses 2 '--global-batch 6 is not a multiple of --micro-batch 4 x 1 ranks = 4' 
 refuses 2 '--warmup 5 is longer' 0 train --warmup 5 --steps 4
 refuses 2 '--lr-min 1 is above --lr 0.5' 0 train --lr-min 1 --lr 0.5
 refuses 2 'microbatches' 0 train --global-batch 2000000000 --micro-batch 1
-refuses 3 'GiB are there for it' 0 train --data stories:64K --hidden 131072 --heads 1
+run 0 train --data stories:64K --hidden 131072 --heads 1
+[ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+says 'GiB are there for it' err
+says '--stage 0' err
+refuses 2 'powers of two' 0 \
+    train --data stories:64K --global-batch 6 --micro-batch 2 --reproducible
+refuses 2 'MPI adds in an order of its own' 0 \
+    train --data stories:64K --reproducible --collectives mpi
 
 # options and their file
 refuses 2 'did you mean --steps' 0 train --stesp 1
@@ -57,7 +64,9 @@ refuses 2 'given twice' 0 train --steps 1 --steps 2
 refuses 2 '--steps -1: expected a whole number from 1' 0 train --steps -1
 refuses 2 '--lr nan: expected a decimal number' 0 train --lr nan
 refuses 2 '--lr 1e30: expected a decimal number from 0 to 100' 0 train --lr 1e30
-refuses 2 'cannot do that yet, only stage 0' 0 train --stage 3
+refuses 2 'expected a whole number from 0 to 3' 0 train --stage 4
+refuses 2 'fp32|bf16|fp16' 0 train --dtype fp8
+refuses 2 'cannot do that yet' 0 train --tp 2
 refuses 2 'lines|bar' 0 train --progress none
 refuses 2 'threads' 0 train --data stories:64K --threads 4096
 refuses 2 'did you mean "steps"' 0 train --config wrong_key.json

@@ -1,0 +1,25 @@
+/* math.h - arithmetic as units know it: a backend that computes, and the matrix product.
+ *
+ * Programs pass the two pointers on as they got them. layers.h has the calls. Matrices are
+ * row-major; lengths count elements. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zero/type.h"
+
+typedef struct zero_backend zero_backend; /* the functions that compute */
+typedef struct zero_math zero_math;       /* the state that they are given */
+
+/* c[m,n] = op(a) op(b), or c += op(a) op(b); op transposes if asked. What c holds is not
+ * read unless it accumulates. m, n, k and the strides fit 32 bits. Weights are always b. */
+typedef struct {
+    bool transpose_a, transpose_b, accumulate;
+    int64_t m, n, k;
+    const float *a;
+    const void *b;
+    zero_type b_type;
+    float *c;
+    int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
+} zero_gemm;

@@ -1,0 +1,29 @@
+/* plan_options.h - the options of `zero plan`: those of `zero train`, and some of its own. */
+#pragma once
+
+#include <stdio.h>
+
+#include "cli/options.h"
+#include "train/plan_time.h"
+
+#define ZERO_PLAN_RANKS 65536 /* at most */
+
+typedef struct {
+    zero_options train; /* what the other options say; its help is not used */
+    char **others;      /* owned: the arguments that train's strings are borrowed from */
+    bool help, models, json, show_schedule, all_stages;
+    const char *paper; /* the table's name; NULL: none */
+    int n_ranks, rank;
+    int64_t fit;   /* bytes; 0: not asked for */
+    bool has_time; /* a machine was given: */
+    zero_plan_machine machine;
+} zero_plan_options;
+
+/* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with *options
+ * untouched, on the first mistake, as zero_options_parse(). `argv` outlives *options. */
+ZERO_NODISCARD zero_status zero_plan_options_parse(zero_plan_options *options, int argc,
+                                                   char **argv);
+void zero_plan_options_destroy(zero_plan_options *options);
+
+/* The text of --help. */
+void zero_plan_help(FILE *out);

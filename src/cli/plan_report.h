@@ -1,0 +1,70 @@
+/* plan_report.h - everything that `zero plan` shows, before it is shown. */
+#pragma once
+
+#include "cli/plan_options.h"
+#include "train/plan.h"
+#include "train/plan_fit.h"
+#include "train/plan_time.h"
+
+/* The least and the most over ranks. */
+typedef struct {
+    int64_t least, most;
+} zero_plan_range;
+
+/* One scheme of partition over ranks: all, or where there are many, a few of them. */
+typedef struct {
+    int n_ranks;                            /* looked at */
+    zero_plan_range needed, sent, received; /* bytes; traffic: per step */
+} zero_plan_spread;
+
+/* The same step with --reproducible the other way. */
+typedef struct {
+    bool is_possible;
+    char why_not[256];
+    zero_plan_ledger ledger;
+} zero_plan_price;
+
+typedef struct {
+    zero_schedule schedule;
+    zero_plan_ledger ledger;
+    int *kept; /* groups that stay from forward to backward; owned */
+    int n_kept;
+    size_t kept_bytes;
+    zero_plan_spread spread[2]; /* by zero_partition_scheme */
+    zero_plan_price price;      /* with several microbatches only */
+    zero_plan_time time;        /* if options.has_time */
+    zero_plan_fitted fitted;    /* if options.fit > 0 */
+} zero_plan_stage;
+
+typedef struct {
+    zero_plan_options options;
+    zero_config config; /* completed */
+    zero_gpt2_shape shape;
+    const char *whose_vocab;
+    zero_model model;
+    zero_layout layout;
+    bool is_auto;    /* --collectives auto, and */
+    const char *why; /* what it saw */
+    zero_algorithm collectives;
+    zero_plan_stage stages[4];
+    int first, n; /* stages[first], ... are there */
+} zero_plan_report;
+
+/* Takes the options over; the report stays where it is. The status of what is asked for, such
+ * as ZERO_ERR_INVALID for a batch that the ranks do not divide; then nothing is left. */
+ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
+                                                 const zero_plan_options *options);
+void zero_plan_report_destroy(zero_plan_report *report);
+
+/* At most 100 columns. plan_show.c: one stage */
+void zero_plan_show(const zero_plan_report *report, FILE *out);
+/* what they have in common: model, ranks, batch */
+void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
+/* plan_stages.c: several side by side */
+void zero_plan_show_stages(const zero_plan_report *report, FILE *out);
+/* plan_program.c: the programs of the first stage. */
+void zero_plan_show_programs(const zero_plan_report *report, FILE *out);
+/* What an instruction sends, writes for others to read, or gives back; -1: nothing of these. */
+int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i);
+/* plan_json.c */
+ZERO_NODISCARD zero_status zero_plan_show_json(const zero_plan_report *report, FILE *out);

@@ -1,0 +1,278 @@
+/* Tables become a model: what follows from them is worked out, what is wrong with them told. */
+#include "nn/model.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t most_params = INT64_C(1) << 62;
+
+/* ---- names ---- */
+
+/* Where a table keeps names: record i's is at `first` + i * `apart`, of `size` bytes. */
+struct names {
+    const char *kind, *first;
+    size_t apart, size;
+    int n;
+};
+
+static const char *name_of(const struct names *list, int i)
+{
+    return list->first + list->apart * (size_t)i;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    return strcmp(*x, *y);
+}
+
+static zero_status check_unique(const struct names *list, const char **sorted)
+{
+    for (int i = 0; i < list->n; i++) sorted[i] = name_of(list, i);
+    qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
+    for (int i = 1; i < list->n; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "two %ss are called '%s': expected each to have a name of "
+                             "its own",
+                             list->kind, sorted[i]);
+    return ZERO_OK;
+}
+
+static zero_status check_names(const struct names *list)
+{
+    for (int i = 0; i < list->n; i++) {
+        const char *name = name_of(list, i);
+        if (*name == '\0' || !memchr(name, '\0', list->size))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%s %d has no name, or a longer one than %zu characters",
+                             list->kind, i, list->size - 1);
+    }
+    const char **sorted = malloc((size_t)list->n * sizeof *sorted);
+    if (!sorted) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d names", list->n);
+    zero_status st = check_unique(list, sorted);
+    free(sorted);
+    return st;
+}
+
+static zero_status check_all_names(const zero_model *m)
+{
+    const struct names lists[] = {
+        {"tensor", m->tensors->name, sizeof *m->tensors, sizeof m->tensors->name,
+         m->n_tensors},
+        {"group", m->groups->name, sizeof *m->groups, sizeof m->groups->name, m->n_groups},
+        {"unit", m->units->name, sizeof *m->units, sizeof m->units->name, m->n_units},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        ZERO_TRY(check_names(&lists[i]));
+    return ZERO_OK;
+}
+
+/* ---- tensors and groups ---- */
+
+static zero_status check_tensor(const zero_model *m, const zero_tensor *t)
+{
+    if (t->rows < 1 || t->cols < 1 || t->rows > (most_params - m->n_params) / t->cols)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "tensor '%s' has %" PRId64 " rows and %" PRId64
+            " columns: expected at least 1 of each, and 2^62 parameters in all "
+            "at most",
+            t->name, t->rows, t->cols);
+    bool known = t->init == ZERO_INIT_ZEROS || t->init == ZERO_INIT_ONES ||
+                 t->init == ZERO_INIT_NORMAL;
+    if (known && isfinite(t->init_std) && t->init_std >= 0.0f) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "tensor '%s' begins as kind %d with deviation %g: expected one of "
+                     "zero_init_kind, and a finite deviation, not negative",
+                     t->name, (int)t->init, (double)t->init_std);
+}
+
+/* Tensors of a group adjoin, in the order of groups. */
+static zero_status add_tensor(zero_model *m, int i)
+{
+    zero_tensor *t = &m->tensors[i];
+    int newest = i > 0 ? m->tensors[i - 1].group : -1;
+    ZERO_TRY(check_tensor(m, t));
+    if (t->group < 0 || t->group >= m->n_groups ||
+        (t->group != newest && t->group != newest + 1))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tensor '%s' is in group %d, behind one of group %d: expected the "
+                         "tensors of groups 0 to %d in this order, each with at least one",
+                         t->name, t->group, newest, m->n_groups - 1);
+    zero_group *g = &m->groups[t->group];
+    if (g->n_tensors == 0) g->first_tensor = i;
+    t->offset = g->n_params;
+    g->n_tensors++;
+    g->n_params += t->rows * t->cols;
+    m->n_params += t->rows * t->cols;
+    return ZERO_OK;
+}
+
+static zero_status add_tensors(zero_model *m)
+{
+    for (int i = 0; i < m->n_tensors; i++) ZERO_TRY(add_tensor(m, i));
+    int reached = m->tensors[m->n_tensors - 1].group + 1;
+    if (reached == m->n_groups) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "group '%s' has no tensors: expected at least one",
+                     m->groups[reached].name);
+}
+
+/* ---- units ---- */
+
+static zero_status check_unit(const zero_model *m, const zero_unit *u)
+{
+    if (!u->sizes || !u->forward || !u->backward)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unit '%s' lacks its function %s: expected all three", u->name,
+                         !u->sizes     ? "sizes"
+                         : !u->forward ? "forward"
+                                       : "backward");
+    if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS)
+        return zero_fail(ZERO_ERR_INVALID, "unit '%s' reads %d groups: expected 0 to %d",
+                         u->name, u->n_groups, ZERO_UNIT_GROUPS);
+    for (int k = 0; k < u->n_groups; k++) {
+        int g = u->groups[k];
+        if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' reads group %d: expected different ones from 0 to "
+                             "%d",
+                             u->name, g, m->n_groups - 1);
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_readers(const zero_model *m, bool *is_read)
+{
+    for (int i = 0; i < m->n_units; i++)
+        for (int k = 0; k < m->units[i].n_groups; k++)
+            is_read[m->units[i].groups[k]] = true;
+    for (int g = 0; g < m->n_groups; g++)
+        if (!is_read[g])
+            return zero_fail(ZERO_ERR_INVALID,
+                             "group '%s' is read by no unit: its gradient would never be "
+                             "defined",
+                             m->groups[g].name);
+    return ZERO_OK;
+}
+
+static zero_status add_units(zero_model *m)
+{
+    for (int i = 0; i < m->n_units; i++) {
+        zero_unit *u = &m->units[i];
+        ZERO_TRY(check_unit(m, u));
+        for (int k = 0; k < u->n_groups; k++)
+            u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
+    }
+    bool *is_read = calloc((size_t)m->n_groups, sizeof *is_read);
+    if (!is_read) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", m->n_groups);
+    zero_status st = check_readers(m, is_read);
+    free(is_read);
+    return st;
+}
+
+/* ---- the whole ---- */
+
+static zero_status check_counts(int tensors, int groups, int units)
+{
+    if (tensors >= 1 && groups >= 1 && units >= 1) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a model of %d tensors, %d groups and %d units: expected at least one "
+                     "of each",
+                     tensors, groups, units);
+}
+
+static zero_status check_positions(const zero_model *m)
+{
+    const size_t most = (size_t)1 << 20;
+    if (m->seq >= 1 && m->input_bytes >= 1 && m->input_bytes <= most &&
+        m->target_bytes <= most)
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "a model of %" PRId64 " positions with %zu bytes of inputs and %zu of "
+        "targets each: expected at least 1 position, 1 to 2^20 bytes of inputs "
+        "and at most 2^20 of targets",
+        m->seq, m->input_bytes, m->target_bytes);
+}
+
+zero_status zero_model_complete(zero_model *m)
+{
+    ZERO_TRY(check_counts(m->n_tensors, m->n_groups, m->n_units));
+    ZERO_TRY(check_positions(m));
+    ZERO_TRY(check_all_names(m));
+    ZERO_TRY(add_tensors(m));
+    return add_units(m);
+}
+
+static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
+{
+    m->tensors = malloc((size_t)t->n_tensors * sizeof *m->tensors);
+    m->groups = calloc((size_t)t->n_groups, sizeof *m->groups);
+    m->units = malloc((size_t)t->n_units * sizeof *m->units);
+    if (!m->tensors || !m->groups || !m->units)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
+                         t->n_units);
+    memcpy(m->tensors, t->tensors, (size_t)t->n_tensors * sizeof *m->tensors);
+    memcpy(m->units, t->units, (size_t)t->n_units * sizeof *m->units);
+    /* Of a name that is too long the end is missing, which the check of names finds. */
+    for (int g = 0; g < t->n_groups; g++)
+        if (t->groups[g])
+            memcpy(m->groups[g].name, t->groups[g],
+                   strnlen(t->groups[g], sizeof m->groups[g].name));
+    return ZERO_OK;
+}
+
+zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
+{
+    ZERO_TRY(check_counts(t->n_tensors, t->n_groups, t->n_units));
+    if (!t->tensors || !t->groups || !t->units)
+        return zero_fail(ZERO_ERR_INVALID, "a model without tables: expected tensors, "
+                                           "groups and units");
+    zero_model m = {.n_tensors = t->n_tensors,
+                    .n_groups = t->n_groups,
+                    .n_units = t->n_units,
+                    .seq = t->seq,
+                    .input_bytes = t->input_bytes,
+                    .target_bytes = t->target_bytes};
+    zero_status st = copy_tables(t, &m);
+    if (st == ZERO_OK) st = zero_model_complete(&m);
+    if (st == ZERO_OK)
+        *model = m;
+    else
+        zero_model_destroy(&m);
+    return st;
+}
+
+/* ---- sizes ---- */
+
+static bool is_sound(const zero_unit_sizes *s)
+{
+    const int64_t most = INT64_C(1) << 48;
+    const int64_t all[] = {s->out,           s->saved,  s->forward_work,
+                           s->backward_work, s->logits, s->row_loss};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i] < 0 || all[i] > most) return false;
+    return true;
+}
+
+zero_status zero_model_check_sizes(const zero_model *m, int64_t B, int64_t T)
+{
+    for (int i = 0; i < m->n_units; i++) {
+        const zero_unit *u = &m->units[i];
+        zero_unit_sizes s = u->sizes(u, B, T);
+        int64_t losses = i == m->n_units - 1 ? B * T : 0;
+        if (!is_sound(&s) || s.row_loss != losses)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "unit '%s' wants, for %" PRId64 " samples of %" PRId64
+                " positions, out %" PRId64 ", saved %" PRId64 ", work %" PRId64
+                " and %" PRId64 ", logits %" PRId64 ", row_loss %" PRId64
+                " floats: expected 0 to 2^48 of each, and a row_loss of %" PRId64,
+                u->name, B, T, s.out, s.saved, s.forward_work, s.backward_work, s.logits,
+                s.row_loss, losses);
+    }
+    return ZERO_OK;
+}

@@ -1,0 +1,229 @@
+/* What REDUCE and GATHER are as collectives, and what they move. */
+#include <inttypes.h>
+
+#include "sharding/schedule.h"
+
+const zero_collective_kind zero_kinds_that_reduce[2] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};
+const zero_collective_kind zero_kinds_that_gather[2] = {ZERO_ALL_GATHER, ZERO_BROADCAST};
+
+bool zero_schedule_shares(const zero_schedule *s)
+{
+    return zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
+}
+
+/* From a rank's part of the window to its neighbour's. Before memory is laid out nobody needs
+ * more than that there is a distance. */
+static size_t between_parts(const zero_schedule *s)
+{
+    size_t parts = s->extent[ZERO_SPACE_PART];
+    return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
+}
+
+static size_t bytes_of(const zero_schedule *s, int buffer, int64_t n)
+{
+    return (size_t)n * zero_type_size(s->buffers[buffer].type);
+}
+
+static bool is_whole(const zero_schedule *s, const zero_partition *p, int buffer)
+{
+    return s->buffers[buffer].bytes == bytes_of(s, buffer, p->padded);
+}
+
+/* From a rank's own piece in `buffer` to its neighbour's. */
+static size_t between_pieces(const zero_schedule *s, const zero_partition *p, int buffer)
+{
+    size_t piece = is_whole(s, p, buffer) ? bytes_of(s, buffer, p->shard_len) : 0;
+    switch (s->buffers[buffer].space) {
+    case ZERO_SPACE_PART: return between_parts(s) + piece;
+    case ZERO_SPACE_NODE: return piece;
+    default: return 0;
+    }
+}
+
+static size_t between_wholes(const zero_schedule *s, int buffer)
+{
+    return s->buffers[buffer].space == ZERO_SPACE_PART ? between_parts(s) : 0;
+}
+
+/* Equal shards: one collective. */
+static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
+                                   const zero_exchange *x)
+{
+    const zero_partition *p = &s->groups[g].partition;
+    zero_collective_spec spec = {.kind = zero_kinds_that_reduce[p->scheme],
+                                 .algorithm = s->input.collectives,
+                                 .type = s->buffers[x->in].type,
+                                 .result = s->buffers[x->out].type,
+                                 .count = p->shard_len,
+                                 .stride = p->shard_len,
+                                 .in_apart = between_wholes(s, x->in),
+                                 .unit = g};
+    if (op == ZERO_OP_REDUCE) return spec;
+    spec.kind = zero_kinds_that_gather[p->scheme];
+    spec.in_apart = between_pieces(s, p, x->in);
+    spec.out_apart = between_wholes(s, x->out);
+    spec.one_out = s->buffers[x->out].space == ZERO_SPACE_NODE;
+    return spec;
+}
+
+/* The k-th owner's piece: reduced to it, broadcast from it. */
+static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int k,
+                                  const zero_exchange *x)
+{
+    const zero_partition *p = &s->groups[g].partition;
+    int root = (int)zero_partition_owners(p).begin + k;
+    int64_t count = zero_range_len(zero_partition_piece(p, root));
+    return (zero_collective_spec){.kind = op == ZERO_OP_REDUCE
+                                              ? zero_kinds_that_reduce[p->scheme]
+                                              : zero_kinds_that_gather[p->scheme],
+                                  .algorithm = s->input.collectives,
+                                  .type = s->buffers[x->in].type,
+                                  .result = s->buffers[x->out].type,
+                                  .count = count,
+                                  .stride = count,
+                                  .root = root,
+                                  .in_apart = between_wholes(s, x->in),
+                                  .out_apart = between_wholes(s, x->out),
+                                  .unit = g};
+}
+
+/* Elements of staging in the smallest chunks: no bucket can be below. */
+static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
+{
+    spec.max_chunk = ZERO_SHARD_GRANULE;
+    return (int64_t)(zero_collective_staging(&spec, zero_schedule_layout(s)) /
+                     zero_type_size(spec.type));
+}
+
+static bool is_bounded(const zero_schedule *s)
+{
+    return s->input.collectives != ZERO_ALGORITHM_MPI;
+}
+
+int zero_schedule_collectives(const zero_schedule *s, int g)
+{
+    const zero_partition *p = &s->groups[g].partition;
+    if (p->scheme == ZERO_PARTITION_SLICE) return 1;
+    return (int)zero_range_len(zero_partition_owners(p));
+}
+
+/* Whether a group's collectives, which go on side by side, share what they stage: with p2p a
+ * rank stages for the piece that it owns alone. */
+static bool is_staging_shared(const zero_schedule *s)
+{
+    return s->input.collectives == ZERO_ALGORITHM_P2P;
+}
+
+/* Elements that one of them may stage. */
+static int64_t share_of_bucket(const zero_schedule *s, int g, int64_t least)
+{
+    int n = is_staging_shared(s) ? 1 : zero_schedule_collectives(s, g);
+    int64_t share = s->input.bucket / n;
+    return share > least ? share : least;
+}
+
+zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g,
+                                              int k)
+{
+    const zero_group_state *state = &s->groups[g];
+    const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+    zero_collective_spec spec = state->partition.scheme == ZERO_PARTITION_SLICE
+                                    ? sliced(s, op, g, x)
+                                    : owned(s, op, g, k, x);
+    if (!is_bounded(s)) return spec;
+    size_t staging = zero_collective_staging(&spec, zero_schedule_layout(s));
+    int64_t least = staging > 0 ? least_staging(s, spec) : 0;
+    int64_t bucket = share_of_bucket(s, g, least);
+    /* Staging grows with the chunk: so many smallest chunks fill the bucket. */
+    if (staging > (size_t)bucket * zero_type_size(spec.type))
+        spec.max_chunk = bucket / least * ZERO_SHARD_GRANULE;
+    return spec;
+}
+
+size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k)
+{
+    int n = zero_schedule_collectives(s, g);
+    bool shared = is_staging_shared(s);
+    size_t sum = 0, most = 0;
+    for (int i = 0; i < (shared ? n : k); i++) {
+        zero_collective_spec spec = zero_schedule_collective(s, op, g, i);
+        size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
+        bytes = (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
+        sum += bytes;
+        if (bytes > most) most = bytes;
+    }
+    if (shared) return k < n ? 0 : most;
+    return sum;
+}
+
+/* With a shard of any length and type: what the smallest exchange needs. */
+zero_status zero_schedule_check_exchange(const zero_schedule *s)
+{
+    const zero_layout *layout = zero_schedule_layout(s);
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        int64_t count = s->groups[g].partition.shard_len;
+        zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
+                                     .algorithm = s->input.collectives,
+                                     .type = s->input.type,
+                                     .result = s->input.type,
+                                     .count = count,
+                                     .stride = count,
+                                     .in_apart = ZERO_BUFFER_ALIGN,
+                                     .unit = g};
+        ZERO_TRY(zero_collective_check(&spec, layout));
+        int64_t least = least_staging(s, spec);
+        if (is_bounded(s) && s->input.bucket < least)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--bucket %" PRId64 " is below the %" PRId64
+                             " elements that an exchange among %d ranks needs",
+                             s->input.bucket, least, s->input.n_ranks);
+    }
+    return ZERO_OK;
+}
+
+/* ---- traffic ---- */
+
+static zero_status count_of(const zero_schedule *s, zero_op op, int g,
+                            zero_traffic *traffic)
+{
+    *traffic = (zero_traffic){0};
+    for (int k = 0; k < zero_schedule_collectives(s, g); k++) {
+        zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
+        zero_traffic one;
+        ZERO_TRY(
+            zero_collective_traffic(&spec, zero_schedule_layout(s), s->input.rank, &one));
+        zero_traffic_add(traffic, 1, &one);
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_schedule_count_traffic(zero_schedule *s)
+{
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        zero_group_state *state = &s->groups[g];
+        if (state->reduce.is_used)
+            ZERO_TRY(count_of(s, ZERO_OP_REDUCE, g, &state->reduce.traffic));
+        if (state->gather.is_used)
+            ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &state->gather.traffic));
+    }
+    return ZERO_OK;
+}
+
+zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
+{
+    if (i->op == ZERO_OP_REDUCE) return s->groups[i->group].reduce.traffic;
+    if (i->op == ZERO_OP_GATHER) return s->groups[i->group].gather.traffic;
+    return (zero_traffic){0};
+}
+
+zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
+                                   zero_op op)
+{
+    const zero_program *p = &s->programs[program];
+    zero_traffic sum = {0};
+    for (int at = 0; at < p->length; at++) {
+        zero_traffic one = zero_instruction_traffic(s, &p->code[at]);
+        if (p->code[at].op == op) zero_traffic_add(&sum, 1, &one);
+    }
+    return sum;
+}

@@ -1,0 +1,258 @@
+/* Lifetimes and places of buffers. Each space is swept once per program: a buffer is placed
+ * at the first gap among those alive, above what lives for the whole run. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sharding/schedule.h"
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
+}
+
+/* This rank's share of what the node has once. */
+static size_t share_of_node(const zero_schedule *s, size_t bytes)
+{
+    size_t ranks = (size_t)zero_layout_local_size(zero_schedule_layout(s), s->input.rank);
+    return (bytes + ranks - 1) / ranks;
+}
+
+size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b)
+{
+    return b->space == ZERO_SPACE_NODE ? share_of_node(s, b->bytes) : b->bytes;
+}
+
+static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
+{
+    const zero_program *p = &s->programs[kind];
+    for (int at = 0; at < p->length; at++) {
+        int list[ZERO_MAX_OPERANDS];
+        int n = zero_instruction_operands(&p->code[at], list);
+        for (int k = 0; k < n; k++) {
+            if (list[k] == ZERO_NO_BUFFER) continue;
+            zero_buffer *b = &s->buffers[list[k]];
+            if (b->program == ZERO_PROGRAM_ALL) continue;
+            assert(b->program == kind);
+            if (b->first < 0) b->first = at;
+            b->last = at;
+        }
+    }
+}
+
+static void place_persistent(zero_schedule *s)
+{
+    for (int i = 0; i < s->n_buffers; i++) {
+        zero_buffer *b = &s->buffers[i];
+        if (b->program != ZERO_PROGRAM_ALL) continue;
+        b->offset = s->persistent[b->space];
+        s->persistent[b->space] += aligned(b->bytes);
+    }
+    memcpy(s->extent, s->persistent, sizeof s->extent);
+}
+
+/* A program's buffers in the order of one end of their lives. */
+struct row {
+    int *ids;
+    int *ends; /* [length + 1] the row of instruction `at` ends before ids[ends[at]] */
+    int next;
+};
+
+/* Memory on its way through a program: the buffers alive, and what they add up to. */
+struct sweep {
+    int *live[ZERO_SPACES]; /* sorted by offset */
+    int n_live[ZERO_SPACES];
+    int packed[ZERO_SPACES]; /* so many of them lie end to end from the start */
+    struct row births, deaths;
+    size_t bytes[ZERO_CLASSES], total;
+};
+
+static void count(const zero_schedule *s, struct sweep *w, int id)
+{
+    size_t bytes = zero_schedule_cost(s, &s->buffers[id]);
+    w->bytes[s->buffers[id].class] += bytes;
+    w->total += bytes;
+}
+
+static void note(zero_schedule *s, const struct sweep *w, zero_program_kind kind, int at)
+{
+    zero_peak *peak = &s->peak_of[kind];
+    s->programs[kind].code[at].live_bytes = w->total;
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        if (w->bytes[c] > peak->of_class[c]) peak->of_class[c] = w->bytes[c];
+    if (w->total > peak->bytes) peak->bytes = w->total;
+    if (w->total <= s->peak_bytes) return;
+    s->peak_bytes = w->total;
+    s->peak_program = kind;
+    s->peak_at = at;
+}
+
+static void find_class_peaks(zero_schedule *s)
+{
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        for (int c = 0; c < ZERO_CLASSES; c++)
+            if (s->peak_of[p].of_class[c] > s->class_peak[c])
+                s->class_peak[c] = s->peak_of[p].of_class[c];
+}
+
+static size_t end_of(const zero_schedule *s, int id)
+{
+    return s->buffers[id].offset + aligned(s->buffers[id].bytes);
+}
+
+/* The first gap of `need` > 0 bytes: its offset, and its place among those alive. The search
+ * begins above those that lie end to end: in a deep model these are thousands. */
+static int find_gap(const zero_schedule *s, struct sweep *w, zero_space space, size_t need,
+                    size_t *offset)
+{
+    const int *live = w->live[space];
+    int *packed = &w->packed[space], k = *packed;
+    size_t at = k > 0 ? end_of(s, live[k - 1]) : s->persistent[space], end = at;
+    for (; k < w->n_live[space]; k++) {
+        if (s->buffers[live[k]].offset >= at + need) break;
+        at = end_of(s, live[k]);
+        if (s->buffers[live[k]].offset > end) continue;
+        end = at;
+        *packed = k + 1;
+    }
+    if (at == end) *packed = k + 1;
+    *offset = at;
+    return k;
+}
+
+static void place(zero_schedule *s, struct sweep *w, int id)
+{
+    zero_buffer *b = &s->buffers[id];
+    int *live = w->live[b->space], *n = &w->n_live[b->space];
+    size_t need = aligned(b->bytes);
+    b->offset = s->persistent[b->space];
+    if (need == 0) return;
+    int k = find_gap(s, w, b->space, need, &b->offset);
+    memmove(live + k + 1, live + k, (size_t)(*n - k) * sizeof *live);
+    live[k] = id;
+    ++*n;
+    count(s, w, id);
+    if (b->offset + need > s->extent[b->space]) s->extent[b->space] = b->offset + need;
+}
+
+/* Where it stands among those alive, whose offsets differ. */
+static int find_alive(const zero_schedule *s, const struct sweep *w, int id)
+{
+    const zero_buffer *b = &s->buffers[id];
+    const int *live = w->live[b->space];
+    int low = 0, high = w->n_live[b->space];
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (s->buffers[live[middle]].offset < b->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void drop(const zero_schedule *s, struct sweep *w, int id)
+{
+    const zero_buffer *b = &s->buffers[id];
+    if (b->bytes == 0) return;
+    int *live = w->live[b->space], *n = &w->n_live[b->space];
+    int k = find_alive(s, w, id);
+    --*n;
+    memmove(live + k, live + k + 1, (size_t)(*n - k) * sizeof *live);
+    if (k < w->packed[b->space]) w->packed[b->space] = k;
+    w->bytes[b->class] -= zero_schedule_cost(s, b);
+    w->total -= zero_schedule_cost(s, b);
+}
+
+static bool is_of(const zero_buffer *b, zero_program_kind kind)
+{
+    return b->program == kind && b->first >= 0;
+}
+
+static int key(const zero_buffer *b, bool by_last)
+{
+    return by_last ? b->last : b->first;
+}
+
+/* Counting sort. */
+static void sort_row(const zero_schedule *s, zero_program_kind kind, bool by_last,
+                     struct row *row)
+{
+    int length = s->programs[kind].length, *ends = row->ends;
+    memset(ends, 0, ((size_t)length + 1) * sizeof *ends);
+    for (int i = 0; i < s->n_buffers; i++)
+        if (is_of(&s->buffers[i], kind)) ends[key(&s->buffers[i], by_last) + 1]++;
+    for (int at = 0; at < length; at++) ends[at + 1] += ends[at];
+    for (int i = 0; i < s->n_buffers; i++)
+        if (is_of(&s->buffers[i], kind)) row->ids[ends[key(&s->buffers[i], by_last)]++] = i;
+    row->next = 0;
+}
+
+static struct row new_row(size_t n, size_t length)
+{
+    return (struct row){.ids = malloc(n * sizeof(int)),
+                        .ends = malloc((length + 1) * sizeof(int))};
+}
+
+static zero_status open_sweep(const zero_schedule *s, struct sweep *w)
+{
+    size_t n = (size_t)s->n_buffers + 1, longest = 0;
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        if ((size_t)s->programs[p].length > longest)
+            longest = (size_t)s->programs[p].length;
+    *w = (struct sweep){.births = new_row(n, longest), .deaths = new_row(n, longest)};
+    bool complete = w->births.ids && w->births.ends && w->deaths.ids && w->deaths.ends;
+    for (int space = 0; space < ZERO_SPACES; space++) {
+        w->live[space] = malloc(n * sizeof(int));
+        complete = complete && w->live[space];
+    }
+    if (complete) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to lay out %d buffers", s->n_buffers);
+}
+
+static void close_sweep(struct sweep *w)
+{
+    for (int space = 0; space < ZERO_SPACES; space++) free(w->live[space]);
+    free(w->births.ids);
+    free(w->births.ends);
+    free(w->deaths.ids);
+    free(w->deaths.ends);
+}
+
+static void place_program(zero_schedule *s, struct sweep *w, zero_program_kind kind)
+{
+    struct row *births = &w->births, *deaths = &w->deaths;
+    memset(w->n_live, 0, sizeof w->n_live);
+    memset(w->packed, 0, sizeof w->packed);
+    memset(w->bytes, 0, sizeof w->bytes);
+    w->total = 0;
+    for (int i = 0; i < s->n_buffers; i++)
+        if (s->buffers[i].program == ZERO_PROGRAM_ALL) count(s, w, i);
+    sort_row(s, kind, false, births);
+    sort_row(s, kind, true, deaths);
+    for (int at = 0; at < s->programs[kind].length; at++) {
+        while (at > 0 && deaths->next < deaths->ends[at - 1])
+            drop(s, w, deaths->ids[deaths->next++]);
+        while (births->next < births->ends[at]) place(s, w, births->ids[births->next++]);
+        note(s, w, kind, at);
+    }
+}
+
+zero_status zero_schedule_lay_out(zero_schedule *s)
+{
+    struct sweep w;
+    zero_status st = open_sweep(s, &w);
+    if (st == ZERO_OK) {
+        place_persistent(s);
+        for (int p = 0; p < ZERO_PROGRAMS; p++) {
+            find_lifetimes(s, (zero_program_kind)p);
+            place_program(s, &w, (zero_program_kind)p);
+        }
+        find_class_peaks(s);
+        s->own_bytes = s->extent[ZERO_SPACE_OWN];
+        s->window_bytes = s->extent[ZERO_SPACE_PART] +
+                          aligned(share_of_node(s, s->extent[ZERO_SPACE_NODE]));
+    }
+    close_sweep(&w);
+    return st;
+}

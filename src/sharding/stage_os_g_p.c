@@ -1,0 +1,174 @@
+/* Stage 3, P_os+g+p: of parameters, too, each rank keeps its own pieces alone.
+ *
+ *     all types   16 Psi/N_d bytes
+ *
+ * A unit's parameters are gathered before they are used and released after, forward and
+ * backward: with the reduction of gradients at most 3 (N-1)/N Psi elements per rank and
+ * microbatch. Section 7.2.2 of the paper. A program is a row of uses, of which `prefetch` are
+ * gathered ahead:
+ *
+ *     uses         F0  F1  F2  B2  B1  B0        prefetch = 1, each unit with its own group:
+ *
+ *     GATHER 0, GATHER_WAIT 0, GATHER 1, FORWARD 0, RELEASE 0,
+ *     GATHER_WAIT 1, GATHER 2, FORWARD 1, RELEASE 1, GATHER_WAIT 2, FORWARD 2,
+ *     GATHER 1, BACKWARD 2, RELEASE 2, REDUCE 2, GATHER_WAIT 1, GATHER 0, BACKWARD 1, ...
+ *
+ * What the next use, or one that is gathered ahead anyway, reads again is not released: the
+ * last unit's parameters stay between its forward and its backward. Groups of at most
+ * `persist` elements are held whole and gathered after the update, as in stages 1 and 2. */
+#include "sharding/compile.h"
+
+/* The uses of a program, in order: forward and backward passes over the units. */
+struct uses {
+    const zero_writer *w;
+    int64_t n, ahead;
+    bool trains;
+};
+
+struct use {
+    int microbatch, unit;
+    bool is_backward;
+};
+
+static struct use use_at(const struct uses *uses, int64_t at)
+{
+    int units = uses->w->s->input.model->n_units;
+    int64_t pass = uses->trains ? 2 * units : units;
+    int k = (int)(at % pass);
+    bool is_backward = k >= units;
+    return (struct use){.microbatch = (int)(at / pass),
+                        .unit = is_backward ? 2 * units - 1 - k : k,
+                        .is_backward = is_backward};
+}
+
+/* The groups whose parameters a use reads. */
+static int read_by(const struct uses *uses, int64_t at, const int **groups)
+{
+    struct use use = use_at(uses, at);
+    const zero_unit *unit = &uses->w->s->input.model->units[use.unit];
+    *groups = unit->groups;
+    return use.is_backward && !zero_write_backward_reads(uses->w, use.unit)
+               ? 0
+               : unit->n_groups;
+}
+
+static bool is_read_soon(const struct uses *uses, int64_t at, int g)
+{
+    int64_t reach = uses->ahead > 0 ? uses->ahead : 1;
+    for (int64_t next = at + 1; next <= at + reach && next < uses->n; next++) {
+        const int *groups;
+        int n = read_by(uses, next, &groups);
+        for (int k = 0; k < n; k++)
+            if (groups[k] == g) return true;
+    }
+    return false;
+}
+
+/* Pieces that form the whole already are gathered where they are. */
+static int place_for(zero_writer *w, int g)
+{
+    const zero_schedule *s = w->s;
+    int param = s->groups[g].param;
+    bool shares = zero_schedule_shares(s),
+         slice = s->input.partition == ZERO_PARTITION_SLICE;
+    if (s->buffers[param].space == ZERO_SPACE_NODE) return param;
+    zero_space space = slice ? ZERO_SPACE_NODE : ZERO_SPACE_PART;
+    return zero_compile_group_buffer(w->s, w->program, ZERO_CLASS_GATHERED, g,
+                                     ZERO_HOLD_WHOLE, shares ? space : ZERO_SPACE_OWN,
+                                     s->input.type);
+}
+
+static void gather(zero_writer *w, const struct uses *uses, int64_t at)
+{
+    const int *groups;
+    int n = at < uses->n ? read_by(uses, at, &groups) : 0;
+    for (int k = 0; k < n; k++) {
+        int g = groups[k];
+        if (w->param[g] != ZERO_NO_BUFFER) continue;
+        w->param[g] = place_for(w, g);
+        w->arrived[g] = w->s->input.no_overlap;
+        zero_write_gather(w, g, w->s->groups[g].param, w->param[g]);
+    }
+}
+
+static void await(zero_writer *w, const struct uses *uses, int64_t at)
+{
+    const int *groups;
+    int n = read_by(uses, at, &groups);
+    for (int k = 0; k < n; k++) {
+        if (!w->arrived[groups[k]])
+            zero_write_gather_wait(w, groups[k], w->param[groups[k]]);
+        w->arrived[groups[k]] = true;
+    }
+}
+
+static void release(zero_writer *w, const struct uses *uses, int64_t at)
+{
+    const int *groups;
+    int n = read_by(uses, at, &groups);
+    for (int k = 0; k < n; k++) {
+        int g = groups[k];
+        bool stays = w->s->groups[g].param_held == ZERO_HOLD_WHOLE;
+        if (stays || is_read_soon(uses, at, g)) continue;
+        zero_instruction *i = zero_schedule_emit(w->s, w->program, ZERO_OP_RELEASE);
+        i->group = g;
+        i->microbatch = w->microbatch;
+        i->buffer = w->param[g];
+        w->param[g] = ZERO_NO_BUFFER;
+    }
+}
+
+static void reduce_completed(zero_writer *w, int u)
+{
+    for (int k = 0; k < w->s->input.model->units[u].n_groups; k++) {
+        int g = zero_write_completes(w, u, k);
+        if (g >= 0) zero_write_reduce_leaf(w, g);
+    }
+}
+
+static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
+{
+    struct use use = use_at(uses, at);
+    if (use.unit == 0 && !use.is_backward) zero_write_load(w, use.microbatch);
+    gather(w, uses, at);
+    await(w, uses, at);
+    for (int64_t k = 1; k <= uses->ahead; k++) gather(w, uses, at + k);
+    if (use.is_backward)
+        zero_write_backward(w, use.unit);
+    else
+        zero_write_forward(w, use.unit);
+    release(w, uses, at);
+    if (use.is_backward) reduce_completed(w, use.unit);
+}
+
+static void write_program(zero_schedule *s, zero_program_kind program)
+{
+    zero_writer w;
+    if (!zero_writer_open(&w, s, program, ZERO_DEAL_ROUND)) return;
+    int64_t units = s->input.model->n_units;
+    struct uses uses = {.w = &w,
+                        .trains = program == ZERO_PROGRAM_STEP,
+                        .ahead =
+                            s->input.prefetch < 2 * units ? s->input.prefetch : 2 * units};
+    uses.n = uses.trains ? 2 * units * s->input.accumulation : units;
+    w.after_reduce = zero_write_sum_pieces;
+    for (int64_t at = 0; at < uses.n; at++) write_use(&w, &uses, at);
+    zero_write_finish_reduce(&w);
+    if (program == ZERO_PROGRAM_STEP) zero_write_update(&w);
+    if (program == ZERO_PROGRAM_EVALUATE) zero_write_loss(&w);
+    zero_writer_close(&w);
+}
+
+void zero_stage_os_g_p_compile(zero_schedule *s)
+{
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        bool stays = s->groups[g].partition.n_params <= s->input.persist;
+        zero_compile_parameters(s, g, stays ? ZERO_HOLD_WHOLE : ZERO_HOLD_PIECE);
+        zero_compile_gradients(s, g, ZERO_HOLD_PIECE, false);
+        zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
+    }
+    write_program(s, ZERO_PROGRAM_STEP);
+    write_program(s, ZERO_PROGRAM_EVALUATE);
+    write_program(s, ZERO_PROGRAM_GENERATE);
+    zero_compile_ends(s);
+}

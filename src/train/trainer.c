@@ -1,0 +1,284 @@
+#include "zero/train.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sharding/optimizer.h"
+#include "train/compare.h"
+#include "train/config.h"
+#include "train/engine.h"
+
+struct zero_trainer {
+    zero_engine engine;
+    zero_comm *comm;     /* borrowed */
+    zero_volume at_open; /* what the group had moved before */
+};
+
+/* ---- the spec ---- */
+
+static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input *plan)
+{
+    plan->partition = ZERO_PARTITION_SLICE;
+    if (!spec->partition || strcmp(spec->partition, "slice") == 0) return ZERO_OK;
+    plan->partition = ZERO_PARTITION_OWNER;
+    if (strcmp(spec->partition, "owner") == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "partition '%s': expected 'slice' or 'owner'",
+                     spec->partition);
+}
+
+static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_spec *e)
+{
+    const char *name = spec->collectives ? spec->collectives : "auto", *why;
+    e->may_use_p2p = strcmp(name, "auto") == 0;
+    if (e->may_use_p2p)
+        e->plan.collectives = zero_algorithm_choose(e->plan.layout, &why);
+    else if (!zero_algorithm_find(name, &e->plan.collectives))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "collectives '%s': expected 'auto', 'p2p', 'shm', 'hier' or 'mpi'",
+                         name);
+    return ZERO_OK;
+}
+
+static zero_status check_spec(const zero_trainer_spec *spec)
+{
+    if (!spec->model || !spec->model->units)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a trainer without a model: describe one first (zero/model.h)");
+    if (spec->type != ZERO_FP32 && spec->type != ZERO_BF16 && spec->type != ZERO_FP16)
+        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
+                         (int)spec->type);
+    if (spec->accumulation >= 0 && spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
+        spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
+                     " and 2^31 - 1, and no negative number",
+                     spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
+}
+
+static int64_t or_else(int64_t value, int64_t standard)
+{
+    return value == 0 ? standard : value;
+}
+
+static zero_status read_spec(const zero_trainer_spec *spec, const zero_comm *comm,
+                             zero_engine_spec *e)
+{
+    ZERO_TRY(check_spec(spec));
+    *e = (zero_engine_spec){
+        .plan = {.model = spec->model,
+                 .stage = spec->stage,
+                 .type = spec->type,
+                 .n_ranks = comm->size,
+                 .micro_batch = or_else(spec->micro_batch, 1),
+                 .seq = or_else(spec->seq, spec->model->seq),
+                 .accumulation = (int)or_else(spec->accumulation, 1),
+                 .reproducible = spec->reproducible,
+                 .recompute = spec->recompute,
+                 .bucket = or_else(spec->bucket, ZERO_CONFIG_BUCKET),
+                 .prefetch = spec->prefetch,
+                 .persist = spec->persist,
+                 .no_overlap = spec->no_overlap,
+                 .layout = &comm->layout,
+                 .rank = comm->rank},
+        .seed = spec->seed,
+        .eval_batches = or_else(spec->eval_batches, 1),
+        .memory_limit = spec->memory_limit,
+    };
+    ZERO_TRY(read_partition(spec, &e->plan));
+    ZERO_TRY(read_collectives(spec, e));
+    return zero_backend_find(spec->backend ? spec->backend : "cpu", &e->backend);
+}
+
+/* Ranks with other specs would train on without a word, or wait for each other for ever. */
+static zero_status compare_specs(const zero_engine_spec *e, zero_comm *comm)
+{
+    const zero_plan_input *p = &e->plan;
+    const char *const names[] = {"model (parameters)",
+                                 "model (tensors)",
+                                 "model (units)",
+                                 "stage",
+                                 "type",
+                                 "micro_batch",
+                                 "seq",
+                                 "accumulation",
+                                 "partition",
+                                 "collectives",
+                                 "reproducible",
+                                 "recompute",
+                                 "no_overlap",
+                                 "bucket",
+                                 "prefetch",
+                                 "persist",
+                                 "seed",
+                                 "eval_batches",
+                                 "backend (naive)"};
+    const int64_t mine[] = {p->model->n_params,
+                            p->model->n_tensors,
+                            p->model->n_units,
+                            p->stage,
+                            (int64_t)p->type,
+                            p->micro_batch,
+                            p->seq,
+                            p->accumulation,
+                            (int64_t)p->partition,
+                            (int64_t)p->collectives,
+                            p->reproducible,
+                            p->recompute,
+                            p->no_overlap,
+                            p->bucket,
+                            p->prefetch,
+                            p->persist,
+                            e->seed,
+                            e->eval_batches,
+                            e->backend == &zero_backend_naive};
+    return zero_compare_specs(comm, sizeof mine / sizeof mine[0], names, mine);
+}
+
+/* ---- open and close ---- */
+
+/* Gradients and parameters; what ranks vote and compare is left out. */
+static zero_volume moved(const zero_comm *comm)
+{
+    zero_traffic sum = {0};
+    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+        zero_traffic_add(&sum, 1, &comm->traffic[kind]);
+    return zero_traffic_total(&sum);
+}
+
+zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
+                              zero_trainer **trainer)
+{
+    zero_engine_spec e;
+    ZERO_TRY(zero_agree(comm, read_spec(spec, comm, &e)));
+    ZERO_TRY(zero_agree(comm, compare_specs(&e, comm)));
+    zero_trainer *t = malloc(sizeof *t);
+    zero_status st = t ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a trainer");
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) {
+        t->comm = comm;
+        t->at_open = moved(comm);
+        st = zero_engine_init(&t->engine, &e, comm);
+    }
+    if (st == ZERO_OK)
+        *trainer = t;
+    else
+        free(t);
+    return st;
+}
+
+void zero_trainer_close(zero_trainer *trainer)
+{
+    if (!trainer) return;
+    zero_engine_destroy(&trainer->engine);
+    free(trainer);
+}
+
+/* ---- steps ---- */
+
+static zero_status check_source(const zero_source *source)
+{
+    if (source->sample) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "a source without its function sample");
+}
+
+static zero_status check_input(const zero_step_input *in)
+{
+    zero_adamw h = {.lr = (float)in->lr,
+                    .beta1 = (float)in->beta1,
+                    .beta2 = (float)in->beta2,
+                    .eps = (float)in->eps,
+                    .weight_decay = (float)in->weight_decay};
+    return zero_optimizer_check(&h, in->clip);
+}
+
+zero_status zero_trainer_step(zero_trainer *trainer, const zero_source *source,
+                              const zero_step_input *input, zero_step_result *result)
+{
+    zero_run_output out;
+    double loss_scale = (double)trainer->engine.loss_scale.scale;
+    ZERO_TRY(check_source(source));
+    ZERO_TRY(check_input(input));
+    ZERO_TRY(zero_engine_step(&trainer->engine, source, input, &out));
+    *result = (zero_step_result){.loss = out.loss,
+                                 .grad_norm = out.grad_norm,
+                                 .loss_scale = loss_scale,
+                                 .skipped = out.overflow};
+    return ZERO_OK;
+}
+
+zero_status zero_trainer_evaluate(zero_trainer *trainer, const zero_source *source,
+                                  double *loss)
+{
+    ZERO_TRY(check_source(source));
+    return zero_engine_evaluate(&trainer->engine, source, loss);
+}
+
+/* ---- reading ---- */
+
+zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
+{
+    return zero_engine_digest(&trainer->engine, hex);
+}
+
+static zero_range overlap(zero_range a, zero_range b)
+{
+    return (zero_range){a.begin > b.begin ? a.begin : b.begin,
+                        a.end < b.end ? a.end : b.end};
+}
+
+/* Each owner tells the others its part. */
+static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float *values)
+{
+    const zero_engine *e = &t->engine;
+    const zero_partition *p = &e->schedule.groups[tensor->group].partition;
+    zero_engine_state own = zero_engine_group(e, tensor->group);
+    zero_range all = {tensor->offset, tensor->offset + tensor->rows * tensor->cols};
+    for (int rank = 0; rank < t->comm->size; rank++) {
+        zero_range part = overlap(zero_partition_shard(p, rank), all);
+        if (part.begin >= part.end) continue;
+        float *to = values + (part.begin - all.begin);
+        size_t bytes = (size_t)zero_range_len(part) * sizeof *to;
+        if (rank == t->comm->rank)
+            memcpy(to, own.master + (part.begin - own.range.begin), bytes);
+        ZERO_TRY(zero_comm_broadcast(t->comm, rank, to, bytes));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_trainer_read(zero_trainer *trainer, const char *tensor, float *values)
+{
+    const zero_model *model = trainer->engine.schedule.input.model;
+    for (int i = 0; i < model->n_tensors; i++)
+        if (strcmp(model->tensors[i].name, tensor) == 0)
+            return read_tensor(trainer, &model->tensors[i], values);
+    return zero_fail(ZERO_ERR_INVALID, "no tensor is called '%s'; the first is '%s'",
+                     tensor, model->tensors[0].name);
+}
+
+/* ---- the ledger ---- */
+
+zero_status zero_trainer_count(zero_trainer *trainer, zero_trainer_ledger *ledger)
+{
+    zero_engine *e = &trainer->engine;
+    zero_peak planned, measured;
+    ZERO_TRY(zero_engine_settle(e));
+    ZERO_TRY(
+        zero_agree(trainer->comm, zero_runner_memory(&e->runner, &planned, &measured)));
+    zero_trainer_ledger l = {.planned_peak = planned.bytes,
+                             .measured_peak = measured.bytes,
+                             .states = planned.of_class[ZERO_CLASS_PARAMETERS] +
+                                       planned.of_class[ZERO_CLASS_GRADIENTS] +
+                                       planned.of_class[ZERO_CLASS_OPTIMIZER]};
+    zero_traffic reduces = zero_engine_planned_traffic(e, ZERO_OP_REDUCE);
+    zero_traffic plan = zero_engine_planned_traffic(e, ZERO_OP_GATHER);
+    zero_traffic_add(&plan, 1, &reduces);
+    zero_volume now = moved(trainer->comm), total = zero_traffic_total(&plan);
+    l.planned_sent = total.bytes_sent;
+    l.planned_received = total.bytes_received;
+    l.measured_sent = now.bytes_sent - trainer->at_open.bytes_sent;
+    l.measured_received = now.bytes_received - trainer->at_open.bytes_received;
+    *ledger = l;
+    return ZERO_OK;
+}

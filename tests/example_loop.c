@@ -1,0 +1,96 @@
+/* A training loop of one's own with only the sharded optimizer of the library: linear
+ * regression, y = w x, with bf16 or fp32 weights, each rank on samples of its own.
+ *
+ * The weights lie in one flat array, the gradients in another; that is all the optimizer sees. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <zero/optimizer.h>
+
+enum { N = 1000, SAMPLES = 16, STEPS = 120 };
+
+static float *weights_as_floats(zero_type type, const void *params, float room[N])
+{
+    zero_convert(type, ZERO_FP32, N, params, room);
+    return room;
+}
+
+/* What the weights shall become, and sample `number` in which only some inputs are not 0. */
+static float true_weight(int i)
+{
+    return (float)(i % 7 - 3) * 0.25f;
+}
+
+static float input(int number, int i)
+{
+    return (float)((number * 31 + i * 17) % 5 - 2) * 0.05f;
+}
+
+/* This rank's mean loss, and the gradient of it. */
+static float backward(zero_comm *comm, int step, const float w[N], float grad[N])
+{
+    float loss = 0.0f;
+    for (int i = 0; i < N; i++) grad[i] = 0.0f;
+    for (int s = 0; s < SAMPLES; s++) {
+        int number = (step * zero_comm_size(comm) + zero_comm_rank(comm)) * SAMPLES + s;
+        float error = 0.0f;
+        for (int i = 0; i < N; i++) error += (w[i] - true_weight(i)) * input(number, i);
+        for (int i = 0; i < N; i++) grad[i] += error * input(number, i) / SAMPLES;
+        loss += 0.5f * error * error / SAMPLES;
+    }
+    return loss;
+}
+
+/* The gradients of all ranks are means over their own samples: their sum is divided by N_d. */
+static zero_status loop(zero_optimizer *optimizer, zero_comm *comm, zero_type type,
+                        void *params, void *grads, float loss[2])
+{
+    zero_optimizer_input in = {.lr = 0.01,
+                               .beta1 = 0.9,
+                               .beta2 = 0.95,
+                               .eps = 1e-8,
+                               .clip = 1.0,
+                               .divisor = zero_comm_size(comm)};
+    zero_optimizer_result out;
+    float w[N], grad[N];
+    for (int step = 0; step < STEPS; step++) {
+        loss[step > 0] = backward(comm, step, weights_as_floats(type, params, w), grad);
+        zero_convert(ZERO_FP32, type, N, grad, grads);
+        ZERO_TRY(zero_optimizer_step(optimizer, params, grads, &in, &out));
+    }
+    return ZERO_OK;
+}
+
+static zero_status train(zero_comm *comm, zero_type type)
+{
+    zero_optimizer_spec spec = {.n_params = N, .type = type};
+    zero_optimizer *optimizer;
+    float loss[2];
+    void *params = calloc(N, zero_type_size(type)), *grads = malloc(N * sizeof(float));
+    if (!params || !grads) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d weights", N);
+    ZERO_TRY(zero_optimizer_open(&spec, comm, params, &optimizer));
+    ZERO_TRY(loop(optimizer, comm, type, params, grads, loss));
+    zero_optimizer_close(optimizer);
+    free(params);
+    free(grads);
+    if (zero_comm_rank(comm) == 0)
+        printf("%s: loss %.5f, then %.5f\n", zero_type_name(type), (double)loss[0],
+               (double)loss[1]);
+    if (loss[1] < 0.2f * loss[0]) return ZERO_OK;
+    return zero_fail(ZERO_ERR_DIVERGED, "the loss did not fall enough");
+}
+
+int main(int argc, char **argv)
+{
+    zero_comm *comm = NULL;
+    MPI_Init(&argc, &argv);
+    zero_status st = zero_comm_open(MPI_COMM_WORLD, 60.0, &comm);
+    if (st == ZERO_OK) st = train(comm, ZERO_FP32);
+    if (st == ZERO_OK) st = train(comm, ZERO_BF16);
+    if (st != ZERO_OK) {
+        fprintf(stderr, "%s\n", zero_last_error());
+        MPI_Abort(MPI_COMM_WORLD, zero_exit_code(st));
+    }
+    zero_comm_close(comm);
+    return MPI_Finalize();
+}

@@ -1,0 +1,154 @@
+# zero plan: what it says, how fast, and that it says what a run does.
+. "$(dirname "$0")/common.sh"
+
+# two microbatches on two ranks
+two="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --micro-batch 2"
+
+# Starting MPI fails at once with a bad component list, so what still works has not started it.
+export OMPI_MCA_pml=none
+runs 0 plan $small --ranks 3
+for word in 'Psi = 82752' 'bpe:512' 'a node for each' 'model states' 'the peak is at' REDUCE; do
+    says "$word" out
+done
+[ -s err ] && complain "$words: expected nothing on stderr"
+runs 0 plan --help
+for word in --ranks --network --show-schedule --micro-batch; do says "$word" out; done
+runs 0 plan --models
+says 'paper-1t' out
+for paper in table1 table2 figure1; do
+    runs 0 plan --paper $paper
+    says ' 0 differ' out
+    runs 0 plan --paper $paper --json
+    "$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
+done
+runs 0 plan --model gpt2 --ranks 8 --stage 2 --fake-nodes 2 --dtype bf16 --tokenizer byte
+says 'hier (auto' out
+says 'parameters lie once per node' out
+runs 0 plan $two --ranks 2 --stage all --fit 64M \
+    --network 1e-6,1G --flops 1G
+for word in 'seconds per step' 'layers' '--partition owner' '--reproducible'; do says "$word" out; done
+awk 'length > 100 { exit 1 }' out || complain "$words: a line of more than 100 columns"
+runs 0 plan $small --ranks 2 --stage 3 --memory-limit 1M
+says 'it does not fit' out
+says 'micro-batch 1 --recompute' out
+
+# JSON, with everything that there is
+runs 0 plan $two --ranks 2 --stage all --fit 64M \
+    --network 1e-6,1G --flops 1G --json
+"$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
+runs 0 plan $small --ranks 2 --stage 3 --show-schedule --json
+"$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
+says '"op": "RELEASE"' out
+
+# The program of a step of stage 3 with two layers
+runs 0 plan $small --ranks 2 --stage 3 --show-schedule
+sed -n '/^step$/,/^evaluate$/p' out | grep '^ *[0-9]' | cut -c 9-32 | tr -s ' ' |
+    sed 's/ *$//' >program
+cat >expected <<'END'
+LOAD
+GATHER embedding
+GATHER_WAIT embedding
+GATHER block 0
+FORWARD embedding
+RELEASE embedding
+GATHER_WAIT block 0
+GATHER block 1
+FORWARD block 0
+RELEASE block 0
+GATHER_WAIT block 1
+GATHER final
+GATHER embedding
+FORWARD block 1
+RELEASE block 1
+GATHER_WAIT final
+GATHER_WAIT embedding
+FORWARD head
+GATHER block 1
+BACKWARD head
+RELEASE final
+RELEASE embedding
+REDUCE final
+GATHER_WAIT block 1
+GATHER block 0
+BACKWARD block 1
+RELEASE block 1
+REDUCE_WAIT final
+REDUCE block 1
+GATHER_WAIT block 0
+BACKWARD block 0
+RELEASE block 0
+REDUCE_WAIT block 1
+REDUCE block 0
+BACKWARD embedding
+REDUCE_WAIT block 0
+REDUCE embedding
+REDUCE_WAIT embedding
+LOSS
+NORM embedding
+NORM block 0
+NORM block 1
+NORM final
+OVERFLOW
+UPDATE embedding
+UPDATE block 0
+UPDATE block 1
+UPDATE final
+END
+same program expected 'the program of stage 3'
+
+# 10^12 parameters on 1024 ranks: below a second, and in little memory
+start=$(date +%s)
+limit=400000 # KiB of address space; programs with sanitizers reserve terabytes before they begin
+(ulimit -v $limit && exec "$zero" --version) >out 2>err || limit=unlimited
+(ulimit -v $limit && exec "$zero" plan --model paper-1t --ranks 1024 --stage 3) >out 2>err ||
+    complain 'paper-1t in 400 MB'
+says 'Psi = 1007988403200' out
+[ $(($(date +%s) - start)) -le 5 ] || complain 'paper-1t took more than 5 s'
+unset OMPI_MCA_pml
+
+# mistakes
+refuses 2 'whole number from 1 to 65536' 0 plan --ranks 0
+refuses 2 'LATENCY,BANDWIDTH' 0 plan --network fast --flops 1G
+refuses 2 'not even one layer fits' 0 plan --fit 1
+refuses 2 'did you mean --show-schedule' 0 plan --show-schedul
+refuses 2 'did you mean --micro-batch' 0 plan --micro-bach 3
+refuses 2 'there are only --ranks 2' 0 plan --ranks 2 --fake-nodes 3
+refuses 2 'is not a multiple of' 0 plan --ranks 5 --global-batch 6
+refuses 2 'expected table1, table2 or figure1' 0 plan --paper table9
+refuses 2 'there are tiny' 0 plan --model nosuch
+refuses 2 'backend' 0 plan --backend nosuch
+
+# under a launcher, and once
+runs 1 plan $small --ranks 3
+runs 2 plan $small --ranks 3
+[ "$(grep -c '^model states' out)" -eq 1 ] || complain "$words: not said once"
+
+# What is planned is what runs.
+numbers() {
+    sed -n "s/.*\"$1\": *{[^}]*\"$2\": *\([0-9]*\).*/\1/p" "$3"
+}
+for stage in 0 1 2 3; do
+    for steps in 2 3; do
+        runs 2 train $small --steps $steps --stage $stage --metrics run.jsonl
+        tail -n 1 run.jsonl >run$steps.json
+    done
+    runs 0 plan $small --ranks 2 --fake-nodes 1 --stage $stage --json
+    tr -d '\n' <out >plan.json
+    for op in reduce gather; do
+        for key in bytes_sent bytes_received messages_sent; do
+            one_more=$(($(numbers $op $key run3.json) - $(numbers $op $key run2.json)))
+            [ "$(numbers $op $key plan.json)" = $one_more ] ||
+                complain "stage $stage: $op, $key: plan and run differ"
+        done
+    done
+    planned=$(sed -n 's/.*"peak": *{ *"bytes": *\([0-9]*\).*/\1/p' plan.json)
+    measured=$(sed -n 's/.*"measured_peak_bytes": *\([0-9]*\).*/\1/p' run3.json)
+    [ "$planned" = "$measured" ] || complain "stage $stage: peak $planned planned, $measured run"
+done
+
+# A run that memory refuses is told what would fit.
+run 2 train $small --stage 0 --memory-limit 1M
+[ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+[ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
+[ "$(grep -c -e '--recompute' err)" -ge 1 ] || complain "$words: expected what would fit"
+finish

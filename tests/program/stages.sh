@@ -1,0 +1,34 @@
+# Stages 0 to 3 train the same model, whatever else is chosen besides.
+. "$(dirname "$0")/common.sh"
+length="--steps 6 --eval-every 3 --sample 8"
+
+# trains N NAME words...: a run on N ranks; NAME gets what must not depend on time.
+trains() {
+    n=$1
+    name=$2
+    shift 2
+    runs "$n" train $small $length --metrics m "$@"
+    check "$n" 6 m "$name"
+}
+
+for type in fp32 bf16 fp16; do
+    trains 3 bits --dtype $type
+    for options in "--stage 1" "--stage 2 --partition owner --collectives p2p" \
+        "--stage 3 --prefetch 0 --overlap off --recompute" \
+        "--stage 3 --prefetch 3 --persist 500 --collectives hier --fake-nodes 2 --bucket 4K"; do
+        trains 3 other --dtype $type $options
+        same bits other "$type $options"
+    done
+    mv bits bits_$type
+done
+differ bits_fp32 bits_bf16 "types"
+differ bits_fp16 bits_bf16 "types"
+
+# With accumulation the world size does not matter either, if that is asked for.
+small=$(echo "$small" | sed 's/--global-batch 6/--global-batch 8 --micro-batch 1/')
+trains 1 bits --reproducible --dtype bf16
+for run in "2 0" "2 3" "4 1" "4 2"; do
+    trains ${run% *} other --reproducible --dtype bf16 --stage ${run#* }
+    same bits other "ranks and stage $run"
+done
+finish

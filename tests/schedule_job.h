@@ -1,0 +1,49 @@
+/* schedule_job.h - one plan, compiled for every rank. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sharding/schedule.h"
+
+#define JOB_RANKS 8 /* at most */
+
+typedef struct {
+    int n_ranks;
+    zero_layout layout;
+    zero_schedule s[JOB_RANKS];
+} schedule_job;
+
+/* input->n_ranks on `nodes` blocks; layout and rank of the input are set here. */
+static inline void job_open(schedule_job *job, zero_plan_input input, int nodes)
+{
+    job->n_ranks = input.n_ranks;
+    assert_true(input.n_ranks <= JOB_RANKS);
+    assert_int_equal(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes), ZERO_OK);
+    input.layout = &job->layout;
+    for (input.rank = 0; input.rank < job->n_ranks; input.rank++)
+        if (zero_schedule_compile(&job->s[input.rank], &input) != ZERO_OK)
+            fail_msg("%s", zero_last_error());
+}
+
+static inline void job_close(schedule_job *job)
+{
+    for (int r = 0; r < job->n_ranks; r++) zero_schedule_destroy(&job->s[r]);
+    zero_layout_destroy(&job->layout);
+}
+
+/* A plan with numbers that do for tests. */
+static inline zero_plan_input job_input(const zero_model *model, int stage, int n_ranks)
+{
+    return (zero_plan_input){.model = model,
+                             .stage = stage,
+                             .n_ranks = n_ranks,
+                             .micro_batch = 2,
+                             .seq = model->seq,
+                             .accumulation = 1,
+                             .bucket = 5000};
+}
