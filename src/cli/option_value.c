@@ -77,7 +77,8 @@ static zero_status store_whole(const zero_option *option, const char *text,
                                const char *where, zero_config *config)
 {
     int64_t number;
-    if (!zero_option_parse_whole(text, &number) || number < option->min || number > option->max)
+    if (!zero_option_parse_whole(text, &number) || number < option->min ||
+        number > option->max)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s: expected a whole number from %" PRId64 " to %" PRId64
                          ", such as 64 or 2M (K, M, G: thousands, millions, billions)",

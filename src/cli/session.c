@@ -110,6 +110,14 @@ static zero_status open_data(zero_session *s)
                             (uint64_t)c->seed, c->shuffle);
 }
 
+/* What is left for each rank, and what this one has taken already: a plan's needs count the
+ * whole process. */
+static size_t what_is_there(const zero_session *s)
+{
+    return s->topology.memory_available / (size_t)s->node_ranks +
+           zero_metrics_resident_peak();
+}
+
 static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend,
                                     zero_algorithm collectives)
 {
@@ -123,7 +131,7 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .may_use_p2p = s->why_collectives != NULL,
         .memory_limit = c->memory_limit >= 0
                             ? (size_t)c->memory_limit
-                            : s->topology.memory_available / (size_t)s->node_ranks,
+                            : what_is_there(s),
     };
 }
 

@@ -30,8 +30,8 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                              .backward_work = rows * s->hidden,
                              .logits = chunk_rows(rows) * s->vocab,
                              .row_loss = rows,
-                             .flops = 2.0 * (double)rows * (double)s->hidden *
-                                      (double)s->vocab};
+                             .flops =
+                                 2.0 * (double)rows * (double)s->hidden * (double)s->vocab};
 }
 
 static void compute_logits(const zero_unit *u, const zero_call *c, const float *normed,

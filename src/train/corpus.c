@@ -13,10 +13,10 @@
 #include "train/tokens.h"
 
 /* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
-#define STORIES_DEFAULT ((size_t)3600000)
-#define STORIES_MOST    UINT64_C(1000000000000)
+#define STORIES_DEFAULT   ((size_t)3600000)
+#define STORIES_MOST      UINT64_C(1000000000000)
 #define STORIES_TOKENIZER "bpe:512"
-#define ENCODE_AT_ONCE  ((size_t)1 << 16)
+#define ENCODE_AT_ONCE    ((size_t)1 << 16)
 
 /* ---- text to tokens ---- */
 

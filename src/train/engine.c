@@ -37,8 +37,9 @@ static zero_status check_memory(const zero_engine *e)
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_NOMEM,
-        "the plan needs %.2f GiB per rank and %.2f GiB are there for it: use more "
-        "nodes, a smaller --micro-batch or --seq, or a smaller model",
+        "the plan needs %.2f GiB per rank and %.2f GiB are there for it: use a higher "
+        "--stage, more nodes, --recompute, a smaller --micro-batch or --seq, or a smaller "
+        "model",
         needed / 0x1p30, limit / 0x1p30);
 }
 
