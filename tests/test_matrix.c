@@ -198,7 +198,7 @@ static void random_settings_give_the_bits_of_stage_0(void **state)
 
 int main(int argc, char **argv)
 {
-    matrix m = {.count = 60, .seed = 1};
+    matrix m = {.count = 200, .seed = 1};
     test_begin(&argc, &argv);
     if (argc == 3) {
         m.count = strtoll(argv[1], NULL, 10);
