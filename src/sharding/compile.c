@@ -29,16 +29,18 @@ static void find_parameters(zero_writer *w)
 }
 
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
-                      zero_deal deal)
+                      const zero_gradient_way *way)
 {
     const zero_plan_input *in = &s->input;
+    zero_deal deal = way ? way->deal : ZERO_DEAL_ROUND;
     *w = (zero_writer){.s = s,
                        .program = program,
                        .B = program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch,
                        .T = in->seq,
                        .rank_stride = deal == ZERO_DEAL_BLOCKS ? in->accumulation : 1,
                        .microbatch_stride = deal == ZERO_DEAL_BLOCKS ? 1 : in->n_ranks,
-                       .reducing = {.group = -1}};
+                       .reducing = {.group = -1},
+                       .way = way};
     if (!allocate(w)) {
         s->status =
             zero_fail(ZERO_ERR_NOMEM, "no memory to compile %d units", in->model->n_units);

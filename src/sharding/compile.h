@@ -33,6 +33,19 @@ bool zero_compile_is_published(const zero_schedule *s, int g);
 #define ZERO_COUNTER_LEVELS 18 /* of the binary counter: up to 2^17 microbatches */
 
 typedef struct zero_writer zero_writer;
+
+/* How a step's microbatches are dealt to ranks: M neighbours to each, or every N_d-th. */
+typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
+
+/* What becomes of a stage's gradients. */
+typedef struct {
+    zero_deal deal;
+    void (*completed)(zero_writer *w, int g); /* backward has written all of group g's */
+    void (*reduced)(zero_writer *w);          /* the REDUCE in flight has ended */
+    void (*summed)(
+        zero_writer *w); /* so have all, of all microbatches; NULL: nothing more */
+} zero_gradient_way;
+
 struct zero_writer {
     zero_schedule *s;
     zero_program_kind program;
@@ -48,15 +61,12 @@ struct zero_writer {
     int *grad;                           /* [n_groups] what backward writes, fp32 */
     int (*partial)[ZERO_COUNTER_LEVELS]; /* [n_groups] partial sums of the counter */
     zero_instruction reducing;           /* the REDUCE in flight; its group is -1 if none */
-    void (*after_reduce)(zero_writer *w); /* of the stage: what is done with the sum */
+    const zero_gradient_way *way;        /* NULL: a program without gradients */
 };
-
-/* How a step's microbatches are dealt to ranks: M neighbours to each, or every N_d-th. */
-typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 
 /* Begins a program; false, with s->status set, if there is no memory. */
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
-                      zero_deal deal);
+                      const zero_gradient_way *way);
 void zero_writer_close(zero_writer *w);
 
 /* Begins microbatch m: its buffers, and LOAD if the program reads data. */
@@ -81,26 +91,26 @@ void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffe
 
 /* ---- gradients: compile_gradients.c ---- */
 
-/* The k-th group of unit u if u's backward completes its gradient, else -1. */
-int zero_write_completes(const zero_writer *w, int u, int k);
+/* `completed` for each group whose gradient u's backward completes. */
+void zero_write_complete(zero_writer *w, int u);
 
 /* Stages 0, 1: group g's gradient of this microbatch joins the sum of whole gradients. After
  * the last one, REDUCE of that sum, in place. */
 void zero_write_sum_whole(zero_writer *w, int g);
-/* after_reduce: the own piece of the sum, rounded to where it belongs. */
+/* `reduced`: the own piece of the sum, rounded to where it belongs. */
 void zero_write_round_sum(zero_writer *w);
 
-/* Stages 2, 3: REDUCE of this microbatch's gradient. after_reduce: the own piece, which is
- * all that remains of it, joins the sum of pieces. */
+/* Stages 2, 3: REDUCE of this microbatch's gradient. `reduced`: the own piece, which is all
+ * that remains of it, joins the sum of pieces. */
 void zero_write_reduce_leaf(zero_writer *w, int g);
 void zero_write_sum_pieces(zero_writer *w);
 
-/* REDUCE_WAIT for what is in flight, and after_reduce. */
+/* REDUCE_WAIT for what is in flight, and `reduced`. */
 void zero_write_finish_reduce(zero_writer *w);
 
-/* ---- programs that stages have in common: compile_programs.c ---- */
+/* ---- whole programs: compile_programs.c ---- */
 
-/* evaluate and generate, where all ranks hold all parameters. */
-void zero_compile_forward_programs(zero_schedule *s);
-/* prologue and epilogue: gather, and wait for, what is published. */
+/* All programs of a stage in which every rank has all parameters whenever it computes. */
+void zero_compile_programs(zero_schedule *s, const zero_gradient_way *way);
+/* prologue and epilogue alone: gather, and wait for, what is published. */
 void zero_compile_ends(zero_schedule *s);

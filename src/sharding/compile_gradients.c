@@ -8,11 +8,13 @@
  * step's microbatches; otherwise a rank adds in the order in which it computes. */
 #include "sharding/compile.h"
 
-int zero_write_completes(const zero_writer *w, int u, int k)
+void zero_write_complete(zero_writer *w, int u)
 {
     const zero_model *model = w->s->input.model;
-    int g = model->units[u].groups[k];
-    return zero_model_last_writer(model, g) == u ? g : -1;
+    const zero_unit *unit = &model->units[u];
+    for (int k = 0; k < unit->n_groups; k++)
+        if (zero_model_last_writer(model, unit->groups[k]) == u)
+            w->way->completed(w, unit->groups[k]);
 }
 
 /* ---- sums over microbatches ---- */
@@ -110,7 +112,7 @@ void zero_write_finish_reduce(zero_writer *w)
     zero_instruction *wait = zero_schedule_emit(w->s, w->program, ZERO_OP_REDUCE_WAIT);
     *wait = w->reducing;
     wait->op = ZERO_OP_REDUCE_WAIT;
-    w->after_reduce(w);
+    w->way->reduced(w);
     w->reducing.group = -1;
 }
 

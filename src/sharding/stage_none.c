@@ -17,32 +17,17 @@ static void gather_sum(zero_writer *w)
     zero_write_gather(w, g, w->s->groups[g].grad, w->s->groups[g].grad);
 }
 
-static void write_microbatch(zero_writer *w, int m)
+static void wait_for_sums(zero_writer *w)
 {
-    const zero_model *model = w->s->input.model;
-    zero_write_load(w, m);
-    for (int u = 0; u < model->n_units; u++) zero_write_forward(w, u);
-    for (int u = model->n_units - 1; u >= 0; u--) {
-        zero_write_backward(w, u);
-        for (int k = 0; k < model->units[u].n_groups; k++) {
-            int g = zero_write_completes(w, u, k);
-            if (g >= 0) zero_write_sum_whole(w, g);
-        }
-    }
+    const zero_schedule *s = w->s;
+    for (int g = s->input.model->n_groups - 1; g >= 0 && !s->input.no_overlap; g--)
+        zero_write_gather_wait(w, g, s->groups[g].grad);
 }
 
-static void write_step(zero_schedule *s)
-{
-    zero_writer w;
-    if (!zero_writer_open(&w, s, ZERO_PROGRAM_STEP, ZERO_DEAL_BLOCKS)) return;
-    w.after_reduce = gather_sum;
-    for (int m = 0; m < s->input.accumulation; m++) write_microbatch(&w, m);
-    zero_write_finish_reduce(&w);
-    for (int g = s->input.model->n_groups - 1; g >= 0 && !s->input.no_overlap; g--)
-        zero_write_gather_wait(&w, g, s->groups[g].grad);
-    zero_write_update(&w);
-    zero_writer_close(&w);
-}
+static const zero_gradient_way all_reduced = {.deal = ZERO_DEAL_BLOCKS,
+                                              .completed = zero_write_sum_whole,
+                                              .reduced = gather_sum,
+                                              .summed = wait_for_sums};
 
 void zero_stage_none_compile(zero_schedule *s)
 {
@@ -51,7 +36,5 @@ void zero_stage_none_compile(zero_schedule *s)
         zero_compile_gradients(s, g, ZERO_HOLD_WHOLE, true);
         zero_compile_optimizer(s, g, ZERO_HOLD_WHOLE);
     }
-    write_step(s);
-    zero_compile_forward_programs(s);
-    zero_compile_ends(s);
+    zero_compile_programs(s, &all_reduced);
 }

@@ -11,30 +11,9 @@
  *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, UPDATE 1, GATHER 1, ... */
 #include "sharding/compile.h"
 
-static void write_microbatch(zero_writer *w, int m)
-{
-    const zero_model *model = w->s->input.model;
-    zero_write_load(w, m);
-    for (int u = 0; u < model->n_units; u++) zero_write_forward(w, u);
-    for (int u = model->n_units - 1; u >= 0; u--) {
-        zero_write_backward(w, u);
-        for (int k = 0; k < model->units[u].n_groups; k++) {
-            int g = zero_write_completes(w, u, k);
-            if (g >= 0) zero_write_sum_whole(w, g);
-        }
-    }
-}
-
-static void write_step(zero_schedule *s)
-{
-    zero_writer w;
-    if (!zero_writer_open(&w, s, ZERO_PROGRAM_STEP, ZERO_DEAL_BLOCKS)) return;
-    w.after_reduce = zero_write_round_sum;
-    for (int m = 0; m < s->input.accumulation; m++) write_microbatch(&w, m);
-    zero_write_finish_reduce(&w);
-    zero_write_update(&w);
-    zero_writer_close(&w);
-}
+static const zero_gradient_way reduced_once = {.deal = ZERO_DEAL_BLOCKS,
+                                               .completed = zero_write_sum_whole,
+                                               .reduced = zero_write_round_sum};
 
 void zero_stage_os_compile(zero_schedule *s)
 {
@@ -43,7 +22,5 @@ void zero_stage_os_compile(zero_schedule *s)
         zero_compile_gradients(s, g, ZERO_HOLD_WHOLE, false);
         zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
     }
-    write_step(s);
-    zero_compile_forward_programs(s);
-    zero_compile_ends(s);
+    zero_compile_programs(s, &reduced_once);
 }

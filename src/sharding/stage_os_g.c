@@ -10,30 +10,9 @@
  *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, ...                     2 ends with its wait */
 #include "sharding/compile.h"
 
-static void write_microbatch(zero_writer *w, int m)
-{
-    const zero_model *model = w->s->input.model;
-    zero_write_load(w, m);
-    for (int u = 0; u < model->n_units; u++) zero_write_forward(w, u);
-    for (int u = model->n_units - 1; u >= 0; u--) {
-        zero_write_backward(w, u);
-        for (int k = 0; k < model->units[u].n_groups; k++) {
-            int g = zero_write_completes(w, u, k);
-            if (g >= 0) zero_write_reduce_leaf(w, g);
-        }
-    }
-}
-
-static void write_step(zero_schedule *s)
-{
-    zero_writer w;
-    if (!zero_writer_open(&w, s, ZERO_PROGRAM_STEP, ZERO_DEAL_ROUND)) return;
-    w.after_reduce = zero_write_sum_pieces;
-    for (int m = 0; m < s->input.accumulation; m++) write_microbatch(&w, m);
-    zero_write_finish_reduce(&w);
-    zero_write_update(&w);
-    zero_writer_close(&w);
-}
+static const zero_gradient_way reduced_in_pieces = {.deal = ZERO_DEAL_ROUND,
+                                                    .completed = zero_write_reduce_leaf,
+                                                    .reduced = zero_write_sum_pieces};
 
 void zero_stage_os_g_compile(zero_schedule *s)
 {
@@ -42,7 +21,5 @@ void zero_stage_os_g_compile(zero_schedule *s)
         zero_compile_gradients(s, g, ZERO_HOLD_PIECE, false);
         zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
     }
-    write_step(s);
-    zero_compile_forward_programs(s);
-    zero_compile_ends(s);
+    zero_compile_programs(s, &reduced_in_pieces);
 }

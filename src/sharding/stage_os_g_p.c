@@ -118,14 +118,6 @@ static void release(zero_writer *w, const struct uses *uses, int64_t at)
     }
 }
 
-static void reduce_completed(zero_writer *w, int u)
-{
-    for (int k = 0; k < w->s->input.model->units[u].n_groups; k++) {
-        int g = zero_write_completes(w, u, k);
-        if (g >= 0) zero_write_reduce_leaf(w, g);
-    }
-}
-
 static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
 {
     struct use use = use_at(uses, at);
@@ -138,20 +130,23 @@ static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
     else
         zero_write_forward(w, use.unit);
     release(w, uses, at);
-    if (use.is_backward) reduce_completed(w, use.unit);
+    if (use.is_backward) zero_write_complete(w, use.unit);
 }
+
+static const zero_gradient_way reduced_in_pieces = {.deal = ZERO_DEAL_ROUND,
+                                                    .completed = zero_write_reduce_leaf,
+                                                    .reduced = zero_write_sum_pieces};
 
 static void write_program(zero_schedule *s, zero_program_kind program)
 {
     zero_writer w;
-    if (!zero_writer_open(&w, s, program, ZERO_DEAL_ROUND)) return;
+    if (!zero_writer_open(&w, s, program, &reduced_in_pieces)) return;
     int64_t units = s->input.model->n_units;
     struct uses uses = {.w = &w,
                         .trains = program == ZERO_PROGRAM_STEP,
                         .ahead =
                             s->input.prefetch < 2 * units ? s->input.prefetch : 2 * units};
     uses.n = uses.trains ? 2 * units * s->input.accumulation : units;
-    w.after_reduce = zero_write_sum_pieces;
     for (int64_t at = 0; at < uses.n; at++) write_use(&w, &uses, at);
     zero_write_finish_reduce(&w);
     if (program == ZERO_PROGRAM_STEP) zero_write_update(&w);
