@@ -24,6 +24,17 @@ done
 differ bits_fp32 bits_bf16 "types"
 differ bits_fp16 bits_bf16 "types"
 
+# What the system counts for rank 0 is the plan, and the program itself with its libraries.
+resident_is_planned() { # resident_is_planned STAGE
+    runs 3 train --layers 4 --hidden 384 --heads 6 --seq 64 --global-batch 12 --data stories:64K \
+        --eval-every 0 --sample 0 --steps 2 --collectives p2p --stage "$1" --metrics m
+    value() { tail -n 1 m | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"; }
+    awk -v planned="$(value arena_bytes)" -v resident="$(value resident_peak_bytes)" 'BEGIN {
+        exit !(planned > 5e7 && resident > planned && resident < 1.05 * planned + 30e6) }' ||
+        complain "$words: $(value resident_peak_bytes) bytes resident, $(value arena_bytes) planned"
+}
+for stage in 0 1 2 3; do resident_is_planned $stage; done
+
 # With accumulation the world size does not matter either, if that is asked for.
 small=$(echo "$small" | sed 's/--global-batch 6/--global-batch 8 --micro-batch 1/')
 trains 1 bits --reproducible --dtype bf16
