@@ -148,6 +148,32 @@ static void of_several_faults_the_first_is_told(void **state)
     test_run_close(&run);
 }
 
+/* Finite in fp32, as backward writes it, and too large for the type that it is kept in. */
+static void what_rounding_makes_infinite_is_told_as_such(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++)
+        for (int M = 1; M <= 2; M++) {
+            test_setup setup = test_setup_of(stage, ZERO_FP16);
+            test_run run;
+            test_fault f = {
+                .step = 0, .is_mine = test_rank == test_size - 1, .number = 1e5f};
+            setup.plan.accumulation = M;
+            test_run_open(&run, &setup, test_size);
+            f.element = faulty_tensor(&run)->offset + 5;
+            test_plant(&run, UNIT, &f);
+            run.engine.loss_scale.scale = 1.0f;
+            run.engine.loss_scale.hysteresis = 1;
+            assert_all(test_step(&run, 0) == ZERO_ERR_DIVERGED);
+            char culprit[32];
+            snprintf(culprit, sizeof culprit, "on rank %d,", test_size - 1);
+            assert_all(strstr(zero_last_error(), "is rounded to fp16") != NULL);
+            assert_all(strstr(zero_last_error(), faulty_tensor(&run)->name) != NULL);
+            assert_all(strstr(zero_last_error(), culprit) != NULL);
+            test_run_close(&run);
+        }
+}
+
 /* Finite gradients whose squares' sum is, too, but whose sum over ranks is not. */
 static void a_sum_that_is_not_finite_is_nobodys_fault(void **state)
 {
@@ -173,6 +199,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(at_the_least_scale_an_overflow_ends_the_run),
         cmocka_unit_test(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing),
         cmocka_unit_test(of_several_faults_the_first_is_told),
+        cmocka_unit_test(what_rounding_makes_infinite_is_told_as_such),
         cmocka_unit_test(a_sum_that_is_not_finite_is_nobodys_fault),
     };
     test_begin(&argc, &argv);

@@ -167,15 +167,23 @@ static zero_status earliest_origin(zero_engine *e, zero_origin *origin, int *ran
     return st;
 }
 
-static void describe_origin(const zero_model *model, const zero_origin *o, int rank,
+static void describe_origin(const zero_plan_input *plan, const zero_origin *o, int rank,
                             char *text, size_t size)
 {
+    const zero_model *model = plan->model;
     if (rank < 0)
         snprintf(text, size, "all ranks' own gradients are finite, but not their sum");
     else if (o->tensor < 0)
         snprintf(text, size,
                  "it begins in the forward pass of %s, on rank %d, microbatch %d",
                  model->units[o->unit].name, rank, o->microbatch);
+    else if (o->unit < 0)
+        snprintf(
+            text, size,
+            "it begins where the gradient of %s is rounded to %s or added, on rank %d, "
+            "microbatch %d",
+            model->tensors[o->tensor].name, zero_type_name(plan->type), rank,
+            o->microbatch);
     else
         snprintf(text, size,
                  "it begins in the gradient of %s, in the backward pass of %s, on rank %d, "
@@ -195,7 +203,7 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
     again.finds_origin = true;
     ZERO_TRY(zero_runner_run(&e->runner, &again, &found));
     ZERO_TRY(earliest_origin(e, &found.origin, &rank));
-    describe_origin(e->schedule.input.model, &found.origin, rank, where, sizeof where);
+    describe_origin(&e->schedule.input, &found.origin, rank, where, sizeof where);
     return zero_fail(
         ZERO_ERR_DIVERGED,
         "step %" PRId64 ": the gradient is not finite: %s (loss %g, norm %g, "

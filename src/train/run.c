@@ -143,6 +143,24 @@ static void look_at_gradients(struct walk *w, const zero_instruction *i,
     }
 }
 
+/* What was finite in the backward pass may be too large for 16 bits, or once it is added. */
+static void look_at_sum(struct walk *w, const zero_instruction *i)
+{
+    const zero_runner *r = w->r;
+    const zero_group *g = &w->plan->model->groups[i->group];
+    zero_type type = type_of(w, i->buffer);
+    for (int t = g->first_tensor; w->in->finds_origin && t < g->first_tensor + g->n_tensors;
+         t++) {
+        const zero_tensor *tensor = &w->plan->model->tensors[t];
+        int64_t from = tensor->offset, to = from + tensor->rows * tensor->cols;
+        if (from < i->range.begin) from = i->range.begin;
+        if (to > i->range.end) to = i->range.end;
+        if (from < to && !isfinite(r->backend->sum_squares(
+                             &r->math, type, to - from, use_element(w, i->buffer, from))))
+            note_origin(w, i, t);
+    }
+}
+
 static zero_status forward(struct walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
@@ -185,6 +203,7 @@ static zero_status round_group(struct walk *w, const zero_instruction *i)
     w->r->backend->round(&w->r->math, type_of(w, i->buffer), zero_range_len(i->range),
                          use_element(w, i->in, i->range.begin),
                          use_element(w, i->buffer, i->range.begin));
+    look_at_sum(w, i);
     return ZERO_OK;
 }
 
@@ -194,6 +213,7 @@ static zero_status accumulate(struct walk *w, const zero_instruction *i)
                               use_element(w, i->sum, i->range.begin),
                               use_element(w, i->in, i->range.begin),
                               use_element(w, i->buffer, i->range.begin));
+    look_at_sum(w, i);
     return ZERO_OK;
 }
 

@@ -31,7 +31,8 @@ typedef struct {
 /* The first number of a walk that is not finite, as this rank met it. */
 typedef struct {
     int at;                       /* the instruction; -1: all numbers were finite */
-    int unit, tensor, microbatch; /* tensor -1: the output of the unit's forward */
+    int unit, tensor, microbatch; /* tensor -1: the output of the unit's forward; unit -1:
+                                     the tensor's gradient, when it was rounded or added */
 } zero_origin;
 
 /* What a walk leaves behind. */
