@@ -10,7 +10,9 @@
 
 #include "comm/comm.h"
 
-#define ZERO_SIGNALS 2048 /* collectives in flight at once, at most */
+/* So far apart are collectives in flight at most: stages 1 and 2 gather all groups at once after
+ * an update, and a model has up to 10^4 (ZERO_GPT2_LAYERS). */
+#define ZERO_SIGNALS 16384
 
 /* What I wrote before is visible to who sees the phase. Local. */
 void zero_signal_set(const zero_comm *comm, int64_t sequence, int64_t phase);

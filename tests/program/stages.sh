@@ -35,6 +35,10 @@ resident_is_planned() { # resident_is_planned STAGE
 }
 for stage in 0 1 2 3; do resident_is_planned $stage; done
 
+# After an update all groups are on their way at once, thousands in a deep model.
+runs 2 train --layers 2100 --hidden 8 --heads 1 --seq 4 --data stories:64K --eval-every 0 --sample 0 \
+    --steps 1 --stage 1
+
 # With accumulation the world size does not matter either, if that is asked for.
 small=$(echo "$small" | sed 's/--global-batch 6/--global-batch 8 --micro-batch 1/')
 trains 1 bits --reproducible --dtype bf16
