@@ -245,7 +245,22 @@ static void plans_that_make_no_sense_are_refused(void **state)
     assert_refused(CHANGED(seq, model.seq + 1), "the model takes 1 to");
     assert_refused(CHANGED(rank, 4), "a plan for rank 4 of 4");
     assert_refused(CHANGED(accumulation, 0), "each must be at least 1");
+    assert_refused(CHANGED(accumulation, (1 << 17) + 1),
+                   "expected at most 2^56 and 131072");
     assert_refused(CHANGED(n_ranks, 0), "a plan for 0 ranks");
+    zero_model_destroy(&model);
+}
+
+/* Their bytes would not fit 64 bits: 4 arrays of 2^62 bytes each. */
+static void more_parameters_than_can_be_counted_in_bytes_are_refused(void **state)
+{
+    (void)state;
+    const int64_t n_params[] = {INT64_C(1) << 60};
+    const made_unit unit = {
+        .n_groups = 1, .groups = {0}, .sizes = {.out = 1, .row_loss = 1}};
+    zero_model model = made_model(1, n_params, 1, &unit);
+    for (int stage = 0; stage <= 3; stage++)
+        assert_refused(job_input(&model, stage, 1), "expected at most 2^56");
     zero_model_destroy(&model);
 }
 
@@ -277,6 +292,7 @@ int main(void)
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),
+        cmocka_unit_test(more_parameters_than_can_be_counted_in_bytes_are_refused),
         cmocka_unit_test(reproducible_sums_need_powers_of_two_and_a_tree_of_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

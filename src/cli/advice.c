@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli/plan_text.h"
+#include "train/config.h"
 #include "train/plan.h"
 
 #define MOST_RANKS 16384
@@ -59,10 +60,10 @@ static bool measure_and_show(const struct advice *a, const char *what, zero_plan
 static zero_plan_input with_micro_batch(const struct advice *a, int64_t micro)
 {
     zero_plan_input in = a->plan;
-    int64_t times = in.micro_batch / micro;
+    int64_t times = in.micro_batch / micro, all = in.accumulation * times;
     in.micro_batch = micro;
     if (in.reproducible)
-        in.accumulation = (int)(in.accumulation * times);
+        in.accumulation = all <= ZERO_CONFIG_ACCUMULATION ? (int)all : 0; /* 0: refused */
     else if (times > 1)
         in.accumulation = 2;
     return in;

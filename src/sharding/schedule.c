@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sharding/compile.h"
+
 static const char *const op_names[ZERO_OP_KINDS] = {
     "LOAD",        "GATHER",  "GATHER_WAIT", "FORWARD",    "RECOMPUTE",
     "BACKWARD",    "RELEASE", "ROUND",       "ACCUMULATE", "REDUCE",
@@ -159,8 +161,28 @@ static zero_status add_groups(zero_schedule *s)
     return st;
 }
 
-/* Together with the limits of a model's shape it keeps every size far from 2^63. */
+/* Together they keep every size far from 2^63. */
 #define MAX_TOKENS (INT64_C(1) << 24)
+#define MAX_PARAMS (INT64_C(1) << 56)
+/* What the binary counter has levels for. */
+#define MAX_ACCUMULATION (1 << (ZERO_COUNTER_LEVELS - 1))
+
+static zero_status check_sizes(const zero_plan_input *in)
+{
+    if (in->micro_batch > MAX_TOKENS / in->seq)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a microbatch of %" PRId64 " sequences of %" PRId64
+            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
+            in->micro_batch, in->seq);
+    if (in->model->n_params <= MAX_PARAMS && in->accumulation <= MAX_ACCUMULATION)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a plan for %" PRId64
+                     " parameters and %d microbatches per rank: expected at most 2^56 and "
+                     "%d",
+                     in->model->n_params, in->accumulation, MAX_ACCUMULATION);
+}
 
 static zero_status check_input(const zero_plan_input *in)
 {
@@ -180,13 +202,7 @@ static zero_status check_input(const zero_plan_input *in)
                          "a plan for sequences of %" PRId64
                          " tokens: the model takes 1 to %" PRId64,
                          in->seq, in->model->seq);
-    if (in->micro_batch > MAX_TOKENS / in->seq)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a microbatch of %" PRId64 " sequences of %" PRId64
-            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
-            in->micro_batch, in->seq);
-    return ZERO_OK;
+    return check_sizes(in);
 }
 
 static bool is_power_of_two(int n)

@@ -175,8 +175,9 @@ zero_status zero_schedule_check_exchange(const zero_schedule *s)
         if (is_bounded(s) && s->input.bucket < least)
             return zero_fail(ZERO_ERR_INVALID,
                              "--bucket %" PRId64 " is below the %" PRId64
-                             " elements that an exchange among %d ranks needs",
-                             s->input.bucket, least, s->input.n_ranks);
+                             " elements that an exchange among %d ranks needs: give "
+                             "--bucket %" PRId64 " or more",
+                             s->input.bucket, least, s->input.n_ranks, least);
     }
     return ZERO_OK;
 }
