@@ -162,17 +162,28 @@ static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, si
     return ZERO_OK;
 }
 
+static bool is_too_large(const zero_plan_input *plan, size_t limit)
+{
+    zero_plan_ledger ledger;
+    return limit > 0 && zero_plan_measure(plan, &ledger) == ZERO_OK &&
+           ledger.needed > limit;
+}
+
 static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *spec)
 {
     char refusal[1024];
     size_t limit;
-    zero_plan_ledger ledger;
+    zero_plan_input plan = spec->plan;
+    bool is_auto = spec->may_use_p2p;
     snprintf(refusal, sizeof refusal, "%s", zero_last_error());
     ZERO_TRY(least_limit(s, spec, &limit));
-    bool is_too_large = limit > 0 && zero_plan_measure(&spec->plan, &ledger) == ZERO_OK &&
-                        ledger.needed > limit;
-    if (s->world.rank == 0 && is_too_large)
-        zero_advice_show(&spec->plan, spec->may_use_p2p, limit, stderr);
+    /* Else what did not fit is what `auto` takes where a node cannot share its memory. */
+    if (is_auto && !is_too_large(&plan, limit)) {
+        plan.collectives = ZERO_ALGORITHM_P2P;
+        is_auto = false;
+    }
+    if (s->world.rank == 0 && is_too_large(&plan, limit))
+        zero_advice_show(&plan, is_auto, limit, stderr);
     return zero_fail(ZERO_ERR_NOMEM, "%s", refusal);
 }
 

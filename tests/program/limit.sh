@@ -42,7 +42,7 @@ train "$fits" || { echo "FAILED: $fits layers do not train in ${megabytes} MB:";
 echo "$fits layers train in $megabytes MB"
 more=$((fits + (fits + 9) / 10))
 if train $more; then echo "FAILED: $more layers are not refused"; exit 1; fi
-grep -q 'GiB are there for it' "$work/out" || { echo "FAILED: refused for another reason:"; cat "$work/out"; exit 1; }
+grep -q 'MiB are there for it' "$work/out" || { echo "FAILED: refused for another reason:"; cat "$work/out"; exit 1; }
 echo "$more layers are refused"
 if train $more --memory-limit 0; then echo "FAILED: $more layers train there, too"; exit 1; fi
 echo "$more layers, forced, do not train"
