@@ -55,7 +55,7 @@ static const zero_option table[] = {
 
     {.group = "Sharding and communication", .name = "stage", WHOLE(0, 3), FIELD(stage), .standard = "0",
      .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters"},
-    {.name = "bucket", WHOLE(64, ZERO_CONFIG_BUCKET), FIELD(bucket), .standard = "1048576",
+    {.name = "bucket", WHOLE(64, 64 * ZERO_CONFIG_BUCKET), FIELD(bucket), .standard = "1048576",
      .help = "elements of other ranks' gradients staged at a time"},
     {.name = "dtype", CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16", .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
     {.name = "partition", CHOICE, FIELD(partition), .words = "slice|owner", .standard = "slice",
