@@ -56,6 +56,9 @@ ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
                                                  const zero_plan_options *options);
 void zero_plan_report_destroy(zero_plan_report *report);
 
+/* Whether --memory-limit, if there is one, leaves room for what a rank needs. */
+bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);
+
 /* At most 100 columns. plan_show.c: one stage */
 void zero_plan_show(const zero_plan_report *report, FILE *out);
 /* what they have in common: model, ranks, batch */

@@ -108,19 +108,14 @@ static void show_needed(const zero_plan_stage *stage, FILE *out)
             (int)(ZERO_PROCESS_BYTES >> 20));
 }
 
-static bool fits_limit(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    int64_t limit = r->config.memory_limit; /* not above 0: none was given */
-    return limit <= 0 || stage->ledger.needed <= (size_t)limit;
-}
-
 static void show_limit(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
     char limit[ZERO_PLAN_TEXT];
     if (r->config.memory_limit <= 0) return;
     zero_text_bytes((double)r->config.memory_limit, limit);
     row("limit", out);
-    fprintf(out, "%s: %s\n", limit, fits_limit(r, stage) ? "it fits" : "it does not fit");
+    fprintf(out, "%s: %s\n", limit,
+            zero_plan_fits_limit(r, stage) ? "it fits" : "it does not fit");
 }
 
 /* Why the states are not what the formula and its padding say. */
@@ -163,7 +158,11 @@ static void show_kept(const zero_plan_report *r, const zero_plan_stage *stage, F
     for (int i = 0; i < stage->n_kept && i < most; i++)
         fprintf(out, "%s %s", i > 0 ? "," : "", r->model.groups[stage->kept[i]].name);
     if (stage->n_kept > most) fprintf(out, " and %d more", stage->n_kept - most);
-    if (stage->n_kept == 0) fputs(" nothing", out);
+    if (stage->n_kept == 0)
+        fputs(zero_schedule_shares(&stage->schedule)
+                  ? " nothing, parameters lie once per node"
+                  : " nothing",
+              out);
     fputc('\n', out);
 }
 
@@ -205,6 +204,9 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
             v.bytes_sent > 0
                 ? 100.0 * (double)all.traffic.bytes_sent[ZERO_ACROSS] / (double)v.bytes_sent
                 : 0.0);
+    if (v.bytes_sent > 0 && v.messages_sent == 0)
+        fprintf(out, "%15sno messages: neighbours read it in the node's shared memory\n",
+                "");
 }
 
 static void show_range(const zero_plan_range *range, FILE *out)
@@ -277,17 +279,18 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
     zero_text_bytes((double)stage->fitted.needed, needed);
     zero_text_bytes((double)r->options.fit, limit);
     row("fits", out);
-    fprintf(
-        out,
-        "%s: up to %" PRId64 " layers, Psi = %" PRId64 ", which needs %s (%zu bytes)%s\n",
-        limit, stage->fitted.layers, stage->fitted.n_params, needed, stage->fitted.needed,
-        stage->fitted.layers == ZERO_GPT2_LAYERS ? "; there are no deeper ones" : "");
+    fprintf(out,
+            "%s (%" PRId64 " bytes): up to %" PRId64 " layers, Psi = %" PRId64
+            "\n%15swhich need %s (%zu bytes)%s\n",
+            limit, r->options.fit, stage->fitted.layers, stage->fitted.n_params, "", needed,
+            stage->fitted.needed,
+            stage->fitted.layers == ZERO_GPT2_LAYERS ? "; there are no deeper ones" : "");
 }
 
 /* What --memory-limit refuses in a run, with what would not be refused. */
 static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
-    if (fits_limit(r, stage)) return;
+    if (zero_plan_fits_limit(r, stage)) return;
     fputc('\n', out);
     zero_advice_show(&stage->schedule.input, r->is_auto, (size_t)r->config.memory_limit,
                      out);
