@@ -63,6 +63,9 @@ bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage 
 void zero_plan_show(const zero_plan_report *report, FILE *out);
 /* what they have in common: model, ranks, batch */
 void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
+/* its memory alone: classes, the peak and where it is, what a rank needs */
+void zero_plan_show_memory(const zero_schedule *schedule, const zero_plan_ledger *ledger,
+                           FILE *out);
 /* plan_stages.c: several side by side */
 void zero_plan_show_stages(const zero_plan_report *report, FILE *out);
 /* plan_program.c: the programs of the first stage. */

@@ -80,32 +80,36 @@ static void show_class(const char *name, size_t own, size_t at_peak, FILE *out)
     fprintf(out, "  %-20s %12s %18zu %14s %18zu\n", name, text, own, peak, at_peak);
 }
 
-static void show_classes(const zero_plan_stage *stage, FILE *out)
+static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
-    const zero_schedule *s = &stage->schedule;
     char peak[ZERO_PLAN_TEXT];
     fprintf(out, "\n%-22s %31s %33s\n", "memory, bytes", "each at its own peak",
             "at the peak of all");
     for (int c = 0; c < ZERO_CLASSES; c++)
         if (s->class_peak[c] > 0)
-            show_class(zero_class_name((zero_class)c), s->class_peak[c],
-                       stage->ledger.at_peak[c], out);
+            show_class(zero_class_name((zero_class)c), s->class_peak[c], l->at_peak[c],
+                       out);
     zero_text_bytes((double)s->peak_bytes, peak);
     fprintf(out, "  %-20s %12s %18s %14s %18zu\n", "all", "", "", peak, s->peak_bytes);
     zero_text_peak(s, peak);
     fprintf(out, "  the peak is at %s\n", peak);
 }
 
-static void show_needed(const zero_plan_stage *stage, FILE *out)
+static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
-    const zero_schedule *s = &stage->schedule;
     char arena[ZERO_PLAN_TEXT], window[ZERO_PLAN_TEXT], all[ZERO_PLAN_TEXT];
     zero_text_bytes((double)s->own_bytes, arena);
     zero_text_bytes((double)s->window_bytes, window);
-    zero_text_bytes((double)stage->ledger.needed, all);
+    zero_text_bytes((double)l->needed, all);
     row("needed", out);
     fprintf(out, "%s = arena %s + node's window %s + process %d MiB\n", all, arena, window,
             (int)(ZERO_PROCESS_BYTES >> 20));
+}
+
+void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    show_classes(s, l, out);
+    show_needed(s, l, out);
 }
 
 static void show_limit(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
@@ -301,8 +305,7 @@ void zero_plan_show(const zero_plan_report *r, FILE *out)
     const zero_plan_stage *stage = &r->stages[r->first];
     fprintf(out, "%-14s %d\n", "stage", r->first);
     zero_plan_show_setup(r, out);
-    show_classes(stage, out);
-    show_needed(stage, out);
+    zero_plan_show_memory(&stage->schedule, &stage->ledger, out);
     show_limit(r, stage, out);
     show_states(r, stage, out);
     show_kept(r, stage, out);

@@ -84,6 +84,11 @@ static double padding(const zero_plan_stage *stage)
     return stage->ledger.padding;
 }
 
+static double rest(const zero_plan_stage *stage)
+{
+    return states(stage) - formula(stage) - padding(stage);
+}
+
 static double kept(const zero_plan_stage *stage)
 {
     return (double)stage->kept_bytes;
@@ -132,6 +137,7 @@ static void show_memory(const zero_plan_report *r, FILE *out)
     bytes_row(r, "ours", states, out);
     bytes_row(r, "the paper's formula", formula, out);
     bytes_row(r, "  and for padding", padding, out);
+    bytes_row(r, "  rest: see --stage N", rest, out);
     bytes_row(r, "kept to backward", kept, out);
     fputs("\nneeded by other choices\n", out);
     bytes_row(r, "--partition slice, most", slice_most, out);

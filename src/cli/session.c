@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/advice.h"
+#include "cli/plan_report.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
@@ -160,13 +161,21 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
 {
     char refusal[1024];
     size_t limit;
+    zero_schedule schedule;
     zero_plan_ledger ledger;
     snprintf(refusal, sizeof refusal, "%s", zero_last_error());
     ZERO_TRY(least_limit(s, spec, &limit));
-    bool is_too_large = limit > 0 && zero_plan_measure(&spec->plan, &ledger) == ZERO_OK &&
-                        ledger.needed > limit;
-    if (s->world.rank == 0 && is_too_large)
+    if (s->world.rank > 0 || zero_schedule_compile(&schedule, &spec->plan) != ZERO_OK)
+        return zero_fail(ZERO_ERR_NOMEM, "%s", refusal);
+    zero_plan_add_up(&schedule, &ledger);
+    if (limit > 0 && ledger.needed > limit) {
+        fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n",
+                spec->plan.stage, spec->plan.n_ranks);
+        zero_plan_show_memory(&schedule, &ledger, stderr);
+        fputc('\n', stderr);
         zero_advice_show(&spec->plan, spec->may_use_p2p, limit, stderr);
+    }
+    zero_schedule_destroy(&schedule);
     return zero_fail(ZERO_ERR_NOMEM, "%s", refusal);
 }
 

@@ -37,9 +37,10 @@ static zero_status check_memory(const zero_engine *e)
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_NOMEM,
-        "the plan needs %.2f GiB per rank and %.2f GiB are there for it: use more "
-        "nodes, a smaller --micro-batch or --seq, or a smaller model",
-        needed / 0x1p30, limit / 0x1p30);
+        "the plan needs %.1f MiB per rank and %.1f MiB are there for it: use more "
+        "nodes, a smaller --micro-batch or --seq, --recompute, a higher --stage, or a "
+        "smaller model",
+        needed / 0x1p20, limit / 0x1p20);
 }
 
 static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
