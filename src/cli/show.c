@@ -267,17 +267,19 @@ static const struct {
 static void show_phases(const zero_session *s, const zero_run_totals *t)
 {
     row("time");
-    printf("%.1f s (rank 0); evaluation and samples %.1f s more", t->seconds,
-           t->eval_seconds);
-    row_goes_on();
+    printf("%.1f s:", t->seconds);
     for (size_t p = 0; p < sizeof phases / sizeof phases[0]; p++) {
         double seconds = 0.0;
         for (int k = 0; k < phases[p].n; k++)
             seconds += s->engine.runner.seconds[ZERO_PROGRAM_STEP][phases[p].ops[k]];
-        printf("%s%s %.1f%%", p > 0 ? ", " : "", phases[p].name,
-               100.0 * seconds / t->seconds);
+        if (p > 0) putchar(',');
+        if (p == 3)
+            row_goes_on();
+        else
+            putchar(' ');
+        printf("%s %.1f%%", phases[p].name, 100.0 * seconds / t->seconds);
     }
-    putchar('\n');
+    printf(" (rank 0); evaluation, samples %.1f s more\n", t->eval_seconds);
 }
 
 static void show_traffic(const zero_session *s, const char *name, zero_op op,
