@@ -127,6 +127,21 @@ static void suffixes_are_decimal(void **state)
     assert_true(o.options.config.vocab == 2000000 && o.options.config.seed == INT64_MAX);
 }
 
+static void binary_suffixes_are_powers_of_1024(void **state)
+{
+    (void)state;
+    parsed o;
+    accepted("--bucket 64KiB --steps 3MiB --memory-limit 16GiB --persist 0TiB", &o);
+    assert_true(o.options.config.bucket == 65536 && o.options.config.steps == 3145728);
+    assert_true(o.options.config.memory_limit == INT64_C(17179869184));
+    const char *wrong[] = {"1Ki", "1kiB", "1MB", "1iB", "1GiBs", "1KK", "8388608TiB"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--memory-limit %s", wrong[i]);
+        refused(ZERO_ERR_INVALID, line, wrong[i], "64KiB is 65536");
+    }
+}
+
 static void bad_numbers_are_refused_with_option_value_and_range(void **state)
 {
     (void)state;
@@ -360,6 +375,7 @@ int main(void)
         cmocka_unit_test(without_options_everything_is_default),
         cmocka_unit_test(both_forms_of_an_option_mean_the_same),
         cmocka_unit_test(suffixes_are_decimal),
+        cmocka_unit_test(binary_suffixes_are_powers_of_1024),
         cmocka_unit_test(bad_numbers_are_refused_with_option_value_and_range),
         cmocka_unit_test(bad_words_are_refused_with_the_good_ones),
         cmocka_unit_test(unknown_options_are_refused_with_the_nearest),

@@ -38,7 +38,7 @@ static bool measure(const struct advice *a, zero_plan_input in, size_t needed[4]
 
 static void show(const struct advice *a, const char *what, const size_t needed[4])
 {
-    fprintf(a->out, "  %-32s", what);
+    fprintf(a->out, "  %-38s", what);
     for (int stage = 0; stage < 4; stage++) {
         char text[ZERO_PLAN_TEXT] = "-";
         if (needed[stage] > 0) zero_text_bytes((double)needed[stage], text);
@@ -93,10 +93,10 @@ static void show_micro_batch(const struct advice *a)
     measure_and_show(a, what, in);
 }
 
-/* `times` as many ranks on as many more nodes. */
-static bool measure_ranks(const struct advice *a, int times, size_t needed[4])
+/* `in` on `times` as many ranks, on as many more nodes. */
+static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
+                          size_t needed[4])
 {
-    zero_plan_input in = a->plan;
     zero_layout layout;
     const char *why;
     int nodes = in.layout ? in.layout->n_nodes : in.n_ranks;
@@ -111,18 +111,28 @@ static bool measure_ranks(const struct advice *a, int times, size_t needed[4])
     return fits;
 }
 
-static void show_ranks(const struct advice *a)
+/* The first number of ranks that helps `in`, if one does; `options` is what differs in it. */
+static bool show_ranks(const struct advice *a, zero_plan_input in, const char *options)
 {
-    for (int times = 2; times <= MOST_RANKS / a->plan.n_ranks; times *= 2) {
+    for (int times = 2; times <= MOST_RANKS / in.n_ranks; times *= 2) {
         size_t needed[4];
         char what[64];
-        if (!measure_ranks(a, times, needed)) continue;
-        snprintf(what, sizeof what, "%d ranks, as many per node", times * a->plan.n_ranks);
+        if (!measure_ranks(a, in, times, needed)) continue;
+        snprintf(what, sizeof what, "%d ranks%s", times * in.n_ranks, options);
         show(a, what, needed);
-        return;
+        return true;
     }
-    fprintf(a->out, "  ranks alone do not help: as it is nothing fits up to %d\n",
-            MOST_RANKS);
+    return false;
+}
+
+/* As it is, else with all that saves activations. */
+static void show_more_ranks(const struct advice *a)
+{
+    zero_plan_input least = with_micro_batch(a, 1);
+    least.recompute = true;
+    if (show_ranks(a, a->plan, "")) return;
+    if (show_ranks(a, least, " --micro-batch 1 --recompute")) return;
+    fprintf(a->out, "  more ranks do not help, up to %d\n", MOST_RANKS);
 }
 
 void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, FILE *out)
@@ -131,7 +141,8 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, F
     char text[ZERO_PLAN_TEXT];
     zero_text_bytes((double)limit, text);
     fprintf(out,
-            "bytes per rank; * fits the %s that are there\n  %-32s %13s %14s %14s %14s\n",
+            "what a rank would need; * fits the %s; more ranks are on as many more nodes\n"
+            "  %-38s %13s %14s %14s %14s\n",
             text, "", "--stage 0", "1", "2", "3");
     measure_and_show(&a, "as it is", a.plan);
     if (!plan->recompute) {
@@ -140,5 +151,5 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, F
         measure_and_show(&a, "--recompute", in);
     }
     show_micro_batch(&a);
-    show_ranks(&a);
+    show_more_ranks(&a);
 }

@@ -13,22 +13,20 @@ static void put(const zero_option *option, const void *value, size_t size,
     memcpy((char *)config + option->offset, value, size);
 }
 
-/* Decimal: K is 1000, for elements and bytes alike. */
+/* K is 1000, for elements and bytes alike; KiB is what our own output calls 1024 bytes. */
 static bool multiply_suffix(const char *suffix, int64_t *number)
 {
-    int64_t factor = 1;
-    if (strcmp(suffix, "K") == 0)
-        factor = 1000;
-    else if (strcmp(suffix, "M") == 0)
-        factor = 1000 * 1000;
-    else if (strcmp(suffix, "G") == 0)
-        factor = 1000 * 1000 * 1000;
-    else if (*suffix)
-        return false;
-    return !__builtin_mul_overflow(*number, factor, number);
+    static const char units[] = "KMGT";
+    if (*suffix == '\0') return true;
+    const char *unit = strchr(units, *suffix);
+    bool is_binary = strcmp(suffix + 1, "iB") == 0;
+    if (!unit || (suffix[1] != '\0' && !is_binary)) return false;
+    for (const char *u = units; u <= unit; u++)
+        if (__builtin_mul_overflow(*number, is_binary ? 1024 : 1000, number)) return false;
+    return true;
 }
 
-bool zero_option_parse_whole(const char *text, int64_t *number)
+static bool parse_whole(const char *text, int64_t *number)
 {
     if (text[strspn(text, "-")] < '0' || text[strspn(text, "-")] > '9') return false;
     char *end;
@@ -73,16 +71,25 @@ static bool is_word(const char *text, const char *words)
     return false;
 }
 
+zero_status zero_option_read_whole(const char *text, const char *where, int64_t least,
+                                   int64_t most, int64_t *number)
+{
+    int64_t n;
+    if (parse_whole(text, &n) && n >= least && n <= most) {
+        *number = n;
+        return ZERO_OK;
+    }
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s", where,
+                     least, most,
+                     most < 1000 ? "" : "; 64K is 64000, 64KiB is 65536, likewise M, G, T");
+}
+
 static zero_status store_whole(const zero_option *option, const char *text,
                                const char *where, zero_config *config)
 {
     int64_t number;
-    if (!zero_option_parse_whole(text, &number) || number < option->min ||
-        number > option->max)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: expected a whole number from %" PRId64 " to %" PRId64
-                         ", such as 64 or 2M (K, M, G: thousands, millions, billions)",
-                         where, option->min, option->max);
+    ZERO_TRY(zero_option_read_whole(text, where, option->min, option->max, &number));
     put(option, &number, sizeof number, config);
     return ZERO_OK;
 }

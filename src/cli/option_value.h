@@ -14,7 +14,10 @@ void zero_option_reset(const zero_option *option, zero_config *config);
 ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
                                              const char *where, zero_config *config);
 
-/* "64", "2M": a whole number that may end in K, M or G; false if it is none. */
-bool zero_option_parse_whole(const char *text, int64_t *number);
+/* "64", "2M", "16GiB": a whole number in a range, else ZERO_ERR_INVALID with that range. It may
+ * end in K, M, G or T (powers of 1000), or in KiB, MiB, GiB or TiB (of 1024). */
+ZERO_NODISCARD zero_status zero_option_read_whole(const char *text, const char *where,
+                                                  int64_t least, int64_t most,
+                                                  int64_t *number);
 /* "1e-6", "12.5G": a finite decimal number that may end in K, M, G or T. */
 bool zero_option_parse_rate(const char *text, double *number);

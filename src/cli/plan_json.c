@@ -37,6 +37,15 @@ static json_t *model_json(const zero_plan_report *r)
     return object;
 }
 
+static json_t *machine_json(const zero_plan_machine *m)
+{
+    json_t *object = json_object();
+    put_real(object, "latency_seconds", m->latency);
+    put_real(object, "bytes_per_second", m->bandwidth);
+    put_real(object, "flops_per_second", m->flops);
+    return object;
+}
+
 static void put_setup(const zero_plan_report *r, json_t *object)
 {
     const zero_config *c = &r->config;
@@ -55,6 +64,10 @@ static void put_setup(const zero_plan_report *r, json_t *object)
     json_object_set_new(object, "recompute", json_boolean(c->recompute));
     json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
     put_whole(object, "process_bytes", (int64_t)ZERO_PROCESS_BYTES);
+    if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
+    if (r->options.fit > 0) put_whole(object, "fit", r->options.fit);
+    if (r->options.has_time)
+        json_object_set_new(object, "machine", machine_json(&r->options.machine));
 }
 
 /* ---- a stage ---- */
@@ -93,6 +106,9 @@ static json_t *memory_json(const zero_plan_report *r, const zero_plan_stage *sta
     put_whole(object, "arena", (int64_t)stage->schedule.own_bytes);
     put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
     put_whole(object, "needed", (int64_t)l->needed);
+    if (r->config.memory_limit > 0)
+        json_object_set_new(object, "fits_memory_limit",
+                            json_boolean(zero_plan_fits_limit(r, stage)));
     put_whole(object, "states", (int64_t)l->states);
     put_real(object, "formula", l->formula);
     put_real(object, "padding", l->padding);

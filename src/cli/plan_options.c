@@ -129,16 +129,10 @@ static zero_status read_whole(const struct split *s, int index, int64_t least, i
                               int64_t *number)
 {
     const char *text = s->text[index];
-    int64_t n;
+    char where[128];
     if (!text) return ZERO_OK;
-    if (!zero_option_parse_whole(text, &n) || n < least || n > most)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--%s %.80s: expected a whole number from %lld to %lld, such as 64 "
-            "or 32G (K, M, G: thousands, millions, billions)",
-            own[index].name, text, (long long)least, (long long)most);
-    *number = n;
-    return ZERO_OK;
+    snprintf(where, sizeof where, "--%s %.80s", own[index].name, text);
+    return zero_option_read_whole(text, where, least, most, number);
 }
 
 static zero_status read_ranks(const struct split *s, zero_plan_options *o)

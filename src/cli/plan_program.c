@@ -72,9 +72,11 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
     const zero_schedule *s = &r->stages[r->first].schedule;
     fprintf(out, "%-14s %d\n", "stage", r->first);
     zero_plan_show_setup(r, out);
-    fputs("bytes          that REDUCE and GATHER send, RELEASE gives back, the others "
-          "write\n",
-          out);
+    fputs(
+        "bytes          that REDUCE and GATHER send, RELEASE gives back, the others "
+        "write\n"
+        "bytes live     planned memory in use while the instruction runs, of all classes\n",
+        out);
     show_program(s, ZERO_PROGRAM_STEP, out);
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP) show_program(s, (zero_program_kind)p, out);

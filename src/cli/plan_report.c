@@ -147,6 +147,12 @@ zero_status zero_plan_report_make(zero_plan_report *report,
     return st;
 }
 
+bool zero_plan_fits_limit(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    int64_t limit = r->config.memory_limit; /* not above 0: none was given */
+    return limit <= 0 || stage->ledger.needed <= (size_t)limit;
+}
+
 void zero_plan_report_destroy(zero_plan_report *report)
 {
     for (int k = 0; k < 4; k++) {

@@ -56,10 +56,16 @@ ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
                                                  const zero_plan_options *options);
 void zero_plan_report_destroy(zero_plan_report *report);
 
+/* Whether --memory-limit, if there is one, leaves room for what a rank needs. */
+bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);
+
 /* At most 100 columns. plan_show.c: one stage */
 void zero_plan_show(const zero_plan_report *report, FILE *out);
 /* what they have in common: model, ranks, batch */
 void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
+/* its memory alone: classes, the peak and where it is, what a rank needs */
+void zero_plan_show_memory(const zero_schedule *schedule, const zero_plan_ledger *ledger,
+                           FILE *out);
 /* plan_stages.c: several side by side */
 void zero_plan_show_stages(const zero_plan_report *report, FILE *out);
 /* plan_program.c: the programs of the first stage. */

@@ -80,38 +80,36 @@ static void show_class(const char *name, size_t own, size_t at_peak, FILE *out)
     fprintf(out, "  %-20s %12s %18zu %14s %18zu\n", name, text, own, peak, at_peak);
 }
 
-static void show_classes(const zero_plan_stage *stage, FILE *out)
+static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
-    const zero_schedule *s = &stage->schedule;
     char peak[ZERO_PLAN_TEXT];
     fprintf(out, "\n%-22s %31s %33s\n", "memory, bytes", "each at its own peak",
             "at the peak of all");
     for (int c = 0; c < ZERO_CLASSES; c++)
         if (s->class_peak[c] > 0)
-            show_class(zero_class_name((zero_class)c), s->class_peak[c],
-                       stage->ledger.at_peak[c], out);
+            show_class(zero_class_name((zero_class)c), s->class_peak[c], l->at_peak[c],
+                       out);
     zero_text_bytes((double)s->peak_bytes, peak);
     fprintf(out, "  %-20s %12s %18s %14s %18zu\n", "all", "", "", peak, s->peak_bytes);
     zero_text_peak(s, peak);
     fprintf(out, "  the peak is at %s\n", peak);
 }
 
-static void show_needed(const zero_plan_stage *stage, FILE *out)
+static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
-    const zero_schedule *s = &stage->schedule;
     char arena[ZERO_PLAN_TEXT], window[ZERO_PLAN_TEXT], all[ZERO_PLAN_TEXT];
     zero_text_bytes((double)s->own_bytes, arena);
     zero_text_bytes((double)s->window_bytes, window);
-    zero_text_bytes((double)stage->ledger.needed, all);
+    zero_text_bytes((double)l->needed, all);
     row("needed", out);
     fprintf(out, "%s = arena %s + node's window %s + process %d MiB\n", all, arena, window,
             (int)(ZERO_PROCESS_BYTES >> 20));
 }
 
-static bool fits_limit(const zero_plan_report *r, const zero_plan_stage *stage)
+void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
-    int64_t limit = r->config.memory_limit; /* not above 0: none was given */
-    return limit <= 0 || stage->ledger.needed <= (size_t)limit;
+    show_classes(s, l, out);
+    show_needed(s, l, out);
 }
 
 static void show_limit(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
@@ -120,7 +118,8 @@ static void show_limit(const zero_plan_report *r, const zero_plan_stage *stage, 
     if (r->config.memory_limit <= 0) return;
     zero_text_bytes((double)r->config.memory_limit, limit);
     row("limit", out);
-    fprintf(out, "%s: %s\n", limit, fits_limit(r, stage) ? "it fits" : "it does not fit");
+    fprintf(out, "%s: %s\n", limit,
+            zero_plan_fits_limit(r, stage) ? "it fits" : "it does not fit");
 }
 
 /* Why the states are not what the formula and its padding say. */
@@ -163,7 +162,11 @@ static void show_kept(const zero_plan_report *r, const zero_plan_stage *stage, F
     for (int i = 0; i < stage->n_kept && i < most; i++)
         fprintf(out, "%s %s", i > 0 ? "," : "", r->model.groups[stage->kept[i]].name);
     if (stage->n_kept > most) fprintf(out, " and %d more", stage->n_kept - most);
-    if (stage->n_kept == 0) fputs(" nothing", out);
+    if (stage->n_kept == 0)
+        fputs(zero_schedule_shares(&stage->schedule)
+                  ? " nothing, parameters lie once per node"
+                  : " nothing",
+              out);
     fputc('\n', out);
 }
 
@@ -205,6 +208,9 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
             v.bytes_sent > 0
                 ? 100.0 * (double)all.traffic.bytes_sent[ZERO_ACROSS] / (double)v.bytes_sent
                 : 0.0);
+    if (v.bytes_sent > 0 && v.messages_sent == 0)
+        fprintf(out, "%15sno messages: neighbours read it in the node's shared memory\n",
+                "");
 }
 
 static void show_range(const zero_plan_range *range, FILE *out)
@@ -277,17 +283,18 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
     zero_text_bytes((double)stage->fitted.needed, needed);
     zero_text_bytes((double)r->options.fit, limit);
     row("fits", out);
-    fprintf(
-        out,
-        "%s: up to %" PRId64 " layers, Psi = %" PRId64 ", which needs %s (%zu bytes)%s\n",
-        limit, stage->fitted.layers, stage->fitted.n_params, needed, stage->fitted.needed,
-        stage->fitted.layers == ZERO_GPT2_LAYERS ? "; there are no deeper ones" : "");
+    fprintf(out,
+            "%s (%" PRId64 " bytes): up to %" PRId64 " layers, Psi = %" PRId64
+            "\n%15swhich need %s (%zu bytes)%s\n",
+            limit, r->options.fit, stage->fitted.layers, stage->fitted.n_params, "", needed,
+            stage->fitted.needed,
+            stage->fitted.layers == ZERO_GPT2_LAYERS ? "; there are no deeper ones" : "");
 }
 
 /* What --memory-limit refuses in a run, with what would not be refused. */
 static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
-    if (fits_limit(r, stage)) return;
+    if (zero_plan_fits_limit(r, stage)) return;
     fputc('\n', out);
     zero_advice_show(&stage->schedule.input, r->is_auto, (size_t)r->config.memory_limit,
                      out);
@@ -298,8 +305,7 @@ void zero_plan_show(const zero_plan_report *r, FILE *out)
     const zero_plan_stage *stage = &r->stages[r->first];
     fprintf(out, "%-14s %d\n", "stage", r->first);
     zero_plan_show_setup(r, out);
-    show_classes(stage, out);
-    show_needed(stage, out);
+    zero_plan_show_memory(&stage->schedule, &stage->ledger, out);
     show_limit(r, stage, out);
     show_states(r, stage, out);
     show_kept(r, stage, out);

@@ -84,6 +84,11 @@ static double padding(const zero_plan_stage *stage)
     return stage->ledger.padding;
 }
 
+static double rest(const zero_plan_stage *stage)
+{
+    return states(stage) - formula(stage) - padding(stage);
+}
+
 static double kept(const zero_plan_stage *stage)
 {
     return (double)stage->kept_bytes;
@@ -109,16 +114,30 @@ static double reproducible(const zero_plan_stage *stage)
     return (double)stage->price.ledger.needed;
 }
 
+static void show_limit(const zero_plan_report *r, FILE *out)
+{
+    char limit[ZERO_PLAN_TEXT], name[ZERO_PLAN_TEXT];
+    if (r->config.memory_limit <= 0) return;
+    zero_text_bytes((double)r->config.memory_limit, limit);
+    snprintf(name, sizeof name, "fits the %.14s", limit);
+    heading(name, out);
+    for (int k = r->first; k < r->first + r->n; k++)
+        fprintf(out, "%*s", WIDTH, zero_plan_fits_limit(r, &r->stages[k]) ? "yes" : "no");
+    fputc('\n', out);
+}
+
 static void show_memory(const zero_plan_report *r, FILE *out)
 {
     fputs("\nmemory per rank, each class at its own peak\n", out);
     show_classes(r, out);
     bytes_row(r, "peak of all", peak, out);
     bytes_row(r, "needed, with process", needed, out);
+    show_limit(r, out);
     fputs("\nmodel states\n", out);
     bytes_row(r, "ours", states, out);
     bytes_row(r, "the paper's formula", formula, out);
     bytes_row(r, "  and for padding", padding, out);
+    bytes_row(r, "  rest: see --stage N", rest, out);
     bytes_row(r, "kept to backward", kept, out);
     fputs("\nneeded by other choices\n", out);
     bytes_row(r, "--partition slice, most", slice_most, out);
@@ -208,7 +227,8 @@ static void show_fitted(const zero_plan_report *r, FILE *out)
     char limit[ZERO_PLAN_TEXT];
     if (r->options.fit == 0) return;
     zero_text_bytes((double)r->options.fit, limit);
-    fprintf(out, "\nthe deepest model that fits %s\n", limit);
+    fprintf(out, "\nthe deepest model that fits %s (%" PRId64 " bytes)\n", limit,
+            r->options.fit);
     number_row(r, "layers", "%.0f", layers, out);
     number_row(r, "Psi", "%.0f", psi, out);
 }

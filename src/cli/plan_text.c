@@ -50,6 +50,6 @@ void zero_text_peak(const zero_schedule *s, char text[ZERO_PLAN_TEXT])
     char what[ZERO_PLAN_TEXT];
     const zero_program *p = &s->programs[s->peak_program];
     zero_text_instruction(s->input.model, &p->code[s->peak_at], what);
-    snprintf(text, ZERO_PLAN_TEXT, "%.60s (%s %d of %d)", what,
-             zero_program_name(s->peak_program), s->peak_at + 1, p->length);
+    snprintf(text, ZERO_PLAN_TEXT, "%.60s (instruction %d of %d, %s)", what, s->peak_at + 1,
+             p->length, zero_program_name(s->peak_program));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/advice.h"
+#include "cli/plan_report.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
@@ -169,6 +170,20 @@ static bool is_too_large(const zero_plan_input *plan, size_t limit)
            ledger.needed > limit;
 }
 
+/* The plan that is refused, where it can be made. */
+static void show_refused(const zero_plan_input *plan)
+{
+    zero_schedule schedule;
+    zero_plan_ledger ledger;
+    if (zero_schedule_compile(&schedule, plan) != ZERO_OK) return;
+    zero_plan_add_up(&schedule, &ledger);
+    fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
+            plan->n_ranks);
+    zero_plan_show_memory(&schedule, &ledger, stderr);
+    fputc('\n', stderr);
+    zero_schedule_destroy(&schedule);
+}
+
 static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *spec)
 {
     char refusal[1024];
@@ -182,8 +197,10 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
         plan.collectives = ZERO_ALGORITHM_P2P;
         is_auto = false;
     }
-    if (s->world.rank == 0 && is_too_large(&plan, limit))
+    if (s->world.rank == 0 && is_too_large(&plan, limit)) {
+        show_refused(&plan);
         zero_advice_show(&plan, is_auto, limit, stderr);
+    }
     return zero_fail(ZERO_ERR_NOMEM, "%s", refusal);
 }
 

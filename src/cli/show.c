@@ -18,9 +18,16 @@ static const char *plural(int n)
     return n == 1 ? "" : "s";
 }
 
+#define INDENT 16 /* where what a row says begins */
+
 static void row(const char *name)
 {
-    printf("  %-14s", name);
+    printf("  %-*s", INDENT - 2, name);
+}
+
+static void row_goes_on(void)
+{
+    printf("\n%*s", INDENT, "");
 }
 
 /* ---- before ---- */
@@ -47,13 +54,13 @@ static void show_training(const zero_session *s)
     const zero_config *c = &s->config;
     row("batch");
     printf("%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
-           " (ranks x microbatches x sequences); tokens per step: %" PRId64
-           ", steps: %" PRId64 "\n",
+           " (ranks x microbatches x sequences); %" PRId64 " tokens per step\n",
            c->global_batch, s->world.size, c->accumulation, c->micro_batch,
-           c->global_batch * s->model.seq, c->steps);
+           c->global_batch * s->model.seq);
     row("optimizer");
-    printf("AdamW, lr %g after %" PRId64 " steps, down to %g; decay %g, clip %g\n", c->lr,
-           c->warmup, c->lr_min, c->weight_decay, c->clip);
+    printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
+           " steps, down to %g; decay %g, clip %g\n",
+           c->steps, c->lr, c->warmup, c->lr_min, c->weight_decay, c->clip);
 }
 
 static void show_collectives(const zero_session *s)
@@ -81,13 +88,16 @@ static void show_ledgers(const zero_session *s)
 {
     const zero_schedule *plan = &s->engine.schedule;
     row("memory");
-    printf("%.1f MiB per rank:", mib(plan->own_bytes + plan->window_bytes));
-    const char *comma = " ";
-    for (int c = 0; c < ZERO_CLASSES; c++) {
+    printf("%.1f MiB per rank; each class at its own peak, in MiB:",
+           mib(plan->own_bytes + plan->window_bytes));
+    for (int c = 0, shown = 0; c < ZERO_CLASSES; c++) {
         if (plan->class_peak[c] == 0) continue;
-        printf("%s%s %.1f", comma, zero_class_name((zero_class)c),
-               mib(plan->class_peak[c]));
-        comma = ", ";
+        if (shown > 0) putchar(',');
+        if (shown++ % 4 == 0)
+            row_goes_on();
+        else
+            putchar(' ');
+        printf("%s %.1f", zero_class_name((zero_class)c), mib(plan->class_peak[c]));
     }
     printf("\n");
     show_collectives(s);
@@ -262,10 +272,14 @@ static void show_phases(const zero_session *s, const zero_run_totals *t)
         double seconds = 0.0;
         for (int k = 0; k < phases[p].n; k++)
             seconds += s->engine.runner.seconds[ZERO_PROGRAM_STEP][phases[p].ops[k]];
-        printf("%s %s %.1f%%", p > 0 ? "," : "", phases[p].name,
-               100.0 * seconds / t->seconds);
+        if (p > 0) putchar(',');
+        if (p == 3)
+            row_goes_on();
+        else
+            putchar(' ');
+        printf("%s %.1f%%", phases[p].name, 100.0 * seconds / t->seconds);
     }
-    printf(" (rank 0); evaluation and samples %.1f s more\n", t->eval_seconds);
+    printf(" (rank 0); evaluation, samples %.1f s more\n", t->eval_seconds);
 }
 
 static void show_traffic(const zero_session *s, const char *name, zero_op op,
@@ -280,11 +294,15 @@ static void show_traffic(const zero_session *s, const char *name, zero_op op,
     }
     zero_volume sent = zero_traffic_total(&moved), planned = zero_traffic_total(&plan);
     row(name);
-    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64
-           "), %.2f MiB of it to other nodes; waited %.2f of %.2f s\n",
+    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64 ")",
            mib((size_t)sent.bytes_sent), sent.messages_sent,
-           mib((size_t)planned.bytes_sent), planned.messages_sent,
-           mib((size_t)moved.bytes_sent[ZERO_ACROSS]), spent.exposed, spent.total);
+           mib((size_t)planned.bytes_sent), planned.messages_sent);
+    row_goes_on();
+    if (sent.bytes_sent > 0 && sent.messages_sent == 0)
+        printf("neighbours read it in the node's shared memory");
+    else
+        printf("%.2f MiB of it to other nodes", mib((size_t)moved.bytes_sent[ZERO_ACROSS]));
+    printf("; waited %.2f of %.2f s\n", spent.exposed, spent.total);
 }
 
 /* Neighbours' memory is mapped here, too, and the system counts it for every rank. */
@@ -297,8 +315,8 @@ static void show_resident(const zero_session *s)
                         : 0;
     double resident = mib(zero_metrics_resident_peak());
     row("memory");
-    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0): ", mib(planned),
-           resident);
+    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0):", mib(planned), resident);
+    row_goes_on();
     if (mapped > 0) printf("%.1f MiB of it are neighbours', ", mib(mapped));
     printf("%.1f MiB program, libraries and data\n", resident - mib(planned) - mib(mapped));
 }
@@ -311,11 +329,19 @@ void zero_show_totals(const zero_session *s, const zero_run_totals *t)
     if (t->has_val_loss) printf(", validation %.4f nats per token", t->val_loss);
     if (s->corpus.has_entropy) printf(" (entropy %.4f)", s->corpus.entropy.nats_per_token);
     printf("\n");
+    if (s->engine.skipped > 0) {
+        row("skipped");
+        printf("%" PRId64 " of %" PRId64
+               " steps: gradients overflowed; loss scale now %g\n",
+               s->engine.skipped, s->config.steps, (double)s->engine.loss_scale.scale);
+    }
     row("speed");
     printf("%.0f tokens/s, %" PRId64 " tokens\n", (double)t->tokens / t->seconds,
            t->tokens);
     show_phases(s, t);
     show_resident(s);
+    row("traffic");
+    printf("of rank 0, of all steps, evaluations and samples:\n");
     show_traffic(s, "reduced", ZERO_OP_REDUCE, zero_kinds_that_reduce);
     show_traffic(s, "gathered", ZERO_OP_GATHER, zero_kinds_that_gather);
     row("polls");

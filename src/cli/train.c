@@ -107,7 +107,8 @@ static void show_progress(zero_session *s, const zero_metrics_step *line)
 {
     const zero_config *c = &s->config;
     bool bar = strcmp(c->progress, "bar") == 0;
-    if (bar || line->step == 1 || is_due(line->step, c->log_every, c->steps))
+    if (bar || line->step == 1 || line->skipped ||
+        is_due(line->step, c->log_every, c->steps))
         zero_show_step(s, line, bar);
     if (line->has_val_loss && !bar) zero_show_evaluation(s, line);
     zero_metrics_step_line(&s->metrics, line);

@@ -27,11 +27,13 @@ void zero_options_help(FILE *out)
 {
     int n;
     const zero_option *table = zero_option_table(&n);
-    fputs("Options are --name value or --name=value, defaults are in brackets. A whole "
-          "number N\n"
-          "may end in K, M or G: thousands, millions, billions, of elements and bytes "
-          "alike.\n"
-          "Options that take no argument may be given as --name=on or --name=off.\n",
-          out);
+    fputs(
+        "Options are --name value or --name=value, defaults are in brackets. A whole "
+        "number N\n"
+        "may end in K, M, G or T, thousands to trillions, of elements and bytes alike, or "
+        "in KiB,\n"
+        "MiB, GiB or TiB, powers of 1024.\n"
+        "Options that take no argument may be given as --name=on or --name=off.\n",
+        out);
     zero_usage_rows(n, table, out);
 }

@@ -37,9 +37,9 @@ static zero_status check_memory(const zero_engine *e)
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_NOMEM,
-        "the plan needs %.2f MiB per rank and %.2f MiB are there for it: use a higher "
-        "--stage, more nodes, --recompute, a smaller --micro-batch or --seq, or a smaller "
-        "model",
+        "the plan needs %.1f MiB per rank and %.1f MiB are there for it: use more "
+        "nodes, a smaller --micro-batch or --seq, --recompute, a higher --stage, or a "
+        "smaller model",
         needed / 0x1p20, limit / 0x1p20);
 }
 

@@ -31,6 +31,12 @@ awk 'length > 100 { exit 1 }' out || complain "$words: a line of more than 100 c
 runs 0 plan $small --ranks 2 --stage 3 --memory-limit 1M
 says 'it does not fit' out
 says 'micro-batch 1 --recompute' out
+runs 0 plan $two --ranks 2 --stage all --memory-limit 48MiB
+tr -s ' ' <out >squeezed
+says 'fits the 48.00 MiB no no no no' squeezed
+runs 0 plan $two --ranks 2 --memory-limit 48MiB --json
+says '"memory_limit": 50331648' out
+says '"fits_memory_limit": false' out
 
 # JSON, with everything that there is
 runs 0 plan $two --ranks 2 --stage all --fit 64M \
@@ -153,4 +159,9 @@ run 2 train $small --stage 0 --memory-limit 1M
 [ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
 [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
 [ "$(grep -c -e '--recompute' err)" -ge 1 ] || complain "$words: expected what would fit"
+says 'the peak is at' err # and why it does not
+# A micro batch that no number of ranks can hold, but in smaller pieces.
+run 0 train --model gpt2 --seq 1024 --micro-batch 64 --steps 1 --memory-limit 3GiB --data stories:1M
+[ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+says '2 ranks --micro-batch 1 --recompute' err
 finish
