@@ -63,7 +63,6 @@ static void put_setup(const zero_plan_report *r, json_t *object)
     put_whole(object, "tokens_per_step", c->global_batch * r->shape.seq);
     json_object_set_new(object, "recompute", json_boolean(c->recompute));
     json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
-    put_whole(object, "process_bytes", (int64_t)ZERO_PROCESS_BYTES);
     if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
     if (r->options.fit > 0) put_whole(object, "fit", r->options.fit);
     if (r->options.has_time)
@@ -105,6 +104,7 @@ static json_t *memory_json(const zero_plan_report *r, const zero_plan_stage *sta
     json_object_set_new(object, "peak", peak_json(r, &stage->schedule));
     put_whole(object, "arena", (int64_t)stage->schedule.own_bytes);
     put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
+    put_whole(object, "process_bytes", (int64_t)zero_plan_process(&stage->schedule));
     put_whole(object, "needed", (int64_t)l->needed);
     if (r->config.memory_limit > 0)
         json_object_set_new(object, "fits_memory_limit",

@@ -3,9 +3,17 @@
 #include "sharding/formula.h"
 #include "train/config.h"
 
+size_t zero_plan_process(const zero_schedule *s)
+{
+    size_t tables = (size_t)s->n_buffers * sizeof *s->buffers;
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        tables += (size_t)s->programs[p].length * sizeof *s->programs[p].code;
+    return ZERO_PROCESS_BYTES + tables;
+}
+
 size_t zero_plan_needed(const zero_schedule *s)
 {
-    return s->own_bytes + s->window_bytes + ZERO_PROCESS_BYTES;
+    return s->own_bytes + s->window_bytes + zero_plan_process(s);
 }
 
 /* ---- memory ---- */

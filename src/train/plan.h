@@ -22,8 +22,12 @@ typedef struct {
     zero_plan_exchange reduce, gather;
 } zero_plan_ledger;
 
-/* Bytes that a rank takes: its arena, its part of the window, and ZERO_PROCESS_BYTES. What
- * runs are refused by, and what --fit fits. */
+/* Bytes of a process besides the plan's arena and window: itself, and the tables of the
+ * schedule, which are large where a step has thousands of microbatches. */
+size_t zero_plan_process(const zero_schedule *s);
+
+/* Bytes that a rank takes: its arena, its part of the window, and its process. What runs are
+ * refused by, and what --fit fits. */
 size_t zero_plan_needed(const zero_schedule *s);
 
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
