@@ -104,6 +104,7 @@ void zero_write_round_sum(zero_writer *w);
  * that remains of it, joins the sum of pieces. */
 void zero_write_reduce_leaf(zero_writer *w, int g);
 void zero_write_sum_pieces(zero_writer *w);
+extern const zero_gradient_way zero_gradient_in_pieces; /* these two */
 
 /* REDUCE_WAIT for what is in flight, and `reduced`. */
 void zero_write_finish_reduce(zero_writer *w);

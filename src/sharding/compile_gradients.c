@@ -186,3 +186,7 @@ void zero_write_sum_pieces(zero_writer *w)
     join_sum(w, &a);
     if (is_last(w, a.microbatch)) zero_write_round_sum(w);
 }
+
+const zero_gradient_way zero_gradient_in_pieces = {.deal = ZERO_DEAL_ROUND,
+                                                   .completed = zero_write_reduce_leaf,
+                                                   .reduced = zero_write_sum_pieces};

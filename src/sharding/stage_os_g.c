@@ -10,10 +10,6 @@
  *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, ...                     2 ends with its wait */
 #include "sharding/compile.h"
 
-static const zero_gradient_way reduced_in_pieces = {.deal = ZERO_DEAL_ROUND,
-                                                    .completed = zero_write_reduce_leaf,
-                                                    .reduced = zero_write_sum_pieces};
-
 void zero_stage_os_g_compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
@@ -21,5 +17,5 @@ void zero_stage_os_g_compile(zero_schedule *s)
         zero_compile_gradients(s, g, ZERO_HOLD_PIECE, false);
         zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
     }
-    zero_compile_programs(s, &reduced_in_pieces);
+    zero_compile_programs(s, &zero_gradient_in_pieces);
 }

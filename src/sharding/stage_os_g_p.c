@@ -133,14 +133,10 @@ static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
     if (use.is_backward) zero_write_complete(w, use.unit);
 }
 
-static const zero_gradient_way reduced_in_pieces = {.deal = ZERO_DEAL_ROUND,
-                                                    .completed = zero_write_reduce_leaf,
-                                                    .reduced = zero_write_sum_pieces};
-
 static void write_program(zero_schedule *s, zero_program_kind program)
 {
     zero_writer w;
-    if (!zero_writer_open(&w, s, program, &reduced_in_pieces)) return;
+    if (!zero_writer_open(&w, s, program, &zero_gradient_in_pieces)) return;
     int64_t units = s->input.model->n_units;
     struct uses uses = {.w = &w,
                         .trains = program == ZERO_PROGRAM_STEP,
