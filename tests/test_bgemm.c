@@ -194,7 +194,7 @@ static zero_gemm part_of(const product *x, int64_t i, int64_t m, int64_t j, int6
 
 static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
 {
-    const int64_t size[] = {530, 1050, 600}, cuts[] = {1, 31, 512, 529};
+    const int64_t size[] = {530, 1050, 1024}, cuts[] = {1, 31, 512, 529};
     machine m[ZERO_BGEMM_VARIANTS];
     int n = make_machines(*state, m);
     for (int i = 0; i < n; i++)

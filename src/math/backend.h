@@ -27,9 +27,9 @@
 struct zero_math {
     void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
     void *poll_arg;
-    const void *state; /* the backend's own, set by its open() */
+    const void *state;         /* the backend's own, set by its open() */
     const void *bf16_products; /* likewise: how it multiplies in_bf16; NULL: as in fp32 */
-    float *scratch;    /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
+    float *scratch; /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
 };
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
