@@ -13,9 +13,12 @@ typedef struct zero_backend zero_backend; /* the functions that compute */
 typedef struct zero_math zero_math;       /* the state that they are given */
 
 /* c[m,n] = op(a) op(b), or c += op(a) op(b); op transposes if asked. What c holds is not
- * read unless it accumulates. m, n, k and the strides fit 32 bits. Weights are always b. */
+ * read unless it accumulates. m, n, k and the strides fit 32 bits. Weights are always b.
+ *
+ * in_bf16: a and b may be rounded to bf16 for the product, whose sums stay fp32, if that is
+ * faster on this machine; b is not fp16. Denormals may then count as zero. */
 typedef struct {
-    bool transpose_a, transpose_b, accumulate;
+    bool transpose_a, transpose_b, accumulate, in_bf16;
     int64_t m, n, k;
     const float *a;
     const void *b;

@@ -6,6 +6,10 @@
 
 #include <stdbool.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 static inline bool zero_cpu_runs_any(void)
 {
     return true;
@@ -28,5 +32,14 @@ static inline bool zero_cpu_runs_v4(void)
 static inline bool zero_cpu_runs_bf16(void)
 {
     return zero_cpu_runs_v4() && __builtin_cpu_supports("avx512bf16");
+}
+
+/* Whether the CPU has tiles and multiplies them in bf16; the system has to grant their use.
+ * CPUID leaf 7: not all compilers that know AMX can be asked for it. */
+static inline bool zero_cpu_has_amx(void)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    return (d >> 22 & 1) && (d >> 24 & 1);
 }
 #endif

@@ -105,11 +105,15 @@ static void show_ledgers(const zero_session *s)
 
 static void show_compute(const zero_session *s)
 {
+    const char *bf16 = zero_cpu_bf16_name();
     char blas[128];
     zero_blas_name(blas, sizeof blas);
     row("compute");
-    printf("%s backend, %s kernels, %s; %s", s->config.backend, zero_cpu_kernels_name(),
-           s->config.dtype, blas);
+    printf("%s backend, %s kernels, %s", s->config.backend, zero_cpu_kernels_name(),
+           s->config.dtype);
+    if (strcmp(s->config.dtype, "bf16") == 0 && strcmp(s->config.backend, "cpu") == 0)
+        printf(" products by %s", bf16 ? bf16 : "BLAS, widened");
+    printf("; %s", blas);
     if (s->blas_threads > 0)
         printf(", %d thread%s per rank\n", s->blas_threads, plural(s->blas_threads));
     else

@@ -6,8 +6,9 @@
  * waits for them, and reports what failed meanwhile. No call allocates.
  *
  * Weights, and gradients as the optimizer reads them, are arrays of a zero_type; everything
- * else is fp32, and so is all arithmetic. A call on 16-bit numbers gives the bits of the same
- * call on the same numbers widened to fp32 (which NaN a NaN is may differ).
+ * else is fp32, and so is all arithmetic but products in_bf16. A call on 16-bit numbers gives
+ * the bits of the same call on the same numbers widened to fp32 (which NaN a NaN is may
+ * differ).
  *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
  * usually B*T. Lengths count elements. "+=" means that the call adds to what is there. */
@@ -26,8 +27,9 @@
 struct zero_math {
     void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
     void *poll_arg;
-    const void *state; /* the backend's own, set by its open() */
-    float *scratch;    /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
+    const void *state;         /* the backend's own, set by its open() */
+    const void *bf16_products; /* likewise: how it multiplies in_bf16; NULL: as in fp32 */
+    float *scratch; /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
 };
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
@@ -126,8 +128,8 @@ struct zero_backend {
 /* Floats of workspace that attention() and attention_backward() need, for any backend. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
-/* Floats of zero_math's scratch that calls on weights of this type need, for any backend; 0
- * for fp32. A bias, or a gain with its bias, holds at most as many elements (2^19) if it is
+/* Floats of zero_math's scratch that calls on weights of this type, and products in_bf16 for
+ * bf16, need, for any backend: 2 MiB of them; 0 for fp32. A bias, or a gain with its bias, holds at most as many elements (2^19) if it is
  * not fp32. */
 int64_t zero_math_scratch(zero_type type);
 
@@ -137,6 +139,10 @@ extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 /* The instruction set whose kernels the cpu backend chooses on this machine: "native" if
  * the build was for one machine, else "x86-64-v4" and the like. */
 const char *zero_cpu_kernels_name(void);
+
+/* What the cpu backend multiplies in_bf16 with on this machine, "AMX-BF16" or "AVX512-BF16";
+ * NULL: nothing is faster than widened weights and BLAS. */
+const char *zero_cpu_bf16_name(void);
 
 /* Returns ZERO_ERR_INVALID, naming what there is, if this build has no backend of that
  * name. */

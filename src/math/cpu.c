@@ -7,6 +7,7 @@
 
 #include "base/tree.h"
 #include "base/vector.h"
+#include "math/cpu_bgemm.h"
 
 #define PIECE \
     65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
@@ -28,6 +29,7 @@ static zero_status open(zero_math *math)
     const zero_cpu_kernels *list[ZERO_CPU_VARIANTS];
     zero_cpu_kernels_list(list);
     math->state = list[0];
+    math->bf16_products = zero_bgemm_best();
     return ZERO_OK;
 }
 

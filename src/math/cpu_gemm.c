@@ -1,5 +1,6 @@
 #include "math/blas.h"
 #include "math/cpu.h"
+#include "math/cpu_bgemm.h"
 
 static int64_t min64(int64_t a, int64_t b)
 {
@@ -72,6 +73,10 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.lda) whole.lda = g->transpose_a ? g->m : g->k;
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
+    if (g->in_bf16 && math->bf16_products) {
+        zero_cpu_bgemm(math, &whole);
+        return;
+    }
 
     /* In fp32 a tile of c is finished before the next; of 16 bits a tile of b meets all rows,
      * for it is widened each time it is taken up. Either way an element of c adds its parts

@@ -1,0 +1,172 @@
+/* bench_gemm_step - the products of a whole GPT-2 124M training step, in bf16 against sgemm.
+ *
+ * Every linear layer of one block (12 of them in a step) and the head, in chunks of 256 rows,
+ * forward and both gradients, in turns: the backend in fp32, then each kernel for bf16 that this
+ * machine can run, on bf16 weights. Medians of ROUNDS rounds, one core.
+ * bench_gemm_step [TOKENS]: 1024 unless given. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "math/blas.h"
+#include "math/cpu_bgemm.h"
+
+enum { WAYS = 1 + ZERO_BGEMM_VARIANTS, ROUNDS = 7, BLOCKS = 12, CHUNK = 256 };
+
+/* y[tokens, out] = x[tokens, in] w, w as stored [in, out], or [out, in] for the head */
+typedef struct {
+    const char *name;
+    int64_t in, out;
+    bool head;
+} layer;
+
+static const layer layers[] = {{"qkv", 768, 2304, false},
+                               {"attention, out", 768, 768, false},
+                               {"MLP, up", 768, 3072, false},
+                               {"MLP, down", 3072, 768, false},
+                               {"head", 768, 50257, true}};
+
+enum { LAYERS = sizeof layers / sizeof layers[0], PRODUCTS = 3 };
+
+static const char *const products[PRODUCTS] = {"forward", "d(x)", "d(W)"};
+
+typedef struct {
+    float *x, *y, *w;
+    uint16_t *half;
+    zero_math math[WAYS];
+    const char *names[WAYS];
+    int ways;
+    double longest, last;
+} bench;
+
+static void note_gap(void *arg)
+{
+    bench *b = arg;
+    double now = zero_clock_seconds();
+    if (now - b->last > b->longest) b->longest = now - b->last;
+    b->last = now;
+}
+
+static void *memory(size_t bytes)
+{
+    void *mem = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!mem) exit(3);
+    return mem;
+}
+
+static float *random_floats(int64_t n)
+{
+    zero_rng rng = {.purpose = ZERO_RNG_TEST};
+    float *x = memory((size_t)n * sizeof *x);
+    zero_rng_normal(&rng, 0, n, x);
+    return x;
+}
+
+static int64_t rows_of(const layer *l, int64_t tokens)
+{
+    return l->head && tokens > CHUNK ? CHUNK : tokens;
+}
+
+/* As nn/layers.c and nn/gpt2_head.c multiply. What is written is not read again. */
+static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
+                            bool in_bf16)
+{
+    zero_gemm g = {.in_bf16 = in_bf16};
+    zero_type type = in_bf16 ? ZERO_BF16 : ZERO_FP32;
+    const void *w = in_bf16 ? (const void *)b->half : b->w;
+    if (product == 2) { /* x' dy, of the head dy' x */
+        g.transpose_a = true, g.k = rows;
+        g.m = l->head ? l->out : l->in, g.n = l->head ? l->in : l->out;
+        g.a = l->head ? b->y : b->x, g.b = l->head ? b->x : b->y, g.c = b->w;
+        return g;
+    }
+    g.m = rows, g.b = w, g.b_type = type;
+    g.n = product ? l->in : l->out, g.k = product ? l->out : l->in;
+    g.transpose_b = l->head ? !product : product;
+    g.a = product ? b->y : b->x, g.c = product ? b->x : b->y;
+    return g;
+}
+
+static double time_of(bench *b, int way, const layer *l, int product, int64_t tokens)
+{
+    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), way > 0);
+    double start = zero_clock_seconds();
+    b->last = start, b->longest = 0.0;
+    zero_backend_cpu.gemm(&b->math[way], &g);
+    return zero_clock_seconds() - start;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void open_ways(bench *b)
+{
+    const zero_bgemm_kernels *list[ZERO_BGEMM_VARIANTS];
+    b->ways = 1 + zero_bgemm_list(list);
+    for (int way = 0; way < b->ways; way++) {
+        zero_math *math = &b->math[way];
+        if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
+        math->poll = note_gap, math->poll_arg = b;
+        math->scratch = memory((size_t)zero_math_scratch(ZERO_BF16) * sizeof(float));
+        b->names[way] = way ? list[way - 1]->name : "sgemm";
+        if (way) math->bf16_products = list[way - 1];
+    }
+}
+
+/* Adds one product's medians to the step's; prints its Gflop/s. */
+static void measure(bench *b, const layer *l, int product, int64_t tokens,
+                    double step[WAYS], double longest[WAYS])
+{
+    double seconds[WAYS][ROUNDS];
+    double rows = (double)rows_of(l, tokens);
+    double times = l->head ? (double)tokens / rows : BLOCKS;
+    for (int round = -1; round < ROUNDS; round++) /* the first one warms up */
+        for (int way = 0; way < b->ways; way++) {
+            double s = time_of(b, way, l, product, tokens);
+            if (round < 0) continue;
+            seconds[way][round] = s;
+            if (b->longest > longest[way]) longest[way] = b->longest;
+        }
+    printf("%-16s%-9s", l->name, products[product]);
+    for (int way = 0; way < b->ways; way++) {
+        qsort(seconds[way], ROUNDS, sizeof(double), ascending);
+        double median = seconds[way][ROUNDS / 2];
+        step[way] += times * median;
+        printf("%14.0f", 2e-9 * rows * (double)l->in * (double)l->out / median);
+    }
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    const int64_t tokens = argc > 1 ? atoll(argv[1]) : 1024, most = (int64_t)50257 * 768;
+    if (tokens < 1 || tokens > 8192) return 2;
+    double step[WAYS] = {0}, longest[WAYS] = {0}, flops = 0.0;
+    bench b = {.x = random_floats(tokens * 3072), .w = random_floats(most)};
+    b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
+    b.half = memory((size_t)most * sizeof *b.half);
+    zero_convert(ZERO_FP32, ZERO_BF16, most, b.w, b.half);
+    zero_blas_set_threads(1);
+    open_ways(&b);
+
+    printf("%lld tokens, Gflop/s%5s", (long long)tokens, "");
+    for (int way = 0; way < b.ways; way++) printf("%14s", b.names[way]);
+    printf("\n");
+    for (int i = 0; i < LAYERS; i++)
+        for (int product = 0; product < PRODUCTS; product++) {
+            measure(&b, &layers[i], product, tokens, step, longest);
+            flops += 2e-9 * (double)(tokens * layers[i].in * layers[i].out) *
+                     (layers[i].head ? 1 : BLOCKS);
+        }
+    printf("%-25s", "the step");
+    for (int way = 0; way < b.ways; way++) printf("%14.0f", flops / step[way]);
+    printf("\n%-25s", "of sgemm");
+    for (int way = 0; way < b.ways; way++) printf("%14.2f", step[0] / step[way]);
+    printf("\n%-25s", "longest gap, ms");
+    for (int way = 0; way < b.ways; way++) printf("%14.1f", 1e3 * longest[way]);
+    printf("\n");
+    return 0;
+}

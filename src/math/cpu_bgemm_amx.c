@@ -1,0 +1,88 @@
+/* cpu_bgemm_amx.c - a square by tdpbf16ps, as 2 x 2 tiles; compiled for AMX-BF16. */
+#include "math/cpu_bgemm.h"
+
+#include <immintrin.h>
+
+extern const zero_bgemm_kernels zero_bgemm_amx;
+
+/* What ldtilecfg reads (palette 1). */
+typedef struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} tile_shapes;
+
+_Static_assert(sizeof(tile_shapes) == 64, "as the instruction reads it");
+
+/* All eight are 16 rows of 64 bytes: 16 floats of c, 16 pairs of a or b. A constant: for GCC 12
+ * the intrinsic reads 8 bytes of it, and the others need not have been stored. */
+static const tile_shapes shapes = {
+    .palette = 1,
+    .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+    .rows = {16, 16, 16, 16, 16, 16, 16, 16},
+};
+
+static void begin(void)
+{
+    _tile_loadconfig(&shapes);
+}
+
+/* Tiles in use would be saved at each change of threads. */
+static void end(void)
+{
+    _tile_release();
+}
+
+static void clear(void)
+{
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+}
+
+static void load(const float *c, int64_t ldc)
+{
+    const int64_t bytes = 4 * ldc;
+    _tile_loadd(0, c, bytes);
+    _tile_loadd(1, c + 16, bytes);
+    _tile_loadd(2, c + 16 * ldc, bytes);
+    _tile_loadd(3, c + 16 * ldc + 16, bytes);
+}
+
+static void store(float *c, int64_t ldc)
+{
+    const int64_t bytes = 4 * ldc;
+    _tile_stored(0, c, bytes);
+    _tile_stored(1, c + 16, bytes);
+    _tile_stored(2, c + 16 * ldc, bytes);
+    _tile_stored(3, c + 16 * ldc + 16, bytes);
+}
+
+static void multiply(int64_t k_tiles, const uint16_t *a, const uint16_t *b, bool add,
+                     float *c, int64_t ldc)
+{
+    const int64_t next = k_tiles * ZERO_TILE_NUMBERS; /* to the next 16 lanes */
+    if (add)
+        load(c, ldc);
+    else
+        clear();
+    for (int64_t t = 0; t < k_tiles; t++, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(6, b, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, b + next, 64);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, a + next, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    store(c, ldc);
+}
+
+const zero_bgemm_kernels zero_bgemm_amx = {.name = "AMX-BF16",
+                                           .begin = begin,
+                                           .end = end,
+                                           .multiply = multiply,
+                                           .pack_a = zero_bgemm_pack_a,
+                                           .pack_b = zero_bgemm_pack_b};

@@ -1,0 +1,149 @@
+/* cpu_bgemm_pack.c - from rows of fp32 or bf16 to tiles of bf16; compiled for AVX512-BF16.
+ *
+ * A tile is read as 16 registers of pairs: [lane][pair] from an array whose rows run along k,
+ * [pair][lane] from one whose rows run along the lanes. Where a wants what b gets, or the
+ * other way round, it is transposed in registers. */
+#include "math/cpu_bgemm.h"
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The first n of 16 or 32 lanes; n <= 0: none. */
+INLINE __mmask16 first16(int64_t n)
+{
+    return (__mmask16)(n >= 16 ? 0xffff : n > 0 ? (1u << n) - 1 : 0);
+}
+
+INLINE __mmask32 first32(int64_t n)
+{
+    return (__mmask32)(n >= 32 ? 0xffffffff : n > 0 ? (1u << n) - 1 : 0);
+}
+
+/* n <= 32 numbers of a row, as 16 pairs. */
+INLINE __m512i row_of_pairs(zero_type type, const void *row, int64_t n)
+{
+    if (type == ZERO_BF16) return _mm512_maskz_loadu_epi16(first32(n), row);
+    __m512 low = _mm512_maskz_loadu_ps(first16(n), row);
+    __m512 high = _mm512_maskz_loadu_ps(first16(n - 16), (const float *)row + 16);
+    return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+/* 16 numbers of a row, those of the mask, each in the lower half of a lane. */
+INLINE __m512i row_of_lanes(zero_type type, const void *row, __mmask16 mask)
+{
+    if (type == ZERO_BF16)
+        return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, row));
+    return _mm512_cvtepu16_epi32(
+        (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, row)));
+}
+
+/* A row of the array; rows from n on are not there. */
+INLINE const char *row_at(zero_type type, const char *from, int64_t stride, int64_t r)
+{
+    return from + (type == ZERO_BF16 ? 2 : 4) * r * stride;
+}
+
+INLINE void read_along_k(zero_type type, const char *from, int64_t stride, int64_t lanes,
+                         int64_t k, __m512i tile[16])
+{
+    for (int64_t r = 0; r < 16; r++)
+        tile[r] = r < lanes ? row_of_pairs(type, row_at(type, from, stride, r), k)
+                            : _mm512_setzero_si512();
+}
+
+INLINE void read_along_lanes(zero_type type, const char *from, int64_t stride,
+                             int64_t lanes, int64_t k, __m512i tile[16])
+{
+    const __mmask16 mask = first16(lanes);
+    for (int64_t q = 0; q < 16; q++) {
+        __m512i low = _mm512_setzero_si512(), high = low;
+        if (2 * q < k) low = row_of_lanes(type, row_at(type, from, stride, 2 * q), mask);
+        if (2 * q + 1 < k)
+            high = row_of_lanes(type, row_at(type, from, stride, 2 * q + 1), mask);
+        tile[q] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    }
+}
+
+/* 16 x 16 pairs: within 128-bit lanes first, then the lanes. */
+INLINE void transpose(__m512i x[16])
+{
+    __m512i y[16];
+    for (int i = 0; i < 16; i += 2) {
+        y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+        y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {
+        x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
+        x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
+        x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
+        x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        __m512i even0 = _mm512_shuffle_i32x4(x[i], x[4 + i], 0x88);
+        __m512i even1 = _mm512_shuffle_i32x4(x[8 + i], x[12 + i], 0x88);
+        __m512i odd0 = _mm512_shuffle_i32x4(x[i], x[4 + i], 0xdd);
+        __m512i odd1 = _mm512_shuffle_i32x4(x[8 + i], x[12 + i], 0xdd);
+        y[i] = _mm512_shuffle_i32x4(even0, even1, 0x88);
+        y[4 + i] = _mm512_shuffle_i32x4(odd0, odd1, 0x88);
+        y[8 + i] = _mm512_shuffle_i32x4(even0, even1, 0xdd);
+        y[12 + i] = _mm512_shuffle_i32x4(odd0, odd1, 0xdd);
+    }
+    for (int i = 0; i < 16; i++) x[i] = y[i];
+}
+
+INLINE void pack_tile(const zero_bgemm_operand *x, zero_type type, bool along_k,
+                      bool lanes_first, int64_t lane, int64_t p, int64_t lanes, int64_t k,
+                      uint16_t *out)
+{
+    __m512i tile[16];
+    const char *from = x->data;
+    from += (type == ZERO_BF16 ? 2 : 4) *
+            (along_k ? lane * x->stride + p : p * x->stride + lane);
+    if (along_k)
+        read_along_k(type, from, x->stride, lanes - lane, k - p, tile);
+    else
+        read_along_lanes(type, from, x->stride, lanes - lane, k - p, tile);
+    if (along_k != lanes_first) transpose(tile);
+    for (int i = 0; i < 16; i++) _mm512_storeu_si512(out + 32 * i, tile[i]);
+}
+
+/* Walks the array along its rows: neighbours share pages and lines. */
+INLINE void pack_as(const zero_bgemm_operand *x, zero_type type, bool along_k,
+                    bool lanes_first, int64_t lanes, int64_t k, uint16_t *out)
+{
+    const int64_t k_tiles = (k + ZERO_TILE_DEPTH - 1) / ZERO_TILE_DEPTH;
+    const int64_t rows =
+        (lanes + ZERO_SQUARE - 1) / ZERO_SQUARE * ZERO_SQUARE / ZERO_TILE_LANES;
+    const int64_t outer = along_k ? rows : k_tiles, inner = along_k ? k_tiles : rows;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            int64_t row = along_k ? o : i, t = along_k ? i : o;
+            pack_tile(x, type, along_k, lanes_first, row * ZERO_TILE_LANES,
+                      t * ZERO_TILE_DEPTH, lanes, k,
+                      out + (row * k_tiles + t) * ZERO_TILE_NUMBERS);
+        }
+}
+
+INLINE void pack(const zero_bgemm_operand *x, bool lanes_first, int64_t lanes, int64_t k,
+                 uint16_t *out)
+{
+    if (x->type == ZERO_BF16 && x->along_k)
+        pack_as(x, ZERO_BF16, true, lanes_first, lanes, k, out);
+    else if (x->type == ZERO_BF16)
+        pack_as(x, ZERO_BF16, false, lanes_first, lanes, k, out);
+    else if (x->along_k)
+        pack_as(x, ZERO_FP32, true, lanes_first, lanes, k, out);
+    else
+        pack_as(x, ZERO_FP32, false, lanes_first, lanes, k, out);
+}
+
+void zero_bgemm_pack_a(const zero_bgemm_operand *a, int64_t lanes, int64_t k, uint16_t *out)
+{
+    pack(a, true, lanes, k, out);
+}
+
+void zero_bgemm_pack_b(const zero_bgemm_operand *b, int64_t lanes, int64_t k, uint16_t *out)
+{
+    pack(b, false, lanes, k, out);
+}
