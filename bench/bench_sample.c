@@ -97,18 +97,22 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median_of(double *x, int n)
+{
+    if (n == 0) return NAN;
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+}
+
 /* Of (a + factor * b) / to over the rounds, to < 0 standing for 1 s. */
 static double median(const bench_series *series, int a, int b, double factor, int to)
 {
-    int n = series->kept;
     double *x = series->sorted;
-    if (n == 0) return NAN;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < series->kept; i++) {
         const double *s = series->seconds + i * series->n_works;
         x[i] = (s[a] + factor * s[b]) / (to < 0 ? 1.0 : s[to]);
     }
-    qsort(x, (size_t)n, sizeof *x, ascending);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+    return median_of(x, series->kept);
 }
 
 double bench_seconds(const bench_series *series, int work)
@@ -119,6 +123,16 @@ double bench_seconds(const bench_series *series, int work)
 double bench_ratio(const bench_series *series, int work, int to)
 {
     return median(series, work, 0, 0.0, to);
+}
+
+double bench_ratio_between(const bench_series *series, int work, int before, int after)
+{
+    double *x = series->sorted;
+    for (int i = 0; i < series->kept; i++) {
+        const double *s = series->seconds + i * series->n_works;
+        x[i] = s[work] / (0.5 * (s[before] + s[after]));
+    }
+    return median_of(x, series->kept);
 }
 
 double bench_overlap(const bench_series *series, int both, int compute, int alone)

@@ -10,7 +10,7 @@
 
 #include "comm/comm.h"
 
-#define BENCH_WORKS 16 /* compared in one series, at most */
+#define BENCH_WORKS 32 /* compared in one series, at most */
 
 typedef struct {
     zero_status (*prepare)(void *arg); /* before each run, not timed; may be NULL */
@@ -46,5 +46,7 @@ ZERO_NODISCARD zero_status bench_series_add(bench_series *series, const bench_cl
 /* Medians over the rounds; NaN if none was kept. */
 double bench_seconds(const bench_series *series, int work);
 double bench_ratio(const bench_series *series, int work, int to);
+/* Of work / mean(before, after): its neighbours in each round. */
+double bench_ratio_between(const bench_series *series, int work, int before, int after);
 /* Of 1 - (both - compute) / alone: the part of `alone` that went on beside `compute`. */
 double bench_overlap(const bench_series *series, int both, int compute, int alone);
