@@ -196,14 +196,21 @@ static zero_status report_row(bench *b, const row *r, double all)
 
 static zero_status report(bench *b)
 {
-    double all = 0.0;
-    for (int i = 0; i < ROWS; i++) all += b->rows[i].seconds;
+    double all = 0.0, share = 0.0;
+    for (int i = 0; i < ROWS; i++) {
+        all += b->rows[i].seconds;
+        share += bench_core_share(&b->rows[i].series);
+    }
     qsort(b->rows, ROWS, sizeof b->rows[0], longer);
     printf("\n%-22s%12s%10s%10s %-8s%8s%12s%9s\n", "", "ns/element", "rate", "measure", "",
            "of it", "ms in step", "% of sum");
     for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
     printf("%-22s%62.2f\n", "sum", 1e3 * all);
-    printf("\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place\n");
+    printf(
+        "\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place; in the "
+        "worst part of\na round a rank had its core for %.0f %% of the time (all "
+        "kernels together)\n",
+        100.0 * share / ROWS);
     return ZERO_OK;
 }
 

@@ -126,10 +126,11 @@ static double step_seconds(const bench *b, int i)
 }
 
 /* Of the rate at which sgemm does the same products. */
-static double share_of_sgemm(const bench *b, int i)
+static bench_spread share_of_sgemm(const bench *b, int i)
 {
-    int w = 2 * i + 1;
-    return b->options.steps / bench_ratio_between(&b->series, w, w - 1, w + 1);
+    int w = 2 * i + 1, steps = b->options.steps;
+    bench_spread x = bench_ratio_between(&b->series, w - 1, w + 1, w);
+    return (bench_spread){x.median * steps, x.least * steps, x.most * steps};
 }
 
 static double products_seconds(const bench *b)
@@ -146,10 +147,14 @@ static int64_t positions(const bench *b)
     return b->options.config.global_batch * b->shape->seq;
 }
 
+static double products_flops(const bench *b)
+{
+    return bench_products_flops(b->shape, positions(b));
+}
+
 static double model_flops(const bench *b)
 {
-    return bench_products_flops(b->shape, positions(b)) +
-           bench_attention_flops(b->shape, positions(b));
+    return products_flops(b) + bench_attention_flops(b->shape, positions(b));
 }
 
 static void print_setup(const bench *b)
@@ -183,38 +188,48 @@ static void print_number(const char *format, int width, double x)
 
 static void print_table_header(const bench *b)
 {
-    double rate = bench_products_flops(b->shape, positions(b)) / b->world.size;
+    double rate = products_flops(b) / b->world.size;
     printf("\nsgemm, all ranks at once: %.1f Gflop/s per rank, %.2f ms for a step's "
            "products\n",
            1e-9 * rate / products_seconds(b), 1e3 * products_seconds(b));
-    printf("rounds: %d of %d taken%s\n\n", b->series.kept, b->series.taken,
-           bench_mark(&b->series));
-    printf("%5s %5s%11s%10s%17s%13s%13s%11s%8s\n", "stage", "dtype", "ms", "tokens/s",
-           "model Gflop/s", "6N of sgemm", "all of sgemm", "x first", "exposed");
+    printf("rounds: %d%s; in the worst part of a round a rank had its core for %.0f %% of "
+           "the time\n\n",
+           b->series.kept, bench_mark(&b->series), 100.0 * bench_core_share(&b->series));
+    printf("%5s %5s%11s%10s%17s%13s%15s%14s%11s%9s\n", "stage", "dtype", "ms", "tokens/s",
+           "model Gflop/s", "6N of sgemm", "(least, most)", "all of sgemm", "x first",
+           "exposed");
 }
 
 static zero_status report_engine(bench *b, int i, const bench_shares *shares)
 {
     const zero_config *c = &b->configs[i];
-    double seconds = step_seconds(b, i), products = share_of_sgemm(b, i);
-    double flops = model_flops(b), six_n = bench_products_flops(b->shape, positions(b));
+    double seconds = step_seconds(b, i);
+    bench_spread products = share_of_sgemm(b, i);
+    double model = products.median * model_flops(b) / products_flops(b);
+    double flops = model_flops(b);
     double ratio = bench_ratio(&b->series, 2 * i + 1, 1);
     printf("%5" PRId64 " %5s", c->stage, c->dtype);
     print_number("%*.2f", 11, 1e3 * seconds);
     print_number("%*.0f", 10, (double)positions(b) / seconds);
     print_number("%*.1f", 17, 1e-9 * flops / seconds);
-    print_number("%*.3f", 13, products);
-    print_number("%*.3f", 13, products * flops / six_n);
+    print_number("%*.3f", 13, products.median);
+    print_number("%*.3f", 8, products.least);
+    print_number("%*.3f", 7, products.most);
+    print_number("%*.3f", 14, model);
     print_number("%*.3f", 11, ratio);
-    printf("%7.2f%%\n", 100.0 * shares->slowest.exposed);
+    printf("%8.2f%%\n", 100.0 * shares->slowest.exposed);
     return bench_report_add(
         &b->report,
-        json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o}",
+        json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, "
+                  "s:o, s:o}",
                   "stage", (json_int_t)c->stage, "dtype", c->dtype, "step_seconds",
                   bench_number(seconds), "tokens_per_second",
                   bench_number((double)positions(b) / seconds), "model_flops_per_step",
-                  bench_number(flops), "products_of_sgemm", bench_number(products),
-                  "model_of_sgemm", bench_number(products * flops / six_n), "over_first",
+                  bench_number(flops), "products_of_sgemm", bench_number(products.median),
+                  "model_of_sgemm", bench_number(model), "products_of_sgemm_least",
+                  bench_number(products.least), "products_of_sgemm_most",
+                  bench_number(products.most), "core_share",
+                  bench_number(bench_core_share(&b->series)), "over_first",
                   bench_number(ratio), "kept", b->series.kept, "taken", b->series.taken,
                   "slowest_rank", shares->slowest_rank, "share_rank_0",
                   bench_share_object(&shares->first), "share_slowest_rank",
