@@ -7,9 +7,9 @@
  *     mpirun -n 2 build/bench_collectives --help */
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/topology.h"
+#include "bench_main.h"
 #include "bench_modes.h"
 #include "comm/launch.h"
 
@@ -243,14 +243,7 @@ static zero_status bench(int argc, char **argv)
     return zero_launch_stop();
 }
 
-/* Ranks fail alike: rank 0 has the word, the others wait for it to end the job. */
 int main(int argc, char **argv)
 {
-    int rank = zero_launch_rank_hint();
-    if (rank > 0 && !freopen("/dev/null", "w", stdout)) return 1;
-    zero_status st = bench(argc, argv);
-    if (st == ZERO_OK) return 0;
-    if (rank > 0) sleep(3);
-    fprintf(stderr, "bench_collectives: %s\n", zero_last_error());
-    zero_launch_abort(zero_exit_code(st));
+    return bench_main("bench_collectives", bench, argc, argv);
 }

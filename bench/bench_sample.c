@@ -39,7 +39,7 @@ static double cpu_seconds(void)
 
 /* Waiting for the others counts for the share of the core: while one waits it computes. */
 static zero_status time_work(zero_comm *comm, const bench_work *work, int repeats,
-                             double *seconds, bool *stolen)
+                             double *seconds, double *away)
 {
     double cpu = 0.0, wall = 0.0;
     *seconds = 0.0;
@@ -54,7 +54,7 @@ static zero_status time_work(zero_comm *comm, const bench_work *work, int repeat
         wall += end - before;
         cpu += cpu_seconds() - cpu_before;
     }
-    *stolen = *stolen || cpu < CPU_SHARE * wall;
+    *away = fmax(*away, 1.0 - cpu / wall);
     return ZERO_OK;
 }
 
@@ -73,17 +73,17 @@ static zero_status agree(zero_comm *comm, int n, double *x)
 zero_status bench_series_add(bench_series *series, const bench_clock *clock,
                              const bench_work works[], int repeats)
 {
-    double x[BENCH_WORKS + 1];
+    double x[BENCH_WORKS + 1]; /* the last: the largest part of a work without the core */
     int n = series->n_works;
-    bool stolen = false;
+    x[n] = 0.0;
     for (int i = 0; i < n; i++) {
         int w = (i + series->taken) % n;
-        ZERO_TRY(time_work(clock->comm, &works[w], repeats, &x[w], &stolen));
+        ZERO_TRY(time_work(clock->comm, &works[w], repeats, &x[w], &x[n]));
     }
-    x[n] = stolen ? 1.0 : 0.0;
     ZERO_TRY(agree(clock->comm, n + 1, x));
     series->taken++;
-    if (clock->drops && x[n] > 0.0) return ZERO_OK;
+    series->away += x[n];
+    if (clock->drops && x[n] > 1.0 - CPU_SHARE) return ZERO_OK;
     for (int w = 0; w < n; w++) series->seconds[series->kept * n + w] = x[w];
     series->kept++;
     return ZERO_OK;
@@ -97,18 +97,27 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median_of(double *x, int n)
+{
+    if (n == 0) return NAN;
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+}
+
+double bench_core_share(const bench_series *series)
+{
+    return series->taken > 0 ? 1.0 - series->away / series->taken : NAN;
+}
+
 /* Of (a + factor * b) / to over the rounds, to < 0 standing for 1 s. */
 static double median(const bench_series *series, int a, int b, double factor, int to)
 {
-    int n = series->kept;
     double *x = series->sorted;
-    if (n == 0) return NAN;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < series->kept; i++) {
         const double *s = series->seconds + i * series->n_works;
         x[i] = (s[a] + factor * s[b]) / (to < 0 ? 1.0 : s[to]);
     }
-    qsort(x, (size_t)n, sizeof *x, ascending);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+    return median_of(x, series->kept);
 }
 
 double bench_seconds(const bench_series *series, int work)
@@ -119,6 +128,19 @@ double bench_seconds(const bench_series *series, int work)
 double bench_ratio(const bench_series *series, int work, int to)
 {
     return median(series, work, 0, 0.0, to);
+}
+
+bench_spread bench_ratio_between(const bench_series *series, int before, int after,
+                                 int work)
+{
+    double *x = series->sorted;
+    for (int i = 0; i < series->kept; i++) {
+        const double *s = series->seconds + i * series->n_works;
+        x[i] = 0.5 * (s[before] + s[after]) / s[work];
+    }
+    double median = median_of(x, series->kept);
+    if (series->kept == 0) return (bench_spread){NAN, NAN, NAN};
+    return (bench_spread){median, x[0], x[series->kept - 1]};
 }
 
 double bench_overlap(const bench_series *series, int both, int compute, int alone)

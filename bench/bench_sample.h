@@ -10,7 +10,7 @@
 
 #include "comm/comm.h"
 
-#define BENCH_WORKS 16 /* compared in one series, at most */
+#define BENCH_WORKS 32 /* compared in one series, at most */
 
 typedef struct {
     zero_status (*prepare)(void *arg); /* before each run, not timed; may be NULL */
@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
     int n_works, rounds;
     int taken, kept;
+    double away;     /* sum over the rounds taken: see bench_core_share() */
     double *seconds; /* [rounds][n_works], owned: per run, of the slowest rank */
     double *sorted;  /* [rounds], behind them */
 } bench_series;
@@ -46,5 +47,14 @@ ZERO_NODISCARD zero_status bench_series_add(bench_series *series, const bench_cl
 /* Medians over the rounds; NaN if none was kept. */
 double bench_seconds(const bench_series *series, int work);
 double bench_ratio(const bench_series *series, int work, int to);
+/* Of mean(before, after) / work: its neighbours in each round. */
+typedef struct {
+    double median, least, most;
+} bench_spread;
+bench_spread bench_ratio_between(const bench_series *series, int before, int after,
+                                 int work);
+/* The part of its time for which a rank had its core, in the worst work of a round: the mean
+ * over all rounds taken. Time that a hypervisor takes away does not show. */
+double bench_core_share(const bench_series *series);
 /* Of 1 - (both - compute) / alone: the part of `alone` that went on beside `compute`. */
 double bench_overlap(const bench_series *series, int both, int compute, int alone);

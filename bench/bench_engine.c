@@ -1,0 +1,107 @@
+#include "bench_engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "nn/gpt2.h"
+
+#define WARM_UPS 24 /* at most: fp16 lowers its loss scale until a step is taken */
+
+/* Any tokens are as good: the time of a step does not depend on them. */
+static void random_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                          void *targets)
+{
+    const zero_gpt2_shape *shape = arg;
+    zero_rng rng = {
+        .purpose = ZERO_RNG_TEST, .step = (uint64_t)step, .sample = (uint64_t)i};
+    int32_t *in = inputs, *out = targets;
+    for (int64_t t = 0; t <= T; t++) {
+        uint64_t bits = zero_rng_bits(&rng, (uint64_t)t);
+        int32_t token = (int32_t)(bits % (uint64_t)shape->vocab);
+        if (t < T) in[t] = token;
+        if (t > 0) out[t - 1] = token;
+    }
+}
+
+static zero_status step(bench_engine *e, zero_run_output *out)
+{
+    const zero_config *c = e->config;
+    zero_source source = {.sample = random_sample, .arg = e->spec.plan.model->shape};
+    zero_step_input in = {.step = e->next_step++,
+                          .lr = c->lr,
+                          .beta1 = c->beta1,
+                          .beta2 = c->beta2,
+                          .eps = c->eps,
+                          .weight_decay = c->weight_decay,
+                          .clip = c->clip};
+    return zero_engine_step(&e->engine, &source, &in, out);
+}
+
+/* A skipped step leaves the optimizer out: none of these is timed. */
+static zero_status warm_up(bench_engine *e)
+{
+    zero_run_output out = {.overflow = true};
+    for (int i = 0; out.overflow && i < WARM_UPS; i++) ZERO_TRY(step(e, &out));
+    if (out.overflow)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%d steps were skipped, at loss scales down to %g: no step to time", WARM_UPS,
+            (double)e->engine.loss_scale.scale);
+    return zero_engine_settle(&e->engine);
+}
+
+static zero_status prepare(void *arg)
+{
+    bench_engine *e = arg;
+    if (e->is_open) return ZERO_OK;
+    if (e->resident && *e->resident) bench_engine_close(*e->resident);
+    ZERO_TRY(zero_engine_init(&e->engine, &e->spec, e->comm));
+    e->is_open = true;
+    if (e->resident) *e->resident = e;
+    return warm_up(e);
+}
+
+static double exposed_seconds(const zero_comm *comm)
+{
+    double sum = 0.0;
+    for (int k = 0; k < ZERO_COLLECTIVE_KINDS; k++) sum += comm->duration[k].exposed;
+    return sum;
+}
+
+/* The engine's own clocks go on from its first step: those of a run are their differences. */
+static zero_status run(void *arg)
+{
+    bench_engine *e = arg;
+    double before[ZERO_PROGRAMS][ZERO_OP_KINDS];
+    memcpy(before, e->engine.runner.seconds, sizeof before);
+    double exposed = exposed_seconds(e->comm), start = zero_clock_seconds();
+    for (int i = 0; i < e->steps; i++) {
+        zero_run_output out;
+        ZERO_TRY(step(e, &out));
+        if (out.overflow)
+            return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 " was skipped while timed",
+                             e->next_step - 1);
+    }
+    ZERO_TRY(zero_engine_settle(&e->engine));
+    bench_profile *p = &e->profile;
+    p->steps += e->steps;
+    p->all += zero_clock_seconds() - start;
+    p->exposed += exposed_seconds(e->comm) - exposed;
+    for (int program = 0; program < ZERO_PROGRAMS; program++)
+        for (int op = 0; op < ZERO_OP_KINDS; op++)
+            p->of_op[op] += e->engine.runner.seconds[program][op] - before[program][op];
+    return ZERO_OK;
+}
+
+bench_work bench_engine_work(bench_engine *e)
+{
+    return (bench_work){prepare, run, e};
+}
+
+void bench_engine_close(bench_engine *e)
+{
+    if (e->is_open) zero_engine_destroy(&e->engine);
+    e->is_open = false;
+}

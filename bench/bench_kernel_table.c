@@ -1,0 +1,149 @@
+#include "bench_kernel_table.h"
+
+static void *at_type(const bench_lanes *l, char *lane, int64_t at)
+{
+    return lane + (size_t)at * zero_type_size(l->type);
+}
+
+static void layernorm(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->layernorm(&l->math, n / l->C, l->C, l->lane[BENCH_X] + at, l->type,
+                          l->param, l->grad, l->lane[BENCH_Y] + at, l->lse, l->losses);
+}
+
+static void layernorm_backward(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->layernorm_backward(&l->math, n / l->C, l->C, l->lane[BENCH_X] + at, l->type,
+                                   l->param, l->mean, l->rstd, l->lane[BENCH_Y] + at,
+                                   l->lane[BENCH_Z] + at, false, l->sums, l->more_sums);
+}
+
+static void gelu(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->gelu(&l->math, n, l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
+}
+
+static void gelu_backward(bench_lanes *l, int64_t at, int64_t n)
+{
+    float *dy = l->lane[BENCH_Y] + at; /* in place, as in a block */
+    l->backend->gelu_backward(&l->math, n, l->lane[BENCH_X] + at, dy, dy);
+}
+
+static void add(bench_lanes *l, int64_t at, int64_t n)
+{
+    float *out = l->lane[BENCH_Y] + at;
+    l->backend->add(&l->math, n, l->lane[BENCH_X] + at, out, out);
+}
+
+static void add_bias(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->add_bias(&l->math, n / (4 * l->C), 4 * l->C, l->type, l->param,
+                         l->lane[BENCH_Y] + at);
+}
+
+static void bias_backward(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->bias_backward(&l->math, n / (4 * l->C), 4 * l->C, l->lane[BENCH_X] + at,
+                              false, l->sums);
+}
+
+static zero_attention attention_of(const bench_lanes *l)
+{
+    return (zero_attention){.B = l->rows / l->T, .T = l->T, .C = l->C, .H = l->H};
+}
+
+static void attention(bench_lanes *l, int64_t at, int64_t n)
+{
+    (void)n;
+    zero_attention a = attention_of(l);
+    l->backend->attention(&l->math, &a, l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at,
+                          l->lse, l->work);
+}
+
+static void attention_backward(bench_lanes *l, int64_t at, int64_t n)
+{
+    (void)n;
+    zero_attention a = attention_of(l);
+    l->backend->attention_backward(&l->math, &a, l->lane[BENCH_X] + at,
+                                   l->lane[BENCH_Y] + at, l->lse, l->lane[BENCH_Z] + at,
+                                   l->lane[BENCH_M] + at, l->work);
+}
+
+static void cross_entropy(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->cross_entropy(&l->math, n / l->V, l->V, l->tokens, 1e-3f,
+                              l->lane[BENCH_X] + at, l->losses);
+}
+
+static void embedding(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->embedding(&l->math, n / l->C / l->T, l->T, l->C, l->tokens, l->type,
+                          l->param, l->grad, l->lane[BENCH_X] + at);
+}
+
+static void embedding_backward(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->embedding_backward(&l->math, n / l->C / l->T, l->T, l->C, l->tokens,
+                                   l->lane[BENCH_X] + at, l->lane[BENCH_Y],
+                                   l->lane[BENCH_Z]);
+}
+
+static void clear(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->clear(&l->math, n, l->lane[BENCH_X] + at);
+}
+
+static void adamw(bench_lanes *l, int64_t at, int64_t n)
+{
+    const zero_adamw h = {.lr = 1e-4f,
+                          .beta1 = 0.9f,
+                          .beta2 = 0.95f,
+                          .eps = 1e-8f,
+                          .weight_decay = 0.1f,
+                          .grad_scale = 1.0f,
+                          .step = 10};
+    void *param = l->type == ZERO_FP32 ? NULL : at_type(l, l->param, at);
+    l->backend->adamw(&l->math, &h, n, l->type, at_type(l, l->grad, at),
+                      l->lane[BENCH_X] + at, l->lane[BENCH_M] + at, l->lane[BENCH_V] + at,
+                      param);
+}
+
+static void sum_squares(bench_lanes *l, int64_t at, int64_t n)
+{
+    volatile double kept =
+        l->backend->sum_squares(&l->math, l->type, n, at_type(l, l->grad, at));
+    (void)kept;
+}
+
+static void round_group(bench_lanes *l, int64_t at, int64_t n)
+{
+    l->backend->round(&l->math, l->type, n, l->lane[BENCH_X] + at, at_type(l, l->grad, at));
+}
+
+static void accumulate(bench_lanes *l, int64_t at, int64_t n)
+{
+    float *sum = l->lane[BENCH_Y] + at;
+    l->backend->accumulate(&l->math, l->type, n, sum, l->lane[BENCH_X] + at, sum);
+}
+
+/* clang-format off */
+const bench_kernel bench_kernels[BENCH_KERNELS] = {
+    {"layernorm", layernorm, BENCH_CHANNELS, 1, 1, 2, 0, 0, 2, 1, BENCH_ALWAYS},
+    {"layernorm backward", layernorm_backward, BENCH_CHANNELS, 1, 1, 4, 0, 0, 2, 1, BENCH_ALWAYS},
+    {"gelu", gelu, BENCH_CHANNELS, 4, 4, 2, 0, 0, 4, 0, BENCH_ALWAYS},
+    {"gelu backward", gelu_backward, BENCH_CHANNELS, 4, 4, 3, 0, 0, 4, 0, BENCH_ALWAYS},
+    {"add", add, BENCH_CHANNELS, 1, 1, 3, 0, 0, 2, 0, BENCH_ALWAYS},
+    {"add bias", add_bias, BENCH_CHANNELS, 4, 4, 2, 0, 0, 9, 0, BENCH_ALWAYS},
+    {"bias backward", bias_backward, BENCH_CHANNELS, 4, 4, 1, 0, 0, 9, 0, BENCH_ALWAYS},
+    {"attention", attention, BENCH_CHANNELS, 1, 3, 0, 0, 2, 1, 0, BENCH_ALWAYS},
+    {"attention backward", attention_backward, BENCH_CHANNELS, 1, 3, 0, 0, 4, 1, 0, BENCH_ALWAYS},
+    {"cross-entropy", cross_entropy, BENCH_WORDS, 1, 1, 2, 0, 0, 0, 1, BENCH_ALWAYS},
+    {"embedding", embedding, BENCH_CHANNELS, 1, 1, 1, 2, 0, 0, 1, BENCH_ALWAYS},
+    {"embedding backward", embedding_backward, BENCH_CHANNELS, 1, 1, 5, 0, 0, 0, 1, BENCH_ALWAYS},
+    {"clear", clear, BENCH_CHANNELS, 1, 1, 1, 0, 0, 0, 1, BENCH_ALWAYS},
+    {"adamw", adamw, BENCH_PARAMETERS, 1, 1, 7, 0, 0, 0, 1, BENCH_ALWAYS},
+    {"sum of squares", sum_squares, BENCH_PARAMETERS, 1, 1, 0, 1, 0, 0, 1, BENCH_ALWAYS},
+    {"round", round_group, BENCH_PARAMETERS, 1, 1, 1, 1, 0, 0, 1, BENCH_HALVES},
+    {"accumulate", accumulate, BENCH_PARAMETERS, 1, 1, 3, 0, 0, 0, 1, BENCH_SUMS},
+};
+/* clang-format on */

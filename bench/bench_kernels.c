@@ -1,0 +1,351 @@
+/* bench_kernels - every kernel of a backend against what bounds it, and its share of a step.
+ *
+ * Kernels that pass over memory are measured by a loop that scales as many bytes in place,
+ * products of matrices by sgemm; both right before or after the kernel, on all ranks at once.
+ * Bytes are what the kernel has to read and write once; no lines that are read only because
+ * they will be written. What a step takes of each kernel follows from the model.
+ *
+ *     mpirun -n 2 build/bench_kernels --dtype bf16        (options as of zero train) */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_kernel_table.h"
+#include "bench_main.h"
+#include "bench_products.h"
+#include "bench_report.h"
+#include "bench_step_options.h"
+#include "comm/launch.h"
+#include "math/blas.h"
+#include "math/cpu_kernels.h"
+#include "nn/gpt2.h"
+#include "train/tokenizer.h"
+
+#define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */
+#define PARAMS       (INT64_C(1) << 20) /* elements per call of the optimizer's kernels */
+#define SAMPLE_BYTES 6.4e7              /* of one run, at least; and */
+#define SAMPLE_FLOPS 2e9
+#define SMALL_SAMPLE 16  /* calls at most: small models */
+#define CHUNK        256 /* rows of logits, as in nn/gpt2_head.c */
+
+#define PRODUCTS BENCH_KERNELS /* the row behind them */
+#define ROWS     (BENCH_KERNELS + 1)
+
+typedef struct {
+    const char *name;
+    double seconds;   /* that a step takes of it */
+    double element;   /* seconds per element */
+    double rate;      /* bytes or flops per second */
+    double reference; /* what the measure made */
+    double ratio;     /* of the measure */
+    bool is_flops;
+    bench_series series; /* kernel, measure */
+} row;
+
+typedef struct {
+    bench_step_options options;
+    zero_comm world;
+    zero_gpt2_shape shape;
+    bench_lanes lanes;
+    bench_products plain, ours; /* a layer's part of all products */
+    int64_t per_call[BENCH_UNITS];
+    double per_step[BENCH_UNITS]; /* elements of one unit in a step of this rank */
+    bench_clock clock;
+    bench_report report;
+    row rows[ROWS];
+} bench;
+
+/* ---- one kernel against its measure ---- */
+
+typedef struct {
+    bench *b;
+    const bench_kernel *k;
+    int64_t calls, elements, span, at;
+    double bytes, flops; /* of a run; one is 0 */
+} sample;
+
+static zero_status run_kernel(void *arg)
+{
+    sample *s = arg;
+    for (int64_t i = 0; i < s->calls; i++) {
+        if (s->at + s->span > s->b->lanes.length) s->at = 0;
+        s->k->call(&s->b->lanes, s->at, s->elements);
+        s->at += s->span;
+    }
+    return s->b->lanes.backend->sync(&s->b->lanes.math);
+}
+
+static zero_status run_stream(void *arg)
+{
+    sample *s = arg;
+    bench_lanes_stream(&s->b->lanes, s->bytes);
+    return ZERO_OK;
+}
+
+static double products_flops(const bench *b)
+{
+    zero_gpt2_shape part = b->shape;
+    part.layers = b->plain.layers;
+    part.vocab = b->plain.vocab;
+    return bench_products_flops(&part, b->plain.rows * b->plain.microbatches);
+}
+
+static sample make_sample(bench *b, const bench_kernel *k)
+{
+    int64_t elements = k->width * b->per_call[k->unit];
+    double flops = k->flops * (double)b->lanes.T * (double)elements;
+    double bytes = (4.0 * k->floats + k->typed * (double)zero_type_size(b->lanes.type)) *
+                   (double)elements;
+    double calls = flops > 0.0 ? SAMPLE_FLOPS / flops : SAMPLE_BYTES / bytes;
+    if (b->lanes.length < LANE && calls > SMALL_SAMPLE) calls = SMALL_SAMPLE;
+    int64_t n = (int64_t)calls + 1;
+    return (sample){.b = b,
+                    .k = k,
+                    .calls = n,
+                    .elements = elements,
+                    .span = k->span * b->per_call[k->unit],
+                    .bytes = flops > 0.0 ? 0.0 : bytes * (double)n,
+                    .flops = flops * (double)n};
+}
+
+static zero_status measure(bench *b, row *r, const bench_work works[2])
+{
+    ZERO_TRY(zero_agree(&b->world, bench_series_init(&r->series, &b->clock, 2)));
+    while (bench_series_wants_more(&r->series))
+        ZERO_TRY(bench_series_add(&r->series, &b->clock, works, 1));
+    return ZERO_OK;
+}
+
+static bool is_in_step(const bench *b, const bench_kernel *k)
+{
+    if (k->when == BENCH_HALVES) return b->lanes.type != ZERO_FP32;
+    return k->when == BENCH_ALWAYS || b->options.config.accumulation > 1;
+}
+
+static double elements_of_step(const bench *b, const bench_kernel *k)
+{
+    if (!is_in_step(b, k)) return 0.0;
+    return (k->layer * (double)b->shape.layers + k->once) * b->per_step[k->unit];
+}
+
+static zero_status measure_kernel(bench *b, const bench_kernel *k, row *r)
+{
+    sample s = make_sample(b, k);
+    const bench_work works[2] = {{NULL, run_kernel, &s},
+                                 s.flops > 0.0
+                                     ? (bench_work){NULL, bench_products_run, &b->plain}
+                                     : (bench_work){NULL, run_stream, &s}};
+    double amount = s.flops + s.bytes;
+    double reference = s.flops > 0.0 ? products_flops(b) : s.bytes;
+    bench_lanes_fill(&b->lanes);
+    ZERO_TRY(measure(b, r, works));
+    double seconds = bench_seconds(&r->series, 0);
+    r->name = k->name;
+    r->is_flops = s.flops > 0.0;
+    r->element = seconds / (double)(s.calls * s.elements);
+    r->seconds = r->element * elements_of_step(b, k);
+    r->rate = amount / seconds;
+    r->reference = reference / bench_seconds(&r->series, 1);
+    r->ratio = amount / reference / bench_ratio(&r->series, 0, 1);
+    return ZERO_OK;
+}
+
+static zero_status measure_products(bench *b, row *r)
+{
+    const bench_work works[2] = {{NULL, bench_products_run, &b->ours},
+                                 {NULL, bench_products_run, &b->plain}};
+    double flops = products_flops(b);
+    ZERO_TRY(measure(b, r, works));
+    double seconds = bench_seconds(&r->series, 0);
+    int64_t positions = b->plain.rows * b->plain.microbatches;
+    *r = (row){.name = "products of matrices",
+               .is_flops = true,
+               .element = seconds / flops,
+               .seconds = seconds / flops * bench_products_flops(&b->shape, positions),
+               .rate = flops / seconds,
+               .reference = flops / bench_seconds(&r->series, 1),
+               .ratio = 1.0 / bench_ratio(&r->series, 0, 1),
+               .series = r->series};
+    return ZERO_OK;
+}
+
+/* ---- report ---- */
+
+static int longer(const void *a, const void *b)
+{
+    double x = ((const row *)a)->seconds, y = ((const row *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+static zero_status report_row(bench *b, const row *r, double all)
+{
+    const char *what = r->is_flops ? "Gflop/s" : "GB/s";
+    printf("%-22s%12.4f%10.1f%10.1f %-8s%8.2f%12.2f%9.2f\n", r->name, 1e9 * r->element,
+           1e-9 * r->rate, 1e-9 * r->reference, what, r->ratio, 1e3 * r->seconds,
+           100.0 * r->seconds / all);
+    return bench_report_add(
+        &b->report,
+        json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "kernel", r->name,
+                  "seconds_per_element", bench_number(r->element), "rate",
+                  bench_number(r->rate), "reference", bench_number(r->reference), "unit",
+                  r->is_flops ? "flop/s" : "bytes/s", "of_reference",
+                  bench_number(r->ratio), "seconds_per_step", bench_number(r->seconds),
+                  "share", bench_number(r->seconds / all)));
+}
+
+static zero_status report(bench *b)
+{
+    double all = 0.0, share = 0.0;
+    for (int i = 0; i < ROWS; i++) {
+        all += b->rows[i].seconds;
+        share += bench_core_share(&b->rows[i].series);
+    }
+    qsort(b->rows, ROWS, sizeof b->rows[0], longer);
+    printf("\n%-22s%12s%10s%10s %-8s%8s%12s%9s\n", "", "ns/element", "rate", "measure", "",
+           "of it", "ms in step", "% of sum");
+    for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
+    printf("%-22s%62.2f\n", "sum", 1e3 * all);
+    printf(
+        "\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place; in the "
+        "worst part of\na round a rank had its core for %.0f %% of the time (all "
+        "kernels together)\n",
+        100.0 * share / ROWS);
+    return ZERO_OK;
+}
+
+static void print_setup(const bench *b)
+{
+    const zero_gpt2_shape *s = &b->shape;
+    const zero_config *c = &b->options.config;
+    char blas[128];
+    zero_blas_name(blas, sizeof blas);
+    printf("%s, stage %" PRId64 ", %s: L %" PRId64 ", C %" PRId64 ", H %" PRId64
+           ", V %" PRId64 "; per rank %" PRId64 " x %" PRId64 " x T %" PRId64
+           " tokens; %s backend, %s kernels; %s\n",
+           c->model, c->stage, c->dtype, s->layers, s->hidden, s->heads, s->vocab,
+           c->accumulation, c->micro_batch, s->seq, c->backend, zero_cpu_kernels_name(),
+           blas);
+}
+
+/* ---- start and end ---- */
+
+static int64_t at_least(int64_t x, int64_t least)
+{
+    return x > least ? x : least;
+}
+
+/* A lane holds the largest call, and for anything but small models more than caches do. */
+static int64_t lane_length(const bench *b)
+{
+    int64_t most = at_least(12 * b->per_call[BENCH_CHANNELS], b->per_call[BENCH_WORDS]);
+    most = at_least(most, 4 * b->per_call[BENCH_PARAMETERS]);
+    most = at_least(most, b->shape.seq * b->shape.hidden);
+    return most > LANE / 4 ? at_least(LANE, most) : most;
+}
+
+static void count_elements(bench *b)
+{
+    const zero_config *c = &b->options.config;
+    const zero_gpt2_shape *s = &b->shape;
+    int64_t rows = c->micro_batch * s->seq, psi = zero_gpt2_count(s);
+    double M = (double)c->accumulation, own = (double)psi;
+    if (c->stage > 0) own /= b->world.size;
+    b->per_call[BENCH_CHANNELS] = rows * s->hidden;
+    b->per_call[BENCH_WORDS] = (rows < CHUNK ? rows : CHUNK) * s->vocab;
+    b->per_call[BENCH_PARAMETERS] = psi < PARAMS ? psi : PARAMS;
+    b->per_step[BENCH_CHANNELS] = M * (double)(rows * s->hidden);
+    b->per_step[BENCH_WORDS] = M * (double)rows * (double)s->vocab;
+    b->per_step[BENCH_PARAMETERS] = own;
+}
+
+static zero_status init_lanes(bench *b)
+{
+    const zero_gpt2_shape *s = &b->shape;
+    const zero_config *c = &b->options.config;
+    int64_t length = lane_length(b), words = length / s->hidden;
+    b->lanes = (bench_lanes){.type = zero_config_type(c),
+                             .rows = c->micro_batch * s->seq,
+                             .T = s->seq,
+                             .C = s->hidden,
+                             .H = s->heads,
+                             .V = s->vocab,
+                             .words = words < s->vocab ? words : s->vocab,
+                             .length = length};
+    ZERO_TRY(zero_backend_find(c->backend, &b->lanes.backend));
+    return bench_lanes_init(&b->lanes);
+}
+
+/* The part of one layer, and as much of the vocabulary: products in a step's proportions. */
+static zero_status init_products(bench *b)
+{
+    const zero_config *c = &b->options.config;
+    zero_gpt2_shape part = b->shape;
+    part.layers = 1;
+    part.vocab = at_least(b->shape.vocab / b->shape.layers, 1);
+    int64_t rows = c->micro_batch * b->shape.seq;
+    ZERO_TRY(bench_products_init(&b->plain, &part, rows, c->accumulation));
+    ZERO_TRY(bench_products_init(&b->ours, &part, rows, c->accumulation));
+    return bench_products_use(&b->ours, b->lanes.backend, &b->lanes.math, b->lanes.type);
+}
+
+static zero_status prepare(bench *b)
+{
+    const zero_config *c = &b->options.config;
+    if (b->options.n_stages > 0 || b->options.n_dtypes > 0)
+        return zero_fail(ZERO_ERR_INVALID, "bench_kernels takes one --stage and one "
+                                           "--dtype: lists are for bench_step");
+    ZERO_TRY(bench_step_options_complete(&b->options, b->world.size));
+    ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &b->shape));
+    zero_blas_set_threads(1);
+    b->clock = (bench_clock){.comm = &b->world, .rounds = b->options.rounds};
+    count_elements(b);
+    ZERO_TRY(init_lanes(b));
+    return init_products(b);
+}
+
+static void destroy(bench *b)
+{
+    for (int i = 0; i < ROWS; i++) bench_series_destroy(&b->rows[i].series);
+    bench_products_destroy(&b->plain);
+    bench_products_destroy(&b->ours);
+    bench_lanes_destroy(&b->lanes);
+    bench_step_options_destroy(&b->options);
+    zero_comm_destroy(&b->world);
+}
+
+static zero_status run(bench *b)
+{
+    const bench_options where = {.json = b->options.json};
+    ZERO_TRY(zero_agree(&b->world, prepare(b)));
+    ZERO_TRY(
+        bench_report_open(&b->report, &b->clock, &where, "each kernel beside its measure"));
+    print_setup(b);
+    fflush(stdout);
+    for (int i = 0; i < BENCH_KERNELS; i++)
+        ZERO_TRY(measure_kernel(b, &bench_kernels[i], &b->rows[i]));
+    ZERO_TRY(measure_products(b, &b->rows[PRODUCTS]));
+    ZERO_TRY(report(b));
+    return zero_agree(&b->world, bench_report_close(&b->report));
+}
+
+static zero_status measure_all(int argc, char **argv)
+{
+    bench b = {0};
+    ZERO_TRY(bench_step_options_parse(&b.options, argc, argv));
+    if (b.options.help) {
+        bench_step_options_help("Kernels against what bounds them, by their share of a "
+                                "step:\n\n    mpirun -n 2 bench_kernels [options]\n\n");
+        return ZERO_OK;
+    }
+    ZERO_TRY(zero_launch_start(&argc, &argv));
+    ZERO_TRY(zero_comm_world(&b.world));
+    ZERO_TRY(run(&b));
+    destroy(&b);
+    return zero_launch_stop();
+}
+
+int main(int argc, char **argv)
+{
+    return bench_main("bench_kernels", measure_all, argc, argv);
+}

@@ -1,0 +1,110 @@
+#include "bench_lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+#define PERIOD 4096 /* of the numbers */
+
+static zero_attention attention_of(const bench_lanes *l)
+{
+    return (zero_attention){.B = l->rows / l->T, .T = l->T, .C = l->C, .H = l->H};
+}
+
+static void *take(size_t n, size_t size, bool *failed)
+{
+    void *memory = calloc(n, size);
+    *failed = *failed || !memory;
+    return memory;
+}
+
+static void fill_tokens(bench_lanes *l)
+{
+    zero_rng rng = {.purpose = ZERO_RNG_TEST};
+    for (int64_t i = 0; i < l->rows; i++)
+        l->tokens[i] = (int32_t)(zero_rng_bits(&rng, (uint64_t)i) % (uint64_t)l->words);
+}
+
+zero_status bench_lanes_init(bench_lanes *l)
+{
+    const size_t f = sizeof(float);
+    size_t rows = (size_t)l->rows, n = (size_t)l->length;
+    zero_attention a = attention_of(l);
+    bool failed = false;
+    for (int i = 0; i < BENCH_LANES; i++) l->lane[i] = take(n, f, &failed);
+    l->grad = take(n, zero_type_size(l->type), &failed);
+    l->param = take(n, zero_type_size(l->type), &failed);
+    l->mean = take(rows, f, &failed);
+    l->rstd = take(rows, f, &failed);
+    l->sums = take(4 * (size_t)l->C, f, &failed);
+    l->more_sums = take(4 * (size_t)l->C, f, &failed);
+    l->lse = take(rows * (size_t)l->H, f, &failed);
+    l->losses = take(rows, f, &failed);
+    l->work = take((size_t)zero_attention_workspace(&a), f, &failed);
+    l->scratch = take((size_t)zero_math_scratch(l->type) + 1, f, &failed);
+    l->tokens = take(rows, sizeof *l->tokens, &failed);
+    if (failed) {
+        bench_lanes_destroy(l);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for lanes of %zu MiB", n * f >> 20);
+    }
+    l->math.scratch = l->scratch;
+    for (size_t r = 0; r < rows; r++) l->rstd[r] = 1.0f;
+    fill_tokens(l);
+    return l->backend->open(&l->math);
+}
+
+void bench_lanes_destroy(bench_lanes *l)
+{
+    for (int i = 0; i < BENCH_LANES; i++) free(l->lane[i]);
+    free(l->grad);
+    free(l->param);
+    free(l->mean);
+    free(l->rstd);
+    free(l->sums);
+    free(l->more_sums);
+    free(l->lse);
+    free(l->losses);
+    free(l->work);
+    free(l->scratch);
+    free(l->tokens);
+    *l = (bench_lanes){0};
+}
+
+static void repeat(int64_t length, size_t size, const void *pattern, char *to)
+{
+    for (int64_t at = 0; at < length; at += PERIOD) {
+        int64_t n = length - at < PERIOD ? length - at : PERIOD;
+        memcpy(to + (size_t)at * size, pattern, (size_t)n * size);
+    }
+}
+
+void bench_lanes_fill(bench_lanes *l)
+{
+    float pattern[PERIOD], squares[PERIOD], typed[PERIOD];
+    zero_rng rng = {.purpose = ZERO_RNG_TEST};
+    zero_rng_normal(&rng, 0, PERIOD, pattern);
+    for (int i = 0; i < PERIOD; i++) squares[i] = pattern[i] * pattern[i];
+    zero_convert(ZERO_FP32, l->type, PERIOD, pattern, typed);
+    for (int i = 0; i < BENCH_LANES; i++)
+        repeat(l->length, sizeof(float), i == BENCH_V ? squares : pattern,
+               (char *)l->lane[i]);
+    repeat(l->length, zero_type_size(l->type), typed, l->grad);
+    repeat(l->length, zero_type_size(l->type), typed, l->param);
+}
+
+/* By -1: no number changes its size, however often this runs. */
+static void scale(int64_t n, float factor, float *x)
+{
+    for (int64_t i = 0; i < n; i++) x[i] *= factor;
+}
+
+void bench_lanes_stream(bench_lanes *l, double bytes)
+{
+    int64_t left = (int64_t)(bytes / (2.0 * sizeof(float)));
+    while (left > 0) {
+        int64_t n = left < l->length ? left : l->length;
+        scale(n, -1.0f, l->lane[BENCH_STREAM]);
+        left -= n;
+    }
+}

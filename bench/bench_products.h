@@ -1,0 +1,45 @@
+/* bench_products.h - the products of matrices of one GPT-2 training step, by BLAS alone.
+ *
+ * What a step's arithmetic is measured against: the same shapes with plain calls of sgemm, one
+ * after another, with nothing between them. R rows (positions of a rank), C channels, L blocks:
+ *
+ *     qkv, proj, fc, fcproj    y[R,out] = x w    dx[R,in] = dy w'    dw[in,out] = x' dy
+ *     logits, 256 rows at a time, of w[V,C]: the same three
+ *
+ * 6 R N flops, N = 12 L C^2 + V C. All blocks work in the same memory, so the weights of one
+ * may lie in a cache: if anything, the measure is stricter for that. */
+#pragma once
+
+#include "math/backend.h"
+#include "zero/gpt2.h"
+
+typedef struct {
+    int64_t rows, microbatches, hidden, layers, vocab;
+    float *left, *right, *result; /* owned: operands of the largest product */
+    zero_type type;               /* of the weights, with a backend */
+    void *weight;                 /* owned: `right` in that type */
+    const zero_backend *backend;  /* borrowed, as is math; NULL: BLAS alone */
+    const zero_math *math;
+} bench_products;
+
+/* ZERO_ERR_NOMEM. Release with _destroy. */
+ZERO_NODISCARD zero_status bench_products_init(bench_products *p,
+                                               const zero_gpt2_shape *shape, int64_t rows,
+                                               int64_t microbatches);
+void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
+
+/* From now on a backend multiplies, with weights of this type: its tiles and its polls.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status bench_products_use(bench_products *p,
+                                              const zero_backend *backend,
+                                              const zero_math *math, zero_type type);
+
+/* All products of a step; the argument is a bench_products. Local, cannot fail. */
+zero_status bench_products_run(void *products);
+
+/* N: parameters that are multiplied with every position. */
+double bench_products_weights(const zero_gpt2_shape *shape);
+/* 6 N per position. */
+double bench_products_flops(const zero_gpt2_shape *shape, int64_t positions);
+/* 6 L T C per position: two products of attention, three times, half of each masked. */
+double bench_attention_flops(const zero_gpt2_shape *shape, int64_t positions);

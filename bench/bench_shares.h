@@ -1,0 +1,25 @@
+/* bench_shares.h - what part of an engine's steps each class of instructions took. */
+#pragma once
+
+#include <jansson.h>
+
+#include "bench_engine.h"
+
+typedef struct {
+    double of_op[ZERO_OP_KINDS]; /* of the step's time on its rank, as are these */
+    double exposed;              /* waited for collectives */
+    double rest;                 /* between instructions */
+} bench_share;
+
+typedef struct {
+    bench_share first;   /* rank 0's */
+    bench_share slowest; /* of the rank that waits least: the others wait for it */
+    int slowest_rank;
+} bench_shares;
+
+/* Collective, the same on all ranks. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status bench_shares_gather(const bench_engine *e, bench_shares *shares);
+
+void bench_shares_print(const bench_shares *shares, const zero_config *config);
+/* Seconds do not stand here: shares of `step_seconds`. NULL without memory. */
+json_t *bench_share_object(const bench_share *share);

@@ -1,0 +1,329 @@
+/* bench_step - training steps against sgemm, and where their time goes.
+ *
+ *     round   sgemm | engine 0 | sgemm | engine 1 | ... | sgemm
+ *
+ * Each engine is a stage and a dtype. In every round each takes its steps between two times of
+ * the same step's products of matrices (bench_products.h), by the same ranks: `of sgemm` is the
+ * median, over the rounds, of what these took against what the step took. Engines that do not
+ * fit into memory together are opened anew, and warmed up, for each round.
+ *
+ *     mpirun -n 2 build/bench_step --help */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/topology.h"
+#include "bench_main.h"
+#include "bench_products.h"
+#include "bench_report.h"
+#include "bench_shares.h"
+#include "bench_step_options.h"
+#include "comm/launch.h"
+#include "math/blas.h"
+#include "math/cpu_kernels.h"
+#include "nn/gpt2.h"
+#include "train/plan.h"
+#include "train/tokenizer.h"
+
+#define ENGINES (BENCH_STAGES * BENCH_DTYPES)
+
+typedef struct {
+    bench_step_options options;
+    zero_comm world;
+    zero_model model;
+    const zero_gpt2_shape *shape;
+    zero_algorithm collectives;
+    const zero_backend *backend;
+    bench_products products;
+    int n;
+    zero_config configs[ENGINES]; /* that differ in stage and dtype */
+    bench_engine engines[ENGINES];
+    bench_engine *resident;
+    bench_series series; /* works 2 i + 1 are engine i's, the others sgemm */
+    bench_clock clock;
+    bench_report report;
+} bench;
+
+/* ---- engines ---- */
+
+static void describe_engine(bench *b, int i)
+{
+    zero_config *c = &b->configs[i];
+    *c = b->options.config;
+    c->stage = b->options.stages[i / b->options.n_dtypes];
+    c->dtype = b->options.dtypes[i % b->options.n_dtypes];
+    b->engines[i] = (bench_engine){
+        .spec = {.plan = zero_config_plan(c, &b->model, b->world.size, b->collectives,
+                                          &b->world.layout, b->world.rank),
+                 .backend = b->backend,
+                 .seed = c->seed,
+                 .eval_batches = 1},
+        .comm = &b->world,
+        .config = c,
+        .steps = b->options.steps};
+}
+
+/* Bytes that all engines of this rank take, or the largest of them. */
+static zero_status needed_bytes(const bench *b, size_t *together, size_t *largest)
+{
+    *together = *largest = 0;
+    for (int i = 0; i < b->n; i++) {
+        zero_plan_ledger ledger;
+        ZERO_TRY(zero_plan_measure(&b->engines[i].spec.plan, &ledger));
+        *together += ledger.needed;
+        if (ledger.needed > *largest) *largest = ledger.needed;
+    }
+    return ZERO_OK;
+}
+
+/* A fifth of the memory is left alone: pages of files, and what grows beside us. */
+static zero_status choose_residence(const bench *b, bool *together)
+{
+    zero_topology machine;
+    size_t all, largest;
+    ZERO_TRY(zero_topology_read(&machine));
+    ZERO_TRY(needed_bytes(b, &all, &largest));
+    size_t node_ranks = (size_t)zero_layout_local_size(&b->world.layout, b->world.rank);
+    size_t room = machine.memory_available / 5 * 4 / node_ranks;
+    *together = all <= room;
+    if (largest <= room) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM,
+                     "a step needs %.2f GiB per rank and %.2f GiB are there for it: use a "
+                     "smaller model or --micro-batch, or fewer ranks",
+                     (double)largest / 0x1p30, (double)room / 0x1p30);
+}
+
+static zero_status describe_engines(bench *b)
+{
+    bool together = true, alone;
+    b->n = b->options.n_stages * b->options.n_dtypes;
+    for (int i = 0; i < b->n; i++) describe_engine(b, i);
+    ZERO_TRY(zero_agree(&b->world, choose_residence(b, &together)));
+    ZERO_TRY(zero_comm_any(&b->world, !together, &alone));
+    for (int i = 0; alone && i < b->n; i++) b->engines[i].resident = &b->resident;
+    if (alone) printf("engines are opened one at a time: they do not fit together\n");
+    return ZERO_OK;
+}
+
+/* ---- measure ---- */
+
+static zero_status measure(bench *b)
+{
+    bench_work works[BENCH_WORKS];
+    for (int w = 0; w <= 2 * b->n; w++)
+        works[w] = w % 2 ? bench_engine_work(&b->engines[w / 2])
+                         : (bench_work){NULL, bench_products_run, &b->products};
+    while (bench_series_wants_more(&b->series))
+        ZERO_TRY(bench_series_add(&b->series, &b->clock, works, 1));
+    return ZERO_OK;
+}
+
+/* Seconds of one step of engine i. */
+static double step_seconds(const bench *b, int i)
+{
+    return bench_seconds(&b->series, 2 * i + 1) / b->options.steps;
+}
+
+/* Of the rate at which sgemm does the same products. */
+static bench_spread share_of_sgemm(const bench *b, int i)
+{
+    int w = 2 * i + 1, steps = b->options.steps;
+    bench_spread x = bench_ratio_between(&b->series, w - 1, w + 1, w);
+    return (bench_spread){x.median * steps, x.least * steps, x.most * steps};
+}
+
+static double products_seconds(const bench *b)
+{
+    double sum = 0.0;
+    for (int w = 0; w <= 2 * b->n; w += 2) sum += bench_seconds(&b->series, w);
+    return sum / (b->n + 1);
+}
+
+/* ---- report ---- */
+
+static int64_t positions(const bench *b)
+{
+    return b->options.config.global_batch * b->shape->seq;
+}
+
+static double products_flops(const bench *b)
+{
+    return bench_products_flops(b->shape, positions(b));
+}
+
+static double model_flops(const bench *b)
+{
+    return products_flops(b) + bench_attention_flops(b->shape, positions(b));
+}
+
+static void print_setup(const bench *b)
+{
+    const zero_gpt2_shape *s = b->shape;
+    const zero_config *c = &b->options.config;
+    char blas[128];
+    zero_blas_name(blas, sizeof blas);
+    printf("%s: L %" PRId64 ", C %" PRId64 ", H %" PRId64 ", T %" PRId64 ", V %" PRId64
+           "; %s backend, %s kernels; %s\n",
+           c->model, s->layers, s->hidden, s->heads, s->seq, s->vocab, c->backend,
+           zero_cpu_kernels_name(), blas);
+    printf("step: %d ranks x %" PRId64 " microbatches x %" PRId64 " sequences x T %" PRId64
+           " = %" PRId64 " tokens; %d steps per round; collectives %s\n",
+           b->world.size, c->accumulation, c->micro_batch, s->seq, positions(b),
+           b->options.steps, zero_algorithm_name(b->collectives));
+    printf(
+        "model flops = (6 N + 6 L T C) tokens = %.4g + %.4g Gflop;  N = 12 L C^2 + V C = "
+        "%.4g M\n",
+        1e-9 * bench_products_flops(s, positions(b)),
+        1e-9 * bench_attention_flops(s, positions(b)), 1e-6 * bench_products_weights(s));
+}
+
+static void print_number(const char *format, int width, double x)
+{
+    if (isfinite(x))
+        printf(format, width, x);
+    else
+        printf("%*s", width, "-");
+}
+
+static void print_table_header(const bench *b)
+{
+    double rate = products_flops(b) / b->world.size;
+    printf("\nsgemm, all ranks at once: %.1f Gflop/s per rank, %.2f ms for a step's "
+           "products\n",
+           1e-9 * rate / products_seconds(b), 1e3 * products_seconds(b));
+    printf("rounds: %d%s; in the worst part of a round a rank had its core for %.0f %% of "
+           "the time\n\n",
+           b->series.kept, bench_mark(&b->series), 100.0 * bench_core_share(&b->series));
+    printf("%5s %5s%11s%10s%17s%13s%15s%14s%11s%9s\n", "stage", "dtype", "ms", "tokens/s",
+           "model Gflop/s", "6N of sgemm", "(least, most)", "all of sgemm", "x first",
+           "exposed");
+}
+
+static zero_status report_engine(bench *b, int i, const bench_shares *shares)
+{
+    const zero_config *c = &b->configs[i];
+    double seconds = step_seconds(b, i);
+    bench_spread products = share_of_sgemm(b, i);
+    double model = products.median * model_flops(b) / products_flops(b);
+    double flops = model_flops(b);
+    double ratio = bench_ratio(&b->series, 2 * i + 1, 1);
+    printf("%5" PRId64 " %5s", c->stage, c->dtype);
+    print_number("%*.2f", 11, 1e3 * seconds);
+    print_number("%*.0f", 10, (double)positions(b) / seconds);
+    print_number("%*.1f", 17, 1e-9 * flops / seconds);
+    print_number("%*.3f", 13, products.median);
+    print_number("%*.3f", 8, products.least);
+    print_number("%*.3f", 7, products.most);
+    print_number("%*.3f", 14, model);
+    print_number("%*.3f", 11, ratio);
+    printf("%8.2f%%\n", 100.0 * shares->slowest.exposed);
+    return bench_report_add(
+        &b->report,
+        json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, "
+                  "s:o, s:o}",
+                  "stage", (json_int_t)c->stage, "dtype", c->dtype, "step_seconds",
+                  bench_number(seconds), "tokens_per_second",
+                  bench_number((double)positions(b) / seconds), "model_flops_per_step",
+                  bench_number(flops), "products_of_sgemm", bench_number(products.median),
+                  "model_of_sgemm", bench_number(model), "products_of_sgemm_least",
+                  bench_number(products.least), "products_of_sgemm_most",
+                  bench_number(products.most), "core_share",
+                  bench_number(bench_core_share(&b->series)), "over_first",
+                  bench_number(ratio), "kept", b->series.kept, "taken", b->series.taken,
+                  "slowest_rank", shares->slowest_rank, "share_rank_0",
+                  bench_share_object(&shares->first), "share_slowest_rank",
+                  bench_share_object(&shares->slowest)));
+}
+
+static zero_status report(bench *b)
+{
+    bench_shares shares[ENGINES];
+    for (int i = 0; i < b->n; i++)
+        ZERO_TRY(bench_shares_gather(&b->engines[i], &shares[i]));
+    print_table_header(b);
+    for (int i = 0; i < b->n; i++) ZERO_TRY(report_engine(b, i, &shares[i]));
+    for (int i = 0; i < b->n; i++) bench_shares_print(&shares[i], &b->configs[i]);
+    fflush(stdout);
+    return ZERO_OK;
+}
+
+/* ---- start and end ---- */
+
+static zero_status choose_collectives(bench *b)
+{
+    const char *why, *wanted = b->options.config.collectives;
+    b->collectives = zero_algorithm_choose(&b->world.layout, &why);
+    bool found = zero_algorithm_find(wanted, &b->collectives);
+    if (!found && strcmp(wanted, "auto") != 0)
+        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: there is no such algorithm",
+                         wanted);
+    return ZERO_OK;
+}
+
+static zero_status prepare_local(bench *b)
+{
+    zero_gpt2_shape shape;
+    const zero_config *c = &b->options.config;
+    ZERO_TRY(bench_step_options_complete(&b->options, b->world.size));
+    ZERO_TRY(zero_backend_find(c->backend, &b->backend));
+    ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
+    ZERO_TRY(zero_gpt2_describe(&shape, &b->model));
+    b->shape = b->model.shape;
+    zero_blas_set_threads(c->threads > 0 ? (int)c->threads : 1);
+    b->clock = (bench_clock){.comm = &b->world, .rounds = b->options.rounds};
+    ZERO_TRY(bench_series_init(&b->series, &b->clock,
+                               2 * b->options.n_stages * b->options.n_dtypes + 1));
+    return bench_products_init(&b->products, b->shape, c->micro_batch * b->shape->seq,
+                               c->accumulation);
+}
+
+static zero_status run(bench *b)
+{
+    const zero_config *c = &b->options.config;
+    if (c->fake_nodes > 0)
+        ZERO_TRY(zero_comm_pretend_blocks(&b->world, (int)c->fake_nodes));
+    ZERO_TRY(zero_agree(&b->world, prepare_local(b)));
+    ZERO_TRY(zero_agree(&b->world, choose_collectives(b)));
+    const bench_options where = {.fake_nodes = (int)c->fake_nodes, .json = b->options.json};
+    ZERO_TRY(bench_report_open(&b->report, &b->clock, &where,
+                               "sgemm before and after each engine's steps"));
+    print_setup(b);
+    ZERO_TRY(describe_engines(b));
+    fflush(stdout);
+    ZERO_TRY(measure(b));
+    ZERO_TRY(report(b));
+    return zero_agree(&b->world, bench_report_close(&b->report));
+}
+
+static void destroy(bench *b)
+{
+    for (int i = 0; i < b->n; i++) bench_engine_close(&b->engines[i]);
+    bench_series_destroy(&b->series);
+    bench_products_destroy(&b->products);
+    zero_model_destroy(&b->model);
+    bench_step_options_destroy(&b->options);
+    zero_comm_destroy(&b->world);
+}
+
+static zero_status bench_steps(int argc, char **argv)
+{
+    bench b = {0};
+    ZERO_TRY(bench_step_options_parse(&b.options, argc, argv));
+    if (b.options.help) {
+        bench_step_options_help(
+            "Training steps against sgemm on the same ranks at the same time:\n\n"
+            "    mpirun -n 2 bench_step [options]\n\n");
+        return ZERO_OK;
+    }
+    ZERO_TRY(zero_launch_start(&argc, &argv));
+    ZERO_TRY(zero_comm_world(&b.world));
+    ZERO_TRY(run(&b));
+    destroy(&b);
+    return zero_launch_stop();
+}
+
+int main(int argc, char **argv)
+{
+    return bench_main("bench_step", bench_steps, argc, argv);
+}
