@@ -15,13 +15,21 @@
 #include "math/blas.h"
 #include "train/plan.h"
 
+static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
+{
+    uint64_t first = fingerprint;
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &first, sizeof first));
+    *same = fingerprint == first;
+    return ZERO_OK;
+}
+
 /* Ranks that were started with other options would train on without a word, or wait for each
  * other for ever. */
 static zero_status compare_options(zero_session *s)
 {
-    uint64_t mine = zero_config_fingerprint(&s->config), first = mine;
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &first, sizeof first));
-    if (mine == first) return ZERO_OK;
+    bool same;
+    ZERO_TRY(is_rank_0s(s, zero_config_fingerprint(&s->config), &same));
+    if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "this rank was given other options than rank 0: start all ranks with "
                      "one command line and one --config file");
@@ -144,9 +152,9 @@ static zero_status prepare(zero_session *s)
 /* Nor with other data under the same name. */
 static zero_status compare_data(zero_session *s)
 {
-    uint64_t mine = zero_corpus_fingerprint(&s->corpus), first = mine;
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &first, sizeof first));
-    if (mine == first) return ZERO_OK;
+    bool same;
+    ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->corpus), &same));
+    if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "--data %s holds other tokens here than on rank 0: every node needs "
                      "the same files",
