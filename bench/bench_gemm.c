@@ -81,7 +81,7 @@ int main(void)
     uint16_t *half = memory((size_t)WORDS * WIDTH * sizeof *half);
     gaps gap;
     zero_math math = {.poll = note_gap, .poll_arg = &gap};
-    math.scratch = memory((size_t)zero_math_scratch(ZERO_BF16) * sizeof(float));
+    math.scratch = memory((size_t)zero_math_scratch() * sizeof(float));
     zero_blas_set_threads(1);
     if (zero_backend_cpu.open(&math) != ZERO_OK) return 3;
     for (int round = 0; round < ROUNDS; round++) {

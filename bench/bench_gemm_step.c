@@ -1,17 +1,20 @@
-/* bench_gemm_step - the products of a whole GPT-2 124M training step, in bf16 against sgemm.
+/* bench_gemm_step - the products of a whole GPT-2 124M training step, against sgemm.
  *
  * Every linear layer of one block (12 of them in a step) and the head, in chunks of 256 rows,
- * forward and both gradients, in turns: the backend in fp32, then each kernel for bf16 that this
- * machine can run, on bf16 weights. Medians of ROUNDS rounds, one core.
+ * forward and both gradients, in turns: one call of sgemm each; sgemm in tiles, which the
+ * backend calls where it has no kernels; then each of its kernels that this machine can run,
+ * those for bf16 on bf16 weights. Medians of ROUNDS rounds, one core.
  * bench_gemm_step [TOKENS]: 1024 unless given. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "math/blas.h"
-#include "math/cpu_bgemm.h"
+#include "math/cpu_packed.h"
 
-enum { WAYS = 1 + ZERO_BGEMM_VARIANTS, ROUNDS = 7, BLOCKS = 12, CHUNK = 256 };
+enum { PLAIN, TILES, KERNELS, WAYS = KERNELS + ZERO_PACKED_VARIANTS };
+
+enum { ROUNDS = 7, BLOCKS = 12, CHUNK = 256 };
 
 /* y[tokens, out] = x[tokens, in] w, w as stored [in, out], or [out, in] for the head */
 typedef struct {
@@ -34,6 +37,7 @@ typedef struct {
     float *x, *y, *w;
     uint16_t *half;
     zero_math math[WAYS];
+    bool in_bf16[WAYS];
     const char *names[WAYS];
     int ways;
     double longest, last;
@@ -89,10 +93,14 @@ static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t
 
 static double time_of(bench *b, int way, const layer *l, int product, int64_t tokens)
 {
-    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), way > 0);
+    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->in_bf16[way]);
     double start = zero_clock_seconds();
     b->last = start, b->longest = 0.0;
-    zero_backend_cpu.gemm(&b->math[way], &g);
+    if (way == PLAIN)
+        zero_blas_gemm(&g);
+    else
+        zero_backend_cpu.gemm(&b->math[way], &g);
+    note_gap(b);
     return zero_clock_seconds() - start;
 }
 
@@ -104,15 +112,21 @@ static int ascending(const void *a, const void *b)
 
 static void open_ways(bench *b)
 {
-    const zero_bgemm_kernels *list[ZERO_BGEMM_VARIANTS];
-    b->ways = 1 + zero_bgemm_list(list);
+    const zero_packed_kernels *list[ZERO_PACKED_VARIANTS];
+    b->names[PLAIN] = "sgemm";
+    b->names[TILES] = "its tiles";
+    b->ways = KERNELS + zero_packed_list(list);
+    float *scratch = memory((size_t)zero_math_scratch() * sizeof(float));
     for (int way = 0; way < b->ways; way++) {
         zero_math *math = &b->math[way];
         if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
         math->poll = note_gap, math->poll_arg = b;
-        math->scratch = memory((size_t)zero_math_scratch(ZERO_BF16) * sizeof(float));
-        b->names[way] = way ? list[way - 1]->name : "sgemm";
-        if (way) math->bf16_products = list[way - 1];
+        math->scratch = scratch;
+        math->fp32_products = NULL;
+        if (way < KERNELS) continue;
+        math->fp32_products = math->bf16_products = list[way - KERNELS];
+        b->names[way] = list[way - KERNELS]->name;
+        b->in_bf16[way] = list[way - KERNELS]->type == ZERO_BF16;
     }
 }
 

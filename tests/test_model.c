@@ -655,7 +655,7 @@ static void open_backend(test_pool *pool, machine *m, const zero_backend *backen
     m->backend = backend;
     assert_int_equal(backend->open(&m->math), ZERO_OK);
     m->math.bf16_products = NULL; /* they round what the model in fp32 does not */
-    m->math.scratch = test_floats(pool, zero_math_scratch(ZERO_BF16));
+    m->math.scratch = test_floats(pool, zero_math_scratch());
 }
 
 /* The head's chunks, dropout and both passes: 280 rows. */

@@ -103,16 +103,22 @@ static void show_ledgers(const zero_session *s)
     show_collectives(s);
 }
 
+static const char *products_by(const char *dtype)
+{
+    const char *fp32 = zero_cpu_fp32_name(), *bf16 = zero_cpu_bf16_name();
+    if (strcmp(dtype, "bf16") == 0 && bf16) return bf16;
+    return fp32 ? "own kernels" : "BLAS";
+}
+
 static void show_compute(const zero_session *s)
 {
-    const char *bf16 = zero_cpu_bf16_name();
     char blas[128];
     zero_blas_name(blas, sizeof blas);
     row("compute");
     printf("%s backend, %s kernels, %s", s->config.backend, zero_cpu_kernels_name(),
            s->config.dtype);
-    if (strcmp(s->config.dtype, "bf16") == 0 && strcmp(s->config.backend, "cpu") == 0)
-        printf(" products by %s", bf16 ? bf16 : "BLAS, widened");
+    if (strcmp(s->config.backend, "cpu") == 0)
+        printf(" products by %s", products_by(s->config.dtype));
     printf("; %s", blas);
     if (s->blas_threads > 0)
         printf(", %d thread%s per rank\n", s->blas_threads, plural(s->blas_threads));
