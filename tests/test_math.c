@@ -5,6 +5,7 @@
 
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
+#include "math/cpu_panel.h"
 
 /* The oracle rounds once, at the end. The cpu backend rounds at each of up to a few hundred
  * additions, 6e-8 each, mostly cancelling: errors of 1e-7 to 2e-6 of the largest result are
@@ -439,7 +440,7 @@ static void long_operations_poll(void **state)
 /* Runs every operation that has kernels of its own on random input; returns all results. */
 static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int64_t *len)
 {
-    zero_math math = {.state = kernels};
+    zero_math math = {.state = kernels, .panels = zero_panels_best()};
     const int64_t B = 2, T = 67, C = 51, rows = B * T, n = rows * C;
 
     float *out = test_floats(pool, 16 * n + 4 * rows * T), *at = out;

@@ -30,6 +30,7 @@ struct zero_math {
     const void *state;         /* the backend's own, set by its open() */
     const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
     const void *bf16_products; /* likewise, in_bf16; NULL: as in fp32 */
+    const void *panels;        /* likewise, in attention */
     float *scratch;            /* [zero_math_scratch()], borrowed, of any content */
 };
 
@@ -126,7 +127,8 @@ struct zero_backend {
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 
-/* Floats of workspace that attention() and attention_backward() need, for any backend. */
+/* Floats of workspace that attention() and attention_backward() need, for any backend: about
+ * 5 T d + 192 (T + d), d = C/H, of T and d rounded up to 32 and a line, at most 48. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
 /* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds

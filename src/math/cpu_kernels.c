@@ -195,31 +195,60 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
     }
 }
 
-static float softmax(int64_t n, int64_t len, float scale, float *row)
+/* Sets what lies between n and the end of whole lanes; returns where that is. */
+static int64_t fill_tail(int64_t n, int64_t len, float value, float *row)
 {
-    float most = largest(n, row);
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] = exponential((row[j] - most) * scale);
-    double total = sum(n, row);
-    float inverse = (float)(1.0 / total);
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] *= inverse;
-    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
-    return (float)((double)most * (double)scale + log(total));
+    const int64_t end = (len + LANES - 1) / LANES * LANES;
+    for (int64_t j = n; j < end; j++) row[j] = value;
+    return end;
 }
 
-static void softmax_again(int64_t n, int64_t len, float scale, float lse, float *row)
+/* The sum of the lanes, in halves. */
+static float fold(float s[LANES])
 {
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] = exponential(row[j] * scale - lse);
-    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) s[l] += s[l + half];
+    return s[0];
 }
 
-static void softmax_backward(int64_t n, float scale, float mean, const float *p,
-                             const float *dropped, float *dp)
+/* row = exp(row - most) of whole lanes; returns the sum, which is as exact as sum()'s. */
+static double exponentials(int64_t n, float most, float *row)
 {
+    double total = 0.0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        float s[LANES] = {0};
+        const int64_t end = at + chunk_len(n, at);
+        for (int64_t i = at; i < end; i += LANES)
+            for (int l = 0; l < LANES; l++) {
+                row[i + l] = exponential(row[i + l] - most);
+                s[l] += row[i + l];
+            }
+        total += (double)fold(s);
+    }
+    return total;
+}
+
+static float softmax(int64_t n, int64_t len, float *row, float *lse)
+{
+    const int64_t end = fill_tail(n, len, -INFINITY, row); /* whose exponential is zero */
+    const float most = largest(end, row);
+    const double total = exponentials(end, most, row);
+    *lse = (float)((double)most + log(total));
+    return (float)(1.0 / total);
+}
+
+static void softmax_again(int64_t n, int64_t len, float lse, float *row)
+{
+    const int64_t end = fill_tail(n, len, -INFINITY, row);
 #pragma omp simd
-    for (int64_t j = 0; j < n; j++) dp[j] = scale * (dropped[j] * dp[j] - p[j] * mean);
+    for (int64_t j = 0; j < end; j++) row[j] = exponential(row[j] - lse);
+}
+
+static void softmax_backward(int64_t n, int64_t len, float mean, const float *p, float *dp)
+{
+    const int64_t end = fill_tail(n, len, 0.0f, dp);
+#pragma omp simd
+    for (int64_t j = 0; j < end; j++) dp[j] = p[j] * (dp[j] - mean);
 }
 
 static float cross_entropy(int64_t V, int64_t target, float dscale, float *logits)

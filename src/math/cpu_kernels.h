@@ -23,15 +23,15 @@ typedef struct {
     void (*layernorm_backward)(int64_t rows, int64_t C, const float *x, const float *gain,
                                const float *mean, const float *rstd, const float *dy,
                                float *dx, float *dgain, float *dbias);
-    /* row[0..n) = softmax(scale * row), row[n..len) = 0; returns the log of the sum of
-     * exponentials. 1 <= n <= len. */
-    float (*softmax)(int64_t n, int64_t len, float scale, float *row);
-    /* The same probabilities, given that logarithm. */
-    void (*softmax_again)(int64_t n, int64_t len, float scale, float lse, float *row);
-    /* dp = scale * (dropped * dp - p * mean): p the probabilities, dropped = p after
-     * dropout, dp the gradient of dropped, mean = the sum of dropped * dp. */
-    void (*softmax_backward)(int64_t n, float scale, float mean, const float *p,
-                             const float *dropped, float *dp);
+    /* Of softmax, 1 <= n <= len; rows have room for len rounded up to 16, and become zero from
+     * n on. row[0..n) = exp(row - its largest); returns 1 / the sum of that, and lse = the log
+     * of the sum of exp(row). */
+    float (*softmax)(int64_t n, int64_t len, float *row, float *lse);
+    /* row[0..n) = the probabilities, given that logarithm. */
+    void (*softmax_again)(int64_t n, int64_t len, float lse, float *row);
+    /* dp[0..n) = p * (dp - mean): p the probabilities, dp their gradient, mean = the sum of
+     * p * dp. */
+    void (*softmax_backward)(int64_t n, int64_t len, float mean, const float *p, float *dp);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
     void (*adamw)(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,

@@ -28,6 +28,7 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define ROWS  6
 #endif
 #define COLS (2 * LANES)
+_Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
 /* How far ahead of its use a line is asked for: packed b, rows of an array in numbers, and
  * arrays of short rows in rows. Measured to gain 2 % (512 rows of a) to 5 % (128). */

@@ -16,6 +16,10 @@ typedef struct {
                      bool add, float *c, int64_t ldc);
 } zero_panel_kernels;
 
+/* The largest squares; those of all kernels divide them. */
+#define ZERO_PANEL_ROWS 12
+#define ZERO_PANEL_COLS 32
+
 /* The widest that this machine runs. */
 const zero_panel_kernels *zero_panels_best(void);
 
