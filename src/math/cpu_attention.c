@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#define LOG2_E  1.4426950408889634
 #define LINE    16 /* floats */
 #define BUFFERS 13 /* that backward takes; each starts a line */
 
@@ -43,6 +44,7 @@ zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b
     k.width = up(k.size, k.panels->packed.cols);
     k.stride = stride_of(s->T);
     k.scale = (float)(1.0 / sqrt((double)k.size));
+    k.scale_base2 = (float)(LOG2_E / sqrt((double)k.size));
     return k;
 }
 
@@ -140,23 +142,26 @@ static room take_room(const zero_head *k, float *work)
     return r;
 }
 
+static void drop_row(const zero_head *k, const room *w, int64_t i, float *p)
+{
+    zero_head_mask(k, i, w->mask);
+    k->kernels->multiply(i + 1, p, w->mask, p);
+}
+
 /* One panel of queries, of which n are there. */
 static void forward_panel(const zero_head *k, const room *w, int64_t first, int64_t n,
                           const float *qkv, float *out, float *lse)
 {
     const int64_t end = first + k->panels->packed.rows, keys = min64(end, k->s->T);
-    float over_sum[ZERO_PANEL_ROWS];
+    const zero_cpu_panel t = {n, first, end, k->stride};
+    float over_sum[ZERO_CPU_PANEL];
     zero_head_copy(k, qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * k->s->C, n,
-                   k->scale, w->q);
+                   k->scale_base2, w->q);
     zero_head_scores(k, w->q, w->keys, keys, w->p);
-    for (int64_t r = 0; r < n; r++) {
-        float *row = w->p + r * k->stride;
-        over_sum[r] = k->kernels->softmax(first + r + 1, end, row,
-                                          lse + zero_head_in_lse(k, first + r));
-        if (k->s->dropout.p <= 0.0f) continue;
-        zero_head_mask(k, first + r, w->mask);
-        k->kernels->multiply(first + r + 1, row, w->mask, row);
-    }
+    k->kernels->softmax(&t, w->p, lse + zero_head_in_lse(k, first), over_sum);
+    if (k->s->dropout.p > 0.0f)
+        for (int64_t r = 0; r < n; r++)
+            drop_row(k, w, first + r, w->p + r * k->stride);
     zero_head_mix(k, w->p, w->values, keys, w->y);
     for (int64_t r = 0; r < n; r++) {
         const float *y = w->y + r * k->width;

@@ -27,7 +27,8 @@ typedef struct {
     int64_t b, h;
     int64_t size, width; /* C/H, and rounded up to whole panels */
     int64_t stride;      /* from row to row of scores */
-    float scale;         /* of scores: queries are multiplied with it */
+    float scale;         /* of scores */
+    float scale_base2;   /* times log2(e): what queries are multiplied with, see softmax */
 } zero_head;
 
 zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b, int64_t h);

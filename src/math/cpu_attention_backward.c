@@ -50,21 +50,28 @@ typedef struct {
     float *dqkv;
 } arrays;
 
-/* Scores of query i become probabilities, and ds, which holds dO V', the gradient of scores;
- * both zero from the diagonal to `end`. */
-static void softmax_row(const zero_head *k, const room *w, const arrays *x, int64_t i,
-                        int64_t end, float *p, float *ds)
+/* Of query i: dP *= mask, then P, once dS is made of it. */
+static void mask_row(const zero_head *k, const room *w, int64_t i, float *row)
 {
-    const int64_t n = i + 1, at = zero_head_in_out(k, i);
-    const float mean = (float)k->kernels->dot(k->size, x->dout + at, x->out + at); /* D */
+    zero_head_mask(k, i, w->mask);
+    k->kernels->multiply(i + 1, row, w->mask, row);
+}
+
+/* Scores become probabilities, and dO V' in ds the gradient of scores. dys: the panel's dO. */
+static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
+                          const zero_cpu_panel *t, float *p, float *ds)
+{
+    const zero_cpu_kernels *kernels = k->kernels;
     const bool dropout = k->s->dropout.p > 0.0f;
-    if (dropout) {
-        zero_head_mask(k, i, w->mask);
-        k->kernels->multiply(n, ds, w->mask, ds);
-    }
-    k->kernels->softmax_again(n, end, x->lse[zero_head_in_lse(k, i)], p);
-    k->kernels->softmax_backward(n, end, mean, p, ds);
-    if (dropout) k->kernels->multiply(n, p, w->mask, p);
+    float mean[ZERO_CPU_PANEL]; /* D */
+    kernels->dots(t->rows, k->size, w->dy, k->size,
+                  x->out + zero_head_in_out(k, t->first), k->s->C, mean);
+    kernels->softmax_again(t, x->lse + zero_head_in_lse(k, t->first), p);
+    for (int64_t r = 0; dropout && r < t->rows; r++)
+        mask_row(k, w, t->first + r, ds + r * t->stride);
+    kernels->softmax_backward(t, mean, p, ds);
+    for (int64_t r = 0; dropout && r < t->rows; r++)
+        mask_row(k, w, t->first + r, p + r * t->stride);
 }
 
 /* P, dS and dQ of one panel of queries, of which n are there. */
@@ -73,13 +80,13 @@ static void backward_panel(const zero_head *k, const room *w, const arrays *x,
 {
     const int64_t C = k->s->C, end = first + k->panels->packed.rows,
                   keys = min64(end, k->s->T);
-    zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n, k->scale,
-                   w->q);
+    const zero_cpu_panel t = {n, first, end, k->stride};
+    zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
+                   k->scale_base2, w->q);
     zero_head_copy(k, x->dout + zero_head_in_out(k, first), C, n, 1.0f, w->dy);
     zero_head_scores(k, w->q, w->key_rows, keys, p);
     zero_head_scores(k, w->dy, w->value_rows, keys, ds);
-    for (int64_t r = 0; r < n; r++)
-        softmax_row(k, w, x, first + r, end, p + r * k->stride, ds + r * k->stride);
+    softmax_panel(k, w, x, &t, p, ds);
     zero_head_mix(k, ds, w->keys, keys, w->dq);
     for (int64_t r = 0; r < n; r++) {
         const float *dq = w->dq + r * k->width;

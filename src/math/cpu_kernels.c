@@ -7,6 +7,7 @@
 extern const zero_cpu_kernels ZERO_KERNELS;
 
 #define LANES 16
+#define LOG_2 0.69314718055994531 /* the natural logarithm of 2 */
 #define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
 
 typedef float lanes
@@ -195,60 +196,161 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
     }
 }
 
-/* Sets what lies between n and the end of whole lanes; returns where that is. */
-static int64_t fill_tail(int64_t n, int64_t len, float value, float *row)
+/* 2^x for x <= 0, with a relative error of at most 1.1e-7; 0 where that is below the normal
+ * numbers. As above; the polynomial is the minimax one with 2^0 = 1. */
+static inline float power_of_two(float x)
 {
-    const int64_t end = (len + LANES - 1) / LANES * LANES;
-    for (int64_t j = n; j < end; j++) row[j] = value;
+    const float magic = 12582912.0f;
+    float shifted = x + magic, r = x - (shifted - magic);
+    float p = 1.5594678e-4f;
+    p = p * r + 1.3406643e-3f;
+    p = p * r + 9.6176928e-3f;
+    p = p * r + 5.5503104e-2f;
+    p = p * r + 2.4022653e-1f;
+    p = p * r + 6.9314724e-1f;
+    p = p * r + 1.0f;
+
+    uint32_t bits;
+    float power;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + (127u << 23);
+    memcpy(&power, &bits, sizeof power);
+    return x < -126.0f ? 0.0f : p * power;
+}
+
+/* The lanes of a panel's rows, all at once: to fold one waits for itself at each step. */
+typedef float panel_lanes[ZERO_CPU_PANEL][LANES];
+
+static inline void add_half(int64_t rows, int half, panel_lanes s)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int l = 0; l < half; l++) s[r][l] += s[r][l + half];
+}
+
+static void fold_sums(int64_t rows, panel_lanes s)
+{
+    add_half(rows, 8, s);
+    add_half(rows, 4, s);
+    add_half(rows, 2, s);
+    add_half(rows, 1, s);
+}
+
+static inline float larger(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+static inline void larger_half(int64_t rows, int half, panel_lanes s)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int l = 0; l < half; l++) s[r][l] = larger(s[r][l + half], s[r][l]);
+}
+
+static void fold_largest(int64_t rows, panel_lanes s)
+{
+    larger_half(rows, 8, s);
+    larger_half(rows, 4, s);
+    larger_half(rows, 2, s);
+    larger_half(rows, 1, s);
+}
+
+/* Sets what lies right of the diagonal; returns the end of whole lanes. */
+static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
+{
+    const int64_t end = (t->len + LANES - 1) / LANES * LANES;
+    for (int64_t r = 0; r < t->rows; r++)
+        for (int64_t j = t->first + r + 1; j < end; j++) x[r * t->stride + j] = value;
     return end;
 }
 
-/* The sum of the lanes, in halves. */
-static float fold(float s[LANES])
+/* NaN is never the largest. */
+static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x,
+                            panel_lanes most)
 {
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) s[l] += s[l + half];
-    return s[0];
-}
-
-/* row = exp(row - most) of whole lanes; returns the sum, which is as exact as sum()'s. */
-static double exponentials(int64_t n, float most, float *row)
-{
-    double total = 0.0;
-    for (int64_t at = 0; at < n; at += CHUNK) {
-        float s[LANES] = {0};
-        const int64_t end = at + chunk_len(n, at);
-        for (int64_t i = at; i < end; i += LANES)
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        float a[LANES], b[LANES];
+        for (int l = 0; l < LANES; l++) a[l] = b[l] = -INFINITY;
+        int64_t j = 0;
+        for (; j + 2 * LANES <= end; j += 2 * LANES)
             for (int l = 0; l < LANES; l++) {
-                row[i + l] = exponential(row[i + l] - most);
-                s[l] += row[i + l];
+                a[l] = larger(x[j + l], a[l]);
+                b[l] = larger(x[j + LANES + l], b[l]);
             }
-        total += (double)fold(s);
+        for (; j < end; j += LANES)
+            for (int l = 0; l < LANES; l++) a[l] = larger(x[j + l], a[l]);
+        for (int l = 0; l < LANES; l++) most[r][l] = larger(b[l], a[l]);
     }
-    return total;
+    fold_largest(t->rows, most);
 }
 
-static float softmax(int64_t n, int64_t len, float *row, float *lse)
+/* x = 2^(x - most); total += the sums of x[at..end), which is at most one CHUNK. */
+static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
+                           const panel_lanes most, float *x, double *total)
 {
-    const int64_t end = fill_tail(n, len, -INFINITY, row); /* whose exponential is zero */
-    const float most = largest(end, row);
-    const double total = exponentials(end, most, row);
-    *lse = (float)((double)most + log(total));
-    return (float)(1.0 / total);
+    panel_lanes sums;
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        const float least = most[r][0];
+        float s[LANES] = {0};
+        for (int64_t j = at; j < end; j += LANES)
+            for (int l = 0; l < LANES; l++) {
+                x[j + l] = power_of_two(x[j + l] - least);
+                s[l] += x[j + l];
+            }
+        memcpy(sums[r], s, sizeof s);
+    }
+    fold_sums(t->rows, sums);
+    for (int64_t r = 0; r < t->rows; r++) total[r] += (double)sums[r][0];
 }
 
-static void softmax_again(int64_t n, int64_t len, float lse, float *row)
+static void softmax(const zero_cpu_panel *t, float *x, float *lse, float *over_sum)
 {
-    const int64_t end = fill_tail(n, len, -INFINITY, row);
+    panel_lanes most;
+    double total[ZERO_CPU_PANEL] = {0};
+    const int64_t end = fill_above(t, -INFINITY, x); /* 2 to that power is 0 */
+    largest_of_rows(t, end, x, most);
+    for (int64_t at = 0; at < end; at += CHUNK)
+        powers_of_rows(t, at, at + chunk_len(end, at), most, x, total);
+    for (int64_t r = 0; r < t->rows; r++) {
+        lse[r] = (float)((double)most[r][0] * LOG_2 + log(total[r]));
+        over_sum[r] = (float)(1.0 / total[r]);
+    }
+}
+
+static void softmax_again(const zero_cpu_panel *t, const float *lse, float *x)
+{
+    const int64_t end = fill_above(t, -INFINITY, x);
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        const float log2_of_sum = (float)((double)lse[r] / LOG_2);
 #pragma omp simd
-    for (int64_t j = 0; j < end; j++) row[j] = exponential(row[j] - lse);
+        for (int64_t j = 0; j < end; j++) x[j] = power_of_two(x[j] - log2_of_sum);
+    }
 }
 
-static void softmax_backward(int64_t n, int64_t len, float mean, const float *p, float *dp)
+static void softmax_backward(const zero_cpu_panel *t, const float *mean, const float *p,
+                             float *dp)
 {
-    const int64_t end = fill_tail(n, len, 0.0f, dp);
+    const int64_t end = fill_above(t, 0.0f, dp);
+    for (int64_t r = 0; r < t->rows; r++, p += t->stride, dp += t->stride) {
+        const float m = mean[r];
 #pragma omp simd
-    for (int64_t j = 0; j < end; j++) dp[j] = p[j] * (dp[j] - mean);
+        for (int64_t j = 0; j < end; j++) dp[j] = p[j] * (dp[j] - m);
+    }
+}
+
+static void dots(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
+                 int64_t ldb, float *out)
+{
+    panel_lanes sums;
+    for (int64_t r = 0; r < rows; r++, a += lda, b += ldb) {
+        float s[LANES] = {0};
+        int64_t c = 0;
+        for (; c + LANES <= n; c += LANES)
+            for (int l = 0; l < LANES; l++) s[l] += a[c + l] * b[c + l];
+        for (int l = 0; c < n; c++, l++) s[l] += a[c] * b[c];
+        memcpy(sums[r], s, sizeof s);
+    }
+    fold_sums(rows, sums);
+    for (int64_t r = 0; r < rows; r++) out[r] = sums[r][0];
 }
 
 static float cross_entropy(int64_t V, int64_t target, float dscale, float *logits)
@@ -294,7 +396,7 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .name = ZERO_KERNELS_NAME,
     .add = add,
     .multiply = multiply,
-    .dot = dot,
+    .dots = dots,
     .gelu = gelu,
     .gelu_backward = gelu_backward,
     .layernorm = layernorm,

@@ -10,11 +10,18 @@
 
 #include "math/backend.h"
 
+#define ZERO_CPU_PANEL 12 /* rows, at most */
+
+/* Scores of some queries: row r has first + r + 1 numbers, and room for len rounded up to 16
+ * lanes, which become zero. Rows are `stride` apart. */
+typedef struct {
+    int64_t rows, first, len, stride;
+} zero_cpu_panel;
+
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
-    double (*dot)(int64_t n, const float *a, const float *b);
     void (*gelu)(int64_t n, const float *x, float *y);
     void (*gelu_backward)(int64_t n, const float *x, const float *dy, float *dx);
     void (*layernorm)(int64_t rows, int64_t C, const float *x, const float *gain,
@@ -23,15 +30,17 @@ typedef struct {
     void (*layernorm_backward)(int64_t rows, int64_t C, const float *x, const float *gain,
                                const float *mean, const float *rstd, const float *dy,
                                float *dx, float *dgain, float *dbias);
-    /* Of softmax, 1 <= n <= len; rows have room for len rounded up to 16, and become zero from
-     * n on. row[0..n) = exp(row - its largest); returns 1 / the sum of that, and lse = the log
-     * of the sum of exp(row). */
-    float (*softmax)(int64_t n, int64_t len, float *row, float *lse);
-    /* row[0..n) = the probabilities, given that logarithm. */
-    void (*softmax_again)(int64_t n, int64_t len, float lse, float *row);
-    /* dp[0..n) = p * (dp - mean): p the probabilities, dp their gradient, mean = the sum of
-     * p * dp. */
-    void (*softmax_backward)(int64_t n, int64_t len, float mean, const float *p, float *dp);
+    /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the sum of 2^x,
+     * over_sum[r] = 1 / the sum of what is in x now. */
+    void (*softmax)(const zero_cpu_panel *t, float *x, float *lse, float *over_sum);
+    /* x = the probabilities, given that logarithm. */
+    void (*softmax_again)(const zero_cpu_panel *t, const float *lse, float *x);
+    /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
+    void (*softmax_backward)(const zero_cpu_panel *t, const float *mean, const float *p,
+                             float *dp);
+    /* out[r] = the sum of a[r, n] * b[r, n], r < rows <= ZERO_CPU_PANEL; n is a head's channels */
+    void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
+                 int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
     void (*adamw)(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,
