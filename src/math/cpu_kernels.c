@@ -235,15 +235,11 @@ static void fold_sums(int64_t rows, panel_lanes s)
     add_half(rows, 1, s);
 }
 
-static inline float larger(float a, float b)
-{
-    return a > b ? a : b;
-}
-
 static inline void larger_half(int64_t rows, int half, panel_lanes s)
 {
     for (int64_t r = 0; r < rows; r++)
-        for (int l = 0; l < half; l++) s[r][l] = larger(s[r][l + half], s[r][l]);
+        for (int l = 0; l < half; l++)
+            s[r][l] = s[r][l + half] > s[r][l] ? s[r][l + half] : s[r][l];
 }
 
 static void fold_largest(int64_t rows, panel_lanes s)
@@ -254,12 +250,18 @@ static void fold_largest(int64_t rows, panel_lanes s)
     larger_half(rows, 1, s);
 }
 
-/* Sets what lies right of the diagonal; returns the end of whole lanes. */
+/* Sets what lies right of the diagonal, in whole lanes; returns where these end. */
 static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
 {
     const int64_t end = (t->len + LANES - 1) / LANES * LANES;
-    for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t j = t->first + r + 1; j < end; j++) x[r * t->stride + j] = value;
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        const int64_t n = t->first + r + 1;
+        for (int64_t j = n / LANES * LANES; j < end; j += LANES) {
+            const int kept = j < n ? (int)(n - j) : 0;
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) x[j + l] = l < kept ? x[j + l] : value;
+        }
+    }
     return end;
 }
 
@@ -268,24 +270,19 @@ static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x
                             panel_lanes most)
 {
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
-        float a[LANES], b[LANES];
-        for (int l = 0; l < LANES; l++) a[l] = b[l] = -INFINITY;
-        int64_t j = 0;
-        for (; j + 2 * LANES <= end; j += 2 * LANES)
-            for (int l = 0; l < LANES; l++) {
-                a[l] = larger(x[j + l], a[l]);
-                b[l] = larger(x[j + LANES + l], b[l]);
-            }
-        for (; j < end; j += LANES)
-            for (int l = 0; l < LANES; l++) a[l] = larger(x[j + l], a[l]);
-        for (int l = 0; l < LANES; l++) most[r][l] = larger(b[l], a[l]);
+        float a[LANES];
+        for (int l = 0; l < LANES; l++) a[l] = -INFINITY;
+        for (int64_t j = 0; j < end; j += LANES)
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) a[l] = x[j + l] > a[l] ? x[j + l] : a[l];
+        memcpy(most[r], a, sizeof a);
     }
     fold_largest(t->rows, most);
 }
 
 /* x = 2^(x - most); total += the sums of x[at..end), which is at most one CHUNK. */
 static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
-                           const panel_lanes most, float *x, double *total)
+                           panel_lanes most, float *x, double *total)
 {
     panel_lanes sums;
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
