@@ -96,20 +96,27 @@ void zero_head_copy(const zero_head *k, const float *x, int64_t stride, int64_t 
     }
 }
 
+/* Of the last panel perhaps only the left half is needed. */
+static void multiply(const zero_head *k, int64_t cols, int64_t n, const float *a,
+                     int64_t lda, const float *b, float *c, int64_t ldc)
+{
+    const zero_panel_kernels *panels = k->panels;
+    (2 * cols <= panels->packed.cols ? panels->multiply_left : panels->multiply)(
+        n, a, lda, 1, b, false, c, ldc);
+}
+
 void zero_head_scores(const zero_head *k, const float *x, const float *y, int64_t n,
                       float *score)
 {
     for (int64_t j = 0; j < n; j += k->panels->packed.cols)
-        k->panels->multiply(k->size, x, k->size, 1, y + j * k->size, false, score + j,
-                            k->stride);
+        multiply(k, n - j, k->size, x, k->size, y + j * k->size, score + j, k->stride);
 }
 
 void zero_head_mix(const zero_head *k, const float *weight, const float *y, int64_t n,
                    float *out)
 {
     for (int64_t c = 0; c < k->width; c += k->panels->packed.cols)
-        k->panels->multiply(n, weight, k->stride, 1, y + c * k->s->T, false, out + c,
-                            k->width);
+        multiply(k, k->size - c, n, weight, k->stride, y + c * k->s->T, out + c, k->width);
 }
 
 /* Row i of the mask is elements (h T + i) T ... of the sample's stream. */
