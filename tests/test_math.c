@@ -188,43 +188,6 @@ static void layernorm_agrees(void **state)
             check_layernorm(*state, shapes[s][0], shapes[s][1], accumulate);
 }
 
-static void check_attention(test_pool *pool, zero_attention s)
-{
-    zero_math fast = opened(cpu), slow = opened(naive);
-    int64_t n = s.B * s.T * s.C, rows = s.B * s.H * s.T;
-    float *qkv = test_floats(pool, 3 * n), *dout = test_floats(pool, n);
-    float *work = test_floats(pool, zero_attention_workspace(&s));
-    float *out[2], *lse[2], *dqkv[2];
-    for (int i = 0; i < 2; i++) {
-        out[i] = test_floats(pool, n), lse[i] = test_floats(pool, rows);
-        dqkv[i] = test_floats(pool, 3 * n);
-    }
-    naive->attention(&slow, &s, qkv, out[0], lse[0], work);
-    cpu->attention(&fast, &s, qkv, out[1], lse[1], work);
-    assert_close(n, out[1], out[0]);
-    assert_close(rows, lse[1], lse[0]);
-    naive->attention_backward(&slow, &s, qkv, out[0], lse[0], dout, dqkv[0], work);
-    cpu->attention_backward(&fast, &s, qkv, out[1], lse[1], dout, dqkv[1], work);
-    assert_close(3 * n, dqkv[1], dqkv[0]);
-}
-
-static void attention_agrees_with_and_without_dropout(void **state)
-{
-    const int64_t sizes[][4] = {{1, 1, 1, 1},   {2, 5, 6, 2},   {1, 63, 16, 1},
-                                {2, 64, 24, 3}, {1, 65, 34, 2}, {1, 130, 20, 4},
-                                {2, 200, 14, 2}};
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        for (int p = 0; p < 2; p++) {
-            zero_attention s = {sizes[i][0],
-                                sizes[i][1],
-                                sizes[i][2],
-                                sizes[i][3],
-                                {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}};
-            check_attention(*state, s);
-        }
-    }
-}
-
 static void embeddings_agree_to_the_bit(void **state)
 {
     zero_math fast = opened(cpu), slow = opened(naive);
@@ -522,7 +485,6 @@ int main(void)
         test_with_pool(gelu_agrees_also_far_from_zero),
         test_with_pool(the_exponential_is_exact_to_single_precision),
         test_with_pool(layernorm_agrees),
-        test_with_pool(attention_agrees_with_and_without_dropout),
         test_with_pool(embeddings_agree_to_the_bit),
         test_with_pool(cross_entropy_agrees_and_leaves_the_logits_if_asked),
         test_with_pool(losses_and_activations_keep_nan_and_infinity),

@@ -101,8 +101,8 @@ static void multiply(const zero_head *k, int64_t cols, int64_t n, const float *a
                      int64_t lda, const float *b, float *c, int64_t ldc)
 {
     const zero_panel_kernels *panels = k->panels;
-    (2 * cols <= panels->packed.cols ? panels->multiply_left : panels->multiply)(
-        n, a, lda, 1, b, false, c, ldc);
+    (2 * cols <= panels->packed.cols ? panels->multiply_left
+                                     : panels->multiply)(n, a, lda, 1, b, false, c, ldc);
 }
 
 void zero_head_scores(const zero_head *k, const float *x, const float *y, int64_t n,
@@ -167,8 +167,7 @@ static void forward_panel(const zero_head *k, const room *w, int64_t first, int6
     zero_head_scores(k, w->q, w->keys, keys, w->p);
     k->kernels->softmax(&t, w->p, lse + zero_head_in_lse(k, first), over_sum);
     if (k->s->dropout.p > 0.0f)
-        for (int64_t r = 0; r < n; r++)
-            drop_row(k, w, first + r, w->p + r * k->stride);
+        for (int64_t r = 0; r < n; r++) drop_row(k, w, first + r, w->p + r * k->stride);
     zero_head_mix(k, w->p, w->values, keys, w->y);
     for (int64_t r = 0; r < n; r++) {
         const float *y = w->y + r * k->width;

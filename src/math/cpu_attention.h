@@ -15,7 +15,11 @@
 
 /* Queries whose scores exist at one time in backward, and between two polls; whole panels of
  * every kernel. */
-#define ZERO_ATTENTION_ROWS 96
+#define ZERO_ATTENTION_ROWS 48
+
+_Static_assert(ZERO_CPU_PANEL >= ZERO_PANEL_ROWS &&
+                   ZERO_ATTENTION_ROWS % ZERO_PANEL_ROWS == 0,
+               "scores of a panel of queries are a panel of cpu_kernels.h");
 
 typedef enum { ZERO_QUERY, ZERO_KEY, ZERO_VALUE } zero_head_part;
 
@@ -31,7 +35,8 @@ typedef struct {
     float scale_base2;   /* times log2(e): what queries are multiplied with, see softmax */
 } zero_head;
 
-zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b, int64_t h);
+zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b,
+                       int64_t h);
 
 /* Offsets of position t: in qkv[B,T,3C], in out[B,T,C], in lse[B,H,T]. */
 int64_t zero_head_in_qkv(const zero_head *k, int64_t t, zero_head_part part);

@@ -21,8 +21,8 @@ typedef struct {
     float *dk, *dv;                      /* [T, width], whole panels */
     float *dys, *queries;                /* a block's, packed by channels */
     float *p, *ds;                       /* a block's, [block, stride] */
-    float *q, *dy, *dq;                  /* of one panel: [panel, C/H], .., [panel, width] */
-    float *mask;                         /* [T] */
+    float *q, *dy, *dq; /* of one panel: [panel, C/H], .., [panel, width] */
+    float *mask;        /* [T] */
 } room;
 
 static room take_room(const zero_head *k, float *work)
@@ -64,8 +64,8 @@ static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
     const zero_cpu_kernels *kernels = k->kernels;
     const bool dropout = k->s->dropout.p > 0.0f;
     float mean[ZERO_CPU_PANEL]; /* D */
-    kernels->dots(t->rows, k->size, w->dy, k->size,
-                  x->out + zero_head_in_out(k, t->first), k->s->C, mean);
+    kernels->dots(t->rows, k->size, w->dy, k->size, x->out + zero_head_in_out(k, t->first),
+                  k->s->C, mean);
     kernels->softmax_again(t, x->lse + zero_head_in_lse(k, t->first), p);
     for (int64_t r = 0; dropout && r < t->rows; r++)
         mask_row(k, w, t->first + r, ds + r * t->stride);
