@@ -58,34 +58,49 @@ static void solve(test_pool *pool, const zero_backend *ops, const zero_math *mat
     assert_true(memory[0] == 3.0f && work[len] == 3.0f);
 }
 
+static void check_close(const problem *got, const problem *want, double tolerance)
+{
+    assert_true(test_error(want->n, got->out, want->out) < tolerance);
+    assert_true(test_error(want->rows, got->lse, want->lse) < tolerance);
+    assert_true(test_error(3 * want->n, got->dqkv, want->dqkv) < tolerance);
+}
+
+/* On all panels, and by all kernels for bf16. There factors are off by up to 2^-9; their sums,
+ * by less than that of the largest. */
 static void check_against_oracle(zero_attention s)
 {
     void *pool = NULL;
     assert_int_equal(test_pool_make(&pool), 0);
-    const zero_panel_kernels *list[ZERO_PANEL_VARIANTS];
+    const zero_panel_kernels *panels[ZERO_PANEL_VARIANTS];
+    const zero_packed_kernels *packed[ZERO_PACKED_VARIANTS];
     zero_math slow = opened(naive), fast = opened(cpu);
     assert_ptr_equal(fast.panels, zero_panels_best());
-    problem want = make_problem(pool, s);
+    problem want = make_problem(pool, s), got = same_inputs(pool, &want);
     solve(pool, naive, &slow, &want);
-    for (int i = 0, variants = zero_panels_list(list); i < variants; i++) {
-        problem got = same_inputs(pool, &want);
-        fast.panels = list[i];
+    for (int i = 0, variants = zero_panels_list(panels); i < variants; i++) {
+        fast.panels = panels[i];
         solve(pool, cpu, &fast, &got);
-        assert_true(test_error(want.n, got.out, want.out) < TOLERANCE);
-        assert_true(test_error(want.rows, got.lse, want.lse) < TOLERANCE);
-        assert_true(test_error(3 * want.n, got.dqkv, want.dqkv) < TOLERANCE);
+        check_close(&got, &want, TOLERANCE);
+    }
+    got.s.in_bf16 = true;
+    for (int i = 0, variants = zero_packed_list(packed); i < variants; i++) {
+        fast.bf16_products = packed[i];
+        solve(pool, cpu, &fast, &got);
+        check_close(&got, &want, packed[i]->type == ZERO_BF16 ? 1.0 / 128 : TOLERANCE);
     }
     test_pool_free(&pool);
 }
 
+/* B T C H: at, below and above whole panels and blocks of queries, keys and channels. */
+static const int64_t sizes[][4] = {
+    {1, 1, 1, 1},   {2, 5, 6, 2},    {1, 12, 32, 1},  {2, 31, 33, 1},  {1, 32, 16, 1},
+    {1, 33, 34, 2}, {1, 47, 65, 1},  {2, 48, 96, 3},  {1, 49, 136, 2}, {2, 64, 24, 3},
+    {1, 65, 34, 2}, {1, 95, 256, 1}, {1, 130, 20, 4}, {2, 200, 14, 2},
+};
+
 static void attention_agrees_with_and_without_dropout(void **state)
 {
     (void)state;
-    /* B T C H: at, below and above whole panels and blocks of queries, keys and channels */
-    const int64_t sizes[][4] = {
-        {1, 1, 1, 1},    {2, 5, 6, 2},    {1, 12, 32, 1}, {2, 31, 33, 1},  {1, 32, 16, 1},
-        {1, 33, 34, 2},  {1, 47, 65, 1},  {2, 48, 96, 3}, {1, 49, 136, 2}, {1, 65, 34, 2},
-        {1, 130, 20, 4}, {2, 200, 14, 2}, {1, 95, 256, 1}};
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (int p = 0; p < 2; p++)
             check_against_oracle((zero_attention){
@@ -103,20 +118,40 @@ static void attention_agrees_over_long_rows(void **state)
     check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
 }
 
+/* A query that sees one key has its value: rounded, where there are kernels that round. */
+static void values_are_rounded_where_products_are_in_bf16(void **state)
+{
+    zero_math math = opened(cpu);
+    problem x = make_problem(
+        *state, (zero_attention){.B = 1, .T = 1, .C = 70, .H = 2, .in_bf16 = true});
+    uint16_t half[70];
+    float rounded[70];
+    const float *values = x.qkv + 140;
+    zero_convert(ZERO_FP32, ZERO_BF16, 70, values, half);
+    zero_convert(ZERO_BF16, ZERO_FP32, 70, half, rounded);
+    solve(*state, cpu, &math, &x);
+    assert_memory_equal(x.out, math.bf16_products ? rounded : values, sizeof rounded);
+    math.bf16_products = NULL;
+    solve(*state, cpu, &math, &x);
+    assert_memory_equal(x.out, values, sizeof rounded);
+}
+
 static void assert_same(int64_t n, const float *got, const float *want)
 {
     assert_memory_equal(got, want, (size_t)n * sizeof *got);
 }
 
-static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
+static void check_batch(void **state, bool in_bf16)
 {
     zero_math math = opened(cpu);
     const int64_t T = 61, C = 40, H = 2, n = T * C;
     const zero_rng stream = {.purpose = ZERO_RNG_TEST};
-    problem all = make_problem(*state, (zero_attention){3, T, C, H, {stream, 0.2f}});
+    problem all =
+        make_problem(*state, (zero_attention){3, T, C, H, {stream, 0.2f}, in_bf16});
     solve(*state, cpu, &math, &all);
     for (int64_t b = 0; b < 3; b++) {
-        problem one = make_problem(*state, (zero_attention){1, T, C, H, {stream, 0.2f}});
+        problem one =
+            make_problem(*state, (zero_attention){1, T, C, H, {stream, 0.2f}, in_bf16});
         one.s.dropout.stream.sample = (uint64_t)b;
         memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
         memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
@@ -127,12 +162,19 @@ static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
     }
 }
 
+static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
+{
+    check_batch(state, false);
+    check_batch(state, true);
+}
+
 /* Positions from `t` on become others: what lies before them is as it was. */
-static void an_output_depends_on_the_past_alone(void **state)
+static void check_past(void **state, bool in_bf16)
 {
     zero_math math = opened(cpu);
     const int64_t T = 100, C = 48, cuts[] = {1, 12, 40, 48, 77, 99};
-    problem was = make_problem(*state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2});
+    problem was = make_problem(
+        *state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .in_bf16 = in_bf16});
     solve(*state, cpu, &math, &was);
     for (size_t i = 0; i < COUNT(cuts); i++) {
         const int64_t t = cuts[i];
@@ -144,6 +186,12 @@ static void an_output_depends_on_the_past_alone(void **state)
         for (int64_t h = 0; h < 2; h++) assert_same(t, is.lse + h * T, was.lse + h * T);
         assert_memory_not_equal(is.out, was.out, (size_t)is.n * sizeof(float));
     }
+}
+
+static void an_output_depends_on_the_past_alone(void **state)
+{
+    check_past(state, false);
+    check_past(state, true);
 }
 
 /* Where exponentials of scores, or their sum, leave the range of floats. */
@@ -188,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_pool(attention_agrees_with_and_without_dropout),
         test_with_pool(attention_agrees_over_long_rows),
+        test_with_pool(values_are_rounded_where_products_are_in_bf16),
         test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
         test_with_pool(an_output_depends_on_the_past_alone),
         test_with_pool(large_scores_neither_overflow_nor_vanish),

@@ -378,7 +378,7 @@ static void long_operations_poll(void **state)
           *u = test_floats(*state, n);
     int32_t *tokens = test_tokens(*state, rows, C);
     zero_gemm g = {.m = rows, .n = 8, .k = C, .a = x, .b = w, .c = y};
-    zero_attention s = {1, rows, C, 2, {{0}, 0.0f}};
+    zero_attention s = {.B = 1, .T = rows, .C = C, .H = 2};
     zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
     float *work = test_floats(*state, zero_attention_workspace(&s));
     assert_polls(cpu->gemm(&math, &g));
@@ -410,7 +410,7 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     float *x = test_floats(pool, 3 * n), *w = test_floats(pool, C),
           *dy = test_floats(pool, n);
     int32_t *targets = test_tokens(pool, rows, C);
-    zero_attention s = {B, T, C, 3, {{.purpose = ZERO_RNG_TEST}, 0.2f}};
+    zero_attention s = {B, T, C, 3, {{.purpose = ZERO_RNG_TEST}, 0.2f}, false};
     float *work = test_floats(pool, zero_attention_workspace(&s));
 
     float *lse = at, *y = lse + rows * s.H, *dqkv = y + n;

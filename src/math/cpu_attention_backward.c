@@ -27,17 +27,17 @@ typedef struct {
 
 static room take_room(const zero_head *k, float *work)
 {
-    const int64_t rows = k->panels->packed.rows;
+    const int64_t rows = k->rows;
     room r;
-    r.key_rows = zero_head_take(&work, k->stride * k->size);
-    r.value_rows = zero_head_take(&work, k->stride * k->size);
-    r.keys = zero_head_take(&work, k->s->T * k->width);
+    r.key_rows = zero_head_take(&work, k->stride * k->width);
+    r.value_rows = zero_head_take(&work, k->stride * k->width);
+    r.keys = zero_head_take(&work, k->stride * k->width);
     r.dk = zero_head_take(&work, k->stride * k->width);
     r.dv = zero_head_take(&work, k->stride * k->width);
-    r.dys = zero_head_take(&work, ZERO_ATTENTION_ROWS * k->width);
-    r.queries = zero_head_take(&work, ZERO_ATTENTION_ROWS * k->width);
-    r.p = zero_head_take(&work, ZERO_ATTENTION_ROWS * k->stride);
-    r.ds = zero_head_take(&work, ZERO_ATTENTION_ROWS * k->stride);
+    r.dys = zero_head_take(&work, k->block * k->width);
+    r.queries = zero_head_take(&work, k->block * k->width);
+    r.p = zero_head_take(&work, k->block * k->stride);
+    r.ds = zero_head_take(&work, k->block * k->stride);
     r.q = zero_head_take(&work, rows * k->size);
     r.dy = zero_head_take(&work, rows * k->size);
     r.dq = zero_head_take(&work, rows * k->width);
@@ -78,8 +78,7 @@ static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
 static void backward_panel(const zero_head *k, const room *w, const arrays *x,
                            int64_t first, int64_t n, float *p, float *ds)
 {
-    const int64_t C = k->s->C, end = first + k->panels->packed.rows,
-                  keys = min64(end, k->s->T);
+    const int64_t C = k->s->C, end = first + k->rows, keys = min64(end, k->s->T);
     const zero_cpu_panel t = {n, first, end, k->stride};
     zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
                    k->scale_base2, w->q);
@@ -100,22 +99,19 @@ static void backward_panel(const zero_head *k, const room *w, const arrays *x,
 static void spread(const zero_head *k, int64_t first, int64_t n, const float *weight,
                    const float *y, float *out)
 {
-    const zero_panel_kernels *panels = k->panels;
-    const int64_t cols = panels->packed.cols;
-    for (int64_t j = 0; j < first + n; j += panels->packed.rows) {
+    for (int64_t j = 0; j < first + n; j += k->rows) {
         const int64_t from = j > first ? j - first : 0;
-        for (int64_t c = 0; c < k->width; c += cols)
-            panels->multiply(n - from, weight + from * k->stride + j, 1, k->stride,
-                             y + c * n + from * cols, j < first, out + j * k->width + c,
-                             k->width);
+        const zero_left a = {weight + from * k->stride + j, 1, k->stride, n - from};
+        zero_head_multiply(k, &a, k->size, y, from, n, j < first, out + j * k->width,
+                           k->width);
     }
 }
 
 static void backward_block(const zero_head *k, const room *w, const arrays *x,
                            int64_t first)
 {
-    const int64_t C = k->s->C, n = min64(ZERO_ATTENTION_ROWS, k->s->T - first);
-    const int64_t step = k->panels->packed.rows;
+    const int64_t C = k->s->C, n = min64(k->block, k->s->T - first);
+    const int64_t step = k->rows;
     for (int64_t r = 0; r < n; r += step)
         backward_panel(k, w, x, first + r, min64(step, n - r), w->p + r * k->stride,
                        w->ds + r * k->stride);
@@ -146,8 +142,10 @@ static void backward(const zero_head *k, const arrays *x, float *work)
     zero_head_pack_rows(k, keys, 3 * C, T, w.key_rows);
     zero_head_pack_rows(k, values, 3 * C, T, w.value_rows);
     zero_head_pack_channels(k, keys, 3 * C, T, w.keys);
-    for (int64_t first = 0; first < T; first += ZERO_ATTENTION_ROWS) {
+    for (int64_t first = 0; first < T; first += k->block) {
+        k->packed->begin();
         backward_block(k, &w, x, first);
+        k->packed->end();
         zero_math_poll(k->math);
     }
     store_keys_and_values(k, &w, x->dqkv);
@@ -160,7 +158,8 @@ void zero_cpu_attention_backward(const zero_math *math, const zero_attention *s,
     const arrays x = {qkv, out, lse, dout, dqkv};
     for (int64_t b = 0; b < s->B; b++)
         for (int64_t h = 0; h < s->H; h++) {
-            zero_head k = zero_head_at(math, s, b, h);
-            backward(&k, &x, work);
+            float *rest = work;
+            zero_head k = zero_head_at(math, s, b, h, &rest);
+            backward(&k, &x, rest);
         }
 }

@@ -10,7 +10,7 @@
 
 #include "math/backend.h"
 
-#define ZERO_CPU_PANEL 12 /* rows, at most */
+#define ZERO_CPU_PANEL 32 /* rows, at most */
 
 /* Scores of some queries: row r has first + r + 1 numbers, and room for len rounded up to 16
  * lanes, which become zero. Rows are `stride` apart. */
