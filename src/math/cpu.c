@@ -239,26 +239,12 @@ static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_ty
     }
 }
 
-/* A subtree of the tree of base/tree.h, which takes floats. */
-static double widened_squares(zero_type type, int64_t n, const void *x)
-{
-    float wide[TILE];
-    if (n <= TILE) {
-        zero_convert(type, ZERO_FP32, n, x, wide);
-        return zero_tree_sum_squares(n, wide);
-    }
-    int64_t left = zero_tree_left(n);
-    return widened_squares(type, left, x) +
-           widened_squares(type, n - left, at(type, x, left));
-}
-
 /* Walks the upper part of the tree, down to subtrees of one piece. */
 static double sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x)
 {
     if (n <= PIECE) {
         zero_math_poll(math);
-        return type == ZERO_FP32 ? zero_tree_sum_squares(n, x)
-                                 : widened_squares(type, n, x);
+        return zero_tree_sum_typed_squares(type, n, x);
     }
     int64_t left = zero_tree_left(n);
     return sum_squares(math, type, left, x) +

@@ -240,13 +240,24 @@ static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_ty
     zero_math_poll(math);
 }
 
-/* The tree of base/tree.h, down to its blocks. */
+/* A block is added by halves. */
+static double fold(double block[ZERO_TREE_BLOCK])
+{
+    for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) block[i] += block[i + half];
+    return block[0];
+}
+
+/* The tree of base/tree.h. */
 static double tree_squares(zero_type type, int64_t begin, int64_t n, const void *x)
 {
-    float block[ZERO_TREE_BLOCK];
     if (n <= ZERO_TREE_BLOCK) {
-        for (int64_t i = 0; i < n; i++) block[i] = get(type, x, begin + i);
-        return zero_tree_sum_squares(n, block);
+        double square[ZERO_TREE_BLOCK] = {0};
+        for (int64_t i = 0; i < n; i++) {
+            double value = (double)get(type, x, begin + i);
+            square[i] = value * value;
+        }
+        return fold(square);
     }
     int64_t left = zero_tree_left(n);
     return tree_squares(type, begin, left, x) +
