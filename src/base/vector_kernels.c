@@ -6,33 +6,6 @@
 /* This file is compiled once per instruction set; the build gives each its table's name. */
 extern const zero_vector_kernels ZERO_KERNELS;
 
-/* Types are constants wherever these are inlined, so that every mixture of types gets a loop
- * of its own. */
-INLINE floats load(zero_type type, const void *in, int64_t i)
-{
-    if (type == ZERO_FP32) return *(const floats *)((const float *)in + i);
-    bits16 half = *(const bits16 *)((const uint16_t *)in + i);
-    return type == ZERO_BF16 ? from_bf16(half) : from_fp16(half);
-}
-
-INLINE void store(zero_type type, floats x, void *out, int64_t i, bool streaming)
-{
-    if (type == ZERO_FP32) {
-        float *to = (float *)out + i;
-        if (streaming)
-            stream(to, x);
-        else
-            *(floats *)to = x;
-    } else {
-        uint16_t *to = (uint16_t *)out + i;
-        bits16 half = type == ZERO_BF16 ? to_bf16(x) : to_fp16(x);
-        if (streaming)
-            stream16(to, half);
-        else
-            *(bits16 *)to = half;
-    }
-}
-
 /* One number, as half.h defines it: the rest behind the last whole register. */
 static float get(zero_type type, const void *in, int64_t i)
 {
@@ -125,9 +98,9 @@ static void sum(const zero_vector_sum *sum, int64_t n, zero_type to, void *out,
 
 /* ---- sums of squares ---- */
 
-#define BLOCKS (ZERO_VECTOR_SQUARES / ZERO_TREE_BLOCK)
-#define SQUARES_AHEAD 512 /* bytes */
-#define PARTS  (2 * ZERO_TREE_BLOCK / WIDTH) /* registers of doubles in a block */
+#define BLOCKS        (ZERO_VECTOR_SQUARES / ZERO_TREE_BLOCK)
+#define SQUARES_AHEAD 512                           /* bytes */
+#define PARTS         (2 * ZERO_TREE_BLOCK / WIDTH) /* registers of doubles in a block */
 
 /* Squares of floats are exact in double, so nothing is rounded before the first addition. */
 INLINE double square_block(zero_type type, const void *x, int64_t at)

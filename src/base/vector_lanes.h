@@ -5,8 +5,12 @@
  * for it, plain integer arithmetic does the same, number for number as half.c. */
 #pragma once
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/half.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -45,6 +49,11 @@ INLINE bits16 narrow(bits32 x)
     return (bits16)_mm512_cvtepi32_epi16((__m512i)x);
 }
 
+INLINE floats square_root(floats x)
+{
+    return (floats)_mm512_sqrt_ps((__m512)x);
+}
+
 INLINE doubles low(floats x)
 {
     return (doubles)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x));
@@ -75,6 +84,11 @@ INLINE bits16 narrow(bits32 x)
 {
     return (bits16)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)x),
                                     _mm256_extracti128_si256((__m256i)x, 1));
+}
+
+INLINE floats square_root(floats x)
+{
+    return (floats)_mm256_sqrt_ps((__m256)x);
 }
 
 INLINE doubles low(floats x)
@@ -109,6 +123,11 @@ INLINE bits16 narrow(bits32 x)
     return (bits16)_mm_cvtsi128_si64(_mm_packs_epi32(halves, halves));
 }
 
+INLINE floats square_root(floats x)
+{
+    return (floats)_mm_sqrt_ps((__m128)x);
+}
+
 INLINE doubles low(floats x)
 {
     return (doubles)_mm_cvtps_pd((__m128)x);
@@ -137,6 +156,12 @@ INLINE bits32 widen(bits16 x)
 INLINE bits16 narrow(bits32 x)
 {
     return __builtin_convertvector(x, bits16);
+}
+
+INLINE floats square_root(floats x)
+{
+    for (int l = 0; l < WIDTH; l++) x[l] = sqrtf(x[l]);
+    return x;
 }
 
 INLINE doubles low(floats x)
@@ -231,3 +256,30 @@ INLINE bits16 to_fp16(floats x)
     return narrow(sign | half);
 }
 #endif
+
+/* Types are constants wherever these are inlined, so that every mixture of types gets a loop
+ * of its own. */
+INLINE floats load(zero_type type, const void *in, int64_t i)
+{
+    if (type == ZERO_FP32) return *(const floats *)((const float *)in + i);
+    bits16 half = *(const bits16 *)((const uint16_t *)in + i);
+    return type == ZERO_BF16 ? from_bf16(half) : from_fp16(half);
+}
+
+INLINE void store(zero_type type, floats x, void *out, int64_t i, bool streaming)
+{
+    if (type == ZERO_FP32) {
+        float *to = (float *)out + i;
+        if (streaming)
+            stream(to, x);
+        else
+            *(floats *)to = x;
+    } else {
+        uint16_t *to = (uint16_t *)out + i;
+        bits16 half = type == ZERO_BF16 ? to_bf16(x) : to_fp16(x);
+        if (streaming)
+            stream16(to, half);
+        else
+            *(bits16 *)to = half;
+    }
+}

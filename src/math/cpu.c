@@ -209,32 +209,14 @@ static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
     }
 }
 
-/* Where the gradient and the parameters have 16 bits. */
-static void adamw_tiles(const zero_math *math, const zero_adamw *h, int64_t n,
-                        zero_type type, const void *grad, float *master, float *m, float *v,
-                        void *param)
-{
-    float wide[TILE];
-    for (int64_t i = 0; i < n; i += TILE) {
-        int64_t len = n - i < TILE ? n - i : TILE;
-        zero_convert(type, ZERO_FP32, len, at(type, grad, i), wide);
-        zero_cpu_chosen(math)->adamw(h, len, wide, master + i, m + i, v + i);
-        zero_convert(ZERO_FP32, type, len, master + i, (uint16_t *)param + i);
-    }
-}
-
 static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
                   const void *grad, float *master, float *m, float *v, void *param)
 {
     assert((type == ZERO_FP32) == (param == NULL));
     for (int64_t i = 0; i < n; i += PIECE) {
-        int64_t len = piece_len(n, i);
-        const void *g = at(type, grad, i);
-        if (type == ZERO_FP32)
-            zero_cpu_chosen(math)->adamw(h, len, g, master + i, m + i, v + i);
-        else
-            adamw_tiles(math, h, len, type, g, master + i, m + i, v + i,
-                        (uint16_t *)param + i);
+        void *rounded = param ? (uint16_t *)param + i : NULL;
+        zero_cpu_chosen(math)->adamw(h, piece_len(n, i), type, at(type, grad, i),
+                                     master + i, m + i, v + i, rounded);
         zero_math_poll(math);
     }
 }

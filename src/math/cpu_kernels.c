@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/cpu_adamw.h"
+
 /* This file is compiled once per instruction set; the build gives each its table's name. */
 extern const zero_cpu_kernels ZERO_KERNELS;
 
@@ -240,25 +242,6 @@ static float cross_entropy(int64_t V, int64_t target, float dscale, float *logit
         logits[target] -= dscale;
     }
     return (float)(log(total) + (double)most - (double)wanted);
-}
-
-static void adamw(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,
-                  float *v)
-{
-    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
-    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
-    const float beta1 = h->beta1, beta2 = h->beta2, rest1 = 1.0f - beta1,
-                rest2 = 1.0f - beta2;
-    const float lr = h->lr, decay = h->lr * h->weight_decay, eps = h->eps;
-    const float grad_scale = h->grad_scale;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
-        float g = grad[i] * grad_scale;
-        m[i] = beta1 * m[i] + rest1 * g;     /* line 7 */
-        v[i] = beta2 * v[i] + rest2 * g * g; /* line 8 */
-        float step = lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + eps);
-        param[i] = param[i] - decay * param[i] - step; /* line 12 */
-    }
 }
 
 const zero_cpu_kernels ZERO_KERNELS = {

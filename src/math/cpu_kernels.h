@@ -34,8 +34,9 @@ typedef struct {
                              const float *dropped, float *dp);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
-    void (*adamw)(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,
-                  float *v);
+    /* The table's, of any type. */
+    void (*adamw)(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
+                  float *master, float *m, float *v, void *param);
 } zero_cpu_kernels;
 
 #define ZERO_CPU_VARIANTS 3 /* at most */
