@@ -11,21 +11,35 @@ extern const zero_cpu_kernels ZERO_KERNELS;
 #define LANES 16
 #define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
 
-typedef float lanes
-    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+/* Registers that hold SUMS lanes: as many chains of additions go on at a time. */
+#define SUMS  32
+#define PARTS (SUMS / WIDTH)
 
-/* The sum of at most CHUNK numbers: lane l adds elements l, l + 16, ..., then the lanes are
+/* The sum of at most CHUNK numbers: lane l adds elements l, l + 32, ..., then the lanes are
  * folded in halves. The order is written down, so every vector width gives the same bits.
  */
+INLINE void add_lanes(floats part[PARTS], const float *x)
+{
+    for (int p = 0; p < PARTS; p++) part[p] += *(const floats *)(x + p * WIDTH);
+}
+
 static float sum_chunk(int64_t n, const float *x)
 {
-    lanes s = {0};
+    floats part[PARTS] = {{0}};
+    float lane[WIDTH];
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) s += *(const lanes *)(x + i);
-    for (int l = 0; i < n; i++, l++) s[l] += x[i];
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) s[l] += s[l + half];
-    return s[0];
+    for (; i + SUMS <= n; i += SUMS) add_lanes(part, x + i);
+    if (i < n) {
+        float rest[SUMS] = {0};
+        for (int l = 0; i < n; i++, l++) rest[l] = x[i];
+        add_lanes(part, rest);
+    }
+    for (int half = PARTS / 2; half > 0; half /= 2)
+        for (int p = 0; p < half; p++) part[p] += part[p + half];
+    memcpy(lane, part, sizeof lane);
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    return lane[0];
 }
 
 static int64_t chunk_len(int64_t n, int64_t at)
@@ -59,13 +73,14 @@ static double dot(int64_t n, const float *a, const float *b)
 /* NaN is never the largest; it spoils the sum of exponentials instead. */
 static float largest(int64_t n, const float *x)
 {
-    float most[LANES];
-    for (int l = 0; l < LANES; l++) most[l] = -INFINITY;
+    float most[2 * SUMS];
+    for (int l = 0; l < 2 * SUMS; l++) most[l] = -INFINITY;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
+    for (; i + 2 * SUMS <= n; i += 2 * SUMS)
+        for (int l = 0; l < 2 * SUMS; l++)
+            most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
     for (; i < n; i++) most[0] = x[i] > most[0] ? x[i] : most[0];
-    for (int l = 1; l < LANES; l++) most[0] = most[l] > most[0] ? most[l] : most[0];
+    for (int l = 1; l < 2 * SUMS; l++) most[0] = most[l] > most[0] ? most[l] : most[0];
     return most[0];
 }
 
@@ -96,6 +111,21 @@ static inline float exponential(float x)
     return x > 88.37f ? INFINITY : y;
 }
 
+#define STRIDE 256 /* elements computed at a time, while */
+#define AHEAD  512 /* those so far behind them are asked for */
+
+static int64_t stride_len(int64_t n, int64_t at)
+{
+    return n - at < STRIDE ? n - at : STRIDE;
+}
+
+/* Asks for what a loop over x comes to later. Long loop bodies do not run ahead of their loads
+ * far enough: gelu_backward takes 0.8 ns per element with this and 2.7 without. */
+static inline void ask_ahead(int64_t n, const float *x)
+{
+    for (int64_t i = 0; i < n; i += 16) __builtin_prefetch(x + AHEAD + i, 0, 3);
+}
+
 static void add(int64_t n, const float *a, const float *b, float *out)
 {
 #pragma omp simd
@@ -113,25 +143,39 @@ static void multiply(int64_t n, const float *a, const float *b, float *out)
 #define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
 #define TWO_U_X3 0.071354816273f /* 2 sqrt(2/pi) 0.044715 */
 
+static inline float gelu_of(float x)
+{
+    float two_u = x * (TWO_U_X1 + TWO_U_X3 * x * x);
+    return x / (1.0f + exponential(-two_u));
+}
+
+static inline float gelu_slope(float x)
+{
+    /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
+    float z = x < -10.0f ? -10.0f : x;
+    z = z > 10.0f ? 10.0f : z;
+    float s = 1.0f / (1.0f + exponential(-z * (TWO_U_X1 + TWO_U_X3 * z * z)));
+    return s + z * s * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * z * z);
+}
+
 static void gelu(int64_t n, const float *x, float *y)
 {
+    for (int64_t at = 0; at < n; at += STRIDE) {
+        const int64_t len = stride_len(n, at), end = at + len;
+        ask_ahead(len, x + at);
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        float two_u = x[i] * (TWO_U_X1 + TWO_U_X3 * x[i] * x[i]);
-        y[i] = x[i] / (1.0f + exponential(-two_u));
+        for (int64_t i = at; i < end; i++) y[i] = gelu_of(x[i]);
     }
 }
 
 static void gelu_backward(int64_t n, const float *x, const float *dy, float *dx)
 {
+    for (int64_t at = 0; at < n; at += STRIDE) {
+        const int64_t len = stride_len(n, at), end = at + len;
+        ask_ahead(len, x + at);
+        ask_ahead(len, dy + at);
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
-        float z = x[i] < -10.0f ? -10.0f : x[i];
-        z = z > 10.0f ? 10.0f : z;
-        float s = 1.0f / (1.0f + exponential(-z * (TWO_U_X1 + TWO_U_X3 * z * z)));
-        float slope = s + z * s * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * z * z);
-        dx[i] = dy[i] * slope;
+        for (int64_t i = at; i < end; i++) dx[i] = dy[i] * gelu_slope(x[i]);
     }
 }
 
@@ -152,6 +196,8 @@ static void layernorm(int64_t rows, int64_t C, const float *x, const float *gain
                       const float *bias, float *y, float *mean, float *rstd)
 {
     for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+        ask_ahead(C, x);
+        ask_ahead(C, y);
         float mu = (float)(sum(C, x) / (double)C);
         double variance = sum_square_deviations(C, x, mu) / (double)C;
         float scale = (float)(1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS));
@@ -185,6 +231,7 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
 {
     for (int64_t r = 0; r < rows; r++, x += C, dy += C, dx += C) {
         float mu = mean[r], scale = rstd[r];
+        ask_ahead(C, x);
         float along_one = (float)(dot(C, dy, gain) / (double)C);
         float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
 #pragma omp simd
