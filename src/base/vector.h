@@ -33,6 +33,9 @@ typedef struct {
     /* out[n] = the sum, added in fp32 and rounded to `to` */
     void (*sum)(const zero_vector_sum *sum, int64_t n, zero_type to, void *out,
                 bool stream);
+    /* out[n] = sum + (leaf rounded to `type`), or that alone if sum is NULL. */
+    void (*add_rounded)(zero_type type, int64_t n, const float *sum, const float *leaf,
+                        float *out);
     /* The tree sum of n <= ZERO_VECTOR_SQUARES squares, as in tree.h. */
     double (*squares)(zero_type type, int64_t n, const void *x);
     /* Copies lines of 64 bytes, streaming. */

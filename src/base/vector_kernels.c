@@ -96,6 +96,46 @@ static void sum(const zero_vector_sum *sum, int64_t n, zero_type to, void *out,
         sum_of(ZERO_FP16, sum, n, to, out, streaming);
 }
 
+INLINE void add_rounded_as(zero_type type, bool add, int64_t n, const float *sum_to,
+                           const float *leaf, float *out)
+{
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) {
+        floats x = rounded(type, load(ZERO_FP32, leaf, i));
+        if (add) x += load(ZERO_FP32, sum_to, i);
+        store(ZERO_FP32, x, out, i, false);
+    }
+    for (; i < n; i++) {
+        uint16_t half = 0;
+        float x = leaf[i];
+        if (type != ZERO_FP32) {
+            put(type, x, &half, 0);
+            x = get(type, &half, 0);
+        }
+        out[i] = add ? sum_to[i] + x : x;
+    }
+}
+
+INLINE void add_rounded_to(zero_type type, int64_t n, const float *sum_to,
+                           const float *leaf, float *out)
+{
+    if (sum_to)
+        add_rounded_as(type, true, n, sum_to, leaf, out);
+    else
+        add_rounded_as(type, false, n, NULL, leaf, out);
+}
+
+static void add_rounded(zero_type type, int64_t n, const float *sum_to, const float *leaf,
+                        float *out)
+{
+    if (type == ZERO_FP32)
+        add_rounded_to(ZERO_FP32, n, sum_to, leaf, out);
+    else if (type == ZERO_BF16)
+        add_rounded_to(ZERO_BF16, n, sum_to, leaf, out);
+    else
+        add_rounded_to(ZERO_FP16, n, sum_to, leaf, out);
+}
+
 /* ---- sums of squares ---- */
 
 #define BLOCKS        (ZERO_VECTOR_SQUARES / ZERO_TREE_BLOCK)
@@ -177,5 +217,8 @@ static void copy_lines(int64_t lines, const void *in, void *out)
     sum_loop(ZERO_FP32, false, 0, &alone, lines * 16, ZERO_FP32, out, true);
 }
 
-const zero_vector_kernels ZERO_KERNELS = {
-    .name = ZERO_KERNELS_NAME, .sum = sum, .squares = squares, .copy_lines = copy_lines};
+const zero_vector_kernels ZERO_KERNELS = {.name = ZERO_KERNELS_NAME,
+                                          .sum = sum,
+                                          .add_rounded = add_rounded,
+                                          .squares = squares,
+                                          .copy_lines = copy_lines};

@@ -283,3 +283,9 @@ INLINE void store(zero_type type, floats x, void *out, int64_t i, bool streaming
             *(bits16 *)to = half;
     }
 }
+
+INLINE floats rounded(zero_type type, floats x)
+{
+    if (type == ZERO_FP32) return x;
+    return type == ZERO_BF16 ? from_bf16(to_bf16(x)) : from_fp16(to_fp16(x));
+}

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "base/tree.h"
 #include "base/vector.h"
 #include "math/cpu_bgemm.h"
@@ -12,7 +13,7 @@
 #define PIECE \
     65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
 
-#define TILE 4096 /* elements widened or rounded at a time: they stay in L1 */
+#define LARGE (INT64_C(1) << 20) /* elements that no L2 cache holds */
 
 static int64_t piece_len(int64_t n, int64_t at)
 {
@@ -233,38 +234,34 @@ static double sum_squares(const zero_math *math, zero_type type, int64_t n, cons
            sum_squares(math, type, n - left, at(type, x, left));
 }
 
+/* What caches cannot hold is stored past them: 0.24 ns per element instead of 0.36. */
+static bool streams(int64_t n, const void *out)
+{
+    return n >= LARGE && (uintptr_t)out % 64 == 0;
+}
+
 static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in,
                      void *out)
 {
+    const bool past_caches = type != ZERO_FP32 && streams(n, out);
     for (int64_t i = 0; i < n; i += PIECE) {
         void *to = (char *)out + zero_type_size(type) * (size_t)i;
-        zero_convert(ZERO_FP32, type, piece_len(n, i), in + i, to);
+        zero_vector_sum alone = {.type = ZERO_FP32, .a = in + i, .read_ahead = past_caches};
+        if (past_caches)
+            zero_vector_kernels_best()->sum(&alone, piece_len(n, i), type, to, true);
+        else
+            zero_convert(ZERO_FP32, type, piece_len(n, i), in + i, to);
         zero_math_poll(math);
     }
-}
-
-/* A leaf is rounded to the stack, then widened and added to the sum in one pass. */
-static void accumulate_piece(zero_type type, int64_t n, const float *sum, const float *leaf,
-                             float *out)
-{
-    float rounded[TILE];
-    for (int64_t i = 0; i < n; i += TILE) {
-        int64_t len = n - i < TILE ? n - i : TILE;
-        zero_vector_sum terms = {.type = type, .a = leaf + i};
-        if (type != ZERO_FP32) {
-            zero_convert(ZERO_FP32, type, len, leaf + i, rounded);
-            terms.a = rounded;
-        }
-        if (sum) terms.pending[terms.depth++] = sum + i;
-        zero_vector_kernels_best()->sum(&terms, len, ZERO_FP32, out + i, false);
-    }
+    if (past_caches) zero_stream_fence();
 }
 
 static void accumulate(const zero_math *math, zero_type type, int64_t n, const float *sum,
                        const float *leaf, float *out)
 {
     for (int64_t i = 0; i < n; i += PIECE) {
-        accumulate_piece(type, piece_len(n, i), sum ? sum + i : NULL, leaf + i, out + i);
+        zero_vector_kernels_best()->add_rounded(type, piece_len(n, i), sum ? sum + i : NULL,
+                                                leaf + i, out + i);
         zero_math_poll(math);
     }
 }

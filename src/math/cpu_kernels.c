@@ -232,6 +232,8 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
     for (int64_t r = 0; r < rows; r++, x += C, dy += C, dx += C) {
         float mu = mean[r], scale = rstd[r];
         ask_ahead(C, x);
+        ask_ahead(C, dy);
+        ask_ahead(C, dx);
         float along_one = (float)(dot(C, dy, gain) / (double)C);
         float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
 #pragma omp simd
