@@ -80,15 +80,6 @@ static void clear(const zero_math *math, int64_t n, float *x)
     }
 }
 
-static void add(const zero_math *math, int64_t n, const float *a, const float *b,
-                float *out)
-{
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->add(piece_len(n, at), a + at, b + at, out + at);
-        zero_math_poll(math);
-    }
-}
-
 void zero_cpu_drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
                    int64_t n, const float *x, float *y)
 {
@@ -118,20 +109,52 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
     }
 }
 
-static void gelu(const zero_math *math, int64_t n, const float *x, float *y)
+/* One row: added to, masked and added while it is in L1. */
+static void add_masked_branch(const zero_math *math, const zero_rng *stream, float p,
+                              int64_t first, int64_t cols, const float *bias,
+                              const float *around, float *x)
 {
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->gelu(piece_len(n, at), x + at, y + at);
-        zero_math_poll(math);
+    const zero_cpu_kernels *kernels = zero_cpu_chosen(math);
+    kernels->add(cols, x, bias, x);
+    zero_cpu_drop(math, stream, p, first, cols, x, x);
+    kernels->add(cols, around, x, x);
+}
+
+static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
+                       int64_t cols, zero_type type, const void *bias, const float *around,
+                       float *x)
+{
+    const float *wide = widened(math, type, cols, bias, 0);
+    for (int64_t r = 0; r < B * T; r++, around += cols, x += cols) {
+        zero_rng stream = d->stream;
+        stream.sample += (uint64_t)(r / T);
+        if (d->p > 0.0f)
+            add_masked_branch(math, &stream, d->p, r % T * cols, cols, wide, around, x);
+        else
+            zero_cpu_chosen(math)->add_branch(cols, wide, around, x);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
-static void gelu_backward(const zero_math *math, int64_t n, const float *x, const float *dy,
-                          float *dx)
+static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                      const void *bias, float *x, float *y)
 {
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->gelu_backward(piece_len(n, at), x + at, dy + at, dx + at);
-        zero_math_poll(math);
+    const float *wide = widened(math, type, cols, bias, 0);
+    for (int64_t r = 0; r < rows; r++) {
+        zero_cpu_chosen(math)->bias_gelu(cols, wide, x + r * cols, y + r * cols);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+    }
+}
+
+static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
+                               const float *x, const float *dy, float *dx, bool accumulate,
+                               float *dbias)
+{
+    if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
+    for (int64_t r = 0; r < rows; r++) {
+        zero_cpu_chosen(math)->bias_gelu_backward(cols, x + r * cols, dy + r * cols,
+                                                  dx + r * cols, dbias);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
@@ -274,10 +297,10 @@ const zero_backend zero_backend_cpu = {
     .clear = clear,
     .add_bias = add_bias,
     .bias_backward = bias_backward,
-    .add = add,
+    .add_branch = add_branch,
     .dropout = dropout,
-    .gelu = gelu,
-    .gelu_backward = gelu_backward,
+    .bias_gelu = bias_gelu,
+    .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .attention = zero_cpu_attention,

@@ -120,7 +120,7 @@ static int64_t stride_len(int64_t n, int64_t at)
 }
 
 /* Asks for what a loop over x comes to later. Long loop bodies do not run ahead of their loads
- * far enough: gelu_backward takes 0.8 ns per element with this and 2.7 without. */
+ * far enough: the backward pass of GELU takes 0.8 ns per element with this and 2.7 without. */
 static inline void ask_ahead(int64_t n, const float *x)
 {
     for (int64_t i = 0; i < n; i += 16) __builtin_prefetch(x + AHEAD + i, 0, 3);
@@ -130,6 +130,12 @@ static void add(int64_t n, const float *a, const float *b, float *out)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
+}
+
+static void add_branch(int64_t n, const float *bias, const float *around, float *x)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) x[i] = around[i] + (x[i] + bias[i]);
 }
 
 static void multiply(int64_t n, const float *a, const float *b, float *out)
@@ -158,24 +164,33 @@ static inline float gelu_slope(float x)
     return s + z * s * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * z * z);
 }
 
-static void gelu(int64_t n, const float *x, float *y)
+static void bias_gelu(int64_t n, const float *bias, float *x, float *y)
 {
     for (int64_t at = 0; at < n; at += STRIDE) {
         const int64_t len = stride_len(n, at), end = at + len;
         ask_ahead(len, x + at);
+        ask_ahead(len, y + at);
 #pragma omp simd
-        for (int64_t i = at; i < end; i++) y[i] = gelu_of(x[i]);
+        for (int64_t i = at; i < end; i++) {
+            x[i] += bias[i];
+            y[i] = gelu_of(x[i]);
+        }
     }
 }
 
-static void gelu_backward(int64_t n, const float *x, const float *dy, float *dx)
+static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float *dx,
+                               float *dbias)
 {
     for (int64_t at = 0; at < n; at += STRIDE) {
         const int64_t len = stride_len(n, at), end = at + len;
         ask_ahead(len, x + at);
         ask_ahead(len, dy + at);
 #pragma omp simd
-        for (int64_t i = at; i < end; i++) dx[i] = dy[i] * gelu_slope(x[i]);
+        for (int64_t i = at; i < end; i++) {
+            float d = dy[i] * gelu_slope(x[i]);
+            dx[i] = d;
+            dbias[i] += d;
+        }
     }
 }
 
@@ -298,8 +313,9 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .add = add,
     .multiply = multiply,
     .dot = dot,
-    .gelu = gelu,
-    .gelu_backward = gelu_backward,
+    .add_branch = add_branch,
+    .bias_gelu = bias_gelu,
+    .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .softmax = softmax,

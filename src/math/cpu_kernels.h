@@ -15,8 +15,12 @@ typedef struct {
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
     double (*dot)(int64_t n, const float *a, const float *b);
-    void (*gelu)(int64_t n, const float *x, float *y);
-    void (*gelu_backward)(int64_t n, const float *x, const float *dy, float *dx);
+    void (*add_branch)(int64_t n, const float *bias, const float *around, float *x);
+    /* One row; y may not be x. */
+    void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
+    /* One row; dbias is added to. */
+    void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
+                               float *dbias);
     void (*layernorm)(int64_t rows, int64_t C, const float *x, const float *gain,
                       const float *bias, float *y, float *mean, float *rstd);
     /* dx, dgain and dbias are added to and overlap no input */
