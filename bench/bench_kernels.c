@@ -217,9 +217,8 @@ static zero_status report(bench *b)
     for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
     printf("%-22s%62.2f\n", "sum", 1e3 * all);
     printf("\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place, or "
-           "reading; in the "
-           "worst part of\na round a rank had its core for %.0f %% of the time (all "
-           "kernels together)\n",
+           "reading; in the\nworst part of a round a rank had its core for %.0f %% of the "
+           "time (all kernels together)\n",
            100.0 * share / ROWS);
     return ZERO_OK;
 }

@@ -149,10 +149,14 @@ static void multiply(int64_t n, const float *a, const float *b, float *out)
 #define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
 #define TWO_U_X3 0.071354816273f /* 2 sqrt(2/pi) 0.044715 */
 
+static inline float exponential_of_minus_2u(float x, float x_squared)
+{
+    return exponential(x * (-TWO_U_X1 - TWO_U_X3 * x_squared));
+}
+
 static inline float gelu_of(float x)
 {
-    float two_u = x * (TWO_U_X1 + TWO_U_X3 * x * x);
-    return x / (1.0f + exponential(-two_u));
+    return x / (1.0f + exponential_of_minus_2u(x, x * x));
 }
 
 static inline float gelu_slope(float x)
@@ -160,8 +164,8 @@ static inline float gelu_slope(float x)
     /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
     float z = x < -10.0f ? -10.0f : x;
     z = z > 10.0f ? 10.0f : z;
-    float s = 1.0f / (1.0f + exponential(-z * (TWO_U_X1 + TWO_U_X3 * z * z)));
-    return s + z * s * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * z * z);
+    float zz = z * z, s = 1.0f / (1.0f + exponential_of_minus_2u(z, zz));
+    return s + s * (z * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * zz));
 }
 
 static void bias_gelu(int64_t n, const float *bias, float *x, float *y)
