@@ -8,21 +8,20 @@
 /* This file is compiled once per instruction set; the build gives each its table's name. */
 extern const zero_cpu_kernels ZERO_KERNELS;
 
-#define LANES 16
 #define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
 
 /* Registers that hold SUMS lanes: as many chains of additions go on at a time. */
 #define SUMS  32
 #define PARTS (SUMS / WIDTH)
 
-/* The sum of at most CHUNK numbers: lane l adds elements l, l + 32, ..., then the lanes are
- * folded in halves. The order is written down, so every vector width gives the same bits.
- */
 INLINE void add_lanes(floats part[PARTS], const float *x)
 {
     for (int p = 0; p < PARTS; p++) part[p] += *(const floats *)(x + p * WIDTH);
 }
 
+/* The sum of at most CHUNK numbers: lane l adds elements l, l + 32, ..., then the lanes are
+ * folded in halves. The order is written down, so every vector width gives the same bits.
+ */
 static float sum_chunk(int64_t n, const float *x)
 {
     floats part[PARTS] = {{0}};
@@ -73,14 +72,15 @@ static double dot(int64_t n, const float *a, const float *b)
 /* NaN is never the largest; it spoils the sum of exponentials instead. */
 static float largest(int64_t n, const float *x)
 {
-    float most[2 * SUMS];
-    for (int l = 0; l < 2 * SUMS; l++) most[l] = -INFINITY;
+    float most[SUMS];
+    for (int l = 0; l < SUMS; l++) most[l] = -INFINITY;
     int64_t i = 0;
-    for (; i + 2 * SUMS <= n; i += 2 * SUMS)
-        for (int l = 0; l < 2 * SUMS; l++)
-            most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
-    for (; i < n; i++) most[0] = x[i] > most[0] ? x[i] : most[0];
-    for (int l = 1; l < 2 * SUMS; l++) most[0] = most[l] > most[0] ? most[l] : most[0];
+    for (; i + SUMS <= n; i += SUMS)
+        for (int l = 0; l < SUMS; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
+    for (int l = 0; i < n; i++, l++) most[l] = x[i] > most[l] ? x[i] : most[l];
+    for (int half = SUMS / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            most[l] = most[l + half] > most[l] ? most[l + half] : most[l];
     return most[0];
 }
 
