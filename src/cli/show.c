@@ -269,7 +269,7 @@ static void show_speed(const zero_session *s, const zero_run_totals *t)
 static void show_time(const zero_session *s, const zero_run_totals *t)
 {
     row("time");
-    printf("%.1f s in %" PRId64 " steps, %.2f ms each; evaluation, samples %.1f s more\n",
+    printf("%.1f s in %" PRId64 " steps, %.5g ms each; evaluation, samples %.1f s more\n",
            t->seconds, s->config.steps, 1e3 * t->seconds / (double)s->config.steps,
            t->eval_seconds);
     zero_show_profile(&t->profile, s->config.steps, t->seconds, stdout);

@@ -15,6 +15,7 @@ struct table {
     const zero_profile_ranks *ranks;
     FILE *out;
     double steps, seconds;
+    int digits; /* of milliseconds: steps may be short */
     int n;
     struct line lines[MOST_LINES]; /* the longest first */
 };
@@ -64,20 +65,21 @@ static void print_numbers(const struct table *t, const char *name,
                           const zero_profile_row *row)
 {
     double ms = 1e3 / t->steps;
-    fprintf(t->out, "    %-24.24s%8.4g%10.2f%8.1f%10.2f", name,
-            (double)row->own.count / t->steps, ms * row->own.seconds,
-            100.0 * row->own.seconds / t->seconds, ms * row->own.exchange);
+    fprintf(t->out, "    %-20.20s%8.4g%10.*f%8.1f%10.*f", name,
+            (double)row->own.count / t->steps, t->digits, ms * row->own.seconds,
+            100.0 * row->own.seconds / t->seconds, t->digits, ms * row->own.exchange);
 }
 
 static void print_line(const struct table *t, const struct line *line)
 {
     char kind[ZERO_UNIT_NAME] = "", name[64];
+    double ms = 1e3 / t->steps;
     if (line->column != ZERO_ALL_UNITS)
         zero_profile_kind(t->ranks->profile, line->column, kind);
     snprintf(name, sizeof name, "%s%s%s", zero_op_name(line->op), *kind ? " " : "", kind);
     print_numbers(t, name, &line->row);
-    fprintf(t->out, "%9.2f..%.2f\n", 1e3 * line->row.least / t->steps,
-            1e3 * line->row.most / t->steps);
+    fprintf(t->out, "%9.*f..%.*f\n", t->digits, ms * line->row.least, t->digits,
+            ms * line->row.most);
 }
 
 static void print_rest(const struct table *t)
@@ -99,8 +101,9 @@ void zero_show_profile(const zero_profile_ranks *ranks, int64_t steps, double se
 {
     struct table t = {
         .ranks = ranks, .out = out, .steps = (double)steps, .seconds = seconds};
+    t.digits = seconds < 1e-2 * t.steps ? 4 : 2;
     collect_all(&t);
-    fprintf(out, "    %-24s%8s%10s%8s%10s%12s\n", "in a step of rank 0", "times", "ms", "%",
+    fprintf(out, "    %-20s%8s%10s%8s%10s%12s\n", "in a step of rank 0", "times", "ms", "%",
             "exchange", "all ranks");
     for (int i = 0; i < t.n; i++) print_line(&t, &t.lines[i]);
     print_rest(&t);

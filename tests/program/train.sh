@@ -17,12 +17,12 @@ awk '/^  time / { step = $7 }
      /^    in a step of rank 0/ { inside = 1; next }
      !inside { next }
      /^  [^ ]/ { exit }
-     { n++; name = substr($0, 5, 24); ms = substr($0, 37, 10) + 0; sum += ms
-       share += substr($0, 47, 8); if (length($0) > 80) bad = 1
+     { n++; name = substr($0, 5, 20); ms = substr($0, 33, 10) + 0; sum += ms
+       share += substr($0, 43, 8); if (length($0) > 80) bad = 1
        if (name ~ /^the rest/) next
        if (n > 1 && ms > before) bad = 1
        before = ms }
-     END { exit !(n >= 4 && n <= 16 && !bad && sum > 0.9 * step && sum < 1.001 * step &&
+     END { exit !(n >= 4 && n <= 20 && !bad && sum > 0.9 * step && sum < 1.002 * step &&
                   share > 90 && share < 101) }' out || complain "$words: the profile does not add up"
 
 runs 3 train $small $length --metrics again --sample 0 --bucket 600
