@@ -51,7 +51,7 @@ zero_status bench_lanes_init(bench_lanes *l)
     l->lse = take(rows * (size_t)l->H, f, &failed);
     l->losses = take(rows, f, &failed);
     l->work = take((size_t)zero_attention_workspace(&a), f, &failed);
-    l->scratch = take((size_t)zero_math_scratch(l->type) + 1, f, &failed);
+    l->scratch = take((size_t)zero_math_scratch(), f, &failed);
     l->tokens = take(rows, sizeof *l->tokens, &failed);
     if (failed) {
         bench_lanes_destroy(l);

@@ -28,7 +28,7 @@ static int make_machines(test_pool *pool, machine m[MACHINES])
 {
     const zero_cpu_kernels *list[ZERO_CPU_VARIANTS];
     int variants = zero_cpu_kernels_list(list);
-    int64_t room = zero_math_scratch(ZERO_BF16) * (int64_t)sizeof(float);
+    int64_t room = zero_math_scratch() * (int64_t)sizeof(float);
     float *scratch = test_bytes(pool, room);
     memset(scratch, 0xff, (size_t)room);
     m[0] = (machine){naive, {.scratch = scratch}};
@@ -440,14 +440,6 @@ static void long_operations_poll(void **state)
     assert_polls(cpu->accumulate(&math, ZERO_BF16, n, y, x.wide, y));
 }
 
-static void fp32_needs_no_scratch_and_both_halves_the_same(void **state)
-{
-    (void)state;
-    assert_true(zero_math_scratch(ZERO_FP32) == 0);
-    assert_true(zero_math_scratch(ZERO_BF16) > 0);
-    assert_true(zero_math_scratch(ZERO_FP16) == zero_math_scratch(ZERO_BF16));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,7 +453,6 @@ int main(void)
         test_with_pool(sums_of_squares_have_the_bits_of_widened_numbers),
         test_with_pool(a_cut_range_gives_the_same_bits),
         test_with_pool(long_operations_poll),
-        cmocka_unit_test(fp32_needs_no_scratch_and_both_halves_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -277,7 +277,7 @@ static void a_unit_of_unknown_work_takes_its_parameters_once_per_position(void *
 static void one_layer_more_than_fits_does_not_fit(void **state)
 {
     (void)state;
-    const size_t limits[] = {49 << 20, 50 << 20, 56 << 20};
+    const size_t limits[] = {51 << 20, 52 << 20, 58 << 20};
     for (size_t i = 0; i < COUNT(limits); i++)
         for (int stage = 0; stage < 4; stage++) {
             zero_plan_fitted fitted;

@@ -38,9 +38,12 @@ static zero_status describe(json_t *info)
     json_object_set_new(info, "BLAS", json_string(blas));
     json_object_set_new(info, "backends", json_string("cpu, naive"));
     json_object_set_new(info, "CPU kernels", json_string(zero_cpu_kernels_name()));
-    const char *bf16 = zero_cpu_bf16_name();
+    zero_blas_set_threads(1); /* as training has it unless told otherwise */
+    const char *fp32 = zero_cpu_fp32_name(), *bf16 = zero_cpu_bf16_name();
+    json_object_set_new(info, "fp32 products",
+                        fp32 ? json_sprintf("own kernels, %s", fp32) : json_string("BLAS"));
     json_object_set_new(info, "bf16 products",
-                        json_string(bf16 ? bf16 : "widened to fp32, by BLAS"));
+                        json_string(bf16 ? bf16 : "widened to fp32"));
     json_object_set_new(info, "CPU", json_string(t.cpu));
     json_object_set_new(info, "machine", count_of(t.machine_cores, t.machine_threads));
     json_object_set_new(info, "usable here", count_of(t.usable_cores, t.usable_threads));

@@ -26,7 +26,7 @@ int64_t zero_attention_workspace(const zero_attention *s)
     return ZERO_ATTENTION_BUFFERS * rows * s->T;
 }
 
-int64_t zero_math_scratch(zero_type type)
+int64_t zero_math_scratch(void)
 {
-    return type == ZERO_FP32 ? 0 : ZERO_TILE_N * ZERO_TILE_K;
+    return ZERO_TILE_N * ZERO_TILE_K;
 }

@@ -28,8 +28,9 @@ struct zero_math {
     void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
     void *poll_arg;
     const void *state;         /* the backend's own, set by its open() */
-    const void *bf16_products; /* likewise: how it multiplies in_bf16; NULL: as in fp32 */
-    float *scratch; /* [zero_math_scratch()], borrowed; NULL if all calls are on fp32 */
+    const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
+    const void *bf16_products; /* likewise, in_bf16; NULL: as in fp32 */
+    float *scratch;            /* [zero_math_scratch()], borrowed, of any content */
 };
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
@@ -133,10 +134,9 @@ struct zero_backend {
 /* Floats of workspace that attention() and attention_backward() need, for any backend. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
-/* Floats of zero_math's scratch that calls on weights of this type, and products in_bf16 for
- * bf16, need, for any backend: 2 MiB of them; 0 for fp32. A bias, or a gain with its bias, holds at most as many elements (2^19) if it is
- * not fp32. */
-int64_t zero_math_scratch(zero_type type);
+/* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
+ * at most as many elements (2^19) if it is not fp32. */
+int64_t zero_math_scratch(void);
 
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
@@ -145,8 +145,12 @@ extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
  * the build was for one machine, else "x86-64-v4" and the like. */
 const char *zero_cpu_kernels_name(void);
 
-/* What the cpu backend multiplies in_bf16 with on this machine, "AMX-BF16" or "AVX512-BF16";
- * NULL: nothing is faster than widened weights and BLAS. */
+/* The instruction set whose own kernels the cpu backend multiplies with in fp32 on this machine;
+ * NULL: nothing is faster than BLAS, or BLAS has been given several threads. */
+const char *zero_cpu_fp32_name(void);
+
+/* The same in_bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened for products in fp32.
+ */
 const char *zero_cpu_bf16_name(void);
 
 /* Returns ZERO_ERR_INVALID, naming what there is, if this build has no backend of that

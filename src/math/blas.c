@@ -58,21 +58,24 @@ void zero_blas_gemm(const zero_gemm *g)
            &ldb, g->a, &lda, &beta, g->c, &ldc, 1, 1);
 }
 
+int zero_blas_threads(void)
+{
+    if (openblas_get_num_threads) return openblas_get_num_threads();
+    if (bli_thread_get_num_threads) return (int)bli_thread_get_num_threads();
+    return MKL_Get_Max_Threads ? MKL_Get_Max_Threads() : 0;
+}
+
 int zero_blas_set_threads(int n)
 {
-    if (openblas_set_num_threads && openblas_get_num_threads) {
+    if (openblas_set_num_threads)
         openblas_set_num_threads(n);
-        return openblas_get_num_threads();
-    }
-    if (bli_thread_set_num_threads && bli_thread_get_num_threads) {
+    else if (bli_thread_set_num_threads)
         bli_thread_set_num_threads(n);
-        return (int)bli_thread_get_num_threads();
-    }
-    if (MKL_Set_Num_Threads && MKL_Get_Max_Threads) {
+    else if (MKL_Set_Num_Threads)
         MKL_Set_Num_Threads(n);
-        return MKL_Get_Max_Threads();
-    }
-    return 0;
+    else
+        return 0;
+    return zero_blas_threads();
 }
 
 /* "Intel(R) oneAPI Math Kernel Library Version 2024.0-Product Build 20231011 for ..." */

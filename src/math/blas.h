@@ -15,6 +15,9 @@ void zero_blas_gemm(const zero_gemm *g);
  * be told (then its own environment variables decide). n >= 1. */
 int zero_blas_set_threads(int n);
 
+/* How many threads per process are in force, or 0 if this BLAS does not tell. */
+int zero_blas_threads(void);
+
 /* Writes a name such as "OpenBLAS 0.3.21 Cooperlake" or "BLIS 0.9.0 skx" (the kernel it chose
  * for this CPU), or "BLAS" where the library cannot say, cut to size bytes with the final
  * zero. */

@@ -8,7 +8,7 @@
 #include "base/stream.h"
 #include "base/tree.h"
 #include "base/vector.h"
-#include "math/cpu_bgemm.h"
+#include "math/cpu_packed.h"
 
 #define PIECE \
     65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
@@ -30,7 +30,8 @@ static zero_status open(zero_math *math)
     const zero_cpu_kernels *list[ZERO_CPU_VARIANTS];
     zero_cpu_kernels_list(list);
     math->state = list[0];
-    math->bf16_products = zero_bgemm_best();
+    math->fp32_products = zero_packed_fp32();
+    math->bf16_products = zero_packed_bf16();
     return ZERO_OK;
 }
 
@@ -45,7 +46,7 @@ static const float *widened(const zero_math *math, zero_type type, int64_t n, co
                             int64_t at)
 {
     if (type == ZERO_FP32) return x;
-    assert(at + n <= zero_math_scratch(type));
+    assert(at + n <= zero_math_scratch());
     zero_convert(type, ZERO_FP32, n, x, math->scratch + at);
     return math->scratch + at;
 }

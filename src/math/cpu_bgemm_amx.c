@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-extern const zero_bgemm_kernels zero_bgemm_amx;
+extern const zero_packed_kernels zero_bgemm_amx;
 
 /* What ldtilecfg reads (palette 1). */
 typedef struct {
@@ -59,15 +59,16 @@ static void store(float *c, int64_t ldc)
     _tile_stored(3, c + 16 * ldc + 16, bytes);
 }
 
-static void multiply(int64_t k_tiles, const uint16_t *a, const uint16_t *b, bool add,
+static void multiply(int64_t k, const void *packed_a, const void *packed_b, bool add,
                      float *c, int64_t ldc)
 {
-    const int64_t next = k_tiles * ZERO_TILE_NUMBERS; /* to the next 16 lanes */
+    const uint16_t *a = packed_a, *b = packed_b;
+    const int64_t next = k * ZERO_TILE_LANES; /* to the next 16 lanes */
     if (add)
         load(c, ldc);
     else
         clear();
-    for (int64_t t = 0; t < k_tiles; t++, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS) {
+    for (; k > 0; k -= ZERO_TILE_DEPTH, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS) {
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b, 64);
         _tile_dpbf16ps(0, 4, 6);
@@ -80,9 +81,10 @@ static void multiply(int64_t k_tiles, const uint16_t *a, const uint16_t *b, bool
     store(c, ldc);
 }
 
-const zero_bgemm_kernels zero_bgemm_amx = {.name = "AMX-BF16",
-                                           .begin = begin,
-                                           .end = end,
-                                           .multiply = multiply,
-                                           .pack_a = zero_bgemm_pack_a,
-                                           .pack_b = zero_bgemm_pack_b};
+const zero_packed_kernels zero_bgemm_amx = {
+    .name = "AMX-BF16",
+    .begin = begin,
+    .end = end,
+    .multiply = multiply,
+    ZERO_BGEMM_SHAPE,
+};

@@ -7,7 +7,7 @@
 #define ROWS \
     8 /* with two registers of columns: 16 sums in registers, 2 + 8 loads for them */
 
-extern const zero_bgemm_kernels zero_bgemm_avx512;
+extern const zero_packed_kernels zero_bgemm_avx512;
 
 static void nothing(void)
 {
@@ -22,15 +22,15 @@ static inline __m512bh pair_at(const uint16_t *a)
 }
 
 /* c[8,32] from 8 rows of a's tiles. */
-static void multiply_rows(int64_t k_tiles, const uint16_t *a, const uint16_t *b, bool add,
+static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, bool add,
                           float *c, int64_t ldc)
 {
-    const int64_t columns = k_tiles * ZERO_TILE_NUMBERS; /* to the next 16 columns of b */
+    const int64_t columns = k * ZERO_TILE_LANES; /* to the next 16 columns of b */
     __m512 sum[ROWS][2];
     for (int r = 0; r < ROWS; r++)
         for (int h = 0; h < 2; h++)
             sum[r][h] = add ? _mm512_loadu_ps(c + r * ldc + 16 * h) : _mm512_setzero_ps();
-    for (int64_t t = 0; t < k_tiles; t++, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS)
+    for (; k > 0; k -= ZERO_TILE_DEPTH, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS)
         for (int q = 0; q < 16; q++) {
             __m512bh left = (__m512bh)_mm512_loadu_si512(b + 32 * q);
             __m512bh right = (__m512bh)_mm512_loadu_si512(b + columns + 32 * q);
@@ -44,19 +44,21 @@ static void multiply_rows(int64_t k_tiles, const uint16_t *a, const uint16_t *b,
         for (int h = 0; h < 2; h++) _mm512_storeu_ps(c + r * ldc + 16 * h, sum[r][h]);
 }
 
-static void multiply(int64_t k_tiles, const uint16_t *a, const uint16_t *b, bool add,
-                     float *c, int64_t ldc)
+static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,
+                     int64_t ldc)
 {
     for (int64_t i = 0; i < ZERO_SQUARE; i += ROWS) {
-        const uint16_t *tiles = a + i / ZERO_TILE_LANES * k_tiles * ZERO_TILE_NUMBERS;
-        multiply_rows(k_tiles, tiles + i % ZERO_TILE_LANES * ZERO_TILE_DEPTH, b, add,
-                      c + i * ldc, ldc);
+        const uint16_t *tiles = a;
+        tiles += i / ZERO_TILE_LANES * k * ZERO_TILE_LANES;
+        multiply_rows(k, tiles + i % ZERO_TILE_LANES * ZERO_TILE_DEPTH, b, add, c + i * ldc,
+                      ldc);
     }
 }
 
-const zero_bgemm_kernels zero_bgemm_avx512 = {.name = "AVX512-BF16",
-                                              .begin = nothing,
-                                              .end = nothing,
-                                              .multiply = multiply,
-                                              .pack_a = zero_bgemm_pack_a,
-                                              .pack_b = zero_bgemm_pack_b};
+const zero_packed_kernels zero_bgemm_avx512 = {
+    .name = "AVX512-BF16",
+    .begin = nothing,
+    .end = nothing,
+    .multiply = multiply,
+    ZERO_BGEMM_SHAPE,
+};

@@ -92,9 +92,8 @@ INLINE void transpose(__m512i x[16])
     for (int i = 0; i < 16; i++) x[i] = y[i];
 }
 
-INLINE void pack_tile(const zero_bgemm_operand *x, zero_type type, bool along_k,
-                      bool lanes_first, int64_t lane, int64_t p, int64_t lanes, int64_t k,
-                      uint16_t *out)
+INLINE void pack_tile(const zero_operand *x, zero_type type, bool along_k, bool lanes_first,
+                      int64_t lane, int64_t p, int64_t lanes, int64_t k, uint16_t *out)
 {
     __m512i tile[16];
     const char *from = x->data;
@@ -109,8 +108,8 @@ INLINE void pack_tile(const zero_bgemm_operand *x, zero_type type, bool along_k,
 }
 
 /* Walks the array along its rows: neighbours share pages and lines. */
-INLINE void pack_as(const zero_bgemm_operand *x, zero_type type, bool along_k,
-                    bool lanes_first, int64_t lanes, int64_t k, uint16_t *out)
+INLINE void pack_as(const zero_operand *x, zero_type type, bool along_k, bool lanes_first,
+                    int64_t lanes, int64_t k, uint16_t *out)
 {
     const int64_t k_tiles = (k + ZERO_TILE_DEPTH - 1) / ZERO_TILE_DEPTH;
     const int64_t rows =
@@ -125,7 +124,7 @@ INLINE void pack_as(const zero_bgemm_operand *x, zero_type type, bool along_k,
         }
 }
 
-INLINE void pack(const zero_bgemm_operand *x, bool lanes_first, int64_t lanes, int64_t k,
+INLINE void pack(const zero_operand *x, bool lanes_first, int64_t lanes, int64_t k,
                  uint16_t *out)
 {
     if (x->type == ZERO_BF16 && x->along_k)
@@ -138,12 +137,12 @@ INLINE void pack(const zero_bgemm_operand *x, bool lanes_first, int64_t lanes, i
         pack_as(x, ZERO_FP32, false, lanes_first, lanes, k, out);
 }
 
-void zero_bgemm_pack_a(const zero_bgemm_operand *a, int64_t lanes, int64_t k, uint16_t *out)
+void zero_bgemm_pack_a(const zero_operand *a, int64_t lanes, int64_t k, void *out)
 {
     pack(a, true, lanes, k, out);
 }
 
-void zero_bgemm_pack_b(const zero_bgemm_operand *b, int64_t lanes, int64_t k, uint16_t *out)
+void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *out)
 {
     pack(b, false, lanes, k, out);
 }

@@ -1,6 +1,6 @@
 #include "math/blas.h"
 #include "math/cpu.h"
-#include "math/cpu_bgemm.h"
+#include "math/cpu_packed.h"
 
 static int64_t min64(int64_t a, int64_t b)
 {
@@ -73,8 +73,10 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.lda) whole.lda = g->transpose_a ? g->m : g->k;
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
-    if (g->in_bf16 && math->bf16_products) {
-        zero_cpu_bgemm(math, &whole);
+    const zero_packed_kernels *kernels = math->fp32_products;
+    if (g->in_bf16 && math->bf16_products) kernels = math->bf16_products;
+    if (kernels) {
+        zero_cpu_packed_gemm(math, kernels, &whole);
         return;
     }
 

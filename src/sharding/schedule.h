@@ -182,7 +182,7 @@ typedef struct {
     zero_buffer *buffers;
     int n_buffers, buffer_capacity;
     zero_group_state *groups; /* [model->n_groups] */
-    int scratch;              /* workspace of the backend, for 16-bit weights */
+    int scratch;              /* workspace of the backend */
 
     size_t persistent[ZERO_SPACES]; /* bytes of what lives for the whole run: the start */
     size_t extent[ZERO_SPACES];     /* bytes in all */

@@ -1,0 +1,58 @@
+/* cpu_packed.h - products whose factors are packed first: copied, block by block, into the
+ * order in which a kernel reads them, rounded or widened to the kernel's type on the way.
+ *
+ * Lanes are rows of a or columns of b. A kernel multiplies `rows` lanes of a with `cols` lanes
+ * of b, a *square* of c. Packed, the lanes of one square lie together for all k of the block;
+ * how, the kernel decides. What is missing of the last square, or of the last `depth` of k, is
+ * zero.
+ *
+ * An element's sum runs along k in an order that the kernel alone decides, not m, n or strides:
+ * any cut of m or n has the bits of the whole. Kernels differ in bits.
+ * Source: Goto & van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS
+ * 34(3), 2008. */
+#pragma once
+
+#include <stdint.h>
+
+#include "math/backend.h"
+
+/* One operand as stored. */
+typedef struct {
+    const void *data;
+    zero_type type;
+    int64_t stride; /* elements */
+    bool along_k;   /* a row of the array runs along k, not along the lanes */
+} zero_operand;
+
+typedef struct {
+    const char *name; /* "AMX-BF16", "AVX-512", ... */
+    zero_type type;   /* of packed numbers: fp32 or bf16 */
+    int64_t rows, cols, depth;
+    int64_t block_m, block_n, block_k; /* packed at a time: multiples of these */
+    /* Packs lanes x k numbers, from element `data` on; `out` has room for whole squares. */
+    void (*pack_a)(const zero_operand *a, int64_t lanes, int64_t k, void *out);
+    void (*pack_b)(const zero_operand *b, int64_t lanes, int64_t k, void *out);
+    /* What begin() sets up for multiply() belongs to the thread until end(). */
+    void (*begin)(void);
+    void (*end)(void);
+    /* c[rows, cols] = a b, or += ; k is a multiple of depth. c may be written before a and b
+     * are read whole. */
+    void (*multiply)(int64_t k, const void *a, const void *b, bool add, float *c,
+                     int64_t ldc);
+} zero_packed_kernels;
+
+#define ZERO_PACKED_VARIANTS 3 /* at most */
+
+/* Fills `list` with what this build has and this machine can run, and returns how many. May
+ * ask the system for the use of AMX, once and for all threads. */
+int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS]);
+
+/* The kernels that are faster here than sgemm, for products in fp32 and in_bf16; NULL if there
+ * are none. */
+const zero_packed_kernels *zero_packed_fp32(void);
+const zero_packed_kernels *zero_packed_bf16(void);
+
+/* The product by these kernels; strides are given, and b is not fp16 if they are bf16. Polls
+ * between blocks, which packed fill no more than zero_math_scratch(). */
+void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kernels,
+                          const zero_gemm *g);
