@@ -74,17 +74,22 @@ struct zero_backend {
     /* dbias[cols] (+)= the sum of dy's rows */
     void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
                           const float *dy, bool accumulate, float *dbias);
-    /* out = a + b; out may be a or b */
-    void (*add)(const zero_math *math, int64_t n, const float *a, const float *b,
-                float *out);
+    /* The end of a branch and the way around it, for B samples of T rows:
+     * x[B,T,cols] = around + (x + bias) * mask; no mask if p is 0 */
+    void (*add_branch)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
+                       int64_t cols, zero_type type, const void *bias, const float *around,
+                       float *x);
     /* y = x * mask for B samples of n elements; y may be x. Its own derivative. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y);
-    /* y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); y may not be x */
-    void (*gelu)(const zero_math *math, int64_t n, const float *x, float *y);
-    /* dx = dy * gelu'(x); dx may be dy */
-    void (*gelu_backward)(const zero_math *math, int64_t n, const float *x, const float *dy,
-                          float *dx);
+    /* x[rows,cols] += bias[cols], then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    void (*bias_gelu)(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                      const void *bias, float *x, float *y);
+    /* dx = dy * gelu'(x), dbias[cols] (+)= the sum of dx's rows; x as bias_gelu() left it, dx
+     * may be dy */
+    void (*bias_gelu_backward)(const zero_math *math, int64_t rows, int64_t cols,
+                               const float *x, const float *dy, float *dx, bool accumulate,
+                               float *dbias);
     /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
     void (*layernorm)(const zero_math *math, int64_t rows, int64_t C, const float *x,
                       zero_type type, const void *gain, const void *bias, float *y,

@@ -1,7 +1,7 @@
 /* cpu_kernels.h - the inner loops of the cpu backend, once per instruction set.
  *
  * cpu_kernels.c is compiled several times into tables of this type. All tables give the
- * same bits: loops over elements do the same to each element, sums run in 16 lanes whatever
+ * same bits: loops over elements do the same to each element, sums run in 32 lanes whatever
  * the registers' width, and nothing is contracted to fused multiply-adds. NaN and infinity
  * pass through as in plain arithmetic. Outputs may be inputs unless said. */
 #pragma once
@@ -22,8 +22,12 @@ typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
-    void (*gelu)(int64_t n, const float *x, float *y);
-    void (*gelu_backward)(int64_t n, const float *x, const float *dy, float *dx);
+    void (*add_branch)(int64_t n, const float *bias, const float *around, float *x);
+    /* One row; y may not be x. */
+    void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
+    /* One row; dbias is added to. */
+    void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
+                               float *dbias);
     void (*layernorm)(int64_t rows, int64_t C, const float *x, const float *gain,
                       const float *bias, float *y, float *mean, float *rstd);
     /* dx, dgain and dbias are added to and overlap no input */
@@ -43,8 +47,9 @@ typedef struct {
                  int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
-    void (*adamw)(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,
-                  float *v);
+    /* The table's, of any type. */
+    void (*adamw)(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
+                  float *master, float *m, float *v, void *param);
 } zero_cpu_kernels;
 
 #define ZERO_CPU_VARIANTS 3 /* at most */

@@ -107,7 +107,7 @@ INLINE int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Element (lane, p) of an operand. */
+/* Element (lane, p) of an operand of this type. */
 INLINE const void *element(const zero_operand *x, zero_type type, int64_t lane, int64_t p)
 {
     int64_t i = x->along_k ? lane * x->stride + p : p * x->stride + lane;
