@@ -10,26 +10,16 @@
 #define LINE    16 /* floats */
 #define BUFFERS 14 /* that backward takes; each starts a line */
 
-static int64_t up(int64_t n, int64_t granule)
-{
-    return (n + granule - 1) / granule * granule;
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* From row to row of scores: whole panels of keys, and of queries on the diagonal. Never a
  * power of two, which would put all rows into the same lines of L1. */
 static int64_t stride_of(int64_t T)
 {
-    return up(T, ZERO_PANEL_COLS) + LINE;
+    return zero_round_up(T, ZERO_PANEL_COLS) + LINE;
 }
 
 int64_t zero_cpu_attention_workspace(const zero_attention *s)
 {
-    const int64_t width = up(s->C / s->H, ZERO_PANEL_COLS), T = stride_of(s->T);
+    const int64_t width = zero_round_up(s->C / s->H, ZERO_PANEL_COLS), T = stride_of(s->T);
     return 5 * T * width + (2 * ZERO_HEAD_BLOCK + ZERO_HEAD_ROWS / 2) * (T + width) +
            3 * ZERO_HEAD_ROWS * width + T + BUFFERS * LINE;
 }
@@ -56,7 +46,7 @@ zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b
     k.kernels = zero_cpu_chosen(math);
     choose_products(&k);
     k.size = s->C / s->H;
-    k.width = up(k.size, k.packed->cols);
+    k.width = zero_round_up(k.size, k.packed->cols);
     k.stride = stride_of(s->T);
     k.scale = (float)(1.0 / sqrt((double)k.size));
     k.scale_base2 = (float)(LOG2_E / sqrt((double)k.size));
@@ -127,13 +117,13 @@ static void multiply_bf16(const zero_head *k, const zero_left *a, int64_t n,
                           float *c, int64_t ldc)
 {
     const zero_packed_kernels *packed = k->packed;
-    const int64_t depth = up(b_k, packed->depth);
+    const int64_t depth = zero_round_up(b_k, packed->depth);
     zero_operand left = {.data = a->x, .along_k = a->along == 1};
     left.stride = left.along_k ? a->row : a->along;
     packed->pack_a(&left, k->rows, a->k, k->left);
     for (int64_t j = 0; j < n; j += packed->cols)
-        packed->multiply_part(up(a->k, packed->depth), k->left, b + j * depth, b_from,
-                              depth, add, c + j, ldc);
+        packed->multiply_part(zero_round_up(a->k, packed->depth), k->left, b + j * depth,
+                              b_from, depth, add, c + j, ldc);
 }
 
 void zero_head_multiply(const zero_head *k, const zero_left *a, int64_t n, const void *b,
@@ -200,7 +190,7 @@ static void drop_row(const zero_head *k, const room *w, int64_t i, float *p)
 static void forward_panel(const zero_head *k, const room *w, int64_t first, int64_t n,
                           const float *qkv, float *out, float *lse)
 {
-    const int64_t end = first + k->rows, keys = min64(end, k->s->T);
+    const int64_t end = first + k->rows, keys = zero_least(end, k->s->T);
     const zero_cpu_panel t = {n, first, end, k->stride};
     float over_sum[ZERO_CPU_PANEL];
     zero_head_copy(k, qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * k->s->C, n,
@@ -221,10 +211,10 @@ static void forward_panel(const zero_head *k, const room *w, int64_t first, int6
 static void forward_block(const zero_head *k, const room *w, int64_t first,
                           const float *qkv, float *out, float *lse)
 {
-    const int64_t end = min64(first + k->block, k->s->T);
+    const int64_t end = zero_least(first + k->block, k->s->T);
     k->packed->begin();
     for (; first < end; first += k->rows)
-        forward_panel(k, w, first, min64(k->rows, end - first), qkv, out, lse);
+        forward_panel(k, w, first, zero_least(k->rows, end - first), qkv, out, lse);
     k->packed->end();
 }
 

@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* From the workspace. */
 typedef struct {
     float *key_rows, *value_rows, *keys; /* packed by rows, by channels */
@@ -78,7 +73,7 @@ static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
 static void backward_panel(const zero_head *k, const room *w, const arrays *x,
                            int64_t first, int64_t n, float *p, float *ds)
 {
-    const int64_t C = k->s->C, end = first + k->rows, keys = min64(end, k->s->T);
+    const int64_t C = k->s->C, end = first + k->rows, keys = zero_least(end, k->s->T);
     const zero_cpu_panel t = {n, first, end, k->stride};
     zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
                    k->scale_base2, w->q);
@@ -110,10 +105,10 @@ static void spread(const zero_head *k, int64_t first, int64_t n, const float *we
 static void backward_block(const zero_head *k, const room *w, const arrays *x,
                            int64_t first)
 {
-    const int64_t C = k->s->C, n = min64(k->block, k->s->T - first);
+    const int64_t C = k->s->C, n = zero_least(k->block, k->s->T - first);
     const int64_t step = k->rows;
     for (int64_t r = 0; r < n; r += step)
-        backward_panel(k, w, x, first + r, min64(step, n - r), w->p + r * k->stride,
+        backward_panel(k, w, x, first + r, zero_least(step, n - r), w->p + r * k->stride,
                        w->ds + r * k->stride);
     zero_head_pack_channels(k, x->dout + zero_head_in_out(k, first), C, n, w->dys);
     zero_head_pack_channels(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,

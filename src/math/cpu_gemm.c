@@ -2,11 +2,6 @@
 #include "math/cpu.h"
 #include "math/cpu_packed.h"
 
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A long inner dimension is cut into equal parts: a short last one would be slow. */
 static int64_t part_of_k(int64_t k)
 {
@@ -38,12 +33,12 @@ static void gemm_tiles(const zero_math *math, const zero_gemm *g, int64_t j, int
                        int64_t k)
 {
     zero_gemm tile = *g;
-    tile.n = min64(ZERO_TILE_N, g->n - j);
+    tile.n = zero_least(ZERO_TILE_N, g->n - j);
     tile.k = k;
     tile.accumulate = g->accumulate || p > 0;
     choose_b(math, g, p, j, &tile);
     for (int64_t i = 0; i < g->m; i += ZERO_TILE_M) {
-        tile.m = min64(ZERO_TILE_M, g->m - i);
+        tile.m = zero_least(ZERO_TILE_M, g->m - i);
         tile.a = g->a + (g->transpose_a ? p * g->lda + i : i * g->lda + p);
         tile.c = g->c + i * g->ldc + j;
         zero_blas_gemm(&tile);
@@ -61,7 +56,7 @@ static void gemm_rows(const zero_math *math, const zero_gemm *g, int64_t first, 
     for (int64_t j = 0; j < g->n; j += ZERO_TILE_N) {
         int64_t p = 0;
         do { /* once even if k = 0: c must then become zero */
-            gemm_tiles(math, &rows, j, p, min64(part, g->k - p));
+            gemm_tiles(math, &rows, j, p, zero_least(part, g->k - p));
             p += part;
         } while (p < g->k);
     }
@@ -85,5 +80,5 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
      * of k in order: the bits are the same. */
     int64_t step = g->b_type == ZERO_FP32 ? ZERO_TILE_M : g->m;
     for (int64_t i = 0; i < g->m; i += step)
-        gemm_rows(math, &whole, i, min64(step, g->m - i));
+        gemm_rows(math, &whole, i, zero_least(step, g->m - i));
 }

@@ -15,21 +15,11 @@ typedef struct {
     char *a, *b; /* packed */
 } block;
 
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t up(int64_t n, int64_t granule)
-{
-    return (n + granule - 1) / granule * granule;
-}
-
 /* A dimension is cut into parts that are about equal, of whole granules. */
 static int64_t part_of(int64_t n, int64_t most, int64_t granule)
 {
     int64_t parts = n > most ? (n + most - 1) / most : 1;
-    return up((n + parts - 1) / parts, granule);
+    return zero_round_up((n + parts - 1) / parts, granule);
 }
 
 static void pack_a(const block *t)
@@ -59,7 +49,8 @@ static void multiply_edge(const block *t, const void *a, const void *b, bool add
     if (add)
         for (int64_t r = 0; r < rows; r++)
             memcpy(square + r * kernels->cols, c + r * t->g->ldc, bytes);
-    kernels->multiply(up(t->k, kernels->depth), a, b, add, square, kernels->cols);
+    kernels->multiply(zero_round_up(t->k, kernels->depth), a, b, add, square,
+                      kernels->cols);
     for (int64_t r = 0; r < rows; r++)
         memcpy(c + r * t->g->ldc, square + r * kernels->cols, bytes);
 }
@@ -69,7 +60,7 @@ static void multiply_edge(const block *t, const void *a, const void *b, bool add
 static void multiply(const block *t)
 {
     const zero_packed_kernels *kernels = t->kernels;
-    const int64_t depth = up(t->k, kernels->depth), ldc = t->g->ldc;
+    const int64_t depth = zero_round_up(t->k, kernels->depth), ldc = t->g->ldc;
     const size_t lane = (size_t)depth * zero_type_size(kernels->type); /* bytes, packed */
     const bool add = t->g->accumulate || t->p > 0;
     kernels->begin();
@@ -77,8 +68,8 @@ static void multiply(const block *t)
         for (int64_t j = 0; j < t->n; j += kernels->cols) {
             const char *a = t->a + (size_t)i * lane, *b = t->b + (size_t)j * lane;
             float *c = t->g->c + (t->i + i) * ldc + t->j + j;
-            int64_t rows = min64(kernels->rows, t->m - i);
-            int64_t cols = min64(kernels->cols, t->n - j);
+            int64_t rows = zero_least(kernels->rows, t->m - i);
+            int64_t cols = zero_least(kernels->cols, t->n - j);
             if (rows == kernels->rows && cols == kernels->cols)
                 kernels->multiply(depth, a, b, add, c, ldc);
             else
@@ -93,7 +84,7 @@ static void multiply_rows(const zero_math *math, block *t)
     const int64_t part = part_of(t->g->n, t->kernels->block_n, t->kernels->cols);
     pack_a(t);
     for (t->j = 0; t->j < t->g->n; t->j += part) {
-        t->n = min64(part, t->g->n - t->j);
+        t->n = zero_least(part, t->g->n - t->j);
         pack_b(t);
         multiply(t);
         zero_math_poll(math);
@@ -110,10 +101,10 @@ void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kern
     t.b =
         t.a + (size_t)(kernels->block_m * kernels->block_k) * zero_type_size(kernels->type);
     for (t.i = 0; t.i < g->m; t.i += part_m) {
-        t.m = min64(part_m, g->m - t.i);
+        t.m = zero_least(part_m, g->m - t.i);
         t.p = 0;
         do { /* once even if k = 0: c must then become zero */
-            t.k = min64(part_k, g->k - t.p);
+            t.k = zero_least(part_k, g->k - t.p);
             multiply_rows(math, &t);
             t.p += part_k;
         } while (t.p < g->k);

@@ -47,6 +47,17 @@ typedef struct {
 
 #define ZERO_PACKED_VARIANTS 3 /* at most */
 
+/* What cuts into blocks needs everywhere: the smaller one, and whole granules. */
+static inline int64_t zero_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t zero_round_up(int64_t n, int64_t granule)
+{
+    return (n + granule - 1) / granule * granule;
+}
+
 /* Fills `list` with what this build has and this machine can run, and returns how many. May
  * ask the system for the use of AMX, once and for all threads. */
 int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS]);

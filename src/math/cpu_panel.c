@@ -102,11 +102,6 @@ static void nothing(void)
 {
 }
 
-INLINE int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Element (lane, p) of an operand of this type. */
 INLINE const void *element(const zero_operand *x, zero_type type, int64_t lane, int64_t p)
 {
@@ -179,7 +174,7 @@ INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, in
             tile[r] = r < n ? read(type, element(x, type, lane + r, p), k - p)
                             : _mm512_setzero_ps();
         transpose(tile);
-        const int64_t deep = min64(16, k - p);
+        const int64_t deep = zero_least(16, k - p);
         for (int64_t q = 0; q < deep; q++)
             _mm512_mask_storeu_ps(out + (p + q) * step, lanes_of, tile[q]);
     }
@@ -191,7 +186,7 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
     if (x->along_k) {
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
-                pack_along_k(x, type, l + h, n - l - h, k, min64(16, width - h), width,
+                pack_along_k(x, type, l + h, n - l - h, k, zero_least(16, width - h), width,
                              out + l * k + h);
         return;
     }
