@@ -79,6 +79,7 @@ static void multiply(const bench_products *p, zero_gemm g)
     g.a = p->left;
     if (!g.b) g.b = p->right;
     g.c = p->result;
+    g.in_bf16 = p->type == ZERO_BF16; /* as nn/layers.c; BLAS does not look */
     if (p->backend)
         p->backend->gemm(p->math, &g);
     else
