@@ -3,8 +3,8 @@
  * Every linear layer of one block (12 of them in a step) and the head, in chunks of 256 rows,
  * forward and both gradients, in turns: one call of sgemm each; sgemm in tiles, which the
  * backend calls where it has no kernels; then each of its kernels that this machine can run,
- * those for bf16 on bf16 weights. Medians of ROUNDS rounds, one core;
- * time is what the thread had of it, so that work of others shows less.
+ * those for bf16 on bf16 weights. Medians of ROUNDS rounds, one core; time is what the thread
+ * had of it, so that work of others shows less.
  * bench_gemm [TOKENS]: 1024 unless given. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ enum { LAYERS = sizeof layers / sizeof layers[0], PRODUCTS = 3 };
 static const char *const products[PRODUCTS] = {"forward", "d(x)", "d(W)"};
 
 typedef struct {
-    float *x, *y, *w;
-    uint16_t *half;
+    float *x, *y, *w, *result;
+    uint16_t *half; /* w */
     zero_math math[WAYS];
     bool in_bf16[WAYS];
     const char *names[WAYS];
@@ -79,23 +79,24 @@ static int64_t rows_of(const layer *l, int64_t tokens)
     return l->head && tokens > CHUNK ? CHUNK : tokens;
 }
 
-/* As nn/layers.c and nn/gpt2_head.c multiply. What is written is not read again. */
+/* As nn/layers.c and nn/gpt2_head.c multiply. No result is read again: factors would
+ * grow from product to product, and be infinite in the third layer. */
 static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
                             bool in_bf16)
 {
-    zero_gemm g = {.in_bf16 = in_bf16};
+    zero_gemm g = {.in_bf16 = in_bf16, .c = b->result};
     zero_type type = in_bf16 ? ZERO_BF16 : ZERO_FP32;
     const void *w = in_bf16 ? (const void *)b->half : b->w;
     if (product == 2) { /* x' dy, of the head dy' x */
         g.transpose_a = true, g.k = rows;
         g.m = l->head ? l->out : l->in, g.n = l->head ? l->in : l->out;
-        g.a = l->head ? b->y : b->x, g.b = l->head ? b->x : b->y, g.c = b->w;
+        g.a = l->head ? b->y : b->x, g.b = l->head ? b->x : b->y;
         return g;
     }
     g.m = rows, g.b = w, g.b_type = type;
     g.n = product ? l->in : l->out, g.k = product ? l->out : l->in;
     g.transpose_b = l->head ? !product : product;
-    g.a = product ? b->y : b->x, g.c = product ? b->x : b->y;
+    g.a = product ? b->y : b->x;
     return g;
 }
 
@@ -169,6 +170,7 @@ int main(int argc, char **argv)
     double step[WAYS] = {0}, longest[WAYS] = {0}, flops = 0.0;
     bench b = {.x = random_floats(tokens * 3072), .w = random_floats(most)};
     b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
+    b.result = random_floats(most);
     b.half = memory((size_t)most * sizeof *b.half);
     zero_convert(ZERO_FP32, ZERO_BF16, most, b.w, b.half);
     zero_blas_set_threads(1);
