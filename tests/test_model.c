@@ -106,7 +106,6 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
     assert_int_equal(named, n - 5); /* all but tiny and GPT-2's four */
 }
 
-/* "paper-80b" belongs to "paper", and the message has to lead there. */
 /* Units count masked attention as well, half of 12 L T C; the embedding only adds. */
 static void
 a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **state)
@@ -124,6 +123,7 @@ a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **sta
     zero_model_destroy(&m);
 }
 
+/* "paper-80b" belongs to "paper", and the message has to lead there. */
 static void the_answer_to_an_unknown_preset_names_every_family(void **state)
 {
     (void)state;
