@@ -1,9 +1,10 @@
 /* bench_kernels - every kernel of a backend against what bounds it, and its share of a step.
  *
  * Kernels that pass over memory are measured by a loop that scales as many bytes in place, or
- * reads them if they only read; products of matrices by sgemm; both right before or after the kernel, on all ranks at once.
- * Bytes are what the kernel has to read and write once; no lines that are read only because
- * they will be written. What a step takes of each kernel follows from the model.
+ * reads them if they only read; products of matrices by sgemm; both right before or after the
+ * kernel, on all ranks at once. Bytes are what the kernel has to read and write once; no lines
+ * that are read only because they will be written. What a step takes of each kernel follows
+ * from the model.
  *
  *     mpirun -n 2 build/bench_kernels --dtype bf16        (options as of zero train) */
 #include <inttypes.h>

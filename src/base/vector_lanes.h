@@ -1,8 +1,8 @@
 /* vector_lanes.h - a register's worth of numbers at a time: widened, rounded, streamed.
  *
  * Included by files that are compiled once per instruction set, vector_kernels.c and those in
- * math/: width and instructions are chosen here, by what the compiler may use. Where there is no instruction
- * for it, plain integer arithmetic does the same, number for number as half.c. */
+ * math/: width and instructions are chosen here, by what the compiler may use. Where there is
+ * no instruction for it, plain integer arithmetic does the same, number for number as half.c. */
 #pragma once
 
 #include <math.h>

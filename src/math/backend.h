@@ -25,7 +25,7 @@
 
 /* What every call is given: how to keep communication going, and the backend's state. */
 struct zero_math {
-    void (*poll)(void *arg); /* called between tiles and in long loops; NULL: no polling */
+    void (*poll)(void *arg); /* within products and long loops; NULL: no polling */
     void *poll_arg;
     const void *state;         /* the backend's own, set by its open() */
     const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
@@ -138,7 +138,7 @@ struct zero_backend {
 #define ZERO_LAYERNORM_EPS 1e-5f
 
 /* Floats of workspace that attention() and attention_backward() need, for any backend: about
- * 5 T d + 240 (T + d), d = C/H rounded up to 32 and T by 16 to 47 more. */
+ * 5 T d + 145 T + 240 d, d being C/H rounded up to 32, and T 16 to 47 more than it is. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
 /* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
@@ -156,8 +156,8 @@ const char *zero_cpu_kernels_name(void);
  * NULL: nothing is faster than BLAS, or BLAS has been given several threads. */
 const char *zero_cpu_fp32_name(void);
 
-/* The same in_bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened for products in fp32.
- */
+/* The same in_bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened for products in
+ * fp32. */
 const char *zero_cpu_bf16_name(void);
 
 /* Returns ZERO_ERR_INVALID, naming what there is, if this build has no backend of that

@@ -4,8 +4,9 @@
 #include "math/backend.h"
 #include "math/cpu_kernels.h"
 
-/* One tile of a product is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: a few milliseconds are
- * the longest time that communication waits for a poll. What that costs: bench/README.md. */
+/* A tile that BLAS multiplies is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: a few milliseconds
+ * are the longest time that communication waits for a poll. What that costs: bench/README.md.
+ * Columns times k is the scratch, which has to hold the blocks of packed products as well. */
 #define ZERO_TILE_M 512
 #define ZERO_TILE_N 1024
 #define ZERO_TILE_K 512
@@ -15,7 +16,7 @@ static inline const zero_cpu_kernels *zero_cpu_chosen(const zero_math *math)
     return (const zero_cpu_kernels *)math->state;
 }
 
-/* The gemm of the table; polls between tiles. Tiles depend on nothing but m, n and k. */
+/* The gemm of the table; polls between tiles, or blocks. These depend on m, n and k alone. */
 void zero_cpu_gemm(const zero_math *math, const zero_gemm *g);
 
 /* The attention of the table; polls once per block of queries. */

@@ -21,7 +21,7 @@
 void zero_bgemm_pack_a(const zero_operand *a, int64_t lanes, int64_t k, void *out);
 void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *out);
 
-/* 512 KiB and 1 MiB, packed. */
+/* Blocks of 768 KiB of a and 1248 KiB of b, packed. */
 #define ZERO_BGEMM_SHAPE \
     .type = ZERO_BF16, .rows = ZERO_SQUARE, .cols = ZERO_SQUARE, .depth = ZERO_TILE_DEPTH, \
     .block_m = 512, .block_n = 832, .block_k = 768, .pack_a = zero_bgemm_pack_a, \

@@ -1,9 +1,10 @@
 /* cpu_kernels.h - the inner loops of the cpu backend, once per instruction set.
  *
  * cpu_kernels.c is compiled several times into tables of this type. All tables give the
- * same bits: loops over elements do the same to each element, sums run in 32 lanes whatever
- * the registers' width, and nothing is contracted to fused multiply-adds. NaN and infinity
- * pass through as in plain arithmetic. Outputs may be inputs unless said. */
+ * same bits: loops over elements do the same to each element, sums run in 32 lanes, those of
+ * attention in 16, whatever the registers' width, and nothing is contracted to fused
+ * multiply-adds. NaN and infinity pass through as in plain arithmetic. Outputs may be inputs
+ * unless said. */
 #pragma once
 
 #include <stdint.h>

@@ -25,10 +25,10 @@ typedef struct {
 } zero_operand;
 
 typedef struct {
-    const char *name; /* "AMX-BF16", "AVX-512", ... */
+    const char *name; /* "AMX-BF16", "x86-64-v4", ... */
     zero_type type;   /* of packed numbers: fp32 or bf16 */
     int64_t rows, cols, depth;
-    int64_t block_m, block_n, block_k; /* packed at a time: multiples of these */
+    int64_t block_m, block_n, block_k; /* packed at a time, at most; multiples of those */
     /* Packs lanes x k numbers, from element `data` on; `out` has room for whole squares. */
     void (*pack_a)(const zero_operand *a, int64_t lanes, int64_t k, void *out);
     void (*pack_b)(const zero_operand *b, int64_t lanes, int64_t k, void *out);

@@ -15,8 +15,7 @@
 #define LOG_2  0.69314718055994531 /* the natural logarithm of 2 */
 
 /* 2^x for x <= 0, with a relative error of at most 1.1e-7; 0 where that is below the normal
- * numbers. As exponential() of
- * cpu_kernels.c; the polynomial is the minimax one with 2^0 = 1. */
+ * numbers. As exponential() of cpu_kernels.c; the polynomial is the minimax one with 2^0 = 1. */
 static inline float power_of_two(float x)
 {
     const float magic = 12582912.0f;
