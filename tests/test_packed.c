@@ -292,19 +292,22 @@ static void count_poll(void *arg)
     ++*(int *)arg;
 }
 
-static void blocks_poll(void **state)
+/* One block as large as it may be, or two each of m, n and k. */
+static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m), polls = 0;
-    for (int i = 0; i < n; i++) {
-        const zero_packed_kernels *k = m[i].kernels;
-        const int64_t size[] = {k->block_m + 1, k->block_n + 1, k->block_k + 1};
-        product x = make_product(*state, size, 0, 0);
-        m[i].math.poll = count_poll, m[i].math.poll_arg = &polls;
-        polls = 0;
-        computed(*state, &m[i], &x);
-        assert_true(polls == 8); /* two blocks each of m, n and k */
-    }
+    for (int i = 0; i < n; i++)
+        for (int64_t more = 0; more < 2; more++) {
+            const zero_packed_kernels *k = m[i].kernels;
+            const int64_t size[] = {k->block_m + more, k->block_n + more,
+                                    k->block_k + more};
+            product x = make_product(*state, size, 0, 0);
+            m[i].math.poll = count_poll, m[i].math.poll_arg = &polls;
+            polls = 0;
+            computed(*state, &m[i], &x);
+            assert_int_equal(polls, more ? 8 : 1);
+        }
 }
 
 static void without_kernels_for_bf16_weights_are_widened(void **state)
@@ -335,7 +338,7 @@ int main(void)
         test_with_pool(a_sum_that_goes_on_has_the_bits_of_one),
         test_with_pool(factors_are_rounded_as_half_h_says),
         test_with_pool(what_is_not_finite_stays_in_its_row_and_column),
-        test_with_pool(blocks_poll),
+        test_with_pool(blocks_poll_and_the_largest_fit_the_scratch),
         test_with_pool(without_kernels_for_bf16_weights_are_widened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
