@@ -61,8 +61,8 @@ awk '/"share_/ { sum = 0; inside = 1 }
      END { exit !(n == 8 && !bad) }' rows.json || complain "shares do not add up"
 
 # What is printed: the formulas, the rates beside sgemm's, the time by phase.
-for text in '(6 N + 6 L T C) tokens' 'utilisation = flops / (time of a step' 'Gflop/s per rank' 'sgemm' \
-    'BACKWARD block' 'FORWARD embedding' 'exchange while computing'; do
+for text in '(6 N + 6 L T C) tokens' 'utilisation = flops / (time of a step' \
+    'Gflop/s per rank' 'sgemm' 'BACKWARD block' 'FORWARD embedding' 'exchange while computing'; do
     grep -qF -e "$text" out || complain "expected '$text'"
 done
 count 4 sgemm_flops_per_second

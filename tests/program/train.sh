@@ -11,8 +11,10 @@ done
 [ "$(grep -c '^step .*| loss' out)" -eq 7 ] || complain "$words: expected steps 1, 5, 10 ... 30"
 says "$(sed -n 's/^digest //p' bits)" out
 
-# The profile: a short table, the longest first, whose shares and times are the step's; on 80 columns.
-for text in '(6 N + 6 L T C) flops per token' 'BACKWARD block' 'FORWARD block'; do says "$text" out; done
+# The profile: a short table of 80 columns, the longest first, whose shares and times are the step's.
+for text in '(6 N + 6 L T C) flops per token' 'BACKWARD block' 'FORWARD block'; do
+    says "$text" out
+done
 awk '/^  time / { step = $7 }
      /^    in a step of rank 0/ { inside = 1; next }
      !inside { next }
