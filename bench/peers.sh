@@ -10,6 +10,7 @@
 #     CASES    of gpt2-1024 gpt2-256 small-2048 [all]
 #     DTYPES   of fp32 bf16 [both]
 #     MODES    of single ddp zero, for torch [all]
+#     COMPILE  off: torch 2 without torch.compile [on]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 zero=$here/../build/zero
@@ -34,7 +35,12 @@ describe() { # describe CASE: layers hidden heads T V sequences, and steps after
 }
 
 median() {
-    sort -g | awk '{ x[NR] = $1 } END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
+    sort -g | awk '{ x[NR] = $1 }
+        END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
+}
+
+version_of() { # version_of PYTHON: its torch's, noted before anything is measured
+    cat "$work/$(echo "$1" | tr / _)"
 }
 
 # record PROGRAM SECONDS BYTES: of the case and dtype at hand
@@ -63,16 +69,24 @@ ours() { # ours STAGE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
         "$(sed -n 's/.*"resident_peak_bytes":\([0-9]*\).*/\1/p' "$work/metrics")"
 }
 
-# What torch is fastest with (bench/README.md has the ratios): waiting threads sleep, and malloc keeps
+# What torch is fastest with (bench/README.md has the ratios): threads that wait sleep, and malloc keeps
 # what it got, in huge pages, instead of asking for the large arrays of every step anew.
+kept=8589934592
+tunables=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=$kept:glibc.malloc.trim_threshold=$kept
+
 torch() { # torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
-    threads=1
+    version=$(version_of "$1") threads=1 compile=
     [ "$2" != single ] || threads=2
-    env OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads MKL_NUM_THREADS=$threads \
-        GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=8589934592:glibc.malloc.trim_threshold=8589934592 \
-        "$1" "$here/torch_gpt2.py" --mode "$2" --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" \
-        --seq "$6" --vocab "$7" --batch "$8" --steps "$9" --warmup $warmup >"$work/out" 2>"$work/err" || : >"$work/out"
-    record "torch-$(cat "$work/$(echo "$1" | tr / _)"),$2" "$(sed -n 's/.*"step_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
+    case $version,${COMPILE:-on} in
+    1.*,* | *,off) ;;
+    *) compile=--compile ;;
+    esac
+    env OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads \
+        MKL_NUM_THREADS=$threads GLIBC_TUNABLES=$tunables "$1" "$here/torch_gpt2.py" \
+        --mode "$2" --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" --seq "$6" --vocab "$7" \
+        --batch "$8" --steps "$9" --warmup $warmup $compile >"$work/out" 2>"$work/err" || : >"$work/out"
+    record "torch-$version,$2${compile:+,compiled}" \
+        "$(sed -n 's/.*"step_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
         "$(sed -n 's/.*"resident_bytes": \[\([0-9]*\).*/\1/p' "$work/out")"
 }
 
@@ -85,13 +99,17 @@ llmc() { # llmc STEPS
 
 # ---- who is there ----
 
+if [ ! -x "$zero" ]; then
+    echo "peers.sh: $zero is not built: cmake -B build && cmake --build build" >&2
+    exit 1
+fi
 found=
 for python in $pythons; do
-    if "$python" -c 'import torch' 2>/dev/null; then
+    if "$python" -c 'import torch; print(torch.__version__.split("+")[0])' 2>/dev/null \
+        >"$work/$(echo "$python" | tr / _)"; then
         found="$found $python"
-        "$python" -c 'import torch; print(torch.__version__)' >"$work/$(echo "$python" | tr / _)"
     else
-        echo "torch: not installed for $python, left out (apt-get install python3-torch, or PYTHON=)"
+        echo "torch: not installed for $python: left out (apt-get install python3-torch, or PYTHON=)"
     fi
 done
 if [ -z "${LLMC:-}" ]; then
@@ -128,7 +146,8 @@ lscpu | awk -F': *' '/^Model name/ { name = $2 } /^CPU\(s\)/ { n = $2 } END { pr
 echo "load average when it began: $load"
 for dtype in $dtypes; do echo "ours, $dtype: $(cat "$work/ours.$dtype")"; done
 for python in $found; do
-    ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 | sed -n 's/.*cpu,isa:/oneDNN on /p; /^torch/p'
+    ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 |
+        sed -n 's/.*cpu,isa:/oneDNN on /p; /^torch/p'
 done
 
 for case in $cases; do

@@ -15,7 +15,6 @@ resident at most. What makes PyTorch fast besides is set by bench/peers.sh (thre
     python3 bench/torch_gpt2.py --mode ddp --dtype bf16
 """
 import argparse
-import contextlib
 import inspect
 import json
 import os
@@ -102,23 +101,20 @@ def prepare(options):
     """The model, wrapped, and its optimizer."""
     model = GPT(options)
     if options.mode != "single":
-        model = nn.parallel.DistributedDataParallel(
-            model, gradient_as_bucket_view=True, static_graph=options.static_graph,
-            bucket_cap_mb=options.bucket_mb, broadcast_buffers=False)
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.mode != "zero":
         return model, torch.optim.AdamW(model.parameters(), **adamw_settings())
     from torch.distributed.optim import ZeroRedundancyOptimizer
     return model, ZeroRedundancyOptimizer(
         model.parameters(), optimizer_class=torch.optim.AdamW,
-        parameters_as_bucket_view=options.zero_view, **adamw_settings())
+        parameters_as_bucket_view=True, **adamw_settings())
 
 
 def take_step(model, optimizer, options, sequences):
     """Seconds of a step on this rank, and its loss."""
     words = torch.randint(options.vocab, (sequences, options.seq + 1))
     start = time.perf_counter()
-    cast = torch.autocast("cpu", torch.bfloat16) if options.dtype == "bf16" else contextlib.nullcontext()
-    with cast:
+    with torch.autocast("cpu", torch.bfloat16, enabled=options.dtype == "bf16"):
         loss = model(words[:, :-1], words[:, 1:])
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), options.clip)
@@ -137,9 +133,7 @@ def resident_peak():
 
 def train(options, ranks):
     torch.set_num_threads(options.threads)
-    torch.manual_seed(1)  # equal weights on all ranks; equal data, too, which costs the same
-    if options.flush:
-        torch.set_flush_denormal(True)
+    torch.manual_seed(1)  # equal weights on all ranks, and equal data, which costs the same
     model, optimizer = prepare(options)
     if options.compile:
         model = torch.compile(model)
@@ -203,14 +197,15 @@ def parse():
     add("--clip", type=float, default=1.0)
     add("--ranks", type=int, default=2)
     add("--threads", type=int)
-    add("--flush", action="store_true")
-    add("--compile", action="store_true")
-    add("--static-graph", action="store_true")
-    add("--zero-view", action="store_true")
-    add("--bucket-mb", type=int, default=25)
+    add("--compile", action="store_true", help="torch.compile, which torch 2 has")
     options = parser.parse_args()
     if options.threads is None:
         options.threads = options.ranks if options.mode == "single" else 1
+    if options.compile and not hasattr(torch, "compile"):
+        parser.error(f"torch {torch.__version__} cannot compile: leave --compile, or take torch 2")
+    ranks = 1 if options.mode == "single" else options.ranks
+    if options.batch % ranks:
+        parser.error(f"--batch {options.batch} sequences cannot be shared by {ranks} ranks")
     return options
 
 
