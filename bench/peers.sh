@@ -39,14 +39,18 @@ median() {
         END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
 }
 
+least() {
+    sort -g | head -n 1
+}
+
 version_of() { # version_of PYTHON: its torch's, noted before anything is measured
     cat "$work/$(echo "$1" | tr / _)"
 }
 
-# record PROGRAM SECONDS BYTES: of the case and dtype at hand
+# record PROGRAM SECONDS LEAST BYTES: of the case and dtype at hand; the median step and the fastest
 record() {
     if [ -n "$2" ]; then
-        echo "$case $dtype $round $1 $2 $3" >>"$work/runs"
+        echo "$case $dtype $round $1 $2 $3 $4" >>"$work/runs"
         echo "round $((round + 1)) of $rounds: $case $dtype $1: $(printf %.3f "$2") s" >&2
     else
         echo "peers.sh: $1 failed at $case $dtype:" >&2
@@ -64,15 +68,18 @@ ours() { # ours STAGE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
         --stage "$stage" --dtype "$dtype" --data self --tokenizer $tokenizer --sample 0 --eval-every 0 \
         --metrics "$work/metrics" >"$work/out" 2>"$work/err" || tail -n 3 "$work/out" >>"$work/err"
     sed -n 's/^  compute *//p' "$work/out" >"$work/ours.$dtype"
-    record "ours,stage-$stage" "$(sed -n 's/.*"step_seconds":\([0-9.e-]*\).*/\1/p' "$work/metrics" |
-        tail -n +$((warmup + 1)) | median)" \
+    sed -n 's/.*"step_seconds":\([0-9.e-]*\).*/\1/p' "$work/metrics" | tail -n +$((warmup + 1)) >"$work/steps"
+    record "ours,stage-$stage" "$(median <"$work/steps")" "$(least <"$work/steps")" \
         "$(sed -n 's/.*"resident_peak_bytes":\([0-9]*\).*/\1/p' "$work/metrics")"
 }
 
 # What torch is fastest with (bench/README.md has the ratios): threads that wait sleep, and malloc keeps
-# what it got, in huge pages, instead of asking for the large arrays of every step anew.
+# what it got, in huge pages, instead of asking for the large arrays of every step anew. Version 1 takes
+# AVX2 for its own loops unless told that there is more.
 kept=8589934592
 tunables=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=$kept:glibc.malloc.trim_threshold=$kept
+loops=
+! grep -qw avx512bw /proc/cpuinfo || loops=ATEN_CPU_CAPABILITY=avx512
 
 torch() { # torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
     version=$(version_of "$1") threads=1 compile=
@@ -81,20 +88,22 @@ torch() { # torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
     1.*,* | *,off) ;;
     *) compile=--compile ;;
     esac
-    env OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads \
+    env $loops OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads \
         MKL_NUM_THREADS=$threads GLIBC_TUNABLES=$tunables "$1" "$here/torch_gpt2.py" \
         --mode "$2" --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" --seq "$6" --vocab "$7" \
         --batch "$8" --steps "$9" --warmup $warmup $compile >"$work/out" 2>"$work/err" || : >"$work/out"
     record "torch-$version,$2${compile:+,compiled}" \
         "$(sed -n 's/.*"step_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
+        "$(sed -n 's/.*"least_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
         "$(sed -n 's/.*"resident_bytes": \[\([0-9]*\).*/\1/p' "$work/out")"
 }
 
 # Its batch (4 sequences of 64) and its 40 steps are constants: it is stopped after as many as ours.
 llmc() { # llmc STEPS
     (cd "$LLMC" && OMP_NUM_THREADS=2 stdbuf -oL ./train_gpt2 2>"$work/err") |
-        sed -n 's/.*(took \([0-9.]*\) ms).*/\1/p' | head -n $((warmup + $1)) >"$work/out"
-    record llm.c,2-threads "$(tail -n +$((warmup + 1)) "$work/out" | awk '{ print $1 / 1000 }' | median)" 0
+        sed -n 's/.*(took \([0-9.]*\) ms).*/\1/p' | head -n $((warmup + $1)) |
+        awk -v first=$warmup 'NR > first { print $1 / 1000 }' >"$work/steps"
+    record llm.c,2-threads "$(median <"$work/steps")" "$(least <"$work/steps")" 0
 }
 
 # ---- who is there ----
@@ -103,6 +112,11 @@ if [ ! -x "$zero" ]; then
     echo "peers.sh: $zero is not built: cmake -B build && cmake --build build" >&2
     exit 1
 fi
+if ! [ "$rounds" -ge 1 ] 2>/dev/null; then
+    echo "peers.sh: ROUNDS is a whole number from 1 on, not $rounds" >&2
+    exit 1
+fi
+for case in $cases; do describe "$case" >"$work/case"; done
 found=
 for python in $pythons; do
     if "$python" -c 'import torch; print(torch.__version__.split("+")[0])' 2>/dev/null \
@@ -146,7 +160,7 @@ lscpu | awk -F': *' '/^Model name/ { name = $2 } /^CPU\(s\)/ { n = $2 } END { pr
 echo "load average when it began: $load"
 for dtype in $dtypes; do echo "ours, $dtype: $(cat "$work/ours.$dtype")"; done
 for python in $found; do
-    ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 |
+    env $loops ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 |
         sed -n 's/.*cpu,isa:/oneDNN on /p; /^torch/p'
 done
 
