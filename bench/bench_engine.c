@@ -1,7 +1,7 @@
 #include "bench_engine.h"
 
+#include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -70,13 +70,27 @@ static double exposed_seconds(const zero_comm *comm)
     return sum;
 }
 
-/* The engine's own clocks go on from its first step: those of a run are their differences. */
+/* The engine's own profile goes on from its first step: that of a run is the difference. */
+static void add_profile(bench_engine *e, double sign)
+{
+    const zero_profile *p = &e->engine.runner.profile;
+    assert(p->n_columns == BENCH_COLUMNS);
+    for (int program = 0; program < ZERO_PROGRAMS; program++)
+        for (int op = 0; op < ZERO_OP_KINDS; op++) {
+            const zero_profile_entry *row =
+                zero_profile_at(p, (zero_program_kind)program, (zero_op)op, ZERO_ALL_UNITS);
+            for (int k = 0; k < BENCH_COLUMNS; k++)
+                e->profile.of[op][k] += sign * row[k].seconds;
+            e->profile.exchange += sign * row[ZERO_ALL_UNITS].exchange;
+        }
+    e->profile.exposed += sign * exposed_seconds(e->comm);
+}
+
 static zero_status run(void *arg)
 {
     bench_engine *e = arg;
-    double before[ZERO_PROGRAMS][ZERO_OP_KINDS];
-    memcpy(before, e->engine.runner.seconds, sizeof before);
-    double exposed = exposed_seconds(e->comm), start = zero_clock_seconds();
+    add_profile(e, -1.0);
+    double start = zero_clock_seconds();
     for (int i = 0; i < e->steps; i++) {
         zero_run_output out;
         ZERO_TRY(step(e, &out));
@@ -85,13 +99,9 @@ static zero_status run(void *arg)
                              e->next_step - 1);
     }
     ZERO_TRY(zero_engine_settle(&e->engine));
-    bench_profile *p = &e->profile;
-    p->steps += e->steps;
-    p->all += zero_clock_seconds() - start;
-    p->exposed += exposed_seconds(e->comm) - exposed;
-    for (int program = 0; program < ZERO_PROGRAMS; program++)
-        for (int op = 0; op < ZERO_OP_KINDS; op++)
-            p->of_op[op] += e->engine.runner.seconds[program][op] - before[program][op];
+    e->profile.steps += e->steps;
+    e->profile.all += zero_clock_seconds() - start;
+    add_profile(e, 1.0);
     return ZERO_OK;
 }
 

@@ -5,12 +5,15 @@
 #include "train/config.h"
 #include "train/engine.h"
 
+#define BENCH_COLUMNS 4 /* of a profile of GPT-2: all units, embedding, block, head */
+
 /* Seconds of this rank, summed over the timed steps. */
 typedef struct {
     int64_t steps;
     double all;
-    double of_op[ZERO_OP_KINDS];
-    double exposed; /* of all: waiting for collectives, and doing nothing else */
+    double of[ZERO_OP_KINDS][BENCH_COLUMNS]; /* as in train/profile.h */
+    double exchange; /* of all: in polls, while instructions computed */
+    double exposed;  /* of all: waiting for collectives, and doing nothing else */
 } bench_profile;
 
 typedef struct bench_engine {

@@ -1,59 +1,67 @@
-/* bench_gemm - what cutting products into tiles costs, and how long a poll has to wait.
+/* bench_gemm - the products of a whole GPT-2 124M training step, against sgemm.
  *
- * The logits of GPT-2's head for 1024 tokens, [1024, 768] x [50257, 768]', in turns: one call
- * of BLAS, calls of 256 full-width rows, and the backend's tiles, of fp32 weights and of 16-bit
- * ones, which are widened tile by tile. The longest gap is the longest time between two chances
- * to poll; medians of ROUNDS rounds. */
+ * Every linear layer of one block (12 of them in a step) and the head, in chunks of 256 rows,
+ * forward and both gradients, in turns: one call of sgemm each; sgemm in tiles, which the
+ * backend calls where it has no kernels; then each of its kernels that this machine can run,
+ * those for bf16 on bf16 weights. Medians of ROUNDS rounds, one core;
+ * time is what the thread had of it, so that work of others shows less.
+ * bench_gemm [TOKENS]: 1024 unless given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "math/blas.h"
+#include "math/cpu_packed.h"
 
-enum { WAYS = 5, ROUNDS = 9, TOKENS = 1024, WIDTH = 768, WORDS = 50257, ROWS = 256 };
+enum { PLAIN, TILES, KERNELS, WAYS = KERNELS + ZERO_PACKED_VARIANTS };
+
+enum { ROUNDS = 7, BLOCKS = 12, CHUNK = 256 };
+
+/* y[tokens, out] = x[tokens, in] w, w as stored [in, out], or [out, in] for the head */
+typedef struct {
+    const char *name;
+    int64_t in, out;
+    bool head;
+} layer;
+
+static const layer layers[] = {{"qkv", 768, 2304, false},
+                               {"attention, out", 768, 768, false},
+                               {"MLP, up", 768, 3072, false},
+                               {"MLP, down", 3072, 768, false},
+                               {"head", 768, 50257, true}};
+
+enum { LAYERS = sizeof layers / sizeof layers[0], PRODUCTS = 3 };
+
+static const char *const products[PRODUCTS] = {"forward", "d(x)", "d(W)"};
 
 typedef struct {
-    double last, longest;
-} gaps;
+    float *x, *y, *w;
+    uint16_t *half;
+    zero_math math[WAYS];
+    bool in_bf16[WAYS];
+    const char *names[WAYS];
+    int ways;
+    double longest, last;
+} bench;
+
+static double own_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static void note_gap(void *arg)
 {
-    gaps *g = arg;
-    double now = zero_clock_seconds();
-    if (now - g->last > g->longest) g->longest = now - g->last;
-    g->last = now;
-}
-
-static void by_rows(const zero_gemm *g, int64_t rows, gaps *gap)
-{
-    for (int64_t i = 0; i < g->m; i += rows) {
-        zero_gemm part = *g;
-        part.m = rows;
-        part.a += i * g->lda;
-        part.c += i * g->ldc;
-        zero_blas_gemm(&part);
-        note_gap(gap);
-    }
-}
-
-static void by_tiles(const zero_math *math, const zero_gemm *g, zero_type type,
-                     const uint16_t *half)
-{
-    zero_gemm typed = *g;
-    typed.b_type = type;
-    if (type != ZERO_FP32) typed.b = half;
-    zero_backend_cpu.gemm(math, &typed);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    bench *b = arg;
+    double now = own_seconds();
+    if (now - b->last > b->longest) b->longest = now - b->last;
+    b->last = now;
 }
 
 static void *memory(size_t bytes)
 {
-    void *mem = malloc(bytes);
+    void *mem = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!mem) exit(3);
     return mem;
 }
@@ -66,43 +74,121 @@ static float *random_floats(int64_t n)
     return x;
 }
 
-int main(void)
+static int64_t rows_of(const layer *l, int64_t tokens)
 {
-    static const char *const names[] = {"one call", "256 rows at a time", "tiles",
-                                        "tiles, bf16", "tiles, fp16"};
-    static const zero_type types[] = {ZERO_FP32, ZERO_FP32, ZERO_FP32, ZERO_BF16,
-                                      ZERO_FP16};
-    double seconds[WAYS][ROUNDS], longest[WAYS][ROUNDS];
-    zero_gemm g = {.transpose_b = true, .m = TOKENS, .n = WORDS, .k = WIDTH};
-    g.a = random_floats((int64_t)TOKENS * WIDTH), g.lda = WIDTH;
-    g.b = random_floats((int64_t)WORDS * WIDTH), g.ldb = WIDTH;
-    g.c = random_floats((int64_t)TOKENS * WORDS), g.ldc = WORDS;
+    return l->head && tokens > CHUNK ? CHUNK : tokens;
+}
 
-    uint16_t *half = memory((size_t)WORDS * WIDTH * sizeof *half);
-    gaps gap;
-    zero_math math = {.poll = note_gap, .poll_arg = &gap};
-    math.scratch = memory((size_t)zero_math_scratch() * sizeof(float));
-    zero_blas_set_threads(1);
-    if (zero_backend_cpu.open(&math) != ZERO_OK) return 3;
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int way = 0; way < WAYS; way++) {
-            if (types[way] != ZERO_FP32)
-                zero_convert(ZERO_FP32, types[way], (int64_t)WORDS * WIDTH, g.b, half);
-            double start = zero_clock_seconds();
-            gap = (gaps){.last = start};
-            if (way < 2) by_rows(&g, way == 0 ? TOKENS : ROWS, &gap);
-            if (way >= 2) by_tiles(&math, &g, types[way], half);
-            seconds[way][round] = zero_clock_seconds() - start;
-            longest[way][round] = gap.longest;
+/* As nn/layers.c and nn/gpt2_head.c multiply. What is written is not read again. */
+static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
+                            bool in_bf16)
+{
+    zero_gemm g = {.in_bf16 = in_bf16};
+    zero_type type = in_bf16 ? ZERO_BF16 : ZERO_FP32;
+    const void *w = in_bf16 ? (const void *)b->half : b->w;
+    if (product == 2) { /* x' dy, of the head dy' x */
+        g.transpose_a = true, g.k = rows;
+        g.m = l->head ? l->out : l->in, g.n = l->head ? l->in : l->out;
+        g.a = l->head ? b->y : b->x, g.b = l->head ? b->x : b->y, g.c = b->w;
+        return g;
+    }
+    g.m = rows, g.b = w, g.b_type = type;
+    g.n = product ? l->in : l->out, g.k = product ? l->out : l->in;
+    g.transpose_b = l->head ? !product : product;
+    g.a = product ? b->y : b->x, g.c = product ? b->x : b->y;
+    return g;
+}
+
+static double time_of(bench *b, int way, const layer *l, int product, int64_t tokens)
+{
+    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->in_bf16[way]);
+    double start = own_seconds();
+    b->last = start, b->longest = 0.0;
+    if (way == PLAIN)
+        zero_blas_gemm(&g);
+    else
+        zero_backend_cpu.gemm(&b->math[way], &g);
+    note_gap(b);
+    return own_seconds() - start;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void open_ways(bench *b)
+{
+    const zero_packed_kernels *list[ZERO_PACKED_VARIANTS];
+    b->names[PLAIN] = "sgemm";
+    b->names[TILES] = "its tiles";
+    b->ways = KERNELS + zero_packed_list(list);
+    float *scratch = memory((size_t)zero_math_scratch() * sizeof(float));
+    for (int way = 0; way < b->ways; way++) {
+        zero_math *math = &b->math[way];
+        if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
+        math->poll = note_gap, math->poll_arg = b;
+        math->scratch = scratch;
+        math->fp32_products = NULL;
+        if (way < KERNELS) continue;
+        math->fp32_products = math->bf16_products = list[way - KERNELS];
+        b->names[way] = list[way - KERNELS]->name;
+        b->in_bf16[way] = list[way - KERNELS]->type == ZERO_BF16;
+    }
+}
+
+/* Adds one product's medians to the step's; prints its Gflop/s. */
+static void measure(bench *b, const layer *l, int product, int64_t tokens,
+                    double step[WAYS], double longest[WAYS])
+{
+    double seconds[WAYS][ROUNDS];
+    double rows = (double)rows_of(l, tokens);
+    double times = l->head ? (double)tokens / rows : BLOCKS;
+    for (int round = -1; round < ROUNDS; round++) /* the first one warms up */
+        for (int way = 0; way < b->ways; way++) {
+            double s = time_of(b, way, l, product, tokens);
+            if (round < 0) continue;
+            seconds[way][round] = s;
+            if (b->longest > longest[way]) longest[way] = b->longest;
         }
-    }
-    printf("%-20s %9s %16s\n", "", "Gflop/s", "longest gap, ms");
-    for (int way = 0; way < WAYS; way++) {
+    printf("%-16s%-9s", l->name, products[product]);
+    for (int way = 0; way < b->ways; way++) {
         qsort(seconds[way], ROUNDS, sizeof(double), ascending);
-        qsort(longest[way], ROUNDS, sizeof(double), ascending);
-        printf("%-20s %9.1f %16.1f\n", names[way],
-               2e-9 * TOKENS * WIDTH * WORDS / seconds[way][ROUNDS / 2],
-               1e3 * longest[way][ROUNDS / 2]);
+        double median = seconds[way][ROUNDS / 2];
+        step[way] += times * median;
+        printf("%14.0f", 2e-9 * rows * (double)l->in * (double)l->out / median);
     }
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    const int64_t tokens = argc > 1 ? atoll(argv[1]) : 1024, most = (int64_t)50257 * 768;
+    if (tokens < 1 || tokens > 8192) return 2;
+    double step[WAYS] = {0}, longest[WAYS] = {0}, flops = 0.0;
+    bench b = {.x = random_floats(tokens * 3072), .w = random_floats(most)};
+    b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
+    b.half = memory((size_t)most * sizeof *b.half);
+    zero_convert(ZERO_FP32, ZERO_BF16, most, b.w, b.half);
+    zero_blas_set_threads(1);
+    open_ways(&b);
+
+    printf("%lld tokens, Gflop/s%5s", (long long)tokens, "");
+    for (int way = 0; way < b.ways; way++) printf("%14s", b.names[way]);
+    printf("\n");
+    for (int i = 0; i < LAYERS; i++)
+        for (int product = 0; product < PRODUCTS; product++) {
+            measure(&b, &layers[i], product, tokens, step, longest);
+            flops += 2e-9 * (double)(tokens * layers[i].in * layers[i].out) *
+                     (layers[i].head ? 1 : BLOCKS);
+        }
+    printf("%-25s", "the step");
+    for (int way = 0; way < b.ways; way++) printf("%14.0f", flops / step[way]);
+    printf("\n%-25s", "of sgemm");
+    for (int way = 0; way < b.ways; way++) printf("%14.2f", step[0] / step[way]);
+    printf("\n%-25s", "longest gap, ms");
+    for (int way = 0; way < b.ways; way++) printf("%14.1f", 1e3 * longest[way]);
+    printf("\n");
     return 0;
 }

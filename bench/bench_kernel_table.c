@@ -18,38 +18,45 @@ static void layernorm_backward(bench_lanes *l, int64_t at, int64_t n)
                                    l->lane[BENCH_Z] + at, false, l->sums, l->more_sums);
 }
 
-static void gelu(bench_lanes *l, int64_t at, int64_t n)
+static void bias_gelu(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->gelu(&l->math, n, l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
+    l->backend->bias_gelu(&l->math, n / (4 * l->C), 4 * l->C, l->type, l->param,
+                          l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
 }
 
-static void gelu_backward(bench_lanes *l, int64_t at, int64_t n)
+static void bias_gelu_backward(bench_lanes *l, int64_t at, int64_t n)
 {
     float *dy = l->lane[BENCH_Y] + at; /* in place, as in a block */
-    l->backend->gelu_backward(&l->math, n, l->lane[BENCH_X] + at, dy, dy);
+    l->backend->bias_gelu_backward(&l->math, n / (4 * l->C), 4 * l->C,
+                                   l->lane[BENCH_X] + at, dy, dy, false, l->sums);
 }
 
-static void add(bench_lanes *l, int64_t at, int64_t n)
+static void add_branch(bench_lanes *l, int64_t at, int64_t n)
 {
-    float *out = l->lane[BENCH_Y] + at;
-    l->backend->add(&l->math, n, l->lane[BENCH_X] + at, out, out);
+    const zero_dropout none = {.p = 0.0f};
+    l->backend->add_branch(&l->math, &none, l->rows / l->T, l->T, n / l->rows, l->type,
+                           l->param, l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
 }
 
 static void add_bias(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->add_bias(&l->math, n / (4 * l->C), 4 * l->C, l->type, l->param,
+    l->backend->add_bias(&l->math, n / (3 * l->C), 3 * l->C, l->type, l->param,
                          l->lane[BENCH_Y] + at);
 }
 
 static void bias_backward(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->bias_backward(&l->math, n / (4 * l->C), 4 * l->C, l->lane[BENCH_X] + at,
+    l->backend->bias_backward(&l->math, n / (3 * l->C), 3 * l->C, l->lane[BENCH_X] + at,
                               false, l->sums);
 }
 
 static zero_attention attention_of(const bench_lanes *l)
 {
-    return (zero_attention){.B = l->rows / l->T, .T = l->T, .C = l->C, .H = l->H};
+    return (zero_attention){.B = l->rows / l->T,
+                            .T = l->T,
+                            .C = l->C,
+                            .H = l->H,
+                            .in_bf16 = l->type == ZERO_BF16};
 }
 
 static void attention(bench_lanes *l, int64_t at, int64_t n)
@@ -128,22 +135,22 @@ static void accumulate(bench_lanes *l, int64_t at, int64_t n)
 
 /* clang-format off */
 const bench_kernel bench_kernels[BENCH_KERNELS] = {
-    {"layernorm", layernorm, BENCH_CHANNELS, 1, 1, 2, 0, 0, 2, 1, BENCH_ALWAYS},
-    {"layernorm backward", layernorm_backward, BENCH_CHANNELS, 1, 1, 4, 0, 0, 2, 1, BENCH_ALWAYS},
-    {"gelu", gelu, BENCH_CHANNELS, 4, 4, 2, 0, 0, 4, 0, BENCH_ALWAYS},
-    {"gelu backward", gelu_backward, BENCH_CHANNELS, 4, 4, 3, 0, 0, 4, 0, BENCH_ALWAYS},
-    {"add", add, BENCH_CHANNELS, 1, 1, 3, 0, 0, 2, 0, BENCH_ALWAYS},
-    {"add bias", add_bias, BENCH_CHANNELS, 4, 4, 2, 0, 0, 9, 0, BENCH_ALWAYS},
-    {"bias backward", bias_backward, BENCH_CHANNELS, 4, 4, 1, 0, 0, 9, 0, BENCH_ALWAYS},
-    {"attention", attention, BENCH_CHANNELS, 1, 3, 0, 0, 2, 1, 0, BENCH_ALWAYS},
-    {"attention backward", attention_backward, BENCH_CHANNELS, 1, 3, 0, 0, 4, 1, 0, BENCH_ALWAYS},
-    {"cross-entropy", cross_entropy, BENCH_WORDS, 1, 1, 2, 0, 0, 0, 1, BENCH_ALWAYS},
-    {"embedding", embedding, BENCH_CHANNELS, 1, 1, 1, 2, 0, 0, 1, BENCH_ALWAYS},
-    {"embedding backward", embedding_backward, BENCH_CHANNELS, 1, 1, 5, 0, 0, 0, 1, BENCH_ALWAYS},
-    {"clear", clear, BENCH_CHANNELS, 1, 1, 1, 0, 0, 0, 1, BENCH_ALWAYS},
-    {"adamw", adamw, BENCH_PARAMETERS, 1, 1, 7, 0, 0, 0, 1, BENCH_ALWAYS},
-    {"sum of squares", sum_squares, BENCH_PARAMETERS, 1, 1, 0, 1, 0, 0, 1, BENCH_ALWAYS},
-    {"round", round_group, BENCH_PARAMETERS, 1, 1, 1, 1, 0, 0, 1, BENCH_HALVES},
-    {"accumulate", accumulate, BENCH_PARAMETERS, 1, 1, 3, 0, 0, 0, 1, BENCH_SUMS},
+    {"layernorm", layernorm, BENCH_CHANNELS, 1, 1, 2, 0, 0, 2, 1, BENCH_ALWAYS, false},
+    {"layernorm backward", layernorm_backward, BENCH_CHANNELS, 1, 1, 4, 0, 0, 2, 1, BENCH_ALWAYS, false},
+    {"bias, gelu", bias_gelu, BENCH_CHANNELS, 4, 4, 3, 0, 0, 4, 0, BENCH_ALWAYS, false},
+    {"bias, gelu backward", bias_gelu_backward, BENCH_CHANNELS, 4, 4, 3, 0, 0, 4, 0, BENCH_ALWAYS, false},
+    {"add branch", add_branch, BENCH_CHANNELS, 1, 1, 3, 0, 0, 2, 0, BENCH_ALWAYS, false},
+    {"add bias", add_bias, BENCH_CHANNELS, 3, 3, 2, 0, 0, 3, 0, BENCH_ALWAYS, false},
+    {"bias backward", bias_backward, BENCH_CHANNELS, 3, 3, 1, 0, 0, 5, 0, BENCH_ALWAYS, true},
+    {"attention", attention, BENCH_CHANNELS, 1, 3, 0, 0, 2, 1, 0, BENCH_ALWAYS, false},
+    {"attention backward", attention_backward, BENCH_CHANNELS, 1, 3, 0, 0, 4, 1, 0, BENCH_ALWAYS, false},
+    {"cross-entropy", cross_entropy, BENCH_WORDS, 1, 1, 2, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"embedding", embedding, BENCH_CHANNELS, 1, 1, 1, 2, 0, 0, 1, BENCH_ALWAYS, false},
+    {"embedding backward", embedding_backward, BENCH_CHANNELS, 1, 1, 5, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"clear", clear, BENCH_CHANNELS, 1, 1, 1, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"adamw", adamw, BENCH_PARAMETERS, 1, 1, 7, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"sum of squares", sum_squares, BENCH_PARAMETERS, 1, 1, 0, 1, 0, 0, 1, BENCH_ALWAYS, true},
+    {"round", round_group, BENCH_PARAMETERS, 1, 1, 1, 1, 0, 0, 1, BENCH_HALVES, false},
+    {"accumulate", accumulate, BENCH_PARAMETERS, 1, 1, 3, 0, 0, 0, 1, BENCH_SUMS, false},
 };
 /* clang-format on */

@@ -23,7 +23,8 @@ typedef struct {
         BENCH_ALWAYS,
         BENCH_HALVES,
         BENCH_SUMS
-    } when; /* 16-bit types only; several microbatches only */
+    } when;     /* 16-bit types only; several microbatches only */
+    bool reads; /* and writes next to nothing */
 } bench_kernel;
 
 #define BENCH_KERNELS 17

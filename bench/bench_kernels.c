@@ -1,7 +1,7 @@
 /* bench_kernels - every kernel of a backend against what bounds it, and its share of a step.
  *
- * Kernels that pass over memory are measured by a loop that scales as many bytes in place,
- * products of matrices by sgemm; both right before or after the kernel, on all ranks at once.
+ * Kernels that pass over memory are measured by a loop that scales as many bytes in place, or
+ * reads them if they only read; products of matrices by sgemm; both right before or after the kernel, on all ranks at once.
  * Bytes are what the kernel has to read and write once; no lines that are read only because
  * they will be written. What a step takes of each kernel follows from the model.
  *
@@ -83,6 +83,13 @@ static zero_status run_stream(void *arg)
     return ZERO_OK;
 }
 
+static zero_status run_reads(void *arg)
+{
+    sample *s = arg;
+    bench_lanes_read(&s->b->lanes, s->bytes);
+    return ZERO_OK;
+}
+
 static double products_flops(const bench *b)
 {
     zero_gpt2_shape part = b->shape;
@@ -129,13 +136,16 @@ static double elements_of_step(const bench *b, const bench_kernel *k)
     return (k->layer * (double)b->shape.layers + k->once) * b->per_step[k->unit];
 }
 
+static bench_work measure_of(bench *b, const bench_kernel *k, sample *s)
+{
+    if (s->flops > 0.0) return (bench_work){NULL, bench_products_run, &b->plain};
+    return (bench_work){NULL, k->reads ? run_reads : run_stream, s};
+}
+
 static zero_status measure_kernel(bench *b, const bench_kernel *k, row *r)
 {
     sample s = make_sample(b, k);
-    const bench_work works[2] = {{NULL, run_kernel, &s},
-                                 s.flops > 0.0
-                                     ? (bench_work){NULL, bench_products_run, &b->plain}
-                                     : (bench_work){NULL, run_stream, &s}};
+    const bench_work works[2] = {{NULL, run_kernel, &s}, measure_of(b, k, &s)};
     double amount = s.flops + s.bytes;
     double reference = s.flops > 0.0 ? products_flops(b) : s.bytes;
     bench_lanes_fill(&b->lanes);
@@ -206,11 +216,10 @@ static zero_status report(bench *b)
            "of it", "ms in step", "% of sum");
     for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
     printf("%-22s%62.2f\n", "sum", 1e3 * all);
-    printf(
-        "\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place; in the "
-        "worst part of\na round a rank had its core for %.0f %% of the time (all "
-        "kernels together)\n",
-        100.0 * share / ROWS);
+    printf("\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place, or "
+           "reading; in the\nworst part of a round a rank had its core for %.0f %% of the "
+           "time (all kernels together)\n",
+           100.0 * share / ROWS);
     return ZERO_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 
 #define PERIOD 4096 /* of the numbers */
+#define GAP    1040 /* floats between lanes, which in a run lie no whole pages apart either */
 
 static zero_attention attention_of(const bench_lanes *l)
 {
@@ -26,15 +27,23 @@ static void fill_tokens(bench_lanes *l)
         l->tokens[i] = (int32_t)(zero_rng_bits(&rng, (uint64_t)i) % (uint64_t)l->words);
 }
 
+static zero_status init_arena(bench_lanes *l)
+{
+    const size_t step = (size_t)(l->length + GAP) * sizeof(float);
+    ZERO_TRY(zero_arena_init(&l->arena, (BENCH_LANES + 2) * step));
+    for (int i = 0; i < BENCH_LANES; i++)
+        l->lane[i] = (float *)(void *)(l->arena.base + (size_t)i * step);
+    l->grad = l->arena.base + BENCH_LANES * step;
+    l->param = l->grad + step;
+    return ZERO_OK;
+}
+
 zero_status bench_lanes_init(bench_lanes *l)
 {
     const size_t f = sizeof(float);
-    size_t rows = (size_t)l->rows, n = (size_t)l->length;
+    const size_t rows = (size_t)l->rows;
     zero_attention a = attention_of(l);
     bool failed = false;
-    for (int i = 0; i < BENCH_LANES; i++) l->lane[i] = take(n, f, &failed);
-    l->grad = take(n, zero_type_size(l->type), &failed);
-    l->param = take(n, zero_type_size(l->type), &failed);
     l->mean = take(rows, f, &failed);
     l->rstd = take(rows, f, &failed);
     l->sums = take(4 * (size_t)l->C, f, &failed);
@@ -46,8 +55,9 @@ zero_status bench_lanes_init(bench_lanes *l)
     l->tokens = take(rows, sizeof *l->tokens, &failed);
     if (failed) {
         bench_lanes_destroy(l);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for lanes of %zu MiB", n * f >> 20);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for what %zu rows need", rows);
     }
+    ZERO_TRY(init_arena(l));
     l->math.scratch = l->scratch;
     for (size_t r = 0; r < rows; r++) l->rstd[r] = 1.0f;
     fill_tokens(l);
@@ -56,9 +66,7 @@ zero_status bench_lanes_init(bench_lanes *l)
 
 void bench_lanes_destroy(bench_lanes *l)
 {
-    for (int i = 0; i < BENCH_LANES; i++) free(l->lane[i]);
-    free(l->grad);
-    free(l->param);
+    zero_arena_destroy(&l->arena);
     free(l->mean);
     free(l->rstd);
     free(l->sums);
@@ -99,12 +107,42 @@ static void scale(int64_t n, float factor, float *x)
     for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
+static float total(int64_t n, const float *x)
+{
+    float lane[64] = {0}, sum = 0.0f;
+    for (int64_t i = 0; i + 64 <= n; i += 64)
+        for (int k = 0; k < 64; k++) lane[k] += x[i + k];
+    for (int k = 0; k < 64; k++) sum += lane[k];
+    return sum;
+}
+
+/* At most `most` elements of the walk, within one lane; moves on behind them. */
+static float *walk(bench_lanes *l, int64_t most, int64_t *n)
+{
+    static const int lanes[] = {BENCH_X, BENCH_Y, BENCH_Z, BENCH_M, BENCH_STREAM};
+    int64_t all = (int64_t)(sizeof lanes / sizeof lanes[0]) * l->length;
+    int64_t at = l->walked % l->length, left = l->length - at;
+    float *x = l->lane[lanes[l->walked / l->length]] + at;
+    *n = most < left ? most : left;
+    l->walked = (l->walked + *n) % all;
+    return x;
+}
+
 void bench_lanes_stream(bench_lanes *l, double bytes)
 {
     int64_t left = (int64_t)(bytes / (2.0 * sizeof(float)));
-    while (left > 0) {
-        int64_t n = left < l->length ? left : l->length;
-        scale(n, -1.0f, l->lane[BENCH_STREAM]);
-        left -= n;
+    for (int64_t n; left > 0; left -= n) {
+        float *x = walk(l, left, &n);
+        scale(n, -1.0f, x);
+    }
+}
+
+void bench_lanes_read(bench_lanes *l, double bytes)
+{
+    volatile float kept = 0.0f;
+    int64_t left = (int64_t)(bytes / sizeof(float));
+    for (int64_t n; left > 0; left -= n) {
+        float *x = walk(l, left, &n);
+        kept = kept + total(n, x);
     }
 }

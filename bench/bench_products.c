@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "math/blas.h"
+#include "nn/gpt2.h"
 
 #define CHUNK 256 /* rows of the logits at a time, as in nn/gpt2_head.c */
 
@@ -128,19 +129,7 @@ zero_status bench_products_run(void *products)
     return ZERO_OK;
 }
 
-double bench_products_weights(const zero_gpt2_shape *shape)
-{
-    double C = (double)shape->hidden;
-    return 12.0 * (double)shape->layers * C * C + (double)shape->vocab * C;
-}
-
 double bench_products_flops(const zero_gpt2_shape *shape, int64_t positions)
 {
-    return 6.0 * bench_products_weights(shape) * (double)positions;
-}
-
-double bench_attention_flops(const zero_gpt2_shape *shape, int64_t positions)
-{
-    return 6.0 * (double)shape->layers * (double)shape->seq * (double)shape->hidden *
-           (double)positions;
+    return 6.0 * zero_gpt2_multiplied(shape) * (double)positions;
 }

@@ -37,9 +37,5 @@ ZERO_NODISCARD zero_status bench_products_use(bench_products *p,
 /* All products of a step; the argument is a bench_products. Local, cannot fail. */
 zero_status bench_products_run(void *products);
 
-/* N: parameters that are multiplied with every position. */
-double bench_products_weights(const zero_gpt2_shape *shape);
-/* 6 N per position. */
+/* 6 N per position (nn/gpt2.h). */
 double bench_products_flops(const zero_gpt2_shape *shape, int64_t positions);
-/* 6 L T C per position: two products of attention, three times, half of each masked. */
-double bench_attention_flops(const zero_gpt2_shape *shape, int64_t positions);

@@ -6,9 +6,11 @@
 #include "bench_engine.h"
 
 typedef struct {
-    double of_op[ZERO_OP_KINDS]; /* of the step's time on its rank, as are these */
-    double exposed;              /* waited for collectives */
-    double rest;                 /* between instructions */
+    double of[ZERO_OP_KINDS][BENCH_COLUMNS]; /* of the step's time on its rank, as these */
+    double exchange; /* moved for collectives while instructions computed: part of theirs */
+    double exposed;  /* waited for collectives: part of the waits' */
+    double rest;     /* between instructions */
+    double seconds;  /* of a step */
 } bench_share;
 
 typedef struct {

@@ -104,7 +104,7 @@ static const struct {
     {"--stages", "LIST", "of 0,1,2,3: compared step by step, in turns (--stage)",
      read_stages},
     {"--dtypes", "LIST", "of fp32,bf16,fp16: the same (--dtype)", read_dtypes},
-    {"--rounds", "N", "medians are over so many (5)", read_rounds},
+    {"--rounds", "N", "medians are over so many (4)", read_rounds},
     {"--steps", "N", "of each engine in a round (2)", read_steps},
     {"--json", "FILE", "write the rows there as well", read_json},
 };
@@ -125,7 +125,7 @@ static zero_status read_own(bench_step_options *o, int argc, char **argv, int at
 
 zero_status bench_step_options_parse(bench_step_options *options, int argc, char **argv)
 {
-    bench_step_options new = {.rounds = 5, .steps = 2};
+    bench_step_options new = {.rounds = 4, .steps = 2};
     int others = 0;
     for (int i = 1; i < argc; i++) {
         bool own;

@@ -60,6 +60,13 @@ awk '/"share_/ { sum = 0; inside = 1 }
      inside && /}/ { inside = 0; n++; if (sum < 0.5 || sum > 1.0001) bad++ }
      END { exit !(n == 8 && !bad) }' rows.json || complain "shares do not add up"
 
+# What is printed: the formulas, the rates beside sgemm's, the time by phase.
+for text in '(6 N + 6 L T C) tokens' 'utilisation = flops / (time of a step' 'Gflop/s per rank' 'sgemm' \
+    'BACKWARD block' 'FORWARD embedding' 'exchange while computing'; do
+    grep -qF -e "$text" out || complain "expected '$text'"
+done
+count 4 sgemm_flops_per_second
+
 # Flops by the formula: 6 (12 L C^2 + V C) + 6 L T C per token, for 4 x 16 tokens.
 flops=$((64 * (6 * (12 * 2 * 32 * 32 + 256 * 32) + 6 * 2 * 16 * 32)))
 wrote=$(sed -n 's/^ *"model_flops_per_step": \([0-9.e+]*\),/\1/p' rows.json | head -n 1)

@@ -176,21 +176,26 @@ static void layernorm_has_the_gradient_of_its_forward(void **state)
     check(*state, &l);
 }
 
-static void gelu_forward(layer *l)
+/* kept[0]: x + bias */
+static void bias_gelu_forward(layer *l)
 {
-    ops->gelu(&math, l->out_len, l->in[0], l->out);
+    memcpy(l->kept[0], l->in[0], (size_t)l->out_len * sizeof(float));
+    ops->bias_gelu(&math, l->T, l->C, ZERO_FP32, l->in[1], l->kept[0], l->out);
 }
 
-static void gelu_backward(layer *l)
+static void bias_gelu_backward(layer *l)
 {
-    ops->gelu_backward(&math, l->out_len, l->in[0], l->dout, l->grad[0]);
+    ops->bias_gelu_backward(&math, l->T, l->C, l->kept[0], l->dout, l->grad[0], false,
+                            l->grad[1]);
 }
 
-static void gelu_has_the_gradient_of_its_forward(void **state)
+static void bias_and_gelu_have_the_gradient_of_their_forward(void **state)
 {
-    layer l = {gelu_forward, gelu_backward, .C = 101};
+    layer l = {bias_gelu_forward, bias_gelu_backward, .T = 7, .C = 33};
+    add_input(*state, &l, l.T * l.C);
     add_input(*state, &l, l.C);
-    set_output(*state, &l, l.C);
+    set_output(*state, &l, l.T * l.C);
+    l.kept[0] = test_floats(*state, l.T * l.C);
     check(*state, &l);
 }
 
@@ -230,20 +235,21 @@ static void attention_with_dropout_has_the_gradient_of_its_forward(void **state)
 /* in: x, w1, b1, w2, b2; kept: before and after gelu, gradient of either */
 static void mlp_forward(layer *l)
 {
-    const int64_t rows = l->B * l->T;
-    linear(rows, l->C, l->V, l->in[0], l->in[1], l->in[2], l->kept[0]);
-    ops->gelu(&math, rows * l->V, l->kept[0], l->kept[1]);
+    const int64_t rows = l->B * l->T, mnk[] = {rows, l->V, l->C};
+    product(l->in[0], false, l->in[1], false, mnk, l->kept[0]);
+    ops->bias_gelu(&math, rows, l->V, ZERO_FP32, l->in[2], l->kept[0], l->kept[1]);
     linear(rows, l->V, l->C, l->kept[1], l->in[3], l->in[4], l->out);
 }
 
 static void mlp_backward(layer *l)
 {
     const int64_t rows = l->B * l->T;
-    linear_backward(rows, l->V, l->C, l->kept[1], l->in[3], l->dout, l->kept[2], l->grad[3],
+    float *d = l->kept[2];
+    linear_backward(rows, l->V, l->C, l->kept[1], l->in[3], l->dout, d, l->grad[3],
                     l->grad[4]);
-    ops->gelu_backward(&math, rows * l->V, l->kept[0], l->kept[2], l->kept[2]);
-    linear_backward(rows, l->C, l->V, l->in[0], l->in[1], l->kept[2], l->grad[0],
-                    l->grad[1], l->grad[2]);
+    ops->bias_gelu_backward(&math, rows, l->V, l->kept[0], d, d, false, l->grad[2]);
+    product(d, false, l->in[1], true, (const int64_t[]){rows, l->C, l->V}, l->grad[0]);
+    product(l->in[0], true, d, false, (const int64_t[]){l->C, l->V, rows}, l->grad[1]);
 }
 
 static void mlp_has_the_gradient_of_its_forward(void **state)
@@ -287,7 +293,7 @@ int main(void)
         test_with_pool(embedding_has_the_gradient_of_its_forward),
         test_with_pool(linear_has_the_gradient_of_its_forward),
         test_with_pool(layernorm_has_the_gradient_of_its_forward),
-        test_with_pool(gelu_has_the_gradient_of_its_forward),
+        test_with_pool(bias_and_gelu_have_the_gradient_of_their_forward),
         test_with_pool(attention_has_the_gradient_of_its_forward),
         test_with_pool(attention_with_dropout_has_the_gradient_of_its_forward),
         test_with_pool(mlp_has_the_gradient_of_its_forward),

@@ -5,6 +5,7 @@
 
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
+#include "math/cpu_panel.h"
 
 /* The oracle rounds once, at the end. The cpu backend rounds at each of up to a few hundred
  * additions, 6e-8 each, mostly cancelling: errors of 1e-7 to 2e-6 of the largest result are
@@ -87,16 +88,13 @@ static void biases_agree(void **state)
     }
 }
 
-static void additions_and_dropout_agree_to_the_bit(void **state)
+static void dropout_agrees_to_the_bit(void **state)
 {
     zero_math fast = opened(cpu), slow = opened(naive);
     for (size_t s = 0; s < COUNT(lengths); s++) {
         int64_t n = lengths[s];
-        float *a = test_floats(*state, 2 * n), *b = test_floats(*state, 2 * n);
+        float *a = test_floats(*state, 2 * n);
         float *want = test_floats(*state, 2 * n), *got = test_floats(*state, 2 * n);
-        naive->add(&slow, 2 * n, a, b, want);
-        cpu->add(&fast, 2 * n, a, b, got);
-        assert_same(2 * n, got, want);
         for (int p = 0; p < 2; p++) {
             zero_dropout d = {{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3},
                               0.3f * (float)p};
@@ -110,26 +108,63 @@ static void additions_and_dropout_agree_to_the_bit(void **state)
     }
 }
 
-static void gelu_agrees_also_far_from_zero(void **state)
+/* And with what they put together: bias, dropout, sum. Two samples, so that masks differ. */
+static void branches_end_to_the_bit(void **state)
 {
     zero_math fast = opened(cpu), slow = opened(naive);
-    for (size_t s = 0; s < COUNT(lengths); s++) {
-        int64_t n = lengths[s];
-        float *x = test_floats(*state, n), *dy = test_floats(*state, n);
-        float *want = test_floats(*state, n), *got = test_floats(*state, n);
-        for (int64_t i = 0; i < n; i++) x[i] *= i % 5 == 0 ? 8.0f : 1.0f;
-        naive->gelu(&slow, n, x, want);
-        cpu->gelu(&fast, n, x, got);
-        assert_close(n, got, want);
-        naive->gelu_backward(&slow, n, x, dy, want);
-        cpu->gelu_backward(&fast, n, x, dy, dy);
-        assert_close(n, dy, want);
+    for (size_t s = 0; s < COUNT(shapes); s++) {
+        int64_t T = shapes[s][0], cols = shapes[s][1], n = 2 * T * cols;
+        float *around = test_floats(*state, n), *bias = test_floats(*state, cols);
+        for (int p = 0; p < 2; p++) {
+            zero_dropout d = {{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3},
+                              0.3f * (float)p};
+            float *x = test_floats(*state, n), *want = test_copy(*state, n, x);
+            float *steps = test_copy(*state, n, x);
+            cpu->add_branch(&fast, &d, 2, T, cols, ZERO_FP32, bias, around, x);
+            naive->add_branch(&slow, &d, 2, T, cols, ZERO_FP32, bias, around, want);
+            assert_same(n, x, want);
+            naive->add_bias(&slow, 2 * T, cols, ZERO_FP32, bias, steps);
+            naive->dropout(&slow, &d, 2, T * cols, steps, steps);
+            for (int64_t i = 0; i < n; i++) steps[i] = around[i] + steps[i];
+            assert_same(n, x, steps);
+        }
     }
-    const float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, one[] = {1, 1, 1, 1};
+}
+
+static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
+{
+    zero_math fast = opened(cpu), slow = opened(naive);
+    const int64_t n = rows * cols;
+    float *x = test_floats(pool, n), *bias = test_floats(pool, cols);
+    for (int64_t i = 0; i < n; i++) x[i] *= i % 5 == 0 ? 8.0f : 1.0f;
+    float *x2 = test_copy(pool, n, x), *want = test_floats(pool, n),
+          *got = test_floats(pool, n);
+    naive->bias_gelu(&slow, rows, cols, ZERO_FP32, bias, x, want);
+    cpu->bias_gelu(&fast, rows, cols, ZERO_FP32, bias, x2, got);
+    assert_same(n, x2, x);
+    assert_close(n, got, want);
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        float *dy = test_floats(pool, n), *dbias = test_floats(pool, cols);
+        float *dbias2 = test_copy(pool, cols, dbias);
+        naive->bias_gelu_backward(&slow, rows, cols, x, dy, want, accumulate, dbias);
+        float *dx = accumulate ? dy : test_floats(pool, n);
+        cpu->bias_gelu_backward(&fast, rows, cols, x, dy, dx, accumulate, dbias2);
+        assert_close(n, dx, want);
+        assert_close(cols, dbias2, dbias);
+    }
+}
+
+static void gelu_agrees_also_far_from_zero(void **state)
+{
+    zero_math fast = opened(cpu);
+    for (size_t s = 0; s < COUNT(lengths); s++) check_gelu(*state, 1, lengths[s]);
+    for (size_t s = 0; s < COUNT(shapes); s++)
+        check_gelu(*state, shapes[s][0], shapes[s][1]);
+    const float one[] = {1, 1, 1, 1}, none[4] = {0};
     const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
-    float y[4], dx[4];
-    cpu->gelu(&fast, 4, x, y);
-    cpu->gelu_backward(&fast, 4, x, one, dx);
+    float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
+    cpu->bias_gelu(&fast, 1, 4, ZERO_FP32, none, x, y);
+    cpu->bias_gelu_backward(&fast, 1, 4, x, one, dx, false, dbias);
     for (int i = 0; i < 4; i++) {
         assert_true(y[i] == values[i]);
         assert_true(fabsf(dx[i] - slopes[i]) < 1e-30f);
@@ -187,43 +222,6 @@ static void layernorm_agrees(void **state)
             check_layernorm(*state, shapes[s][0], shapes[s][1], accumulate);
 }
 
-static void check_attention(test_pool *pool, zero_attention s)
-{
-    zero_math fast = opened(cpu), slow = opened(naive);
-    int64_t n = s.B * s.T * s.C, rows = s.B * s.H * s.T;
-    float *qkv = test_floats(pool, 3 * n), *dout = test_floats(pool, n);
-    float *work = test_floats(pool, zero_attention_workspace(&s));
-    float *out[2], *lse[2], *dqkv[2];
-    for (int i = 0; i < 2; i++) {
-        out[i] = test_floats(pool, n), lse[i] = test_floats(pool, rows);
-        dqkv[i] = test_floats(pool, 3 * n);
-    }
-    naive->attention(&slow, &s, qkv, out[0], lse[0], work);
-    cpu->attention(&fast, &s, qkv, out[1], lse[1], work);
-    assert_close(n, out[1], out[0]);
-    assert_close(rows, lse[1], lse[0]);
-    naive->attention_backward(&slow, &s, qkv, out[0], lse[0], dout, dqkv[0], work);
-    cpu->attention_backward(&fast, &s, qkv, out[1], lse[1], dout, dqkv[1], work);
-    assert_close(3 * n, dqkv[1], dqkv[0]);
-}
-
-static void attention_agrees_with_and_without_dropout(void **state)
-{
-    const int64_t sizes[][4] = {{1, 1, 1, 1},   {2, 5, 6, 2},   {1, 63, 16, 1},
-                                {2, 64, 24, 3}, {1, 65, 34, 2}, {1, 130, 20, 4},
-                                {2, 200, 14, 2}};
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        for (int p = 0; p < 2; p++) {
-            zero_attention s = {sizes[i][0],
-                                sizes[i][1],
-                                sizes[i][2],
-                                sizes[i][3],
-                                {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}};
-            check_attention(*state, s);
-        }
-    }
-}
-
 static void embeddings_agree_to_the_bit(void **state)
 {
     zero_math fast = opened(cpu), slow = opened(naive);
@@ -278,12 +276,12 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
         logits[33] = NAN, x[35] = NAN;
         both[k]->cross_entropy(&math, 1, 40, (const int32_t[]){2}, 1.0f, logits, loss);
         assert_true(isnan(loss[0]) && isnan(logits[0]));
-        both[k]->gelu(&math, 40, x, y);
+        both[k]->bias_gelu(&math, 1, 40, ZERO_FP32, gain, x, y);
         assert_true(isnan(y[35]) && y[34] == 0.0f);
         both[k]->layernorm(&math, 1, 40, x, ZERO_FP32, gain, gain, y, mean, rstd);
         assert_true(isnan(y[0]) && isnan(rstd[0]));
         x[35] = INFINITY;
-        both[k]->gelu(&math, 40, x, y);
+        both[k]->bias_gelu(&math, 1, 40, ZERO_FP32, gain, x, y);
         assert_true(isinf(y[35]));
         both[k]->cross_entropy(&math, 1, 40, (const int32_t[]){2}, 0.0f, x, loss);
         assert_true(isnan(loss[0]) || isinf(loss[0]));
@@ -305,8 +303,7 @@ static void adamw_agrees_to_the_bit(void **state)
         int64_t n = lengths[s];
         float *grad = test_floats(*state, n), *p = test_floats(*state, n);
         float *m = test_floats(*state, n), *v = test_floats(*state, n);
-        naive->gelu(&slow, n, m, v); /* second moments must not be negative */
-        for (int64_t i = 0; i < n; i++) v[i] *= v[i];
+        for (int64_t i = 0; i < n; i++) v[i] *= v[i]; /* not negative */
         float *p2 = test_copy(*state, n, p), *m2 = test_copy(*state, n, m);
         float *v2 = test_copy(*state, n, v);
         naive->adamw(&slow, &recipe, n, ZERO_FP32, grad, p, m, v, NULL);
@@ -356,7 +353,7 @@ static void a_cut_range_gives_the_same_bits(void **state)
         y[i] = test_floats(*state, n), p[i] = test_copy(*state, n, x);
         m[i] = test_copy(*state, n, x), v[i] = test_copy(*state, n, zeros);
     }
-    cpu->gelu(&fast, n, x, y[0]);
+    cpu->bias_gelu(&fast, 1, n, ZERO_FP32, zeros, x, y[0]);
     cpu->adamw(&fast, &recipe, n, ZERO_FP32, x, p[0], m[0], v[0], NULL);
     for (size_t c = 0; c < COUNT(cuts); c++) {
         const int64_t ends[] = {0, cuts[c], n};
@@ -365,7 +362,7 @@ static void a_cut_range_gives_the_same_bits(void **state)
         memcpy(v[1], zeros, (size_t)n * sizeof *x);
         for (int part = 0; part < 2; part++) {
             int64_t at = ends[part], len = ends[part + 1] - at;
-            cpu->gelu(&fast, len, x + at, y[1] + at);
+            cpu->bias_gelu(&fast, 1, len, ZERO_FP32, zeros, x + at, y[1] + at);
             cpu->adamw(&fast, &recipe, len, ZERO_FP32, x + at, p[1] + at, m[1] + at,
                        v[1] + at, NULL);
         }
@@ -414,16 +411,16 @@ static void long_operations_poll(void **state)
           *u = test_floats(*state, n);
     int32_t *tokens = test_tokens(*state, rows, C);
     zero_gemm g = {.m = rows, .n = 8, .k = C, .a = x, .b = w, .c = y};
-    zero_attention s = {1, rows, C, 2, {{0}, 0.0f}};
+    zero_attention s = {.B = 1, .T = rows, .C = C, .H = 2};
     zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
     float *work = test_floats(*state, zero_attention_workspace(&s));
     assert_polls(cpu->gemm(&math, &g));
     assert_polls(cpu->add_bias(&math, rows, C, ZERO_FP32, w, y));
     assert_polls(cpu->bias_backward(&math, rows, C, x, true, w));
-    assert_polls(cpu->add(&math, n, x, y, y));
+    assert_polls(cpu->add_branch(&math, &d, 2, rows / 2, C, ZERO_FP32, w, x, y));
     assert_polls(cpu->dropout(&math, &d, 1, n, x, y));
-    assert_polls(cpu->gelu(&math, n, x, y));
-    assert_polls(cpu->gelu_backward(&math, n, x, w, y));
+    assert_polls(cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, y));
+    assert_polls(cpu->bias_gelu_backward(&math, rows, C, x, y, y, false, w));
     assert_polls(cpu->layernorm(&math, rows, C, x, ZERO_FP32, w, w, y, z, u));
     assert_polls(
         cpu->layernorm_backward(&math, rows, C, x, ZERO_FP32, w, z, u, x, y, false, z, u));
@@ -439,14 +436,14 @@ static void long_operations_poll(void **state)
 /* Runs every operation that has kernels of its own on random input; returns all results. */
 static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int64_t *len)
 {
-    zero_math math = {.state = kernels};
+    zero_math math = {.state = kernels, .panels = zero_panels_best()};
     const int64_t B = 2, T = 67, C = 51, rows = B * T, n = rows * C;
 
-    float *out = test_floats(pool, 16 * n + 4 * rows * T), *at = out;
+    float *out = test_floats(pool, 18 * n + 4 * rows * T), *at = out;
     float *x = test_floats(pool, 3 * n), *w = test_floats(pool, C),
           *dy = test_floats(pool, n);
     int32_t *targets = test_tokens(pool, rows, C);
-    zero_attention s = {B, T, C, 3, {{.purpose = ZERO_RNG_TEST}, 0.2f}};
+    zero_attention s = {B, T, C, 3, {{.purpose = ZERO_RNG_TEST}, 0.2f}, false};
     float *work = test_floats(pool, zero_attention_workspace(&s));
 
     float *lse = at, *y = lse + rows * s.H, *dqkv = y + n;
@@ -457,9 +454,12 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     cpu->layernorm(&math, rows, C, x, ZERO_FP32, w, w, norm, mean, rstd);
     cpu->layernorm_backward(&math, rows, C, x, ZERO_FP32, w, mean, rstd, dy, dx, false,
                             dgain, dbias);
-    float *act = dbias + C, *dact = act + n, *logits = dact + n, *loss = logits + n;
-    cpu->gelu(&math, n, x, act);
-    cpu->gelu_backward(&math, n, x, dy, dact);
+    float *branch = dbias + C, *act = branch + n, *dact = act + n, *dsum = dact + n;
+    float *logits = dsum + C, *loss = logits + n;
+    memcpy(branch, dy, (size_t)n * sizeof *dy);
+    cpu->add_branch(&math, &s.dropout, B, T, C, ZERO_FP32, w, x, branch);
+    cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, act);
+    cpu->bias_gelu_backward(&math, rows, C, x, dy, dact, false, dsum);
     memcpy(logits, x, (size_t)n * sizeof *x);
     cpu->cross_entropy(&math, rows, C, targets, 0.1f, logits, loss);
     float *m = loss + rows, *v = m + n, *p = v + n;
@@ -517,11 +517,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_pool(gemm_agrees_for_all_transposes_strides_and_sums),
         test_with_pool(biases_agree),
-        test_with_pool(additions_and_dropout_agree_to_the_bit),
+        test_with_pool(dropout_agrees_to_the_bit),
+        test_with_pool(branches_end_to_the_bit),
         test_with_pool(gelu_agrees_also_far_from_zero),
         test_with_pool(the_exponential_is_exact_to_single_precision),
         test_with_pool(layernorm_agrees),
-        test_with_pool(attention_agrees_with_and_without_dropout),
         test_with_pool(embeddings_agree_to_the_bit),
         test_with_pool(cross_entropy_agrees_and_leaves_the_logits_if_asked),
         test_with_pool(losses_and_activations_keep_nan_and_infinity),

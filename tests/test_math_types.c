@@ -120,6 +120,27 @@ static void check_bias(test_pool *pool, const machine *m, zero_type type, int64_
     assert_same(rows * cols, got, want);
 }
 
+/* What adds a bias on its way. */
+static void check_activation(test_pool *pool, const machine *m, zero_type type,
+                             int64_t rows, int64_t cols)
+{
+    const int64_t n = rows * cols;
+    const zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.25f};
+    numbers bias = make_numbers(pool, type, cols);
+    const float *around = test_floats(pool, n);
+    float *y[2], *x[2] = {test_floats(pool, n)};
+    x[1] = test_copy(pool, n, x[0]);
+    for (int i = 0; i < 2; i++) {
+        zero_type t = i ? type : ZERO_FP32;
+        const void *b = i ? (void *)bias.half : bias.wide;
+        y[i] = test_floats(pool, n);
+        m->ops->bias_gelu(&m->math, rows, cols, t, b, x[i], y[i]);
+        m->ops->add_branch(&m->math, &d, 1, rows, cols, t, b, around, x[i]);
+    }
+    assert_same(n, y[1], y[0]);
+    assert_same(n, x[1], x[0]);
+}
+
 static void check_layernorm(test_pool *pool, const machine *m, zero_type type, int64_t rows,
                             int64_t C)
 {
@@ -166,6 +187,7 @@ static void biases_norms_and_embeddings_have_the_bits_of_widened_weights(void **
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (int t = 0; t < 2; t++) {
                 check_bias(*state, &m[i], halves[t], shapes[s][0], shapes[s][1]);
+                check_activation(*state, &m[i], halves[t], shapes[s][0], shapes[s][1]);
                 check_layernorm(*state, &m[i], halves[t], shapes[s][0], shapes[s][1]);
                 check_embedding(*state, &m[i], halves[t], shapes[s][0], shapes[s][1]);
             }
@@ -297,6 +319,22 @@ static void gradients_are_rounded_and_accumulated_as_each_number_alone(void **st
             }
 }
 
+/* Long enough to be stored past the caches, where that can be aligned and where it cannot. */
+static void long_groups_are_rounded_as_short_ones(void **state)
+{
+    const int64_t n = ((int64_t)1 << 20) + 77;
+    const float *in = odd_floats(*state, n);
+    uint16_t *want = test_bytes(*state, 2 * n), *room = test_bytes(*state, 2 * n + 128);
+    uint16_t *aligned = room + (-(uintptr_t)room % 64) / 2;
+    zero_math math = {0};
+    for (int t = 0; t < 2; t++)
+        for (int shift = 0; shift < 2; shift++) {
+            zero_convert(ZERO_FP32, halves[t], n, in, want);
+            cpu->round(&math, halves[t], n, in, aligned + shift);
+            assert_memory_equal(aligned + shift, want, (size_t)(2 * n));
+        }
+}
+
 static void rounding_to_fp32_copies_in_place_too(void **state)
 {
     machine m[MACHINES];
@@ -410,6 +448,7 @@ int main(void)
         test_with_pool(
             adamw_moves_the_masters_as_in_fp32_and_rounds_them_to_the_parameters),
         test_with_pool(gradients_are_rounded_and_accumulated_as_each_number_alone),
+        test_with_pool(long_groups_are_rounded_as_short_ones),
         test_with_pool(rounding_to_fp32_copies_in_place_too),
         test_with_pool(sums_of_squares_have_the_bits_of_widened_numbers),
         test_with_pool(a_cut_range_gives_the_same_bits),

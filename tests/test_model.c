@@ -107,6 +107,23 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
 }
 
 /* "paper-80b" belongs to "paper", and the message has to lead there. */
+/* Units count masked attention as well, half of 12 L T C; the embedding only adds. */
+static void
+a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shape;
+    assert_int_equal(zero_gpt2_preset("gpt2", &shape), ZERO_OK);
+    zero_model m = describe(&shape);
+    double forward = 0.0, L = (double)shape.layers, C = (double)shape.hidden;
+    for (int u = 1; u < m.n_units; u++)
+        forward += m.units[u].sizes(&m.units[u], 1, shape.seq).flops;
+    double masked = 6.0 * L * (double)shape.seq * C;
+    double expected = 3.0 * forward / (double)shape.seq - masked;
+    assert_true(fabs(zero_gpt2_flops(&shape) / expected - 1.0) < 1e-12);
+    zero_model_destroy(&m);
+}
+
 static void the_answer_to_an_unknown_preset_names_every_family(void **state)
 {
     (void)state;
@@ -713,6 +730,8 @@ int main(void)
         cmocka_unit_test(presets_have_the_published_parameter_counts),
         cmocka_unit_test(every_preset_is_a_sound_model_of_the_size_that_is_counted),
         cmocka_unit_test(papers_models_have_the_size_that_their_name_says),
+        cmocka_unit_test(
+            a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked),
         cmocka_unit_test(the_answer_to_an_unknown_preset_names_every_family),
         cmocka_unit_test(unknown_presets_are_answered_with_those_that_exist),
         cmocka_unit_test(tensors_tile_the_flat_space_of_their_group),

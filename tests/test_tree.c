@@ -281,6 +281,66 @@ static void every_instruction_set_adds_as_defined(void **state)
     }
 }
 
+/* The tree over blocks of 64, whose squares are added by halves, one by one. */
+static double squares(int64_t n, const float *x)
+{
+    if (n <= ZERO_TREE_BLOCK) {
+        double s[ZERO_TREE_BLOCK] = {0};
+        for (int64_t i = 0; i < n; i++) s[i] = (double)x[i] * (double)x[i];
+        for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
+            for (int i = 0; i < half; i++) s[i] += s[i + half];
+        return s[0];
+    }
+    int64_t left = ZERO_TREE_BLOCK;
+    while (2 * left < n) left *= 2;
+    return squares(left, x) + squares(n - left, x + left);
+}
+
+static void every_instruction_set_adds_squares_along_the_tree(void **state)
+{
+    (void)state;
+    const int64_t lengths[] = {0,   1,    63,   64,    65,    129,   256,   320,
+                               448, 1000, 4097, 16384, 40001, 65472, 65535, 65536};
+    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
+    int n_lists = zero_vector_kernels_list(list);
+    float *x = malloc(ZERO_VECTOR_SQUARES * sizeof *x);
+    uint16_t *half = malloc((ZERO_VECTOR_SQUARES + 1) * sizeof *half);
+    assert_true(x && half);
+    for (int type = ZERO_FP32; type <= ZERO_FP16; type++) {
+        zero_rng_normal(&stream, 0, ZERO_VECTOR_SQUARES, x);
+        const void *stored = type == ZERO_FP32 ? (void *)x : half + 1;
+        if (type != ZERO_FP32) {
+            zero_convert(ZERO_FP32, (zero_type)type, ZERO_VECTOR_SQUARES, x, half + 1);
+            zero_convert((zero_type)type, ZERO_FP32, ZERO_VECTOR_SQUARES, half + 1, x);
+        }
+        for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+            for (int k = 0; k < n_lists; k++)
+                assert_true(list[k]->squares((zero_type)type, lengths[i], stored) ==
+                            squares(lengths[i], x));
+    }
+    free(half);
+    free(x);
+}
+
+static void every_instruction_set_adds_what_it_has_rounded(void **state)
+{
+    (void)state;
+    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
+    int n_lists = zero_vector_kernels_list(list);
+    leaves *l = make_leaves(type_patterns[ZERO_FP32], 3);
+    float out[LEN];
+    for (int k = 0; k < n_lists * 6; k++) {
+        zero_type type = (zero_type)(k % 3);
+        const float *sum = k / 3 % 2 ? l->x[1] : NULL;
+        list[k / 6]->add_rounded(type, LEN, sum, l->x[0], out);
+        for (int64_t i = 0; i < LEN; i++) {
+            float x = keep(type, l->x[0][i]);
+            assert_true(same(out[i], sum ? sum[i] + x : x));
+        }
+    }
+    free(l);
+}
+
 typedef struct {
     int first, count;
 } node;
@@ -383,6 +443,8 @@ int main(void)
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(a_million_terms_need_little_stack),
         cmocka_unit_test(every_instruction_set_adds_as_defined),
+        cmocka_unit_test(every_instruction_set_adds_squares_along_the_tree),
+        cmocka_unit_test(every_instruction_set_adds_what_it_has_rounded),
         cmocka_unit_test(a_cover_is_the_fewest_and_largest_subtrees),
         cmocka_unit_test(copies_past_the_caches_copy_and_touch_nothing_else),
     };

@@ -121,21 +121,22 @@ double zero_tree_sum_scalars(int64_t n, const double *x)
     return zero_tree_sum_scalars(left, x) + zero_tree_sum_scalars(n - left, x + left);
 }
 
-static double square_block(int64_t n, const float *x)
+static const void *element(zero_type type, const void *x, int64_t i)
 {
-    double s[ZERO_TREE_BLOCK] = {0};
-    for (int64_t i = 0; i < n; i++) s[i] = (double)x[i] * (double)x[i];
-    for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) s[i] += s[i + half];
-    return s[0];
+    return (const char *)x + (size_t)i * zero_type_size(type);
+}
+
+double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x)
+{
+    if (n <= ZERO_VECTOR_SQUARES) return zero_vector_kernels_best()->squares(type, n, x);
+    int64_t left = zero_tree_left(n);
+    return zero_tree_sum_typed_squares(type, left, x) +
+           zero_tree_sum_typed_squares(type, n - left, element(type, x, left));
 }
 
 double zero_tree_sum_squares(int64_t n, const float *x)
 {
-    if (n <= ZERO_TREE_BLOCK) return square_block(n, x);
-    int64_t left = ZERO_TREE_BLOCK;
-    while (2 * left < n) left *= 2;
-    return zero_tree_sum_squares(left, x) + zero_tree_sum_squares(n - left, x + left);
+    return zero_tree_sum_typed_squares(ZERO_FP32, n, x);
 }
 
 /* ---- spans ---- */

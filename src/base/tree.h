@@ -59,6 +59,9 @@ double zero_tree_sum_scalars(int64_t n, const double *x);
 /* The tree sum of the squares of x[0] .. x[n-1], in double. n >= 0. */
 double zero_tree_sum_squares(int64_t n, const float *x);
 
+/* The same of numbers of any type, widened. */
+double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x);
+
 /* ---- sums of which each rank has a part ---- */
 
 #define ZERO_TREE_SPAN_BLOCKS ((int64_t)1 << 57) /* at most: 2^63 elements */

@@ -16,6 +16,7 @@
 
 #define ZERO_VECTOR_TILE    1024 /* elements that users of many arrays read at a time */
 #define ZERO_VECTOR_PENDING 32
+#define ZERO_VECTOR_SQUARES 65536 /* elements at most */
 
 /* pending[0] + (pending[1] + (... + (a + b))): the right edge of a tree of sums, whose left
  * subtrees are done already. In one go, so that each pass reads new data while it stores. */
@@ -32,6 +33,11 @@ typedef struct {
     /* out[n] = the sum, added in fp32 and rounded to `to` */
     void (*sum)(const zero_vector_sum *sum, int64_t n, zero_type to, void *out,
                 bool stream);
+    /* out[n] = sum + (leaf rounded to `type`), or that alone if sum is NULL. */
+    void (*add_rounded)(zero_type type, int64_t n, const float *sum, const float *leaf,
+                        float *out);
+    /* The tree sum of n <= ZERO_VECTOR_SQUARES squares, as in tree.h. */
+    double (*squares)(zero_type type, int64_t n, const void *x);
     /* Copies lines of 64 bytes, streaming. */
     void (*copy_lines)(int64_t lines, const void *in, void *out);
 } zero_vector_kernels;

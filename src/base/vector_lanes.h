@@ -1,12 +1,16 @@
 /* vector_lanes.h - a register's worth of numbers at a time: widened, rounded, streamed.
  *
- * Included by vector_kernels.c alone, which is compiled once per instruction set: width and
- * instructions are chosen here, by what the compiler may use. Where there is no instruction
+ * Included by files that are compiled once per instruction set, vector_kernels.c and those in
+ * math/: width and instructions are chosen here, by what the compiler may use. Where there is no instruction
  * for it, plain integer arithmetic does the same, number for number as half.c. */
 #pragma once
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/half.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -15,20 +19,22 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
-#define LANES 16
+#define WIDTH 16
 #elif defined(__AVX2__)
-#define LANES 8
+#define WIDTH 8
 #else
-#define LANES 4
+#define WIDTH 4
 #endif
 
 /* As wide as the registers: GCC takes wider ones apart by way of memory, 5 times slower. */
-typedef float lanes __attribute__((vector_size(4 * LANES), aligned(1), may_alias));
-typedef int32_t ints __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef uint32_t bits32 __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef uint16_t bits16 __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+typedef float floats __attribute__((vector_size(4 * WIDTH), aligned(1), may_alias));
+typedef int32_t ints __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+typedef uint32_t bits32 __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+typedef uint16_t bits16 __attribute__((vector_size(2 * WIDTH), aligned(2), may_alias));
+typedef double doubles __attribute__((vector_size(4 * WIDTH), may_alias));
 
 /* widen(x): zeros above. narrow(x): the lower halves; the upper ones are zero.
+ * low, high: half of the numbers as doubles.
  * stream, stream16: stored past the caches, to addresses aligned to what is stored. The
  * widest stores are the fastest: those of 64 bytes stream a sum at 1.15 times the speed of
  * those of 16. */
@@ -43,7 +49,23 @@ INLINE bits16 narrow(bits32 x)
     return (bits16)_mm512_cvtepi32_epi16((__m512i)x);
 }
 
-INLINE void stream(float *to, lanes x)
+INLINE floats square_root(floats x)
+{
+    return (floats)_mm512_sqrt_ps((__m512)x);
+}
+
+INLINE doubles low(floats x)
+{
+    return (doubles)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x));
+}
+
+INLINE doubles high(floats x)
+{
+    __m256d upper = _mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x), 1);
+    return (doubles)_mm512_cvtps_pd(_mm256_castpd_ps(upper));
+}
+
+INLINE void stream(float *to, floats x)
 {
     _mm512_stream_ps(to, (__m512)x);
 }
@@ -64,7 +86,22 @@ INLINE bits16 narrow(bits32 x)
                                     _mm256_extracti128_si256((__m256i)x, 1));
 }
 
-INLINE void stream(float *to, lanes x)
+INLINE floats square_root(floats x)
+{
+    return (floats)_mm256_sqrt_ps((__m256)x);
+}
+
+INLINE doubles low(floats x)
+{
+    return (doubles)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x));
+}
+
+INLINE doubles high(floats x)
+{
+    return (doubles)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x, 1));
+}
+
+INLINE void stream(float *to, floats x)
 {
     _mm256_stream_ps(to, (__m256)x);
 }
@@ -86,7 +123,22 @@ INLINE bits16 narrow(bits32 x)
     return (bits16)_mm_cvtsi128_si64(_mm_packs_epi32(halves, halves));
 }
 
-INLINE void stream(float *to, lanes x)
+INLINE floats square_root(floats x)
+{
+    return (floats)_mm_sqrt_ps((__m128)x);
+}
+
+INLINE doubles low(floats x)
+{
+    return (doubles)_mm_cvtps_pd((__m128)x);
+}
+
+INLINE doubles high(floats x)
+{
+    return (doubles)_mm_cvtps_pd(_mm_movehl_ps((__m128)x, (__m128)x));
+}
+
+INLINE void stream(float *to, floats x)
 {
     _mm_stream_ps(to, (__m128)x);
 }
@@ -106,7 +158,23 @@ INLINE bits16 narrow(bits32 x)
     return __builtin_convertvector(x, bits16);
 }
 
-INLINE void stream(float *to, lanes x)
+INLINE floats square_root(floats x)
+{
+    for (int l = 0; l < WIDTH; l++) x[l] = sqrtf(x[l]);
+    return x;
+}
+
+INLINE doubles low(floats x)
+{
+    return (doubles){(double)x[0], (double)x[1]};
+}
+
+INLINE doubles high(floats x)
+{
+    return (doubles){(double)x[2], (double)x[3]};
+}
+
+INLINE void stream(float *to, floats x)
 {
     memcpy(to, &x, sizeof x);
 }
@@ -122,18 +190,18 @@ INLINE bits32 choose(ints condition, bits32 yes, bits32 no)
     return (yes & (bits32)condition) | (no & ~(bits32)condition);
 }
 
-INLINE lanes from_bf16(bits16 x)
+INLINE floats from_bf16(bits16 x)
 {
-    return (lanes)(widen(x) << 16);
+    return (floats)(widen(x) << 16);
 }
 
 #if defined(__AVX512BF16__)
-INLINE bits16 to_bf16(lanes x)
+INLINE bits16 to_bf16(floats x)
 {
     return (bits16)_mm512_cvtneps_pbh((__m512)x);
 }
 #else
-INLINE bits16 to_bf16(lanes x)
+INLINE bits16 to_bf16(floats x)
 {
     bits32 bits = (bits32)x, upper = bits >> 16;
     ints magnitude = (ints)(bits & 0x7fffffff);
@@ -144,47 +212,80 @@ INLINE bits16 to_bf16(lanes x)
 #endif
 
 #if defined(__AVX512F__)
-INLINE lanes from_fp16(bits16 x)
+INLINE floats from_fp16(bits16 x)
 {
-    return (lanes)_mm512_cvtph_ps((__m256i)x);
+    return (floats)_mm512_cvtph_ps((__m256i)x);
 }
 
-INLINE bits16 to_fp16(lanes x)
+INLINE bits16 to_fp16(floats x)
 {
     return (bits16)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
 }
 #elif defined(__AVX2__) && defined(__F16C__)
-INLINE lanes from_fp16(bits16 x)
+INLINE floats from_fp16(bits16 x)
 {
-    return (lanes)_mm256_cvtph_ps((__m128i)x);
+    return (floats)_mm256_cvtph_ps((__m128i)x);
 }
 
-INLINE bits16 to_fp16(lanes x)
+INLINE bits16 to_fp16(floats x)
 {
     return (bits16)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
 }
 #else
-INLINE lanes from_fp16(bits16 x)
+INLINE floats from_fp16(bits16 x)
 {
     bits32 half = widen(x), sign = (half & 0x8000) << 16, magnitude = (half & 0x7fff) << 13;
     ints order = (ints)magnitude;
     bits32 normal = magnitude + (112u << 23), special = magnitude + (224u << 23);
     special |= (bits32)(order > (31 << 23)) & 0x400000; /* a quiet NaN */
     /* 2^-14 with the number as its fraction, less 2^-14 */
-    bits32 tiny = (bits32)((lanes)(magnitude + (113u << 23)) - 0x1p-14f);
+    bits32 tiny = (bits32)((floats)(magnitude + (113u << 23)) - 0x1p-14f);
     bits32 value = choose(order < (1 << 23), tiny, normal);
-    return (lanes)(sign | choose(order >= (31 << 23), special, value));
+    return (floats)(sign | choose(order >= (31 << 23), special, value));
 }
 
-INLINE bits16 to_fp16(lanes x)
+INLINE bits16 to_fp16(floats x)
 {
     bits32 bits = (bits32)x, sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     ints order = (ints)magnitude;
     bits32 normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
-    bits32 tiny = (bits32)((lanes)magnitude + 0.5f) - 0x3f000000; /* see half.c */
+    bits32 tiny = (bits32)((floats)magnitude + 0.5f) - 0x3f000000; /* see half.c */
     bits32 half = choose(order < 0x38800000, tiny, normal);
     half = choose(order >= 0x477ff000, (bits32){0} + 0x7c00, half);
     half = choose(order > 0x7f800000, (magnitude >> 13 & 0x3ff) | 0x7e00, half);
     return narrow(sign | half);
 }
 #endif
+
+/* Types are constants wherever these are inlined, so that every mixture of types gets a loop
+ * of its own. */
+INLINE floats load(zero_type type, const void *in, int64_t i)
+{
+    if (type == ZERO_FP32) return *(const floats *)((const float *)in + i);
+    bits16 half = *(const bits16 *)((const uint16_t *)in + i);
+    return type == ZERO_BF16 ? from_bf16(half) : from_fp16(half);
+}
+
+INLINE void store(zero_type type, floats x, void *out, int64_t i, bool streaming)
+{
+    if (type == ZERO_FP32) {
+        float *to = (float *)out + i;
+        if (streaming)
+            stream(to, x);
+        else
+            *(floats *)to = x;
+    } else {
+        uint16_t *to = (uint16_t *)out + i;
+        bits16 half = type == ZERO_BF16 ? to_bf16(x) : to_fp16(x);
+        if (streaming)
+            stream16(to, half);
+        else
+            *(bits16 *)to = half;
+    }
+}
+
+INLINE floats rounded(zero_type type, floats x)
+{
+    if (type == ZERO_FP32) return x;
+    return type == ZERO_BF16 ? from_bf16(to_bf16(x)) : from_fp16(to_fp16(x));
+}

@@ -73,7 +73,7 @@ static const zero_option table[] = {
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .absent = "OPENBLAS_NUM_THREADS, or 1", .help = "BLAS threads per rank"},
 
     {.group = "What is shown and written", .name = "metrics", TEXT, FIELD(metrics), .argument = "FILE", .absent = "no file",
-     .help = "one JSON object per line and step"},
+     .help = "one JSON object per line and step; ledgers, profile last"},
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PRESET, .help = "steps between lines of progress"},
     {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after"},
     {.name = "progress", CHOICE, FIELD(progress), .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},

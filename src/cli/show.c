@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/show_profile.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
+#include "nn/gpt2.h"
 
 static double mib(size_t bytes)
 {
@@ -257,39 +259,26 @@ void zero_show_sample(const zero_session *s, const char *title, const int32_t *t
 
 /* ---- after ---- */
 
-static const struct {
-    const char *name;
-    zero_op ops[4];
-    int n;
-} phases[] = {
-    {"forward", {ZERO_OP_FORWARD}, 1},
-    {"backward",
-     {ZERO_OP_RECOMPUTE, ZERO_OP_BACKWARD, ZERO_OP_ROUND, ZERO_OP_ACCUMULATE},
-     4},
-    {"optimizer", {ZERO_OP_NORM, ZERO_OP_UPDATE}, 2},
-    {"exchange",
-     {ZERO_OP_REDUCE, ZERO_OP_REDUCE_WAIT, ZERO_OP_GATHER, ZERO_OP_GATHER_WAIT},
-     4},
-    {"agreement", {ZERO_OP_LOSS, ZERO_OP_OVERFLOW}, 2},
-    {"data", {ZERO_OP_LOAD}, 1},
-};
+/* The model's flops, not the machine's: what is recomputed or masked does not count. */
+static void show_speed(const zero_session *s, const zero_run_totals *t)
+{
+    const zero_gpt2_shape *shape = s->model.shape;
+    double rate = (double)t->tokens / t->seconds;
+    row("speed");
+    printf("%.0f tokens/s, %" PRId64 " tokens; %.4g Gflop/s of the model per rank:", rate,
+           t->tokens, 1e-9 * rate * zero_gpt2_flops(shape) / s->world.size);
+    row_goes_on();
+    printf("(6 N + 6 L T C) flops per token, N = 12 L C^2 + V C = %.4g M\n",
+           1e-6 * zero_gpt2_multiplied(shape));
+}
 
-static void show_phases(const zero_session *s, const zero_run_totals *t)
+static void show_time(const zero_session *s, const zero_run_totals *t)
 {
     row("time");
-    printf("%.1f s:", t->seconds);
-    for (size_t p = 0; p < sizeof phases / sizeof phases[0]; p++) {
-        double seconds = 0.0;
-        for (int k = 0; k < phases[p].n; k++)
-            seconds += s->engine.runner.seconds[ZERO_PROGRAM_STEP][phases[p].ops[k]];
-        if (p > 0) putchar(',');
-        if (p == 3)
-            row_goes_on();
-        else
-            putchar(' ');
-        printf("%s %.1f%%", phases[p].name, 100.0 * seconds / t->seconds);
-    }
-    printf(" (rank 0); evaluation, samples %.1f s more\n", t->eval_seconds);
+    printf("%.1f s in %" PRId64 " steps, %.5g ms each; evaluation, samples %.1f s more\n",
+           t->seconds, s->config.steps, 1e3 * t->seconds / (double)s->config.steps,
+           t->eval_seconds);
+    zero_show_profile(&t->profile, s->config.steps, t->seconds, stdout);
 }
 
 static void show_traffic(const zero_session *s, const char *name, zero_op op,
@@ -345,10 +334,8 @@ void zero_show_totals(const zero_session *s, const zero_run_totals *t)
                " steps: gradients overflowed; loss scale now %g\n",
                s->engine.skipped, s->config.steps, (double)s->engine.loss_scale.scale);
     }
-    row("speed");
-    printf("%.0f tokens/s, %" PRId64 " tokens\n", (double)t->tokens / t->seconds,
-           t->tokens);
-    show_phases(s, t);
+    show_speed(s, t);
+    show_time(s, t);
     show_resident(s);
     row("traffic");
     printf("of rank 0, of all steps, evaluations and samples:\n");

@@ -10,7 +10,8 @@ typedef struct {
     double seconds;      /* of all steps, evaluations and samples left out */
     double eval_seconds; /* of those */
     int64_t tokens;
-    const char *digest;
+    zero_profile_ranks profile; /* of the steps */
+    char digest[33];
 } zero_run_totals;
 
 /* The table of what is about to run, and warnings. */
@@ -24,5 +25,5 @@ void zero_show_evaluation(const zero_session *s, const zero_metrics_step *step);
 void zero_show_sample(const zero_session *s, const char *title, const int32_t *tokens,
                       int64_t n);
 
-/* The summary: loss, speed, time per phase, memory, communication, digest. */
+/* The summary: loss, speed, profile, memory, communication, digest. */
 void zero_show_totals(const zero_session *s, const zero_run_totals *totals);

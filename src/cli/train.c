@@ -145,10 +145,24 @@ static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *to
     return ZERO_OK;
 }
 
+/* The ledgers, the profile and the digest. */
+static zero_status report(zero_session *s, zero_run_totals *totals)
+{
+    ZERO_TRY(zero_engine_digest(&s->engine, totals->digest));
+    ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
+                                 &totals->profile));
+    zero_status st = zero_metrics_final_line(&s->metrics, &s->engine, &s->world,
+                                             &totals->profile, totals->digest);
+    st = zero_agree(&s->world, st);
+    warn_of_broken_metrics(s);
+    if (st == ZERO_OK && is_root(s)) zero_show_totals(s, totals);
+    zero_profile_ranks_destroy(&totals->profile);
+    return st;
+}
+
 static zero_status train(zero_session *s)
 {
     zero_run_totals totals = {0};
-    char digest[33];
     if (is_root(s)) zero_show_setup(s);
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, 0, "a sample before training"));
@@ -158,14 +172,7 @@ static zero_status train(zero_session *s)
     start = zero_clock_seconds();
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
     totals.eval_seconds += zero_clock_seconds() - start;
-
-    ZERO_TRY(zero_engine_digest(&s->engine, digest));
-    totals.digest = digest;
-    ZERO_TRY(zero_agree(
-        &s->world, zero_metrics_final_line(&s->metrics, &s->engine, &s->world, digest)));
-    warn_of_broken_metrics(s);
-    if (is_root(s)) zero_show_totals(s, &totals);
-    return ZERO_OK;
+    return report(s, &totals);
 }
 
 zero_status zero_command_train(int argc, char **argv)

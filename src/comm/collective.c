@@ -188,6 +188,18 @@ zero_status zero_collective_poll(zero_comm *comm)
     return st;
 }
 
+/* Polls that move nothing are counted as well: MPI may copy a part of a message in them. The
+ * first of the two readings of the clock is that of note_gap(). */
+zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds)
+{
+    zero_progress_lock(comm);
+    bool is_active = comm->active != NULL;
+    zero_status st = poll(comm, NULL);
+    if (is_active) *seconds += zero_clock_seconds() - comm->last_poll;
+    zero_progress_unlock(comm);
+    return st;
+}
+
 static bool is_over(const zero_collective *op)
 {
     zero_progress_lock(op->comm);

@@ -75,6 +75,9 @@ ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *d
 /* Progress for every collective in flight on the group: what a compute loop calls. The
  * watchdog's limit counts in waits only: a caller that polls may have its own patience. */
 ZERO_NODISCARD zero_status zero_collective_poll(zero_comm *comm);
+/* The same, and adds to *seconds what it took, unless nothing was in flight: then the clock is
+ * not read for it. */
+ZERO_NODISCARD zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds);
 
 /* Polls the group until `op` has ended, which helps all others in flight as well: ranks may
  * wait for theirs in different orders. Yields the processor, since ranks may share one.

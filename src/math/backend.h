@@ -30,6 +30,7 @@ struct zero_math {
     const void *state;         /* the backend's own, set by its open() */
     const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
     const void *bf16_products; /* likewise, in_bf16; NULL: as in fp32 */
+    const void *panels;        /* likewise, in attention */
     float *scratch;            /* [zero_math_scratch()], borrowed, of any content */
 };
 
@@ -40,10 +41,15 @@ typedef struct {
 } zero_dropout;
 
 /* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores
- * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j. */
+ * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
+ *
+ * in_bf16, as for zero_gemm: the factors of all products may be rounded to bf16, which are q, k,
+ * v, probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay
+ * fp32. */
 typedef struct {
     int64_t B, T, C, H;
     zero_dropout dropout;
+    bool in_bf16;
 } zero_attention;
 
 /* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after
@@ -68,17 +74,22 @@ struct zero_backend {
     /* dbias[cols] (+)= the sum of dy's rows */
     void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
                           const float *dy, bool accumulate, float *dbias);
-    /* out = a + b; out may be a or b */
-    void (*add)(const zero_math *math, int64_t n, const float *a, const float *b,
-                float *out);
+    /* The end of a branch and the way around it, for B samples of T rows:
+     * x[B,T,cols] = around + (x + bias) * mask; no mask if p is 0 */
+    void (*add_branch)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
+                       int64_t cols, zero_type type, const void *bias, const float *around,
+                       float *x);
     /* y = x * mask for B samples of n elements; y may be x. Its own derivative. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y);
-    /* y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); y may not be x */
-    void (*gelu)(const zero_math *math, int64_t n, const float *x, float *y);
-    /* dx = dy * gelu'(x); dx may be dy */
-    void (*gelu_backward)(const zero_math *math, int64_t n, const float *x, const float *dy,
-                          float *dx);
+    /* x[rows,cols] += bias[cols], then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    void (*bias_gelu)(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                      const void *bias, float *x, float *y);
+    /* dx = dy * gelu'(x), dbias[cols] (+)= the sum of dx's rows; x as bias_gelu() left it, dx
+     * may be dy */
+    void (*bias_gelu_backward)(const zero_math *math, int64_t rows, int64_t cols,
+                               const float *x, const float *dy, float *dx, bool accumulate,
+                               float *dbias);
     /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
     void (*layernorm)(const zero_math *math, int64_t rows, int64_t C, const float *x,
                       zero_type type, const void *gain, const void *bias, float *y,
@@ -126,7 +137,8 @@ struct zero_backend {
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 
-/* Floats of workspace that attention() and attention_backward() need, for any backend. */
+/* Floats of workspace that attention() and attention_backward() need, for any backend: about
+ * 5 T d + 240 (T + d), d = C/H rounded up to 32 and T by 16 to 47 more. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
 /* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds

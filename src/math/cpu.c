@@ -5,14 +5,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "base/tree.h"
 #include "base/vector.h"
-#include "math/cpu_packed.h"
+#include "math/cpu_panel.h"
 
 #define PIECE \
     65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
 
-#define TILE 4096 /* elements widened or rounded at a time: they stay in L1 */
+#define LARGE (INT64_C(1) << 20) /* elements that no L2 cache holds */
 
 static int64_t piece_len(int64_t n, int64_t at)
 {
@@ -31,6 +32,7 @@ static zero_status open(zero_math *math)
     math->state = list[0];
     math->fp32_products = zero_packed_fp32();
     math->bf16_products = zero_packed_bf16();
+    math->panels = zero_panels_best();
     return ZERO_OK;
 }
 
@@ -80,17 +82,9 @@ static void clear(const zero_math *math, int64_t n, float *x)
     }
 }
 
-static void add(const zero_math *math, int64_t n, const float *a, const float *b,
-                float *out)
-{
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->add(piece_len(n, at), a + at, b + at, out + at);
-        zero_math_poll(math);
-    }
-}
-
-void zero_cpu_drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
-                   int64_t n, const float *x, float *y)
+/* y[i] = x[i] * mask element first + i, i < n; y may be x. */
+static void drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
+                 int64_t n, const float *x, float *y)
 {
     float mask[1024];
     const int64_t room = sizeof mask / sizeof mask[0];
@@ -110,7 +104,7 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
         for (int64_t at = 0; at < n; at += PIECE) {
             int64_t len = piece_len(n, at);
             if (d->p > 0.0f)
-                zero_cpu_drop(math, &stream, d->p, at, len, x + at, y + at);
+                drop(math, &stream, d->p, at, len, x + at, y + at);
             else
                 memmove(y + at, x + at, (size_t)len * sizeof *y);
             zero_math_poll(math);
@@ -118,20 +112,52 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
     }
 }
 
-static void gelu(const zero_math *math, int64_t n, const float *x, float *y)
+/* One row: added to, masked and added while it is in L1. */
+static void add_masked_branch(const zero_math *math, const zero_rng *stream, float p,
+                              int64_t first, int64_t cols, const float *bias,
+                              const float *around, float *x)
 {
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->gelu(piece_len(n, at), x + at, y + at);
-        zero_math_poll(math);
+    const zero_cpu_kernels *kernels = zero_cpu_chosen(math);
+    kernels->add(cols, x, bias, x);
+    drop(math, stream, p, first, cols, x, x);
+    kernels->add(cols, around, x, x);
+}
+
+static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
+                       int64_t cols, zero_type type, const void *bias, const float *around,
+                       float *x)
+{
+    const float *wide = widened(math, type, cols, bias, 0);
+    for (int64_t r = 0; r < B * T; r++, around += cols, x += cols) {
+        zero_rng stream = d->stream;
+        stream.sample += (uint64_t)(r / T);
+        if (d->p > 0.0f)
+            add_masked_branch(math, &stream, d->p, r % T * cols, cols, wide, around, x);
+        else
+            zero_cpu_chosen(math)->add_branch(cols, wide, around, x);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
-static void gelu_backward(const zero_math *math, int64_t n, const float *x, const float *dy,
-                          float *dx)
+static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                      const void *bias, float *x, float *y)
 {
-    for (int64_t at = 0; at < n; at += PIECE) {
-        zero_cpu_chosen(math)->gelu_backward(piece_len(n, at), x + at, dy + at, dx + at);
-        zero_math_poll(math);
+    const float *wide = widened(math, type, cols, bias, 0);
+    for (int64_t r = 0; r < rows; r++) {
+        zero_cpu_chosen(math)->bias_gelu(cols, wide, x + r * cols, y + r * cols);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+    }
+}
+
+static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
+                               const float *x, const float *dy, float *dx, bool accumulate,
+                               float *dbias)
+{
+    if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
+    for (int64_t r = 0; r < rows; r++) {
+        zero_cpu_chosen(math)->bias_gelu_backward(cols, x + r * cols, dy + r * cols,
+                                                  dx + r * cols, dbias);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
@@ -210,47 +236,16 @@ static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
     }
 }
 
-/* Where the gradient and the parameters have 16 bits. */
-static void adamw_tiles(const zero_math *math, const zero_adamw *h, int64_t n,
-                        zero_type type, const void *grad, float *master, float *m, float *v,
-                        void *param)
-{
-    float wide[TILE];
-    for (int64_t i = 0; i < n; i += TILE) {
-        int64_t len = n - i < TILE ? n - i : TILE;
-        zero_convert(type, ZERO_FP32, len, at(type, grad, i), wide);
-        zero_cpu_chosen(math)->adamw(h, len, wide, master + i, m + i, v + i);
-        zero_convert(ZERO_FP32, type, len, master + i, (uint16_t *)param + i);
-    }
-}
-
 static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
                   const void *grad, float *master, float *m, float *v, void *param)
 {
     assert((type == ZERO_FP32) == (param == NULL));
     for (int64_t i = 0; i < n; i += PIECE) {
-        int64_t len = piece_len(n, i);
-        const void *g = at(type, grad, i);
-        if (type == ZERO_FP32)
-            zero_cpu_chosen(math)->adamw(h, len, g, master + i, m + i, v + i);
-        else
-            adamw_tiles(math, h, len, type, g, master + i, m + i, v + i,
-                        (uint16_t *)param + i);
+        void *rounded = param ? (uint16_t *)param + i : NULL;
+        zero_cpu_chosen(math)->adamw(h, piece_len(n, i), type, at(type, grad, i),
+                                     master + i, m + i, v + i, rounded);
         zero_math_poll(math);
     }
-}
-
-/* A subtree of the tree of base/tree.h, which takes floats. */
-static double widened_squares(zero_type type, int64_t n, const void *x)
-{
-    float wide[TILE];
-    if (n <= TILE) {
-        zero_convert(type, ZERO_FP32, n, x, wide);
-        return zero_tree_sum_squares(n, wide);
-    }
-    int64_t left = zero_tree_left(n);
-    return widened_squares(type, left, x) +
-           widened_squares(type, n - left, at(type, x, left));
 }
 
 /* Walks the upper part of the tree, down to subtrees of one piece. */
@@ -258,46 +253,41 @@ static double sum_squares(const zero_math *math, zero_type type, int64_t n, cons
 {
     if (n <= PIECE) {
         zero_math_poll(math);
-        return type == ZERO_FP32 ? zero_tree_sum_squares(n, x)
-                                 : widened_squares(type, n, x);
+        return zero_tree_sum_typed_squares(type, n, x);
     }
     int64_t left = zero_tree_left(n);
     return sum_squares(math, type, left, x) +
            sum_squares(math, type, n - left, at(type, x, left));
 }
 
+/* What caches cannot hold is stored past them: 0.24 ns per element instead of 0.36. */
+static bool streams(int64_t n, const void *out)
+{
+    return n >= LARGE && (uintptr_t)out % 64 == 0;
+}
+
 static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in,
                      void *out)
 {
+    const bool past_caches = type != ZERO_FP32 && streams(n, out);
     for (int64_t i = 0; i < n; i += PIECE) {
         void *to = (char *)out + zero_type_size(type) * (size_t)i;
-        zero_convert(ZERO_FP32, type, piece_len(n, i), in + i, to);
+        zero_vector_sum alone = {.type = ZERO_FP32, .a = in + i, .read_ahead = past_caches};
+        if (past_caches)
+            zero_vector_kernels_best()->sum(&alone, piece_len(n, i), type, to, true);
+        else
+            zero_convert(ZERO_FP32, type, piece_len(n, i), in + i, to);
         zero_math_poll(math);
     }
-}
-
-/* A leaf is rounded to the stack, then widened and added to the sum in one pass. */
-static void accumulate_piece(zero_type type, int64_t n, const float *sum, const float *leaf,
-                             float *out)
-{
-    float rounded[TILE];
-    for (int64_t i = 0; i < n; i += TILE) {
-        int64_t len = n - i < TILE ? n - i : TILE;
-        zero_vector_sum terms = {.type = type, .a = leaf + i};
-        if (type != ZERO_FP32) {
-            zero_convert(ZERO_FP32, type, len, leaf + i, rounded);
-            terms.a = rounded;
-        }
-        if (sum) terms.pending[terms.depth++] = sum + i;
-        zero_vector_kernels_best()->sum(&terms, len, ZERO_FP32, out + i, false);
-    }
+    if (past_caches) zero_stream_fence();
 }
 
 static void accumulate(const zero_math *math, zero_type type, int64_t n, const float *sum,
                        const float *leaf, float *out)
 {
     for (int64_t i = 0; i < n; i += PIECE) {
-        accumulate_piece(type, piece_len(n, i), sum ? sum + i : NULL, leaf + i, out + i);
+        zero_vector_kernels_best()->add_rounded(type, piece_len(n, i), sum ? sum + i : NULL,
+                                                leaf + i, out + i);
         zero_math_poll(math);
     }
 }
@@ -310,10 +300,10 @@ const zero_backend zero_backend_cpu = {
     .clear = clear,
     .add_bias = add_bias,
     .bias_backward = bias_backward,
-    .add = add,
+    .add_branch = add_branch,
     .dropout = dropout,
-    .gelu = gelu,
-    .gelu_backward = gelu_backward,
+    .bias_gelu = bias_gelu,
+    .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .attention = zero_cpu_attention,

@@ -3,27 +3,43 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/cpu_adamw.h"
+#include "math/cpu_softmax.h"
+
 /* This file is compiled once per instruction set; the build gives each its table's name. */
 extern const zero_cpu_kernels ZERO_KERNELS;
 
-#define LANES 16
 #define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
 
-typedef float lanes
-    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+/* Registers that hold SUMS lanes: as many chains of additions go on at a time. */
+#define SUMS  32
+#define PARTS (SUMS / WIDTH)
 
-/* The sum of at most CHUNK numbers: lane l adds elements l, l + 16, ..., then the lanes are
+INLINE void add_lanes(floats part[PARTS], const float *x)
+{
+    for (int p = 0; p < PARTS; p++) part[p] += *(const floats *)(x + p * WIDTH);
+}
+
+/* The sum of at most CHUNK numbers: lane l adds elements l, l + 32, ..., then the lanes are
  * folded in halves. The order is written down, so every vector width gives the same bits.
  */
 static float sum_chunk(int64_t n, const float *x)
 {
-    lanes s = {0};
+    floats part[PARTS] = {{0}};
+    float lane[WIDTH];
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) s += *(const lanes *)(x + i);
-    for (int l = 0; i < n; i++, l++) s[l] += x[i];
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) s[l] += s[l + half];
-    return s[0];
+    for (; i + SUMS <= n; i += SUMS) add_lanes(part, x + i);
+    if (i < n) {
+        float rest[SUMS] = {0};
+        for (int l = 0; i < n; i++, l++) rest[l] = x[i];
+        add_lanes(part, rest);
+    }
+    for (int half = PARTS / 2; half > 0; half /= 2)
+        for (int p = 0; p < half; p++) part[p] += part[p + half];
+    memcpy(lane, part, sizeof lane);
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    return lane[0];
 }
 
 static int64_t chunk_len(int64_t n, int64_t at)
@@ -57,13 +73,15 @@ static double dot(int64_t n, const float *a, const float *b)
 /* NaN is never the largest; it spoils the sum of exponentials instead. */
 static float largest(int64_t n, const float *x)
 {
-    float most[LANES];
-    for (int l = 0; l < LANES; l++) most[l] = -INFINITY;
+    float most[SUMS];
+    for (int l = 0; l < SUMS; l++) most[l] = -INFINITY;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
-    for (; i < n; i++) most[0] = x[i] > most[0] ? x[i] : most[0];
-    for (int l = 1; l < LANES; l++) most[0] = most[l] > most[0] ? most[l] : most[0];
+    for (; i + SUMS <= n; i += SUMS)
+        for (int l = 0; l < SUMS; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
+    for (int l = 0; i < n; i++, l++) most[l] = x[i] > most[l] ? x[i] : most[l];
+    for (int half = SUMS / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            most[l] = most[l + half] > most[l] ? most[l + half] : most[l];
     return most[0];
 }
 
@@ -94,10 +112,31 @@ static inline float exponential(float x)
     return x > 88.37f ? INFINITY : y;
 }
 
+#define STRIDE 256 /* elements computed at a time, while */
+#define AHEAD  512 /* those so far behind them are asked for */
+
+static int64_t stride_len(int64_t n, int64_t at)
+{
+    return n - at < STRIDE ? n - at : STRIDE;
+}
+
+/* Asks for what a loop over x comes to later. Long loop bodies do not run ahead of their loads
+ * far enough: the backward pass of GELU takes 0.8 ns per element with this and 2.7 without. */
+static inline void ask_ahead(int64_t n, const float *x)
+{
+    for (int64_t i = 0; i < n; i += 16) __builtin_prefetch(x + AHEAD + i, 0, 3);
+}
+
 static void add(int64_t n, const float *a, const float *b, float *out)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
+}
+
+static void add_branch(int64_t n, const float *bias, const float *around, float *x)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) x[i] = around[i] + (x[i] + bias[i]);
 }
 
 static void multiply(int64_t n, const float *a, const float *b, float *out)
@@ -111,25 +150,52 @@ static void multiply(int64_t n, const float *a, const float *b, float *out)
 #define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
 #define TWO_U_X3 0.071354816273f /* 2 sqrt(2/pi) 0.044715 */
 
-static void gelu(int64_t n, const float *x, float *y)
+static inline float exponential_of_minus_2u(float x, float x_squared)
 {
+    return exponential(x * (-TWO_U_X1 - TWO_U_X3 * x_squared));
+}
+
+static inline float gelu_of(float x)
+{
+    return x / (1.0f + exponential_of_minus_2u(x, x * x));
+}
+
+static inline float gelu_slope(float x)
+{
+    /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
+    float z = x < -10.0f ? -10.0f : x;
+    z = z > 10.0f ? 10.0f : z;
+    float zz = z * z, s = 1.0f / (1.0f + exponential_of_minus_2u(z, zz));
+    return s + s * (z * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * zz));
+}
+
+static void bias_gelu(int64_t n, const float *bias, float *x, float *y)
+{
+    for (int64_t at = 0; at < n; at += STRIDE) {
+        const int64_t len = stride_len(n, at), end = at + len;
+        ask_ahead(len, x + at);
+        ask_ahead(len, y + at);
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        float two_u = x[i] * (TWO_U_X1 + TWO_U_X3 * x[i] * x[i]);
-        y[i] = x[i] / (1.0f + exponential(-two_u));
+        for (int64_t i = at; i < end; i++) {
+            x[i] += bias[i];
+            y[i] = gelu_of(x[i]);
+        }
     }
 }
 
-static void gelu_backward(int64_t n, const float *x, const float *dy, float *dx)
+static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float *dx,
+                               float *dbias)
 {
+    for (int64_t at = 0; at < n; at += STRIDE) {
+        const int64_t len = stride_len(n, at), end = at + len;
+        ask_ahead(len, x + at);
+        ask_ahead(len, dy + at);
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
-        float z = x[i] < -10.0f ? -10.0f : x[i];
-        z = z > 10.0f ? 10.0f : z;
-        float s = 1.0f / (1.0f + exponential(-z * (TWO_U_X1 + TWO_U_X3 * z * z)));
-        float slope = s + z * s * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * z * z);
-        dx[i] = dy[i] * slope;
+        for (int64_t i = at; i < end; i++) {
+            float d = dy[i] * gelu_slope(x[i]);
+            dx[i] = d;
+            dbias[i] += d;
+        }
     }
 }
 
@@ -150,6 +216,8 @@ static void layernorm(int64_t rows, int64_t C, const float *x, const float *gain
                       const float *bias, float *y, float *mean, float *rstd)
 {
     for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+        ask_ahead(C, x);
+        ask_ahead(C, y);
         float mu = (float)(sum(C, x) / (double)C);
         double variance = sum_square_deviations(C, x, mu) / (double)C;
         float scale = (float)(1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS));
@@ -183,6 +251,9 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
 {
     for (int64_t r = 0; r < rows; r++, x += C, dy += C, dx += C) {
         float mu = mean[r], scale = rstd[r];
+        ask_ahead(C, x);
+        ask_ahead(C, dy);
+        ask_ahead(C, dx);
         float along_one = (float)(dot(C, dy, gain) / (double)C);
         float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
 #pragma omp simd
@@ -195,31 +266,17 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
     }
 }
 
-static float softmax(int64_t n, int64_t len, float scale, float *row)
+/* out = e^(x - most), while the row that comes next is brought to L2: 0.57 ns per logit with
+ * its other passes instead of 0.66. */
+static void exponentials(int64_t n, const float *x, float most, const float *next,
+                         float *out)
 {
-    float most = largest(n, row);
+    for (int64_t at = 0; at < n; at += STRIDE) {
+        const int64_t end = at + stride_len(n, at);
+        for (int64_t i = at; i < end; i += 16) __builtin_prefetch(next + i, 0, 2);
 #pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] = exponential((row[j] - most) * scale);
-    double total = sum(n, row);
-    float inverse = (float)(1.0 / total);
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] *= inverse;
-    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
-    return (float)((double)most * (double)scale + log(total));
-}
-
-static void softmax_again(int64_t n, int64_t len, float scale, float lse, float *row)
-{
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] = exponential(row[j] * scale - lse);
-    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
-}
-
-static void softmax_backward(int64_t n, float scale, float mean, const float *p,
-                             const float *dropped, float *dp)
-{
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) dp[j] = scale * (dropped[j] * dp[j] - p[j] * mean);
+        for (int64_t i = at; i < end; i++) out[i] = exponential(x[i] - most);
+    }
 }
 
 static float cross_entropy(int64_t V, int64_t target, float dscale, float *logits)
@@ -227,10 +284,9 @@ static float cross_entropy(int64_t V, int64_t target, float dscale, float *logit
     float scratch[CHUNK], most = largest(V, logits), wanted = logits[target];
     double total = 0.0;
     for (int64_t at = 0; at < V; at += CHUNK) {
-        int64_t len = chunk_len(V, at);
+        const int64_t len = chunk_len(V, at);
         float *exps = dscale != 0.0f ? logits + at : scratch;
-#pragma omp simd
-        for (int64_t j = 0; j < len; j++) exps[j] = exponential(logits[at + j] - most);
+        exponentials(len, logits + at, most, logits + V + at, exps);
         total += (double)sum_chunk(len, exps);
     }
     if (dscale != 0.0f) {
@@ -242,32 +298,14 @@ static float cross_entropy(int64_t V, int64_t target, float dscale, float *logit
     return (float)(log(total) + (double)most - (double)wanted);
 }
 
-static void adamw(const zero_adamw *h, int64_t n, const float *grad, float *param, float *m,
-                  float *v)
-{
-    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
-    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
-    const float beta1 = h->beta1, beta2 = h->beta2, rest1 = 1.0f - beta1,
-                rest2 = 1.0f - beta2;
-    const float lr = h->lr, decay = h->lr * h->weight_decay, eps = h->eps;
-    const float grad_scale = h->grad_scale;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
-        float g = grad[i] * grad_scale;
-        m[i] = beta1 * m[i] + rest1 * g;     /* line 7 */
-        v[i] = beta2 * v[i] + rest2 * g * g; /* line 8 */
-        float step = lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + eps);
-        param[i] = param[i] - decay * param[i] - step; /* line 12 */
-    }
-}
-
 const zero_cpu_kernels ZERO_KERNELS = {
     .name = ZERO_KERNELS_NAME,
     .add = add,
     .multiply = multiply,
-    .dot = dot,
-    .gelu = gelu,
-    .gelu_backward = gelu_backward,
+    .dots = dots,
+    .add_branch = add_branch,
+    .bias_gelu = bias_gelu,
+    .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .softmax = softmax,

@@ -32,12 +32,6 @@ static int64_t part_of(int64_t n, int64_t most, int64_t granule)
     return up((n + parts - 1) / parts, granule);
 }
 
-/* Bytes of so many packed lanes. */
-static size_t packed(const block *t, int64_t lanes)
-{
-    return (size_t)(lanes * up(t->k, t->kernels->depth)) * zero_type_size(t->kernels->type);
-}
-
 static void pack_a(const block *t)
 {
     const zero_gemm *g = t->g;
@@ -76,11 +70,12 @@ static void multiply(const block *t)
 {
     const zero_packed_kernels *kernels = t->kernels;
     const int64_t depth = up(t->k, kernels->depth), ldc = t->g->ldc;
+    const size_t lane = (size_t)depth * zero_type_size(kernels->type); /* bytes, packed */
     const bool add = t->g->accumulate || t->p > 0;
     kernels->begin();
     for (int64_t i = 0; i < t->m; i += kernels->rows) {
         for (int64_t j = 0; j < t->n; j += kernels->cols) {
-            const char *a = t->a + packed(t, i), *b = t->b + packed(t, j);
+            const char *a = t->a + (size_t)i * lane, *b = t->b + (size_t)j * lane;
             float *c = t->g->c + (t->i + i) * ldc + t->j + j;
             int64_t rows = min64(kernels->rows, t->m - i);
             int64_t cols = min64(kernels->cols, t->n - j);

@@ -28,6 +28,7 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define ROWS  6
 #endif
 #define COLS (2 * LANES)
+_Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
 /* How far ahead of its use a line is asked for: packed b, rows of an array in numbers, and
  * arrays of short rows in rows. Measured to gain 2 % (512 rows of a) to 5 % (128). */
@@ -48,46 +49,53 @@ INLINE lanes load(const float *x)
     return *(const lanes *)(const void *)x;
 }
 
-INLINE void product(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
-                    bool add, float *c, int64_t ldc)
+/* Of the panel's two halves, or of the left one. */
+INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                    const float *b, bool add, float *c, int64_t ldc)
 {
     lanes sum[ROWS][2];
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
         __builtin_prefetch(c + i * ldc, 1);
-        __builtin_prefetch(c + i * ldc + COLS - 1, 1);
+        if (halves == 2) __builtin_prefetch(c + i * ldc + COLS - 1, 1);
         sum[i][0] = sum[i][1] = (lanes){0};
     }
     for (int64_t p = 0; p < k; p++, a += a_k, b += COLS) {
-        const lanes left = load(b), right = load(b + LANES);
+        const lanes left = load(b), right = halves == 2 ? load(b + LANES) : left;
         __builtin_prefetch(b + AHEAD);
-        __builtin_prefetch(b + AHEAD + LANES);
+        if (halves == 2) __builtin_prefetch(b + AHEAD + LANES);
 #pragma GCC unroll 12
         for (int i = 0; i < ROWS; i++) {
             const lanes x = a[i * a_row] - (lanes){0};
             sum[i][0] += x * left;
-            sum[i][1] += x * right;
+            if (halves == 2) sum[i][1] += x * right;
         }
     }
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
         if (add) sum[i][0] += load(c + i * ldc);
-        if (add) sum[i][1] += load(c + i * ldc + LANES);
+        if (add && halves == 2) sum[i][1] += load(c + i * ldc + LANES);
         *at(c + i * ldc) = sum[i][0];
-        *at(c + i * ldc + LANES) = sum[i][1];
+        if (halves == 2) *at(c + i * ldc + LANES) = sum[i][1];
     }
 }
 
 static void multiply(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
                      bool add, float *c, int64_t ldc)
 {
-    product(k, a, a_row, a_k, b, add, c, ldc);
+    product(2, k, a, a_row, a_k, b, add, c, ldc);
+}
+
+static void multiply_left(int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                          const float *b, bool add, float *c, int64_t ldc)
+{
+    product(1, k, a, a_row, a_k, b, add, c, ldc);
 }
 
 static void multiply_packed(int64_t k, const void *a, const void *b, bool add, float *c,
                             int64_t ldc)
 {
-    product(k, a, 1, ROWS, b, add, c, ldc);
+    product(2, k, a, 1, ROWS, b, add, c, ldc);
 }
 
 static void nothing(void)
@@ -99,11 +107,11 @@ INLINE int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Element (lane, p) of an operand. */
-INLINE const void *element(const zero_operand *x, int64_t lane, int64_t p)
+/* Element (lane, p) of an operand of this type. */
+INLINE const void *element(const zero_operand *x, zero_type type, int64_t lane, int64_t p)
 {
     int64_t i = x->along_k ? lane * x->stride + p : p * x->stride + lane;
-    return (const char *)x->data + zero_type_size(x->type) * (size_t)i;
+    return (const char *)x->data + (type == ZERO_FP32 ? 4 : 2) * i;
 }
 
 #if defined(__AVX512F__)
@@ -150,12 +158,13 @@ INLINE void transpose(__m512 x[16])
 }
 
 /* Of 16 lanes what comes AHEAD_K later, which may be the start of the next 16. */
-INLINE void prefetch_along_k(const zero_operand *x, int64_t lane, int64_t p, int64_t k)
+INLINE void prefetch_along_k(const zero_operand *x, zero_type type, int64_t lane, int64_t p,
+                             int64_t k)
 {
     const bool ends = p + AHEAD_K >= k;
     for (int64_t r = 0; r < 16; r++)
         __builtin_prefetch(
-            element(x, lane + r + (ends ? 16 : 0), p + AHEAD_K - (ends ? k : 0)));
+            element(x, type, lane + r + (ends ? 16 : 0), p + AHEAD_K - (ends ? k : 0)));
 }
 
 /* `width` <= 16 lanes, of which n are there, 16 of k at a time. */
@@ -165,10 +174,10 @@ INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, in
     const __mmask16 lanes_of = first(width);
     for (int64_t p = 0; p < k; p += 16) {
         __m512 tile[16];
-        prefetch_along_k(x, lane, p, k);
+        prefetch_along_k(x, type, lane, p, k);
         for (int64_t r = 0; r < 16; r++)
-            tile[r] =
-                r < n ? read(type, element(x, lane + r, p), k - p) : _mm512_setzero_ps();
+            tile[r] = r < n ? read(type, element(x, type, lane + r, p), k - p)
+                            : _mm512_setzero_ps();
         transpose(tile);
         const int64_t deep = min64(16, k - p);
         for (int64_t q = 0; q < deep; q++)
@@ -188,11 +197,11 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
     }
     for (int64_t p = 0; p < k; p++) {
         for (int64_t l = 0; l < n; l += 16)
-            __builtin_prefetch(element(x, l, p + AHEAD_ROWS));
+            __builtin_prefetch(element(x, type, l, p + AHEAD_ROWS));
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
                 _mm512_mask_storeu_ps(out + l * k + p * width + h, first(width - h),
-                                      read(type, element(x, l + h, p), n - l - h));
+                                      read(type, element(x, type, l + h, p), n - l - h));
     }
 }
 
@@ -209,7 +218,7 @@ INLINE void pack(const zero_operand *x, int64_t n, int64_t k, int64_t width, flo
 INLINE float widened(const zero_operand *x, int64_t lane, int64_t p)
 {
     float wide;
-    zero_convert(x->type, ZERO_FP32, 1, element(x, lane, p), &wide);
+    zero_convert(x->type, ZERO_FP32, 1, element(x, x->type, lane, p), &wide);
     return wide;
 }
 
@@ -219,7 +228,7 @@ INLINE void pack(const zero_operand *x, int64_t n, int64_t k, int64_t width, flo
         for (int64_t p = 0; p < k; p++, out += width)
             for (int64_t i = 0; i < width; i++)
                 if (x->type == ZERO_FP32 && l + i < n)
-                    out[i] = *(const float *)element(x, l + i, p);
+                    out[i] = *(const float *)element(x, ZERO_FP32, l + i, p);
                 else
                     out[i] = l + i < n ? widened(x, l + i, p) : 0.0f;
 }
@@ -252,4 +261,5 @@ const zero_panel_kernels ZERO_KERNELS = {
                .multiply = multiply_packed},
     .beats_blas = LANES == 16,
     .multiply = multiply,
+    .multiply_left = multiply_left,
 };

@@ -80,13 +80,6 @@ static void clear(const zero_math *math, int64_t n, float *x)
     zero_math_poll(math);
 }
 
-static void add(const zero_math *math, int64_t n, const float *a, const float *b,
-                float *out)
-{
-    for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
-    zero_math_poll(math);
-}
-
 static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y)
 {
@@ -104,24 +97,42 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
 
 static const double sqrt_2_over_pi = 0.79788456080286535588;
 
-static void gelu(const zero_math *math, int64_t n, const float *x, float *y)
+static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
+                       int64_t cols, zero_type type, const void *bias, const float *around,
+                       float *x)
 {
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < B * T * cols; i++) {
+        zero_rng stream = d->stream;
+        stream.sample += (uint64_t)(i / (T * cols));
+        float mask = 1.0f;
+        if (d->p > 0.0f)
+            zero_rng_dropout(&stream, d->p, (uint64_t)(i % (T * cols)), 1, &mask);
+        x[i] = around[i] + (x[i] + get(type, bias, i % cols)) * mask;
+    }
+    zero_math_poll(math);
+}
+
+static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                      const void *bias, float *x, float *y)
+{
+    for (int64_t i = 0; i < rows * cols; i++) {
+        x[i] += get(type, bias, i % cols);
         double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         y[i] = (float)(0.5 * v * (1.0 + tanh(u)));
     }
     zero_math_poll(math);
 }
 
-static void gelu_backward(const zero_math *math, int64_t n, const float *x, const float *dy,
-                          float *dx)
+static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
+                               const float *x, const float *dy, float *dx, bool accumulate,
+                               float *dbias)
 {
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < rows * cols; i++) {
         double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         double t = tanh(u), du = sqrt_2_over_pi * (1.0 + 3.0 * 0.044715 * v * v);
         dx[i] = (float)((double)dy[i] * (0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * du));
     }
-    zero_math_poll(math);
+    bias_backward(math, rows, cols, dx, accumulate, dbias);
 }
 
 static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
@@ -240,13 +251,24 @@ static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_ty
     zero_math_poll(math);
 }
 
-/* The tree of base/tree.h, down to its blocks. */
+/* A block is added by halves. */
+static double fold(double block[ZERO_TREE_BLOCK])
+{
+    for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) block[i] += block[i + half];
+    return block[0];
+}
+
+/* The tree of base/tree.h. */
 static double tree_squares(zero_type type, int64_t begin, int64_t n, const void *x)
 {
-    float block[ZERO_TREE_BLOCK];
     if (n <= ZERO_TREE_BLOCK) {
-        for (int64_t i = 0; i < n; i++) block[i] = get(type, x, begin + i);
-        return zero_tree_sum_squares(n, block);
+        double square[ZERO_TREE_BLOCK] = {0};
+        for (int64_t i = 0; i < n; i++) {
+            double value = (double)get(type, x, begin + i);
+            square[i] = value * value;
+        }
+        return fold(square);
     }
     int64_t left = zero_tree_left(n);
     return tree_squares(type, begin, left, x) +
@@ -286,10 +308,10 @@ const zero_backend zero_backend_naive = {
     .clear = clear,
     .add_bias = add_bias,
     .bias_backward = bias_backward,
-    .add = add,
+    .add_branch = add_branch,
     .dropout = dropout,
-    .gelu = gelu,
-    .gelu_backward = gelu_backward,
+    .bias_gelu = bias_gelu,
+    .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .attention = zero_naive_attention,

@@ -36,6 +36,18 @@ int64_t zero_gpt2_count(const zero_gpt2_shape *s)
     return 12 * L * C * C + 13 * L * C + (s->vocab + s->seq) * C + 2 * C;
 }
 
+double zero_gpt2_multiplied(const zero_gpt2_shape *s)
+{
+    double C = (double)s->hidden;
+    return 12.0 * (double)s->layers * C * C + (double)s->vocab * C;
+}
+
+double zero_gpt2_flops(const zero_gpt2_shape *s)
+{
+    double attention = (double)s->layers * (double)s->seq * (double)s->hidden;
+    return 6.0 * zero_gpt2_multiplied(s) + 6.0 * attention;
+}
+
 static void add_group(zero_model *m, const char *name)
 {
     zero_group *g = &m->groups[m->n_groups++];

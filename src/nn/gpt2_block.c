@@ -6,7 +6,7 @@
  * What the backward pass reads is kept in `saved`, cut as struct saved says. The gradient
  * stream holds d(out) on entry and d(x) at the end: the residual path is the stream itself. */
 #include "nn/gpt2.h"
-#include "zero/layers.h"
+#include "nn/layers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,14 +85,34 @@ static zero_dropout mask(const zero_unit *u, const zero_call *c, int which)
     };
 }
 
-/* out = x + drop(branch); the branch is already in out. */
-static void add_branch(const zero_unit *u, const zero_call *c, int which, const float *x,
+/* out = x + drop(in W + b) */
+static void add_branch(const zero_linear *l, int which, const float *in, const float *x,
                        float *out)
 {
-    int64_t B = c->batch->B, n = c->batch->T * shape_of(u)->hidden;
-    zero_dropout d = mask(u, c, which);
-    if (d.p > 0.0f) c->backend->dropout(c->math, &d, B, n, out, out);
-    c->backend->add(c->math, B * n, x, out, out);
+    const zero_call *c = l->call;
+    const zero_dropout d = mask(l->unit, c, which);
+    zero_linear_product(l, in, out);
+    c->backend->add_branch(c->math, &d, c->batch->B, c->batch->T, shape_of(l->unit)->hidden,
+                           c->type, zero_linear_bias(l), x, out);
+}
+
+/* before = in W + b, after = gelu(before) */
+static void add_gelu(const zero_linear *l, const float *in, float *before, float *after)
+{
+    const zero_call *c = l->call;
+    zero_linear_product(l, in, before);
+    c->backend->bias_gelu(c->math, l->rows, 4 * shape_of(l->unit)->hidden, c->type,
+                          zero_linear_bias(l), before, after);
+}
+
+/* In `d`, d(after) becomes d(before); from that the gradients of W, b and in. */
+static void gelu_backward(const zero_linear *l, const float *in, const float *before,
+                          float *d, float *d_in)
+{
+    const zero_call *c = l->call;
+    c->backend->bias_gelu_backward(c->math, l->rows, 4 * shape_of(l->unit)->hidden, before,
+                                   d, d, c->accumulate[l->group], zero_linear_bias_grad(l));
+    zero_linear_product_backward(l, in, d, d_in);
 }
 
 /* The gradient of the branch before its dropout: the stream itself, or its masked copy. */
@@ -120,10 +140,11 @@ static zero_norm norm(const zero_unit *u, const zero_call *c, int gain)
 
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T, C = shape_of(u)->hidden;
+    int64_t B = c->batch->B, T = c->batch->T, rows = B * T;
     struct saved s = cut_saved(shape_of(u), rows, c->saved);
     zero_attention a = attention_of(u, B, T);
     a.dropout = mask(u, c, DROP_ATTENTION);
+    a.in_bf16 = c->type == ZERO_BF16;
 
     zero_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
@@ -133,14 +154,11 @@ static void forward(const zero_unit *u, const zero_call *c)
     zero_norm_forward(&norm1, c->in, s.norm1, s.moments1);
     zero_linear_forward(&qkv, s.norm1, s.qkv);
     c->backend->attention(c->math, &a, s.qkv, s.attended, s.lse, c->work);
-    zero_linear_forward(&proj, s.attended, s.middle);
-    add_branch(u, c, DROP_PROJ, c->in, s.middle);
+    add_branch(&proj, DROP_PROJ, s.attended, c->in, s.middle);
 
     zero_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
-    zero_linear_forward(&fc, s.norm2, s.fc);
-    c->backend->gelu(c->math, rows * 4 * C, s.fc, s.gelu);
-    zero_linear_forward(&fcproj, s.gelu, c->out);
-    add_branch(u, c, DROP_FCPROJ, s.middle, c->out);
+    add_gelu(&fc, s.norm2, s.fc, s.gelu);
+    add_branch(&fcproj, DROP_FCPROJ, s.gelu, s.middle, c->out);
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
@@ -149,6 +167,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     struct saved s = cut_saved(shape_of(u), rows, c->saved);
     zero_attention a = attention_of(u, B, T);
     a.dropout = mask(u, c, DROP_ATTENTION);
+    a.in_bf16 = c->type == ZERO_BF16;
 
     float *wide = c->work;        /* [rows, 4C]: d(fc), later d(qkv) */
     float *narrow = wide + 4 * n; /* [rows, C] */
@@ -161,8 +180,7 @@ static void backward(const zero_unit *u, const zero_call *c)
 
     const float *branch = branch_gradient(u, c, DROP_FCPROJ, masked);
     zero_linear_backward(&fcproj, s.gelu, branch, wide);
-    c->backend->gelu_backward(c->math, 4 * n, s.fc, wide, wide);
-    zero_linear_backward(&fc, s.norm2, wide, narrow);
+    gelu_backward(&fc, s.norm2, s.fc, wide, narrow);
     zero_norm_backward(&norm2, s.middle, s.moments2, narrow, c->stream);
 
     branch = branch_gradient(u, c, DROP_PROJ, masked);

@@ -1,4 +1,4 @@
-#include "zero/layers.h"
+#include "nn/layers.h"
 
 #include "math/backend.h"
 
@@ -22,7 +22,7 @@ void zero_multiply(const zero_call *c, const zero_gemm *g)
     c->backend->gemm(c->math, g);
 }
 
-void zero_linear_forward(const zero_linear *l, const float *x, float *y)
+void zero_linear_product(const zero_linear *l, const float *x, float *y)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
@@ -35,18 +35,16 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y)
                                   .b = zero_weight(l->unit, c, l->group, l->weight),
                                   .b_type = c->type,
                                   .c = y});
-    c->backend->add_bias(c->math, l->rows, w->cols, c->type,
-                         zero_weight(l->unit, c, l->group, l->weight + 1), y);
 }
 
-void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
+void zero_linear_product_backward(const zero_linear *l, const float *x, const float *dy,
+                                  float *dx)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
-    bool add = c->accumulate[l->group];
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_a = true,
-                                  .accumulate = add,
+                                  .accumulate = c->accumulate[l->group],
                                   .in_bf16 = c->type == ZERO_BF16,
                                   .m = w->rows,
                                   .n = w->cols,
@@ -54,8 +52,6 @@ void zero_linear_backward(const zero_linear *l, const float *x, const float *dy,
                                   .a = x,
                                   .b = dy,
                                   .c = zero_weight_grad(l->unit, c, l->group, l->weight)});
-    c->backend->bias_backward(c->math, l->rows, w->cols, dy, add,
-                              zero_weight_grad(l->unit, c, l->group, l->weight + 1));
     if (!dx) return;
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_b = true,
@@ -67,6 +63,37 @@ void zero_linear_backward(const zero_linear *l, const float *x, const float *dy,
                                   .b = zero_weight(l->unit, c, l->group, l->weight),
                                   .b_type = c->type,
                                   .c = dx});
+}
+
+const void *zero_linear_bias(const zero_linear *l)
+{
+    return zero_weight(l->unit, l->call, l->group, l->weight + 1);
+}
+
+float *zero_linear_bias_grad(const zero_linear *l)
+{
+    return zero_weight_grad(l->unit, l->call, l->group, l->weight + 1);
+}
+
+static int64_t cols_of(const zero_linear *l)
+{
+    return l->unit->tensors[l->group][l->weight].cols;
+}
+
+void zero_linear_forward(const zero_linear *l, const float *x, float *y)
+{
+    const zero_call *c = l->call;
+    zero_linear_product(l, x, y);
+    c->backend->add_bias(c->math, l->rows, cols_of(l), c->type, zero_linear_bias(l), y);
+}
+
+/* The bias first: dy has just been written, and part of it may still be in a cache. */
+void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
+{
+    const zero_call *c = l->call;
+    c->backend->bias_backward(c->math, l->rows, cols_of(l), dy, c->accumulate[l->group],
+                              zero_linear_bias_grad(l));
+    zero_linear_product_backward(l, x, dy, dx);
 }
 
 void zero_norm_forward(const zero_norm *n, const float *x, float *y, float *moments)

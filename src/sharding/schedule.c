@@ -231,10 +231,9 @@ static zero_status check_reproducible(const zero_plan_input *in)
 static void add_scratch(zero_schedule *s)
 {
     size_t bytes = (size_t)zero_math_scratch() * sizeof(float);
-    s->scratch =
-        zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                                                  .program = ZERO_PROGRAM_ALL,
-                                                  .bytes = bytes});
+    s->scratch = zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
+                                                           .program = ZERO_PROGRAM_ALL,
+                                                           .bytes = bytes});
 }
 
 static void (*const stages[])(zero_schedule *) = {

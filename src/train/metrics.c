@@ -128,24 +128,65 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
         "largest_poll_gap_seconds", real(comm->largest_gap));
 }
 
-static json_t *profile(const zero_runner *r)
+static json_t *profile_entry(const zero_profile_row *row)
 {
-    json_t *seconds = json_object();
-    for (int op = 0; op < ZERO_OP_KINDS; op++)
-        json_object_set_new(seconds, zero_op_name((zero_op)op),
-                            real(r->seconds[ZERO_PROGRAM_STEP][op]));
-    return seconds;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", whole(row->own.count), "seconds",
+                     real(row->own.seconds), "least_seconds", real(row->least),
+                     "most_seconds", real(row->most), "exchange_seconds",
+                     real(row->own.exchange));
+}
+
+/* Of FORWARD, RECOMPUTE and BACKWARD: the same, by kinds of units. */
+static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op)
+{
+    json_t *units = json_object();
+    for (int k = ZERO_ALL_UNITS + 1; k < ranks->profile->n_columns; k++) {
+        char kind[ZERO_UNIT_NAME];
+        const zero_profile_row *row = zero_profile_row_at(ranks, op, k);
+        zero_profile_kind(ranks->profile, k, kind);
+        if (row->own.count > 0) json_object_set_new(units, kind, profile_entry(row));
+    }
+    if (json_object_size(units) > 0)
+        json_object_set_new(entry, "units", units);
+    else
+        json_decref(units);
+}
+
+/* Of REDUCE and GATHER: what all steps begin to move. */
+static void add_bytes(json_t *entry, const zero_engine *e, zero_op op)
+{
+    zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
+    zero_volume v = zero_traffic_total(&step);
+    int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
+    json_object_set_new(entry, "bytes_sent", whole(steps * v.bytes_sent));
+    json_object_set_new(entry, "bytes_received", whole(steps * v.bytes_received));
+}
+
+static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
+{
+    json_t *classes = json_object();
+    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+        zero_op op = (zero_op)i;
+        const zero_profile_row *row = zero_profile_row_at(ranks, op, ZERO_ALL_UNITS);
+        if (row->own.count == 0) continue;
+        json_t *entry = profile_entry(row);
+        add_units(entry, ranks, op);
+        if (op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER) add_bytes(entry, e, op);
+        json_object_set_new(classes, zero_op_name(op), entry);
+    }
+    return classes;
 }
 
 zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
-                                    const zero_comm *comm, const char *digest)
+                                    const zero_comm *comm, const zero_profile_ranks *steps,
+                                    const char *digest)
 {
     json_t *memory;
     if (!m->file) return ZERO_OK;
     ZERO_TRY(memory_ledger(e, &memory));
     write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o}", "final", 1, "digest", digest,
                             "ranks", comm->size, "memory", memory, "communication",
-                            traffic_ledger(e, comm), "seconds", profile(&e->runner)));
+                            traffic_ledger(e, comm), "profile", profile(e, steps)));
     return ZERO_OK;
 }
 

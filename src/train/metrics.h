@@ -2,7 +2,13 @@
  *
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
  *      "step_seconds": ..., "tokens_per_second": ...}     (+ "val_loss", "skipped": true)
- *     {"final": true, "digest": "...", "memory": {...}, "communication": {...}, ...}
+ *     {"final": true, "digest": "...", "ranks": ..., "memory": {...}, "communication": {...},
+ *      "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...}}
+ *
+ * The profile is of all steps: of each class of instructions that this rank has run, `count`,
+ * `seconds`, `exchange_seconds` (of these, moving what was in flight), `least_seconds` and
+ * `most_seconds` of all ranks; of REDUCE and GATHER the bytes that they move, and of FORWARD,
+ * RECOMPUTE and BACKWARD the same numbers by kinds of units. `seconds` add up to the steps'.
  *
  * Numbers have 17 significant digits, so that bits can be compared; what is not finite is
  * null. Written by one rank. A write that fails is kept in `broken` and never stops the run. */
@@ -34,9 +40,11 @@ typedef struct {
  * if the path cannot be opened for writing. */
 ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
-/* The last line: this rank's ledgers, planned and measured. ZERO_ERR_NOMEM. */
+/* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
                                                    const zero_comm *comm,
+                                                   const zero_profile_ranks *steps,
                                                    const char *digest);
 /* Closes the file; `broken` then tells whether all of it was written. */
 void zero_metrics_close(zero_metrics *m);

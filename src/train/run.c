@@ -411,14 +411,17 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     struct walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.batch = make_batch(w.plan, input, r->comm->size);
     zero_lifetimes_open(r);
+    double start = zero_clock_seconds();
     for (w.at = 0; w.at < p->length; w.at++) {
         const zero_instruction *i = &p->code[w.at];
-        double start = zero_clock_seconds();
+        double polled = r->polled;
         zero_lifetimes_begin(r, i, w.at);
         ZERO_TRY(execute[i->op](&w, i));
         /* Generated logits outlive their program: the caller reads them. */
         if (input->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i, w.at);
-        r->seconds[input->program][i->op] += zero_clock_seconds() - start;
+        double end = zero_clock_seconds();
+        zero_profile_note(&r->profile, input->program, i, end - start, r->polled - polled);
+        start = end;
     }
     r->walks[input->program]++;
     return ZERO_OK;

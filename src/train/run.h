@@ -12,6 +12,7 @@
 #include "comm/collective.h"
 #include "comm/window.h"
 #include "sharding/schedule.h"
+#include "train/profile.h"
 #include "zero/train.h"
 
 /* What one walk through a program is given. */
@@ -64,10 +65,10 @@ typedef struct {
     double *all_losses;      /* [N_d * M], by microbatch index */
     zero_tree_span *squares; /* [n_groups] */
     zero_status poll_status; /* of the callback, which cannot return one */
-    double seconds[ZERO_PROGRAMS]
-                  [ZERO_OP_KINDS]; /* the profile: time per instruction kind */
-    int64_t walks[ZERO_PROGRAMS];  /* completed */
-    struct zero_touch *touched;    /* [n_buffers]: when instructions used them */
+    double polled;           /* seconds of polls while collectives were in flight */
+    zero_profile profile;
+    int64_t walks[ZERO_PROGRAMS]; /* completed */
+    struct zero_touch *touched;   /* [n_buffers]: when instructions used them */
 } zero_runner;
 
 /* The window that the schedule's shared spaces need. Collective over `comm`, one verdict: the

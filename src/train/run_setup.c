@@ -6,7 +6,8 @@
 static void poll(void *arg)
 {
     zero_runner *r = arg;
-    if (r->poll_status == ZERO_OK) r->poll_status = zero_collective_poll(r->comm);
+    if (r->poll_status == ZERO_OK)
+        r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
 }
 
 static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_exchange *x)
@@ -58,6 +59,7 @@ static zero_status allocate_tables(zero_runner *r)
 static zero_status init_local(zero_runner *r)
 {
     ZERO_TRY(allocate_tables(r));
+    ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
     ZERO_TRY(init_exchanges(r));
     ZERO_TRY(zero_arena_init(&r->arena, r->schedule->own_bytes));
     r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
@@ -95,6 +97,7 @@ void zero_runner_destroy(zero_runner *r)
     free(r->all_losses);
     free(r->squares);
     free(r->touched);
+    zero_profile_destroy(&r->profile);
     if (r->arena.mapping) zero_lifetimes_close(r);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};

@@ -1,11 +1,13 @@
 /* check_metrics RANKS STEPS FILE: is this the metrics file of a whole run?
  *
  * One JSON object per line; written again with 17 digits each is the same text, so no digit was
- * lost; steps count from 1; the loss goes down; ledgers say planned = measured. Prints what must
- * not depend on time: step, loss, rate, norm and validation loss as bits, then the digest.
+ * lost; steps count from 1; the loss goes down; ledgers say planned = measured; the profile's
+ * classes add up to the steps. Prints what must not depend on time: step, loss, rate, norm and
+ * validation loss as bits, then the digest.
  *
  * check_metrics json: is stdin one JSON value after the other? */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +113,56 @@ static void check_memory(const json_t *memory, const char *line)
     if (whole(memory, "resident_peak_bytes", line) < peak / 2) fail("resident", line);
 }
 
-static void check_final(const json_t *object, long ranks, const char *line)
+/* Of a class of instructions, or of one kind of units of it. Returns its seconds. */
+static double check_entry(const json_t *entry, const char *line)
+{
+    double seconds = real(entry, "seconds", line);
+    if (whole(entry, "count", line) < 1) fail("a class that did not run", line);
+    if (!(seconds >= real(entry, "least_seconds", line)) ||
+        !(seconds <= real(entry, "most_seconds", line)))
+        fail("a rank took less than the least, or more than the most", line);
+    double exchange = real(entry, "exchange_seconds", line);
+    if (!(exchange >= 0.0) || !(exchange <= seconds)) fail("more exchange than time", line);
+    return seconds;
+}
+
+static void check_units(const json_t *class, const char *line)
+{
+    json_int_t count = 0;
+    double seconds = 0.0, all = real(class, "seconds", line);
+    const json_t *units = json_object_get(class, "units");
+    const char *name;
+    json_t *entry;
+    json_object_foreach((json_t *)units, name, entry)
+    {
+        seconds += check_entry(entry, line);
+        count += whole(entry, "count", line);
+    }
+    if (count != whole(class, "count", line)) fail("units are missing", line);
+    if (fabs(seconds - all) > 1e-9 * all) fail("units do not add up", line);
+}
+
+/* Little happens in a step outside its instructions; a rank may lose its core there. */
+static void check_profile(const json_t *profile, long ranks, long steps, double seconds,
+                          const char *line)
+{
+    double sum = 0.0;
+    const char *name;
+    json_t *class;
+    json_object_foreach((json_t *)profile, name, class) sum += check_entry(class, line);
+    if (sum > 1.000001 * seconds || sum < 0.9 * seconds - 0.02)
+        fail("classes do not add up to the steps", line);
+    if (whole(json_object_get(profile, "LOSS"), "count", line) != steps)
+        fail("not one loss in a step", line);
+    check_units(json_object_get(profile, "FORWARD"), line);
+    check_units(json_object_get(profile, "BACKWARD"), line);
+    const json_t *reduce = json_object_get(profile, "REDUCE");
+    if (ranks > 1 && whole(reduce, "bytes_sent", line) < 1) fail("nothing reduced", line);
+}
+
+/* `seconds` are those of all steps. */
+static void check_final(const json_t *object, long ranks, long steps, double seconds,
+                        const char *line)
 {
     if (!json_is_true(json_object_get(object, "final"))) fail("no final line", line);
     if (whole(object, "ranks", line) != ranks) fail("another number of ranks", line);
@@ -122,23 +173,25 @@ static void check_final(const json_t *object, long ranks, const char *line)
     check_traffic(communication, "reduce", ranks, line);
     check_traffic(communication, "gather", ranks, line);
     check_memory(json_object_get(object, "memory"), line);
+    check_profile(json_object_get(object, "profile"), ranks, steps, seconds, line);
     printf("digest %s\n", digest);
 }
 
 static void check_run(FILE *file, long ranks, long steps)
 {
     char line[LINE_BYTES];
-    double first = 0.0, last = 0.0;
+    double first = 0.0, last = 0.0, seconds = 0.0;
     for (long step = 1; step <= steps; step++) {
         if (!fgets(line, sizeof line, file)) fail("the file ends early", "");
         json_t *object = read_line(line);
         last = check_step(object, step, line);
+        seconds += real(object, "step_seconds", line);
         if (step == 1) first = last;
         json_decref(object);
     }
     if (!fgets(line, sizeof line, file)) fail("no final line", "");
     json_t *object = read_line(line);
-    check_final(object, ranks, line);
+    check_final(object, ranks, steps, seconds, line);
     json_decref(object);
     if (fgets(line, sizeof line, file)) fail("more than a final line", line);
     if (!(last < first)) fail("the loss did not go down", line);

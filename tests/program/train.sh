@@ -11,6 +11,20 @@ done
 [ "$(grep -c '^step .*| loss' out)" -eq 7 ] || complain "$words: expected steps 1, 5, 10 ... 30"
 says "$(sed -n 's/^digest //p' bits)" out
 
+# The profile: a short table, the longest first, whose shares and times are the step's; on 80 columns.
+for text in '(6 N + 6 L T C) flops per token' 'BACKWARD block' 'FORWARD block'; do says "$text" out; done
+awk '/^  time / { step = $7 }
+     /^    in a step of rank 0/ { inside = 1; next }
+     !inside { next }
+     /^  [^ ]/ { exit }
+     { n++; name = substr($0, 5, 20); ms = substr($0, 33, 10) + 0; sum += ms
+       share += substr($0, 43, 8); if (length($0) > 80) bad = 1
+       if (name ~ /^the rest/) next
+       if (n > 1 && ms > before) bad = 1
+       before = ms }
+     END { exit !(n >= 4 && n <= 20 && !bad && sum > 0.9 * step && sum < 1.002 * step &&
+                  share > 90 && share < 101) }' out || complain "$words: the profile does not add up"
+
 runs 3 train $small $length --metrics again --sample 0 --bucket 600
 check 3 30 again bits_again
 same bits bits_again "the same run with another bucket and no sample"

@@ -1,0 +1,137 @@
+/* cpu_adamw.h - the optimizer's loop, a register at a time: one pass reads a gradient of any
+ * type, updates master and moments, and writes the parameter.
+ *
+ * Included by cpu_kernels.c, which is compiled once per instruction set. */
+#pragma once
+
+#include <math.h>
+#include <string.h>
+
+#include "base/stream.h"
+#include "base/vector_lanes.h"
+#include "math/backend.h"
+
+#define ADAMW_AHEAD 1024 /* bytes: asked for while others are computed */
+
+/* The numbers of one step, the same for all elements. */
+typedef struct {
+    float grad_scale, beta1, rest1, beta2, rest2, unbias1, unbias2, lr, decay, eps;
+} adamw_factors;
+
+static adamw_factors adamw_prepare(const zero_adamw *h)
+{
+    return (adamw_factors){
+        .grad_scale = h->grad_scale,
+        .beta1 = h->beta1,
+        .rest1 = 1.0f - h->beta1,
+        .beta2 = h->beta2,
+        .rest2 = 1.0f - h->beta2,
+        .unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step))),
+        .unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step))),
+        .lr = h->lr,
+        .decay = h->lr * h->weight_decay,
+        .eps = h->eps,
+    };
+}
+
+/* Where the step has come to in each array; param is NULL with fp32. */
+typedef struct {
+    const char *grad;
+    float *master, *m, *v;
+    uint16_t *param;
+} adamw_place;
+
+INLINE void adamw_advance(zero_type type, int64_t n, adamw_place *at)
+{
+    at->grad += (type == ZERO_FP32 ? 4 : 2) * n;
+    at->master += n;
+    at->m += n;
+    at->v += n;
+    if (type != ZERO_FP32) at->param += n;
+}
+
+/* Loshchilov & Hutter 2019, algorithm 2, on a register's worth. */
+INLINE floats adamw_step(const adamw_factors *f, floats grad, const adamw_place *at)
+{
+    floats g = grad * f->grad_scale;
+    floats m = f->beta1 * *(floats *)at->m + f->rest1 * g;     /* line 7 */
+    floats v = f->beta2 * *(floats *)at->v + f->rest2 * g * g; /* line 8 */
+    floats step = f->lr * (m * f->unbias1) / (square_root(v * f->unbias2) + f->eps);
+    floats old = *(floats *)at->master, moved = old - f->decay * old - step; /* line 12 */
+    *(floats *)at->m = m;
+    *(floats *)at->v = v;
+    *(floats *)at->master = moved;
+    return moved;
+}
+
+INLINE void adamw_register(zero_type type, const adamw_factors *f, const adamw_place *at,
+                           bool streaming)
+{
+    floats moved = adamw_step(f, load(type, at->grad, 0), at);
+    if (type != ZERO_FP32) store(type, moved, at->param, 0, streaming);
+}
+
+/* Fewer elements than a register has: by way of one that is filled up with zeros. */
+INLINE void adamw_few(zero_type type, const adamw_factors *f, int64_t n,
+                      const adamw_place *at)
+{
+    float grad[WIDTH] = {0}, master[WIDTH] = {0}, m[WIDTH] = {0}, v[WIDTH] = {0};
+    uint16_t param[WIDTH];
+    const size_t bytes = (size_t)n * sizeof(float);
+    const adamw_place room = {(char *)grad, master, m, v, param};
+    memcpy(grad, at->grad, type == ZERO_FP32 ? bytes : bytes / 2);
+    memcpy(master, at->master, bytes);
+    memcpy(m, at->m, bytes);
+    memcpy(v, at->v, bytes);
+    adamw_register(type, f, &room, false);
+    memcpy(at->master, master, bytes);
+    memcpy(at->m, m, bytes);
+    memcpy(at->v, v, bytes);
+    if (type != ZERO_FP32) memcpy(at->param, param, bytes / 2);
+}
+
+/* The arrays lie far apart and come from memory: four streams outrun the CPU's prefetching. */
+INLINE void adamw_ask(const adamw_place *at)
+{
+    __builtin_prefetch(at->grad + ADAMW_AHEAD, 0, 3);
+    __builtin_prefetch((const char *)at->master + ADAMW_AHEAD, 1, 3);
+    __builtin_prefetch((const char *)at->m + ADAMW_AHEAD, 1, 3);
+    __builtin_prefetch((const char *)at->v + ADAMW_AHEAD, 1, 3);
+}
+
+/* Elements before param can be streamed to; at most n. */
+INLINE int64_t adamw_head(zero_type type, int64_t n, const uint16_t *param)
+{
+    if (type == ZERO_FP32) return 0;
+    int64_t head = (int64_t)(-(uintptr_t)param % (2 * WIDTH) / 2);
+    return head < n ? head : n;
+}
+
+/* 16-bit parameters are read by the next forward pass at the earliest, so they are stored past
+ * the caches. */
+INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place at)
+{
+    const adamw_factors f = adamw_prepare(h);
+    int64_t i = adamw_head(type, n, at.param);
+    if (i > 0) adamw_few(type, &f, i, &at);
+    adamw_advance(type, i, &at);
+    for (; i + WIDTH <= n; i += WIDTH) {
+        adamw_ask(&at);
+        adamw_register(type, &f, &at, true);
+        adamw_advance(type, WIDTH, &at);
+    }
+    if (i < n) adamw_few(type, &f, n - i, &at);
+    if (type != ZERO_FP32) zero_stream_fence();
+}
+
+static void adamw(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
+                  float *master, float *m, float *v, void *param)
+{
+    const adamw_place start = {grad, master, m, v, param};
+    if (type == ZERO_FP32)
+        adamw_as(ZERO_FP32, h, n, start);
+    else if (type == ZERO_BF16)
+        adamw_as(ZERO_BF16, h, n, start);
+    else
+        adamw_as(ZERO_FP16, h, n, start);
+}

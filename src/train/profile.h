@@ -1,0 +1,71 @@
+/* profile.h - where a rank's time goes: seconds by class of instructions.
+ *
+ * A class is a kind of instruction. Of those that name a unit it is divided by kinds of units,
+ * which are units whose names differ in a number at the end alone: "embedding", "block", "head".
+ *
+ *                all units  embedding  block  head
+ *     FORWARD        x          x        x      x       of each of the schedule's programs
+ *     BACKWARD       x          x        x      x
+ *     UPDATE         x
+ *
+ * The clock is read once between two instructions, so the classes of a program add up to the time
+ * of its walks. */
+#pragma once
+
+#include <stdint.h>
+
+#include "comm/comm.h"
+#include "sharding/schedule.h"
+
+#define ZERO_ALL_UNITS 0 /* the first column; kinds follow */
+#define ZERO_UNIT_NAME sizeof((zero_unit *)0)->name
+
+typedef struct {
+    int64_t count;   /* instructions */
+    double seconds;  /* of this rank */
+    double exchange; /* of these, in polls: what collectives in flight did meanwhile */
+} zero_profile_entry;
+
+typedef struct {
+    int n_columns;           /* kinds of units, and one */
+    const char **kinds;      /* [n_columns]: a unit of the kind; borrowed from the model */
+    int *column_of;          /* [n_units]; owned, as are the tables */
+    zero_profile_entry *all; /* [ZERO_PROGRAMS][ZERO_OP_KINDS][n_columns] */
+} zero_profile;
+
+/* ZERO_ERR_NOMEM. The model is borrowed; release with _destroy. */
+ZERO_NODISCARD zero_status zero_profile_init(zero_profile *p, const zero_model *model);
+void zero_profile_destroy(zero_profile *p); /* accepts a zeroed one */
+
+/* An instruction of a program has been run. */
+void zero_profile_note(zero_profile *p, zero_program_kind program,
+                       const zero_instruction *i, double seconds, double exchange);
+
+const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
+                                          zero_op op, int column);
+/* The name of a column's kind: "block". */
+void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NAME]);
+
+/* ---- over ranks ---- */
+
+typedef struct {
+    zero_profile_entry own; /* this rank's */
+    double least, most;     /* seconds, of all ranks */
+} zero_profile_row;
+
+typedef struct {
+    const zero_profile *profile; /* borrowed */
+    zero_profile_row *rows;      /* [ZERO_OP_KINDS][n_columns] of one program; owned */
+} zero_profile_ranks;
+
+/* Collective over the ranks that run the schedule. ZERO_ERR_NOMEM on all ranks; release with
+ * _destroy. */
+ZERO_NODISCARD zero_status zero_profile_gather(const zero_profile *p,
+                                               zero_program_kind program, zero_comm *comm,
+                                               zero_profile_ranks *ranks);
+void zero_profile_ranks_destroy(zero_profile_ranks *ranks); /* accepts a zeroed one */
+
+const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zero_op op,
+                                            int column);
+/* Of this rank, over all classes. */
+zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks);
