@@ -52,7 +52,11 @@ static void bias_backward(bench_lanes *l, int64_t at, int64_t n)
 
 static zero_attention attention_of(const bench_lanes *l)
 {
-    return (zero_attention){.B = l->rows / l->T, .T = l->T, .C = l->C, .H = l->H};
+    return (zero_attention){.B = l->rows / l->T,
+                            .T = l->T,
+                            .C = l->C,
+                            .H = l->H,
+                            .in_bf16 = l->type == ZERO_BF16};
 }
 
 static void attention(bench_lanes *l, int64_t at, int64_t n)

@@ -22,8 +22,8 @@ zero_status zero_backend_find(const char *name, const zero_backend **found)
 
 int64_t zero_attention_workspace(const zero_attention *s)
 {
-    int64_t rows = s->T < ZERO_ATTENTION_ROWS ? s->T : ZERO_ATTENTION_ROWS;
-    return ZERO_ATTENTION_BUFFERS * rows * s->T;
+    int64_t cpu = zero_cpu_attention_workspace(s), naive = 3 * s->T;
+    return cpu > naive ? cpu : naive;
 }
 
 int64_t zero_math_scratch(void)

@@ -30,6 +30,7 @@ struct zero_math {
     const void *state;         /* the backend's own, set by its open() */
     const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
     const void *bf16_products; /* likewise, in_bf16; NULL: as in fp32 */
+    const void *panels;        /* likewise, in attention */
     float *scratch;            /* [zero_math_scratch()], borrowed, of any content */
 };
 
@@ -40,10 +41,15 @@ typedef struct {
 } zero_dropout;
 
 /* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores
- * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j. */
+ * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
+ *
+ * in_bf16, as for zero_gemm: the factors of all products may be rounded to bf16, which are q, k,
+ * v, probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay
+ * fp32. */
 typedef struct {
     int64_t B, T, C, H;
     zero_dropout dropout;
+    bool in_bf16;
 } zero_attention;
 
 /* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after
@@ -131,7 +137,8 @@ struct zero_backend {
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 
-/* Floats of workspace that attention() and attention_backward() need, for any backend. */
+/* Floats of workspace that attention() and attention_backward() need, for any backend: about
+ * 5 T d + 240 (T + d), d = C/H rounded up to 32 and T by 16 to 47 more. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
 /* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds

@@ -8,7 +8,7 @@
 #include "base/stream.h"
 #include "base/tree.h"
 #include "base/vector.h"
-#include "math/cpu_packed.h"
+#include "math/cpu_panel.h"
 
 #define PIECE \
     65536 /* elements between two polls: well below a tile of GEMM; a subtree of tree.h */
@@ -32,6 +32,7 @@ static zero_status open(zero_math *math)
     math->state = list[0];
     math->fp32_products = zero_packed_fp32();
     math->bf16_products = zero_packed_bf16();
+    math->panels = zero_panels_best();
     return ZERO_OK;
 }
 
@@ -81,8 +82,9 @@ static void clear(const zero_math *math, int64_t n, float *x)
     }
 }
 
-void zero_cpu_drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
-                   int64_t n, const float *x, float *y)
+/* y[i] = x[i] * mask element first + i, i < n; y may be x. */
+static void drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
+                 int64_t n, const float *x, float *y)
 {
     float mask[1024];
     const int64_t room = sizeof mask / sizeof mask[0];
@@ -102,7 +104,7 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
         for (int64_t at = 0; at < n; at += PIECE) {
             int64_t len = piece_len(n, at);
             if (d->p > 0.0f)
-                zero_cpu_drop(math, &stream, d->p, at, len, x + at, y + at);
+                drop(math, &stream, d->p, at, len, x + at, y + at);
             else
                 memmove(y + at, x + at, (size_t)len * sizeof *y);
             zero_math_poll(math);
@@ -117,7 +119,7 @@ static void add_masked_branch(const zero_math *math, const zero_rng *stream, flo
 {
     const zero_cpu_kernels *kernels = zero_cpu_chosen(math);
     kernels->add(cols, x, bias, x);
-    zero_cpu_drop(math, stream, p, first, cols, x, x);
+    drop(math, stream, p, first, cols, x, x);
     kernels->add(cols, around, x, x);
 }
 

@@ -4,9 +4,6 @@
 #include "math/backend.h"
 #include "math/cpu_kernels.h"
 
-#define ZERO_ATTENTION_ROWS    64 /* queries whose scores exist at one time */
-#define ZERO_ATTENTION_BUFFERS 3  /* [rows, T] each: P, P after dropout, dP */
-
 /* One tile of a product is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: a few milliseconds are
  * the longest time that communication waits for a poll. What that costs: bench/README.md. */
 #define ZERO_TILE_M 512
@@ -21,13 +18,12 @@ static inline const zero_cpu_kernels *zero_cpu_chosen(const zero_math *math)
 /* The gemm of the table; polls between tiles. Tiles depend on nothing but m, n and k. */
 void zero_cpu_gemm(const zero_math *math, const zero_gemm *g);
 
-/* y[i] = x[i] * mask element first + i, i < n; y may be x. */
-void zero_cpu_drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
-                   int64_t n, const float *x, float *y);
-
 /* The attention of the table; polls once per block of queries. */
 void zero_cpu_attention(const zero_math *math, const zero_attention *s, const float *qkv,
                         float *out, float *lse, float *work);
 void zero_cpu_attention_backward(const zero_math *math, const zero_attention *s,
                                  const float *qkv, const float *out, const float *lse,
                                  const float *dout, float *dqkv, float *work);
+
+/* The backend's zero_attention_workspace(). */
+int64_t zero_cpu_attention_workspace(const zero_attention *s);

@@ -59,11 +59,10 @@ static void store(float *c, int64_t ldc)
     _tile_stored(3, c + 16 * ldc + 16, bytes);
 }
 
-static void multiply(int64_t k, const void *packed_a, const void *packed_b, bool add,
-                     float *c, int64_t ldc)
+/* next_a, next_b: to the next 16 lanes */
+static void square(int64_t k, const uint16_t *a, int64_t next_a, const uint16_t *b,
+                   int64_t next_b, bool add, float *c, int64_t ldc)
 {
-    const uint16_t *a = packed_a, *b = packed_b;
-    const int64_t next = k * ZERO_TILE_LANES; /* to the next 16 lanes */
     if (add)
         load(c, ldc);
     else
@@ -72,13 +71,26 @@ static void multiply(int64_t k, const void *packed_a, const void *packed_b, bool
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b, 64);
         _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b + next, 64);
+        _tile_loadd(7, b + next_b, 64);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + next, 64);
+        _tile_loadd(5, a + next_a, 64);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
     store(c, ldc);
+}
+
+static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,
+                     int64_t ldc)
+{
+    square(k, a, k * ZERO_TILE_LANES, b, k * ZERO_TILE_LANES, add, c, ldc);
+}
+
+static void multiply_part(int64_t k, const void *a, const void *b, int64_t b_from,
+                          int64_t b_k, bool add, float *c, int64_t ldc)
+{
+    square(k, a, k * ZERO_TILE_LANES, (const uint16_t *)b + b_from * ZERO_TILE_LANES,
+           b_k * ZERO_TILE_LANES, add, c, ldc);
 }
 
 const zero_packed_kernels zero_bgemm_amx = {
@@ -86,5 +98,6 @@ const zero_packed_kernels zero_bgemm_amx = {
     .begin = begin,
     .end = end,
     .multiply = multiply,
+    .multiply_part = multiply_part,
     ZERO_BGEMM_SHAPE,
 };

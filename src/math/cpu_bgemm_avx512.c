@@ -21,11 +21,10 @@ static inline __m512bh pair_at(const uint16_t *a)
     return (__m512bh)_mm512_set1_epi32(pair);
 }
 
-/* c[8,32] from 8 rows of a's tiles. */
-static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, bool add,
-                          float *c, int64_t ldc)
+/* c[8,32] from 8 rows of a's tiles; columns: to the next 16 columns of b */
+static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, int64_t columns,
+                          bool add, float *c, int64_t ldc)
 {
-    const int64_t columns = k * ZERO_TILE_LANES; /* to the next 16 columns of b */
     __m512 sum[ROWS][2];
     for (int r = 0; r < ROWS; r++)
         for (int h = 0; h < 2; h++)
@@ -44,15 +43,22 @@ static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, bool 
         for (int h = 0; h < 2; h++) _mm512_storeu_ps(c + r * ldc + 16 * h, sum[r][h]);
 }
 
-static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,
-                     int64_t ldc)
+static void multiply_part(int64_t k, const void *a, const void *b, int64_t b_from,
+                          int64_t b_k, bool add, float *c, int64_t ldc)
 {
+    const uint16_t *columns = (const uint16_t *)b + b_from * ZERO_TILE_LANES;
     for (int64_t i = 0; i < ZERO_SQUARE; i += ROWS) {
         const uint16_t *tiles = a;
         tiles += i / ZERO_TILE_LANES * k * ZERO_TILE_LANES;
-        multiply_rows(k, tiles + i % ZERO_TILE_LANES * ZERO_TILE_DEPTH, b, add, c + i * ldc,
-                      ldc);
+        multiply_rows(k, tiles + i % ZERO_TILE_LANES * ZERO_TILE_DEPTH, columns,
+                      b_k * ZERO_TILE_LANES, add, c + i * ldc, ldc);
     }
+}
+
+static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,
+                     int64_t ldc)
+{
+    multiply_part(k, a, b, 0, k, add, c, ldc);
 }
 
 const zero_packed_kernels zero_bgemm_avx512 = {
@@ -60,5 +66,6 @@ const zero_packed_kernels zero_bgemm_avx512 = {
     .begin = nothing,
     .end = nothing,
     .multiply = multiply,
+    .multiply_part = multiply_part,
     ZERO_BGEMM_SHAPE,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "math/cpu_adamw.h"
+#include "math/cpu_softmax.h"
 
 /* This file is compiled once per instruction set; the build gives each its table's name. */
 extern const zero_cpu_kernels ZERO_KERNELS;
@@ -265,33 +266,6 @@ static void layernorm_backward(int64_t rows, int64_t C, const float *x, const fl
     }
 }
 
-static float softmax(int64_t n, int64_t len, float scale, float *row)
-{
-    float most = largest(n, row);
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] = exponential((row[j] - most) * scale);
-    double total = sum(n, row);
-    float inverse = (float)(1.0 / total);
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] *= inverse;
-    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
-    return (float)((double)most * (double)scale + log(total));
-}
-
-static void softmax_again(int64_t n, int64_t len, float scale, float lse, float *row)
-{
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) row[j] = exponential(row[j] * scale - lse);
-    memset(row + n, 0, (size_t)(len - n) * sizeof *row);
-}
-
-static void softmax_backward(int64_t n, float scale, float mean, const float *p,
-                             const float *dropped, float *dp)
-{
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) dp[j] = scale * (dropped[j] * dp[j] - p[j] * mean);
-}
-
 /* out = e^(x - most), while the row that comes next is brought to L2: 0.57 ns per logit with
  * its other passes instead of 0.66. */
 static void exponentials(int64_t n, const float *x, float most, const float *next,
@@ -328,7 +302,7 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .name = ZERO_KERNELS_NAME,
     .add = add,
     .multiply = multiply,
-    .dot = dot,
+    .dots = dots,
     .add_branch = add_branch,
     .bias_gelu = bias_gelu,
     .bias_gelu_backward = bias_gelu_backward,

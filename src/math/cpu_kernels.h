@@ -10,11 +10,18 @@
 
 #include "math/backend.h"
 
+#define ZERO_CPU_PANEL 32 /* rows, at most */
+
+/* Scores of some queries: row r has first + r + 1 numbers, and room for len rounded up to 16
+ * lanes, which become zero. Rows are `stride` apart. */
+typedef struct {
+    int64_t rows, first, len, stride;
+} zero_cpu_panel;
+
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
-    double (*dot)(int64_t n, const float *a, const float *b);
     void (*add_branch)(int64_t n, const float *bias, const float *around, float *x);
     /* One row; y may not be x. */
     void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
@@ -27,15 +34,17 @@ typedef struct {
     void (*layernorm_backward)(int64_t rows, int64_t C, const float *x, const float *gain,
                                const float *mean, const float *rstd, const float *dy,
                                float *dx, float *dgain, float *dbias);
-    /* row[0..n) = softmax(scale * row), row[n..len) = 0; returns the log of the sum of
-     * exponentials. 1 <= n <= len. */
-    float (*softmax)(int64_t n, int64_t len, float scale, float *row);
-    /* The same probabilities, given that logarithm. */
-    void (*softmax_again)(int64_t n, int64_t len, float scale, float lse, float *row);
-    /* dp = scale * (dropped * dp - p * mean): p the probabilities, dropped = p after
-     * dropout, dp the gradient of dropped, mean = the sum of dropped * dp. */
-    void (*softmax_backward)(int64_t n, float scale, float mean, const float *p,
-                             const float *dropped, float *dp);
+    /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the sum of 2^x,
+     * over_sum[r] = 1 / the sum of what is in x now. */
+    void (*softmax)(const zero_cpu_panel *t, float *x, float *lse, float *over_sum);
+    /* x = the probabilities, given that logarithm. */
+    void (*softmax_again)(const zero_cpu_panel *t, const float *lse, float *x);
+    /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
+    void (*softmax_backward)(const zero_cpu_panel *t, const float *mean, const float *p,
+                             float *dp);
+    /* out[r] = the sum of a[r, n] * b[r, n], r < rows <= ZERO_CPU_PANEL; n is a head's channels */
+    void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
+                 int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
     /* The table's, of any type. */

@@ -39,6 +39,10 @@ typedef struct {
      * are read whole. */
     void (*multiply)(int64_t k, const void *a, const void *b, bool add, float *c,
                      int64_t ldc);
+    /* The same where b was packed for b_k of k, of which those from b_from on are meant, both
+     * multiples of depth. In kernels for bf16 only. */
+    void (*multiply_part)(int64_t k, const void *a, const void *b, int64_t b_from,
+                          int64_t b_k, bool add, float *c, int64_t ldc);
 } zero_packed_kernels;
 
 #define ZERO_PACKED_VARIANTS 5 /* at most */

@@ -28,6 +28,7 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define ROWS  6
 #endif
 #define COLS (2 * LANES)
+_Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
 /* How far ahead of its use a line is asked for: packed b, rows of an array in numbers, and
  * arrays of short rows in rows. Measured to gain 2 % (512 rows of a) to 5 % (128). */
@@ -48,46 +49,53 @@ INLINE lanes load(const float *x)
     return *(const lanes *)(const void *)x;
 }
 
-INLINE void product(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
-                    bool add, float *c, int64_t ldc)
+/* Of the panel's two halves, or of the left one. */
+INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                    const float *b, bool add, float *c, int64_t ldc)
 {
     lanes sum[ROWS][2];
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
         __builtin_prefetch(c + i * ldc, 1);
-        __builtin_prefetch(c + i * ldc + COLS - 1, 1);
+        if (halves == 2) __builtin_prefetch(c + i * ldc + COLS - 1, 1);
         sum[i][0] = sum[i][1] = (lanes){0};
     }
     for (int64_t p = 0; p < k; p++, a += a_k, b += COLS) {
-        const lanes left = load(b), right = load(b + LANES);
+        const lanes left = load(b), right = halves == 2 ? load(b + LANES) : left;
         __builtin_prefetch(b + AHEAD);
-        __builtin_prefetch(b + AHEAD + LANES);
+        if (halves == 2) __builtin_prefetch(b + AHEAD + LANES);
 #pragma GCC unroll 12
         for (int i = 0; i < ROWS; i++) {
             const lanes x = a[i * a_row] - (lanes){0};
             sum[i][0] += x * left;
-            sum[i][1] += x * right;
+            if (halves == 2) sum[i][1] += x * right;
         }
     }
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
         if (add) sum[i][0] += load(c + i * ldc);
-        if (add) sum[i][1] += load(c + i * ldc + LANES);
+        if (add && halves == 2) sum[i][1] += load(c + i * ldc + LANES);
         *at(c + i * ldc) = sum[i][0];
-        *at(c + i * ldc + LANES) = sum[i][1];
+        if (halves == 2) *at(c + i * ldc + LANES) = sum[i][1];
     }
 }
 
 static void multiply(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
                      bool add, float *c, int64_t ldc)
 {
-    product(k, a, a_row, a_k, b, add, c, ldc);
+    product(2, k, a, a_row, a_k, b, add, c, ldc);
+}
+
+static void multiply_left(int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                          const float *b, bool add, float *c, int64_t ldc)
+{
+    product(1, k, a, a_row, a_k, b, add, c, ldc);
 }
 
 static void multiply_packed(int64_t k, const void *a, const void *b, bool add, float *c,
                             int64_t ldc)
 {
-    product(k, a, 1, ROWS, b, add, c, ldc);
+    product(2, k, a, 1, ROWS, b, add, c, ldc);
 }
 
 static void nothing(void)
@@ -253,4 +261,5 @@ const zero_panel_kernels ZERO_KERNELS = {
                .multiply = multiply_packed},
     .beats_blas = LANES == 16,
     .multiply = multiply,
+    .multiply_left = multiply_left,
 };

@@ -14,7 +14,14 @@ typedef struct {
     /* c[rows, cols] = a b, or +=; element (i, p) of a at a[i * a_row + p * a_k]; b is one panel */
     void (*multiply)(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
                      bool add, float *c, int64_t ldc);
+    /* the same of the left half of the panel and of c; cols stay as they are */
+    void (*multiply_left)(int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                          const float *b, bool add, float *c, int64_t ldc);
 } zero_panel_kernels;
+
+/* The largest squares; those of all kernels divide them. */
+#define ZERO_PANEL_ROWS 12
+#define ZERO_PANEL_COLS 32
 
 /* The widest that this machine runs. */
 const zero_panel_kernels *zero_panels_best(void);

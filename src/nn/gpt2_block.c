@@ -144,6 +144,7 @@ static void forward(const zero_unit *u, const zero_call *c)
     struct saved s = cut_saved(shape_of(u), rows, c->saved);
     zero_attention a = attention_of(u, B, T);
     a.dropout = mask(u, c, DROP_ATTENTION);
+    a.in_bf16 = c->type == ZERO_BF16;
 
     zero_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
@@ -166,6 +167,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     struct saved s = cut_saved(shape_of(u), rows, c->saved);
     zero_attention a = attention_of(u, B, T);
     a.dropout = mask(u, c, DROP_ATTENTION);
+    a.in_bf16 = c->type == ZERO_BF16;
 
     float *wide = c->work;        /* [rows, 4C]: d(fc), later d(qkv) */
     float *narrow = wide + 4 * n; /* [rows, C] */

@@ -1,0 +1,170 @@
+/* cpu_softmax.h - softmax over panels of attention's scores, for cpu_kernels.c, which is compiled
+ * once per instruction set.
+ *
+ * Sums and maxima run in 16 lanes, which are folded in halves, so every vector width gives the
+ * same bits; what is right of the diagonal is set before, so that rows are whole lanes. */
+#pragma once
+
+#include <math.h>
+#include <string.h>
+
+#include "math/cpu_kernels.h"
+
+#define LANES  16
+#define SCORES 1024                /* whose sum is kept in single precision */
+#define LOG_2  0.69314718055994531 /* the natural logarithm of 2 */
+
+/* 2^x for x <= 0, with a relative error of at most 1.1e-7; 0 where that is below the normal
+ * numbers. As exponential() of
+ * cpu_kernels.c; the polynomial is the minimax one with 2^0 = 1. */
+static inline float power_of_two(float x)
+{
+    const float magic = 12582912.0f;
+    float shifted = x + magic, r = x - (shifted - magic);
+    float p = 1.5594678e-4f;
+    p = p * r + 1.3406643e-3f;
+    p = p * r + 9.6176928e-3f;
+    p = p * r + 5.5503104e-2f;
+    p = p * r + 2.4022653e-1f;
+    p = p * r + 6.9314724e-1f;
+    p = p * r + 1.0f;
+
+    uint32_t bits;
+    float power;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + (127u << 23);
+    memcpy(&power, &bits, sizeof power);
+    return x < -126.0f ? 0.0f : p * power;
+}
+
+/* The lanes of a panel's rows, all at once: to fold one waits for itself at each step. */
+typedef float panel_lanes[ZERO_CPU_PANEL][LANES];
+
+static inline void add_half(int64_t rows, int half, panel_lanes s)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int l = 0; l < half; l++) s[r][l] += s[r][l + half];
+}
+
+static void fold_sums(int64_t rows, panel_lanes s)
+{
+    add_half(rows, 8, s);
+    add_half(rows, 4, s);
+    add_half(rows, 2, s);
+    add_half(rows, 1, s);
+}
+
+static inline void larger_half(int64_t rows, int half, panel_lanes s)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int l = 0; l < half; l++)
+            s[r][l] = s[r][l + half] > s[r][l] ? s[r][l + half] : s[r][l];
+}
+
+static void fold_largest(int64_t rows, panel_lanes s)
+{
+    larger_half(rows, 8, s);
+    larger_half(rows, 4, s);
+    larger_half(rows, 2, s);
+    larger_half(rows, 1, s);
+}
+
+/* Sets what lies right of the diagonal, in whole lanes; returns where these end. */
+static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
+{
+    const int64_t end = (t->len + LANES - 1) / LANES * LANES;
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        const int64_t n = t->first + r + 1;
+        for (int64_t j = n / LANES * LANES; j < end; j += LANES) {
+            const int kept = j < n ? (int)(n - j) : 0;
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) x[j + l] = l < kept ? x[j + l] : value;
+        }
+    }
+    return end;
+}
+
+/* NaN is never the largest. */
+static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x,
+                            panel_lanes most)
+{
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        float a[LANES];
+        for (int l = 0; l < LANES; l++) a[l] = -INFINITY;
+        for (int64_t j = 0; j < end; j += LANES)
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) a[l] = x[j + l] > a[l] ? x[j + l] : a[l];
+        memcpy(most[r], a, sizeof a);
+    }
+    fold_largest(t->rows, most);
+}
+
+/* x = 2^(x - most); total += the sums of x[at..end), which is at most one SCORES. */
+static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
+                           panel_lanes most, float *x, double *total)
+{
+    panel_lanes sums;
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        const float least = most[r][0];
+        float s[LANES] = {0};
+        for (int64_t j = at; j < end; j += LANES)
+            for (int l = 0; l < LANES; l++) {
+                x[j + l] = power_of_two(x[j + l] - least);
+                s[l] += x[j + l];
+            }
+        memcpy(sums[r], s, sizeof s);
+    }
+    fold_sums(t->rows, sums);
+    for (int64_t r = 0; r < t->rows; r++) total[r] += (double)sums[r][0];
+}
+
+static void softmax(const zero_cpu_panel *t, float *x, float *lse, float *over_sum)
+{
+    panel_lanes most;
+    double total[ZERO_CPU_PANEL] = {0};
+    const int64_t end = fill_above(t, -INFINITY, x); /* 2 to that power is 0 */
+    largest_of_rows(t, end, x, most);
+    for (int64_t at = 0; at < end; at += SCORES)
+        powers_of_rows(t, at, at + (end - at < SCORES ? end - at : SCORES), most, x, total);
+    for (int64_t r = 0; r < t->rows; r++) {
+        lse[r] = (float)((double)most[r][0] * LOG_2 + log(total[r]));
+        over_sum[r] = (float)(1.0 / total[r]);
+    }
+}
+
+static void softmax_again(const zero_cpu_panel *t, const float *lse, float *x)
+{
+    const int64_t end = fill_above(t, -INFINITY, x);
+    for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
+        const float log2_of_sum = (float)((double)lse[r] / LOG_2);
+#pragma omp simd
+        for (int64_t j = 0; j < end; j++) x[j] = power_of_two(x[j] - log2_of_sum);
+    }
+}
+
+static void softmax_backward(const zero_cpu_panel *t, const float *mean, const float *p,
+                             float *dp)
+{
+    const int64_t end = fill_above(t, 0.0f, dp);
+    for (int64_t r = 0; r < t->rows; r++, p += t->stride, dp += t->stride) {
+        const float m = mean[r];
+#pragma omp simd
+        for (int64_t j = 0; j < end; j++) dp[j] = p[j] * (dp[j] - m);
+    }
+}
+
+static void dots(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
+                 int64_t ldb, float *out)
+{
+    panel_lanes sums;
+    for (int64_t r = 0; r < rows; r++, a += lda, b += ldb) {
+        float s[LANES] = {0};
+        int64_t c = 0;
+        for (; c + LANES <= n; c += LANES)
+            for (int l = 0; l < LANES; l++) s[l] += a[c + l] * b[c + l];
+        for (int l = 0; c < n; c++, l++) s[l] += a[c] * b[c];
+        memcpy(sums[r], s, sizeof s);
+    }
+    fold_sums(rows, sums);
+    for (int64_t r = 0; r < rows; r++) out[r] = sums[r][0];
+}
