@@ -33,7 +33,7 @@ static int make_machines(test_pool *pool, machine m[ZERO_PACKED_VARIANTS])
         m[i].math.fp32_products = m[i].math.bf16_products = list[i];
         m[i].math.scratch = (float *)(void *)(m[i].scratch + GUARD);
     }
-    if (n == 0) print_message("this machine multiplies by BLAS\n");
+    assert_true(n >= 1);
     return n;
 }
 
@@ -146,8 +146,12 @@ static void check_sizes(const int64_t size[3], int first_flags, int last_flags)
         assert_int_equal(test_pool_make(&pool), 0);
         int n = make_machines(pool, m);
         product x = make_product(pool, size, flags, 5 * (flags % 3));
-        for (int i = 0; i < n; i++)
-            assert_near(&x, computed(pool, &m[i], &x), expected(pool, &m[i], &x));
+        const float *want[2] = {NULL, NULL}; /* in fp32, in bf16 */
+        for (int i = 0; i < n; i++) {
+            const float **w = &want[rounds(&m[i])];
+            if (!*w) *w = expected(pool, &m[i], &x);
+            assert_near(&x, computed(pool, &m[i], &x), *w);
+        }
         test_pool_free(&pool);
     }
 }
@@ -199,27 +203,32 @@ static zero_gemm part_of(const product *x, int64_t i, int64_t m, int64_t j, int6
     return g;
 }
 
+static void check_cuts(test_pool *pool, const machine *m, product x)
+{
+    const int64_t cuts[] = {1, 31, 512, 529};
+    const float *whole = computed(pool, m, &x), *c = x.c;
+    for (int k = 0; k < 4; k++) {
+        int64_t at = cuts[k], row = x.g.m - at, column = x.g.n - at;
+        x.g.c = test_copy(pool, x.len_c, c);
+        zero_gemm parts[] = {part_of(&x, 0, at, 0, column), part_of(&x, 0, at, column, at),
+                             part_of(&x, at, row, 0, at), part_of(&x, at, row, at, column)};
+        for (int p = 0; p < 4; p++) zero_backend_cpu.gemm(&m->math, &parts[p]);
+        assert_memory_equal(x.g.c, whole, (size_t)x.len_c * sizeof *whole);
+    }
+}
+
 static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
 {
-    const int64_t size[] = {530, 1050, 1024}, cuts[] = {1, 31, 512, 529};
-    machine m[ZERO_PACKED_VARIANTS];
-    int n = make_machines(*state, m);
-    for (int i = 0; i < n; i++)
-        for (int flags = 0; flags < 16; flags += 3)
-            for (int c = 0; c < 4; c++) {
-                void *pool;
-                assert_int_equal(test_pool_make(&pool), 0);
-                product x = make_product(pool, size, flags, 0);
-                const float *whole = computed(pool, &m[i], &x);
-                x.g.c = test_copy(pool, x.len_c, x.c);
-                int64_t at = cuts[c], row = 530 - at, column = 1050 - at;
-                zero_gemm parts[] = {
-                    part_of(&x, 0, at, 0, column), part_of(&x, 0, at, column, at),
-                    part_of(&x, at, row, 0, at), part_of(&x, at, row, at, column)};
-                for (int p = 0; p < 4; p++) zero_backend_cpu.gemm(&m[i].math, &parts[p]);
-                assert_memory_equal(x.g.c, whole, (size_t)x.len_c * sizeof *whole);
-                test_pool_free(&pool);
-            }
+    (void)state;
+    for (int flags = 0; flags < 16; flags += 3) {
+        void *pool;
+        machine m[ZERO_PACKED_VARIANTS];
+        assert_int_equal(test_pool_make(&pool), 0);
+        int n = make_machines(pool, m);
+        product x = make_product(pool, (const int64_t[]){530, 1050, 1024}, flags, 0);
+        for (int i = 0; i < n; i++) check_cuts(pool, &m[i], x);
+        test_pool_free(&pool);
+    }
 }
 
 /* In bf16 to accumulate is to go on with the sum: k cut at the end of a tile has the bits of
@@ -334,7 +343,7 @@ int main(void)
         cmocka_unit_test(all_sizes_from_1_to_70_agree_with_the_oracle),
         cmocka_unit_test(larger_sizes_and_empty_sums_agree_with_the_oracle),
         test_with_pool(factors_in_fp32_and_in_bf16_give_the_same_bits),
-        test_with_pool(a_cut_of_rows_or_columns_gives_the_same_bits),
+        cmocka_unit_test(a_cut_of_rows_or_columns_gives_the_same_bits),
         test_with_pool(a_sum_that_goes_on_has_the_bits_of_one),
         test_with_pool(factors_are_rounded_as_half_h_says),
         test_with_pool(what_is_not_finite_stays_in_its_row_and_column),

@@ -138,7 +138,7 @@ struct zero_backend {
 #define ZERO_LAYERNORM_EPS 1e-5f
 
 /* Floats of workspace that attention() and attention_backward() need, for any backend: about
- * 5 T d + 145 T + 240 d, d being C/H rounded up to 32, and T 16 to 47 more than it is. */
+ * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T so and 16 more. */
 int64_t zero_attention_workspace(const zero_attention *s);
 
 /* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds

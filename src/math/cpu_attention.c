@@ -1,4 +1,5 @@
-/* Forward, and what it shares with backward. Exponentials stay as they are, and rows of the
+/* Forward, and what it shares with backward: Dao et al., FlashAttention, arXiv:2205.14135,
+ * algorithm 1, without its tiling over keys. Exponentials stay as they are, and rows of the
  * result are divided by their sums: C/H numbers instead of T. */
 #include "math/cpu_attention.h"
 
@@ -107,9 +108,13 @@ static void multiply_fp32(const zero_head *k, const zero_left *a, int64_t n, con
                           int64_t b_k, bool add, float *c, int64_t ldc)
 {
     const int64_t cols = k->packed->cols;
-    for (int64_t j = 0; j < n; j += cols)
-        (2 * (n - j) <= cols ? k->panels->multiply_left : k->panels->multiply)(
-            a->k, a->x, a->row, a->along, b + j * b_k, add, c + j, ldc);
+    for (int64_t j = 0; j < n; j += cols) {
+        const float *panel = b + j * b_k;
+        if (2 * (n - j) <= cols)
+            k->panels->multiply_left(a->k, a->x, a->row, a->along, panel, add, c + j, ldc);
+        else
+            k->panels->multiply(a->k, a->x, a->row, a->along, panel, add, c + j, ldc);
+    }
 }
 
 static void multiply_bf16(const zero_head *k, const zero_left *a, int64_t n,

@@ -45,7 +45,7 @@ typedef struct {
                           int64_t b_k, bool add, float *c, int64_t ldc);
 } zero_packed_kernels;
 
-#define ZERO_PACKED_VARIANTS 3 /* at most */
+#define ZERO_PACKED_VARIANTS 5 /* at most */
 
 /* What cuts into blocks needs everywhere: the smaller one, and whole granules. */
 static inline int64_t zero_least(int64_t a, int64_t b)
@@ -58,8 +58,9 @@ static inline int64_t zero_round_up(int64_t n, int64_t granule)
     return (n + granule - 1) / granule * granule;
 }
 
-/* Fills `list` with what this build has and this machine can run, and returns how many. May
- * ask the system for the use of AMX, once and for all threads. */
+/* Fills `list` with what this build has and this machine can run, be it slower than sgemm,
+ * and returns how many; at least 1. May ask the system for the use of AMX, once and for all
+ * threads. */
 int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS]);
 
 /* The kernels that are faster here than sgemm, for products in fp32 and in_bf16; NULL if there

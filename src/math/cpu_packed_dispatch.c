@@ -91,9 +91,9 @@ const zero_packed_kernels *zero_packed_bf16(void)
 
 int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS])
 {
-    int n = list_bf16(list);
-    const zero_panel_kernels *panels = zero_panels_best();
-    if (panels->beats_blas) list[n++] = &panels->packed;
+    const zero_panel_kernels *panels[ZERO_PANEL_VARIANTS];
+    int n = list_bf16(list), n_panels = zero_panels_list(panels);
+    for (int i = 0; i < n_panels; i++) list[n++] = &panels[i]->packed;
     return n;
 }
 

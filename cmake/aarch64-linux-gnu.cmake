@@ -1,0 +1,23 @@
+# Builds for 64-bit ARM on a Debian or Ubuntu of another kind, and tests by qemu:
+#
+#   cmake -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake -DCMAKE_SYSROOT=DIR -DZERO_NATIVE=OFF
+#
+# DIR is the root of an ARM Debian that has the packages of packages.txt: tests/aarch64.sh makes one.
+# Ranks are started by the mpirun of this machine, which has to be the same version.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${CMAKE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+
+set(libraries ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${libraries}/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
+
+# Open MPI's wrappers name directories of the machine they are made for: no wrapper, then.
+set(MPI_C_COMPILER ${CMAKE_C_COMPILER} CACHE FILEPATH "")
+set(MPI_C_COMPILER_INCLUDE_DIRS ${libraries}/openmpi/include CACHE STRING "")
+set(MPI_C_LIB_NAMES mpi CACHE STRING "")
+set(MPI_mpi_LIBRARY ${libraries}/libmpi.so CACHE FILEPATH "")
