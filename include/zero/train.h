@@ -9,7 +9,8 @@
  * With one microbatch per rank, or with `reproducible`, the stage, the bucket, the partition,
  * overlap, recompute and the collectives (but "mpi") change no bit of losses and parameters.
  * That needs the same BLAS with the same number of threads on all ranks, which the program
- * decides (OPENBLAS_NUM_THREADS=1).
+ * decides (OPENBLAS_NUM_THREADS=1). One thread is faster, too, if there is a rank per core, and our
+ * own products are taken only then (zero info says which).
  *
  * Functions are collective over the trainer's group and block, unless they say otherwise; all
  * ranks call them in the same order with equal arguments and get the same status. Errors name a

@@ -95,6 +95,9 @@ void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kern
                           const zero_gemm *g)
 {
     assert(kernels->rows * kernels->cols <= MOST_SQUARE);
+    assert((size_t)((kernels->block_m + kernels->block_n) * kernels->block_k) *
+               zero_type_size(kernels->type) <=
+           (size_t)zero_math_scratch() * sizeof(float));
     const int64_t part_m = part_of(g->m, kernels->block_m, kernels->rows);
     const int64_t part_k = part_of(g->k, kernels->block_k, kernels->depth);
     block t = {.kernels = kernels, .g = g, .a = (char *)math->scratch};

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#if defined(__AVX512F__)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>
 #endif
 
@@ -14,16 +14,20 @@ extern const zero_panel_kernels ZERO_KERNELS;
 
 /* As many sums as registers hold beside two of b and one of a. Enough are independent of each
  * other to hide how long a multiply-add takes. */
-#if defined(__AVX512F__)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#define NAME  "AVX-512"
 #define LANES 16
 #define ROWS  12
 #elif defined(__AVX__)
+#define NAME  "AVX"
 #define LANES 8
 #define ROWS  6
 #elif defined(__aarch64__)
+#define NAME  "NEON"
 #define LANES 4
 #define ROWS  12
 #else
+#define NAME  "vectors of 4"
 #define LANES 4
 #define ROWS  6
 #endif
@@ -109,7 +113,7 @@ INLINE const void *element(const zero_operand *x, zero_type type, int64_t lane, 
     return (const char *)x->data + (type == ZERO_FP32 ? 4 : 2) * i;
 }
 
-#if defined(__AVX512F__)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
 INLINE __mmask16 first(int64_t n)
 {
     return (__mmask16)(n >= 16 ? 0xffff : n > 0 ? (1u << n) - 1 : 0);
@@ -167,12 +171,13 @@ INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, in
                          int64_t k, int64_t width, int64_t step, float *out)
 {
     const __mmask16 lanes_of = first(width);
+    const int64_t there = zero_least(n, width);
     for (int64_t p = 0; p < k; p += 16) {
         __m512 tile[16];
         prefetch_along_k(x, type, lane, p, k);
         for (int64_t r = 0; r < 16; r++)
-            tile[r] = r < n ? read(type, element(x, type, lane + r, p), k - p)
-                            : _mm512_setzero_ps();
+            tile[r] = r < there ? read(type, element(x, type, lane + r, p), k - p)
+                                : _mm512_setzero_ps();
         transpose(tile);
         const int64_t deep = zero_least(16, k - p);
         for (int64_t q = 0; q < deep; q++)
@@ -242,7 +247,7 @@ static void pack_b(const zero_operand *b, int64_t n, int64_t k, void *out)
 /* A block of a is 1.5 MiB, of b 0.5: rows of a panel pass once over k for most models, and both
  * lie in L2 where it has 2 MiB. */
 const zero_panel_kernels ZERO_KERNELS = {
-    .packed = {.name = ZERO_KERNELS_NAME,
+    .packed = {.name = NAME,
                .rows = ROWS,
                .cols = COLS,
                .depth = 1,
