@@ -97,7 +97,7 @@ void zero_head_copy(const zero_head *k, const float *x, int64_t stride, int64_t 
 {
     for (int64_t r = 0; r < k->rows; r++, x += stride, out += k->size) {
         if (r < n)
-            for (int64_t c = 0; c < k->size; c++) out[c] = factor * x[c];
+            k->kernels->scale(k->size, factor, x, out);
         else
             memset(out, 0, (size_t)k->size * sizeof *out);
     }
@@ -205,11 +205,9 @@ static void forward_panel(const zero_head *k, const room *w, int64_t first, int6
     if (k->s->dropout.p > 0.0f)
         for (int64_t r = 0; r < n; r++) drop_row(k, w, first + r, w->p + r * k->stride);
     zero_head_mix(k, w->p, w->values, keys, w->y);
-    for (int64_t r = 0; r < n; r++) {
-        const float *y = w->y + r * k->width;
-        float *to = out + zero_head_in_out(k, first + r);
-        for (int64_t c = 0; c < k->size; c++) to[c] = over_sum[r] * y[c];
-    }
+    for (int64_t r = 0; r < n; r++)
+        k->kernels->scale(k->size, over_sum[r], w->y + r * k->width,
+                          out + zero_head_in_out(k, first + r));
 }
 
 /* As many panels as a block has, between two polls. */

@@ -82,11 +82,9 @@ static void backward_panel(const zero_head *k, const room *w, const arrays *x,
     zero_head_scores(k, w->dy, w->value_rows, keys, ds);
     softmax_panel(k, w, x, &t, p, ds);
     zero_head_mix(k, ds, w->keys, keys, w->dq);
-    for (int64_t r = 0; r < n; r++) {
-        const float *dq = w->dq + r * k->width;
-        float *to = x->dqkv + zero_head_in_qkv(k, first + r, ZERO_QUERY);
-        for (int64_t c = 0; c < k->size; c++) to[c] = k->scale * dq[c];
-    }
+    for (int64_t r = 0; r < n; r++)
+        k->kernels->scale(k->size, k->scale, w->dq + r * k->width,
+                          x->dqkv + zero_head_in_qkv(k, first + r, ZERO_QUERY));
 }
 
 /* out[T, width] (+)= weight[n, stride]' y, of a block of n queries from `first` on. A panel of
@@ -123,7 +121,7 @@ static void store_keys_and_values(const zero_head *k, const room *w, float *dqkv
     for (int64_t t = 0; t < k->s->T; t++) {
         float *dk = dqkv + zero_head_in_qkv(k, t, ZERO_KEY);
         float *dv = dqkv + zero_head_in_qkv(k, t, ZERO_VALUE);
-        for (int64_t c = 0; c < k->size; c++) dk[c] = k->scale * w->dk[t * k->width + c];
+        k->kernels->scale(k->size, k->scale, w->dk + t * k->width, dk);
         memcpy(dv, w->dv + t * k->width, (size_t)k->size * sizeof *dv);
     }
 }

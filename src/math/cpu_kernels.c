@@ -145,6 +145,12 @@ static void multiply(int64_t n, const float *a, const float *b, float *out)
     for (int64_t i = 0; i < n; i++) out[i] = a[i] * b[i];
 }
 
+static void scale(int64_t n, float factor, const float *x, float *out)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = factor * x[i];
+}
+
 /* GELU's 0.5 (1 + tanh u) is the logistic function of 2u, u = sqrt(2/pi) (x + 0.044715
  * x^3). */
 #define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
@@ -302,6 +308,7 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .name = ZERO_KERNELS_NAME,
     .add = add,
     .multiply = multiply,
+    .scale = scale,
     .dots = dots,
     .add_branch = add_branch,
     .bias_gelu = bias_gelu,

@@ -23,6 +23,7 @@ typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
+    void (*scale)(int64_t n, float factor, const float *x, float *out);
     void (*add_branch)(int64_t n, const float *bias, const float *around, float *x);
     /* One row; y may not be x. */
     void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
