@@ -1,13 +1,12 @@
-# Builds for 64-bit ARM on another kind of Debian or Ubuntu, and tests by qemu:
+# Builds for 64-bit ARM on another kind of Debian or Ubuntu; tests run by qemu.
 #
-#   apt-get install gcc-aarch64-linux-gnu qemu-user-static binfmt-support debootstrap
-#   debootstrap --arch=arm64 --variant=minbase --include=PACKAGES bookworm DIR
+#   apt-get install gcc-aarch64-linux-gnu qemu-user-static
 #   cmake -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake \
 #       -DCMAKE_SYSROOT=DIR -DZERO_NATIVE=OFF
 #
-# PACKAGES: libopenmpi-dev,libopenblas-dev,libhwloc-dev,libjansson-dev,libxxhash-dev,
-# librandom123-dev,libcmocka-dev. Ranks are started by the mpirun of this machine, which has to be
-# of the same version. What tests say of affinity and of resident memory is the emulator's.
+# DIR holds an ARM Debian's libc6-dev, libopenmpi-dev and the libraries of packages.txt, unpacked;
+# none of it is run. Ranks are started by the mpirun of this machine, which has to be of the same
+# version. What tests say of affinity and of resident memory is the emulator's.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

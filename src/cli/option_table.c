@@ -70,7 +70,7 @@ static const zero_option table[] = {
     {.name = "collectives", CHOICE, FIELD(collectives), .words = "auto|mpi|p2p|shm|hier", .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p else"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), .absent = "the real ones", .help = "let this machine stand for N nodes"},
-    {.name = "threads", WHOLE(1, 4096), FIELD(threads), .absent = "OPENBLAS_NUM_THREADS, or 1", .help = "BLAS threads per rank; with several, products in fp32 are its own"},
+    {.name = "threads", WHOLE(1, 4096), FIELD(threads), .absent = "OPENBLAS_NUM_THREADS, or 1", .help = "of BLAS per rank; 2 or more: it does fp32"},
 
     {.group = "What is shown and written", .name = "metrics", TEXT, FIELD(metrics), .argument = "FILE", .absent = "no file",
      .help = "one JSON object per line and step; ledgers, profile last"},
