@@ -156,13 +156,14 @@ void zero_head_mix(const zero_head *k, const float *weight, const void *y, int64
 }
 
 /* Row i of the mask is elements (h T + i) T ... of the sample's stream. */
-void zero_head_mask(const zero_head *k, int64_t i, float *mask)
+void zero_head_drop(const zero_head *k, int64_t i, float *mask, float *row)
 {
     const zero_dropout *d = &k->s->dropout;
     zero_rng stream = d->stream;
     stream.sample += (uint64_t)k->b;
     uint64_t first = (uint64_t)((k->h * k->s->T + i) * k->s->T);
     zero_rng_dropout(&stream, d->p, first, i + 1, mask);
+    k->kernels->multiply(i + 1, row, mask, row);
 }
 
 /* From the workspace. */
@@ -185,12 +186,6 @@ static room take_room(const zero_head *k, float *work)
     return r;
 }
 
-static void drop_row(const zero_head *k, const room *w, int64_t i, float *p)
-{
-    zero_head_mask(k, i, w->mask);
-    k->kernels->multiply(i + 1, p, w->mask, p);
-}
-
 /* One panel of queries, of which n are there. */
 static void forward_panel(const zero_head *k, const room *w, int64_t first, int64_t n,
                           const float *qkv, float *out, float *lse)
@@ -203,7 +198,8 @@ static void forward_panel(const zero_head *k, const room *w, int64_t first, int6
     zero_head_scores(k, w->q, w->keys, keys, w->p);
     k->kernels->softmax(&t, w->p, lse + zero_head_in_lse(k, first), over_sum);
     if (k->s->dropout.p > 0.0f)
-        for (int64_t r = 0; r < n; r++) drop_row(k, w, first + r, w->p + r * k->stride);
+        for (int64_t r = 0; r < n; r++)
+            zero_head_drop(k, first + r, w->mask, w->p + r * k->stride);
     zero_head_mix(k, w->p, w->values, keys, w->y);
     for (int64_t r = 0; r < n; r++)
         k->kernels->scale(k->size, over_sum[r], w->y + r * k->width,

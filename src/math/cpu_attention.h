@@ -81,5 +81,5 @@ void zero_head_scores(const zero_head *k, const float *x, const void *y, int64_t
 void zero_head_mix(const zero_head *k, const float *weight, const void *y, int64_t n,
                    float *out);
 
-/* mask[i + 1] = what dropout multiplies the probabilities of query i with. */
-void zero_head_mask(const zero_head *k, int64_t i, float *mask);
+/* row[i + 1], of query i, times its dropout mask, for which mask[T] is room. */
+void zero_head_drop(const zero_head *k, int64_t i, float *mask, float *row);

@@ -45,14 +45,7 @@ typedef struct {
     float *dqkv;
 } arrays;
 
-/* Of query i: dP *= mask, then P, once dS is made of it. */
-static void mask_row(const zero_head *k, const room *w, int64_t i, float *row)
-{
-    zero_head_mask(k, i, w->mask);
-    k->kernels->multiply(i + 1, row, w->mask, row);
-}
-
-/* Scores become probabilities, and dO V' in ds the gradient of scores. dys: the panel's dO. */
+/* Scores become probabilities, and dO V' in ds the gradient of scores. */
 static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
                           const zero_cpu_panel *t, float *p, float *ds)
 {
@@ -63,10 +56,10 @@ static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
                   k->s->C, mean);
     kernels->softmax_again(t, x->lse + zero_head_in_lse(k, t->first), p);
     for (int64_t r = 0; dropout && r < t->rows; r++)
-        mask_row(k, w, t->first + r, ds + r * t->stride);
+        zero_head_drop(k, t->first + r, w->mask, ds + r * t->stride);
     kernels->softmax_backward(t, mean, p, ds);
     for (int64_t r = 0; dropout && r < t->rows; r++)
-        mask_row(k, w, t->first + r, p + r * t->stride);
+        zero_head_drop(k, t->first + r, w->mask, p + r * t->stride);
 }
 
 /* P, dS and dQ of one panel of queries, of which n are there. */

@@ -25,7 +25,7 @@ typedef struct {
 } zero_operand;
 
 typedef struct {
-    const char *name; /* "AMX-BF16", "x86-64-v4", ... */
+    const char *name; /* "AMX-BF16", "AVX-512", ... */
     zero_type type;   /* of packed numbers: fp32 or bf16 */
     int64_t rows, cols, depth;
     int64_t block_m, block_n, block_k; /* packed at a time, at most; multiples of those */

@@ -10,7 +10,6 @@
 static zero_status open(zero_math *math)
 {
     math->state = NULL;
-    math->bf16_products = NULL;
     return ZERO_OK;
 }
 

@@ -200,8 +200,9 @@ typedef struct {
 
 /* Compiles input->model for input->stage and lays memory out. ZERO_ERR_INVALID unless all
  * numbers are in range, the model has at most 2^56 parameters and takes the sequences, a
- * microbatch has at most 2^24 tokens, a step at most 2^17 microbatches per rank, the bucket holds the smallest pieces that N_d ranks can exchange, and for `reproducible`
- * N_d and M are powers of two; ZERO_ERR_NOMEM. Not collective; release with _destroy. */
+ * microbatch has at most 2^24 tokens, a step at most 2^17 microbatches per rank, the bucket
+ * holds the smallest pieces that N_d ranks can exchange, and for `reproducible` N_d and M are
+ * powers of two; ZERO_ERR_NOMEM. Not collective; release with _destroy. */
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
 void zero_schedule_destroy(zero_schedule *s);
