@@ -105,27 +105,27 @@ static void show_ledgers(const zero_session *s)
     show_collectives(s);
 }
 
-static const char *products_by(const char *dtype)
+/* What multiplies, if it is not BLAS. */
+static const char *own_products(const zero_config *c)
 {
-    const char *fp32 = zero_cpu_fp32_name(), *bf16 = zero_cpu_bf16_name();
-    if (strcmp(dtype, "bf16") == 0 && bf16) return bf16;
-    return fp32 ? "own kernels" : "BLAS";
+    const char *bf16 = zero_cpu_bf16_name();
+    if (strcmp(c->backend, "cpu") != 0) return "plain loops";
+    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
 }
 
 static void show_compute(const zero_session *s)
 {
+    const char *own = own_products(&s->config);
     char blas[128];
     zero_blas_name(blas, sizeof blas);
     row("compute");
-    printf("%s backend, %s kernels, %s", s->config.backend, zero_cpu_kernels_name(),
-           s->config.dtype);
-    if (strcmp(s->config.backend, "cpu") == 0)
-        printf(" products by %s", products_by(s->config.dtype));
-    printf("; %s", blas);
-    if (s->blas_threads > 0)
-        printf(", %d thread%s per rank\n", s->blas_threads, plural(s->blas_threads));
-    else
-        printf(" (its own variables set its threads)\n");
+    printf("%s backend, %s kernels; %s products by %s", s->config.backend,
+           zero_cpu_kernels_name(), s->config.dtype, own ? own : blas);
+    if (!own && s->blas_threads > 0)
+        printf(", %d thread%s per rank", s->blas_threads, plural(s->blas_threads));
+    else if (!own)
+        printf(" (its own variables set its threads)");
+    printf("\n");
 }
 
 static void warn_oversubscribed(const zero_session *s)
