@@ -2,6 +2,9 @@
 #include "engine_test.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "train/hugging_face.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -198,6 +201,62 @@ static void what_only_generates_gives_what_the_trained_model_gives(void **state)
     }
 }
 
+static void check_hugging_face(const test_run *trained, zero_hugging_face *file, int stage,
+                               const int32_t *text)
+{
+    int32_t again[64];
+    zero_sampling how = {.seed = 3, .temperature = 1.0, .known = 50};
+    zero_weights weights = zero_hugging_face_weights(file);
+    zero_engine_spec spec = {.plan = trained->engine.spec.plan,
+                             .backend = trained->setup.backend,
+                             .eval_batches = 1,
+                             .weights = &weights};
+    test_run run = {.setup = trained->setup, .comm = trained->comm};
+    spec.plan.stage = stage;
+    spec.plan.forward_only = stage == 0 || stage == 3;
+    assert_all(zero_engine_init(&run.engine, &spec, run.comm) == ZERO_OK);
+    generate(&run, &how, 5, again);
+    assert_all(memcmp(text, again, (5 + GENERATED) * sizeof *text) == 0);
+    run.comm = &run.own;
+    test_run_close(&run);
+}
+
+/* To a file of Hugging Face's and back, on any ranks: the same bits, so the same text. */
+static void text_of_an_exported_model_is_the_models_own(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/zero-generate-XXXXXX", path[64];
+    int32_t text[64];
+    zero_sampling how = {.seed = 3, .temperature = 1.0, .known = 50};
+    test_setup setup = test_standard;
+    setup.plan.stage = 2;
+    test_run run;
+    test_run_open(&run, &setup, test_size);
+    test_run_steps(&run, 0, 2);
+    generate(&run, &how, 5, text);
+    float **tensors = copy_weights(&run);
+    zero_weights weights = {.fill = fill_from, .arg = tensors};
+    zero_status st = ZERO_OK;
+    assert_all(test_rank != 0 || mkdtemp(folder));
+    MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/out", folder);
+    if (test_rank == 0) st = zero_hugging_face_write(path, &run.model, &weights);
+    assert_all(st == ZERO_OK);
+    for (int stage = 0; stage <= 3; stage++) {
+        zero_hugging_face file;
+        assert_all(zero_hugging_face_open(path, &run.model, &file) == ZERO_OK);
+        check_hugging_face(&run, &file, stage, text);
+        zero_hugging_face_close(&file);
+    }
+    zero_storage_dir dir;
+    if (test_rank == 0) st = zero_storage_open(folder, &dir);
+    if (test_rank == 0 && st == ZERO_OK) st = zero_storage_remove(&dir, "out");
+    if (test_rank == 0) zero_storage_close(&dir);
+    assert_all(st == ZERO_OK && (test_rank != 0 || rmdir(folder) == 0));
+    free_weights(&run.model, tensors);
+    test_run_close(&run);
+}
+
 static void what_only_generates_takes_parameters_alone(void **state)
 {
     (void)state;
@@ -269,6 +328,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(only_the_last_T_tokens_of_a_prompt_matter),
         cmocka_unit_test(a_model_that_learned_to_count_counts),
         cmocka_unit_test(what_only_generates_gives_what_the_trained_model_gives),
+        cmocka_unit_test(text_of_an_exported_model_is_the_models_own),
         cmocka_unit_test(what_only_generates_takes_parameters_alone),
         cmocka_unit_test(a_rank_without_its_weights_is_heard_by_all),
         cmocka_unit_test(logits_that_are_not_finite_are_an_error),

@@ -127,6 +127,12 @@ static size_t what_is_there(const zero_session *s)
            zero_metrics_resident_peak();
 }
 
+static zero_status open_weights(zero_session *s)
+{
+    if (!s->config.init_from) return ZERO_OK;
+    return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
+}
+
 static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend,
                                     zero_algorithm collectives)
 {
@@ -146,6 +152,7 @@ static zero_status prepare(zero_session *s)
 {
     ZERO_TRY(read_machine(s));
     ZERO_TRY(open_data(s));
+    ZERO_TRY(open_weights(s));
     return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
 }
 
@@ -159,6 +166,23 @@ static zero_status compare_data(zero_session *s)
                      "--data %s holds other tokens here than on rank 0: every node needs "
                      "the same files",
                      s->config.data);
+}
+
+/* Nor from other weights: each rank reads its own part of the file. */
+static zero_status compare_weights(zero_session *s)
+{
+    uint64_t hash = 0;
+    bool same;
+    if (!s->config.init_from) return ZERO_OK;
+    ZERO_TRY(zero_agree(&s->world, zero_hugging_face_fingerprint(&s->initial, &hash)));
+    ZERO_TRY(is_rank_0s(s, hash, &same));
+    zero_status st = ZERO_OK;
+    if (!same)
+        st = zero_fail(ZERO_ERR_FORMAT,
+                       "--init-from %s holds other weights here than on rank 0: every node "
+                       "needs the same file",
+                       s->config.init_from);
+    return zero_agree(&s->world, st);
 }
 
 /* The node with the least memory decides. Where it was not the plan that was too large, but
@@ -221,12 +245,16 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
+    ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;
     if (s->config.fake_nodes > 0)
         ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
+    zero_weights weights = zero_hugging_face_weights(&s->initial);
+    if (s->config.init_from) spec.weights = &weights;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
+    zero_hugging_face_close(&s->initial);
     return st == ZERO_ERR_NOMEM ? refuse_with_advice(s, &spec) : st;
 }
 

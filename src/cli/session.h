@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "train/corpus.h"
 #include "train/engine.h"
+#include "train/hugging_face.h"
 #include "train/loader.h"
 #include "train/metrics.h"
 
@@ -19,6 +20,7 @@ typedef struct {
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
     zero_model model;
+    zero_hugging_face initial; /* while the engine begins, with --init-from */
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */
     bool metrics_warned;  /* that the file is incomplete */

@@ -42,6 +42,11 @@ static void show_model(const zero_session *s)
            ", V %" PRId64 "; %" PRId64 " parameters\n",
            s->config.model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
            s->model.n_params);
+    row("weights");
+    if (s->config.init_from)
+        printf("from %s\n", s->config.init_from);
+    else
+        printf("random, seed %" PRId64 "\n", s->config.seed);
     row("data");
     printf("%s\n", s->corpus.description);
     if (s->corpus.has_entropy) {

@@ -144,7 +144,9 @@ static zero_status init_weights(zero_engine *e)
 {
     zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
     zero_weights random = zero_weights_drawn(&drawn);
-    return zero_engine_set_weights(e, e->spec.weights ? e->spec.weights : &random);
+    const zero_weights *given = e->spec.weights;
+    e->spec.weights = NULL; /* borrowed until here */
+    return zero_engine_set_weights(e, given ? given : &random);
 }
 
 /* The same plan with messages alone. */
