@@ -2,17 +2,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/advice.h"
+#include "cli/machine.h"
 #include "cli/plan_report.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
-#include "math/blas.h"
 #include "train/plan.h"
 
 static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
@@ -77,35 +76,6 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
-/* BLAS threads that the environment asks for, 0 if it does not: the libraries' own variables
- * first, then OpenMP's, as they look themselves. */
-static int threads_from_environment(void)
-{
-    const char *names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
-                           "OMP_NUM_THREADS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        int n = text ? atoi(text) : 0;
-        if (n > 0) return n;
-    }
-    return 0;
-}
-
-static zero_status read_machine(zero_session *s)
-{
-    ZERO_TRY(zero_topology_read(&s->topology));
-    int wanted = (int)s->config.threads;
-    if (wanted <= 0) wanted = threads_from_environment();
-    s->blas_threads = zero_blas_set_threads(wanted > 0 ? wanted : 1);
-    if (s->config.threads > 0 && s->blas_threads != wanted)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--threads %d: this BLAS gives %d threads per rank (0: it cannot be "
-            "told); choose fewer, or leave the option out",
-            wanted, s->blas_threads);
-    return ZERO_OK;
-}
-
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
@@ -117,14 +87,6 @@ static zero_status open_data(zero_session *s)
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
     return zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
                             (uint64_t)c->seed, c->shuffle);
-}
-
-/* What is left for each rank, and what this one has taken already: a plan's needs count the
- * whole process. */
-static size_t what_is_there(const zero_session *s)
-{
-    return s->topology.memory_available / (size_t)s->node_ranks +
-           zero_metrics_resident_peak();
 }
 
 static zero_status open_weights(zero_session *s)
@@ -144,13 +106,15 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
-        .memory_limit = c->memory_limit >= 0 ? (size_t)c->memory_limit : what_is_there(s),
+        .memory_limit = c->memory_limit >= 0
+                            ? (size_t)c->memory_limit
+                            : zero_machine_room(&s->topology, s->node_ranks),
     };
 }
 
 static zero_status prepare(zero_session *s)
 {
-    ZERO_TRY(read_machine(s));
+    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->blas_threads));
     ZERO_TRY(open_data(s));
     ZERO_TRY(open_weights(s));
     return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
