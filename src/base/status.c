@@ -40,6 +40,7 @@ int zero_exit_code(zero_status status)
     case ZERO_ERR_IO:
     case ZERO_ERR_FORMAT: return 4;
     case ZERO_ERR_STALLED: return 86;
+    case ZERO_STOPPED: return 75;
     case ZERO_ERR_MPI:
     case ZERO_ERR_DIVERGED: break;
     }

@@ -118,19 +118,42 @@ static const char *own_products(const zero_config *c)
     return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
 }
 
-static void show_compute(const zero_session *s)
+void zero_show_arithmetic(const zero_session *s, char *text, size_t size)
 {
     const char *own = own_products(&s->config);
-    char blas[128];
+    char blas[128], threads[64] = "";
     zero_blas_name(blas, sizeof blas);
-    row("compute");
-    printf("%s backend, %s kernels; %s products by %s", s->config.backend,
-           zero_cpu_kernels_name(), s->config.dtype, own ? own : blas);
     if (!own && s->blas_threads > 0)
-        printf(", %d thread%s per rank", s->blas_threads, plural(s->blas_threads));
+        snprintf(threads, sizeof threads, ", %d thread%s per rank", s->blas_threads,
+                 plural(s->blas_threads));
     else if (!own)
-        printf(" (its own variables set its threads)");
-    printf("\n");
+        snprintf(threads, sizeof threads, " (its own variables set its threads)");
+    snprintf(text, size, "%s backend, %s kernels; %s products by %s%s", s->config.backend,
+             zero_cpu_kernels_name(), s->config.dtype, own ? own : blas, threads);
+}
+
+static void show_compute(const zero_session *s)
+{
+    char text[256];
+    zero_show_arithmetic(s, text, sizeof text);
+    row("compute");
+    printf("%s\n", text);
+}
+
+static void show_checkpoints(const zero_session *s)
+{
+    const zero_config *c = &s->config;
+    if (!c->checkpoint) return;
+    row("checkpoints");
+    printf("%s, ", c->checkpoint);
+    if (c->save_every > 0) printf("every %" PRId64 " steps and ", c->save_every);
+    printf("at the end; %" PRId64 " kept\n", c->keep);
+    if (!c->resume && !c->resume_older) return;
+    row("resumed");
+    printf("%s\n", s->saving.from);
+    if (!s->saving.changes[0]) return;
+    row("changed");
+    printf("%s\n", s->saving.changes);
 }
 
 static void warn_oversubscribed(const zero_session *s)
@@ -160,6 +183,7 @@ void zero_show_setup(const zero_session *s)
     show_training(s);
     show_ledgers(s);
     show_compute(s);
+    show_checkpoints(s);
     fflush(stdout);
     warn_oversubscribed(s);
 }

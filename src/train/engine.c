@@ -8,7 +8,7 @@
 #include "base/tree.h"
 #include "train/plan.h"
 
-#define WEIGHTS_AT_ONCE 65536 /* floats */
+#define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
 zero_engine_state zero_engine_group(const zero_engine *e, int group)
 {
@@ -103,7 +103,7 @@ static zero_status fill_masters(zero_engine *e, const zero_weights *weights, int
 
 /* 16-bit parameters that are all there is: through `chunk`. */
 static zero_status fill_rounded(zero_engine *e, const zero_weights *weights, int g,
-                                float chunk[WEIGHTS_AT_ONCE])
+                                float *chunk)
 {
     const zero_runner *r = &e->runner;
     const zero_plan_input *plan = &e->schedule.input;
@@ -126,7 +126,8 @@ static zero_status fill_weights(zero_engine *e, const zero_weights *weights)
     float *chunk = has_masters ? NULL : malloc(WEIGHTS_AT_ONCE * sizeof *chunk);
     zero_status st = ZERO_OK;
     if (!has_masters && !chunk)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory to round %d weights", WEIGHTS_AT_ONCE);
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory to round %" PRId64 " weights",
+                       WEIGHTS_AT_ONCE);
     for (int g = 0; st == ZERO_OK && g < plan->model->n_groups; g++)
         st = has_masters ? fill_masters(e, weights, g) : fill_rounded(e, weights, g, chunk);
     free(chunk);

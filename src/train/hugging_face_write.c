@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/checkpoint_table.h"
 #include "train/hugging_face.h"
-
-#define AT_ONCE 16384 /* elements on their way through a buffer on the stack */
 
 /* ---- the tensors ---- */
 
@@ -18,28 +17,46 @@ static void encode(const float *values, int64_t n, unsigned char *out)
     }
 }
 
+/* Numbers on their way: blocks as a checkpoint has them, each of which it reads as a whole. */
+#define BLOCK ZERO_EXTENT_MAX
+
+struct block {
+    float values[BLOCK];
+    unsigned char bytes[BLOCK * sizeof(float)];
+};
+
 static zero_status write_tensor(zero_storage_file *file, const zero_weights *weights,
-                                int tensor, int64_t n)
+                                int tensor, int64_t n, struct block *block)
 {
-    float values[AT_ONCE];
-    unsigned char bytes[sizeof values];
-    for (int64_t at = 0; at < n; at += AT_ONCE) {
-        int64_t end = at + AT_ONCE < n ? at + AT_ONCE : n;
-        ZERO_TRY(weights->fill(weights->arg, tensor, at, end, values));
-        encode(values, end - at, bytes);
-        ZERO_TRY(zero_storage_write(file, bytes, (size_t)(end - at) * sizeof *values));
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = at + BLOCK < n ? at + BLOCK : n;
+        ZERO_TRY(weights->fill(weights->arg, tensor, at, end, block->values));
+        encode(block->values, end - at, block->bytes);
+        ZERO_TRY(
+            zero_storage_write(file, block->bytes, (size_t)(end - at) * sizeof(float)));
     }
     return ZERO_OK;
+}
+
+static zero_status write_tensors(zero_storage_file *file, const zero_model *model,
+                                 const zero_weights *weights)
+{
+    struct block *block = malloc(sizeof *block);
+    zero_status st = ZERO_OK;
+    if (!block)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for blocks of %zu bytes", sizeof *block);
+    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
+        st = write_tensor(file, weights, i, model->tensors[i].rows * model->tensors[i].cols,
+                          block);
+    free(block);
+    return st;
 }
 
 static zero_status write_data(zero_storage_file *file, const zero_text *header,
                               const zero_model *model, const zero_weights *weights)
 {
     ZERO_TRY(zero_storage_write(file, header->bytes, header->len));
-    for (int i = 0; i < model->n_tensors; i++)
-        ZERO_TRY(write_tensor(file, weights, i,
-                              model->tensors[i].rows * model->tensors[i].cols));
-    return ZERO_OK;
+    return write_tensors(file, model, weights);
 }
 
 typedef char prefixed_name[96];
