@@ -16,7 +16,8 @@ static const struct {
     {"train", zero_command_train, "train a model: mpirun -n 4 zero train [options]"},
     {"plan", zero_command_plan, "what a run would take: zero plan --ranks 64 [options]"},
     {"info", zero_command_info, "this build, this machine: zero info [--json]"},
-    {"generate", NULL, NULL},
+    {"generate", zero_command_generate,
+     "text of a trained model: zero generate DIR --prompt 'Once'"},
     {"report", NULL, NULL},
     {"checkpoint", NULL, NULL},
 };
@@ -44,8 +45,9 @@ static zero_status unknown(const char *name)
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID, "no command '%s'; did you mean '%s'?", name,
                          nearest);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "no command '%s'; there are train, plan and info (zero --help)", name);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "no command '%s'; there are train, plan, generate and info (zero --help)", name);
 }
 
 static zero_status dispatch(int argc, char **argv)

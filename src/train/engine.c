@@ -38,6 +38,11 @@ static zero_status check_memory(const zero_engine *e)
     double needed = (double)zero_plan_needed(&e->schedule);
     double limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
+    if (e->spec.plan.forward_only)
+        return zero_fail(ZERO_ERR_NOMEM,
+                         "the model needs %.1f MiB per rank and %.1f MiB are there for it: "
+                         "use more ranks and a higher --stage",
+                         needed / 0x1p20, limit / 0x1p20);
     return zero_fail(
         ZERO_ERR_NOMEM,
         "the plan needs %.1f MiB per rank and %.1f MiB are there for it: use more "
