@@ -22,10 +22,12 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
     const char *slash = strrchr(file, '/');
     snprintf(last_place, sizeof last_place, "%s:%d", slash ? slash + 1 : file, line);
 
+    char text[sizeof last_error]; /* the last error may be among the arguments */
     va_list args;
     va_start(args, fmt);
-    vsnprintf(last_error, sizeof last_error, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    memcpy(last_error, text, sizeof text);
     return code;
 }
 

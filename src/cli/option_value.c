@@ -183,6 +183,15 @@ void zero_option_reset(const zero_option *option, zero_config *config)
 
 /* ---- back to text ---- */
 
+/* The fewest digits that are read back as the same number. */
+static void write_shortest(double real, char *buffer, size_t size)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, size, "%.*g", digits, real);
+        if (strtod(buffer, NULL) == real) return;
+    }
+}
+
 /* Writes the value to `buffer` if it is no text already; NULL if the preset decides. */
 static const char *as_text(const zero_option *option, const zero_config *config,
                            char *buffer, size_t size)
@@ -198,7 +207,7 @@ static const char *as_text(const zero_option *option, const zero_config *config,
         return number < option->min ? NULL : buffer;
     case ZERO_OPTION_REAL:
         memcpy(&real, field, sizeof real);
-        snprintf(buffer, size, "%.17g", real);
+        write_shortest(real, buffer, size);
         return real < option->low ? NULL : buffer;
     case ZERO_OPTION_FLAG: memcpy(&on, field, sizeof on); return on ? "on" : "off";
     case ZERO_OPTION_TEXT:

@@ -303,22 +303,34 @@ static void show_resident(const zero_session *s)
     printf("%.1f MiB program, libraries and data\n", resident - mib(planned) - mib(mapped));
 }
 
-void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+static void show_loss(const zero_session *s, const zero_run_totals *t)
 {
-    printf("done\n");
     row("loss");
     printf("%.4f in the last step", t->loss);
     if (t->has_val_loss) printf(", validation %.4f nats per token", t->val_loss);
     if (s->corpus.has_entropy) printf(" (entropy %.4f)", s->corpus.entropy.nats_per_token);
     printf("\n");
+}
+
+void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+{
+    printf("done\n");
+    if (t->tokens > 0) {
+        show_loss(s, t);
+    } else {
+        row("steps");
+        printf("none was left: all %" PRId64 " were done before\n", s->config.steps);
+    }
     if (s->engine.skipped > 0) {
         row("skipped");
         printf("%" PRId64 " of %" PRId64
                " steps: gradients overflowed; loss scale now %g\n",
                s->engine.skipped, s->config.steps, (double)s->engine.loss_scale.scale);
     }
-    show_speed(s, t);
-    show_time(s, t);
+    if (t->tokens > 0) {
+        show_speed(s, t);
+        show_time(s, t);
+    }
     show_resident(s);
     row("traffic");
     printf("of rank 0, of all steps, evaluations and samples:\n");

@@ -26,7 +26,7 @@ void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME
 }
 
 /* Only names that we would write: "step-7" or "step-00000100.old" are somebody else's. */
-static bool is_checkpoint(const char *name, int64_t *step)
+bool zero_checkpoint_is_name(const char *name, int64_t *step)
 {
     char again[ZERO_CHECKPOINT_NAME];
     if (sscanf(name, "step-%" SCNd64, step) != 1 || *step < 0) return false;
@@ -45,7 +45,7 @@ static zero_status add_step(void *arg, const char *name)
 {
     struct steps *s = arg;
     int64_t step;
-    if (!is_checkpoint(name, &step)) return ZERO_OK;
+    if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
     if (s->n == s->room) {
         size_t room = 2 * s->room + 16;
         int64_t *list = realloc(s->list, room * sizeof *list);
@@ -84,7 +84,8 @@ static zero_status remove_leftover(void *arg, const char *name)
     int64_t step;
     bool ours = strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) == 0 ||
                 strncmp(name, DELETED, sizeof DELETED - 1) == 0;
-    if (!ours || !is_checkpoint(name + sizeof TEMPORARY - 1, &step)) return ZERO_OK;
+    if (!ours || !zero_checkpoint_is_name(name + sizeof TEMPORARY - 1, &step))
+        return ZERO_OK;
     return zero_storage_remove(arg, name);
 }
 

@@ -18,6 +18,9 @@ void zero_checkpoint_name(int64_t step, char name[ZERO_CHECKPOINT_NAME]);
 /* ".tmp-step-00000100" */
 void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME]);
 
+/* Whether it is the name of a published one. */
+bool zero_checkpoint_is_name(const char *name, int64_t *step);
+
 /* The published steps, ascending; *steps is the caller's (free), NULL if there are none. */
 ZERO_NODISCARD zero_status zero_checkpoint_list(const zero_storage_dir *dir,
                                                 int64_t **steps, int *n);

@@ -260,8 +260,8 @@ static zero_status take_numbers(const char *path, const json_t *root, zero_manif
     const char *text;
     ZERO_TRY(zero_json_whole(path, root, "step", 0, INT64_MAX, &m->step));
     ZERO_TRY(zero_json_whole(path, root, "samples", 0, INT64_MAX, &m->samples));
-    ZERO_TRY(zero_json_whole(path, root, "skipped", 0, m->step, &m->skipped));
-    ZERO_TRY(zero_json_whole(path, root, "updates", 0, m->step, &m->updates));
+    ZERO_TRY(zero_json_whole(path, root, "skipped", 0, INT64_MAX, &m->skipped));
+    ZERO_TRY(zero_json_whole(path, root, "updates", 0, INT64_MAX, &m->updates));
     ZERO_TRY(zero_json_whole(path, root, "seed", INT64_MIN, INT64_MAX, &m->seed));
     ZERO_TRY(take_loss_scale(path, root, &m->loss_scale));
     ZERO_TRY(take_checksum(path, root, "digest", m->digest));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/checkpoint_list.h"
 #include "train/tokenizer_file.h"
 
 #define MANIFEST_MOST ((uint64_t)1 << 30) /* bytes */
@@ -27,6 +28,18 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_te
     return st;
 }
 
+/* A directory that has the name of another step was swapped, or copied over. */
+static zero_status check_name(const char *path, const zero_manifest *m)
+{
+    int64_t step;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its manifest is that of step %" PRId64
+                     ": the directory was renamed, or its files are another's",
+                     path, m->step);
+}
+
 static zero_status open_with(const char *path, zero_checkpoint *c)
 {
     char name[ZERO_STORAGE_PATH + 64];
@@ -35,6 +48,7 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
     if (!c->text.bytes) ZERO_TRY(read_file(c, ZERO_MANIFEST_NAME, &c->text));
     snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, c->text.bytes, c->text.len, &c->manifest));
+    ZERO_TRY(check_name(path, &c->manifest));
     c->block = malloc((size_t)ZERO_EXTENT_MAX * sizeof *c->block);
     if (c->block) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", path);

@@ -82,5 +82,6 @@ ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
                                                    const zero_model *model,
                                                    zero_hugging_face_place *places,
                                                    zero_hugging_face_place *head);
-/* The shape that the table's tensors have; heads are 0. */
+/* The shape that the table's tensors have, if they are a GPT-2's; what is unknown, as heads
+ * always, is 0. */
 zero_gpt2_shape zero_hugging_face_shape(const zero_safetensors *table);

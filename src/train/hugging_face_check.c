@@ -199,8 +199,10 @@ zero_gpt2_shape zero_hugging_face_shape(const zero_safetensors *table)
     bool twice;
     const zero_safetensors_entry *wte = find(table, "wte.weight", &twice),
                                  *wpe = find(table, "wpe.weight", &twice);
-    if (wte && wte->n_dims == 2) shape.vocab = wte->dims[0], shape.hidden = wte->dims[1];
-    if (wpe && wpe->n_dims == 2) shape.seq = wpe->dims[0];
+    if (!wte || !wpe || wte->n_dims != 2 || wpe->n_dims != 2) return shape;
+    shape.vocab = wte->dims[0];
+    shape.hidden = wte->dims[1];
+    shape.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++) {
         const char *rest;
         int64_t layer = layer_of(without_prefix(table->entries[i].name), &rest);
