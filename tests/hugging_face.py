@@ -6,7 +6,9 @@ struct and json, and the forward pass is PyTorch's. Run by hand (Debian, Ubuntu:
 python3-torch); the largest difference of logits is shown relative to the largest logit.
 
     cmake --build build --target logits_export
-    /usr/bin/python3 tests/hugging_face.py build/tests/logits_export
+    /usr/bin/python3 tests/hugging_face.py build/tests/logits_export [EXPORTED...]
+
+Directories of `zero checkpoint export` may follow; their models are compared, too.
 """
 import json
 import os
@@ -176,7 +178,15 @@ def check_import(program, folder, what, dtype, prefix="", masks=False, head=Fals
     return compare(f"imported, {what}", found, tensors, config, tokens)
 
 
-def main(program):
+def check_directory(program, path):
+    config = json.load(open(path + "/config.json"))
+    tokens = [(5 * i * i + 11 * i) % config["vocab_size"]
+              for i in range(min(config["n_positions"], 64))]
+    found = ours(program, "import", path, tokens, config["vocab_size"])
+    return compare(path, found, read_tensors(path + "/model.safetensors"), config, tokens)
+
+
+def main(program, directories):
     with tempfile.TemporaryDirectory() as folder:
         good = [
             check_export(program, folder),
@@ -188,8 +198,9 @@ def main(program):
             check_import(program, folder, "BF16 with prefix", torch.bfloat16,
                          prefix="transformer."),
         ]
+    good += [check_directory(program, path) for path in directories]
     print(f"PyTorch {torch.__version__}; limit {LIMIT:g}")
     return 0 if all(good) else 1
 
 
-sys.exit(main(os.path.abspath(sys.argv[1])))
+sys.exit(main(os.path.abspath(sys.argv[1]), sys.argv[2:]))
