@@ -17,6 +17,15 @@ const char *zero_last_error_place(void)
     return last_place;
 }
 
+/* Names of files, and what is in them, come from others; a terminal would obey them. */
+static void hide_control_characters(char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) *text = '?';
+    }
+}
+
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
 {
     const char *slash = strrchr(file, '/');
@@ -26,6 +35,7 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
     va_start(args, fmt);
     vsnprintf(last_error, sizeof last_error, fmt, args);
     va_end(args);
+    hide_control_characters(last_error);
     return code;
 }
 
