@@ -412,6 +412,9 @@ static void names_in_messages_do_not_paint_the_terminal(void **state)
     write_text("\033[2J.bin", "odd");
     assert_refused("\033[2J.bin", NULL, 9, ZERO_ERR_FORMAT, "?[2J.bin: expected nanoGPT");
     assert_null(strchr(zero_last_error(), '\033'));
+    write_text("x\nzero: all is well.bin", "odd");
+    assert_refused("x\nzero: all is well.bin", NULL, 9, ZERO_ERR_FORMAT,
+                   "x?zero: all is well.bin: expected nanoGPT");
 }
 
 /* ---- the loader, against its contract ---- */

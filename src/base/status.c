@@ -17,12 +17,13 @@ const char *zero_last_error_place(void)
     return last_place;
 }
 
-/* Names of files, and what is in them, come from others; a terminal would obey them. */
+/* Names of files, and what is in them, come from others; a terminal would obey them, and a
+ * new line could pass for another message. */
 static void hide_control_characters(char *text)
 {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) *text = '?';
+        if (c < 0x20 || c == 0x7f) *text = '?';
     }
 }
 
