@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -84,6 +85,33 @@ static zero_status kill_itself(void)
     return raise_in_last(SIGKILL);
 }
 
+/* Writes over what malloc notes behind each block, until a block is the heap's last one: the next
+ * malloc finds its notes about the rest broken, and aborts while it holds its lock. Volatile,
+ * so that no compiler looks through it. */
+static zero_status corrupt_heap(void)
+{
+    const size_t size = 1000;
+    ZERO_TRY(run_rounds(-1));
+    for (int i = 0; am_last() && i < 10000; i++) {
+        char *volatile block = malloc(size);
+        memset(block, 0xa5, size + 64);
+    }
+    return run_rounds(-1);
+}
+
+static zero_status fail_an_assertion(void)
+{
+    return raise_in_last(SIGABRT);
+}
+
+static zero_status read_nowhere(void)
+{
+    ZERO_TRY(run_rounds(-1));
+    const float *volatile nowhere = NULL;
+    if (am_last()) in[0] = nowhere[1000];
+    return run_rounds(-1);
+}
+
 static zero_status skip_a_vote(void)
 {
     bool any;
@@ -91,9 +119,8 @@ static zero_status skip_a_vote(void)
     return zero_comm_any(&world, false, &any);
 }
 
-/* Leaves its process number in a file, so that the script can suspend the whole job while the
- * others wait for the last rank. */
-static zero_status be_suspended(void)
+/* Leaves its process number in a file, for the script. */
+static zero_status write_pid(void)
 {
     char name[32];
     snprintf(name, sizeof name, "pid.%d", world.rank);
@@ -101,6 +128,64 @@ static zero_status be_suspended(void)
     if (!file) return zero_fail(ZERO_ERR_IO, "%s cannot be written", name);
     fprintf(file, "%ld\n", (long)getpid());
     fclose(file);
+    return ZERO_OK;
+}
+
+/* As a program does that takes SIGTERM between its steps. Before MPI starts threads: a signal
+ * goes to any thread that does not block it. */
+static sigset_t block_sigterm(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return set;
+}
+
+/* The script sends SIGTERM to the others, as launchers do when a rank is gone. */
+static zero_status block_and_stop(void)
+{
+    ZERO_TRY(write_pid());
+    return stop_itself();
+}
+
+static zero_status take_sigterm(void)
+{
+    sigset_t set = block_sigterm();
+    struct timespec at_once = {.tv_nsec = 1};
+    if (sigtimedwait(&set, NULL, &at_once) == SIGTERM) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "SIGTERM is not pending any more");
+}
+
+/* It comes to all while they go on: the last rank begins one collective now and then, and the
+ * others wait for the last of these, longer than a rank waits for a dead one. */
+static zero_status block_and_go_on(void)
+{
+    enum { JOBS = 5 };
+    static float results[JOBS][64];
+    zero_collective jobs[JOBS];
+    zero_collective_spec spec = {.kind = ZERO_ALL_GATHER, .count = 16, .stride = 16};
+    kill(getpid(), SIGTERM);
+    for (int i = 0; i < JOBS; i++) ZERO_TRY(zero_collective_init(&jobs[i], &world, &spec));
+    for (int i = 0; i < JOBS; i++) {
+        if (am_last()) sleep(1);
+        ZERO_TRY(zero_collective_begin(&jobs[i], in, results[i], NULL));
+        if (am_last()) ZERO_TRY(zero_collective_wait(&jobs[i]));
+    }
+    ZERO_TRY(zero_collective_wait(&jobs[JOBS - 1]));
+    for (int i = 0; i < JOBS; i++) {
+        ZERO_TRY(zero_collective_wait(&jobs[i]));
+        zero_collective_destroy(&jobs[i]);
+    }
+    return take_sigterm();
+}
+
+/* The script suspends the whole job while the others wait for the last rank, with a SIGTERM that
+ * they have not taken yet. */
+static zero_status be_suspended(void)
+{
+    kill(getpid(), SIGTERM);
+    ZERO_TRY(write_pid());
     ZERO_TRY(run_rounds(-1));
     ZERO_TRY(zero_comm_barrier(&world));
     double napped = 0.0; /* seconds, of which a suspension counts as one short nap */
@@ -121,17 +206,28 @@ static zero_status want_a_thread(void)
 static const struct {
     const char *name;
     zero_status (*run)(void);
+    bool blocks; /* SIGTERM */
 } modes[] = {
-    {"skip-one-checked", skip_one}, {"skip-the-last", skip_the_last},
-    {"skip-a-vote", skip_a_vote},   {"leave-our-code", leave_our_code},
-    {"stop", stop_itself},          {"kill", kill_itself},
-    {"be-suspended", be_suspended}, {"want-a-thread", want_a_thread},
+    {"skip-one-checked", skip_one, false},
+    {"skip-the-last", skip_the_last, false},
+    {"skip-a-vote", skip_a_vote, false},
+    {"leave-our-code", leave_our_code, false},
+    {"stop", stop_itself, false},
+    {"kill", kill_itself, false},
+    {"corrupt-heap", corrupt_heap, false},
+    {"abort", fail_an_assertion, false},
+    {"segv", read_nowhere, false},
+    {"block-and-stop", block_and_stop, true},
+    {"block-and-go-on", block_and_go_on, true},
+    {"be-suspended", be_suspended, true},
+    {"want-a-thread", want_a_thread, false},
 };
 
 static zero_status run_mode(const char *name, double limit)
 {
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         if (strcmp(name, modes[i].name) != 0) continue;
+        if (modes[i].blocks) (void)block_sigterm();
         ZERO_TRY(zero_launch_start(NULL, NULL));
         ZERO_TRY(zero_comm_world(&world));
         ZERO_TRY(zero_watch_start(&world, limit));

@@ -7,6 +7,7 @@ failed=0
 work=$(mktemp -d) && cd "$work" || exit 1
 trap 'cd / && rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
+mkdir tmp
 
 complain() {
     echo "FAILED: faults $words: $*"
@@ -14,13 +15,33 @@ complain() {
     failed=$((failed + 1))
 }
 
-# run N words...: leaves the file err, and the exit code in $code.
+now() { # in milliseconds
+    echo $(($(date +%s%N) / 1000000))
+}
+
+# What the job has left: processes, which bear our mark, files of mpirun, and Open MPI's segments,
+# which bear the job's number.
+left() {
+    grep -lsxzF "ZERO_FAULTS=$work" /proc/[0-9]*/environ
+    find tmp -mindepth 1 -type f
+    [ ! -s job ] || find /dev/shm -name "vader_segment.*.$(printf %x "$(cat job)").*"
+}
+
+# run N words...: leaves the file err, and the exit code in $code. Nothing else may be left.
 run() {
     n=$1
     shift
     words="$* ($n ranks)"
-    $(echo "$launch" | sed "s/RANKS/$n/") "$faults" "$@" >err 2>&1
+    rm -f job pid.*
+    began=$(now)
+    # shellcheck disable=SC2016,SC2046 # expanded there; words
+    ZERO_FAULTS="$work" TMPDIR="$work/tmp" timeout -k 5 40 $(echo "$launch" | sed "s/RANKS/$n/") \
+        sh -c 'echo "$OMPI_MCA_ess_base_jobid" >job; exec "$0" "$@"' "$faults" "$@" >err 2>&1
     code=$?
+    ended=$(now)
+    while [ -n "$(left)" ] && [ $(($(now) - ended)) -lt 3000 ]; do sleep 0.1; done
+    [ -z "$(left)" ] || complain "left behind: $(left)"
+    echo "faults $words: exit code $code after $((ended - began)) ms"
 }
 
 ends() { [ $code -eq "$1" ] || complain "exit code $code, expected $1"; }
@@ -65,19 +86,54 @@ for limit in 0 30; do
     speak 0
 done
 
-# Suspended as a whole for longer than the limit, and continued: nothing has happened.
-suspend() {
+# Nor does it matter how: a heap that is corrupted while malloc holds its lock is what Open MPI's
+# handler must not trip over. Sanitizers end it their own way.
+for fault in corrupt-heap abort segv; do
+    run 3 $fault 0
+    case $code in
+        0 | 86 | 124 | 137) complain "exit code $code, expected that of a rank that crashed" ;;
+    esac
+    speak 0
+done
+
+# Ranks that block SIGTERM wait for one that is gone: it ends them nevertheless, with or without a
+# watchdog; but not where things go on.
+await() {
     tries=0
     until [ -s pid.0 ] && [ -s pid.1 ] && [ -s pid.2 ]; do
         tries=$((tries + 1))
         [ $tries -le 100 ] || return
         sleep 0.1
     done
+}
+end_others() {
+    await
     sleep 0.7
+    # shellcheck disable=SC2046 # words
+    kill -TERM $(cat pid.0 pid.1)
+}
+for limit in 0 60; do
+    rm -f pid.*
+    end_others &
+    run 3 block-and-stop $limit
+    wait
+    ends 143
+    speak 0
+done
+run 3 block-and-go-on 0
+ends 0
+
+# Suspended as a whole for longer than the limit, and continued: nothing has happened.
+suspend() {
+    await
+    sleep 0.7
+    # shellcheck disable=SC2046 # words
     kill -STOP $(cat pid.*)
     sleep 7
+    # shellcheck disable=SC2046
     kill -CONT $(cat pid.*)
 }
+rm -f pid.*
 suspend &
 run 3 be-suspended 5
 wait

@@ -227,7 +227,7 @@ static void misplaced_words_are_refused(void **state)
 static void later_versions_options_are_refused_unless_they_change_nothing(void **state)
 {
     (void)state;
-    const char *beyond[] = {"--tp 2", "--checkpoint out", "--save-every 5", "--resume"};
+    const char *beyond[] = {"--tp 2"};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(beyond[i], " "), beyond[i]);

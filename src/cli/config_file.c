@@ -13,9 +13,7 @@
 /* What cannot be read, or is no JSON, is a wrong option here and not a damaged file. */
 static zero_status refuse(const char *before, const char *behind)
 {
-    char reason[900];
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
-    return zero_fail(ZERO_ERR_INVALID, "%s%s%s", before, reason, behind);
+    return zero_fail(ZERO_ERR_INVALID, "%s%s%s", before, zero_last_error(), behind);
 }
 
 zero_status zero_config_file_parse(const char *path, const void *bytes, size_t len,

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/suggest.h"
 #include "comm/launch.h"
+#include "comm/sigterm.h"
 
 static const struct {
     const char *name;
@@ -16,9 +17,10 @@ static const struct {
     {"train", zero_command_train, "train a model: mpirun -n 4 zero train [options]"},
     {"plan", zero_command_plan, "what a run would take: zero plan --ranks 64 [options]"},
     {"info", zero_command_info, "this build, this machine: zero info [--json]"},
+    {"checkpoint", zero_command_checkpoint,
+     "what was saved: zero checkpoint show|verify DIR"},
     {"generate", NULL, NULL},
     {"report", NULL, NULL},
-    {"checkpoint", NULL, NULL},
 };
 #define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
 
@@ -27,13 +29,15 @@ static void help(void)
     printf("zero trains GPT-style transformers with ZeRO on MPI.\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         if (commands[i].run)
-            printf("    zero %-9s %s\n", commands[i].name, commands[i].help);
+            printf("    zero %-10s %s\n", commands[i].name, commands[i].help);
     printf(
         "\n    zero train --help    all options (zero plan --help: and its own)\n"
         "    zero --version\n\n"
         "Exit codes: 0 done; 2 usage or configuration; 3 environment (launcher, memory,\n"
-        "devices); 4 data unreadable; 86 watchdog, nothing moves any more; 1 anything\n"
-        "else, such as a loss that is not finite.\n");
+        "devices); 4 data or checkpoint unreadable; 75 stopped on request, after a "
+        "checkpoint;\n"
+        "86 watchdog, nothing moves any more; 1 anything else, such as a loss that is not\n"
+        "finite.\n");
 }
 
 static zero_status unknown(const char *name)
@@ -44,8 +48,9 @@ static zero_status unknown(const char *name)
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID, "no command '%s'; did you mean '%s'?", name,
                          nearest);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "no command '%s'; there are train, plan and info (zero --help)", name);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "no command '%s'; there are train, plan, checkpoint and info (zero --help)", name);
 }
 
 static zero_status dispatch(int argc, char **argv)
@@ -83,7 +88,9 @@ static zero_status check_output(void)
  * here after that failed alone, before MPI was up, and has to speak for itself. */
 static void let_rank_0_end_it(void)
 {
-    sleep(3);
+    sleep(2);
+    zero_sigterm_accept(); /* how some launchers end the others; it may be blocked here */
+    sleep(1);
 }
 
 int main(int argc, char **argv)

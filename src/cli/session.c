@@ -7,6 +7,7 @@
 
 #include "cli/advice.h"
 #include "cli/plan_report.h"
+#include "cli/requests.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
@@ -146,7 +147,9 @@ static zero_status prepare(zero_session *s)
 {
     ZERO_TRY(read_machine(s));
     ZERO_TRY(open_data(s));
-    return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
+    const zero_config *c = &s->config;
+    return zero_metrics_open(&s->metrics, s->world.rank == 0 ? c->metrics : NULL,
+                             c->resume || c->resume_older);
 }
 
 /* Nor with other data under the same name. */
@@ -217,6 +220,8 @@ static zero_status open_all(zero_session *s)
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
+    /* Before MPI has threads of its own, which a signal would otherwise find. */
+    zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
@@ -227,7 +232,8 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
-    return st == ZERO_ERR_NOMEM ? refuse_with_advice(s, &spec) : st;
+    if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
+    return st == ZERO_OK ? zero_saving_open(s) : st;
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
@@ -245,6 +251,7 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
 zero_status zero_session_close(zero_session *s)
 {
     zero_metrics_close(&s->metrics);
+    zero_saving_close(s);
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
     zero_corpus_close(&s->corpus);

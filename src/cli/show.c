@@ -113,19 +113,42 @@ static const char *own_products(const zero_config *c)
     return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
 }
 
-static void show_compute(const zero_session *s)
+void zero_show_arithmetic(const zero_session *s, char *text, size_t size)
 {
     const char *own = own_products(&s->config);
-    char blas[128];
+    char blas[128], threads[64] = "";
     zero_blas_name(blas, sizeof blas);
-    row("compute");
-    printf("%s backend, %s kernels; %s products by %s", s->config.backend,
-           zero_cpu_kernels_name(), s->config.dtype, own ? own : blas);
     if (!own && s->blas_threads > 0)
-        printf(", %d thread%s per rank", s->blas_threads, plural(s->blas_threads));
+        snprintf(threads, sizeof threads, ", %d thread%s per rank", s->blas_threads,
+                 plural(s->blas_threads));
     else if (!own)
-        printf(" (its own variables set its threads)");
-    printf("\n");
+        snprintf(threads, sizeof threads, " (its own variables set its threads)");
+    snprintf(text, size, "%s backend, %s kernels; %s products by %s%s", s->config.backend,
+             zero_cpu_kernels_name(), s->config.dtype, own ? own : blas, threads);
+}
+
+static void show_compute(const zero_session *s)
+{
+    char text[256];
+    zero_show_arithmetic(s, text, sizeof text);
+    row("compute");
+    printf("%s\n", text);
+}
+
+static void show_checkpoints(const zero_session *s)
+{
+    const zero_config *c = &s->config;
+    if (!c->checkpoint) return;
+    row("checkpoints");
+    printf("%s, ", c->checkpoint);
+    if (c->save_every > 0) printf("every %" PRId64 " steps and ", c->save_every);
+    printf("at the end; %" PRId64 " kept\n", c->keep);
+    if (!c->resume && !c->resume_older) return;
+    row("resumed");
+    printf("%s\n", s->saving.from);
+    if (!s->saving.changes[0]) return;
+    row("changed");
+    printf("%s\n", s->saving.changes);
 }
 
 static void warn_oversubscribed(const zero_session *s)
@@ -155,6 +178,7 @@ void zero_show_setup(const zero_session *s)
     show_training(s);
     show_ledgers(s);
     show_compute(s);
+    show_checkpoints(s);
     fflush(stdout);
     warn_oversubscribed(s);
 }
@@ -320,22 +344,34 @@ static void show_resident(const zero_session *s)
     printf("%.1f MiB program, libraries and data\n", resident - mib(planned) - mib(mapped));
 }
 
-void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+static void show_loss(const zero_session *s, const zero_run_totals *t)
 {
-    printf("done\n");
     row("loss");
     printf("%.4f in the last step", t->loss);
     if (t->has_val_loss) printf(", validation %.4f nats per token", t->val_loss);
     if (s->corpus.has_entropy) printf(" (entropy %.4f)", s->corpus.entropy.nats_per_token);
     printf("\n");
+}
+
+void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+{
+    printf("done\n");
+    if (t->tokens > 0) {
+        show_loss(s, t);
+    } else {
+        row("steps");
+        printf("none was left: all %" PRId64 " were done before\n", s->config.steps);
+    }
     if (s->engine.skipped > 0) {
         row("skipped");
         printf("%" PRId64 " of %" PRId64
                " steps: gradients overflowed; loss scale now %g\n",
                s->engine.skipped, s->config.steps, (double)s->engine.loss_scale.scale);
     }
-    show_speed(s, t);
-    show_time(s, t);
+    if (t->tokens > 0) {
+        show_speed(s, t);
+        show_time(s, t);
+    }
     show_resident(s);
     row("traffic");
     printf("of rank 0, of all steps, evaluations and samples:\n");

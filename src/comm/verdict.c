@@ -1,5 +1,6 @@
 #include "comm/verdict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@ typedef struct {
     int size;
     const zero_standing *all; /* [size] */
     const int *class_of;      /* [size] */
+    const char *work;         /* what a piece of it is called */
 } group;
 
 static int count(const group *g, int class)
@@ -81,7 +83,9 @@ static void add_state(zero_report *report, const group *g, int class)
     char name[ZERO_OPERATION_TEXT];
     zero_operation op = {.sequence = at->sequence, .kind = at->kind, .unit = at->unit};
     zero_operation_name(&op, name);
-    zero_report_add(report, ": %s %s (%.3g s)", doing[at->state], name, longest(g, class));
+    zero_report_add(report, ": ");
+    if (at->work >= 0) zero_report_add(report, "in %s %" PRId64 ", ", g->work, at->work);
+    zero_report_add(report, "%s %s (%.3g s)", doing[at->state], name, longest(g, class));
 }
 
 static void add_states(zero_report *report, const group *g)
@@ -96,11 +100,11 @@ static void add_states(zero_report *report, const group *g)
     if (left > 0) zero_report_add(report, "; %d more ranks elsewhere", left);
 }
 
-void zero_verdict_write(int size, const zero_standing all[], double stalled, int class_of[],
-                        zero_report *report)
+void zero_verdict_write(int size, const zero_standing all[], const char *work,
+                        double stalled, int class_of[], zero_report *report)
 {
     zero_report_classes(size, all, sizeof *all, offsetof(zero_standing, seconds), class_of);
-    group g = {size, all, class_of};
+    group g = {size, all, class_of, work};
     zero_report_add(report, "no progress for %.3g s, longer than --watchdog allows",
                     stalled);
     add_faults(report, &g);

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "comm/progress.h"
+#include "comm/sigterm.h"
 
 #define SPINS 200 /* turns before a waiting rank lets others have the processor */
 
@@ -39,10 +40,12 @@ static zero_status wait(zero_comm *comm, zero_watch_state state, const zero_oper
                         const goal *g)
 {
     bool reached = false;
+    zero_sigterm sigterm = {.last_look = 0.0};
     note(comm, state, what);
     for (int turns = 0; !reached;) {
         zero_progress_lock(comm);
         zero_status st = turn(comm, g, &reached);
+        if (turns == SPINS && !reached) zero_sigterm_turn(&sigterm, comm->advanced);
         zero_progress_unlock(comm);
         ZERO_TRY(st);
         if (turns < SPINS)

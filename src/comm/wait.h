@@ -1,7 +1,8 @@
 /* wait.h - the one loop in which a rank waits for others.
  *
- * Each turn lets the collectives in flight on the group go on, asks the watchdog, and lets
- * other ranks have the processor, since they may share it. For the other files of comm/. */
+ * Each turn lets the collectives in flight on the group go on, asks the watchdog, looks for a
+ * SIGTERM that nobody takes (sigterm.h), and lets other ranks have the processor, since they
+ * may share it. For the other files of comm/. */
 #pragma once
 
 #include <mpi.h>

@@ -30,6 +30,8 @@ struct zero_watch {
     zero_operation op; /* what this rank is doing, */
     zero_watch_state state;
     double since;
+    const char *work; /* in which piece of work, its kind (borrowed) and number; -1: none */
+    int64_t work_number;
 
     double last_look, last_turn;
     double stalled;   /* seconds of this wait without progress */
@@ -101,6 +103,7 @@ static zero_standing describe(const zero_comm *comm)
                            .sequence = w->op.sequence,
                            .kind = w->op.kind,
                            .unit = w->op.unit,
+                           .work = w->work_number,
                            .seconds = zero_clock_seconds() - w->since};
 }
 
@@ -172,6 +175,15 @@ void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operati
     w->is_asking = false;
 }
 
+void zero_watch_work(zero_comm *comm, const char *what, int64_t number)
+{
+    if (!comm->watch) return;
+    zero_progress_lock(comm); /* the thread tells it to others */
+    comm->watch->work = what;
+    comm->watch->work_number = number;
+    zero_progress_unlock(comm);
+}
+
 /* ---- the verdict ---- */
 
 static zero_status ask(zero_comm *comm)
@@ -204,7 +216,7 @@ static zero_status fail(zero_comm *comm)
     struct zero_watch *w = comm->watch;
     zero_report report = {.used = 0};
     w->answers[comm->rank] = describe(comm);
-    zero_verdict_write(comm->size, w->answers, w->stalled, w->class_of, &report);
+    zero_verdict_write(comm->size, w->answers, w->work, w->stalled, w->class_of, &report);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 
@@ -261,6 +273,8 @@ static zero_status allocate(int size, double seconds, struct zero_watch **out)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog over %d ranks", size);
     for (size_t i = 0; i < TAGS * n; i++) w->requests[i] = MPI_REQUEST_NULL;
     w->limit = seconds;
+    w->work = "work";
+    w->work_number = -1;
     w->longest_turn = fmin(LONGEST_TURN, seconds / 8.0);
     w->grace = fmin(GRACE, seconds / 4.0);
     return ZERO_OK;

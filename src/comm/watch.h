@@ -34,6 +34,11 @@ ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
 /* Collective over comm; waits for all, and watches that. Does nothing where none watches. */
 ZERO_NODISCARD zero_status zero_watch_stop(zero_comm *comm);
 
+/* From here on this rank works on what errors call "`what` `number`", such as step 17; `what` is
+ * borrowed, and the same on all ranks. Local, and costs nothing; does nothing where none
+ * watches. */
+void zero_watch_work(zero_comm *comm, const char *what, int64_t number);
+
 /* ---- for the other files of comm/; the caller holds the lock of progress.h ---- */
 
 /* Records what this rank is doing from now on: computing after, or waiting for, `op`. */

@@ -42,6 +42,12 @@ typedef struct {
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
 
+    /* checkpoints */
+    const char *checkpoint; /* the directory; NULL: none */
+    int64_t save_every;     /* 0: only at the end and on request */
+    int64_t keep;
+    bool resume, resume_older, save_required;
+
     /* diagnosis */
     double watchdog;        /* seconds; 0: none */
     const char *check;      /* nothing, collectives */

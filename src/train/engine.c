@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/tree.h"
+#include "comm/watch.h"
 #include "train/plan.h"
 
 zero_engine_state zero_engine_group(const zero_engine *e, int group)
@@ -227,6 +228,7 @@ zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                                     .eps = (float)in->eps,
                                     .weight_decay = (float)in->weight_decay,
                                     .step = e->adam_steps + 1}};
+    zero_watch_work(e->runner.comm, "step", in->step + 1);
     e->in_flight = false; /* what a failure leaves there nobody can wait for */
     ZERO_TRY(zero_runner_run(&e->runner, &run, out));
     e->in_flight = true;

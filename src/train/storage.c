@@ -32,7 +32,7 @@ static zero_status adopt(int fd, const char *path, zero_storage_dir *dir)
 {
     if (fd < 0) return cannot(ZERO_ERR_IO, path, "opened as a directory");
     *dir = (zero_storage_dir){.fd = fd, .is_open = true};
-    snprintf(dir->path, sizeof dir->path, "%s", path);
+    snprintf(dir->path, sizeof dir->path, "%.*s", ZERO_STORAGE_PATH - 1, path);
     return ZERO_OK;
 }
 

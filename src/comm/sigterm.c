@@ -1,0 +1,40 @@
+#include "comm/sigterm.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+
+#define LOOK_EVERY   0.1 /* seconds */
+#define LONGEST_LOOK 0.5 /* seconds that the time between two looks counts at most */
+#define PATIENCE     3.0 /* seconds */
+
+/* Only what is blocked can be. */
+static bool is_pending(void)
+{
+    sigset_t set;
+    return sigpending(&set) == 0 && sigismember(&set, SIGTERM) == 1;
+}
+
+void zero_sigterm_turn(zero_sigterm *s, int64_t advanced)
+{
+    double now = zero_clock_seconds();
+    double passed = s->last_look > 0.0 ? now - s->last_look : LOOK_EVERY;
+    if (passed < LOOK_EVERY) return;
+    bool waits = advanced == s->advanced && is_pending();
+    s->pending = waits ? s->pending + fmin(passed, LONGEST_LOOK) : 0.0;
+    s->last_look = now;
+    s->advanced = advanced;
+    if (s->pending >= PATIENCE) zero_sigterm_accept();
+}
+
+void zero_sigterm_accept(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    signal(SIGTERM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
