@@ -216,10 +216,46 @@ static zero_status open_first(zero_session *s, int64_t **steps, int *n)
     return check_room(s);
 }
 
+static zero_status see_other_directory(const zero_session *s)
+{
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "--checkpoint %s is another directory here than on rank 0, or none: all "
+        "nodes need to see the same one",
+        s->config.checkpoint);
+}
+
+/* Before hours are spent on what could not be saved: all see what rank 0 has just made. */
+#define PROBE ".tmp-step-00000000"
+
+static zero_status make_probe(const zero_session *s)
+{
+    zero_storage_dir probe;
+    ZERO_TRY(zero_storage_make(&s->saving.dir, PROBE, &probe));
+    zero_storage_close(&probe);
+    return ZERO_OK;
+}
+
 static zero_status open_others(zero_session *s)
 {
+    zero_storage_dir *dir = &s->saving.dir;
     if (is_root(s)) return ZERO_OK;
-    return zero_storage_open(s->config.checkpoint, &s->saving.dir);
+    if (zero_storage_open(s->config.checkpoint, dir) != ZERO_OK ||
+        !zero_storage_has(dir, PROBE))
+        return see_other_directory(s);
+    return ZERO_OK;
+}
+
+static zero_status open_together(zero_session *s)
+{
+    zero_status st = ZERO_OK, removed = ZERO_OK;
+    if (s->world.size == 1) return ZERO_OK;
+    if (is_root(s)) st = make_probe(s);
+    ZERO_TRY(zero_agree(&s->world, st));
+    st = zero_agree(&s->world, open_others(s));
+    if (is_root(s)) removed = zero_storage_remove(&s->saving.dir, PROBE);
+    ZERO_TRY(st);
+    return zero_agree(&s->world, removed);
 }
 
 /* Rank 0's list, to all. */
@@ -239,7 +275,7 @@ static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
 {
     zero_status st = is_root(s) ? open_first(s, steps, n) : ZERO_OK;
     ZERO_TRY(zero_agree(&s->world, st));
-    ZERO_TRY(zero_agree(&s->world, open_others(s)));
+    ZERO_TRY(open_together(s));
     if (!resumes(&s->config)) return ZERO_OK;
     ZERO_TRY(tell_steps(s, steps, n));
     if (*n > 0) return load_newest(s, *steps, *n);

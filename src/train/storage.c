@@ -53,19 +53,14 @@ zero_status zero_storage_enter(const zero_storage_dir *parent, const char *name,
     return adopt(fd, path, dir);
 }
 
-/* The umask may have taken rights away, from us as well. */
-static zero_status make_private(int fd, const char *path, mode_t mode)
-{
-    int failed;
-    AGAIN(failed, fchmod(fd, mode));
-    return failed ? cannot(ZERO_ERR_ENV, path, "made private") : ZERO_OK;
-}
-
+/* Under a umask that takes our own rights we could not even open what we made. */
 static zero_status make(int at, const char *name, const char *path)
 {
     int failed;
     AGAIN(failed, mkdirat(at, name, PRIVATE_DIR));
-    return failed ? cannot(ZERO_ERR_ENV, path, "made") : ZERO_OK;
+    if (failed) return cannot(ZERO_ERR_ENV, path, "made");
+    AGAIN(failed, fchmodat(at, name, PRIVATE_DIR, 0));
+    return failed ? cannot(ZERO_ERR_ENV, path, "made private") : ZERO_OK;
 }
 
 zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
@@ -74,9 +69,16 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
     char path[ZERO_STORAGE_PATH + 64];
     snprintf(path, sizeof path, "%s/%.60s", parent->path, name);
     ZERO_TRY(make(parent->fd, name, path));
-    ZERO_TRY(zero_storage_enter(parent, name, dir));
-    zero_status st = make_private(dir->fd, path, PRIVATE_DIR);
-    if (st != ZERO_OK) zero_storage_close(dir);
+    return zero_storage_enter(parent, name, dir);
+}
+
+/* Its own name has to be durable before anything in it is. */
+static zero_status sync_parent(const zero_storage_dir *dir)
+{
+    zero_storage_dir parent;
+    ZERO_TRY(zero_storage_enter(dir, "..", &parent));
+    zero_status st = zero_storage_sync(&parent);
+    zero_storage_close(&parent);
     return st;
 }
 
@@ -86,7 +88,7 @@ zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
     bool is_new = stat(path, &info) != 0 && errno == ENOENT;
     if (is_new) ZERO_TRY(make(AT_FDCWD, path, path));
     ZERO_TRY(zero_storage_open(path, dir));
-    zero_status st = is_new ? make_private(dir->fd, path, PRIVATE_DIR) : ZERO_OK;
+    zero_status st = is_new ? sync_parent(dir) : ZERO_OK;
     if (st != ZERO_OK) zero_storage_close(dir);
     return st;
 }
@@ -224,8 +226,10 @@ zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,
                  PRIVATE_FILE));
     if (file->fd < 0) return cannot(ZERO_ERR_ENV, file->path, "created");
     file->is_open = true;
-    zero_status st = make_private(file->fd, file->path, PRIVATE_FILE);
-    if (st == ZERO_OK) st = reserve(file, bytes);
+    int failed; /* the umask may have taken rights away, from us as well */
+    AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
+    zero_status st =
+        failed ? cannot(ZERO_ERR_ENV, file->path, "made private") : reserve(file, bytes);
     if (st != ZERO_OK) zero_storage_close_file(file);
     return st;
 }
