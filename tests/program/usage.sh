@@ -41,7 +41,7 @@ says 'no command given' err
 says 'zero train' out
 refuses 2 "did you mean 'train'" 0 trian
 refuses 2 "no command 'nonsense'" 0 nonsense
-refuses 2 'not built in this version' 0 generate here
+refuses 2 'not built in this version' 0 report here
 refuses 2 'only option is --json' 0 info --jsno
 
 # A reader that leaves early is no reason to crash; a full disk is no success.
