@@ -51,6 +51,7 @@ prepare() { # prepare RANKS
     train "$1" 5
     sed -n 's/^  digest //p' out >digest
     [ -s digest ] || complain "$words: no digest"
+    says ' s in 1 steps, ' out
 }
 
 # All that is published verifies, and nothing is lost.
