@@ -54,26 +54,19 @@ static void list_shape(const zero_gpt2_shape *now, const zero_gpt2_shape *then, 
     differ_whole(list, size, "vocab", now->vocab, then->vocab);
 }
 
-static void checksum_of_data(const zero_session *s, char hex[ZERO_CHECKSUM])
-{
-    zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
-                  hex);
-}
-
 /* What must not change: with another shape nothing fits, with another seed or other data it is
  * another run. */
 static zero_status compare(const zero_session *s, const zero_checkpoint *c)
 {
     const zero_manifest *m = &c->manifest;
-    char list[512] = "", data[ZERO_CHECKSUM];
+    char list[512] = "";
     if (!m->has_gpt2)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s holds another program's model, not a GPT-2 of zero train",
                          c->dir.path);
     list_shape(s->model.shape, &m->gpt2, list, sizeof list);
     differ_whole(list, sizeof list, "seed", s->config.seed, m->seed);
-    checksum_of_data(s, data);
-    if (list[0] == '\0' && strcmp(data, m->data) != 0)
+    if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
         snprintf(list, sizeof list, "--data %.200s holds other tokens", s->config.data);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -99,6 +92,11 @@ static void list_changes(zero_session *s, const zero_manifest *m)
         differ(list, size, key, json_string_value(value),
                json_is_string(then) ? json_string_value(then) : "its default");
     }
+    json_object_foreach(m->options, key, value)
+    {
+        if (json_object_get(now, key) || !json_is_string(value)) continue;
+        differ(list, size, key, "at its default", json_string_value(value));
+    }
     json_decref(now);
 }
 
@@ -115,11 +113,23 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 
 /* ---- resuming ---- */
 
+/* Samples are counted in 63 bits. */
+static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
+{
+    int64_t step = c->manifest.step, B = s->config.global_batch;
+    if (step <= INT64_MAX / 2 / B) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: after %" PRId64 " steps no --global-batch of %" PRId64
+                     " can be counted any more",
+                     c->dir.path, step, B);
+}
+
 static zero_status load_into(zero_session *s, zero_checkpoint *c)
 {
     zero_saving *saving = &s->saving;
     const zero_manifest *m = &c->manifest;
     ZERO_TRY(zero_agree(&s->world, compare(s, c)));
+    ZERO_TRY(check_cursor(s, c));
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     saving->start = saving->saved = m->step;
     zero_loader_resume(&s->loader, m->step, m->samples);
@@ -262,6 +272,8 @@ zero_status zero_saving_open(zero_session *s)
     int n = 0;
     s->saving = (zero_saving){.saved = -1};
     if (!s->config.checkpoint) return ZERO_OK;
+    zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
+                  s->saving.data);
     zero_status st = open_and_load(s, &steps, &n);
     free(steps);
     return st;
@@ -276,13 +288,12 @@ void zero_saving_close(zero_session *s)
 
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
 {
-    char data[ZERO_CHECKSUM], arithmetic[256];
-    checksum_of_data(s, data);
+    char arithmetic[256];
     zero_show_arithmetic(s, arithmetic, sizeof arithmetic);
     json_t *options = zero_option_values(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),
-                                .data = data,
+                                .data = s->saving.data,
                                 .arithmetic = arithmetic,
                                 .gpt2 = s->model.shape,
                                 .tokenizer = s->corpus.tokenizer,

@@ -6,17 +6,19 @@
  * after the same step. */
 #pragma once
 
+#include "train/checkpoint_manifest.h"
 #include "train/storage.h"
 
 typedef struct zero_session zero_session;
 
 typedef struct {
     zero_storage_dir
-        dir;           /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
-    int64_t start;     /* steps that were done before this run */
-    int64_t saved;     /* the newest step that is safe; -1: none */
-    char from[256];    /* in words, where the run goes on */
-    char changes[512]; /* options that differ from the saved run's, in words */
+        dir;       /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
+    int64_t start; /* steps that were done before this run */
+    int64_t saved; /* the newest step that is safe; -1: none */
+    char data[ZERO_CHECKSUM]; /* of the tokens, which do not change */
+    char from[256];           /* in words, where the run goes on */
+    char changes[512];        /* options that differ from the saved run's, in words */
 } zero_saving;
 
 /* Opens the directory, clears away what dead runs have left there, and with --resume loads the

@@ -53,19 +53,14 @@ zero_status zero_storage_enter(const zero_storage_dir *parent, const char *name,
     return adopt(fd, path, dir);
 }
 
-/* The umask may have taken rights away, from us as well. */
-static zero_status make_private(int fd, const char *path, mode_t mode)
-{
-    int failed;
-    AGAIN(failed, fchmod(fd, mode));
-    return failed ? cannot(ZERO_ERR_ENV, path, "made private") : ZERO_OK;
-}
-
+/* The umask may have taken rights away, from us as well, and then it could not be opened. */
 static zero_status make(int at, const char *name, const char *path)
 {
     int failed;
     AGAIN(failed, mkdirat(at, name, PRIVATE_DIR));
-    return failed ? cannot(ZERO_ERR_ENV, path, "made") : ZERO_OK;
+    if (failed) return cannot(ZERO_ERR_ENV, path, "made");
+    AGAIN(failed, fchmodat(at, name, PRIVATE_DIR, 0));
+    return failed ? cannot(ZERO_ERR_ENV, path, "made private") : ZERO_OK;
 }
 
 zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
@@ -74,21 +69,14 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
     char path[ZERO_STORAGE_PATH + 64];
     snprintf(path, sizeof path, "%s/%.60s", parent->path, name);
     ZERO_TRY(make(parent->fd, name, path));
-    ZERO_TRY(zero_storage_enter(parent, name, dir));
-    zero_status st = make_private(dir->fd, path, PRIVATE_DIR);
-    if (st != ZERO_OK) zero_storage_close(dir);
-    return st;
+    return zero_storage_enter(parent, name, dir);
 }
 
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
-    bool is_new = stat(path, &info) != 0 && errno == ENOENT;
-    if (is_new) ZERO_TRY(make(AT_FDCWD, path, path));
-    ZERO_TRY(zero_storage_open(path, dir));
-    zero_status st = is_new ? make_private(dir->fd, path, PRIVATE_DIR) : ZERO_OK;
-    if (st != ZERO_OK) zero_storage_close(dir);
-    return st;
+    if (stat(path, &info) != 0 && errno == ENOENT) ZERO_TRY(make(AT_FDCWD, path, path));
+    return zero_storage_open(path, dir);
 }
 
 void zero_storage_close(zero_storage_dir *dir)
@@ -203,6 +191,14 @@ static void name_file(zero_storage_file *file, const zero_storage_dir *dir,
     snprintf(file->path, sizeof file->path, "%s/%.60s", dir->path, name);
 }
 
+/* The umask may have taken rights away, from us as well. */
+static zero_status make_private(const zero_storage_file *file)
+{
+    int failed;
+    AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
+    return failed ? cannot(ZERO_ERR_ENV, file->path, "made private") : ZERO_OK;
+}
+
 /* So that a full disk, or quota, is met before anything is written. */
 static zero_status reserve(const zero_storage_file *file, uint64_t bytes)
 {
@@ -224,7 +220,7 @@ zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,
                  PRIVATE_FILE));
     if (file->fd < 0) return cannot(ZERO_ERR_ENV, file->path, "created");
     file->is_open = true;
-    zero_status st = make_private(file->fd, file->path, PRIVATE_FILE);
+    zero_status st = make_private(file);
     if (st == ZERO_OK) st = reserve(file, bytes);
     if (st != ZERO_OK) zero_storage_close_file(file);
     return st;
