@@ -16,7 +16,7 @@ typedef struct {
         dir;       /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
     int64_t start; /* steps that were done before this run */
     int64_t saved; /* the newest step that is safe; -1: none */
-    char data[ZERO_CHECKSUM]; /* of the tokens, which do not change */
+    char data[ZERO_CHECKSUM]; /* of the tokens */
     char from[256];           /* in words, where the run goes on */
     char changes[512];        /* options that differ from the saved run's, in words */
 } zero_saving;

@@ -121,8 +121,12 @@ static zero_status check_digest(zero_engine *e, const zero_checkpoint *c)
 
 zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
 {
+    zero_comm *comm = e->runner.comm;
     ZERO_TRY(zero_engine_settle(e));
-    ZERO_TRY(zero_agree(e->runner.comm, fetch_own(e, c)));
+    zero_comm_be_patient(comm, ZERO_FILE_PATIENCE);
+    zero_status st = zero_agree(comm, fetch_own(e, c));
+    zero_comm_be_patient(comm, 1.0);
+    ZERO_TRY(st);
     take_counts(e, &c->manifest);
     ZERO_TRY(zero_engine_publish(e));
     bool trains = e->schedule.groups[0].momentum != ZERO_NO_BUFFER;

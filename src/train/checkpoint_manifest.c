@@ -5,171 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "train/json_input.h"
-
-#define FORMAT "zero checkpoint"
-
-void zero_checksum(const void *bytes, size_t len, char hex[ZERO_CHECKSUM])
-{
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, len));
-    for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", canonical.digest[i]);
-}
-
-void zero_shard_name(int rank, int n_ranks, char name[64])
-{
-    snprintf(name, 64, "shard-%05d-of-%05d.safetensors", rank, n_ranks);
-}
-
-/* ---- writing ---- */
-
-static zero_status append_text(zero_text *out, const char *text)
-{
-    return zero_text_append(out, text, strlen(text));
-}
-
-/* Takes over the value; NULL is one that there was no memory for. */
-static zero_status append_value(zero_text *out, json_t *value)
-{
-    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
-    char *text = value ? json_dumps(value, flags) : NULL;
-    zero_status st = text ? append_text(out, text)
-                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a manifest");
-    free(text);
-    json_decref(value);
-    return st;
-}
-
-static zero_status append_member(zero_text *out, const char *key, json_t *value)
-{
-    char name[64];
-    snprintf(name, sizeof name, " \"%s\": ", key);
-    zero_status st = append_text(out, name);
-    if (st != ZERO_OK) {
-        json_decref(value);
-        return st;
-    }
-    ZERO_TRY(append_value(out, value));
-    return append_text(out, ",\n");
-}
-
-static json_t *whole(int64_t n)
-{
-    return json_integer((json_int_t)n);
-}
-
-static json_t *file_value(const zero_manifest_file *file)
-{
-    return json_pack("{s:o, s:s}", "bytes", whole((int64_t)file->bytes), "checksum",
-                     file->checksum);
-}
-
-static json_t *loss_scale_value(const zero_loss_scale *s)
-{
-    return json_pack("{s:f, s:o, s:i}", "scale", (double)s->scale, "clean_steps",
-                     whole(s->clean_steps), "hysteresis", s->hysteresis);
-}
-
-static json_t *gpt2_value(const zero_gpt2_shape *s)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layers", whole(s->layers), "hidden",
-                     whole(s->hidden), "heads", whole(s->heads), "seq", whole(s->seq),
-                     "vocab", whole(s->vocab));
-}
-
-static zero_status append_numbers(const zero_manifest *m, zero_text *out)
-{
-    const struct {
-        const char *key;
-        int64_t value;
-    } wholes[] = {{"version", ZERO_MANIFEST_VERSION},
-                  {"step", m->step},
-                  {"samples", m->samples},
-                  {"updates", m->updates},
-                  {"skipped", m->skipped},
-                  {"seed", m->seed}};
-    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
-        ZERO_TRY(append_member(out, wholes[i].key, whole(wholes[i].value)));
-    ZERO_TRY(append_member(out, "loss_scale", loss_scale_value(&m->loss_scale)));
-    ZERO_TRY(append_member(out, "dtype", json_string(zero_type_name(m->loss_scale.type))));
-    ZERO_TRY(append_member(out, "digest", json_string(m->digest)));
-    ZERO_TRY(append_member(out, "data", json_string(m->data)));
-    return append_member(out, "arithmetic", json_string(m->arithmetic));
-}
-
-static zero_status append_choices(const zero_manifest *m, zero_text *out)
-{
-    if (m->has_gpt2) ZERO_TRY(append_member(out, "gpt2", gpt2_value(&m->gpt2)));
-    if (m->options) ZERO_TRY(append_member(out, "options", json_incref(m->options)));
-    if (m->has_tokenizer)
-        ZERO_TRY(append_member(out, "tokenizer", file_value(&m->tokenizer)));
-    json_t *partition =
-        json_pack("{s:s, s:i}", "scheme", zero_partition_scheme_name(m->table.scheme),
-                  "ranks", m->table.n_ranks);
-    return append_member(out, "partition", partition);
-}
-
-/* A list with a line for each of its values. */
-static zero_status append_list(const zero_manifest *m, zero_text *out, const char *key,
-                               int n, json_t *(*value)(const zero_manifest *m, int i))
-{
-    char name[64];
-    snprintf(name, sizeof name, " \"%s\": [\n", key);
-    ZERO_TRY(append_text(out, name));
-    for (int i = 0; i < n; i++) {
-        ZERO_TRY(append_text(out, "  "));
-        ZERO_TRY(append_value(out, value(m, i)));
-        ZERO_TRY(append_text(out, i < n - 1 ? ",\n" : "\n"));
-    }
-    return append_text(out, " ],\n");
-}
-
-static json_t *tensor_value(const zero_manifest *m, int i)
-{
-    const zero_tensor *t = &m->table.tensors[i];
-    return json_pack("[s, o, o, i]", t->name, whole(t->rows), whole(t->cols), t->group);
-}
-
-static json_t *shard_value(const zero_manifest *m, int i)
-{
-    return file_value(&m->shards[i]);
-}
-
-#define TAIL_BEGIN " \"checksum\": \""
-#define TAIL_END   "\"\n}\n"
-#define TAIL_BYTES (sizeof TAIL_BEGIN - 1 + ZERO_CHECKSUM - 1 + sizeof TAIL_END - 1)
-
-static void write_tail(const void *bytes, size_t len, char tail[TAIL_BYTES + 1])
-{
-    char hex[ZERO_CHECKSUM];
-    zero_checksum(bytes, len, hex);
-    snprintf(tail, TAIL_BYTES + 1, TAIL_BEGIN "%s" TAIL_END, hex);
-}
-
-static zero_status write_all(const zero_manifest *m, zero_text *out)
-{
-    char tail[TAIL_BYTES + 1];
-    ZERO_TRY(append_text(out, "{\n"));
-    ZERO_TRY(append_member(out, "format", json_string(FORMAT)));
-    ZERO_TRY(append_numbers(m, out));
-    ZERO_TRY(append_choices(m, out));
-    ZERO_TRY(append_list(m, out, "tensors", m->table.n_tensors, tensor_value));
-    ZERO_TRY(append_list(m, out, "shards", m->table.n_ranks, shard_value));
-    write_tail(out->bytes, out->len, tail);
-    return append_text(out, tail);
-}
-
-zero_status zero_manifest_write(const zero_manifest *m, zero_text *out)
-{
-    *out = (zero_text){0};
-    zero_status st = write_all(m, out);
-    if (st != ZERO_OK) zero_text_destroy(out);
-    return st;
-}
-
-/* ---- reading ---- */
 
 /* What is shown to people must not steer their terminals. */
 static bool is_plain(const char *text)
@@ -216,11 +52,11 @@ static zero_status take_file(const char *path, const json_t *object,
 static zero_status check_format(const char *path, const json_t *root)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
-    if (!format || strcmp(format, FORMAT) != 0)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: not the manifest of a checkpoint: expected \"format\": \"" FORMAT "\"",
-            path);
+    if (!format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: not the manifest of a checkpoint: expected \"format\": "
+                         "\"" ZERO_MANIFEST_FORMAT "\"",
+                         path);
     int64_t version;
     ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
     if (version <= ZERO_MANIFEST_VERSION) return ZERO_OK;
@@ -232,15 +68,16 @@ static zero_status check_format(const char *path, const json_t *root)
 
 static zero_status check_tail(const char *path, const unsigned char *bytes, size_t len)
 {
-    char tail[TAIL_BYTES + 1];
-    if (len > TAIL_BYTES) {
-        write_tail(bytes, len - TAIL_BYTES, tail);
-        if (memcmp(bytes + len - TAIL_BYTES, tail, TAIL_BYTES) == 0) return ZERO_OK;
+    const size_t tail_len = ZERO_MANIFEST_TAIL - 1;
+    char tail[ZERO_MANIFEST_TAIL];
+    if (len > tail_len) {
+        zero_manifest_tail(bytes, len - tail_len, tail);
+        if (memcmp(bytes + len - tail_len, tail, tail_len) == 0) return ZERO_OK;
     }
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: was changed after it was written: its last line is not the "
                      "checksum of the %zu bytes before it",
-                     path, len > TAIL_BYTES ? len - TAIL_BYTES : 0);
+                     path, len > tail_len ? len - tail_len : 0);
 }
 
 static zero_status take_loss_scale(const char *path, const json_t *root,

@@ -18,10 +18,12 @@
 #include "train/text.h"
 #include "zero/gpt2.h"
 
+#define ZERO_MANIFEST_FORMAT  "zero checkpoint"
 #define ZERO_MANIFEST_VERSION 1
 #define ZERO_MANIFEST_NAME    "manifest.json"
 #define ZERO_TOKENIZER_NAME   "tokenizer.json"
 #define ZERO_CHECKSUM         33 /* with its final zero */
+#define ZERO_MANIFEST_TAIL    51 /* likewise */
 
 typedef struct {
     uint64_t bytes;
@@ -54,6 +56,9 @@ ZERO_NODISCARD zero_status zero_manifest_write(const zero_manifest *m, zero_text
 ZERO_NODISCARD zero_status zero_manifest_parse(const char *path, const void *bytes,
                                                size_t len, zero_manifest *m);
 void zero_manifest_destroy(zero_manifest *m); /* accepts a zeroed one */
+
+/* The last line of a manifest that begins with bytes[len]. */
+void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_TAIL]);
 
 /* XXH3-128 in hexadecimal. */
 void zero_checksum(const void *bytes, size_t len, char hex[ZERO_CHECKSUM]);

@@ -193,7 +193,10 @@ static zero_status enter_temporary(struct save *s)
     char temporary[ZERO_CHECKPOINT_NAME];
     if (s->comm->rank == 0) return ZERO_OK;
     zero_checkpoint_temporary_name(s->in->step, temporary);
-    return zero_storage_enter(s->dir, temporary, &s->temporary);
+    if (zero_storage_enter(s->dir, temporary, &s->temporary) == ZERO_OK) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "%s, which rank 0 has made: all nodes need the same directory",
+                     zero_last_error());
 }
 
 /* Directories of one name on several machines would each have some of the shards. */
@@ -324,7 +327,9 @@ zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
                                  const zero_checkpoint_input *in, uint64_t *bytes)
 {
     struct save s = {.e = e, .comm = e->runner.comm, .dir = dir, .in = in};
+    zero_comm_be_patient(s.comm, ZERO_FILE_PATIENCE);
     zero_status st = save_all(&s);
+    zero_comm_be_patient(s.comm, 1.0);
     *bytes = s.bytes;
     zero_storage_close(&s.temporary);
     zero_manifest_destroy(&s.manifest);

@@ -53,7 +53,7 @@ zero_status zero_storage_enter(const zero_storage_dir *parent, const char *name,
     return adopt(fd, path, dir);
 }
 
-/* The umask may have taken rights away, from us as well, and then it could not be opened. */
+/* Under a umask that takes our own rights we could not even open what we made. */
 static zero_status make(int at, const char *name, const char *path)
 {
     int failed;
@@ -72,11 +72,25 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
     return zero_storage_enter(parent, name, dir);
 }
 
+/* Its own name has to be durable before anything in it is. */
+static zero_status sync_parent(const zero_storage_dir *dir)
+{
+    zero_storage_dir parent;
+    ZERO_TRY(zero_storage_enter(dir, "..", &parent));
+    zero_status st = zero_storage_sync(&parent);
+    zero_storage_close(&parent);
+    return st;
+}
+
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
-    if (stat(path, &info) != 0 && errno == ENOENT) ZERO_TRY(make(AT_FDCWD, path, path));
-    return zero_storage_open(path, dir);
+    bool is_new = stat(path, &info) != 0 && errno == ENOENT;
+    if (is_new) ZERO_TRY(make(AT_FDCWD, path, path));
+    ZERO_TRY(zero_storage_open(path, dir));
+    zero_status st = is_new ? sync_parent(dir) : ZERO_OK;
+    if (st != ZERO_OK) zero_storage_close(dir);
+    return st;
 }
 
 void zero_storage_close(zero_storage_dir *dir)
@@ -191,14 +205,6 @@ static void name_file(zero_storage_file *file, const zero_storage_dir *dir,
     snprintf(file->path, sizeof file->path, "%s/%.60s", dir->path, name);
 }
 
-/* The umask may have taken rights away, from us as well. */
-static zero_status make_private(const zero_storage_file *file)
-{
-    int failed;
-    AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
-    return failed ? cannot(ZERO_ERR_ENV, file->path, "made private") : ZERO_OK;
-}
-
 /* So that a full disk, or quota, is met before anything is written. */
 static zero_status reserve(const zero_storage_file *file, uint64_t bytes)
 {
@@ -220,8 +226,10 @@ zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,
                  PRIVATE_FILE));
     if (file->fd < 0) return cannot(ZERO_ERR_ENV, file->path, "created");
     file->is_open = true;
-    zero_status st = make_private(file);
-    if (st == ZERO_OK) st = reserve(file, bytes);
+    int failed; /* the umask may have taken rights away, from us as well */
+    AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
+    zero_status st =
+        failed ? cannot(ZERO_ERR_ENV, file->path, "made private") : reserve(file, bytes);
     if (st != ZERO_OK) zero_storage_close_file(file);
     return st;
 }

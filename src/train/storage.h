@@ -22,6 +22,8 @@
 #include "zero/status.h"
 
 #define ZERO_STORAGE_PATH 1024
+/* Times as long as for a message ranks wait for one that reads or writes files. */
+#define ZERO_FILE_PATIENCE 10.0
 
 typedef struct {
     int fd;                       /* owned */
