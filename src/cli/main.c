@@ -19,8 +19,9 @@ static const struct {
     {"plan", zero_command_plan, "what a run would take: zero plan --ranks 64 [options]"},
     {"info", zero_command_info, "this build, this machine: zero info [--json]"},
     {"checkpoint", zero_command_checkpoint,
-     "what was saved: zero checkpoint show|verify DIR"},
-    {"generate", NULL, NULL},
+     "what was saved: zero checkpoint show|verify|export DIR"},
+    {"generate", zero_command_generate,
+     "text of a trained model: zero generate DIR --prompt 'Once'"},
     {"report", NULL, NULL},
 };
 #define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
@@ -51,7 +52,9 @@ static zero_status unknown(const char *name)
                          nearest);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "no command '%s'; there are train, plan, checkpoint and info (zero --help)", name);
+        "no command '%s'; there are train, plan, generate, checkpoint and info (zero "
+        "--help)",
+        name);
 }
 
 static zero_status dispatch(int argc, char **argv)
