@@ -82,24 +82,27 @@ static void what_is_no_json_is_refused_with_place_and_reason(void **state)
         {"", "found nothing"},
         {" ", "end of file"},
         {"{", "end of file"},
-        {"{\"a\": 1", "file.json:1:8: at byte 7"},
+        {"{\"a\": 1", "file.json:1:7: at byte 6"},
         {"{\"a\": 1}}", "end of file expected"},
         {"{\"a\": 1} x", "end of file expected"},
         {"[1, 2,]", "unexpected token"},
         {"{\"a\": 1,\n \"a\": 2}",
-         "file.json:2:5: at byte 13 of the JSON: duplicate object key"},
+         "file.json:2:4: at byte 12 of the JSON: duplicate object key"},
         {"{\"a\": {\"b\": 1, \"b\": 1}}", "duplicate object key"},
         {"\xef\xbb\xbf{}", "byte order mark"},
         {"[\"\xff\"]", "at byte 2 of the JSON: expected UTF-8, found the byte 0xff"},
-        {"[\"\xc0\xaf\"]", "0xc0"}, /* a long way to write '/' */
-        {"[\"\xe0\x80\xaf\"]", "0xe0"},
-        {"[\"\xf0\x80\x80\xaf\"]", "0xf0"},
-        {"[\"\xed\xa0\x80\"]", "0xed"},     /* half of a pair of surrogates */
-        {"[\"\xf4\x90\x80\x80\"]", "0xf4"}, /* beyond U+10FFFF */
-        {"[\"\xf8\x88\x80\x80\x80\"]", "0xf8"},
-        {"[\"\x80\"]", "0x80"},
-        {"[\"\xe2\x82\"]", "0xe2"},
-        {"\"\xe2\x82", "0xe2"},
+        {"[\"\xc0\xaf\"]",
+         "expected UTF-8, found the byte 0xc0"}, /* a long way to write '/' */
+        {"[\"\xe0\x80\xaf\"]", "expected UTF-8, found the byte 0xe0"},
+        {"[\"\xf0\x80\x80\xaf\"]", "expected UTF-8, found the byte 0xf0"},
+        {"[\"\xed\xa0\x80\"]",
+         "expected UTF-8, found the byte 0xed"}, /* half of a pair of surrogates */
+        {"[\"\xf4\x90\x80\x80\"]",
+         "expected UTF-8, found the byte 0xf4"}, /* beyond U+10FFFF */
+        {"[\"\xf8\x88\x80\x80\x80\"]", "expected UTF-8, found the byte 0xf8"},
+        {"[\"\x80\"]", "expected UTF-8, found the byte 0x80"},
+        {"[\"\xe2\x82\"]", "expected UTF-8, found the byte 0xe2"},
+        {"\"\xe2\x82", "expected UTF-8, found the byte 0xe2"},
         {"[\"\\ud800\"]", "invalid Unicode"},
         {"[\"\\u0000\"]", "\\u0000"},
         {"{\"\\u0000\": 1}", "NUL byte in object key"},

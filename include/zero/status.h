@@ -25,7 +25,8 @@ typedef enum {
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The text of this thread's last failure, without its place; valid until the next one. */
+/* The text of this thread's last failure, without its place; valid until the next one. One
+ * line without control characters, whatever names it shows. */
 const char *zero_last_error(void);
 /* "file.c:42" of this thread's last failure, for bug reports and debug output. */
 const char *zero_last_error_place(void);

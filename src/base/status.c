@@ -17,6 +17,16 @@ const char *zero_last_error_place(void)
     return last_place;
 }
 
+/* Names of files, and what is in them, come from others; a terminal would obey them, and a
+ * new line could pass for another message. */
+static void hide_control_characters(char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f) *text = '?';
+    }
+}
+
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
 {
     const char *slash = strrchr(file, '/');
@@ -27,6 +37,7 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    hide_control_characters(text);
     memcpy(last_error, text, sizeof text);
     return code;
 }

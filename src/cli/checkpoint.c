@@ -1,4 +1,4 @@
-/* zero checkpoint: what is in one, and whether it is sound. No MPI: one process reads. */
+/* zero checkpoint: what is in one, whether it is sound, and its model for others. No MPI: one process reads. */
 #include "cli/commands.h"
 
 #include <inttypes.h>
@@ -8,7 +8,9 @@
 
 #include "cli/suggest.h"
 #include "train/checkpoint_list.h"
+#include "train/checkpoint_model.h"
 #include "train/checkpoint_read.h"
+#include "train/hugging_face.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
 
@@ -174,35 +176,96 @@ static zero_status verify(const char *path)
     return st;
 }
 
+/* ---- export ---- */
+
+static zero_status export_one(zero_checkpoint *c, const char *to)
+{
+    const zero_gpt2_shape *g = &c->manifest.gpt2;
+    ZERO_TRY(zero_checkpoint_export(c, to));
+    printf("%s: " ZERO_HUGGING_FACE_MODEL " and " ZERO_HUGGING_FACE_CONFIG
+           ": GPT-2 of step %" PRId64 " in fp32, %" PRId64 " layers, %" PRId64
+           " hidden, %" PRId64 " heads, T %" PRId64 ", V %" PRId64 "\n",
+           to, c->manifest.step, g->layers, g->hidden, g->heads, g->seq, g->vocab);
+    return ZERO_OK;
+}
+
+static zero_status export_newest(const char *path, const char *to)
+{
+    char found[PATH_BYTES];
+    zero_checkpoint c;
+    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
+    ZERO_TRY(zero_checkpoint_open(found, &c));
+    zero_status st = export_one(&c, to);
+    zero_checkpoint_close(&c);
+    return st;
+}
+
 /* ---- the command ---- */
 
-static const struct {
-    const char *name;
-    zero_status (*run)(const char *path);
-} verbs[] = {{"show", show}, {"verify", verify}};
-#define N_VERBS ((int)(sizeof verbs / sizeof verbs[0]))
+enum { SHOW, VERIFY, EXPORT, N_VERBS };
+static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 
 static void help(void)
 {
-    printf("zero checkpoint show DIR      what is in a checkpoint\n"
-           "zero checkpoint verify DIR    reads every byte and compares every checksum\n"
+    printf("zero checkpoint show DIR              what is in a checkpoint\n"
+           "zero checkpoint verify DIR            reads every byte and compares every "
+           "checksum\n"
+           "zero checkpoint export DIR --to OUT   writes the model to a new directory, as\n"
+           "                                      Hugging Face's transformers reads it\n"
            "\n"
-           "DIR is a checkpoint (step-00000100), or a directory of them: show takes the "
-           "newest\n"
-           "one, verify all. Ends with 4 if one is broken, and says where.\n");
+           "DIR is a checkpoint (step-00000100), or a directory of them: show and export "
+           "take\n"
+           "the newest one, verify all. Ends with 4 if one is broken, and says where.\n");
 }
 
 static zero_status unknown(const char *name)
 {
-    const char *names[N_VERBS];
-    for (int i = 0; i < N_VERBS; i++) names[i] = verbs[i].name;
-    const char *nearest = zero_suggest(name, N_VERBS, names);
+    const char *nearest = zero_suggest(name, N_VERBS, verbs);
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: did you mean '%s'?", name,
                          nearest);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "zero checkpoint %s: expected show or verify (zero checkpoint --help)",
-                     name);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "zero checkpoint %s: expected show, verify or export (zero checkpoint --help)",
+        name);
+}
+
+/* What stands behind the verb: one directory, and --to OUT; what is missing stays NULL. */
+static zero_status read_words(int argc, char **argv, const char **path, const char **to)
+{
+    *path = *to = NULL;
+    for (int i = 0; i < argc; i++) {
+        bool apart = strcmp(argv[i], "--to") == 0 && i + 1 < argc;
+        bool joined = strncmp(argv[i], "--to=", 5) == 0;
+        const char **place = apart || joined ? to : path;
+        if (strncmp(argv[i], "--", 2) == 0 && !apart && !joined)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "zero checkpoint: %.80s: expected a directory, and for export "
+                             "--to OUT",
+                             argv[i]);
+        const char *value = joined ? argv[i] + 5 : apart ? argv[++i] : argv[i];
+        if (*place)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "zero checkpoint: expected one %s, found %.200s and %.200s",
+                             place == to ? "--to" : "directory", *place, value);
+        *place = value;
+    }
+    return ZERO_OK;
+}
+
+static zero_status run(int verb, int argc, char **argv)
+{
+    const char *path, *to;
+    ZERO_TRY(read_words(argc, argv, &path, &to));
+    if (!path)
+        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: expected a directory",
+                         verbs[verb]);
+    if ((to != NULL) != (verb == EXPORT))
+        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: %s", verbs[verb],
+                         to ? "--to is for export alone"
+                            : "expected --to OUT, the directory to make");
+    if (verb == SHOW) return show(path);
+    return verb == VERIFY ? verify(path) : export_newest(path, to);
 }
 
 zero_status zero_command_checkpoint(int argc, char **argv)
@@ -213,13 +276,9 @@ zero_status zero_command_checkpoint(int argc, char **argv)
     }
     if (argc == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint: expected show or verify, and a directory");
-    for (int i = 0; i < N_VERBS; i++) {
-        if (strcmp(argv[0], verbs[i].name) != 0) continue;
-        if (argc == 2) return verbs[i].run(argv[1]);
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint %s: expected one directory, found %d words",
-                         argv[0], argc - 1);
-    }
+                         "zero checkpoint: expected show, verify or export, and a "
+                         "directory");
+    for (int verb = 0; verb < N_VERBS; verb++)
+        if (strcmp(argv[0], verbs[verb]) == 0) return run(verb, argc - 1, argv + 1);
     return unknown(argv[0]);
 }

@@ -31,6 +31,8 @@ static const zero_option table[] = {
     {.name = "seq", WHOLE(1, 16777216), FIELD(seq), PRESET, .help = "positions: tokens in a sequence"},
     {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), PRESET, .help = "words in the vocabulary"},
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), .standard = "0", .help = "share of activations dropped in training"},
+    {.name = "init-from", TEXT, FIELD(init_from), .argument = "FILE", .absent = "random ones",
+     .help = "initial weights: a GPT-2's model.safetensors, or its folder"},
     {.name = "backend", TEXT, FIELD(backend), .argument = "NAME", .standard = "cpu", .help = "who computes: cpu, naive"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), .argument = "SPEC", .standard = "stories",

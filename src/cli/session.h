@@ -6,6 +6,7 @@
 #include "cli/saving.h"
 #include "train/corpus.h"
 #include "train/engine.h"
+#include "train/hugging_face.h"
 #include "train/loader.h"
 #include "train/metrics.h"
 
@@ -20,6 +21,7 @@ struct zero_session {
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
     zero_model model;
+    zero_hugging_face initial; /* while the engine begins, with --init-from */
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */
     bool metrics_warned;  /* that the file is incomplete */

@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cli/print_text.h"
 #include "cli/show_profile.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
@@ -42,6 +42,11 @@ static void show_model(const zero_session *s)
            ", V %" PRId64 "; %" PRId64 " parameters\n",
            s->config.model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
            s->model.n_params);
+    row("weights");
+    if (s->config.init_from)
+        printf("from %s\n", s->config.init_from);
+    else
+        printf("random, seed %" PRId64 "\n", s->config.seed);
     row("data");
     printf("%s\n", s->corpus.description);
     if (s->corpus.has_entropy) {
@@ -222,62 +227,16 @@ void zero_show_evaluation(const zero_session *s, const zero_metrics_step *step)
     fflush(stdout);
 }
 
-/* The length of the UTF-8 character at p, 0 if there is none or if it controls a terminal:
- * that must not obey what an untrained model writes. */
-static size_t printable(const unsigned char *p, size_t n)
-{
-    if (*p == '\n' || *p == '\t' || (*p >= 0x20 && *p < 0x7f)) return 1;
-    size_t len = *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 4;
-    if (*p < 0xc2 || *p > 0xf4 || len > n) return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    unsigned first_two = (unsigned)*p << 8 | p[1];
-    bool is_control = first_two < 0xc2a0; /* C1 */
-    bool is_overlong = (len == 3 && first_two < 0xe0a0) || (len == 4 && first_two < 0xf090);
-    bool is_surrogate = first_two >= 0xeda0 && first_two < 0xee80;
-    bool is_beyond = first_two > 0xf48f;
-    return is_control || is_overlong || is_surrogate || is_beyond ? 0 : len;
-}
-
-static void print_text(const unsigned char *text, size_t n)
-{
-    while (n > 0) {
-        size_t len = printable(text, n);
-        if (len > 0) fwrite(text, 1, len, stdout);
-        if (len == 0) putchar('?');
-        text += len > 0 ? len : 1;
-        n -= len > 0 ? len : 1;
-    }
-}
-
-/* A character may lie across tokens: they become text before anything is judged. */
-static void print_tokens(const zero_tokenizer *tokenizer, const int32_t *tokens, int64_t n)
-{
-    size_t total = 0, len;
-    for (int64_t i = 0; i < n; i++) {
-        zero_tokenizer_decode(tokenizer, tokens[i], &len);
-        total += len;
-    }
-    unsigned char *text = malloc(total + 1), *end = text;
-    if (!text) return; /* a sample is not worth a run */
-    for (int64_t i = 0; i < n; i++) {
-        const unsigned char *part = zero_tokenizer_decode(tokenizer, tokens[i], &len);
-        memcpy(end, part, len);
-        end += len;
-    }
-    print_text(text, total);
-    free(text);
-}
-
 void zero_show_sample(const zero_session *s, const char *title, const int32_t *tokens,
                       int64_t n)
 {
+    const zero_tokenizer *tokenizer = s->corpus.tokenizer;
     printf("---- %s\n", title);
-    if (s->corpus.tokenizer)
-        print_tokens(s->corpus.tokenizer, tokens, n);
-    else
-        for (int64_t i = 0; i < n; i++) printf("%" PRId32 " ", tokens[i]);
-    printf("\n----\n");
+    for (int64_t i = 0; !tokenizer && i < n; i++) printf("%" PRId32 " ", tokens[i]);
+    /* A sample that finds no memory is not worth a run. */
+    bool shown =
+        !tokenizer || zero_print_tokens(tokenizer, tokens, n, false, stdout) == ZERO_OK;
+    printf("%s\n----\n", shown ? "" : "(no memory)");
     fflush(stdout);
 }
 

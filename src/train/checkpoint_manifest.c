@@ -122,7 +122,12 @@ static zero_status take_numbers(const char *path, const json_t *root, zero_manif
     ZERO_TRY(zero_json_text(path, root, "data", &text));
     if (text[0] != '\0') ZERO_TRY(take_checksum(path, root, "data", m->data));
     ZERO_TRY(take_plain(path, root, "arithmetic", &text));
-    snprintf(m->arithmetic, sizeof m->arithmetic, "%s", text);
+    size_t len = strlen(text); /* cut, it could end within a letter, and be no UTF-8 */
+    if (len >= sizeof m->arithmetic)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"arithmetic\": expected at most %zu bytes, found %zu", path,
+                         sizeof m->arithmetic - 1, len);
+    memcpy(m->arithmetic, text, len + 1);
     return ZERO_OK;
 }
 

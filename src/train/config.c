@@ -201,6 +201,7 @@ uint64_t zero_config_fingerprint(const zero_config *c)
     const char *const words[] = {c->dtype, c->partition, c->overlap};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         hash = XXH3_64bits_withSeed(words[i], strlen(words[i]), hash);
+    if (c->init_from) hash = XXH3_64bits_withSeed(c->init_from, strlen(c->init_from), hash);
     hash = XXH3_64bits_withSeed(c->check, strlen(c->check), hash);
     hash = XXH3_64bits_withSeed(c->collectives, strlen(c->collectives), hash);
     hash = XXH3_64bits_withSeed(c->model, strlen(c->model), hash);

@@ -18,6 +18,7 @@ typedef struct {
     const char *model; /* a preset of nn/gpt2_presets.c */
     int64_t layers, hidden, heads, seq, vocab;
     double dropout;
+    const char *init_from; /* NULL: random weights */
     const char *backend;
 
     /* data */

@@ -140,8 +140,7 @@ static zero_status check_text(const input *in)
 {
     uint64_t memory = 0;
     if (in->len == 0)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected JSON, found nothing: 0 bytes",
-                         in->path);
+        return refuse(in, 0, "expected a value, found nothing: the file is empty");
     if (in->len > MOST_TEXT)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s: expected at most %zu bytes of JSON, found %zu", in->path,
@@ -165,7 +164,8 @@ zero_status zero_json_parse(const char *path, const void *text, size_t len, json
     if (error.text[0] == '\0') /* jansson has no words for this */
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no room for %zu bytes of JSON", path,
                          len);
-    return refuse(&in, error.position > 0 ? (size_t)error.position : 0, "%s",
+    /* jansson counts what it has read: the last of these bytes is where it stopped. */
+    return refuse(&in, error.position > 0 ? (size_t)error.position - 1 : 0, "%s",
                   zero_json_shown(error.text, shown));
 }
 

@@ -293,6 +293,18 @@ zero_status zero_storage_open_file(const zero_storage_dir *dir, const char *name
     return st;
 }
 
+zero_status zero_storage_open_path(const char *path, zero_storage_file *file)
+{
+    *file = (zero_storage_file){0};
+    snprintf(file->path, sizeof file->path, "%s", path);
+    AGAIN(file->fd, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file->fd < 0) return cannot(ZERO_ERR_IO, file->path, "opened");
+    file->is_open = true;
+    zero_status st = measure(file);
+    if (st != ZERO_OK) zero_storage_close_file(file);
+    return st;
+}
+
 zero_status zero_storage_read(const zero_storage_file *file, uint64_t at, void *data,
                               size_t bytes)
 {

@@ -89,6 +89,9 @@ ZERO_NODISCARD zero_status zero_storage_finish(zero_storage_file *file);
 ZERO_NODISCARD zero_status zero_storage_open_file(const zero_storage_dir *dir,
                                                   const char *name,
                                                   zero_storage_file *file);
+/* A file that a user names, by its path; links are followed. */
+ZERO_NODISCARD zero_status zero_storage_open_path(const char *path,
+                                                  zero_storage_file *file);
 /* All `bytes` from offset `at`, or ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_storage_read(const zero_storage_file *file, uint64_t at,
                                              void *data, size_t bytes);

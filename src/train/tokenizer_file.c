@@ -124,7 +124,6 @@ static zero_status build(const char *path, const json_t *root, zero_merge *merge
                          zero_tokenizer *out)
 {
     static const char *const keys[] = {"format", "version", "name", "merges"};
-    char reason[300];
     size_t n = 0;
     ZERO_TRY(check_version(path, root));
     ZERO_TRY(zero_json_only(path, root, 4, keys));
@@ -132,8 +131,7 @@ static zero_status build(const char *path, const json_t *root, zero_merge *merge
     ZERO_TRY(take_merges(path, root, n, merges));
     zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
     if (st != ZERO_ERR_FORMAT) return st;
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
-    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, reason);
+    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
 }
 
 zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,

@@ -52,12 +52,12 @@ on() {
     [ -z "$left" ] || complain "$words: left behind: $left"
 }
 
-# begin NAME RANKS,RANKS,...: trains in the background without end; returns once it does. It
-# says nothing after the first step.
+# begin NAME RANKS,RANKS,... [STEPS]: trains in the background, without end unless the steps are
+# given; returns once it does. It says nothing between the first step and the last.
 begin() {
     begun=$(now)
     rm -f "$1.metrics"
-    timeout -k 5 60 $nodes run "$1" "$2" -- "$zero" train $small --steps 1000000 \
+    timeout -k 5 60 $nodes run "$1" "$2" -- "$zero" train $small --steps "${3-1000000}" \
         --log-every 1000000 --metrics "$work/$1.metrics" >"$1.out" 2>&1 &
     job=$!
     until grep -q '"step": *9,' "$1.metrics" 2>/dev/null; do

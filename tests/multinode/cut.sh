@@ -15,6 +15,11 @@ for k in 0 1; do
 done
 ends cut0 "$job0" "$since0" 40000 "the node of rank 0 cut off"
 ends cut1 "$job1" "$since1" 40000 "the other node cut off"
+# mpirun says so, and names the node.
+for k in 0 1; do
+    grep -q 'lost communication with a remote daemon' cut$k.out || complain "cut$k: no message: $(cat cut$k.out)"
+    grep -q "Remote daemon:.* on node 10.77.0.$((k + 1))\$" cut$k.out || complain "cut$k: names another node"
+done
 
 # Mended, the links carry the next job.
 for k in 0 1; do

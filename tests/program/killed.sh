@@ -17,15 +17,15 @@ draw() {
     drawn=$(((state / 65536) % $1))
 }
 
-# The processes below PID that are zero, one line each.
+# ranks_of PID: the processes below it that are the program, one line each.
 ranks_of() {
     for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
-        [ "$(cat /proc/"$child"/comm 2>/dev/null)" = zero ] && echo "$child"
+        [ "$(cat /proc/"$child"/comm 2>/dev/null)" = "$(basename "$zero")" ] && echo "$child"
         ranks_of "$child"
     done
 }
 
-# One rank of the job below PID dies; which one, is drawn.
+# kill_a_rank PID: one of the job below it dies; which one, is drawn. Fails where there is none.
 kill_a_rank() {
     found=$(ranks_of "$1")
     n_found=$(echo $found | wc -w)

@@ -1,0 +1,90 @@
+# Training in which a rank is stopped or crashes, or that is suspended as a whole:
+# stuck.sh ZERO CHECKER LAUNCH...
+. "$(dirname "$0")/common.sh"
+
+now() { # in milliseconds
+    echo $(($(date +%s%N) / 1000000))
+}
+
+# begin OPTIONS...: trains on 3 ranks in the background, with metrics in the file m; returns once
+# 9 steps are done. Leaves the ranks' processes in the files pid.RANK.
+begin() {
+    words="zero train $* (3 ranks)"
+    rm -f m pid.*
+    # shellcheck disable=SC2016,SC2086 # expanded there; words
+    ZERO_STUCK="$work" on 3 sh -c 'echo $$ >"pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$0" "$@"' \
+        "$zero" train $small --sample 0 --eval-every 0 --log-every 1000000 --metrics m "$@" >out 2>err &
+    job=$!
+    tries=0
+    until grep -q '"step": *9,' m 2>/dev/null; do
+        tries=$((tries + 1))
+        if ! kill -0 $job 2>/dev/null || [ $tries -gt 1200 ]; then
+            complain "$words: expected 9 steps within a minute"
+            exit 1
+        fi
+        sleep 0.05
+    done
+}
+
+# ends CODES: with one of them, and leaves no process behind.
+ends() {
+    since=$(now)
+    wait $job
+    code=$?
+    echo "$words: ended with $code after $(($(now) - since)) ms"
+    echo "$1" | grep -qw $code || complain "$words: exit code $code, expected one of $1"
+    tries=0
+    while left=$(grep -lsxzF "ZERO_STUCK=$work" /proc/[0-9]*/environ) && [ $tries -lt 30 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    [ -z "$left" ] || complain "$words: left behind: $left"
+}
+
+# Nobody but the watchdog sees a rank that is stopped. It names the rank, and the step that the
+# others are in: the one after the last that rank 0 has written down.
+for collectives in auto p2p; do
+    begin --steps 1000000 --watchdog 3 --stage 3 --collectives $collectives
+    kill -STOP "$(cat pid.1)"
+    ends 86
+    [ "$(grep '^zero: ' err | grep -vc '^zero: warning: ')" -eq 1 ] || complain "$words: expected one message"
+    step=$(($(grep -c '"step":' m) + 1))
+    says 'rank 1 does not answer' err
+    says 'rank 1: no answer (dead, stopped, or not in our code)' err
+    says ": in step $step, waiting for " err
+done
+
+# A rank that crashes ends the job at once, and its launcher says so.
+for signal in ABRT SEGV; do
+    begin --steps 1000000 --watchdog 60
+    kill -$signal "$(cat pid.2)"
+    ends '134 139 1'
+    says "exited" err
+done
+
+digest() {
+    sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' m
+}
+
+# Suspended as a whole, with its launcher, for longer than the watchdog waits, and continued:
+# nothing has happened. One rank is stopped first and goes on last, so that the others wait.
+steps=600
+begin --steps $steps --watchdog 3
+ends 0
+alone=$(digest)
+[ ${#alone} -eq 32 ] || complain "$words: expected a digest of 32 digits, found '$alone'"
+begin --steps $steps --watchdog 3
+launcher=$(cut -d ' ' -f 4 <"/proc/$(cat pid.0)/stat")
+kill -STOP "$(cat pid.1)"
+sleep 0.3
+kill -STOP "$launcher" "$(cat pid.0)" "$(cat pid.2)"
+done=$(grep -c '"step":' m)
+sleep 6
+[ "$(grep -c '"step":' m)" -eq "$done" ] || complain "$words: goes on while it is suspended"
+[ "$done" -lt $steps ] || complain "$words: expected to suspend it before its last step"
+kill -CONT "$(cat pid.0)" "$(cat pid.2)"
+sleep 1
+kill -CONT "$launcher" "$(cat pid.1)" # Open MPI's hands it on to all ranks
+ends 0
+[ "$(digest)" = "$alone" ] || complain "$words: digest $(digest), undisturbed $alone"
+finish
