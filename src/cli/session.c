@@ -208,7 +208,7 @@ static zero_status open_all(zero_session *s)
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
-    /* Before MPI has threads of its own, which a signal would otherwise find. */
+    /* Before MPI starts: its threads inherit what is blocked, and the launcher passes signals on. */
     zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
