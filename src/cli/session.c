@@ -225,7 +225,10 @@ static zero_status open_all(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
-    return st == ZERO_OK ? zero_saving_open(s) : st;
+    ZERO_TRY(st);
+    ZERO_TRY(zero_saving_open(s));
+    zero_metrics_begin(&s->metrics);
+    return ZERO_OK;
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
