@@ -91,6 +91,11 @@ static void list_changes(zero_session *s, const zero_manifest *m)
         differ(list, size, key, json_string_value(value),
                json_is_string(then) ? json_string_value(then) : "its default");
     }
+    json_object_foreach(m->options, key, value)
+    {
+        if (!json_object_get(now, key))
+            differ(list, size, key, "at its default", json_string_value(value));
+    }
     json_decref(now);
 }
 
@@ -107,11 +112,23 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 
 /* ---- resuming ---- */
 
+/* Samples are counted in 63 bits. */
+static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
+{
+    int64_t step = c->manifest.step, B = s->config.global_batch;
+    if (step <= INT64_MAX / 2 / B) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: after %" PRId64 " steps no --global-batch of %" PRId64
+                     " can be counted any more",
+                     c->dir.path, step, B);
+}
+
 static zero_status load_into(zero_session *s, zero_checkpoint *c)
 {
     zero_saving *saving = &s->saving;
     const zero_manifest *m = &c->manifest;
     ZERO_TRY(zero_agree(&s->world, compare(s, c)));
+    ZERO_TRY(check_cursor(s, c));
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     saving->start = saving->saved = m->step;
     zero_loader_resume(&s->loader, m->step, m->samples);

@@ -7,6 +7,22 @@
 
 #include "train/json_input.h"
 
+/* What is shown to people must not steer their terminals. */
+static bool is_plain(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
+    return true;
+}
+
+static zero_status take_plain(const char *path, const json_t *object, const char *key,
+                              const char **text)
+{
+    ZERO_TRY(zero_json_text(path, object, key, text));
+    if (is_plain(*text)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\" has control characters in it", path, key);
+}
+
 static zero_status take_checksum(const char *path, const json_t *object, const char *key,
                                  char hex[ZERO_CHECKSUM])
 {
@@ -67,6 +83,7 @@ static zero_status check_tail(const char *path, const unsigned char *bytes, size
 static zero_status take_loss_scale(const char *path, const json_t *root,
                                    zero_loss_scale *scale)
 {
+    static const char *const keys[] = {"scale", "clean_steps", "hysteresis"};
     const json_t *object;
     const char *dtype;
     double value;
@@ -79,6 +96,7 @@ static zero_status take_loss_scale(const char *path, const json_t *root,
                              "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'",
                              path, dtype);
     ZERO_TRY(zero_json_object(path, root, "loss_scale", &object));
+    ZERO_TRY(zero_json_only(path, object, 3, keys));
     ZERO_TRY(zero_json_real(path, object, "scale", &value));
     ZERO_TRY(zero_json_whole(path, object, "clean_steps", 0, ZERO_LOSS_SCALE_WINDOW,
                              &scale->clean_steps));
@@ -95,16 +113,17 @@ static zero_status take_loss_scale(const char *path, const json_t *root,
 static zero_status take_numbers(const char *path, const json_t *root, zero_manifest *m)
 {
     const char *text;
-    ZERO_TRY(zero_json_whole(path, root, "step", 0, INT64_MAX, &m->step));
-    ZERO_TRY(zero_json_whole(path, root, "samples", 0, INT64_MAX, &m->samples));
-    ZERO_TRY(zero_json_whole(path, root, "skipped", 0, INT64_MAX, &m->skipped));
-    ZERO_TRY(zero_json_whole(path, root, "updates", 0, INT64_MAX, &m->updates));
+    const int64_t most = INT64_C(1) << 62; /* so that a run can count on from there */
+    ZERO_TRY(zero_json_whole(path, root, "step", 0, most, &m->step));
+    ZERO_TRY(zero_json_whole(path, root, "samples", 0, most, &m->samples));
+    ZERO_TRY(zero_json_whole(path, root, "skipped", 0, most, &m->skipped));
+    ZERO_TRY(zero_json_whole(path, root, "updates", 0, most, &m->updates));
     ZERO_TRY(zero_json_whole(path, root, "seed", INT64_MIN, INT64_MAX, &m->seed));
     ZERO_TRY(take_loss_scale(path, root, &m->loss_scale));
     ZERO_TRY(take_checksum(path, root, "digest", m->digest));
     ZERO_TRY(zero_json_text(path, root, "data", &text));
     if (text[0] != '\0') ZERO_TRY(take_checksum(path, root, "data", m->data));
-    ZERO_TRY(zero_json_text(path, root, "arithmetic", &text));
+    ZERO_TRY(take_plain(path, root, "arithmetic", &text));
     size_t len = strlen(text); /* cut, it could end within a letter, and be no UTF-8 */
     if (len >= sizeof m->arithmetic)
         return zero_fail(ZERO_ERR_FORMAT,
@@ -123,9 +142,30 @@ static zero_status take_gpt2(const char *path, const json_t *root, zero_manifest
     m->has_gpt2 = json_object_get(root, "gpt2") != NULL;
     if (!m->has_gpt2) return ZERO_OK;
     ZERO_TRY(zero_json_object(path, root, "gpt2", &object));
+    ZERO_TRY(zero_json_only(path, object, 5, keys));
     for (int i = 0; i < 5; i++)
         ZERO_TRY(zero_json_whole(path, object, keys[i], 1, INT32_MAX, fields[i]));
     m->gpt2.seed = m->seed;
+    return ZERO_OK;
+}
+
+/* Texts by their names. */
+static zero_status take_options(const char *path, const json_t *root, zero_manifest *m)
+{
+    const json_t *object;
+    const char *key, *text;
+    json_t *value;
+    if (!json_object_get(root, "options")) return ZERO_OK;
+    ZERO_TRY(zero_json_object(path, root, "options", &object));
+    m->options = json_deep_copy(object);
+    if (!m->options) return zero_fail(ZERO_ERR_NOMEM, "no memory for options");
+    json_object_foreach(m->options, key, value)
+    {
+        if (!is_plain(key))
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"options\" has a key with control characters", path);
+        ZERO_TRY(take_plain(path, m->options, key, &text));
+    }
     return ZERO_OK;
 }
 
@@ -133,11 +173,7 @@ static zero_status take_choices(const char *path, const json_t *root, zero_manif
 {
     const json_t *object;
     ZERO_TRY(take_gpt2(path, root, m));
-    if (json_object_get(root, "options")) {
-        ZERO_TRY(zero_json_object(path, root, "options", &object));
-        m->options = json_deep_copy(object);
-        if (!m->options) return zero_fail(ZERO_ERR_NOMEM, "no memory for options");
-    }
+    ZERO_TRY(take_options(path, root, m));
     m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
     if (!m->has_tokenizer) return ZERO_OK;
     ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
@@ -148,7 +184,8 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, zer
 {
     const char *name = json_string_value(json_array_get(value, 0));
     const json_t *numbers[3];
-    bool sound = json_array_size(value) == 4 && name && strlen(name) < sizeof t->name;
+    bool sound = json_array_size(value) == 4 && name && strlen(name) < sizeof t->name &&
+                 is_plain(name);
     for (size_t k = 0; k < 3; k++) {
         numbers[k] = json_array_get(value, k + 1);
         sound = sound && json_is_integer(numbers[k]);
@@ -158,7 +195,7 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, zer
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%s: tensor %d: expected [name, rows, columns, group], a name of at "
-            "most %zu bytes and no group above %d",
+            "most %zu bytes without control characters, and no group above %d",
             path, i, sizeof t->name - 1, i);
     *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                        .cols = json_integer_value(numbers[1]),
@@ -170,10 +207,12 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, zer
 static zero_status take_layout(const char *path, const json_t *root,
                                zero_partition_scheme *scheme, int *n_ranks)
 {
+    static const char *const keys[] = {"scheme", "ranks"};
     const json_t *object;
     const char *name;
     int64_t ranks;
     ZERO_TRY(zero_json_object(path, root, "partition", &object));
+    ZERO_TRY(zero_json_only(path, object, 2, keys));
     ZERO_TRY(zero_json_text(path, object, "scheme", &name));
     ZERO_TRY(zero_json_whole(path, object, "ranks", 1, ZERO_SHARDS_MOST, &ranks));
     *n_ranks = (int)ranks;

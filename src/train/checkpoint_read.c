@@ -28,11 +28,22 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_te
     return st;
 }
 
+/* The path's last name; slashes behind it, as shells complete them, are none of it. */
+static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') begin--;
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
+}
+
 /* A directory that has the name of another step was swapped, or copied over. */
 static zero_status check_name(const char *path, const zero_manifest *m)
 {
     int64_t step;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char name[ZERO_CHECKPOINT_NAME];
+    last_of(path, name);
     if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its manifest is that of step %" PRId64

@@ -45,7 +45,7 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
                          " columns: expected at least 1 of each, and 2^62 parameters in "
                          "all at most",
                          tensor->name, tensor->rows, tensor->cols);
-    if (tensor->group != newest && tensor->group != newest + 1)
+    if (tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1)
         return zero_fail(ZERO_ERR_FORMAT,
                          "tensor '%s' is in group %d, behind one of group %d: expected "
                          "groups from 0 on, one after the other",
