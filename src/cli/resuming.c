@@ -225,11 +225,24 @@ static zero_status refuse_checkpoint(const zero_session *s)
                      s->config.checkpoint);
 }
 
+/* The names of checkpoints come behind it. */
+static zero_status check_length(const zero_config *c)
+{
+    size_t len = strlen(c->checkpoint), most = ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME;
+    if (len <= most) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--checkpoint %.100s...: a path of %zu bytes: expected at most %zu; give "
+        "a shorter or a relative one",
+        c->checkpoint, len, most);
+}
+
 /* A mistyped directory is not made when something is expected in it. */
 static zero_status open_first(zero_session *s, int64_t **steps, int *n)
 {
     const zero_config *c = &s->config;
     zero_storage_dir *dir = &s->saving.dir;
+    ZERO_TRY(check_length(c));
     zero_status st = resumes(c) ? zero_storage_open(c->checkpoint, dir)
                                 : zero_storage_open_or_make(c->checkpoint, dir);
     if (st != ZERO_OK)
