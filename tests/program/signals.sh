@@ -3,7 +3,8 @@
 # As users start it: then OpenBLAS has threads before main() begins, which block no signal.
 unset OPENBLAS_NUM_THREADS
 tiny="train $small --sample 0 --eval-every 0"
-runs 3 $tiny --steps 200
+steps=1000 # a signal takes some time to come
+runs 3 $tiny --steps $steps
 sed -n 's/^  digest *//p' out >expected
 
 # begins N words...: the run in the background; returns when it has made a step.
@@ -42,29 +43,29 @@ same_digest() {
 }
 
 # All ranks save after the same step, and the run goes on.
-begins 3 $tiny --steps 200 --checkpoint asked
+begins 3 $tiny --steps $steps --checkpoint asked
 kill -USR1 $job
 ends 0
 [ "$(saved | wc -l)" -eq 2 ] || complain "$words: expected a checkpoint on request and one at the end"
-[ "$(saved | head -n 1)" -lt 200 ] || complain "$words: no checkpoint before the end"
+[ "$(saved | head -n 1)" -lt $steps ] || complain "$words: no checkpoint before the end"
 [ "$(ls -A asked | tr '\n' ' ')" = "$(printf 'step-%08d ' $(saved))" ] ||
     complain "$words: $(ls -A asked) are there"
 same_digest "a run that was asked for a checkpoint"
 runs 0 checkpoint verify asked
 
 # The request to stop wins over the one to go on.
-begins 3 $tiny --steps 200 --checkpoint stopped
+begins 3 $tiny --steps $steps --checkpoint stopped
 kill -USR1 $job
 kill -USR2 $job
 ends 75
 step=$(saved | tail -n 1)
-says "stopped on request after step $step of 200, which is saved in stopped; --resume goes on" err
+says "stopped on request after step $step of $steps, which is saved in stopped; --resume goes on" err
 [ "$(tail -n 1 m | sed -n 's/.*"step":\([0-9]*\),.*/\1/p')" = "$step" ] ||
     complain "$words: trained on after the checkpoint"
-runs 3 $tiny --steps 200 --checkpoint stopped --resume --metrics m
+runs 3 $tiny --steps $steps --checkpoint stopped --resume --metrics m
 same_digest "a run that was stopped and resumed"
 sed -n 's/.*"step":\([0-9]*\),.*/\1/p' m >steps
-seq 200 >all_steps
+seq $steps >all_steps
 same all_steps steps "the steps in the metrics, appended"
 
 # A process on its own has its TERM; without a place to save to, it ends as any other.
@@ -78,7 +79,7 @@ kill -TERM $job
 ends 143
 
 # What cannot be done is said, once for each request, and changes nothing.
-begins 3 $tiny --steps 200
+begins 3 $tiny --steps $steps
 kill -USR1 $job
 ends 0
 [ "$(grep -c 'asked by a signal for a checkpoint, but there is no --checkpoint' err)" -eq 1 ] ||
