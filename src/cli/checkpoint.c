@@ -143,8 +143,10 @@ static zero_status verify_one(const char *path)
     return st;
 }
 
-/* All are looked at, whatever is wrong with one: the first failure is the command's. */
-static zero_status verify_all(const char *path, const int64_t *steps, int n)
+/* All are looked at, whatever is wrong with one: the first failure is the command's. One that a
+ * run has removed while it was being read is none. */
+static zero_status verify_all(const zero_storage_dir *dir, const char *path,
+                              const int64_t *steps, int n)
 {
     char name[ZERO_CHECKPOINT_NAME], one[PATH_BYTES], first[1024] = "";
     zero_status verdict = ZERO_OK;
@@ -152,6 +154,10 @@ static zero_status verify_all(const char *path, const int64_t *steps, int n)
         zero_checkpoint_name(steps[i], name);
         snprintf(one, sizeof one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
         zero_status st = verify_one(one);
+        if (st != ZERO_OK && !zero_storage_has(dir, name)) {
+            printf("%s: was removed meanwhile\n", one);
+            continue;
+        }
         if (st != ZERO_OK) printf("%s: broken: %s\n", one, zero_last_error());
         if (st == ZERO_OK || verdict != ZERO_OK) continue;
         snprintf(first, sizeof first, "%s", zero_last_error());
@@ -170,7 +176,7 @@ static zero_status verify(const char *path)
     if (strcmp(found, path) == 0) return verify_one(path);
     ZERO_TRY(zero_storage_open(path, &dir));
     zero_status st = zero_checkpoint_list(&dir, &steps, &n);
-    if (st == ZERO_OK) st = verify_all(path, steps, n);
+    if (st == ZERO_OK) st = verify_all(&dir, path, steps, n);
     free(steps);
     zero_storage_close(&dir);
     return st;

@@ -177,8 +177,28 @@ patient() { # patient RANKS
     for turn in 1 -1; do wrong "$1" 0 slow "$(call_of unlink $turn)" --watchdog 3; done
 }
 
+# A run may remove a checkpoint that is being verified: that does not make it a broken one.
+removed_meanwhile() {
+    begin
+    shimmed="SHIM_DIR=tree SHIM_LOG=log LD_PRELOAD=$SHIM"
+    env $shimmed "$zero" checkpoint verify tree/ckpt >out 2>err
+    call=$(awk '$3 == "open" && $4 ~ /shard/ { print $2; exit }' log)
+    rm log log.data
+    words="$shimmed SHIM_AT=$call zero checkpoint verify"
+    env $shimmed SHIM_KIND=slow SHIM_AT="$call" "$zero" checkpoint verify tree/ckpt >out 2>err &
+    until [ "$(cat log 2>/dev/null | wc -l)" -ge $((call - 1)) ] || ! kill -0 $!; do sleep 0.1; done
+    mv tree/ckpt/step-00000001 tree/ckpt/.del-step-00000001
+    rm -r tree/ckpt/.del-step-00000001
+    wait $!
+    code=$?
+    [ $code -eq 0 ] || complain "$words: exit code $code, expected 0"
+    says 'step-00000001: was removed meanwhile' out
+    says 'step-00000002: sound' out
+}
+
 limited
 prepare 0
+removed_meanwhile
 refused_at_once 0
 walk 0 0 "$every"
 prepare 3
