@@ -100,7 +100,8 @@ static void let_rank_0_end_it(void)
 int main(int argc, char **argv)
 {
 #ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond its limit is an error of write() */
+    /* A file that grows beyond its limit is an error of write(). */
+    signal(SIGXFSZ, SIG_IGN);
 #endif
     /* Help and tables are said once; no rank but the first has anything to say there. */
     if (zero_launch_rank_hint() > 0 && !freopen("/dev/null", "w", stdout)) return 1;

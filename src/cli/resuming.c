@@ -227,6 +227,7 @@ static zero_status open_first(zero_session *s, int64_t **steps, int *n)
         return zero_fail(ZERO_ERR_INVALID, "--checkpoint %s%s", zero_last_error(),
                          resumes(c) ? ", so there is nothing to resume" : "");
     ZERO_TRY(zero_storage_lock(dir));
+    if (resumes(c)) ZERO_TRY(zero_storage_sync_parent(dir));
     ZERO_TRY(zero_checkpoint_clean(dir));
     ZERO_TRY(zero_checkpoint_list(dir, steps, n));
     ZERO_TRY(refuse_to_overwrite(c, *steps, *n));

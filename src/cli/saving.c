@@ -67,7 +67,9 @@ static zero_status may_go_on(const zero_session *s, int64_t step, zero_status st
 {
     char reason[1024];
     bool is_last = step == s->config.steps;
-    if (st != ZERO_ERR_ENV && st != ZERO_ERR_NOMEM && st != ZERO_ERR_INVALID) return st;
+    if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
+        st != ZERO_ERR_INVALID)
+        return st;
     snprintf(reason, sizeof reason, "%s", zero_last_error());
     if (is_last || s->config.save_required)
         return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",

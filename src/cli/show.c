@@ -257,11 +257,11 @@ static void show_speed(const zero_session *s, const zero_run_totals *t)
 
 static void show_time(const zero_session *s, const zero_run_totals *t)
 {
+    int64_t steps = s->config.steps - s->saving.start; /* of this run */
     row("time");
     printf("%.1f s in %" PRId64 " steps, %.5g ms each; evaluation, samples %.1f s more\n",
-           t->seconds, s->config.steps, 1e3 * t->seconds / (double)s->config.steps,
-           t->eval_seconds);
-    zero_show_profile(&t->profile, s->config.steps, t->seconds, stdout);
+           t->seconds, steps, 1e3 * t->seconds / (double)steps, t->eval_seconds);
+    zero_show_profile(&t->profile, steps, t->seconds, stdout);
 }
 
 static void show_traffic(const zero_session *s, const char *name, zero_op op,

@@ -12,8 +12,8 @@
 ZERO_NODISCARD zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path,
                                                     zero_checkpoint *c);
 
-/* Masters and moments, Adam's count, skipped steps and the loss scale; of an engine that only
- * generates, the masters. The loss scale is that of the checkpoint if its type is. At the end
+/* Masters and moments, Adam's count, skipped steps and the loss scale, into an engine that
+ * trains. The loss scale is that of the checkpoint if its type is. At the end
  * the digest of what was loaded must be the manifest's. ZERO_ERR_INVALID, naming the first
  * tensor that differs, if the checkpoint is of another model; ZERO_ERR_IO, ZERO_ERR_FORMAT as
  * in checkpoint_read.h, after which the engine's state is undefined until one is loaded. */

@@ -83,6 +83,7 @@ static zero_status check_tail(const char *path, const unsigned char *bytes, size
 static zero_status take_loss_scale(const char *path, const json_t *root,
                                    zero_loss_scale *scale)
 {
+    static const char *const keys[] = {"scale", "clean_steps", "hysteresis"};
     const json_t *object;
     const char *dtype;
     double value;
@@ -95,6 +96,7 @@ static zero_status take_loss_scale(const char *path, const json_t *root,
                              "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'",
                              path, dtype);
     ZERO_TRY(zero_json_object(path, root, "loss_scale", &object));
+    ZERO_TRY(zero_json_only(path, object, 3, keys));
     ZERO_TRY(zero_json_real(path, object, "scale", &value));
     ZERO_TRY(zero_json_whole(path, object, "clean_steps", 0, ZERO_LOSS_SCALE_WINDOW,
                              &scale->clean_steps));
@@ -140,6 +142,7 @@ static zero_status take_gpt2(const char *path, const json_t *root, zero_manifest
     m->has_gpt2 = json_object_get(root, "gpt2") != NULL;
     if (!m->has_gpt2) return ZERO_OK;
     ZERO_TRY(zero_json_object(path, root, "gpt2", &object));
+    ZERO_TRY(zero_json_only(path, object, 5, keys));
     for (int i = 0; i < 5; i++)
         ZERO_TRY(zero_json_whole(path, object, keys[i], 1, INT32_MAX, fields[i]));
     m->gpt2.seed = m->seed;
@@ -204,10 +207,12 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, zer
 static zero_status take_layout(const char *path, const json_t *root,
                                zero_partition_scheme *scheme, int *n_ranks)
 {
+    static const char *const keys[] = {"scheme", "ranks"};
     const json_t *object;
     const char *name;
     int64_t ranks;
     ZERO_TRY(zero_json_object(path, root, "partition", &object));
+    ZERO_TRY(zero_json_only(path, object, 2, keys));
     ZERO_TRY(zero_json_text(path, object, "scheme", &name));
     ZERO_TRY(zero_json_whole(path, object, "ranks", 1, ZERO_SHARDS_MOST, &ranks));
     *n_ranks = (int)ranks;

@@ -8,6 +8,7 @@
 #include "base/tree.h"
 #include "comm/watch.h"
 #include "train/plan.h"
+#include "train/storage.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
@@ -142,9 +143,12 @@ static zero_status fill_weights(zero_engine *e, const zero_weights *weights)
 
 zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights)
 {
+    zero_comm *comm = e->runner.comm;
     ZERO_TRY(zero_engine_settle(e)); /* a gather reads what is written here */
-    ZERO_TRY(zero_agree(e->runner.comm, fill_weights(e, weights)));
-    return zero_engine_publish(e);
+    zero_comm_be_patient(comm, ZERO_FILE_PATIENCE); /* they may come from files */
+    zero_status st = zero_agree(comm, fill_weights(e, weights));
+    zero_comm_be_patient(comm, 1.0);
+    return st == ZERO_OK ? zero_engine_publish(e) : st;
 }
 
 static zero_status init_weights(zero_engine *e)

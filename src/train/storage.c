@@ -72,23 +72,12 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
     return zero_storage_enter(parent, name, dir);
 }
 
-/* Its own name has to be durable before anything in it is. */
-static zero_status sync_parent(const zero_storage_dir *dir)
-{
-    zero_storage_dir parent;
-    ZERO_TRY(zero_storage_enter(dir, "..", &parent));
-    zero_status st = zero_storage_sync(&parent);
-    zero_storage_close(&parent);
-    return st;
-}
-
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
-    bool is_new = stat(path, &info) != 0 && errno == ENOENT;
-    if (is_new) ZERO_TRY(make(AT_FDCWD, path, path));
+    if (stat(path, &info) != 0 && errno == ENOENT) ZERO_TRY(make(AT_FDCWD, path, path));
     ZERO_TRY(zero_storage_open(path, dir));
-    zero_status st = is_new ? sync_parent(dir) : ZERO_OK;
+    zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
     return st;
 }
@@ -106,6 +95,21 @@ zero_status zero_storage_sync(const zero_storage_dir *dir)
     /* There are file systems that sync no directories and say so by EINVAL. */
     if (failed && errno != EINVAL) return cannot(ZERO_ERR_ENV, dir->path, "synced");
     return ZERO_OK;
+}
+
+zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
+{
+    zero_storage_dir parent;
+    char path[ZERO_STORAGE_PATH + 64];
+    int fd;
+    snprintf(path, sizeof path, "%s/..", dir->path);
+    AGAIN(fd, openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd < 0 && errno == EACCES)
+        return ZERO_OK; /* what cannot be read cannot be synced */
+    ZERO_TRY(adopt(fd, path, &parent));
+    zero_status st = zero_storage_sync(&parent);
+    zero_storage_close(&parent);
+    return st;
 }
 
 zero_status zero_storage_rename(const zero_storage_dir *dir, const char *from,
@@ -162,7 +166,9 @@ zero_status zero_storage_lock(const zero_storage_dir *dir)
 {
     int failed;
     AGAIN(failed, flock(dir->fd, LOCK_EX | LOCK_NB));
-    if (!failed || errno != EWOULDBLOCK) return ZERO_OK;
+    if (!failed || errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
+        return ZERO_OK;
+    if (errno != EWOULDBLOCK) return cannot(ZERO_ERR_ENV, dir->path, "locked");
     return zero_fail(ZERO_ERR_INVALID,
                      "%s: another process writes checkpoints there: wait for it to end, or "
                      "give another --checkpoint",
@@ -241,9 +247,10 @@ zero_status zero_storage_write(zero_storage_file *file, const void *data, size_t
     while (bytes > 0) {
         ssize_t n;
         AGAIN(n, write(file->fd, from, bytes < at_once ? bytes : at_once));
-        if (n < 0)
+        if (n <= 0)
             return zero_fail(ZERO_ERR_ENV, "%s: cannot be written at byte %" PRIu64 ": %s",
-                             file->path, file->at, strerror(errno));
+                             file->path, file->at,
+                             n < 0 ? strerror(errno) : "nothing was taken");
         from += n;
         bytes -= (size_t)n;
         file->at += (uint64_t)n;

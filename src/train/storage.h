@@ -33,7 +33,7 @@ typedef struct {
 
 /* A directory by its path, following links: users choose it. */
 ZERO_NODISCARD zero_status zero_storage_open(const char *path, zero_storage_dir *dir);
-/* The same, made if there is none; its parent must be there. */
+/* The same, made if there is none, and its name is durable; its parent must be there. */
 ZERO_NODISCARD zero_status zero_storage_open_or_make(const char *path,
                                                      zero_storage_dir *dir);
 /* A directory within another; no link is followed. */
@@ -46,6 +46,9 @@ void zero_storage_close(zero_storage_dir *dir); /* accepts a zeroed one */
 
 /* Makes the names in the directory durable. */
 ZERO_NODISCARD zero_status zero_storage_sync(const zero_storage_dir *dir);
+/* Makes the directory's own name durable: what is in it is lost with the power as long as that
+ * may be. Also for one that is there already: whoever made it may not have come this far. */
+ZERO_NODISCARD zero_status zero_storage_sync_parent(const zero_storage_dir *dir);
 /* Renames within a directory; the new name must not be that of a directory with files. */
 ZERO_NODISCARD zero_status zero_storage_rename(const zero_storage_dir *dir,
                                                const char *from, const char *to);

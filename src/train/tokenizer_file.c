@@ -9,7 +9,7 @@
 
 #define FORMAT "zero tokenizer"
 
-enum { VERSION = 1, MOST_MERGES = ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES };
+enum { VERSION = 1 };
 
 /* ---- writing ---- */
 
@@ -120,18 +120,27 @@ static zero_status take_merges(const char *path, const json_t *root, size_t n,
     return ZERO_OK;
 }
 
-static zero_status build(const char *path, const json_t *root, zero_merge *merges,
+static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
                          zero_tokenizer *out)
+{
+    if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no room for %zu merges", path, n);
+    ZERO_TRY(take_merges(path, root, n, merges));
+    zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
+    if (st != ZERO_ERR_FORMAT) return st;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+}
+
+static zero_status take_tokenizer(const char *path, const json_t *root, zero_tokenizer *out)
 {
     static const char *const keys[] = {"format", "version", "name", "merges"};
     size_t n = 0;
     ZERO_TRY(check_version(path, root));
     ZERO_TRY(zero_json_only(path, root, 4, keys));
     ZERO_TRY(count_merges(path, root, &n));
-    ZERO_TRY(take_merges(path, root, n, merges));
-    zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
-    if (st != ZERO_ERR_FORMAT) return st;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+    zero_merge *merges = malloc((n + 1) * sizeof *merges);
+    zero_status st = build(path, root, n, merges, out);
+    free(merges);
+    return st;
 }
 
 zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,
@@ -143,11 +152,7 @@ zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_
                          "%s: expected a tokenizer file of at most %zu bytes, found %zu",
                          path, ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_merge *merges = malloc(MOST_MERGES * sizeof *merges);
-    zero_status st = merges
-                         ? build(path, root, merges, out)
-                         : zero_fail(ZERO_ERR_NOMEM, "no room for %d merges", MOST_MERGES);
-    free(merges);
+    zero_status st = take_tokenizer(path, root, out);
     json_decref(root);
     return st;
 }
