@@ -11,6 +11,7 @@
  *                    eio, enospc: the call fails        gone: it, and all after it, fail (EIO)
  *                    eintr: it fails once, where a signal may interrupt it
  *                    short: it is a write that writes half
+ *                    slow: it takes 9 s
  *
  * What cannot go wrong in that way goes right: close() of what was only read, say, may die but
  * not fail. SHIM_LOG=FILE gets one line per call, in the order in which calls of all ranks
@@ -115,6 +116,10 @@ static void begin(shim_call *c, const char *name)
     c->is_hit =
         shim.at > 0 && (c->number == shim.at || (c->number > shim.at && kind_is("gone")));
     if (c->is_hit && kind_is("die-before")) kill(getpid(), SIGKILL);
+    if (c->is_hit && kind_is("slow")) {
+        c->fault = shim.kind;
+        sleep(9);
+    }
 }
 
 static bool begin_fd(shim_call *c, const char *name, int fd)

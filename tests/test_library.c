@@ -5,6 +5,7 @@
 #include "library_models.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zero/gpt2.h>
@@ -247,21 +248,33 @@ static void remove_directory(const char *path)
     if (test_rank == 0) assert_int_equal(system(command), 0);
 }
 
+/* As a process leaves it that dies while it saves. */
+static void leave_half_a_save(const char *dir, char left[128])
+{
+    snprintf(left, 128, "%s/.tmp-step-00000004", dir);
+    if (test_rank == 0) assert_int_equal(mkdir(dir, 0700) + mkdir(left, 0700), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **state)
 {
     (void)state;
     zero_model model;
     zero_step_result out;
-    char dir[64], digest[33];
+    char dir[64], left[128], digest[33];
     int64_t step = -1;
     describe_tied(&model);
     make_directory(dir);
+    leave_half_a_save(dir, left);
     zero_trainer_spec spec = tied_spec(&model);
     spec.type = ZERO_BF16;
     zero_comm *comm = open_world();
     zero_trainer *t = open_trainer(&spec, comm);
     for (int64_t s = 0; s < 6; s++) take_step(t, s, &out);
+    assert_all(zero_trainer_save(t, dir, INT64_MAX) == ZERO_ERR_INVALID);
+    assert_all(access(left, F_OK) == 0);
     assert_all(zero_trainer_save(t, dir, 6) == ZERO_OK);
+    assert_all(access(left, F_OK) != 0);
     assert_all(zero_trainer_save(t, dir, 6) == ZERO_ERR_INVALID);
     assert_all(strstr(zero_last_error(), "step-00000006 is there already") != NULL);
     zero_trainer_close(t);

@@ -1,7 +1,12 @@
 #include "cli/requests.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static void fill(sigset_t *set, bool can_save)
 {
@@ -11,11 +16,32 @@ static void fill(sigset_t *set, bool can_save)
     if (can_save) sigaddset(set, SIGTERM);
 }
 
+/* To the main thread, whose number is the process's: there it waits. */
+static void pass_on(int signal)
+{
+    int error = errno;
+    syscall(SYS_tgkill, getpid(), getpid(), signal);
+    errno = error;
+}
+
+/* Libraries may have started threads when they were loaded, as OpenBLAS does: these block
+ * nothing, so what is sent to the process reaches one of them, and by default ends the process. */
+static void handle(const sigset_t *set)
+{
+    const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM};
+    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigismember(set, signals[i]) == 1) sigaction(signals[i], &action, NULL);
+}
+
 void zero_requests_expect(bool can_save)
 {
     sigset_t set;
     fill(&set, can_save);
+    /* Here first: the handler is for the other threads. */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    handle(&set);
 }
 
 /* Of SIGTERM only what is blocked can be pending, so it need not be known here. */

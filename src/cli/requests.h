@@ -13,8 +13,9 @@
 /* Ordered: of several requests the last one is done. */
 typedef enum { ZERO_REQUEST_NONE, ZERO_REQUEST_SAVE, ZERO_REQUEST_STOP } zero_request;
 
-/* From now on they wait to be taken. Before threads are started, which inherit that. SIGTERM
- * keeps ending the process unless there is something to save to. */
+/* From now on they wait to be taken, by the main thread, which calls this; those that find
+ * another thread are passed on to it. SIGTERM keeps ending the process unless there is something
+ * to save to. */
 void zero_requests_expect(bool can_save);
 
 /* The highest request since the last call. Never blocks. */

@@ -216,16 +216,39 @@ static zero_status check_room(const zero_session *s)
                      s->config.checkpoint, (double)needed / 0x1p20, (double)room / 0x1p20);
 }
 
+/* Elsewhere the path of a checkpoint stands for it; here it would get checkpoints of its own. */
+static zero_status refuse_checkpoint(const zero_session *s)
+{
+    if (!zero_storage_has(&s->saving.dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--checkpoint %s is a checkpoint: give the directory that it is in",
+                     s->config.checkpoint);
+}
+
+/* The names of checkpoints come behind it. */
+static zero_status check_length(const zero_config *c)
+{
+    size_t len = strlen(c->checkpoint), most = ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME;
+    if (len <= most) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--checkpoint %.100s...: a path of %zu bytes: expected at most %zu; give "
+        "a shorter or a relative one",
+        c->checkpoint, len, most);
+}
+
 /* A mistyped directory is not made when something is expected in it. */
 static zero_status open_first(zero_session *s, int64_t **steps, int *n)
 {
     const zero_config *c = &s->config;
     zero_storage_dir *dir = &s->saving.dir;
+    ZERO_TRY(check_length(c));
     zero_status st = resumes(c) ? zero_storage_open(c->checkpoint, dir)
                                 : zero_storage_open_or_make(c->checkpoint, dir);
     if (st != ZERO_OK)
         return zero_fail(ZERO_ERR_INVALID, "--checkpoint %s%s", zero_last_error(),
                          resumes(c) ? ", so there is nothing to resume" : "");
+    ZERO_TRY(refuse_checkpoint(s));
     ZERO_TRY(zero_storage_lock(dir));
     if (resumes(c)) ZERO_TRY(zero_storage_sync_parent(dir));
     ZERO_TRY(zero_checkpoint_clean(dir));
@@ -243,13 +266,15 @@ static zero_status see_other_directory(const zero_session *s)
         s->config.checkpoint);
 }
 
-/* Before hours are spent on what could not be saved: all see what rank 0 has just made. */
+/* Before hours are spent on what could not be saved: rank 0 may write there, and all see what
+ * it has just made. */
 #define PROBE ".tmp-step-00000000"
 
 static zero_status make_probe(const zero_session *s)
 {
     zero_storage_dir probe;
-    ZERO_TRY(zero_storage_make(&s->saving.dir, PROBE, &probe));
+    if (zero_storage_make(&s->saving.dir, PROBE, &probe) != ZERO_OK)
+        return zero_fail(ZERO_ERR_ENV, "--checkpoint %s", zero_last_error());
     zero_storage_close(&probe);
     return ZERO_OK;
 }
@@ -267,7 +292,6 @@ static zero_status open_others(zero_session *s)
 static zero_status open_together(zero_session *s)
 {
     zero_status st = ZERO_OK, removed = ZERO_OK;
-    if (s->world.size == 1) return ZERO_OK;
     if (is_root(s)) st = make_probe(s);
     ZERO_TRY(zero_agree(&s->world, st));
     st = zero_agree(&s->world, open_others(s));
@@ -310,7 +334,9 @@ zero_status zero_saving_open(zero_session *s)
     if (!s->config.checkpoint) return ZERO_OK;
     zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
                   s->saving.data);
+    zero_comm_be_patient(&s->world, ZERO_FILE_PATIENCE);
     zero_status st = open_and_load(s, &steps, &n);
+    zero_comm_be_patient(&s->world, 1.0);
     free(steps);
     return st;
 }

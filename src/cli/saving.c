@@ -42,11 +42,16 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
     fflush(stdout);
 }
 
-/* Only what is announced makes older ones dispensable. */
-static void remove_older(const zero_session *s)
+/* Only what is announced makes older ones dispensable. That may take long, and the others must
+ * not wait for rank 0 in the next step, where nobody is patient. */
+static zero_status remove_older(zero_session *s)
 {
-    if (zero_checkpoint_prune(&s->saving.dir, s->config.keep) != ZERO_OK)
+    if (is_root(s) && zero_checkpoint_prune(&s->saving.dir, s->config.keep) != ZERO_OK)
         fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
+    zero_comm_be_patient(&s->world, ZERO_FILE_PATIENCE);
+    zero_status st = zero_comm_barrier(&s->world);
+    zero_comm_be_patient(&s->world, 1.0);
+    return st;
 }
 
 static zero_status save(zero_session *s, int64_t step)
@@ -56,10 +61,8 @@ static zero_status save(zero_session *s, int64_t step)
     double start = zero_clock_seconds();
     ZERO_TRY(write_checkpoint(s, step, &bytes));
     s->saving.saved = step;
-    if (!is_root(s)) return ZERO_OK;
-    announce(s, step, bytes, zero_clock_seconds() - start);
-    remove_older(s);
-    return ZERO_OK;
+    if (is_root(s)) announce(s, step, bytes, zero_clock_seconds() - start);
+    return remove_older(s);
 }
 
 /* The disk may have room again at the next one; not after the last. */

@@ -208,7 +208,7 @@ static zero_status open_all(zero_session *s)
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
-    /* Before MPI has threads of its own, which a signal would otherwise find. */
+    /* Before MPI starts: its threads inherit what is blocked, and the launcher passes signals on. */
     zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
@@ -225,7 +225,10 @@ static zero_status open_all(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
-    return st == ZERO_OK ? zero_saving_open(s) : st;
+    ZERO_TRY(st);
+    ZERO_TRY(zero_saving_open(s));
+    zero_metrics_begin(&s->metrics);
+    return ZERO_OK;
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)

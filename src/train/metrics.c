@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -19,14 +20,21 @@ static void end_last_line(FILE *file)
 
 zero_status zero_metrics_open(zero_metrics *m, const char *path, bool append)
 {
-    *m = (zero_metrics){.path = path};
+    *m = (zero_metrics){.path = path, .append = append};
     if (!path) return ZERO_OK;
-    m->file = fopen(path, append ? "a+" : "w");
-    if (!m->file)
-        return zero_fail(ZERO_ERR_INVALID, "--metrics %s: cannot be opened for writing: %s",
-                         path, strerror(errno));
-    if (append) end_last_line(m->file);
-    return ZERO_OK;
+    m->file = fopen(path, append ? "a+" : "a");
+    if (m->file) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "--metrics %s: cannot be opened for writing: %s",
+                     path, strerror(errno));
+}
+
+void zero_metrics_begin(zero_metrics *m)
+{
+    if (!m->file) return;
+    if (m->append)
+        end_last_line(m->file);
+    else if (ftruncate(fileno(m->file), 0) != 0 && errno != EINVAL) /* pipes, devices */
+        m->broken = true;
 }
 
 /* Takes over `line`. Flushed each time: a run can be followed, and a killed one read. */

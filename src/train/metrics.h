@@ -24,6 +24,7 @@
 typedef struct {
     FILE *file;       /* NULL: no metrics are wanted */
     const char *path; /* borrowed */
+    bool append;      /* go on behind what is there */
     bool broken;      /* a write failed: the file is incomplete */
 } zero_metrics;
 
@@ -36,11 +37,13 @@ typedef struct {
     double val_loss;
 } zero_metrics_step;
 
-/* Creates or empties the file; a run that is resumed goes on behind what is there. A NULL path
- * gives metrics that write nothing. ZERO_ERR_INVALID if the path cannot be opened for
- * writing. */
+/* Creates the file, or opens it and leaves it as it is: this run may still be refused, and the
+ * lines be another's. A NULL path gives metrics that write nothing. ZERO_ERR_INVALID if the path
+ * cannot be opened for writing. */
 ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
+/* Before the first line: empties the file, unless the run is resumed. */
+void zero_metrics_begin(zero_metrics *m);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
  * ZERO_ERR_NOMEM. */

@@ -31,7 +31,8 @@ typedef struct {
     char path[ZERO_STORAGE_PATH]; /* for messages, and cut there if it is longer */
 } zero_storage_dir;
 
-/* A directory by its path, following links: users choose it. */
+/* A directory by its path, following links: users choose it. ZERO_ERR_INVALID if the path has
+ * ZERO_STORAGE_PATH bytes or more. */
 ZERO_NODISCARD zero_status zero_storage_open(const char *path, zero_storage_dir *dir);
 /* The same, made if there is none, and its name is durable; its parent must be there. */
 ZERO_NODISCARD zero_status zero_storage_open_or_make(const char *path,

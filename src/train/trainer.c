@@ -220,12 +220,14 @@ zero_status zero_trainer_evaluate(zero_trainer *trainer, const zero_source *sour
 
 /* ---- checkpoints ---- */
 
-/* Rank 0 makes the directory, and holds its lock; then the others find it. */
+/* Rank 0 makes the directory, holds its lock, and clears away what dead processes have left there;
+ * then the others find it. */
 static zero_status open_directory(zero_comm *comm, const char *path, zero_storage_dir *dir)
 {
     zero_status st = ZERO_OK;
     if (comm->rank == 0) st = zero_storage_open_or_make(path, dir);
     if (comm->rank == 0 && st == ZERO_OK) st = zero_storage_lock(dir);
+    if (comm->rank == 0 && st == ZERO_OK) st = zero_checkpoint_clean(dir);
     ZERO_TRY(zero_agree(comm, st));
     if (comm->rank != 0) st = zero_storage_open(path, dir);
     return zero_agree(comm, st);
@@ -241,10 +243,12 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
     zero_engine *e = &trainer->engine;
     zero_storage_dir dir = {0};
     uint64_t bytes;
-    if (step < 0)
-        return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 ": expected at least 0", step);
-    zero_checkpoint_input in = {.step = step,
-                                .samples = step * samples_per_step(&e->schedule.input)};
+    int64_t samples = samples_per_step(&e->schedule.input),
+            most = (INT64_C(1) << 62) / samples;
+    if (step < 0 || step > most) /* what a manifest can count */
+        return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 ": expected 0 to %" PRId64, step,
+                         most);
+    zero_checkpoint_input in = {.step = step, .samples = step * samples};
     zero_status st = open_directory(trainer->comm, path, &dir);
     if (st == ZERO_OK) st = zero_checkpoint_save(e, &dir, &in, &bytes);
     zero_storage_close(&dir);

@@ -32,11 +32,20 @@ refuses 2 'nosuch: cannot be opened as a directory: No such file' 2 train $tiny 
     --resume
 refuses 2 'holds checkpoints up to step 6: go on from there with --resume' 2 train $tiny \
     --checkpoint good
+# Names of checkpoints come behind it, and a path that was cut would be another one.
+long=$(awk 'BEGIN { for (i = 0; i < 6; i++) printf "%0200d/", 0 }')
+mkdir -p "$long"
+refuses 2 'a path of 1206 bytes: expected at most 960' 2 train $tiny --checkpoint "$long"
+refuses 2 'a path of 1206 bytes: expected at most' 0 checkpoint verify "$long"
 [ ! -e nosuch ] || complain "$words: made a directory that was only mistyped"
 refuses 4 'holds no checkpoint' 0 checkpoint verify empty
 refuses 4 'nosuch: cannot be opened' 0 checkpoint show nosuch
 refuses 2 'expected one directory' 0 checkpoint verify good empty
 refuses 2 "did you mean 'verify'" 0 checkpoint verifi good
+refuses 2 'good/step-00000002 is a checkpoint: give the directory that it is in' 2 train $tiny \
+    --checkpoint good/step-00000002 --resume
+refuses 2 'good/step-00000002 is a checkpoint' 0 train $tiny --checkpoint good/step-00000002
+[ "$(ls good/step-00000002 | wc -l)" -eq 4 ] || complain "$words: wrote into a checkpoint"
 runs 0 train $tiny --steps 1 --checkpoint empty --resume
 says 'from nothing: there is no checkpoint yet' out
 
@@ -118,8 +127,13 @@ run 2 train $tiny --steps 6 --checkpoint good --resume-older
 says 'and there is no older checkpoint' err
 [ "$(ls good | wc -l)" -eq 3 ] || complain "$words: something was moved, though nothing was loaded"
 
-# A metrics file that ends in half a line is gone on with.
+# What the run has written down stays when --resume is forgotten.
 runs 1 train $tiny --steps 2 --checkpoint more --metrics m
+cp m before
+refuses 2 'go on from there with --resume' 2 train $tiny --steps 4 --checkpoint more --metrics m
+same before m "the metrics, after a run that was refused"
+
+# A metrics file that ends in half a line is gone on with.
 head -c 400 m >cut && mv cut m
 runs 1 train $tiny --steps 4 --checkpoint more --resume --metrics m
 [ "$(sed -n 's/^{"step":\([34]\),.*}$/\1/p' m | tr '\n' ' ')" = "3 4 " ] ||

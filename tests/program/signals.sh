@@ -1,5 +1,7 @@
 # Signals ask a running job for a checkpoint: USR1 to go on, USR2 and TERM to stop with code 75.
 . "$(dirname "$0")/common.sh"
+# As users start it: then OpenBLAS has threads before main() begins, which block no signal.
+unset OPENBLAS_NUM_THREADS
 tiny="train $small --sample 0 --eval-every 0"
 runs 3 $tiny --steps 200
 sed -n 's/^  digest *//p' out >expected

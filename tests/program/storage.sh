@@ -87,7 +87,7 @@ wrong() {
         die-*)
             [ $code -ne 0 ] || complain "$words: exit code 0 of a killed run"
             ;;
-        eintr | short)
+        eintr | short | slow)
             grep -q " $kind\$" log || complain "$words: did not happen"
             [ $code -eq 0 ] || complain "$words: exit code $code, expected 0"
             diff -r undisturbed tree >out 2>&1 || complain "$words: changes what is written"
@@ -101,7 +101,7 @@ wrong() {
             ;;
     esac
     check_published
-    case $kind in eintr | short) ;; *) check_next_start "$ranks" ;; esac
+    case $kind in eintr | short | slow) ;; *) check_next_start "$ranks" ;; esac
 }
 
 # can KIND RANK N: whether that call can go wrong in this way.
@@ -156,10 +156,34 @@ limited() {
     [ -z "$(ls -A tree/ckpt)" ] || complain "$words: left are $(ls -A tree/ckpt)"
 }
 
+# A directory in which nothing can be made ends the run before it trains.
+refused_at_once() { # refused_at_once RANKS
+    begin
+    shimmed="SHIM_DIR=tree SHIM_RANK=0 SHIM_KIND=eio SHIM_AT=$(call_of mkdir 1) LD_PRELOAD=$SHIM"
+    train "$1" 4
+    [ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+    [ ! -s out ] || complain "$words: expected nothing on stdout"
+}
+
+# call_of NAME TURN: the number of rank 0's first (1) or last (-1) call of that name.
+call_of() {
+    awk -v name="$1" -v turn="$2" '
+        $1 == 0 && $3 == name && (turn < 0 || !n) { n = $2 } END { print n }' calls
+}
+
+# A file system that takes its time to remove old checkpoints is no reason to end the run: neither
+# at the start nor when the next one is published do the others lose their patience.
+patient() { # patient RANKS
+    for turn in 1 -1; do wrong "$1" 0 slow "$(call_of unlink $turn)" --watchdog 3; done
+}
+
 limited
 prepare 0
+refused_at_once 0
 walk 0 0 "$every"
 prepare 3
+refused_at_once 3
+patient 3
 walk 3 0 $((3 * every + 1))
 walk 3 2 $((3 * every + 1))
 finish
