@@ -1,5 +1,6 @@
 # How our targets are made. Flags belong to targets: everything of ours links zero_flags.
 include(CheckCCompilerFlag)
+include(CheckCSourceCompiles)
 
 add_library(zero_flags INTERFACE)
 target_compile_features(zero_flags INTERFACE c_std_11)
@@ -34,8 +35,19 @@ endif()
 set(zero_sanitizers -fsanitize=address,undefined)
 if(ZERO_SANITIZE)
   target_compile_options(zero_flags INTERFACE -O1 -fno-omit-frame-pointer ${zero_sanitizers}
-    -fno-sanitize-recover=undefined)
+    -fno-sanitize-recover=undefined
+    $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>) # loops that -O1 leaves as they are
   target_link_options(zero_flags INTERFACE ${zero_sanitizers})
+endif()
+if(ZERO_FUZZ) # libFuzzer sees which of our branches an input reaches
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer,address)
+  check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n);
+    int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return !d && n; }" ZERO_HAVE_LIBFUZZER)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT ZERO_HAVE_LIBFUZZER)
+    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. Use clang, with its run-time library (Debian and Ubuntu: libclang-rt-14-dev, or the number of your clang).")
+  endif()
+  target_compile_options(zero_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): one folder of src/, one

@@ -14,6 +14,7 @@
 #include "train/corpus.h"
 #include "train/loader.h"
 #include "train/text_self.h"
+#include "train/tokens.h"
 
 /* ---- a directory of files for each test ---- */
 
@@ -318,6 +319,104 @@ static void broken_token_files_are_refused(void **state)
     assert_refused("[st]*t.*", NULL, 0, ZERO_ERR_FORMAT, "files of one kind");
 }
 
+/* A file that somebody changes between the look at its first bytes and the reading. */
+static void assert_changed(const char *path, zero_tokens_kind kind, const char *text)
+{
+    zero_text tokens = {0};
+    assert_int_equal(zero_text_append(&tokens, "ab", 2), ZERO_OK);
+    assert_int_equal(zero_tokens_read(path, kind, 50257, &tokens), ZERO_ERR_FORMAT);
+    if (!strstr(zero_last_error(), text))
+        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    assert_int_equal(tokens.len, 2);
+    zero_text_destroy(&tokens);
+}
+
+static void token_files_that_change_under_us_are_refused(void **state)
+{
+    (void)state;
+    zero_tokens_kind kind;
+    write_tokens("shard.bin", 20240520, 1, 10, 10, 2, 0);
+    assert_int_equal(zero_tokens_detect("shard.bin", &kind), ZERO_OK);
+    assert_int_equal(kind, ZERO_TOKENS_LLMC);
+    assert_int_equal(truncate("shard.bin", 1043), 0);
+    assert_changed("shard.bin", kind, "but it has 1043");
+    assert_int_equal(truncate("shard.bin", 1045), 0);
+    assert_changed("shard.bin", kind, "but it has 1045");
+    assert_int_equal(truncate("shard.bin", 3), 0);
+    assert_changed("shard.bin", kind, "expected a file of llm.c, as it was a moment ago");
+    write_tokens("shard.bin", 20240801, 7, 5, 5, 4, 0);
+    assert_changed("shard.bin", kind, "found Llama-3");
+    assert_changed("shard.bin", ZERO_TOKENS_NANOGPT, "found Llama-3");
+    write_tokens("shard.bin", 20240328, 1, 10, 10, 2, 0);
+    assert_changed("shard.bin", kind, "this is an llm.c tokenizer");
+}
+
+static void headers_that_promise_too_much_are_refused(void **state)
+{
+    (void)state;
+    write_tokens("wraps.bin", 20240801, 7, UINT32_C(1) << 30, 0, 4, 0);
+    write_tokens("turned.bin", 0x88d83401u, 1, 10, 10, 2, 0);
+    write_tokens("wide.bin", 20240801, 7, 2, 2, 4, UINT32_MAX - 1);
+    assert_refused("wraps.bin", NULL, 0, ZERO_ERR_FORMAT, "a file of 4294968320 bytes");
+    assert_refused("turned.bin", NULL, 0, ZERO_ERR_INVALID, "pass --vocab N");
+    assert_refused("wide.bin", NULL, 0, ZERO_ERR_FORMAT, "has the id 4294967294");
+}
+
+/* A pipe would wait for a writer, a device gives for ever: both at once, and also where they
+ * have the name of a token file, or lie in a directory. */
+static void only_regular_files_are_read(void **state)
+{
+    (void)state;
+    zero_tokens_kind kind;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(mkfifo("pipe.bin", 0600), 0);
+    assert_int_equal(symlink("/dev/zero", "zeros.bin"), 0);
+    assert_int_equal(zero_tokens_detect("/dev/zero", &kind), ZERO_OK);
+    assert_refused("pipe", NULL, 0, ZERO_ERR_IO, "pipe: expected a regular file");
+    assert_refused("pipe.bin", NULL, 9, ZERO_ERR_IO, "pipe.bin: expected a regular file");
+    assert_refused("zeros.bin", NULL, 9, ZERO_ERR_IO, "zeros.bin: expected a regular file");
+    assert_refused("/dev/zero", NULL, 0, ZERO_ERR_IO, "/dev/zero: expected a regular file");
+    assert_int_equal(mkdir("d", 0700), 0);
+    assert_int_equal(mkfifo("d/a", 0600), 0);
+    write_text("d/b", "text");
+    assert_int_equal(symlink("b", "d/c"), 0); /* links to files are what they point to */
+    zero_corpus corpus = opened("d", NULL, 0);
+    assert_holds(&corpus, "texttext");
+    assert_int_equal(symlink("nothing", "d/e"), 0);
+    assert_refused("d", NULL, 0, ZERO_ERR_IO, "d/e: No such file");
+    assert_int_equal(symlink("f", "f"), 0);
+    assert_refused("f", NULL, 0, ZERO_ERR_IO, "--data f: Too many levels");
+}
+
+static void files_are_read_up_to_a_limit(void **state)
+{
+    (void)state;
+    zero_text text = {0};
+    write_text("five", "abcde");
+    assert_int_equal(zero_text_read_at_most(&text, "five", 5), ZERO_OK);
+    assert_int_equal(zero_text_read_at_most(&text, "five", 4), ZERO_ERR_FORMAT);
+    assert_non_null(strstr(zero_last_error(), "five: expected a file of at most 4 bytes"));
+    assert_int_equal(text.len, 5);
+    /* Its size is said to be 0: what is read counts. */
+    if (access("/proc/self/status", R_OK) == 0) {
+        assert_int_equal(zero_text_read_at_most(&text, "/proc/self/status", 9),
+                         ZERO_ERR_FORMAT);
+        assert_int_equal(text.len, 5);
+    }
+    zero_text_destroy(&text);
+}
+
+static void names_in_messages_do_not_paint_the_terminal(void **state)
+{
+    (void)state;
+    write_text("\033[2J.bin", "odd");
+    assert_refused("\033[2J.bin", NULL, 9, ZERO_ERR_FORMAT, "?[2J.bin: expected nanoGPT");
+    assert_null(strchr(zero_last_error(), '\033'));
+    write_text("x\nzero: all is well.bin", "odd");
+    assert_refused("x\nzero: all is well.bin", NULL, 9, ZERO_ERR_FORMAT,
+                   "x?zero: all is well.bin: expected nanoGPT");
+}
+
 /* ---- the loader, against its contract ---- */
 
 enum { N = 1000, N_TRAIN = 900, N_VAL = 100 };
@@ -480,6 +579,11 @@ int main(void)
         in_directory(llama_3_shards_have_wide_tokens),
         in_directory(nanogpt_files_need_a_vocabulary),
         in_directory(broken_token_files_are_refused),
+        in_directory(token_files_that_change_under_us_are_refused),
+        in_directory(headers_that_promise_too_much_are_refused),
+        in_directory(only_regular_files_are_read),
+        in_directory(files_are_read_up_to_a_limit),
+        in_directory(names_in_messages_do_not_paint_the_terminal),
         cmocka_unit_test(stories_come_with_their_entropy),
         cmocka_unit_test(stories_by_default_last_the_demo),
         cmocka_unit_test(sizes_of_stories_are_checked),

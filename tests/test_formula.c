@@ -46,6 +46,9 @@ static void check_states(int64_t psi, int n, int stage, zero_type type)
 {
     double bytes = zero_formula_state_bytes(psi, n, stage, type);
     assert_true(near(bytes, as_written((double)psi, n, stage, type)));
+    double alone = zero_formula_parameter_bytes(psi, n, stage, type);
+    double parameter = type == ZERO_FP32 ? 4.0 : 2.0;
+    assert_true(near(alone, parameter * (double)psi / (stage == 3 ? n : 1)));
 }
 
 static void states_cost_what_the_rows_say(void **state)

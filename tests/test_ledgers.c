@@ -56,6 +56,7 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_co
         .prefetch = roll(d, 5),
         .persist = roll(d, 2) * roll(d, 2000),
         .no_overlap = roll(d, 3) == 0,
+        .forward_only = roll(d, 4) == 0,
         .collectives = (zero_algorithm)roll(d, ZERO_ALGORITHMS),
         .bucket = 1 << 20,
     };
@@ -88,10 +89,11 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
     zero_run_output out;
     int32_t text[4] = {0};
     double loss;
-    ZERO_TRY(zero_engine_step(e, &source, &in, &out));
+    bool trains = !e->spec.plan.forward_only;
+    if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));
     ZERO_TRY(zero_engine_publish(e));
     in.step = 1;
-    ZERO_TRY(zero_engine_step(e, &source, &in, &out));
+    if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));
     ZERO_TRY(zero_engine_generate(e, &how, 1, 3, text));
     return zero_engine_evaluate(e, &source, &loss);
 }
@@ -127,12 +129,12 @@ static void describe(const zero_plan_input *p, int64_t number, const char *what)
 {
     print_error("run %d on %d ranks, %d nodes: %s: stage %d, %s, %s, %s, M %d, bucket %d, "
                 "prefetch %d, persist %d, recompute %d, reproducible %d, no overlap %d, "
-                "%d units\n",
+                "forward only %d, %d units\n",
                 (int)number, p->n_ranks, p->layout->n_nodes, what, p->stage,
                 zero_type_name(p->type), zero_partition_scheme_name(p->partition),
                 zero_algorithm_name(p->collectives), p->accumulation, (int)p->bucket,
                 (int)p->prefetch, (int)p->persist, p->recompute, p->reproducible,
-                p->no_overlap, p->model->n_units);
+                p->no_overlap, p->forward_only, p->model->n_units);
 }
 
 static void expect(bool ok, const zero_plan_input *plan, int64_t number, const char *what)

@@ -1,7 +1,11 @@
 /* Programs of somebody else's: models of their own under any stage, through include/zero. */
+#define _POSIX_C_SOURCE 200809L
 #include "mpi_cmocka.h"
 
 #include "library_models.h"
+
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <zero/gpt2.h>
 
@@ -227,6 +231,56 @@ static void two_trainers_in_one_process_do_not_meet(void **state)
     zero_model_destroy(&model);
 }
 
+/* A directory of this job's own, the same on all ranks. */
+static void make_directory(char path[64])
+{
+    memset(path, 0, 64);
+    if (test_rank == 0) snprintf(path, 64, "/tmp/zero-library-%d", (int)getpid());
+    MPI_Bcast(path, 64, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static void remove_directory(const char *path)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", path);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 0) assert_int_equal(system(command), 0);
+}
+
+static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_step_result out;
+    char dir[64], digest[33];
+    int64_t step = -1;
+    describe_tied(&model);
+    make_directory(dir);
+    zero_trainer_spec spec = tied_spec(&model);
+    spec.type = ZERO_BF16;
+    zero_comm *comm = open_world();
+    zero_trainer *t = open_trainer(&spec, comm);
+    for (int64_t s = 0; s < 6; s++) take_step(t, s, &out);
+    assert_all(zero_trainer_save(t, dir, 6) == ZERO_OK);
+    assert_all(zero_trainer_save(t, dir, 6) == ZERO_ERR_INVALID);
+    assert_all(strstr(zero_last_error(), "step-00000006 is there already") != NULL);
+    zero_trainer_close(t);
+
+    zero_trainer_spec other = spec;
+    other.stage = 3;
+    other.seed = 99; /* of weights that are overwritten */
+    t = open_trainer(&other, comm);
+    assert_all(zero_trainer_resume(t, "/nowhere/at/all", &step) == ZERO_ERR_IO);
+    assert_all(zero_trainer_resume(t, dir, &step) == ZERO_OK && step == 6);
+    for (int64_t s = step; s < 10; s++) take_step(t, s, &out);
+    assert_all(zero_trainer_digest(t, digest) == ZERO_OK);
+    assert_all(strcmp(train(&spec, 10).digest, digest) == 0);
+    zero_trainer_close(t);
+    zero_comm_close(comm);
+    remove_directory(dir);
+    zero_model_destroy(&model);
+}
+
 static void evaluation_changes_nothing_and_agrees_with_the_step(void **state)
 {
     (void)state;
@@ -398,6 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_stage_type_and_option_gives_the_same_bits),
         cmocka_unit_test(a_gpt2_trains_through_the_same_door),
         cmocka_unit_test(two_trainers_in_one_process_do_not_meet),
+        cmocka_unit_test(what_was_saved_goes_on_in_another_stage_as_if_never_stopped),
         cmocka_unit_test(evaluation_changes_nothing_and_agrees_with_the_step),
         cmocka_unit_test(tensors_are_read_whole_in_every_stage),
         cmocka_unit_test(what_was_planned_is_what_is_counted),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -226,7 +227,7 @@ static void misplaced_words_are_refused(void **state)
 static void later_versions_options_are_refused_unless_they_change_nothing(void **state)
 {
     (void)state;
-    const char *beyond[] = {"--tp 2", "--checkpoint out", "--save-every 5", "--resume"};
+    const char *beyond[] = {"--tp 2"};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(beyond[i], " "), beyond[i]);
@@ -290,7 +291,7 @@ static void file_refused(const char *text, const char *part, const char *other)
 static void mistakes_in_a_file_are_refused_with_their_place(void **state)
 {
     (void)state;
-    file_refused("", FILE_NAME ":1:0", "not a JSON object");
+    file_refused("", FILE_NAME ":1:1", "not a JSON object");
     file_refused("{\"steps\": 5,\n  }", FILE_NAME ":2:3", "not a JSON object");
     file_refused("{\"steps\": 5,\n \"steps\": 6}", FILE_NAME ":2:8", "duplicate");
     file_refused("{} x", FILE_NAME ":1:4", "end of file expected");
@@ -309,7 +310,26 @@ static void mistakes_in_a_file_are_refused_with_their_place(void **state)
     file_refused("{\"zzzzzz\": 1}", "\"zzzzzz\" in", "no such option");
     file_refused("{\"config\": \"x\"}", "\"config\" in", "command line only");
     refused(ZERO_ERR_INVALID, "--config no/such/file", "no/such/file", "cannot be opened");
-    refused(ZERO_ERR_INVALID, "--config /", "--config /", "cannot be read");
+    refused(ZERO_ERR_INVALID, "--config /", "--config /", "found a directory");
+    refused(ZERO_ERR_INVALID, "--config /dev/zero", "/dev/zero", "found a device");
+    file_refused("5", FILE_NAME, "found another value");
+    file_refused("{\"steps\": 1e999}", FILE_NAME ":1:", "overflow");
+    file_refused("{\"st\\u001b[2Jeps\": 1}", "\"st?[2Jeps\" in", "no such option");
+    file_refused("{\"progress\": \"\\u001b[2J\"}", "\"progress\": ?[2J in", "lines|bar");
+    file_refused("\xef\xbb\xbf{}", FILE_NAME ":1:1", "byte order mark");
+    file_refused("{\"steps\": \"\xff\"}", FILE_NAME ":1:12", "UTF-8");
+}
+
+static void a_pipe_or_a_huge_file_as_configuration_is_refused_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(FILE_NAME ".pipe", 0600), 0);
+    refused(ZERO_ERR_INVALID, "--config " FILE_NAME ".pipe", "regular file", "pipe");
+    assert_int_equal(unlink(FILE_NAME ".pipe"), 0);
+    write_file("{}");
+    assert_int_equal(truncate(FILE_NAME, (64 << 20) + 1), 0);
+    refused(ZERO_ERR_INVALID, "--config " FILE_NAME, "at most 67108864 bytes", "67108865");
+    write_file("{}");
 }
 
 static void help_shows_every_option_within_100_columns(void **state)
@@ -384,6 +404,7 @@ int main(void)
         cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),
         cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),
+        cmocka_unit_test(a_pipe_or_a_huge_file_as_configuration_is_refused_at_once),
         cmocka_unit_test(help_shows_every_option_within_100_columns),
         cmocka_unit_test(asking_for_help_is_always_possible),
         cmocka_unit_test(edit_distance_is_a_distance),

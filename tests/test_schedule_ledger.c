@@ -102,6 +102,56 @@ static void ranks_of_a_node_hold_parameters_once(void **state)
     for_all(1, ZERO_ALGORITHM_SHM, check_node);
 }
 
+/* ---- forward only ---- */
+
+static bool is_same_program(const zero_program *a, const zero_program *b)
+{
+    if (a->length != b->length) return false;
+    for (int at = 0; at < a->length; at++) {
+        const zero_instruction *i = &a->code[at], *k = &b->code[at];
+        if (i->op != k->op || i->unit != k->unit || i->group != k->group) return false;
+    }
+    return true;
+}
+
+/* Against the same plan with a step: what is left out, and what is left as it is. */
+static void check_forward(const schedule_job *job)
+{
+    for (int r = 0; r < job->s[0].input.n_ranks; r++) {
+        const zero_schedule *full = &job->s[r];
+        zero_plan_input input = full->input;
+        zero_schedule s;
+        input.forward_only = true;
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        laws_check_lifetimes(&s);
+        laws_check_places(&s);
+        laws_check_ledger(&s);
+        assert_int_equal(s.programs[ZERO_PROGRAM_STEP].length, 0);
+        for (int p = ZERO_PROGRAM_EVALUATE; p < ZERO_PROGRAMS; p++)
+            assert_true(is_same_program(&s.programs[p], &full->programs[p]));
+        assert_true(is_same_program(&s.programs[ZERO_PROGRAM_PROLOGUE],
+                                    &full->programs[ZERO_PROGRAM_PROLOGUE]));
+        assert_int_equal(s.class_peak[ZERO_CLASS_PARAMETERS],
+                         full->class_peak[ZERO_CLASS_PARAMETERS]);
+        assert_int_equal(states(&s), s.class_peak[ZERO_CLASS_PARAMETERS]);
+        assert_int_equal(s.class_peak[ZERO_CLASS_IN_FLIGHT], 0);
+        assert_int_equal(s.class_peak[ZERO_CLASS_ACCUMULATORS], 0);
+        double formula = zero_formula_parameter_bytes(laws_padded(&s), input.n_ranks,
+                                                      input.stage, input.type);
+        bool is_exact = input.collectives == ZERO_ALGORITHM_P2P &&
+                        input.partition == ZERO_PARTITION_SLICE;
+        if (is_exact) assert_true(fabs((double)states(&s) - formula) <= 1e-12 * formula);
+        zero_schedule_destroy(&s);
+    }
+}
+
+static void what_only_looks_forward_keeps_parameters_alone(void **state)
+{
+    (void)state;
+    for_all(1, ZERO_ALGORITHM_P2P, check_forward);
+    for_all(3, ZERO_ALGORITHM_SHM, check_forward);
+}
+
 /* ---- communication ---- */
 
 /* Of all ranks: bytes sent and received by REDUCE or GATHER in a step. */
@@ -381,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_states_take_the_formula_and_the_padding_to_the_byte),
         cmocka_unit_test(ranks_of_a_node_hold_parameters_once),
+        cmocka_unit_test(what_only_looks_forward_keeps_parameters_alone),
         cmocka_unit_test(a_step_moves_what_the_formula_says),
         cmocka_unit_test(stage_3_moves_less_than_its_formula),
         cmocka_unit_test(what_stays_live_is_not_gathered_again),

@@ -320,6 +320,22 @@ static void slow_ranks_are_left_in_peace(void **state)
     }
 }
 
+/* Ranks that write files are waited for longer, and afterwards no longer than before. */
+static void a_patient_group_waits_longer(void **state)
+{
+    (void)state;
+    const double limit = 0.4;
+    if (test_size == 1) return;
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    zero_comm_be_patient(&world, 20.0);
+    assert_all(!come_late(limit, false));
+    zero_comm_be_patient(&world, 1.0);
+    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    int told = come_late(limit, true), in_all = 0;
+    MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    assert_all(in_all == 1);
+}
+
 /* ---- the thread ---- */
 
 static void a_thread_wants_a_period(void **state)
@@ -415,6 +431,7 @@ int main(int argc, char **argv)
         TEST(one_rank_says_which_rank_is_behind),
         TEST(a_stall_that_passes_leaves_nothing_behind),
         TEST(slow_ranks_are_left_in_peace),
+        TEST(a_patient_group_waits_longer),
         TEST(a_thread_wants_a_period),
         TEST(collectives_end_while_nobody_polls),
         TEST(a_thread_changes_neither_bits_nor_counters),

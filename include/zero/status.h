@@ -15,6 +15,7 @@ typedef enum {
     ZERO_ERR_MPI,         /* an MPI call failed */
     ZERO_ERR_DIVERGED,    /* training produced a value that is not finite */
     ZERO_ERR_STALLED, /* the watchdog: ranks wait and nothing moves; end all ranks at once */
+    ZERO_STOPPED, /* no failure: what was asked to stop has stopped, and can go on later */
 } zero_status;
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))
@@ -24,13 +25,14 @@ typedef enum {
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The text of this thread's last failure, without its place; valid until the next one. */
+/* The text of this thread's last failure, without its place; valid until the next one. One
+ * line without control characters, whatever names it shows. */
 const char *zero_last_error(void);
 /* "file.c:42" of this thread's last failure, for bug reports and debug output. */
 const char *zero_last_error_place(void);
 
-/* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 86
- * watchdog, 1 else. */
+/* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 75
+ * stopped on request, 86 watchdog, 1 else. */
 int zero_exit_code(zero_status status);
 
 /* Leaves the function with the callee's status unless it is ZERO_OK. */

@@ -99,6 +99,22 @@ ZERO_NODISCARD zero_status zero_trainer_step(zero_trainer *trainer,
 ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
                                                  const zero_source *source, double *loss);
 
+/* Saves the state as `dir`/step-X, X being the next step, in the format of the program's
+ * checkpoints: written by all ranks in parallel, synced, published by one rename. When it
+ * returns ZERO_OK the checkpoint survives whatever happens. All nodes see the same `dir`, which
+ * is made if there is none. ZERO_ERR_ENV if something cannot be written, and then nothing of it
+ * stays; ZERO_ERR_INVALID if this step is there already, or another process is saving there.
+ * Older ones are the caller's to remove, as whole directories. */
+ZERO_NODISCARD zero_status zero_trainer_save(zero_trainer *trainer, const char *dir,
+                                             int64_t step);
+
+/* Loads the newest checkpoint in `dir`, whatever stage, number of ranks or partition wrote it;
+ * *step is the next one. Every byte is checked. ZERO_ERR_IO if there is none or it cannot be
+ * read, ZERO_ERR_FORMAT if it was changed since, ZERO_ERR_INVALID if it is of another model:
+ * after these the trainer's state is undefined. */
+ZERO_NODISCARD zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir,
+                                               int64_t *step);
+
 /* 32 hexadecimal digits and a zero: XXH3-128 of all parameters (fp32 masters) and both moments.
  * Equal states have equal digests, in any stage and on any number of ranks. */
 ZERO_NODISCARD zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33]);

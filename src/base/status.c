@@ -17,15 +17,28 @@ const char *zero_last_error_place(void)
     return last_place;
 }
 
+/* Names of files, and what is in them, come from others; a terminal would obey them, and a
+ * new line could pass for another message. */
+static void hide_control_characters(char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f) *text = '?';
+    }
+}
+
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
 {
     const char *slash = strrchr(file, '/');
     snprintf(last_place, sizeof last_place, "%s:%d", slash ? slash + 1 : file, line);
 
+    char text[sizeof last_error]; /* the last error may be among the arguments */
     va_list args;
     va_start(args, fmt);
-    vsnprintf(last_error, sizeof last_error, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    hide_control_characters(text);
+    memcpy(last_error, text, sizeof text);
     return code;
 }
 
@@ -40,6 +53,7 @@ int zero_exit_code(zero_status status)
     case ZERO_ERR_IO:
     case ZERO_ERR_FORMAT: return 4;
     case ZERO_ERR_STALLED: return 86;
+    case ZERO_STOPPED: return 75;
     case ZERO_ERR_MPI:
     case ZERO_ERR_DIVERGED: break;
     }

@@ -8,4 +8,6 @@
 
 ZERO_NODISCARD zero_status zero_command_train(int argc, char **argv);
 ZERO_NODISCARD zero_status zero_command_plan(int argc, char **argv);
+ZERO_NODISCARD zero_status zero_command_generate(int argc, char **argv);
 ZERO_NODISCARD zero_status zero_command_info(int argc, char **argv);
+ZERO_NODISCARD zero_status zero_command_checkpoint(int argc, char **argv);

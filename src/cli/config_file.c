@@ -1,41 +1,49 @@
 #include "cli/config_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/option_table.h"
 #include "cli/option_value.h"
+#include "train/json_input.h"
+#include "train/text.h"
 
-zero_status zero_config_file_load(const char *path, json_t **file)
+#define MOST_BYTES ((size_t)64 << 20)
+
+/* What cannot be read, or is no JSON, is a wrong option here and not a damaged file. */
+static zero_status refuse(const char *before, const char *behind)
 {
-    json_error_t at;
-    FILE *stream = fopen(path, "r");
-    if (!stream)
-        return zero_fail(ZERO_ERR_INVALID, "--config %s: cannot be opened: %s", path,
-                         strerror(errno));
-    errno = 0;
-    json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &at);
-    bool unreadable = ferror(stream) != 0;
-    int error = errno;
-    fclose(stream);
-    if (root && !json_is_object(root)) {
-        json_decref(root);
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%s: expected one object of options, as in {\"steps\": 100}, found "
-            "a list",
-            path);
-    }
-    if (root) {
+    return zero_fail(ZERO_ERR_INVALID, "%s%s%s", before, zero_last_error(), behind);
+}
+
+zero_status zero_config_file_parse(const char *path, const void *bytes, size_t len,
+                                   json_t **file)
+{
+    json_t *root = NULL;
+    zero_status st = zero_json_parse(path, bytes, len, &root);
+    if (st == ZERO_ERR_FORMAT) return refuse("", "; this is not a JSON object of options");
+    if (st != ZERO_OK) return st;
+    if (json_is_object(root)) {
         *file = root;
         return ZERO_OK;
     }
-    if (unreadable)
-        return zero_fail(ZERO_ERR_INVALID, "--config %s: cannot be read: %s", path,
-                         strerror(error));
-    return zero_fail(ZERO_ERR_INVALID, "%s:%d:%d: not a JSON object of options: %s", path,
-                     at.line, at.column, at.text);
+    const char *found = json_is_array(root) ? "a list" : "another value";
+    json_decref(root);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: expected one object of options, as in {\"steps\": 100}, found %s",
+                     path, found);
+}
+
+zero_status zero_config_file_load(const char *path, json_t **file)
+{
+    zero_text text = {0};
+    zero_status st = zero_text_read_at_most(&text, path, MOST_BYTES);
+    if (st == ZERO_OK)
+        st = zero_config_file_parse(path, text.bytes, text.len, file);
+    else if (st != ZERO_ERR_NOMEM)
+        st = refuse("--config ", "");
+    zero_text_destroy(&text);
+    return st;
 }
 
 /* A value as a user would write it behind a flag; numbers go through `buffer`. NULL if no
@@ -80,13 +88,15 @@ static zero_status find_key(const char *key, const char *path, const zero_option
     if (*option)
         return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
                          key, path);
+    char shown[ZERO_JSON_SHOWN];
     const char *nearest = zero_option_nearest(key);
+    zero_json_shown(key, shown);
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID,
-                         "\"%.80s\" in %s: no such option; did you mean \"%s\"?", key, path,
+                         "\"%s\" in %s: no such option; did you mean \"%s\"?", shown, path,
                          nearest);
-    return zero_fail(ZERO_ERR_INVALID, "\"%.80s\" in %s: no such option; --help lists all",
-                     key, path);
+    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
+                     shown, path);
 }
 
 zero_status zero_config_file_apply(const char *path, json_t *file, uint64_t overridden,
@@ -96,14 +106,15 @@ zero_status zero_config_file_apply(const char *path, json_t *file, uint64_t over
     json_t *value;
     json_object_foreach(file, key, value)
     {
-        char number[64], where[512];
+        char number[64], where[512], shown[ZERO_JSON_SHOWN];
         const zero_option *option;
         int index;
         ZERO_TRY(find_key(key, path, &option, &index));
         if (overridden >> index & 1) continue;
         ZERO_TRY(check_type(option, value, path));
         const char *text = as_text(value, number, sizeof number);
-        snprintf(where, sizeof where, "\"%s\": %.80s in %.300s", key, text, path);
+        snprintf(where, sizeof where, "\"%s\": %s in %.300s", key,
+                 zero_json_shown(text, shown), path);
         ZERO_TRY(zero_option_store(option, text, where, config));
         *set |= UINT64_C(1) << index;
     }

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +18,11 @@ static const struct {
     {"train", zero_command_train, "train a model: mpirun -n 4 zero train [options]"},
     {"plan", zero_command_plan, "what a run would take: zero plan --ranks 64 [options]"},
     {"info", zero_command_info, "this build, this machine: zero info [--json]"},
-    {"generate", NULL, NULL},
+    {"checkpoint", zero_command_checkpoint,
+     "what was saved: zero checkpoint show|verify|export DIR"},
+    {"generate", zero_command_generate,
+     "text of a trained model: zero generate DIR --prompt 'Once'"},
     {"report", NULL, NULL},
-    {"checkpoint", NULL, NULL},
 };
 #define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
 
@@ -28,13 +31,15 @@ static void help(void)
     printf("zero trains GPT-style transformers with ZeRO on MPI.\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         if (commands[i].run)
-            printf("    zero %-9s %s\n", commands[i].name, commands[i].help);
+            printf("    zero %-10s %s\n", commands[i].name, commands[i].help);
     printf(
         "\n    zero train --help    all options (zero plan --help: and its own)\n"
         "    zero --version\n\n"
         "Exit codes: 0 done; 2 usage or configuration; 3 environment (launcher, memory,\n"
-        "devices); 4 data unreadable; 86 watchdog, nothing moves any more; 1 anything\n"
-        "else, such as a loss that is not finite.\n");
+        "devices); 4 data or checkpoint unreadable; 75 stopped on request, after a "
+        "checkpoint;\n"
+        "86 watchdog, nothing moves any more; 1 anything else, such as a loss that is not\n"
+        "finite.\n");
 }
 
 static zero_status unknown(const char *name)
@@ -45,8 +50,11 @@ static zero_status unknown(const char *name)
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID, "no command '%s'; did you mean '%s'?", name,
                          nearest);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "no command '%s'; there are train, plan and info (zero --help)", name);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "no command '%s'; there are train, plan, generate, checkpoint and info (zero "
+        "--help)",
+        name);
 }
 
 static zero_status dispatch(int argc, char **argv)
@@ -91,6 +99,10 @@ static void let_rank_0_end_it(void)
 
 int main(int argc, char **argv)
 {
+#ifdef SIGXFSZ
+    /* A file that grows beyond its limit is an error of write(). */
+    signal(SIGXFSZ, SIG_IGN);
+#endif
     /* Help and tables are said once; no rank but the first has anything to say there. */
     if (zero_launch_rank_hint() > 0 && !freopen("/dev/null", "w", stdout)) return 1;
     zero_status st = dispatch(argc, argv);

@@ -31,6 +31,8 @@ static const zero_option table[] = {
     {.name = "seq", WHOLE(1, 16777216), FIELD(seq), PRESET, .help = "positions: tokens in a sequence"},
     {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), PRESET, .help = "words in the vocabulary"},
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), .standard = "0", .help = "share of activations dropped in training"},
+    {.name = "init-from", TEXT, FIELD(init_from), .argument = "FILE", .absent = "random ones",
+     .help = "initial weights: a GPT-2's model.safetensors, or its folder"},
     {.name = "backend", TEXT, FIELD(backend), .argument = "NAME", .standard = "cpu", .help = "who computes: cpu, naive"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), .argument = "SPEC", .standard = "stories",
@@ -72,6 +74,14 @@ static const zero_option table[] = {
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), .absent = "the real ones", .help = "let this machine stand for N nodes"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .absent = "OPENBLAS_NUM_THREADS, or 1", .help = "of BLAS per rank; 2 or more: it does fp32"},
 
+    {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
+     .help = "save there at the end, on SIGUSR1, and on SIGUSR2 stop"},
+    {.name = "save-every", WHOLE(1, MANY), FIELD(save_every), .absent = "never", .help = "steps between checkpoints"},
+    {.name = "keep", WHOLE(1, 1000000), FIELD(keep), .absent = "2", .help = "newest checkpoints that stay; older ones are removed"},
+    {.name = "resume", FLAG, FIELD(resume), .standard = "off", .help = "go on from the newest checkpoint, if there is one"},
+    {.name = "resume-older", FLAG, FIELD(resume_older), .standard = "off", .help = "the same, or an older one if it is broken"},
+    {.name = "save-required", FLAG, FIELD(save_required), .standard = "off", .help = "end the run with 3 when a checkpoint cannot be written"},
+
     {.group = "What is shown and written", .name = "metrics", TEXT, FIELD(metrics), .argument = "FILE", .absent = "no file",
      .help = "one JSON object per line and step; ledgers, profile last"},
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PRESET, .help = "steps between lines of progress"},
@@ -91,9 +101,6 @@ static const zero_option table[] = {
 
     {.group = "Not in this version yet (other values are refused)",
      .name = "tp", WHOLE(1, INT31), NO_FIELD, .standard = "1", .only = "1", .help = "ranks that share each product"},
-    {.name = "checkpoint", TEXT, NO_FIELD, .argument = "DIR", .only = "", .absent = "none", .help = "where checkpoints go"},
-    {.name = "save-every", WHOLE(1, MANY), NO_FIELD, .only = "", .absent = "never", .help = "steps between checkpoints"},
-    {.name = "resume", FLAG, NO_FIELD, .standard = "off", .only = "off", .help = "go on from the newest checkpoint"},
 };
 /* clang-format on */
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,4 +179,66 @@ void zero_option_reset(const zero_option *option, zero_config *config)
     case ZERO_OPTION_TEXT:
     case ZERO_OPTION_CHOICE: put(option, &no_text, sizeof no_text, config); break;
     }
+}
+
+/* ---- back to text ---- */
+
+/* The fewest digits that are read back as the same number. */
+static void write_shortest(double real, char *buffer, size_t size)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, size, "%.*g", digits, real);
+        if (strtod(buffer, NULL) == real) return;
+    }
+}
+
+/* Writes the value to `buffer` if it is no text already; NULL if the preset decides. */
+static const char *as_text(const zero_option *option, const zero_config *config,
+                           char *buffer, size_t size)
+{
+    const char *field = (const char *)config + option->offset, *text;
+    int64_t number;
+    double real;
+    bool on;
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE:
+        memcpy(&number, field, sizeof number);
+        snprintf(buffer, size, "%" PRId64, number);
+        return number < option->min ? NULL : buffer;
+    case ZERO_OPTION_REAL:
+        memcpy(&real, field, sizeof real);
+        write_shortest(real, buffer, size);
+        return real < option->low ? NULL : buffer;
+    case ZERO_OPTION_FLAG: memcpy(&on, field, sizeof on); return on ? "on" : "off";
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: break;
+    }
+    memcpy(&text, field, sizeof text);
+    return text;
+}
+
+static bool decides_what_is_computed(const char *group)
+{
+    static const char *const others[] = {"Checkpoints", "What is shown and written",
+                                         "Diagnosis"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(group, others[i]) == 0) return false;
+    return true;
+}
+
+json_t *zero_option_values(const zero_config *config)
+{
+    char buffer[64];
+    int n;
+    const zero_option *table = zero_option_table(&n);
+    json_t *values = json_object();
+    const char *group = "";
+    for (int i = 0; values && i < n; i++) {
+        if (table[i].group) group = table[i].group;
+        if (table[i].offset == ZERO_OPTION_NOWHERE || !decides_what_is_computed(group))
+            continue;
+        const char *text = as_text(&table[i], config, buffer, sizeof buffer);
+        if (text) json_object_set_new(values, table[i].name, json_string(text));
+    }
+    return values;
 }

@@ -1,6 +1,8 @@
 /* option_value.h - one value on its way from text into the configuration. */
 #pragma once
 
+#include <jansson.h>
+
 #include "cli/option_table.h"
 #include "train/config.h"
 
@@ -21,3 +23,8 @@ ZERO_NODISCARD zero_status zero_option_read_whole(const char *text, const char *
                                                   int64_t *number);
 /* "1e-6", "12.5G": a finite decimal number that may end in K, M, G or T. */
 bool zero_option_parse_rate(const char *text, double *number);
+
+/* What a configuration says, by the options' names and as a user would write it. Left out is
+ * what it leaves to the preset, and what concerns only how a run is shown, watched and saved.
+ * The caller's (json_decref); NULL without memory. */
+json_t *zero_option_values(const zero_config *config);

@@ -80,8 +80,9 @@ static void print_meaning(const zero_paper_summary *sum, FILE *out)
     fputc('\n', out);
     for (int a = 0; a < ZERO_PAPER_AGREEMENTS; a++) {
         if (sum->count[a] == 0) continue;
-        fprintf(out, "  %-10s %s; off by at most %.2f %%\n", zero_paper_agreement_name(a),
-                meaning[a], 100.0 * sum->worst[a]);
+        fprintf(out, "  %-10s %s; off by at most %.2f %%\n",
+                zero_paper_agreement_name((zero_paper_agreement)a), meaning[a],
+                100.0 * sum->worst[a]);
     }
     fputs("\nN_d: ranks among which states are shared; MP: ranks that share each replica; "
           "GB: 1e9 bytes.\n",
@@ -93,7 +94,8 @@ static void print_counts(const zero_paper_summary *sum, FILE *out)
     fprintf(out, "%d cells:", sum->cells);
     for (int a = 0; a < ZERO_PAPER_DIFFERS; a++)
         if (sum->count[a] > 0)
-            fprintf(out, " %d %s,", sum->count[a], zero_paper_agreement_name(a));
+            fprintf(out, " %d %s,", sum->count[a],
+                    zero_paper_agreement_name((zero_paper_agreement)a));
     fprintf(out, " %d differ\n", sum->count[ZERO_PAPER_DIFFERS]);
 }
 
@@ -147,7 +149,7 @@ static void print_json(const zero_paper_table *table, FILE *out)
                         json_string(table->unit[0] ? "bytes" : "parameters"));
     json_object_set_new(object, "cells", cells_json(table, &sum));
     for (int a = 0; a < ZERO_PAPER_AGREEMENTS; a++)
-        json_object_set_new(counts, zero_paper_agreement_name(a),
+        json_object_set_new(counts, zero_paper_agreement_name((zero_paper_agreement)a),
                             json_integer(sum.count[a]));
     json_object_set_new(object, "counts", counts);
     json_dumpf(object, out, JSON_INDENT(2));

@@ -2,17 +2,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/advice.h"
+#include "cli/machine.h"
 #include "cli/plan_report.h"
+#include "cli/requests.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
-#include "math/blas.h"
 #include "train/plan.h"
 
 static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
@@ -77,35 +77,6 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
-/* BLAS threads that the environment asks for, 0 if it does not: the libraries' own variables
- * first, then OpenMP's, as they look themselves. */
-static int threads_from_environment(void)
-{
-    const char *names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
-                           "OMP_NUM_THREADS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        int n = text ? atoi(text) : 0;
-        if (n > 0) return n;
-    }
-    return 0;
-}
-
-static zero_status read_machine(zero_session *s)
-{
-    ZERO_TRY(zero_topology_read(&s->topology));
-    int wanted = (int)s->config.threads;
-    if (wanted <= 0) wanted = threads_from_environment();
-    s->blas_threads = zero_blas_set_threads(wanted > 0 ? wanted : 1);
-    if (s->config.threads > 0 && s->blas_threads != wanted)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--threads %d: this BLAS gives %d threads per rank (0: it cannot be "
-            "told); choose fewer, or leave the option out",
-            wanted, s->blas_threads);
-    return ZERO_OK;
-}
-
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
@@ -119,12 +90,10 @@ static zero_status open_data(zero_session *s)
                             (uint64_t)c->seed, c->shuffle);
 }
 
-/* What is left for each rank, and what this one has taken already: a plan's needs count the
- * whole process. */
-static size_t what_is_there(const zero_session *s)
+static zero_status open_weights(zero_session *s)
 {
-    return s->topology.memory_available / (size_t)s->node_ranks +
-           zero_metrics_resident_peak();
+    if (!s->config.init_from) return ZERO_OK;
+    return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
 }
 
 static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend,
@@ -138,15 +107,20 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
-        .memory_limit = c->memory_limit >= 0 ? (size_t)c->memory_limit : what_is_there(s),
+        .memory_limit = c->memory_limit >= 0
+                            ? (size_t)c->memory_limit
+                            : zero_machine_room(&s->topology, s->node_ranks),
     };
 }
 
 static zero_status prepare(zero_session *s)
 {
-    ZERO_TRY(read_machine(s));
+    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->blas_threads));
     ZERO_TRY(open_data(s));
-    return zero_metrics_open(&s->metrics, s->world.rank == 0 ? s->config.metrics : NULL);
+    ZERO_TRY(open_weights(s));
+    const zero_config *c = &s->config;
+    return zero_metrics_open(&s->metrics, s->world.rank == 0 ? c->metrics : NULL,
+                             c->resume || c->resume_older);
 }
 
 /* Nor with other data under the same name. */
@@ -159,6 +133,23 @@ static zero_status compare_data(zero_session *s)
                      "--data %s holds other tokens here than on rank 0: every node needs "
                      "the same files",
                      s->config.data);
+}
+
+/* Nor from other weights: each rank reads its own part of the file. */
+static zero_status compare_weights(zero_session *s)
+{
+    uint64_t hash = 0;
+    bool same;
+    if (!s->config.init_from) return ZERO_OK;
+    ZERO_TRY(zero_agree(&s->world, zero_hugging_face_fingerprint(&s->initial, &hash)));
+    ZERO_TRY(is_rank_0s(s, hash, &same));
+    zero_status st = ZERO_OK;
+    if (!same)
+        st = zero_fail(ZERO_ERR_FORMAT,
+                       "--init-from %s holds other weights here than on rank 0: every node "
+                       "needs the same file",
+                       s->config.init_from);
+    return zero_agree(&s->world, st);
 }
 
 /* The node with the least memory decides. Where it was not the plan that was too large, but
@@ -217,17 +208,24 @@ static zero_status open_all(zero_session *s)
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
+    /* Before MPI has threads of its own, which a signal would otherwise find. */
+    zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
+    ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;
     if (s->config.fake_nodes > 0)
         ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
+    zero_weights weights = zero_hugging_face_weights(&s->initial);
+    if (s->config.init_from) spec.weights = &weights;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
-    return st == ZERO_ERR_NOMEM ? refuse_with_advice(s, &spec) : st;
+    zero_hugging_face_close(&s->initial);
+    if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
+    return st == ZERO_OK ? zero_saving_open(s) : st;
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
@@ -245,6 +243,7 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
 zero_status zero_session_close(zero_session *s)
 {
     zero_metrics_close(&s->metrics);
+    zero_saving_close(s);
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
     zero_corpus_close(&s->corpus);

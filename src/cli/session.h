@@ -3,12 +3,14 @@
 
 #include "base/topology.h"
 #include "cli/options.h"
+#include "cli/saving.h"
 #include "train/corpus.h"
 #include "train/engine.h"
+#include "train/hugging_face.h"
 #include "train/loader.h"
 #include "train/metrics.h"
 
-typedef struct {
+struct zero_session {
     zero_options options;
     zero_config config; /* completed */
     zero_comm world;
@@ -19,10 +21,12 @@ typedef struct {
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
     zero_model model;
+    zero_hugging_face initial; /* while the engine begins, with --init-from */
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */
     bool metrics_warned;  /* that the file is incomplete */
-} zero_session;
+    zero_saving saving;
+};
 
 /* Reads options (no MPI yet), starts MPI, then builds everything in the order above.
  * Collective over MPI_COMM_WORLD; every rank gets the same verdict. After --help, which

@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cli/print_text.h"
 #include "cli/show_profile.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
@@ -42,6 +42,11 @@ static void show_model(const zero_session *s)
            ", V %" PRId64 "; %" PRId64 " parameters\n",
            s->config.model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
            s->model.n_params);
+    row("weights");
+    if (s->config.init_from)
+        printf("from %s\n", s->config.init_from);
+    else
+        printf("random, seed %" PRId64 "\n", s->config.seed);
     row("data");
     printf("%s\n", s->corpus.description);
     if (s->corpus.has_entropy) {
@@ -113,19 +118,42 @@ static const char *own_products(const zero_config *c)
     return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
 }
 
-static void show_compute(const zero_session *s)
+void zero_show_arithmetic(const zero_session *s, char *text, size_t size)
 {
     const char *own = own_products(&s->config);
-    char blas[128];
+    char blas[128], threads[64] = "";
     zero_blas_name(blas, sizeof blas);
-    row("compute");
-    printf("%s backend, %s kernels; %s products by %s", s->config.backend,
-           zero_cpu_kernels_name(), s->config.dtype, own ? own : blas);
     if (!own && s->blas_threads > 0)
-        printf(", %d thread%s per rank", s->blas_threads, plural(s->blas_threads));
+        snprintf(threads, sizeof threads, ", %d thread%s per rank", s->blas_threads,
+                 plural(s->blas_threads));
     else if (!own)
-        printf(" (its own variables set its threads)");
-    printf("\n");
+        snprintf(threads, sizeof threads, " (its own variables set its threads)");
+    snprintf(text, size, "%s backend, %s kernels; %s products by %s%s", s->config.backend,
+             zero_cpu_kernels_name(), s->config.dtype, own ? own : blas, threads);
+}
+
+static void show_compute(const zero_session *s)
+{
+    char text[256];
+    zero_show_arithmetic(s, text, sizeof text);
+    row("compute");
+    printf("%s\n", text);
+}
+
+static void show_checkpoints(const zero_session *s)
+{
+    const zero_config *c = &s->config;
+    if (!c->checkpoint) return;
+    row("checkpoints");
+    printf("%s, ", c->checkpoint);
+    if (c->save_every > 0) printf("every %" PRId64 " steps and ", c->save_every);
+    printf("at the end; %" PRId64 " kept\n", c->keep);
+    if (!c->resume && !c->resume_older) return;
+    row("resumed");
+    printf("%s\n", s->saving.from);
+    if (!s->saving.changes[0]) return;
+    row("changed");
+    printf("%s\n", s->saving.changes);
 }
 
 static void warn_oversubscribed(const zero_session *s)
@@ -155,6 +183,7 @@ void zero_show_setup(const zero_session *s)
     show_training(s);
     show_ledgers(s);
     show_compute(s);
+    show_checkpoints(s);
     fflush(stdout);
     warn_oversubscribed(s);
 }
@@ -198,62 +227,16 @@ void zero_show_evaluation(const zero_session *s, const zero_metrics_step *step)
     fflush(stdout);
 }
 
-/* The length of the UTF-8 character at p, 0 if there is none or if it controls a terminal:
- * that must not obey what an untrained model writes. */
-static size_t printable(const unsigned char *p, size_t n)
-{
-    if (*p == '\n' || *p == '\t' || (*p >= 0x20 && *p < 0x7f)) return 1;
-    size_t len = *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 4;
-    if (*p < 0xc2 || *p > 0xf4 || len > n) return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    unsigned first_two = (unsigned)*p << 8 | p[1];
-    bool is_control = first_two < 0xc2a0; /* C1 */
-    bool is_overlong = (len == 3 && first_two < 0xe0a0) || (len == 4 && first_two < 0xf090);
-    bool is_surrogate = first_two >= 0xeda0 && first_two < 0xee80;
-    bool is_beyond = first_two > 0xf48f;
-    return is_control || is_overlong || is_surrogate || is_beyond ? 0 : len;
-}
-
-static void print_text(const unsigned char *text, size_t n)
-{
-    while (n > 0) {
-        size_t len = printable(text, n);
-        if (len > 0) fwrite(text, 1, len, stdout);
-        if (len == 0) putchar('?');
-        text += len > 0 ? len : 1;
-        n -= len > 0 ? len : 1;
-    }
-}
-
-/* A character may lie across tokens: they become text before anything is judged. */
-static void print_tokens(const zero_tokenizer *tokenizer, const int32_t *tokens, int64_t n)
-{
-    size_t total = 0, len;
-    for (int64_t i = 0; i < n; i++) {
-        zero_tokenizer_decode(tokenizer, tokens[i], &len);
-        total += len;
-    }
-    unsigned char *text = malloc(total + 1), *end = text;
-    if (!text) return; /* a sample is not worth a run */
-    for (int64_t i = 0; i < n; i++) {
-        const unsigned char *part = zero_tokenizer_decode(tokenizer, tokens[i], &len);
-        memcpy(end, part, len);
-        end += len;
-    }
-    print_text(text, total);
-    free(text);
-}
-
 void zero_show_sample(const zero_session *s, const char *title, const int32_t *tokens,
                       int64_t n)
 {
+    const zero_tokenizer *tokenizer = s->corpus.tokenizer;
     printf("---- %s\n", title);
-    if (s->corpus.tokenizer)
-        print_tokens(s->corpus.tokenizer, tokens, n);
-    else
-        for (int64_t i = 0; i < n; i++) printf("%" PRId32 " ", tokens[i]);
-    printf("\n----\n");
+    for (int64_t i = 0; !tokenizer && i < n; i++) printf("%" PRId32 " ", tokens[i]);
+    /* A sample that finds no memory is not worth a run. */
+    bool shown =
+        !tokenizer || zero_print_tokens(tokenizer, tokens, n, false, stdout) == ZERO_OK;
+    printf("%s\n----\n", shown ? "" : "(no memory)");
     fflush(stdout);
 }
 
@@ -274,11 +257,11 @@ static void show_speed(const zero_session *s, const zero_run_totals *t)
 
 static void show_time(const zero_session *s, const zero_run_totals *t)
 {
+    int64_t steps = s->config.steps - s->saving.start; /* of this run */
     row("time");
     printf("%.1f s in %" PRId64 " steps, %.5g ms each; evaluation, samples %.1f s more\n",
-           t->seconds, s->config.steps, 1e3 * t->seconds / (double)s->config.steps,
-           t->eval_seconds);
-    zero_show_profile(&t->profile, s->config.steps, t->seconds, stdout);
+           t->seconds, steps, 1e3 * t->seconds / (double)steps, t->eval_seconds);
+    zero_show_profile(&t->profile, steps, t->seconds, stdout);
 }
 
 static void show_traffic(const zero_session *s, const char *name, zero_op op,
@@ -320,22 +303,34 @@ static void show_resident(const zero_session *s)
     printf("%.1f MiB program, libraries and data\n", resident - mib(planned) - mib(mapped));
 }
 
-void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+static void show_loss(const zero_session *s, const zero_run_totals *t)
 {
-    printf("done\n");
     row("loss");
     printf("%.4f in the last step", t->loss);
     if (t->has_val_loss) printf(", validation %.4f nats per token", t->val_loss);
     if (s->corpus.has_entropy) printf(" (entropy %.4f)", s->corpus.entropy.nats_per_token);
     printf("\n");
+}
+
+void zero_show_totals(const zero_session *s, const zero_run_totals *t)
+{
+    printf("done\n");
+    if (t->tokens > 0) {
+        show_loss(s, t);
+    } else {
+        row("steps");
+        printf("none was left: all %" PRId64 " were done before\n", s->config.steps);
+    }
     if (s->engine.skipped > 0) {
         row("skipped");
         printf("%" PRId64 " of %" PRId64
                " steps: gradients overflowed; loss scale now %g\n",
                s->engine.skipped, s->config.steps, (double)s->engine.loss_scale.scale);
     }
-    show_speed(s, t);
-    show_time(s, t);
+    if (t->tokens > 0) {
+        show_speed(s, t);
+        show_time(s, t);
+    }
     show_resident(s);
     row("traffic");
     printf("of rank 0, of all steps, evaluations and samples:\n");

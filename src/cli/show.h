@@ -17,6 +17,9 @@ typedef struct {
 /* The table of what is about to run, and warnings. */
 void zero_show_setup(const zero_session *s);
 
+/* What calculates, in a line: other words may mean other bits. */
+void zero_show_arithmetic(const zero_session *s, char *text, size_t size);
+
 /* One line for a step; `in_bar` draws a bar instead, over the one before. */
 void zero_show_step(const zero_session *s, const zero_metrics_step *step, bool in_bar);
 void zero_show_evaluation(const zero_session *s, const zero_metrics_step *step);

@@ -164,11 +164,15 @@ static zero_status train(zero_session *s)
 {
     zero_run_totals totals = {0};
     if (is_root(s)) zero_show_setup(s);
+    int64_t done = s->saving.start;
     double start = zero_clock_seconds();
-    ZERO_TRY(show_text(s, 0, "a sample before training"));
+    ZERO_TRY(show_text(s, done,
+                       done > 0 ? "a sample before going on" : "a sample before training"));
     totals.eval_seconds = zero_clock_seconds() - start;
-    for (int64_t step = 1; step <= s->config.steps; step++)
+    for (int64_t step = done + 1; step <= s->config.steps; step++) {
         ZERO_TRY(train_step(s, step, &totals));
+        ZERO_TRY(zero_saving_step(s, step));
+    }
     start = zero_clock_seconds();
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
     totals.eval_seconds += zero_clock_seconds() - start;

@@ -58,6 +58,7 @@ struct zero_comm {
     zero_traffic traffic[ZERO_TRAFFIC_KINDS]; /* by zero_collective_kind, and control */
     zero_duration duration[ZERO_TRAFFIC_KINDS];
     double last_poll;   /* while collectives are active */
+    double patience;    /* zero_comm_be_patient(); 0: as always */
     double largest_gap; /* seconds that they were left alone at most */
 };
 
@@ -117,6 +118,11 @@ ZERO_NODISCARD zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n,
 /* Fills data[bytes] on all ranks with what it is on rank `root`. */
 ZERO_NODISCARD zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data,
                                                size_t bytes);
+
+/* Until the next call waits may take `factor` >= 1 times as long before the watchdog, or a
+ * SIGTERM, ends them: ranks that work on files are waited for longer than for messages. Local,
+ * and the same on all ranks. */
+void zero_comm_be_patient(zero_comm *comm, double factor);
 
 /* Returns when all ranks have come here. */
 ZERO_NODISCARD zero_status zero_comm_barrier(zero_comm *comm);

@@ -279,6 +279,11 @@ static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
     return ZERO_OK;
 }
 
+void zero_comm_be_patient(zero_comm *comm, double factor)
+{
+    comm->patience = factor;
+}
+
 zero_status zero_comm_barrier(zero_comm *comm)
 {
     return barrier(comm, ZERO_OPERATION_BARRIER);

@@ -18,7 +18,7 @@ static bool is_pending(void)
     return sigpending(&set) == 0 && sigismember(&set, SIGTERM) == 1;
 }
 
-void zero_sigterm_turn(zero_sigterm *s, int64_t advanced)
+void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience)
 {
     double now = zero_clock_seconds();
     double passed = s->last_look > 0.0 ? now - s->last_look : LOOK_EVERY;
@@ -27,7 +27,7 @@ void zero_sigterm_turn(zero_sigterm *s, int64_t advanced)
     s->pending = waits ? s->pending + fmin(passed, LONGEST_LOOK) : 0.0;
     s->last_look = now;
     s->advanced = advanced;
-    if (s->pending >= PATIENCE) zero_sigterm_accept();
+    if (s->pending >= PATIENCE * fmax(patience, 1.0)) zero_sigterm_accept();
 }
 
 void zero_sigterm_accept(void)

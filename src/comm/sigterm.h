@@ -17,8 +17,8 @@ typedef struct {
 } zero_sigterm;
 
 /* One turn of a wait that began with a zeroed struct. Looks ten times a second; does not
- * return if the time is up. */
-void zero_sigterm_turn(zero_sigterm *s, int64_t advanced);
+ * return if the time is up, `patience` times longer if that is above 1. */
+void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience);
 
 /* From here on, or at once if it is pending, SIGTERM ends the process. Of the calling
  * thread. */

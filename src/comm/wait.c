@@ -45,7 +45,8 @@ static zero_status wait(zero_comm *comm, zero_watch_state state, const zero_oper
     for (int turns = 0; !reached;) {
         zero_progress_lock(comm);
         zero_status st = turn(comm, g, &reached);
-        if (turns == SPINS && !reached) zero_sigterm_turn(&sigterm, comm->advanced);
+        if (turns == SPINS && !reached)
+            zero_sigterm_turn(&sigterm, comm->advanced, comm->patience);
         zero_progress_unlock(comm);
         ZERO_TRY(st);
         if (turns < SPINS)

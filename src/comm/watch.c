@@ -243,7 +243,8 @@ zero_status zero_watch_turn(zero_comm *comm)
     w->held = fmax(w->held - passed, 0.0);
     if (w->is_asking)
         return w->asked >= w->grace || have_all_answered(comm) ? fail(comm) : ZERO_OK;
-    return w->stalled >= w->limit && w->held <= 0.0 ? ask(comm) : ZERO_OK;
+    double limit = comm->patience > 1.0 ? comm->patience * w->limit : w->limit;
+    return w->stalled >= limit && w->held <= 0.0 ? ask(comm) : ZERO_OK;
 }
 
 /* ---- start and stop ---- */

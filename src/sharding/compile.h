@@ -18,7 +18,9 @@ void zero_compile_parameters(zero_schedule *s, int g, zero_holding what);
 /* The same on every rank for itself: plain data parallelism. */
 void zero_compile_own_parameters(zero_schedule *s, int g);
 
-/* What REDUCE leaves and NORM and UPDATE read; for 16-bit types with M > 1 also accumulators.
+/* The next two take no memory for what is forward_only: then they only say who would hold it.
+ *
+ * What REDUCE leaves and NORM and UPDATE read; for 16-bit types with M > 1 also accumulators.
  * With `gathered` a sum that was reduced in pieces becomes whole again. */
 void zero_compile_gradients(zero_schedule *s, int g, zero_holding what, bool gathered);
 

@@ -34,7 +34,7 @@ static void write_forward(zero_schedule *s, zero_program_kind program)
 
 void zero_compile_programs(zero_schedule *s, const zero_gradient_way *way)
 {
-    write_step(s, way);
+    if (!s->input.forward_only) write_step(s, way);
     write_forward(s, ZERO_PROGRAM_EVALUATE);
     write_forward(s, ZERO_PROGRAM_GENERATE);
     zero_compile_ends(s);

@@ -74,6 +74,7 @@ void zero_compile_gradients(zero_schedule *s, int g, zero_holding what, bool gat
     zero_type type = s->input.type;
     zero_space space = what == ZERO_HOLD_WHOLE ? read_by_neighbours(s) : ZERO_SPACE_OWN;
     state->grad_held = what;
+    if (s->input.forward_only) return;
     if (s->input.accumulation == 1) {
         state->grad = whole_run(s, ZERO_CLASS_GRADIENTS, g, what, space, type);
         return;
@@ -90,6 +91,7 @@ void zero_compile_optimizer(zero_schedule *s, int g, zero_holding what)
 {
     zero_group_state *state = &s->groups[g];
     state->optimizer_held = what;
+    if (s->input.forward_only) return;
     if (s->input.type != ZERO_FP32)
         state->master =
             whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);

@@ -18,6 +18,12 @@ static double bytes_per_parameter(int n_ranks, int stage, zero_type type)
     return 2.0 * size + optimizer - shared + shared / n_ranks;
 }
 
+double zero_formula_parameter_bytes(int64_t psi, int n_ranks, int stage, zero_type type)
+{
+    assert(psi >= 0 && n_ranks >= 1 && stage >= 0 && stage <= 3);
+    return (double)psi * (double)zero_type_size(type) / (stage == 3 ? n_ranks : 1);
+}
+
 double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type)
 {
     assert(psi >= 0);

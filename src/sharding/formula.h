@@ -34,6 +34,9 @@
 
 double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type);
 
+/* Of the parameters alone, which is all that a model keeps that only evaluates and generates. */
+double zero_formula_parameter_bytes(int64_t psi, int n_ranks, int stage, zero_type type);
+
 /* The most parameters whose model states fit `bytes` >= 0 on every rank; at most 2^62, as
  * many as a partition holds. */
 int64_t zero_formula_largest_model(double bytes, int n_ranks, int stage, zero_type type);

@@ -21,6 +21,9 @@
  * There are three spaces: the rank's own arena; its part of the node's window, which
  * neighbours read; and what lies once per node in that window, for all its ranks.
  *
+ * A schedule that is `forward_only` has no step, and of model states the parameters alone: what
+ * evaluates and generates needs no more.
+ *
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
 
@@ -143,6 +146,7 @@ typedef struct {
     int64_t prefetch;    /* stage 3: uses of parameters that are gathered ahead */
     int64_t persist;     /* stage 3: groups of so many elements stay whole */
     bool no_overlap;     /* every collective is waited for at once */
+    bool forward_only;   /* no step: no gradients, no optimizer states, no masters */
     zero_algorithm collectives;
     const zero_layout
         *layout; /* borrowed, of n_ranks; NULL: every rank on a node of its own */
@@ -161,11 +165,12 @@ typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 /* The memory of one group, by buffer index. */
 typedef struct {
     zero_partition partition;
-    zero_holding param_held, grad_held, optimizer_held;
+    zero_holding param_held, grad_held;
+    zero_holding optimizer_held; /* who writes the parameters, also with forward_only */
     int param;
     int grad; /* what NORM and UPDATE read */
     int sum;  /* M > 1: the fp32 accumulator, which is `grad` if that is fp32; else none */
-    int master, momentum, variance;
+    int master, momentum, variance; /* none of these with forward_only */
     int gather_staging;
     zero_exchange reduce, gather;
 } zero_group_state;

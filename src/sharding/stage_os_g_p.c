@@ -158,7 +158,7 @@ void zero_stage_os_g_p_compile(zero_schedule *s)
         zero_compile_gradients(s, g, ZERO_HOLD_PIECE, false);
         zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
     }
-    write_program(s, ZERO_PROGRAM_STEP);
+    if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
     write_program(s, ZERO_PROGRAM_GENERATE);
     zero_compile_ends(s);

@@ -124,6 +124,7 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->sample, -1, r.sample);
     take_default(&c->warmup, -1, c->steps / 5);
     take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
+    take_default(&c->keep, 0, 2);
     if (c->lr < 0.0) c->lr = r.lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
     return check_rates(c);
@@ -139,11 +140,28 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     return work_out_batch(c, n_ranks);
 }
 
+/* What only makes sense with a directory. */
+static zero_status check_checkpoint(const zero_config *c)
+{
+    const char *without = c->save_every > 0  ? "save-every"
+                          : c->keep > 0      ? "keep"
+                          : c->resume        ? "resume"
+                          : c->resume_older  ? "resume-older"
+                          : c->save_required ? "save-required"
+                                             : NULL;
+    if (c->checkpoint || !without) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s needs a directory for checkpoints: give --checkpoint DIR as "
+                     "well",
+                     without);
+}
+
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
     zero_gpt2_shape shape;
     int32_t vocab;
+    ZERO_TRY(check_checkpoint(config));
     ZERO_TRY(complete_numbers(&c));
     if (c.tokenizer) ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
     ZERO_TRY(zero_config_shape(&c, ZERO_VOCAB_BYTES, &shape));
@@ -169,12 +187,13 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
 
 uint64_t zero_config_fingerprint(const zero_config *c)
 {
-    const int64_t wholes[] = {c->layers,       c->hidden,       c->heads,    c->seq,
-                              c->vocab,        c->shuffle,      c->seed,     c->steps,
-                              c->global_batch, c->micro_batch,  c->warmup,   c->eval_every,
-                              c->eval_batches, c->accumulation, c->stage,    c->bucket,
-                              c->sample,       c->fake_nodes,   c->prefetch, c->persist,
-                              c->reproducible, c->recompute};
+    const int64_t wholes[] = {
+        c->layers,       c->hidden,       c->heads,        c->seq,          c->vocab,
+        c->shuffle,      c->seed,         c->steps,        c->global_batch, c->micro_batch,
+        c->warmup,       c->eval_every,   c->eval_batches, c->accumulation, c->stage,
+        c->bucket,       c->sample,       c->fake_nodes,   c->prefetch,     c->persist,
+        c->reproducible, c->recompute,    c->save_every,   c->keep,         c->resume,
+        c->resume_older, c->save_required};
     const double reals[] = {c->dropout, c->lr,           c->lr_min, c->beta1,   c->beta2,
                             c->eps,     c->weight_decay, c->clip,   c->watchdog};
     uint64_t hash = XXH3_64bits_withSeed(wholes, sizeof wholes, 0);
@@ -182,9 +201,12 @@ uint64_t zero_config_fingerprint(const zero_config *c)
     const char *const words[] = {c->dtype, c->partition, c->overlap};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         hash = XXH3_64bits_withSeed(words[i], strlen(words[i]), hash);
+    if (c->init_from) hash = XXH3_64bits_withSeed(c->init_from, strlen(c->init_from), hash);
     hash = XXH3_64bits_withSeed(c->check, strlen(c->check), hash);
     hash = XXH3_64bits_withSeed(c->collectives, strlen(c->collectives), hash);
     hash = XXH3_64bits_withSeed(c->model, strlen(c->model), hash);
+    if (c->checkpoint)
+        hash = XXH3_64bits_withSeed(c->checkpoint, strlen(c->checkpoint), hash);
     return XXH3_64bits_withSeed(c->backend, strlen(c->backend), hash);
 }
 

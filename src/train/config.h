@@ -18,6 +18,7 @@ typedef struct {
     const char *model; /* a preset of nn/gpt2_presets.c */
     int64_t layers, hidden, heads, seq, vocab;
     double dropout;
+    const char *init_from; /* NULL: random weights */
     const char *backend;
 
     /* data */
@@ -41,6 +42,12 @@ typedef struct {
     int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
+
+    /* checkpoints */
+    const char *checkpoint; /* the directory; NULL: none */
+    int64_t save_every;     /* 0: only at the end and on request */
+    int64_t keep;
+    bool resume, resume_older, save_required;
 
     /* diagnosis */
     double watchdog;        /* seconds; 0: none */

@@ -1,13 +1,16 @@
 #include "train/engine.h"
 
+#include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/tree.h"
 #include "comm/watch.h"
 #include "train/plan.h"
+#include "train/storage.h"
+
+#define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
 zero_engine_state zero_engine_group(const zero_engine *e, int group)
 {
@@ -16,7 +19,8 @@ zero_engine_state zero_engine_group(const zero_engine *e, int group)
     zero_range range = {0, g->partition.n_params};
     if (g->optimizer_held == ZERO_HOLD_PIECE)
         range = zero_partition_shard(&g->partition, r->comm->rank);
-    int master = g->master != ZERO_NO_BUFFER ? g->master : g->param;
+    bool is_exact = e->schedule.input.type == ZERO_FP32; /* its own master */
+    int master = is_exact ? g->param : g->master;
     return (zero_engine_state){.range = range,
                                .master = zero_runner_element(r, master, range.begin),
                                .momentum = zero_runner_element(r, g->momentum, range.begin),
@@ -36,6 +40,11 @@ static zero_status check_memory(const zero_engine *e)
     double needed = (double)zero_plan_needed(&e->schedule);
     double limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
+    if (e->spec.plan.forward_only)
+        return zero_fail(ZERO_ERR_NOMEM,
+                         "the model needs %.1f MiB per rank and %.1f MiB are there for it: "
+                         "use more ranks and a higher --stage",
+                         needed / 0x1p20, limit / 0x1p20);
     return zero_fail(
         ZERO_ERR_NOMEM,
         "the plan needs %.1f MiB per rank and %.1f MiB are there for it: use more "
@@ -92,15 +101,63 @@ zero_status zero_engine_publish(zero_engine *e)
     return walk(e, ZERO_PROGRAM_PROLOGUE);
 }
 
+/* Where there are masters, whole pieces at once. */
+static zero_status fill_masters(zero_engine *e, const zero_weights *weights, int g)
+{
+    zero_engine_state own = zero_engine_group(e, g);
+    return zero_weights_fill(weights, e->schedule.input.model, g, own.range, own.master);
+}
+
+/* 16-bit parameters that are all there is: through `chunk`. */
+static zero_status fill_rounded(zero_engine *e, const zero_weights *weights, int g,
+                                float *chunk)
+{
+    const zero_runner *r = &e->runner;
+    const zero_plan_input *plan = &e->schedule.input;
+    zero_range own = zero_engine_group(e, g).range;
+    for (int64_t at = own.begin; at < own.end; at += WEIGHTS_AT_ONCE) {
+        zero_range part = {at,
+                           at + WEIGHTS_AT_ONCE < own.end ? at + WEIGHTS_AT_ONCE : own.end};
+        ZERO_TRY(zero_weights_fill(weights, plan->model, g, part, chunk));
+        r->backend->round(&r->math, plan->type, zero_range_len(part), chunk,
+                          zero_runner_element(r, e->schedule.groups[g].param, at));
+        ZERO_TRY(r->backend->sync(&r->math)); /* the next part overwrites the chunk */
+    }
+    return ZERO_OK;
+}
+
+static zero_status fill_weights(zero_engine *e, const zero_weights *weights)
+{
+    const zero_plan_input *plan = &e->schedule.input;
+    bool has_masters = plan->type == ZERO_FP32 || !plan->forward_only;
+    float *chunk = has_masters ? NULL : malloc(WEIGHTS_AT_ONCE * sizeof *chunk);
+    zero_status st = ZERO_OK;
+    if (!has_masters && !chunk)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory to round %" PRId64 " weights",
+                       WEIGHTS_AT_ONCE);
+    for (int g = 0; st == ZERO_OK && g < plan->model->n_groups; g++)
+        st = has_masters ? fill_masters(e, weights, g) : fill_rounded(e, weights, g, chunk);
+    free(chunk);
+    return st;
+}
+
+zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights)
+{
+    zero_comm *comm = e->runner.comm;
+    ZERO_TRY(zero_engine_settle(e)); /* a gather reads what is written here */
+    zero_comm_be_patient(comm, ZERO_FILE_PATIENCE); /* they may come from files */
+    zero_status st = zero_agree(comm, fill_weights(e, weights));
+    zero_comm_be_patient(comm, 1.0);
+    return st == ZERO_OK ? zero_engine_publish(e) : st;
+}
+
 static zero_status init_weights(zero_engine *e)
 {
-    const zero_model *model = e->schedule.input.model;
-    for (int g = 0; g < model->n_groups; g++) {
-        zero_engine_state own = zero_engine_group(e, g);
-        zero_model_init_params(model, g, e->spec.seed, own.range.begin, own.range.end,
-                               own.master);
-    }
-    return zero_engine_publish(e);
+    zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
+    zero_weights random = zero_weights_drawn(&drawn);
+    const zero_weights *given = e->spec.weights;
+    e->spec.weights = NULL; /* borrowed until here */
+    return zero_engine_set_weights(e, given ? given : &random);
 }
 
 /* The same plan with messages alone. */
@@ -217,6 +274,7 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
 zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                              const zero_step_input *in, zero_run_output *out)
 {
+    assert(!e->schedule.input.forward_only);
     zero_run_input run = {.program = ZERO_PROGRAM_STEP,
                           .source = source,
                           .step = in->step,
@@ -260,20 +318,6 @@ zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, doub
     return ZERO_OK;
 }
 
-/* Draws from softmax(logits / temperature) over the known ids with one uniform number. */
-static int32_t draw(const float *logits, int64_t n, double temperature, double uniform)
-{
-    double most = -INFINITY, sum = 0.0;
-    for (int64_t i = 0; i < n; i++) most = fmax(most, (double)logits[i]);
-    for (int64_t i = 0; i < n; i++) sum += exp(((double)logits[i] - most) / temperature);
-    double left = uniform * sum;
-    for (int64_t i = 0; i < n; i++) {
-        left -= exp(((double)logits[i] - most) / temperature);
-        if (left < 0.0) return (int32_t)i;
-    }
-    return (int32_t)(n - 1);
-}
-
 zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64_t n_known,
                                  int64_t n, int32_t *text)
 {
@@ -289,10 +333,16 @@ zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64
                               .loss_scale = 1.0};
         zero_run_output out;
         ZERO_TRY(zero_runner_run(&e->runner, &run, &out));
-        text[at] = draw(out.logits, how->known, how->temperature,
-                        zero_rng_uniform(&rng, (uint64_t)at));
+        text[at] =
+            zero_sampling_draw(how, out.logits, zero_rng_uniform(&rng, (uint64_t)at));
         /* Ranks compute the same bits on equal machines; on unequal ones, rank 0 decides. */
         ZERO_TRY(zero_comm_broadcast(e->runner.comm, 0, &text[at], sizeof text[at]));
+        if (text[at] < 0)
+            return zero_fail(ZERO_ERR_DIVERGED,
+                             "the model's logits after %" PRId64
+                             " tokens are not finite: its weights are not, or too large "
+                             "for %s",
+                             T, zero_type_name(plan->type));
     }
     return ZERO_OK;
 }
@@ -327,6 +377,7 @@ static zero_status digest(zero_engine *e, const zero_partition **partitions,
 
 zero_status zero_engine_digest(zero_engine *e, char hex[33])
 {
+    assert(!e->schedule.input.forward_only);
     size_t n = (size_t)e->schedule.input.model->n_groups;
     const zero_partition **partitions = calloc(n, sizeof *partitions);
     zero_group_view *views = calloc(n, sizeof *views);

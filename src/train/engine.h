@@ -2,19 +2,25 @@
  *
  * Everything is decided by init, from the plan; a step only walks a program. Several engines
  * can live in one process. Functions are collective over the engine's ranks unless they say
- * otherwise, and give every rank the same result. */
+ * otherwise, and give every rank the same result.
+ *
+ * An engine whose plan is forward_only evaluates and generates; it has neither steps nor a
+ * digest. */
 #pragma once
 
 #include "sharding/loss_scale.h"
 #include "train/digest.h"
 #include "train/run.h"
+#include "train/sampling.h"
+#include "train/weights.h"
 
 typedef struct {
     zero_plan_input plan; /* its rank and n_ranks are the group's */
     const zero_backend *backend;
-    int64_t seed;         /* of the initial weights */
-    int64_t eval_batches; /* global batches that one evaluation averages over */
-    size_t memory_limit;  /* bytes that this rank may take; 0: no limit */
+    int64_t seed;                /* of random initial weights */
+    const zero_weights *weights; /* others; borrowed by init. NULL: random ones */
+    int64_t eval_batches;        /* global batches that one evaluation averages over */
+    size_t memory_limit;         /* bytes that this rank may take; 0: no limit */
     bool may_use_p2p; /* where a node cannot share memory: instead of plan.collectives */
 } zero_engine_spec;
 
@@ -30,13 +36,6 @@ typedef struct {
     zero_loss_scale loss_scale; /* of the next step */
     bool in_flight;             /* the last step's gathers may not have ended */
 } zero_engine;
-
-typedef struct {
-    int64_t step; /* of the random numbers: same step, same text */
-    int64_t seed;
-    double temperature; /* > 0 */
-    int64_t known;      /* at most V: ids from here on are never drawn */
-} zero_sampling;
 
 /* Compiles, allocates, initialises the weights, each rank its own pieces. The model and comm
  * are borrowed, and the engine must stay where it is: callbacks hold its address. */
@@ -57,7 +56,7 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
                                                 double *loss);
 
 /* Appends n drawn tokens to the n_known > 0 that text[n_known + n] begins with. The model sees
- * at most the last T of them. */
+ * at most the last T of them. ZERO_ERR_DIVERGED if its logits are not finite. */
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
 
@@ -68,12 +67,18 @@ ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
 ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
 /* This rank's part of a group's optimizer state, [range]; the engine owns it. In stage 0 it is
- * all of the group, without the padding. Local. */
+ * all of the group, without the padding. What is forward_only has no moments, and with 16 bits
+ * no masters: NULL. Local. */
 typedef struct {
     zero_range range;
     float *master, *momentum, *variance;
 } zero_engine_state;
 zero_engine_state zero_engine_group(const zero_engine *e, int group);
+
+/* Fills all parameters anew, each rank what it holds; then publishes them. Moments stay as they
+ * are. The status of the first rank that cannot fill its part. */
+ZERO_NODISCARD zero_status zero_engine_set_weights(zero_engine *e,
+                                                   const zero_weights *weights);
 
 /* Copies the masters to the parameters that the forward pass reads, on all ranks: after
  * somebody has written masters. */

@@ -14,10 +14,11 @@
 #include "zero/status.h"
 
 #define ZERO_JSON_DEPTH 64 /* lists and objects within one another, at most */
+#define ZERO_JSON_SHOWN 80
 
 /* One value and nothing behind it but white space. Refused are invalid UTF-8, NUL, duplicate
- * keys, nesting beyond ZERO_JSON_DEPTH, numbers out of range. *root is the caller's
- * (json_decref). */
+ * keys, nesting beyond ZERO_JSON_DEPTH, numbers out of range, and what would take more than
+ * 24 times its size + 16 MiB of memory as a tree. *root is the caller's (json_decref). */
 ZERO_NODISCARD zero_status zero_json_parse(const char *path, const void *text, size_t len,
                                            json_t **root);
 
@@ -40,3 +41,7 @@ ZERO_NODISCARD zero_status zero_json_array(const char *path, const json_t *objec
 /* Refuses members that are none of names[n]: a misspelt key is not ignored. */
 ZERO_NODISCARD zero_status zero_json_only(const char *path, const json_t *object, int n,
                                           const char *const *names);
+
+/* A key or another text of the file as a message may show it: no control characters, and
+ * cut to its room. Returns `shown`. */
+const char *zero_json_shown(const char *text, char shown[ZERO_JSON_SHOWN]);

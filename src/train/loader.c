@@ -34,7 +34,8 @@ zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int
                          T, B, INT32_MAX);
     ZERO_TRY(check_split("training", corpus->n_train, T));
     ZERO_TRY(check_split("validation", n_validation(corpus), T));
-    *loader = (zero_loader){corpus, T, B, seed, shuffle};
+    *loader =
+        (zero_loader){.corpus = corpus, .T = T, .B = B, .seed = seed, .shuffle = shuffle};
     return ZERO_OK;
 }
 
@@ -58,11 +59,21 @@ static uint64_t permute(uint64_t seed, uint64_t epoch, uint64_t W, uint64_t x)
     return x;
 }
 
+void zero_loader_resume(zero_loader *loader, int64_t step, int64_t samples)
+{
+    loader->moved = samples - step * loader->B;
+}
+
+int64_t zero_loader_used(const zero_loader *loader, int64_t step)
+{
+    return step * loader->B + loader->moved;
+}
+
 int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t i)
 {
     assert(step >= 0 && i >= 0);
     uint64_t T = (uint64_t)loader->T, n = (uint64_t)loader->corpus->n_train;
-    uint64_t j = (uint64_t)step * (uint64_t)loader->B + (uint64_t)i;
+    uint64_t j = (uint64_t)zero_loader_used(loader, step) + (uint64_t)i;
     if (!loader->shuffle) return (int64_t)((wide)j * T % (n - T));
     uint64_t W = (n - 1) / T;
     return (int64_t)(T * permute(loader->seed, j / W, W, j % W));

@@ -2,7 +2,8 @@
  *
  * The order depends on (seed, step, sample) only, never on the number of ranks. A sample is
  * a window of T + 1 tokens: T inputs, and the same shifted by one as targets. With n
- * training tokens, a global batch of B samples, s and i from 0, and j = s*B + i:
+ * training tokens, a global batch of B samples, s and i from 0, and j = s*B + i (plus `moved`,
+ * where a resumed run has another B than before):
  *
  *   in order     the window starts at (j*T) mod (n - T)
  *
@@ -30,12 +31,19 @@ typedef struct {
     int64_t T, B;              /* tokens per sample, samples per global batch */
     uint64_t seed;             /* of the shuffled order */
     bool shuffle;
+    int64_t moved; /* added to j; j itself is never negative */
 } zero_loader;
 
 /* ZERO_ERR_INVALID unless T, B >= 1 and both splits of the corpus hold T + 1 tokens. */
 ZERO_NODISCARD zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus,
                                             int64_t T, int64_t B, uint64_t seed,
                                             bool shuffle);
+
+/* Goes on with sample `samples` of the order at step `step`, whatever B was before. */
+void zero_loader_resume(zero_loader *loader, int64_t step, int64_t samples);
+
+/* Samples of the order that `step` steps use up. */
+int64_t zero_loader_used(const zero_loader *loader, int64_t step);
 
 /* Where in the corpus the window of a sample begins. step, i >= 0; step*B + i < 2^63. */
 int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t i);

@@ -8,14 +8,24 @@
 
 #include <jansson.h>
 
-zero_status zero_metrics_open(zero_metrics *m, const char *path)
+/* A run that was killed may have left half a line. */
+static void end_last_line(FILE *file)
+{
+    if (fseek(file, -1, SEEK_END) != 0) return; /* empty */
+    int last = fgetc(file);
+    fseek(file, 0, SEEK_END);
+    if (last != '\n') fputc('\n', file);
+}
+
+zero_status zero_metrics_open(zero_metrics *m, const char *path, bool append)
 {
     *m = (zero_metrics){.path = path};
     if (!path) return ZERO_OK;
-    m->file = fopen(path, "w");
+    m->file = fopen(path, append ? "a+" : "w");
     if (!m->file)
         return zero_fail(ZERO_ERR_INVALID, "--metrics %s: cannot be opened for writing: %s",
                          path, strerror(errno));
+    if (append) end_last_line(m->file);
     return ZERO_OK;
 }
 

@@ -36,9 +36,11 @@ typedef struct {
     double val_loss;
 } zero_metrics_step;
 
-/* Creates or empties the file. A NULL path gives metrics that write nothing. ZERO_ERR_INVALID
- * if the path cannot be opened for writing. */
-ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path);
+/* Creates or empties the file; a run that is resumed goes on behind what is there. A NULL path
+ * gives metrics that write nothing. ZERO_ERR_INVALID if the path cannot be opened for
+ * writing. */
+ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
+                                             bool append);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
  * ZERO_ERR_NOMEM. */

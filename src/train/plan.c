@@ -41,10 +41,11 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
         l->padded += s->groups[g].partition.padded;
     l->states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
                 s->class_peak[ZERO_CLASS_OPTIMIZER];
+    double (*bytes)(int64_t, int, int, zero_type) =
+        in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
     int64_t psi = in->model->n_params;
-    l->formula = zero_formula_state_bytes(psi, in->n_ranks, in->stage, in->type);
-    l->padding =
-        zero_formula_state_bytes(l->padded - psi, in->n_ranks, in->stage, in->type);
+    l->formula = bytes(psi, in->n_ranks, in->stage, in->type);
+    l->padding = bytes(l->padded - psi, in->n_ranks, in->stage, in->type);
 }
 
 /* ---- traffic ---- */

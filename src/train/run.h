@@ -88,7 +88,7 @@ ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input 
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
 void *zero_runner_buffer(const zero_runner *r, int buffer);
-/* Element `i` of a group's flat space in a buffer that holds it. */
+/* Element `i` of a group's flat space in a buffer that holds it; NULL likewise. */
 void *zero_runner_element(const zero_runner *r, int buffer, int64_t i);
 
 /* The memory ledger of the programs walked so far, planned and measured: measured is when

@@ -16,6 +16,7 @@ void *zero_runner_buffer(const zero_runner *r, int buffer)
 
 void *zero_runner_element(const zero_runner *r, int buffer, int64_t i)
 {
+    if (buffer == ZERO_NO_BUFFER) return NULL;
     const zero_buffer *b = &r->schedule->buffers[buffer];
     return (char *)zero_runner_buffer(r, buffer) +
            (i - b->begin) * (int64_t)zero_type_size(b->type);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,8 +30,15 @@ zero_status zero_text_append(zero_text *text, const void *bytes, size_t len)
     return ZERO_OK;
 }
 
+static zero_status too_long(const char *path, size_t most, size_t found)
+{
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: expected a file of at most %zu bytes, found %zu or more", path,
+                     most, found);
+}
+
 /* The file may grow or shrink while it is read: what read() returns decides. */
-static zero_status read_all(zero_text *text, int fd, const char *path)
+static zero_status read_all(zero_text *text, int fd, const char *path, size_t most)
 {
     size_t begin = text->len;
     for (;;) {
@@ -47,10 +55,11 @@ static zero_status read_all(zero_text *text, int fd, const char *path)
                              text->len - begin, strerror(errno));
         if (n == 0) return ZERO_OK;
         text->len += (size_t)n;
+        if (text->len - begin > most) return too_long(path, most, text->len - begin);
     }
 }
 
-static zero_status read_open_file(zero_text *text, int fd, const char *path)
+static zero_status read_open_file(zero_text *text, int fd, const char *path, size_t most)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
@@ -58,12 +67,15 @@ static zero_status read_open_file(zero_text *text, int fd, const char *path)
     if (!S_ISREG(info.st_mode))
         return zero_fail(ZERO_ERR_IO, "%s: expected a regular file, found a %s", path,
                          S_ISDIR(info.st_mode) ? "directory" : "device, pipe or socket");
+    size_t size = (size_t)info.st_size;
+    if (size > most) return too_long(path, most, size);
     /* One byte more, so that the read that finds the end needs no further room. */
-    ZERO_TRY(zero_text_reserve(text, (size_t)info.st_size + 1));
-    return read_all(text, fd, path);
+    if (zero_text_reserve(text, size + 1) != ZERO_OK)
+        return zero_fail(ZERO_ERR_NOMEM, "%s: no room for its %zu bytes", path, size);
+    return read_all(text, fd, path, most);
 }
 
-zero_status zero_text_read(zero_text *text, const char *path)
+zero_status zero_text_read_at_most(zero_text *text, const char *path, size_t most)
 {
     /* Without O_NONBLOCK the open of a pipe would wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -71,10 +83,15 @@ zero_status zero_text_read(zero_text *text, const char *path)
         return zero_fail(ZERO_ERR_IO, "%s: cannot be opened for reading: %s", path,
                          strerror(errno));
     size_t begin = text->len;
-    zero_status st = read_open_file(text, fd, path);
+    zero_status st = read_open_file(text, fd, path, most);
     if (st != ZERO_OK) text->len = begin;
     close(fd);
     return st;
+}
+
+zero_status zero_text_read(zero_text *text, const char *path)
+{
+    return zero_text_read_at_most(text, path, SIZE_MAX);
 }
 
 void zero_text_destroy(zero_text *text)

@@ -21,4 +21,8 @@ ZERO_NODISCARD zero_status zero_text_append(zero_text *text, const void *bytes, 
  * the file, and the offset if it is known. */
 ZERO_NODISCARD zero_status zero_text_read(zero_text *text, const char *path);
 
+/* The same; a file of more than `most` bytes is ZERO_ERR_FORMAT. */
+ZERO_NODISCARD zero_status zero_text_read_at_most(zero_text *text, const char *path,
+                                                  size_t most);
+
 void zero_text_destroy(zero_text *text);

@@ -51,15 +51,26 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
     return st;
 }
 
+static zero_status add_entries(zero_files *files, const char *path, DIR *directory)
+{
+    for (;;) {
+        errno = 0; /* NULL means the end, or an error: half a list must not pass for all */
+        const struct dirent *e = readdir(directory);
+        if (!e && errno != 0)
+            return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
+                             strerror(errno));
+        if (!e) return ZERO_OK;
+        if (e->d_name[0] != '.') ZERO_TRY(add_entry(files, path, e->d_name));
+    }
+}
+
 static zero_status add_directory(zero_files *files, const char *path)
 {
     DIR *directory = opendir(path);
     if (!directory)
         return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
                          strerror(errno));
-    zero_status st = ZERO_OK;
-    for (struct dirent *e; st == ZERO_OK && (e = readdir(directory));)
-        if (e->d_name[0] != '.') st = add_entry(files, path, e->d_name);
+    zero_status st = add_entries(files, path, directory);
     closedir(directory);
     return st;
 }

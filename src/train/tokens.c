@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEADER_BYTES = 1024, MAGIC_LLMC = 20240520, MAGIC_LLAMA3 = 20240801 };
@@ -37,20 +38,22 @@ static uint32_t little_endian(const unsigned char *bytes, int width)
     return value;
 }
 
-/* Sets *magic to the first four bytes, or to 0 if there are fewer. */
-static zero_status read_magic(const char *path, uint32_t *magic)
+/* Up to four bytes. What is no regular file is not read from: that could wait for ever, or
+ * take a byte that somebody else needs. */
+static zero_status read_first(const char *path, unsigned char bytes[4], size_t *len)
 {
-    unsigned char bytes[4];
+    struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return zero_fail(ZERO_ERR_IO, "%s: cannot be opened for reading: %s", path,
                          strerror(errno));
-    ssize_t n = read(fd, bytes, sizeof bytes);
+    bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    ssize_t n = regular ? read(fd, bytes, 4) : 0;
     int error = errno;
     close(fd);
     if (n < 0)
         return zero_fail(ZERO_ERR_IO, "%s: cannot be read: %s", path, strerror(error));
-    *magic = n == sizeof bytes ? little_endian(bytes, 4) : 0;
+    *len = (size_t)n;
     return ZERO_OK;
 }
 
@@ -60,10 +63,10 @@ static bool ends_in_bin(const char *path)
     return len >= 4 && strcmp(path + len - 4, ".bin") == 0;
 }
 
-zero_status zero_tokens_detect(const char *path, zero_tokens_kind *kind)
+zero_status zero_tokens_recognise(const char *path, const unsigned char *bytes, size_t len,
+                                  zero_tokens_kind *kind)
 {
-    uint32_t magic = 0;
-    ZERO_TRY(read_magic(path, &magic));
+    uint32_t magic = len >= 4 ? little_endian(bytes, 4) : 0;
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++)
         if (magic == strangers[i].magic)
             return zero_fail(ZERO_ERR_FORMAT,
@@ -77,6 +80,14 @@ zero_status zero_tokens_detect(const char *path, zero_tokens_kind *kind)
     else
         *kind = ends_in_bin(path) ? ZERO_TOKENS_NANOGPT : ZERO_TOKENS_TEXT;
     return ZERO_OK;
+}
+
+zero_status zero_tokens_detect(const char *path, zero_tokens_kind *kind)
+{
+    unsigned char bytes[4];
+    size_t len = 0;
+    ZERO_TRY(read_first(path, bytes, &len));
+    return zero_tokens_recognise(path, bytes, len, kind);
 }
 
 zero_status zero_tokens_vocab(zero_tokens_kind kind, const char *path, int64_t given,
@@ -137,11 +148,26 @@ static zero_status take_tokens(const char *path, int width, int64_t vocab, int64
     return ZERO_OK;
 }
 
-static zero_status take_file(const char *path, zero_tokens_kind kind, int64_t vocab,
+/* A file may be replaced between the look at its first bytes and the reading. */
+static zero_status check_kind(const char *path, zero_tokens_kind kind,
+                              const unsigned char *file, size_t size)
+{
+    zero_tokens_kind now;
+    ZERO_TRY(zero_tokens_recognise(path, file, size, &now));
+    if (now == kind) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%s: at byte 0: expected a file of %s, as it was a moment ago, found %s: "
+        "somebody is changing it",
+        path, zero_tokens_name(kind), zero_tokens_name(now));
+}
+
+zero_status zero_tokens_take(const char *path, zero_tokens_kind kind, int64_t vocab,
                              size_t begin, zero_text *tokens)
 {
     unsigned char *file = tokens->bytes + begin;
     size_t size = tokens->len - begin, width = (size_t)zero_tokens_width(kind);
+    ZERO_TRY(check_kind(path, kind, file, size));
     if (kind != ZERO_TOKENS_NANOGPT) {
         ZERO_TRY(check_header(path, kind, file, size));
         size -= HEADER_BYTES;
@@ -163,7 +189,7 @@ zero_status zero_tokens_read(const char *path, zero_tokens_kind kind, int64_t vo
 {
     size_t begin = tokens->len;
     ZERO_TRY(zero_text_read(tokens, path));
-    zero_status st = take_file(path, kind, vocab, begin, tokens);
+    zero_status st = zero_tokens_take(path, kind, vocab, begin, tokens);
     if (st != ZERO_OK) tokens->len = begin;
     return st;
 }

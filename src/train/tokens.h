@@ -31,6 +31,11 @@ int zero_tokens_width(zero_tokens_kind kind);
  * data. */
 ZERO_NODISCARD zero_status zero_tokens_detect(const char *path, zero_tokens_kind *kind);
 
+/* The same for a file of len bytes of which the first four, or all, are at `bytes`. */
+ZERO_NODISCARD zero_status zero_tokens_recognise(const char *path,
+                                                 const unsigned char *bytes, size_t len,
+                                                 zero_tokens_kind *kind);
+
 /* The vocabulary of such tokens: `given`, or if that is 0, what their makers use (llm.c
  * 50257, Llama-3 128256). nanoGPT's files may come from any: ZERO_ERR_INVALID if none is
  * given. */
@@ -42,3 +47,7 @@ ZERO_NODISCARD zero_status zero_tokens_vocab(zero_tokens_kind kind, const char *
  * file's length or header is wrong or a token is not below `vocab`. */
 ZERO_NODISCARD zero_status zero_tokens_read(const char *path, zero_tokens_kind kind,
                                             int64_t vocab, zero_text *tokens);
+
+/* What zero_tokens_read() does once it has the file: tokens->bytes from `begin` on. */
+ZERO_NODISCARD zero_status zero_tokens_take(const char *path, zero_tokens_kind kind,
+                                            int64_t vocab, size_t begin, zero_text *tokens);

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "sharding/optimizer.h"
+#include "train/checkpoint_list.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoint_save.h"
 #include "train/compare.h"
 #include "train/config.h"
 #include "train/engine.h"
@@ -213,6 +216,55 @@ zero_status zero_trainer_evaluate(zero_trainer *trainer, const zero_source *sour
 {
     ZERO_TRY(check_source(source));
     return zero_engine_evaluate(&trainer->engine, source, loss);
+}
+
+/* ---- checkpoints ---- */
+
+/* Rank 0 makes the directory, and holds its lock; then the others find it. */
+static zero_status open_directory(zero_comm *comm, const char *path, zero_storage_dir *dir)
+{
+    zero_status st = ZERO_OK;
+    if (comm->rank == 0) st = zero_storage_open_or_make(path, dir);
+    if (comm->rank == 0 && st == ZERO_OK) st = zero_storage_lock(dir);
+    ZERO_TRY(zero_agree(comm, st));
+    if (comm->rank != 0) st = zero_storage_open(path, dir);
+    return zero_agree(comm, st);
+}
+
+static int64_t samples_per_step(const zero_plan_input *plan)
+{
+    return plan->n_ranks * plan->accumulation * plan->micro_batch;
+}
+
+zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t step)
+{
+    zero_engine *e = &trainer->engine;
+    zero_storage_dir dir = {0};
+    uint64_t bytes;
+    if (step < 0)
+        return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 ": expected at least 0", step);
+    zero_checkpoint_input in = {.step = step,
+                                .samples = step * samples_per_step(&e->schedule.input)};
+    zero_status st = open_directory(trainer->comm, path, &dir);
+    if (st == ZERO_OK) st = zero_checkpoint_save(e, &dir, &in, &bytes);
+    zero_storage_close(&dir);
+    return st;
+}
+
+zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir, int64_t *step)
+{
+    char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME] = "";
+    zero_comm *comm = trainer->comm;
+    zero_checkpoint c;
+    zero_status st = ZERO_OK;
+    if (comm->rank == 0) st = zero_checkpoint_find(dir, path, sizeof path);
+    ZERO_TRY(zero_agree(comm, st));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, path, sizeof path));
+    ZERO_TRY(zero_checkpoint_open_all(comm, path, &c));
+    st = zero_checkpoint_load(&trainer->engine, &c);
+    if (st == ZERO_OK) *step = c.manifest.step;
+    zero_checkpoint_close(&c);
+    return st;
 }
 
 /* ---- reading ---- */

@@ -24,12 +24,16 @@ runs 0 info --json
 no_mpi --version >out 2>err || complain "zero --version needs MPI"
 no_mpi train --help >out 2>err || complain "zero train --help needs MPI"
 no_mpi info --json >out 2>err || complain "zero info --json needs MPI"
+no_mpi generate --help >out 2>err || complain "zero generate --help needs MPI"
+[ "$(awk 'length > 100' out)" ] && complain "zero generate --help: lines of over 100 columns"
+no_mpi generate nowhere --stage 4 >out 2>err
+[ $? -eq 2 ] || complain "zero generate --stage 4 needs MPI"
 no_mpi train --steps -1 >out 2>err
 [ $? -eq 2 ] || complain "zero train --steps -1 needs MPI"
 
 # Help is said once, whoever else was started.
 "$zero" train --help >alone
-for words in --version --help 'train --help' 'info --json'; do
+for words in --version --help 'train --help' 'generate --help' 'info --json'; do
     "$zero" $words >alone
     on 2 "$zero" $words >out 2>err || complain "zero $words on 2 ranks failed"
     [ "$(wc -l <alone)" -eq "$(wc -l <out)" ] || complain "zero $words on 2 ranks: not said once"
@@ -41,7 +45,7 @@ says 'no command given' err
 says 'zero train' out
 refuses 2 "did you mean 'train'" 0 trian
 refuses 2 "no command 'nonsense'" 0 nonsense
-refuses 2 'not built in this version' 0 generate here
+refuses 2 'not built in this version' 0 report here
 refuses 2 'only option is --json' 0 info --jsno
 
 # A reader that leaves early is no reason to crash; a full disk is no success.

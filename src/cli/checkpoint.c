@@ -1,0 +1,284 @@
+/* zero checkpoint: what is in one, whether it is sound, and its model for others. No MPI: one process reads. */
+#include "cli/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/suggest.h"
+#include "train/checkpoint_list.h"
+#include "train/checkpoint_model.h"
+#include "train/checkpoint_read.h"
+#include "train/hugging_face.h"
+
+#define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
+
+static uint64_t bytes_of(const zero_manifest *m)
+{
+    uint64_t sum = m->tokenizer.bytes;
+    for (int r = 0; r < m->table.n_ranks; r++) sum += m->shards[r].bytes;
+    return sum;
+}
+
+/* ---- show ---- */
+
+static void row(const char *name)
+{
+    printf("  %-14s", name);
+}
+
+static void show_progress(const zero_manifest *m)
+{
+    row("step");
+    printf("%" PRId64, m->step);
+    if (m->skipped > 0) printf(", of which %" PRId64 " were skipped", m->skipped);
+    printf("; %" PRId64 " samples read\n", m->samples);
+    if (m->loss_scale.type != ZERO_FP16) return;
+    row("loss scale");
+    printf("%g, after %" PRId64 " clean steps; halves at the %s overflow\n",
+           (double)m->loss_scale.scale, m->loss_scale.clean_steps,
+           m->loss_scale.hysteresis > 1 ? "second" : "next");
+}
+
+static void show_model(const zero_manifest *m)
+{
+    int64_t n_params = 0;
+    for (int g = 0; g < m->table.n_groups; g++) n_params += m->table.group_params[g];
+    row("model");
+    if (m->has_gpt2)
+        printf("GPT-2, %" PRId64 " layers, %" PRId64 " hidden, %" PRId64
+               " heads, T %" PRId64 ", V %" PRId64 "; ",
+               m->gpt2.layers, m->gpt2.hidden, m->gpt2.heads, m->gpt2.seq, m->gpt2.vocab);
+    printf("%" PRId64 " parameters, trained in %s\n", n_params,
+           zero_type_name(m->loss_scale.type));
+}
+
+static void show_options(const zero_manifest *m)
+{
+    const char *key;
+    json_t *value;
+    size_t column = 0;
+    if (!m->options) return;
+    row("options");
+    json_object_foreach(m->options, key, value)
+    {
+        const char *text = json_is_string(value) ? json_string_value(value) : "?";
+        if (column + strlen(key) + strlen(text) > 76) {
+            printf("\n%16s", "");
+            column = 0;
+        }
+        column += (size_t)printf("--%s %s ", key, text);
+    }
+    printf("\n");
+}
+
+static void show_layout(const zero_manifest *m)
+{
+    row("written by");
+    printf("%d rank%s, partition %s\n", m->table.n_ranks, m->table.n_ranks == 1 ? "" : "s",
+           zero_partition_scheme_name(m->table.scheme));
+    row("arithmetic");
+    printf("%s\n", m->arithmetic);
+    row("digest");
+    printf("%s\n", m->digest);
+    row("seed");
+    printf("%" PRId64 "\n", m->seed);
+}
+
+static void show_files(const zero_manifest *m)
+{
+    char name[64];
+    row("files");
+    printf("%.1f MiB\n", (double)bytes_of(m) / 0x1p20);
+    for (int r = 0; r < m->table.n_ranks; r++) {
+        zero_shard_name(r, m->table.n_ranks, name);
+        printf("    %-36s %14" PRIu64 " bytes\n", name, m->shards[r].bytes);
+    }
+    if (m->has_tokenizer)
+        printf("    %-36s %14" PRIu64 " bytes\n", ZERO_TOKENIZER_NAME, m->tokenizer.bytes);
+}
+
+static void show_tensors(const zero_manifest *m)
+{
+    row("tensors");
+    printf("%d, each as master, momentum and variance in fp32\n", m->table.n_tensors);
+    for (int i = 0; i < m->table.n_tensors; i++) {
+        const zero_tensor *t = &m->table.tensors[i];
+        printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d\n", t->name, t->rows,
+               t->cols, t->group);
+    }
+}
+
+static zero_status show(const char *path)
+{
+    char found[PATH_BYTES];
+    zero_checkpoint c;
+    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
+    ZERO_TRY(zero_checkpoint_open(found, &c));
+    printf("%s\n", found);
+    show_progress(&c.manifest);
+    show_model(&c.manifest);
+    show_layout(&c.manifest);
+    show_options(&c.manifest);
+    show_files(&c.manifest);
+    show_tensors(&c.manifest);
+    zero_checkpoint_close(&c);
+    return ZERO_OK;
+}
+
+/* ---- verify ---- */
+
+static zero_status verify_one(const char *path)
+{
+    zero_checkpoint c;
+    ZERO_TRY(zero_checkpoint_open(path, &c));
+    zero_status st = zero_checkpoint_verify(&c);
+    if (st == ZERO_OK)
+        printf("%s: sound: step %" PRId64 ", %d shard%s, %.1f MiB, digest %s\n", path,
+               c.manifest.step, c.manifest.table.n_ranks,
+               c.manifest.table.n_ranks == 1 ? "" : "s",
+               (double)bytes_of(&c.manifest) / 0x1p20, c.manifest.digest);
+    zero_checkpoint_close(&c);
+    return st;
+}
+
+/* All are looked at, whatever is wrong with one: the first failure is the command's. */
+static zero_status verify_all(const char *path, const int64_t *steps, int n)
+{
+    char name[ZERO_CHECKPOINT_NAME], one[PATH_BYTES], first[1024] = "";
+    zero_status verdict = ZERO_OK;
+    for (int i = 0; i < n; i++) {
+        zero_checkpoint_name(steps[i], name);
+        snprintf(one, sizeof one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
+        zero_status st = verify_one(one);
+        if (st != ZERO_OK) printf("%s: broken: %s\n", one, zero_last_error());
+        if (st == ZERO_OK || verdict != ZERO_OK) continue;
+        snprintf(first, sizeof first, "%s", zero_last_error());
+        verdict = st;
+    }
+    return verdict == ZERO_OK ? ZERO_OK : zero_fail(verdict, "%s", first);
+}
+
+static zero_status verify(const char *path)
+{
+    char found[PATH_BYTES];
+    zero_storage_dir dir;
+    int64_t *steps = NULL;
+    int n = 0;
+    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
+    if (strcmp(found, path) == 0) return verify_one(path);
+    ZERO_TRY(zero_storage_open(path, &dir));
+    zero_status st = zero_checkpoint_list(&dir, &steps, &n);
+    if (st == ZERO_OK) st = verify_all(path, steps, n);
+    free(steps);
+    zero_storage_close(&dir);
+    return st;
+}
+
+/* ---- export ---- */
+
+static zero_status export_one(zero_checkpoint *c, const char *to)
+{
+    const zero_gpt2_shape *g = &c->manifest.gpt2;
+    ZERO_TRY(zero_checkpoint_export(c, to));
+    printf("%s: " ZERO_HUGGING_FACE_MODEL " and " ZERO_HUGGING_FACE_CONFIG
+           ": GPT-2 of step %" PRId64 " in fp32, %" PRId64 " layers, %" PRId64
+           " hidden, %" PRId64 " heads, T %" PRId64 ", V %" PRId64 "\n",
+           to, c->manifest.step, g->layers, g->hidden, g->heads, g->seq, g->vocab);
+    return ZERO_OK;
+}
+
+static zero_status export_newest(const char *path, const char *to)
+{
+    char found[PATH_BYTES];
+    zero_checkpoint c;
+    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
+    ZERO_TRY(zero_checkpoint_open(found, &c));
+    zero_status st = export_one(&c, to);
+    zero_checkpoint_close(&c);
+    return st;
+}
+
+/* ---- the command ---- */
+
+enum { SHOW, VERIFY, EXPORT, N_VERBS };
+static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
+
+static void help(void)
+{
+    printf("zero checkpoint show DIR              what is in a checkpoint\n"
+           "zero checkpoint verify DIR            reads every byte and compares every "
+           "checksum\n"
+           "zero checkpoint export DIR --to OUT   writes the model to a new directory, as\n"
+           "                                      Hugging Face's transformers reads it\n"
+           "\n"
+           "DIR is a checkpoint (step-00000100), or a directory of them: show and export "
+           "take\n"
+           "the newest one, verify all. Ends with 4 if one is broken, and says where.\n");
+}
+
+static zero_status unknown(const char *name)
+{
+    const char *nearest = zero_suggest(name, N_VERBS, verbs);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: did you mean '%s'?", name,
+                         nearest);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "zero checkpoint %s: expected show, verify or export (zero checkpoint --help)",
+        name);
+}
+
+/* What stands behind the verb: one directory, and --to OUT; what is missing stays NULL. */
+static zero_status read_words(int argc, char **argv, const char **path, const char **to)
+{
+    *path = *to = NULL;
+    for (int i = 0; i < argc; i++) {
+        bool apart = strcmp(argv[i], "--to") == 0 && i + 1 < argc;
+        bool joined = strncmp(argv[i], "--to=", 5) == 0;
+        const char **place = apart || joined ? to : path;
+        if (strncmp(argv[i], "--", 2) == 0 && !apart && !joined)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "zero checkpoint: %.80s: expected a directory, and for export "
+                             "--to OUT",
+                             argv[i]);
+        const char *value = joined ? argv[i] + 5 : apart ? argv[++i] : argv[i];
+        if (*place)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "zero checkpoint: expected one %s, found %.200s and %.200s",
+                             place == to ? "--to" : "directory", *place, value);
+        *place = value;
+    }
+    return ZERO_OK;
+}
+
+static zero_status run(int verb, int argc, char **argv)
+{
+    const char *path, *to;
+    ZERO_TRY(read_words(argc, argv, &path, &to));
+    if (!path)
+        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: expected a directory",
+                         verbs[verb]);
+    if ((to != NULL) != (verb == EXPORT))
+        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: %s", verbs[verb],
+                         to ? "--to is for export alone"
+                            : "expected --to OUT, the directory to make");
+    if (verb == SHOW) return show(path);
+    return verb == VERIFY ? verify(path) : export_newest(path, to);
+}
+
+zero_status zero_command_checkpoint(int argc, char **argv)
+{
+    if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
+        help();
+        return ZERO_OK;
+    }
+    if (argc == 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero checkpoint: expected show, verify or export, and a "
+                         "directory");
+    for (int verb = 0; verb < N_VERBS; verb++)
+        if (strcmp(argv[0], verbs[verb]) == 0) return run(verb, argc - 1, argv + 1);
+    return unknown(argv[0]);
+}

@@ -1,0 +1,251 @@
+/* zero generate: a trained model writes. Every rank holds the model, or its part of it, and
+ * nothing to train it with; all compute the same text, and rank 0 prints it. */
+#include "cli/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "cli/generate_options.h"
+#include "cli/machine.h"
+#include "cli/print_text.h"
+#include "comm/launch.h"
+#include "comm/watch.h"
+#include "train/checkpoint_list.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoint_model.h"
+#include "train/config.h"
+
+#define WATCHDOG 120.0 /* seconds, as zero train has it */
+
+typedef struct {
+    zero_generate_options options;
+    zero_comm world;
+    char path[ZERO_STORAGE_PATH]; /* of the checkpoint */
+    zero_checkpoint checkpoint;
+    zero_model model;
+    zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
+    zero_engine engine;
+    int32_t *text; /* [n_known + options.tokens] owned */
+    int64_t n_known;
+} job;
+
+static bool speaks_tokens(const job *j)
+{
+    return j->options.prompt_tokens || !j->checkpoint.manifest.has_tokenizer;
+}
+
+/* ---- ranks of one mind ---- */
+
+/* Ranks with other options would write other texts, or wait for each other for ever. */
+static zero_status compare_arguments(job *j, int argc, char **argv)
+{
+    uint64_t mine = 0;
+    for (int i = 0; i < argc; i++)
+        mine = XXH3_64bits_withSeed(argv[i], strlen(argv[i]) + 1, mine);
+    uint64_t first = mine;
+    ZERO_TRY(zero_comm_broadcast(&j->world, 0, &first, sizeof first));
+    if (mine == first) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "this rank was given other options than rank 0: start all ranks with "
+                     "one command line");
+}
+
+static zero_status start(job *j, int argc, char **argv)
+{
+    ZERO_TRY(zero_launch_start(NULL, NULL));
+    ZERO_TRY(zero_comm_world(&j->world));
+    ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
+    return zero_watch_start(&j->world, WATCHDOG);
+}
+
+/* ---- the model ---- */
+
+/* Rank 0 decides which one is the newest: a run may be saving the next. */
+static zero_status open_checkpoint(job *j)
+{
+    zero_status st = ZERO_OK;
+    if (j->world.rank == 0)
+        st = zero_checkpoint_find(j->options.checkpoint, j->path, sizeof j->path);
+    ZERO_TRY(zero_agree(&j->world, st));
+    ZERO_TRY(zero_comm_broadcast(&j->world, 0, j->path, sizeof j->path));
+    return zero_checkpoint_open_all(&j->world, j->path, &j->checkpoint);
+}
+
+static zero_status read_tokenizer(job *j)
+{
+    if (!j->checkpoint.manifest.has_tokenizer) return ZERO_OK;
+    ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
+    if (j->tokenizer.vocab <= j->model.vocab) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
+                     j->path, j->tokenizer.vocab, j->model.vocab);
+}
+
+static zero_type type_of(const job *j)
+{
+    zero_type type = ZERO_FP32;
+    if (!j->options.dtype) return j->checkpoint.manifest.loss_scale.type;
+    while (strcmp(zero_type_name(type), j->options.dtype) != 0) type++;
+    return type;
+}
+
+static zero_plan_input plan_of(const job *j, zero_algorithm collectives)
+{
+    return (zero_plan_input){.model = &j->model,
+                             .stage = (int)j->options.stage,
+                             .type = type_of(j),
+                             .n_ranks = j->world.size,
+                             .micro_batch = 1,
+                             .seq = j->model.seq,
+                             .accumulation = 1,
+                             .bucket = ZERO_CONFIG_BUCKET,
+                             .prefetch = 1,
+                             .forward_only = true,
+                             .collectives = collectives,
+                             .layout = &j->world.layout,
+                             .rank = j->world.rank};
+}
+
+static zero_status find_limit(const job *j, size_t *limit)
+{
+    zero_topology topology;
+    int blas_threads;
+    int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
+    ZERO_TRY(zero_machine_read(0, &topology, &blas_threads));
+    *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
+                                          : zero_machine_room(&topology, node_ranks);
+    return ZERO_OK;
+}
+
+static zero_status open_engine(job *j)
+{
+    const char *why;
+    size_t limit = 0;
+    zero_weights weights = zero_checkpoint_weights(&j->checkpoint);
+    ZERO_TRY(zero_agree(&j->world, find_limit(j, &limit)));
+    zero_engine_spec spec = {.plan =
+                                 plan_of(j, zero_algorithm_choose(&j->world.layout, &why)),
+                             .backend = &zero_backend_cpu,
+                             .weights = &weights,
+                             .eval_batches = 1,
+                             .may_use_p2p = true,
+                             .memory_limit = limit};
+    return zero_engine_init(&j->engine, &spec, &j->world);
+}
+
+/* ---- the prompt ---- */
+
+static zero_status check_ids(const job *j)
+{
+    for (int64_t i = 0; i < j->n_known; i++)
+        if (j->text[i] >= j->model.vocab)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--prompt-tokens: id %" PRId32
+                             " is beyond the model's vocabulary of %" PRId64,
+                             j->text[i], j->model.vocab);
+    return ZERO_OK;
+}
+
+static zero_status take_prompt(job *j)
+{
+    const zero_generate_options *o = &j->options;
+    const char *prompt = o->prompt ? o->prompt : "\n\n"; /* an empty line */
+    size_t len = strlen(prompt);
+    int64_t room = o->prompt_tokens ? o->n_prompt_tokens : (int64_t)len;
+    if (!o->prompt_tokens && speaks_tokens(j))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s has no tokenizer, for its run was trained on tokens: give "
+                         "--prompt-tokens 1,2,3",
+                         j->path);
+    j->text = malloc((size_t)(room + o->tokens) * sizeof *j->text);
+    if (!j->text)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " tokens",
+                         room + o->tokens);
+    j->n_known = room;
+    if (o->prompt_tokens)
+        memcpy(j->text, o->prompt_tokens, (size_t)room * sizeof *j->text);
+    else
+        j->n_known = zero_tokenizer_encode(&j->tokenizer, (const unsigned char *)prompt,
+                                           len, j->text);
+    return check_ids(j);
+}
+
+static zero_status prepare(job *j)
+{
+    ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->model));
+    ZERO_TRY(read_tokenizer(j));
+    return take_prompt(j);
+}
+
+static zero_status open_all(job *j, int argc, char **argv)
+{
+    ZERO_TRY(start(j, argc, argv));
+    ZERO_TRY(open_checkpoint(j));
+    ZERO_TRY(zero_agree(&j->world, prepare(j)));
+    return open_engine(j);
+}
+
+/* ---- the text ---- */
+
+static void warn_of_long_prompt(const job *j)
+{
+    if (j->n_known <= j->model.seq) return;
+    fprintf(stderr,
+            "zero: warning: the prompt has %" PRId64
+            " tokens, and the model sees the last %" PRId64 " of them\n",
+            j->n_known, j->model.seq);
+}
+
+static zero_status print(const job *j)
+{
+    int64_t n = j->n_known + j->options.tokens;
+    if (!speaks_tokens(j))
+        ZERO_TRY(zero_print_tokens(&j->tokenizer, j->text, n, j->options.raw, stdout));
+    for (int64_t i = 0; speaks_tokens(j) && i < n; i++)
+        printf("%s%" PRId32, i > 0 ? "," : "", j->text[i]);
+    putchar('\n');
+    return ZERO_OK;
+}
+
+static zero_status write_text(job *j)
+{
+    const zero_generate_options *o = &j->options;
+    zero_sampling how = {.seed = o->seed,
+                         .temperature = o->temperature,
+                         .top_k = o->top_k,
+                         .known = speaks_tokens(j) ? j->model.vocab : j->tokenizer.vocab};
+    bool is_root = j->world.rank == 0;
+    if (is_root) warn_of_long_prompt(j);
+    ZERO_TRY(zero_engine_generate(&j->engine, &how, j->n_known, o->tokens, j->text));
+    return zero_agree(&j->world, is_root ? print(j) : ZERO_OK);
+}
+
+static zero_status close_all(job *j)
+{
+    zero_engine_destroy(&j->engine);
+    zero_model_destroy(&j->model);
+    zero_tokenizer_destroy(&j->tokenizer);
+    zero_checkpoint_close(&j->checkpoint);
+    free(j->text);
+    zero_generate_options_destroy(&j->options);
+    ZERO_TRY(zero_watch_stop(&j->world));
+    zero_comm_destroy(&j->world);
+    return zero_launch_stop();
+}
+
+zero_status zero_command_generate(int argc, char **argv)
+{
+    job j = {0};
+    ZERO_TRY(zero_generate_options_parse(&j.options, argc, argv));
+    if (j.options.help) {
+        zero_generate_help(stdout);
+        return ZERO_OK;
+    }
+    ZERO_TRY(open_all(&j, argc, argv));
+    ZERO_TRY(write_text(&j));
+    return close_all(&j);
+}

@@ -1,0 +1,316 @@
+/* zero_saving_open(): what a run finds in its directory of checkpoints, and goes on from. */
+#include "cli/saving.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/option_value.h"
+#include "cli/session.h"
+#include "cli/show.h"
+#include "train/checkpoint_list.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoint_save.h"
+
+static bool is_root(const zero_session *s)
+{
+    return s->world.rank == 0;
+}
+
+static bool resumes(const zero_config *c)
+{
+    return c->resume || c->resume_older;
+}
+
+/* ---- is it the same run? ---- */
+
+/* Appends what[] to a list of differences. */
+static void differ(char *list, size_t size, const char *name, const char *now,
+                   const char *then)
+{
+    size_t len = strlen(list);
+    snprintf(list + len, size - len, "%s--%s %s (saved: %s)", len > 0 ? ", " : "", name,
+             now, then);
+}
+
+static void differ_whole(char *list, size_t size, const char *name, int64_t now,
+                         int64_t then)
+{
+    char a[32], b[32];
+    snprintf(a, sizeof a, "%" PRId64, now);
+    snprintf(b, sizeof b, "%" PRId64, then);
+    if (now != then) differ(list, size, name, a, b);
+}
+
+static void list_shape(const zero_gpt2_shape *now, const zero_gpt2_shape *then, char *list,
+                       size_t size)
+{
+    differ_whole(list, size, "layers", now->layers, then->layers);
+    differ_whole(list, size, "hidden", now->hidden, then->hidden);
+    differ_whole(list, size, "heads", now->heads, then->heads);
+    differ_whole(list, size, "seq", now->seq, then->seq);
+    differ_whole(list, size, "vocab", now->vocab, then->vocab);
+}
+
+/* What must not change: with another shape nothing fits, with another seed or other data it is
+ * another run. */
+static zero_status compare(const zero_session *s, const zero_checkpoint *c)
+{
+    const zero_manifest *m = &c->manifest;
+    char list[512] = "";
+    if (!m->has_gpt2)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s holds another program's model, not a GPT-2 of zero train",
+                         c->dir.path);
+    list_shape(s->model.shape, &m->gpt2, list, sizeof list);
+    differ_whole(list, sizeof list, "seed", s->config.seed, m->seed);
+    if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
+        snprintf(list, sizeof list, "--data %.200s holds other tokens", s->config.data);
+    if (list[0] == '\0') return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s was saved with other options, and these must not change: %s; give "
+                     "them as they were, or another --checkpoint",
+                     c->dir.path, list);
+}
+
+/* What may change, but should not do so unnoticed. */
+static void list_changes(zero_session *s, const zero_manifest *m)
+{
+    json_t *now = zero_option_values(&s->config);
+    char *list = s->saving.changes;
+    const size_t size = sizeof s->saving.changes;
+    const char *key;
+    json_t *value;
+    if (s->world.size != m->table.n_ranks)
+        snprintf(list, size, "ranks %d (saved: %d)", s->world.size, m->table.n_ranks);
+    json_object_foreach(now, key, value)
+    {
+        const json_t *then = json_object_get(m->options, key);
+        if (!m->options || json_equal(value, then)) continue;
+        differ(list, size, key, json_string_value(value),
+               json_is_string(then) ? json_string_value(then) : "its default");
+    }
+    json_object_foreach(m->options, key, value)
+    {
+        if (!json_object_get(now, key))
+            differ(list, size, key, "at its default", json_string_value(value));
+    }
+    json_decref(now);
+}
+
+static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
+{
+    char now[256];
+    zero_show_arithmetic(s, now, sizeof now);
+    if (is_root(s) && strcmp(now, m->arithmetic) != 0)
+        fprintf(
+            stderr,
+            "zero: warning: bits may differ from the run that was saved, which had: %s\n",
+            m->arithmetic);
+}
+
+/* ---- resuming ---- */
+
+/* Samples are counted in 63 bits. */
+static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
+{
+    int64_t step = c->manifest.step, B = s->config.global_batch;
+    if (step <= INT64_MAX / 2 / B) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: after %" PRId64 " steps no --global-batch of %" PRId64
+                     " can be counted any more",
+                     c->dir.path, step, B);
+}
+
+static zero_status load_into(zero_session *s, zero_checkpoint *c)
+{
+    zero_saving *saving = &s->saving;
+    const zero_manifest *m = &c->manifest;
+    ZERO_TRY(zero_agree(&s->world, compare(s, c)));
+    ZERO_TRY(check_cursor(s, c));
+    ZERO_TRY(zero_checkpoint_load(&s->engine, c));
+    saving->start = saving->saved = m->step;
+    zero_loader_resume(&s->loader, m->step, m->samples);
+    snprintf(saving->from, sizeof saving->from, "step %" PRId64 " of %d rank%s, digest %s",
+             m->step, m->table.n_ranks, m->table.n_ranks == 1 ? "" : "s", m->digest);
+    list_changes(s, m);
+    warn_of_arithmetic(s, m);
+    return ZERO_OK;
+}
+
+static zero_status load_step(zero_session *s, int64_t step)
+{
+    char name[ZERO_CHECKPOINT_NAME], path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
+    zero_checkpoint c = {0};
+    zero_checkpoint_name(step, name);
+    snprintf(path, sizeof path, "%s/%s", s->config.checkpoint, name);
+    zero_status st = zero_checkpoint_open_all(&s->world, path, &c);
+    if (st == ZERO_OK) st = load_into(s, &c);
+    zero_checkpoint_close(&c);
+    return st;
+}
+
+static bool is_broken(zero_status st)
+{
+    return st == ZERO_ERR_IO || st == ZERO_ERR_FORMAT;
+}
+
+/* The one that does not load ends the run, unless an older one may take its place: then it gets
+ * out of the way, so that this step can be saved again. */
+static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
+{
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    if (s->config.resume_older && i > 0) {
+        if (is_root(s))
+            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n", reason,
+                    steps[i - 1]);
+        return ZERO_OK;
+    }
+    if (s->config.resume_older)
+        return zero_fail(st, "%s; and there is no older checkpoint", reason);
+    if (i == 0) return zero_fail(st, "%s", reason);
+    return zero_fail(st, "%s; --resume-older goes back to step %" PRId64, reason,
+                     steps[i - 1]);
+}
+
+/* Newer ones than that which was loaded. */
+static zero_status set_aside(zero_session *s, const int64_t *steps, int from, int n)
+{
+    zero_status st = ZERO_OK;
+    for (int i = from; st == ZERO_OK && i < n && is_root(s); i++)
+        st = zero_checkpoint_set_aside(&s->saving.dir, steps[i]);
+    return zero_agree(&s->world, st);
+}
+
+static zero_status load_newest(zero_session *s, const int64_t *steps, int n)
+{
+    int i = n - 1;
+    for (zero_status st; (st = load_step(s, steps[i])) != ZERO_OK; i--) {
+        if (!is_broken(st)) return st;
+        ZERO_TRY(go_back(s, st, steps, i));
+    }
+    return set_aside(s, steps, i + 1, n);
+}
+
+/* ---- opening ---- */
+
+static zero_status refuse_to_overwrite(const zero_config *c, const int64_t *steps, int n)
+{
+    if (n == 0 || resumes(c)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--checkpoint %s holds checkpoints up to step %" PRId64
+                     ": go on from there with --resume, or give another directory",
+                     c->checkpoint, steps[n - 1]);
+}
+
+static zero_status check_room(const zero_session *s)
+{
+    uint64_t room, needed = zero_checkpoint_bytes(&s->model);
+    ZERO_TRY(zero_storage_room(&s->saving.dir, &room));
+    if (room >= needed) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "--checkpoint %s: a checkpoint of this model takes %.1f MiB, and %.1f "
+                     "MiB are free there",
+                     s->config.checkpoint, (double)needed / 0x1p20, (double)room / 0x1p20);
+}
+
+/* A mistyped directory is not made when something is expected in it. */
+static zero_status open_first(zero_session *s, int64_t **steps, int *n)
+{
+    const zero_config *c = &s->config;
+    zero_storage_dir *dir = &s->saving.dir;
+    zero_status st = resumes(c) ? zero_storage_open(c->checkpoint, dir)
+                                : zero_storage_open_or_make(c->checkpoint, dir);
+    if (st != ZERO_OK)
+        return zero_fail(ZERO_ERR_INVALID, "--checkpoint %s%s", zero_last_error(),
+                         resumes(c) ? ", so there is nothing to resume" : "");
+    ZERO_TRY(zero_storage_lock(dir));
+    if (resumes(c)) ZERO_TRY(zero_storage_sync_parent(dir));
+    ZERO_TRY(zero_checkpoint_clean(dir));
+    ZERO_TRY(zero_checkpoint_list(dir, steps, n));
+    ZERO_TRY(refuse_to_overwrite(c, *steps, *n));
+    return check_room(s);
+}
+
+static zero_status see_other_directory(const zero_session *s)
+{
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "--checkpoint %s is another directory here than on rank 0, or none: all "
+        "nodes need to see the same one",
+        s->config.checkpoint);
+}
+
+/* Before hours are spent on what could not be saved: all see what rank 0 has just made. */
+#define PROBE ".tmp-step-00000000"
+
+static zero_status make_probe(const zero_session *s)
+{
+    zero_storage_dir probe;
+    ZERO_TRY(zero_storage_make(&s->saving.dir, PROBE, &probe));
+    zero_storage_close(&probe);
+    return ZERO_OK;
+}
+
+static zero_status open_others(zero_session *s)
+{
+    zero_storage_dir *dir = &s->saving.dir;
+    if (is_root(s)) return ZERO_OK;
+    if (zero_storage_open(s->config.checkpoint, dir) != ZERO_OK ||
+        !zero_storage_has(dir, PROBE))
+        return see_other_directory(s);
+    return ZERO_OK;
+}
+
+static zero_status open_together(zero_session *s)
+{
+    zero_status st = ZERO_OK, removed = ZERO_OK;
+    if (s->world.size == 1) return ZERO_OK;
+    if (is_root(s)) st = make_probe(s);
+    ZERO_TRY(zero_agree(&s->world, st));
+    st = zero_agree(&s->world, open_others(s));
+    if (is_root(s)) removed = zero_storage_remove(&s->saving.dir, PROBE);
+    ZERO_TRY(st);
+    return zero_agree(&s->world, removed);
+}
+
+/* Rank 0's list, to all. */
+static zero_status tell_steps(zero_session *s, int64_t **steps, int *n)
+{
+    zero_status st = ZERO_OK;
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, n, sizeof *n));
+    if (*n == 0) return ZERO_OK;
+    size_t bytes = (size_t)*n * sizeof **steps;
+    if (!is_root(s)) *steps = malloc(bytes);
+    if (!*steps) st = zero_fail(ZERO_ERR_NOMEM, "no memory for %d checkpoints", *n);
+    ZERO_TRY(zero_agree(&s->world, st));
+    return zero_comm_broadcast(&s->world, 0, *steps, bytes);
+}
+
+static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
+{
+    zero_status st = is_root(s) ? open_first(s, steps, n) : ZERO_OK;
+    ZERO_TRY(zero_agree(&s->world, st));
+    ZERO_TRY(open_together(s));
+    if (!resumes(&s->config)) return ZERO_OK;
+    ZERO_TRY(tell_steps(s, steps, n));
+    if (*n > 0) return load_newest(s, *steps, *n);
+    snprintf(s->saving.from, sizeof s->saving.from,
+             "from nothing: there is no checkpoint yet");
+    return ZERO_OK;
+}
+
+zero_status zero_saving_open(zero_session *s)
+{
+    int64_t *steps = NULL;
+    int n = 0;
+    s->saving = (zero_saving){.saved = -1};
+    if (!s->config.checkpoint) return ZERO_OK;
+    zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
+                  s->saving.data);
+    zero_status st = open_and_load(s, &steps, &n);
+    free(steps);
+    return st;
+}

@@ -1,0 +1,123 @@
+#include "cli/saving.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cli/option_value.h"
+#include "cli/requests.h"
+#include "cli/session.h"
+#include "cli/show.h"
+#include "train/checkpoint_list.h"
+#include "train/checkpoint_save.h"
+
+static bool is_root(const zero_session *s)
+{
+    return s->world.rank == 0;
+}
+
+static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
+{
+    char arithmetic[256];
+    zero_show_arithmetic(s, arithmetic, sizeof arithmetic);
+    json_t *options = zero_option_values(&s->config);
+    zero_checkpoint_input in = {.step = step,
+                                .samples = zero_loader_used(&s->loader, step),
+                                .data = s->saving.data,
+                                .arithmetic = arithmetic,
+                                .gpt2 = s->model.shape,
+                                .tokenizer = s->corpus.tokenizer,
+                                .options = options};
+    zero_status st = zero_checkpoint_save(&s->engine, &s->saving.dir, &in, bytes);
+    json_decref(options);
+    return st;
+}
+
+static void announce(const zero_session *s, int64_t step, uint64_t bytes, double seconds)
+{
+    char name[ZERO_CHECKPOINT_NAME];
+    zero_checkpoint_name(step, name);
+    printf("checkpoint: step %" PRId64 " in %s/%s, %.1f MiB, %.3f s\n", step,
+           s->config.checkpoint, name, (double)bytes / 0x1p20, seconds);
+    fflush(stdout);
+}
+
+/* Only what is announced makes older ones dispensable. */
+static void remove_older(const zero_session *s)
+{
+    if (zero_checkpoint_prune(&s->saving.dir, s->config.keep) != ZERO_OK)
+        fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
+}
+
+static zero_status save(zero_session *s, int64_t step)
+{
+    uint64_t bytes;
+    if (s->saving.saved == step) return ZERO_OK;
+    double start = zero_clock_seconds();
+    ZERO_TRY(write_checkpoint(s, step, &bytes));
+    s->saving.saved = step;
+    if (!is_root(s)) return ZERO_OK;
+    announce(s, step, bytes, zero_clock_seconds() - start);
+    remove_older(s);
+    return ZERO_OK;
+}
+
+/* The disk may have room again at the next one; not after the last. */
+static zero_status may_go_on(const zero_session *s, int64_t step, zero_status st)
+{
+    char reason[1024];
+    bool is_last = step == s->config.steps;
+    if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
+        st != ZERO_ERR_INVALID)
+        return st;
+    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    if (is_last || s->config.save_required)
+        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
+                         step, reason);
+    if (is_root(s))
+        fprintf(stderr,
+                "zero: warning: the checkpoint of step %" PRId64
+                " failed: %s; the run goes on\n",
+                step, reason);
+    return ZERO_OK;
+}
+
+/* Signals reach ranks at different moments: what one rank was asked, all do after this step. */
+static zero_status agree_on_request(zero_session *s, int64_t *request)
+{
+    return zero_comm_most(&s->world, (int64_t)zero_requests_take(), request);
+}
+
+/* A signal that nothing can be done about. */
+static void refuse_requests(const zero_session *s)
+{
+    if (zero_requests_take() != ZERO_REQUEST_NONE && is_root(s))
+        fprintf(stderr,
+                "zero: warning: asked by a signal for a checkpoint, but there is no "
+                "--checkpoint; the run goes on\n");
+}
+
+zero_status zero_saving_step(zero_session *s, int64_t step)
+{
+    const zero_config *c = &s->config;
+    int64_t request;
+    if (!c->checkpoint) {
+        refuse_requests(s);
+        return ZERO_OK;
+    }
+    ZERO_TRY(agree_on_request(s, &request));
+    bool due = step == c->steps || (c->save_every > 0 && step % c->save_every == 0);
+    if (!due && request == ZERO_REQUEST_NONE) return ZERO_OK;
+    zero_status st = save(s, step);
+    if (st != ZERO_OK) return may_go_on(s, step, st);
+    if (request != ZERO_REQUEST_STOP || step == c->steps) return ZERO_OK;
+    return zero_fail(ZERO_STOPPED,
+                     "stopped on request after step %" PRId64 " of %" PRId64
+                     ", which is saved in %s; --resume goes on",
+                     step, c->steps, c->checkpoint);
+}
+
+void zero_saving_close(zero_session *s)
+{
+    zero_storage_close(&s->saving.dir);
+}

@@ -1,0 +1,73 @@
+#include <string.h>
+
+#include "fuzz.h"
+#include "train/checkpoint_manifest.h"
+
+/* Shards together hold every element of every part once, in extents of bounded length. */
+static void check_extents(const zero_state_table *t)
+{
+    int64_t expected = 0, found = 0;
+    for (int i = 0; i < t->n_tensors; i++)
+        expected += t->tensors[i].rows * t->tensors[i].cols;
+    if (t->n_ranks > 64 || expected > (int64_t)1 << 24) return; /* for time's sake */
+    for (int rank = 0; rank < t->n_ranks; rank++) {
+        zero_extent *list = NULL;
+        int n = 0;
+        FUZZ_LAW(zero_state_table_extents(t, rank, &list, &n) == ZERO_OK);
+        for (int i = 0; i < n; i++) {
+            FUZZ_LAW(list[i].begin < list[i].end &&
+                     list[i].end - list[i].begin <= ZERO_EXTENT_MAX);
+            found += list[i].end - list[i].begin;
+        }
+        free(list);
+    }
+    FUZZ_LAW(found == ZERO_STATES * expected);
+}
+
+/* What was taken is written, and then taken and written alike. */
+static void check_round_trip(const zero_manifest *m)
+{
+    zero_text text = {0}, again = {0};
+    zero_manifest back = {0};
+    FUZZ_LAW(zero_manifest_write(m, &text) == ZERO_OK);
+    FUZZ_LAW(zero_manifest_parse("f", text.bytes, text.len, &back) == ZERO_OK);
+    FUZZ_LAW(zero_manifest_write(&back, &again) == ZERO_OK);
+    FUZZ_LAW(text.len == again.len && memcmp(text.bytes, again.bytes, text.len) == 0);
+    zero_manifest_destroy(&back);
+    zero_text_destroy(&again);
+    zero_text_destroy(&text);
+}
+
+static void parse(const void *bytes, size_t len)
+{
+    zero_manifest m = {0};
+    zero_status st = zero_manifest_parse("f", bytes, len, &m);
+    fuzz_check_refusal(st);
+    if (st != ZERO_OK) return;
+    check_extents(&m.table);
+    check_round_trip(&m);
+    zero_manifest_destroy(&m);
+}
+
+/* As it is, and with the last line that belongs to it: checksums are not found by chance. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char tail[ZERO_MANIFEST_TAIL];
+    zero_text text = {0};
+    size_t body = size;
+    parse(data, size);
+    if (size >= sizeof tail - 1 &&
+        memcmp(data + size - sizeof tail + 1, " \"checksum\"", 11) == 0)
+        body -= sizeof tail - 1;
+    zero_manifest_tail(data, body, tail);
+    FUZZ_LAW(zero_text_append(&text, data, body) == ZERO_OK);
+    FUZZ_LAW(zero_text_append(&text, tail, sizeof tail - 1) == ZERO_OK);
+    /* Memory that ends with the text. */
+    uint8_t *exact = malloc(text.len);
+    FUZZ_LAW(exact != NULL);
+    memcpy(exact, text.bytes, text.len);
+    parse(exact, text.len);
+    free(exact);
+    zero_text_destroy(&text);
+    return 0;
+}

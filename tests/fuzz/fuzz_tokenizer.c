@@ -1,0 +1,47 @@
+#include <string.h>
+
+#include "fuzz.h"
+#include "train/tokenizer_file.h"
+
+static void check_any_bytes_come_back(const zero_tokenizer *tok, const uint8_t *data,
+                                      size_t size)
+{
+    int32_t *tokens = malloc((size + 1) * sizeof *tokens);
+    FUZZ_LAW(tokens != NULL);
+    int64_t n = zero_tokenizer_encode(tok, data, size, tokens);
+    size_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        size_t len = 0;
+        FUZZ_LAW(tokens[i] >= 0 && tokens[i] < tok->vocab);
+        const unsigned char *bytes = zero_tokenizer_decode(tok, tokens[i], &len);
+        FUZZ_LAW(len <= size - at && memcmp(bytes, data + at, len) == 0);
+        at += len;
+    }
+    FUZZ_LAW(at == size);
+    free(tokens);
+}
+
+static void check_round_trip(const zero_tokenizer *tok)
+{
+    zero_text text = {0}, again = {0};
+    zero_tokenizer back = {0};
+    FUZZ_LAW(zero_tokenizer_write(tok, &text) == ZERO_OK);
+    FUZZ_LAW(zero_tokenizer_parse_file("f", text.bytes, text.len, &back) == ZERO_OK);
+    FUZZ_LAW(zero_tokenizer_write(&back, &again) == ZERO_OK);
+    FUZZ_LAW(text.len == again.len && memcmp(text.bytes, again.bytes, text.len) == 0);
+    zero_tokenizer_destroy(&back);
+    zero_text_destroy(&again);
+    zero_text_destroy(&text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    zero_tokenizer tok = {0};
+    zero_status st = zero_tokenizer_parse_file("f", data, size, &tok);
+    fuzz_check_refusal(st);
+    if (st != ZERO_OK) return 0;
+    check_any_bytes_come_back(&tok, data, size);
+    check_round_trip(&tok);
+    zero_tokenizer_destroy(&tok);
+    return 0;
+}

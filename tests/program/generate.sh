@@ -1,0 +1,104 @@
+# A saved model writes, alone and on any ranks; goes to Hugging Face's files and comes back.
+. "$(dirname "$0")/common.sh"
+data="--seq 32 --global-batch 6 --eval-every 0 --sample 0"
+shape="--layers 2 --hidden 48 --heads 3"
+stories="--data stories:64K"
+
+runs 3 train $shape $data $stories --steps 12 --stage 2 --checkpoint ck
+runs 2 train $shape $data $stories --steps 4 --stage 1 --dtype bf16 --checkpoint half
+
+# ---- one text, whoever writes it ----
+prompt='Once upon a time'
+runs 0 generate ck --prompt "$prompt" --tokens 50
+mv out text
+[ "$(head -c 16 text)" = "$prompt" ] || complain "$words: expected the prompt first"
+[ "$(wc -c <text)" -ge 67 ] || complain "$words: expected 50 tokens behind it"
+for ranks in 1 2 3; do
+    for stage in 0 3; do
+        runs $ranks generate ck --prompt "$prompt" --tokens 50 --stage $stage
+        same text out "the text on $ranks ranks in stage $stage"
+    done
+done
+runs 3 generate ck/step-00000012 --prompt "$prompt" --tokens 50 --stage 1 --dtype=fp32
+same text out "the text in stage 1, of the newest by its name"
+runs 0 generate half --tokens 40
+mv out text_half
+runs 3 generate half --tokens 40 --stage 3 --dtype bf16
+same text_half out "the text in bf16"
+runs 0 generate half --tokens 40 --dtype fp32
+
+# ---- how tokens are drawn ----
+runs 0 generate ck --prompt "$prompt" --tokens 50 --seed 2
+differ text out "another seed"
+runs 0 generate ck --prompt "$prompt" --tokens 50 --temperature 0
+mv out likeliest
+runs 0 generate ck --prompt "$prompt" --tokens 50 --top-k 1 --seed 5
+same likeliest out "the likeliest token, and one of the likeliest"
+differ text likeliest "temperature 0 and 0.8"
+
+# ---- prompts ----
+runs 0 generate ck --prompt-tokens 1,2,3 --tokens 5
+grep -Eqx '1,2,3(,[0-9]+){5}' out || complain "$words: expected eight ids"
+runs 0 generate ck --raw --tokens 2 --prompt "$(printf 'a\377\001\033[2J')"
+[ "$(head -c 7 out | od -An -tx1 | tr -d ' ')" = 61ff011b5b324a ] ||
+    complain "$words: expected the prompt's bytes"
+runs 0 generate ck --tokens 2 --prompt "$(printf 'a\377\001\033[2J')"
+[ "$(head -c 7 out)" = 'a???[2J' ] || complain "$words: expected no control characters"
+# 40 tokens of a model that sees 32: the first eight do not matter
+tail=$(awk 'BEGIN { for (i = 0; i < 32; i++) printf ",%d", 7 * i % 90 }')
+for head in 1,2,3,4,5,6,7,8 9,9,9,9,9,9,9,9; do
+    runs 0 generate ck --prompt-tokens "$head$tail" --tokens 9 --temperature 0
+    says 'the prompt has 40 tokens, and the model sees the last 32 of them' err
+    cut -d, -f 9- out >"behind_$head"
+done
+same behind_1,2,3,4,5,6,7,8 behind_9,9,9,9,9,9,9,9 "what the model does not see"
+
+# ---- mistakes ----
+refuses 2 'expected a checkpoint' 0 generate
+refuses 4 'nowhere' 0 generate nowhere
+refuses 2 'expected a decimal number from 0 to 1000' 0 generate ck --temperature -1
+refuses 2 'expected a whole number from 0 to 3' 0 generate ck --stage 4
+refuses 2 'did you mean --temperature' 0 generate ck --temprature 1
+refuses 2 'in quotes' 0 generate ck --prompt Once upon
+refuses 2 'found an empty one' 0 generate ck --prompt=
+refuses 2 'keep one' 0 generate ck --prompt a --prompt-tokens 1
+refuses 2 'expected ids with commas' 0 generate ck --prompt-tokens 1,,2
+refuses 2 "beyond the model's vocabulary" 2 generate ck --prompt-tokens 1,100000
+refuses 3 'use more ranks and a higher --stage' 2 generate ck --memory-limit 1M
+# the first weight of the second shard
+cp -r ck broken && shard=$(ls broken/*/shard-00001*)
+header=$(od -An -tu4 -N4 "$shard")
+printf xxxx | dd of="$shard" bs=1 seek=$((8 + header)) conv=notrunc 2>/dev/null
+refuses 4 'was changed after it was written' 3 generate broken --stage 3
+
+# ---- a model of tokens has no tokenizer ----
+printf "$(awk 'BEGIN { for (i = 0; i < 2000; i++) printf "\\%03o\\000", i % 50 }')" >tokens.bin
+runs 1 train $shape $data --steps 2 --data tokens.bin --vocab 64 --checkpoint ids
+runs 0 generate ids --prompt-tokens 1,2,3 --tokens 4
+refuses 2 'give --prompt-tokens' 0 generate ids --prompt Once
+
+# ---- to Hugging Face's files and back: the same bytes ----
+runs 0 checkpoint export ck --to exported
+says '"model_type": "gpt2"' exported/config.json
+runs 2 train $shape $data $stories --steps 1 --warmup 0 --lr 0 --stage 3 --init-from exported --checkpoint back
+says 'weights       from exported' out
+runs 0 checkpoint export back --to=exported_again
+for file in model.safetensors config.json; do
+    same exported/$file exported_again/$file "$file, exported, trained at rate 0, exported"
+done
+runs 0 generate back --prompt "$prompt" --tokens 50
+same text out "the text of the model that came back"
+runs 1 train $shape $data $stories --steps 1 --stage 1 --dtype bf16 --init-from exported/model.safetensors
+
+refuses 2 'is there already' 0 checkpoint export ck --to exported
+refuses 2 'expected --to OUT' 0 checkpoint export ck
+refuses 4 'was changed after it was written' 0 checkpoint export broken --to none
+[ ! -e none ] && [ ! -e .tmp-none ] || complain "$words: expected nothing left behind"
+refuses 2 'give --layers 2' 2 train $data $stories --layers 3 --hidden 48 --heads 3 --init-from exported
+refuses 2 'give --heads 3' 0 train $data $stories --layers 2 --hidden 48 --heads 4 --init-from exported
+refuses 2 'give --vocab 512' 0 train $shape $data $stories --vocab 600 --init-from exported
+refuses 4 'wte.weight [512, 48] is missing' 0 train $shape $data $stories \
+    --init-from "$(ls ck/*/shard-00000*)"
+head -c 100000 exported/model.safetensors >torn.safetensors
+refuses 4 'torn.safetensors' 3 train $shape $data $stories --init-from torn.safetensors
+finish
