@@ -2,6 +2,7 @@
 # go wrong every $EVERY-th does (1: all), in all of the ways of storage_shim.c.
 . "$(dirname "$0")/common.sh"
 every=${EVERY:-1}
+export TMPDIR="$work" # MPI's directory of a killed process stays behind
 any="--layers 1 --heads 1 --seq 8 --global-batch 6 --data stories:8K --eval-every 0 --sample 0 --warmup 0 --lr-min 1e-3 --lr 1e-3"
 tiny="--hidden 16 $any"
 runs_made=0
