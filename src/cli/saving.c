@@ -85,10 +85,22 @@ static zero_status may_go_on(const zero_session *s, int64_t step, zero_status st
     return ZERO_OK;
 }
 
-/* Signals reach ranks at different moments: what one rank was asked, all do after this step. */
-static zero_status agree_on_request(zero_session *s, int64_t *request)
+/* One request reaches ranks at different moments. What the first was asked, all do after this
+ * step; that the last are asked for it later is nothing new, so each counts how often it was. */
+static zero_status agree_on_request(zero_session *s, zero_request *request)
 {
-    return zero_comm_most(&s->world, (int64_t)zero_requests_take(), request);
+    zero_saving *saving = &s->saving;
+    int64_t most;
+    *request = zero_requests_take();
+    saving->asked += *request == ZERO_REQUEST_SAVE;
+    ZERO_TRY(zero_comm_most(
+        &s->world, *request == ZERO_REQUEST_STOP ? INT64_MAX : saving->asked, &most));
+    if (most == INT64_MAX)
+        *request = ZERO_REQUEST_STOP;
+    else
+        *request = most > saving->answered ? ZERO_REQUEST_SAVE : ZERO_REQUEST_NONE;
+    if (most < INT64_MAX) saving->answered = most;
+    return ZERO_OK;
 }
 
 /* A signal that nothing can be done about. */
@@ -103,7 +115,7 @@ static void refuse_requests(const zero_session *s)
 zero_status zero_saving_step(zero_session *s, int64_t step)
 {
     const zero_config *c = &s->config;
-    int64_t request;
+    zero_request request;
     if (!c->checkpoint) {
         refuse_requests(s);
         return ZERO_OK;

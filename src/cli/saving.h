@@ -13,9 +13,11 @@ typedef struct zero_session zero_session;
 
 typedef struct {
     zero_storage_dir
-        dir;       /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
-    int64_t start; /* steps that were done before this run */
-    int64_t saved; /* the newest step that is safe; -1: none */
+        dir;          /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
+    int64_t start;    /* steps that were done before this run */
+    int64_t saved;    /* the newest step that is safe; -1: none */
+    int64_t asked;    /* how often this rank was asked for a checkpoint */
+    int64_t answered; /* how often the first of all ranks was */
     char data[ZERO_CHECKSUM]; /* of the tokens */
     char from[256];           /* in words, where the run goes on */
     char changes[512];        /* options that differ from the saved run's, in words */

@@ -42,7 +42,7 @@ static zero_status start_diagnosis(zero_session *s)
     ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
     if (strcmp(c->check, "collectives") == 0) ZERO_TRY(zero_check_start(&s->world));
     if (c->progress_thread == 0.0) return ZERO_OK;
-    return zero_progress_start(&s->world, 1e-3 * c->progress_thread);
+    return zero_agree(&s->world, zero_progress_start(&s->world, 1e-3 * c->progress_thread));
 }
 
 static zero_status stop_diagnosis(zero_session *s)

@@ -133,12 +133,17 @@ static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish
     return ZERO_OK;
 }
 
+static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout *wish)
+{
+    ZERO_TRY(zero_layout_init(wish, comm->size, ids));
+    return check_pretence(comm, wish);
+}
+
 zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 {
-    zero_layout wish;
+    zero_layout wish = {0};
     MPI_Comm node;
-    ZERO_TRY(zero_layout_init(&wish, comm->size, ids));
-    zero_status st = check_pretence(comm, &wish);
+    zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
     if (st == ZERO_OK)
         st = zero_comm_check(
             MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node),
@@ -157,13 +162,14 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
 {
-    zero_layout blocks;
+    zero_layout blocks = {0};
     if (n_nodes < 1 || n_nodes > comm->size)
         return zero_fail(ZERO_ERR_INVALID,
                          "--fake-nodes %d: there are only %d ranks for them", n_nodes,
                          comm->size);
-    ZERO_TRY(zero_layout_init_blocks(&blocks, comm->size, n_nodes));
-    zero_status st = zero_comm_pretend_nodes(comm, blocks.node_of);
+    zero_status st =
+        zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes));
+    if (st == ZERO_OK) st = zero_comm_pretend_nodes(comm, blocks.node_of);
     zero_layout_destroy(&blocks);
     return st;
 }

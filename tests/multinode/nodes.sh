@@ -204,7 +204,7 @@ left() {
     find /dev/shm -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | grep -vxFf "$state/shm" | while read -r file; do
         case $file in
             vader_segment.n*"-$name-$owner".*) ;;
-            vader_segment.*) continue ;;
+            vader_segment.* | zero-power-loss.*) continue ;; # of storage tests
         esac
         echo "file /dev/shm/$file"
     done

@@ -22,6 +22,14 @@ on() {
     fi
 }
 
+# ranks_of PID: the processes below it that are the program, one line each.
+ranks_of() {
+    for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+        [ "$(cat /proc/"$child"/comm 2>/dev/null)" = "$(basename "$zero")" ] && echo "$child"
+        ranks_of "$child"
+    done
+}
+
 complain() {
     echo "FAILED: $*"
     sed 's/^/  stdout: /' out

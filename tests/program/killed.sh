@@ -17,19 +17,20 @@ draw() {
     drawn=$(((state / 65536) % $1))
 }
 
-# ranks_of PID: the processes below it that are the program, one line each.
-ranks_of() {
-    for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
-        [ "$(cat /proc/"$child"/comm 2>/dev/null)" = "$(basename "$zero")" ] && echo "$child"
-        ranks_of "$child"
-    done
+# lives PID: and is no zombie that nobody has waited for.
+lives() {
+    [ -e /proc/"$1" ] && ! grep -q '^State:[[:space:]]*Z' /proc/"$1"/status 2>/dev/null
 }
 
-# kill_a_rank PID: one of the job below it dies; which one, is drawn. Fails where there is none.
+# kill_a_rank PID: one of the job below it dies, as soon as there is one; which, is drawn. Fails
+# when the job has ended.
 kill_a_rank() {
-    found=$(ranks_of "$1")
-    n_found=$(echo $found | wc -w)
-    [ "$n_found" -gt 0 ] || return 1
+    n_found=0
+    while [ "$n_found" -eq 0 ]; do
+        lives "$1" || return 1
+        found=$(ranks_of "$1")
+        n_found=$(echo $found | wc -w)
+    done
     draw "$n_found"
     kill -9 "$(echo $found | cut -d ' ' -f $((drawn + 1)))" 2>/dev/null
 }
@@ -55,7 +56,7 @@ waits() {
     draw 3
     if [ "$drawn" -gt 0 ]; then
         tries=0
-        until grep -q '^checkpoint: ' out || [ $tries -ge 200 ] || ! kill -0 "$1" 2>/dev/null; do
+        until grep -q '^checkpoint: ' out || [ $tries -ge 200 ] || ! lives "$1"; do
             tries=$((tries + 1))
             sleep 0.05
         done

@@ -53,6 +53,22 @@ ends 0
 same_digest "a run that was asked for a checkpoint"
 runs 0 checkpoint verify asked
 
+# One after the other, as a launcher that takes its time would ask them: still one checkpoint.
+begins 3 $tiny --steps 200 --checkpoint slowly
+asked=$(ranks_of $job)
+for rank in $asked; do
+    kill -USR1 "$rank"
+    tries=0
+    until grep -q '^checkpoint: ' out || [ $tries -ge 3000 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+done
+ends 0
+[ "$(echo $asked | wc -w)" -eq 3 ] || complain "$words: expected 3 processes"
+[ "$(saved | wc -l)" -eq 2 ] || complain "$words: $(saved | wc -l) checkpoints, expected 2"
+same_digest "a run whose ranks were asked one after the other"
+
 # The request to stop wins over the one to go on.
 begins 3 $tiny --steps $steps --checkpoint stopped
 kill -USR1 $job
