@@ -54,7 +54,7 @@ same_digest "a run that was asked for a checkpoint"
 runs 0 checkpoint verify asked
 
 # One after the other, as a launcher that takes its time would ask them: still one checkpoint.
-begins 3 $tiny --steps 200 --checkpoint slowly
+begins 3 $tiny --steps $steps --checkpoint slowly
 asked=$(ranks_of $job)
 for rank in $asked; do
     kill -USR1 "$rank"
