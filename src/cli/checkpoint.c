@@ -68,7 +68,7 @@ static void show_options(const zero_manifest *m)
             printf("\n%16s", "");
             column = 0;
         }
-        column += (size_t)printf("--%s %s ", key, text);
+        column += (size_t)printf("%s--%s %s", column > 0 ? " " : "", key, text);
     }
     printf("\n");
 }
