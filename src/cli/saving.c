@@ -112,20 +112,44 @@ static void refuse_requests(const zero_session *s)
                 "--checkpoint; the run goes on\n");
 }
 
+/* Whoever asks for a stop is going to end the job: what failed now may work before that. */
+static void try_stop_again(zero_saving *saving, int64_t step)
+{
+    if (saving->stop_at == 0) return;
+    saving->stop_at = step + saving->stop_gap;
+    saving->stop_gap *= 2;
+}
+
+static bool is_due(const zero_session *s, int64_t step, zero_request request)
+{
+    const zero_config *c = &s->config;
+    const zero_saving *saving = &s->saving;
+    return request != ZERO_REQUEST_NONE || step == c->steps ||
+           (c->save_every > 0 && step % c->save_every == 0) ||
+           (saving->stop_at > 0 && step >= saving->stop_at);
+}
+
 zero_status zero_saving_step(zero_session *s, int64_t step)
 {
     const zero_config *c = &s->config;
+    zero_saving *saving = &s->saving;
     zero_request request;
     if (!c->checkpoint) {
         refuse_requests(s);
         return ZERO_OK;
     }
     ZERO_TRY(agree_on_request(s, &request));
-    bool due = step == c->steps || (c->save_every > 0 && step % c->save_every == 0);
-    if (!due && request == ZERO_REQUEST_NONE) return ZERO_OK;
+    if (request == ZERO_REQUEST_STOP) {
+        saving->stop_at = step;
+        saving->stop_gap = 1;
+    }
+    if (!is_due(s, step, request)) return ZERO_OK;
     zero_status st = save(s, step);
-    if (st != ZERO_OK) return may_go_on(s, step, st);
-    if (request != ZERO_REQUEST_STOP || step == c->steps) return ZERO_OK;
+    if (st != ZERO_OK) {
+        try_stop_again(saving, step);
+        return may_go_on(s, step, st);
+    }
+    if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
     return zero_fail(ZERO_STOPPED,
                      "stopped on request after step %" PRId64 " of %" PRId64
                      ", which is saved in %s; --resume goes on",

@@ -1,9 +1,9 @@
 /* saving.h - when a training run saves, and where it goes on from.
  *
  * With --checkpoint a run saves every --save-every steps, when it is asked to (requests.h),
- * and at its end. What cannot be saved is one warning and the run goes on; but a run does not
- * end well without its last checkpoint, and --save-required ends it at once. All ranks save
- * after the same step. */
+ * and at its end. What cannot be saved is one warning and the run goes on, and a stop that was
+ * asked for is tried again; but a run does not end well without its last checkpoint, and
+ * --save-required ends it at once. All ranks save after the same step. */
 #pragma once
 
 #include "train/checkpoint_manifest.h"
@@ -18,6 +18,8 @@ typedef struct {
     int64_t saved;    /* the newest step that is safe; -1: none */
     int64_t asked;    /* how often this rank was asked for a checkpoint */
     int64_t answered; /* how often the first of all ranks was */
+    int64_t stop_at;  /* the step after which a stop that was asked for is tried; 0: none */
+    int64_t stop_gap; /* steps from there to the next try */
     char data[ZERO_CHECKSUM]; /* of the tokens */
     char from[256];           /* in words, where the run goes on */
     char changes[512];        /* options that differ from the saved run's, in words */
