@@ -3,7 +3,7 @@
 # As users start it: then OpenBLAS has threads before main() begins, which block no signal.
 unset OPENBLAS_NUM_THREADS
 tiny="train $small --sample 0 --eval-every 0"
-steps=1000 # a signal takes some time to come
+steps=500 # a signal takes some time to come
 runs 3 $tiny --steps $steps
 sed -n 's/^  digest *//p' out >expected
 
