@@ -25,7 +25,7 @@ static bool resumes(const zero_config *c)
 
 /* ---- is it the same run? ---- */
 
-/* Appends what[] to a list of differences. */
+/* Appends an option's value now, and that of the saved run, to a list of differences. */
 static void differ(char *list, size_t size, const char *name, const char *now,
                    const char *then)
 {

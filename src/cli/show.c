@@ -43,7 +43,9 @@ static void show_model(const zero_session *s)
            s->config.model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
            s->model.n_params);
     row("weights");
-    if (s->config.init_from)
+    if (s->saving.saved >= 0)
+        printf("from the checkpoint below\n");
+    else if (s->config.init_from)
         printf("from %s\n", s->config.init_from);
     else
         printf("random, seed %" PRId64 "\n", s->config.seed);

@@ -48,6 +48,7 @@ refuses 2 'good/step-00000002 is a checkpoint' 0 train $tiny --checkpoint good/s
 [ "$(ls good/step-00000002 | wc -l)" -eq 4 ] || complain "$words: wrote into a checkpoint"
 runs 0 train $tiny --steps 1 --checkpoint empty --resume
 says 'from nothing: there is no checkpoint yet' out
+says 'weights       random, seed' out
 
 # What must not change is named, and what may change is shown.
 printf '{"layers": 1, "hidden": 16, "heads": 2, "seq": 8, "data": "stories:16K", "tokenizer": "byte",
@@ -61,6 +62,7 @@ for change in '--layers 2:--layers 2 (saved: 1)' '--hidden 32:--hidden 32 (saved
 done
 runs 2 train $tiny --steps 6 --checkpoint good --resume --lr 0.01 --stage 2
 says '--lr 0.01 (saved: ' out
+says 'weights       from the checkpoint' out
 says '--stage 2 (saved: 0)' out
 says 'none was left: all 6 were done before' out
 digest >resumed
