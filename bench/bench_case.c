@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "comm/native.h"
+#include "comm/mpi_call.h"
 
 #define ALIGN ((size_t)2 << 20) /* huge pages */
 #define BLOCK 1024              /* elements converted at a time */
@@ -270,7 +270,7 @@ zero_status bench_case_prepare(void *arg)
 static zero_status run_blocking(bench_case *c)
 {
     MPI_Op add = c->op.add == MPI_OP_NULL ? MPI_SUM : c->op.add;
-    MPI_Datatype type = zero_native_type(c->spec.type);
+    MPI_Datatype type = zero_mpi_type(c->spec.type);
     MPI_Comm mpi = c->field->comm->mpi;
     int count = (int)c->spec.count;
     if (c->spec.kind == ZERO_ALL_GATHER) /* the own piece is in `out` */

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bench_sample.h"
+#include "engine/engine.h"
 #include "train/config.h"
-#include "train/engine.h"
 
 #define BENCH_COLUMNS 4 /* of a profile of GPT-2: all units, embedding, block, head */
 

@@ -18,10 +18,10 @@
 #include "bench_report.h"
 #include "bench_step_options.h"
 #include "comm/launch.h"
+#include "data/tokenizer.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
 #include "nn/gpt2.h"
-#include "train/tokenizer.h"
 
 #define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */
 #define PARAMS       (INT64_C(1) << 20) /* elements per call of the optimizer's kernels */

@@ -20,11 +20,11 @@
 #include "bench_shares.h"
 #include "bench_step_options.h"
 #include "comm/launch.h"
+#include "data/tokenizer.h"
+#include "engine/plan.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
 #include "nn/gpt2.h"
-#include "train/plan.h"
-#include "train/tokenizer.h"
 
 #define ENGINES (BENCH_STAGES * BENCH_DTYPES)
 

@@ -1,6 +1,7 @@
 # cmake -DROOT=<project> -P CheckLayers.cmake: the house keeps its floors apart.
 #
-#   src/<layer>    includes its own folder, lower layers and zero/
+#   src/<layer>    includes its own folder, lower floors and zero/, and links lower floors alone;
+#                  layers of one floor are siblings, which do not see each other
 #   include/zero   includes zero/; users need none of our inner headers
 #   gpu            includes its own folder, base/, math/ and zero/; alone sees CUDA
 #
@@ -8,10 +9,12 @@
 # include says which floor it takes from. Comments are not read.
 cmake_minimum_required(VERSION 3.20)
 
-set(layers base math comm nn sharding train cli) # lowest first
+# Lowest first; a floor's layers stand side by side.
+set(floors base io,math,comm data,nn sharding engine checkpoint train report cli)
 set(mpi_layers comm cli)
 set(cuda_header "^(cuda|cu[a-z]+_v2|cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|nvml|nvToolsExt)")
 
+string(REPLACE "," ";" layers "${floors}")
 set(bad "")
 macro(complain file text)
   file(RELATIVE_PATH complain_path ${ROOT} ${file})
@@ -102,18 +105,40 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
-set(own_folders zero)
-foreach(layer IN LISTS layers)
-  list(APPEND own_folders ${layer})
-  file(GLOB_RECURSE files ${ROOT}/src/${layer}/*.[ch])
-  if(NOT files)
-    complain(${ROOT}/src/${layer} "holds no .c and no .h file")
-  endif()
-  list(FIND mpi_layers ${layer} may_name_mpi)
-  math(EXPR may_name_mpi "${may_name_mpi} + 1")
-  foreach(file IN LISTS files)
-    check_file(${file} "${own_folders}" ${may_name_mpi})
+# What links goes around includes: a declaration can be written again. Libraries of ours are
+# named zero_<layer>.
+function(check_links file lower)
+  file(READ ${file} text)
+  string(REGEX REPLACE "#[^\n]*" "" text "${text}")
+  string(REGEX MATCHALL "LINKS[^)]*" lists "${text}")
+  string(REGEX MATCHALL "zero_[a-z_]+" names "${lists}")
+  foreach(name IN LISTS names)
+    string(REGEX REPLACE "^zero_" "" linked "${name}")
+    if(linked IN_LIST layers AND NOT linked IN_LIST lower)
+      complain(${file} "links ${name}: ${linked}/ is not a lower floor")
+    endif()
   endforeach()
+  set(bad "${bad}" PARENT_SCOPE)
+endfunction()
+
+set(lower zero)
+foreach(floor IN LISTS floors)
+  string(REPLACE "," ";" siblings "${floor}")
+  foreach(layer IN LISTS siblings)
+    file(GLOB_RECURSE files ${ROOT}/src/${layer}/*.[ch])
+    if(NOT files)
+      complain(${ROOT}/src/${layer} "holds no .c and no .h file")
+    endif()
+    list(FIND mpi_layers ${layer} may_name_mpi)
+    math(EXPR may_name_mpi "${may_name_mpi} + 1")
+    foreach(file IN LISTS files)
+      check_file(${file} "${lower};${layer}" ${may_name_mpi})
+    endforeach()
+    if(EXISTS ${ROOT}/src/${layer}/CMakeLists.txt)
+      check_links(${ROOT}/src/${layer}/CMakeLists.txt "${lower}")
+    endif()
+  endforeach()
+  list(APPEND lower ${siblings})
 endforeach()
 file(GLOB_RECURSE files ${ROOT}/src/*.cu ${ROOT}/src/*.cuh)
 foreach(file IN LISTS files)

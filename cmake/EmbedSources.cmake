@@ -26,7 +26,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 file(STRINGS ${LIST} sources)
-file(WRITE ${OUT} "#include \"train/text_self.h\"\n\nconst char zero_self_text[] =\n")
+file(WRITE ${OUT} "#include \"data/self_text.h\"\n\nconst char zero_self_text[] =\n")
 foreach(source IN LISTS sources)
   file(READ ${source} text)
   string(REPLACE "\\" "\\\\" text "${text}")

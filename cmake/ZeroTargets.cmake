@@ -95,7 +95,7 @@ function(zero_kernels out source)
   set(${out}_choose ${choose} PARENT_SCOPE)
 endfunction()
 
-# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): tests/test_x.c, run
+# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): test_x.c, run
 # by mpirun at several world sizes (3 finds what powers of two hide), or without it if no RANKS.
 function(zero_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
@@ -137,7 +137,7 @@ function(zero_test_settings name ranks timeout labels)
     "RES_OPTIONS=timeout:1 attempts:1")
   if(ZERO_SANITIZE)
     list(APPEND environment
-      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:fast_unwind_on_malloc=0:print_suppressions=0
+      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:fast_unwind_on_malloc=0:print_suppressions=0
       UBSAN_OPTIONS=print_stacktrace=1)
     math(EXPR timeout "5 * ${timeout}")
   endif()

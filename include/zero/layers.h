@@ -53,9 +53,10 @@ typedef struct {
     const zero_call *call;
     int group, gain;
     int64_t rows;
-} zero_norm;
+} zero_layer_norm;
 
-void zero_norm_forward(const zero_norm *n, const float *x, float *y, float *moments);
+void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
+                             float *moments);
 /* dx += ..., and the gradients of gain and bias. */
-void zero_norm_backward(const zero_norm *n, const float *x, const float *moments,
-                        const float *dy, float *dx);
+void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
+                              const float *moments, const float *dy, float *dx);

@@ -28,20 +28,17 @@
 #include <stdint.h>
 
 #include "zero/comm.h"
+#include "zero/range.h"
 #include "zero/status.h"
 #include "zero/type.h"
 
 typedef struct zero_optimizer zero_optimizer;
 
-typedef struct {
-    int64_t begin, end; /* [begin, end) in the flat space */
-} zero_span;
-
 /* What is 0 or NULL takes the value in brackets. */
 typedef struct {
-    int64_t n_params;          /* n, at least 1 */
-    zero_type type;            /* of both arrays [fp32] */
-    const zero_span *no_decay; /* [n_no_decay]: where weight decay does not act (gains and
+    int64_t n_params;           /* n, at least 1 */
+    zero_type type;             /* of both arrays [fp32] */
+    const zero_range *no_decay; /* [n_no_decay]: where weight decay does not act (gains and
                                   biases), sorted, apart from each other; copied */
     int n_no_decay;
     const char
@@ -86,7 +83,7 @@ ZERO_NODISCARD zero_status zero_optimizer_step(zero_optimizer *optimizer, void *
  * are the program's to restore. In fp32 they are the masters, and `master` is NULL. The optimizer
  * owns all. Local. */
 typedef struct {
-    zero_span span;
+    zero_range span;
     float *master, *momentum, *variance;
 } zero_optimizer_part;
 

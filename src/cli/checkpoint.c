@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/hugging_face.h"
+#include "checkpoint/list.h"
+#include "checkpoint/model.h"
+#include "checkpoint/read.h"
 #include "cli/suggest.h"
-#include "train/checkpoint_list.h"
-#include "train/checkpoint_model.h"
-#include "train/checkpoint_read.h"
-#include "train/hugging_face.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
 

@@ -5,8 +5,8 @@
 
 #include "cli/option_table.h"
 #include "cli/option_value.h"
-#include "train/json_input.h"
-#include "train/text.h"
+#include "io/bytes.h"
+#include "io/json_input.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
 
@@ -36,13 +36,13 @@ zero_status zero_config_file_parse(const char *path, const void *bytes, size_t l
 
 zero_status zero_config_file_load(const char *path, json_t **file)
 {
-    zero_text text = {0};
-    zero_status st = zero_text_read_at_most(&text, path, MOST_BYTES);
+    zero_bytes text = {0};
+    zero_status st = zero_bytes_read_at_most(&text, path, MOST_BYTES);
     if (st == ZERO_OK)
         st = zero_config_file_parse(path, text.bytes, text.len, file);
     else if (st != ZERO_ERR_NOMEM)
         st = refuse("--config ", "");
-    zero_text_destroy(&text);
+    zero_bytes_destroy(&text);
     return st;
 }
 

@@ -9,14 +9,14 @@
 
 #include <xxhash.h>
 
+#include "checkpoint/list.h"
+#include "checkpoint/load.h"
+#include "checkpoint/model.h"
 #include "cli/generate_options.h"
 #include "cli/machine.h"
-#include "cli/print_text.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
-#include "train/checkpoint_list.h"
-#include "train/checkpoint_load.h"
-#include "train/checkpoint_model.h"
+#include "report/print_text.h"
 #include "train/config.h"
 
 #define WATCHDOG 120.0 /* seconds, as zero train has it */

@@ -1,27 +1,28 @@
 /* zero plan: what a run would take, from the program that it would run. */
 #include "cli/commands.h"
 
-#include "cli/models.h"
-#include "cli/paper.h"
-#include "cli/plan_report.h"
+#include "cli/plan_options.h"
+#include "report/models.h"
+#include "report/paper.h"
+#include "report/plan_report.h"
 
-static zero_status show(const zero_plan_report *r)
+static zero_status show(const zero_plan_report *r, bool json)
 {
-    if (r->options.json) return zero_plan_show_json(r, stdout);
-    if (r->options.show_schedule)
+    if (json) return zero_plan_show_json(r, stdout);
+    if (r->request.show_schedule)
         zero_plan_show_programs(r, stdout);
-    else if (r->options.all_stages)
+    else if (r->request.all_stages)
         zero_plan_show_stages(r, stdout);
     else
         zero_plan_show(r, stdout);
     return ZERO_OK;
 }
 
-static zero_status plan(zero_plan_options *options)
+static zero_status plan(const zero_plan_options *options)
 {
     zero_plan_report report;
-    ZERO_TRY(zero_plan_report_make(&report, options));
-    zero_status st = show(&report);
+    ZERO_TRY(zero_plan_report_make(&report, &options->request));
+    zero_status st = show(&report, options->json);
     zero_plan_report_destroy(&report);
     return st;
 }
@@ -41,8 +42,8 @@ zero_status zero_command_plan(int argc, char **argv)
 {
     zero_plan_options options;
     ZERO_TRY(zero_plan_options_parse(&options, argc, argv));
-    if (!options.help && !options.models && !options.paper) return plan(&options);
-    zero_status st = show_table(&options);
+    bool is_table = options.help || options.models || options.paper;
+    zero_status st = is_table ? show_table(&options) : plan(&options);
     zero_plan_options_destroy(&options);
     return st;
 }

@@ -146,8 +146,8 @@ static zero_status read_ranks(const struct split *s, zero_plan_options *o)
             "--rank %d: ranks are numbered from 0, so that of --ranks %d the last "
             "is %d",
             (int)rank, (int)ranks, (int)ranks - 1);
-    o->n_ranks = (int)ranks;
-    o->rank = (int)rank;
+    o->request.n_ranks = (int)ranks;
+    o->request.rank = (int)rank;
     return ZERO_OK;
 }
 
@@ -166,36 +166,36 @@ static bool parse_network(const char *text, zero_plan_machine *m)
 static zero_status read_machine(const struct split *s, zero_plan_options *o)
 {
     const char *network = s->text[NETWORK], *flops = s->text[FLOPS];
-    o->has_time = network && flops;
-    if (network && !parse_network(network, &o->machine))
+    o->request.has_time = network && flops;
+    if (network && !parse_network(network, &o->request.machine))
         return zero_fail(
             ZERO_ERR_INVALID,
             "--network %.80s: expected LATENCY,BANDWIDTH in seconds per message "
             "and bytes per second, such as 1e-6,12.5G",
             network);
-    if (flops &&
-        (!zero_option_parse_rate(flops, &o->machine.flops) || !(o->machine.flops > 0.0)))
+    if (flops && (!zero_option_parse_rate(flops, &o->request.machine.flops) ||
+                  !(o->request.machine.flops > 0.0)))
         return zero_fail(
             ZERO_ERR_INVALID,
             "--flops %.80s: expected floating-point operations per second of one "
             "rank, such as 50G",
             flops);
-    if (o->has_time || (!network && !flops)) return ZERO_OK;
+    if (o->request.has_time || (!network && !flops)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "--%s needs --%s: a time follows from both only",
                      network ? "network" : "flops", network ? "flops" : "network");
 }
 
 static zero_status read_values(const struct split *s, zero_plan_options *o)
 {
-    ZERO_TRY(read_flag(s, SHOW_SCHEDULE, &o->show_schedule));
+    ZERO_TRY(read_flag(s, SHOW_SCHEDULE, &o->request.show_schedule));
     ZERO_TRY(read_flag(s, MODELS, &o->models));
     ZERO_TRY(read_flag(s, JSON, &o->json));
     ZERO_TRY(read_ranks(s, o));
-    ZERO_TRY(read_whole(s, FIT, 1, INT64_MAX, &o->fit));
+    ZERO_TRY(read_whole(s, FIT, 1, INT64_MAX, &o->request.fit));
     ZERO_TRY(read_machine(s, o));
     o->paper = s->text[PAPER];
-    o->all_stages = s->text[STAGE] != NULL;
-    if (o->all_stages && o->show_schedule)
+    o->request.all_stages = s->text[STAGE] != NULL;
+    if (o->request.all_stages && o->request.show_schedule)
         return zero_fail(
             ZERO_ERR_INVALID,
             "--show-schedule with --stage all: a stage's programs are shown for "
@@ -223,7 +223,7 @@ static bool asks_for_help(int argc, char **argv)
 
 static zero_status parse_train(zero_plan_options *o, const struct split *s)
 {
-    for (int i = 0; o->all_stages && i < s->n_others; i++)
+    for (int i = 0; o->request.all_stages && i < s->n_others; i++)
         if (strncmp(s->others[i], "--stage", strlen("--stage")) == 0)
             return zero_fail(ZERO_ERR_INVALID,
                              "--stage is given twice, once as all; keep one");
@@ -233,13 +233,14 @@ static zero_status parse_train(zero_plan_options *o, const struct split *s)
 zero_status zero_plan_options_parse(zero_plan_options *options, int argc, char **argv)
 {
     struct split s = {0};
-    zero_plan_options read = {.help = asks_for_help(argc, argv), .n_ranks = 1};
+    zero_plan_options read = {.help = asks_for_help(argc, argv), .request = {.n_ranks = 1}};
     zero_status st = ZERO_OK;
     if (!read.help) st = sort_arguments(argc, argv, &s);
     if (!read.help && st == ZERO_OK) st = check_alone(&s);
     if (!read.help && st == ZERO_OK) st = read_values(&s, &read);
     if (!read.help && st == ZERO_OK) st = parse_train(&read, &s);
     read.others = s.others;
+    read.request.config = read.train.config;
     if (st == ZERO_OK)
         *options = read;
     else

@@ -4,19 +4,16 @@
 #include <stdio.h>
 
 #include "cli/options.h"
-#include "train/plan_time.h"
+#include "report/plan_report.h"
 
 #define ZERO_PLAN_RANKS 65536 /* at most */
 
 typedef struct {
     zero_options train; /* what the other options say; its help is not used */
     char **others;      /* owned: the arguments that train's strings are borrowed from */
-    bool help, models, json, show_schedule, all_stages;
+    bool help, models, json;
     const char *paper; /* the table's name; NULL: none */
-    int n_ranks, rank;
-    int64_t fit;   /* bytes; 0: not asked for */
-    bool has_time; /* a machine was given: */
-    zero_plan_machine machine;
+    zero_plan_request request;
 } zero_plan_options;
 
 /* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with *options

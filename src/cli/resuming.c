@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/list.h"
+#include "checkpoint/load.h"
+#include "checkpoint/save.h"
 #include "cli/option_value.h"
 #include "cli/session.h"
-#include "cli/show.h"
-#include "train/checkpoint_list.h"
-#include "train/checkpoint_load.h"
-#include "train/checkpoint_save.h"
 
 static bool is_root(const zero_session *s)
 {
@@ -102,7 +101,8 @@ static void list_changes(zero_session *s, const zero_manifest *m)
 static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 {
     char now[256];
-    zero_show_arithmetic(s, now, sizeof now);
+    zero_run_view view = zero_session_view(s);
+    zero_show_arithmetic(&view, now, sizeof now);
     if (is_root(s) && strcmp(now, m->arithmetic) != 0)
         fprintf(
             stderr,

@@ -4,12 +4,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "checkpoint/list.h"
+#include "checkpoint/save.h"
 #include "cli/option_value.h"
 #include "cli/requests.h"
 #include "cli/session.h"
-#include "cli/show.h"
-#include "train/checkpoint_list.h"
-#include "train/checkpoint_save.h"
 
 static bool is_root(const zero_session *s)
 {
@@ -19,7 +18,8 @@ static bool is_root(const zero_session *s)
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
 {
     char arithmetic[256];
-    zero_show_arithmetic(s, arithmetic, sizeof arithmetic);
+    zero_run_view view = zero_session_view(s);
+    zero_show_arithmetic(&view, arithmetic, sizeof arithmetic);
     json_t *options = zero_option_values(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),

@@ -6,8 +6,8 @@
  * --save-required ends it at once. All ranks save after the same step. */
 #pragma once
 
-#include "train/checkpoint_manifest.h"
-#include "train/storage.h"
+#include "checkpoint/manifest.h"
+#include "io/storage.h"
 
 typedef struct zero_session zero_session;
 

@@ -4,16 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/advice.h"
 #include "cli/machine.h"
-#include "cli/plan_report.h"
 #include "cli/requests.h"
 #include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
-#include "train/plan.h"
+#include "engine/plan.h"
+#include "report/advice.h"
+#include "report/plan_report.h"
 
 static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
 {
@@ -241,6 +241,23 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
         return ZERO_OK;
     }
     return open_all(s);
+}
+
+zero_run_view zero_session_view(const zero_session *s)
+{
+    return (zero_run_view){.config = &s->config,
+                           .world = &s->world,
+                           .topology = &s->topology,
+                           .corpus = &s->corpus,
+                           .model = &s->model,
+                           .engine = &s->engine,
+                           .node_ranks = s->node_ranks,
+                           .blas_threads = s->blas_threads,
+                           .why_collectives = s->why_collectives,
+                           .start = s->saving.start,
+                           .has_loaded = s->saving.saved >= 0,
+                           .from = s->saving.from,
+                           .changes = s->saving.changes};
 }
 
 zero_status zero_session_close(zero_session *s)

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "base/topology.h"
+#include "checkpoint/hugging_face.h"
 #include "cli/options.h"
 #include "cli/saving.h"
-#include "train/corpus.h"
-#include "train/engine.h"
-#include "train/hugging_face.h"
-#include "train/loader.h"
+#include "data/corpus.h"
+#include "data/loader.h"
+#include "engine/engine.h"
+#include "report/show.h"
 #include "train/metrics.h"
 
 struct zero_session {
@@ -32,5 +33,7 @@ struct zero_session {
  * Collective over MPI_COMM_WORLD; every rank gets the same verdict. After --help, which
  * prints, s->options.help is set and nothing else was done. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
+/* The run as it is shown. Local. */
+zero_run_view zero_session_view(const zero_session *s);
 /* Collective; ends MPI. */
 ZERO_NODISCARD zero_status zero_session_close(zero_session *s);

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "cli/session.h"
-#include "cli/show.h"
 #include "train/learning_rate.h"
 
 static bool is_root(const zero_session *s)
@@ -58,7 +57,8 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                          .known = s->corpus.tokenizer ? s->corpus.tokenizer->vocab
                                                       : s->model.vocab};
     st = zero_engine_generate(&s->engine, &how, known, n, text);
-    if (st == ZERO_OK && is_root(s)) zero_show_sample(s, title, text + known, n);
+    zero_run_view view = zero_session_view(s);
+    if (st == ZERO_OK && is_root(s)) zero_show_sample(&view, title, text + known, n);
     free(text);
     return st;
 }
@@ -106,11 +106,12 @@ static void warn_of_broken_metrics(zero_session *s)
 static void show_progress(zero_session *s, const zero_metrics_step *line)
 {
     const zero_config *c = &s->config;
+    zero_run_view view = zero_session_view(s);
     bool bar = strcmp(c->progress, "bar") == 0;
     if (bar || line->step == 1 || line->skipped ||
         is_due(line->step, c->log_every, c->steps))
-        zero_show_step(s, line, bar);
-    if (line->has_val_loss && !bar) zero_show_evaluation(s, line);
+        zero_show_step(&view, line, bar);
+    if (line->has_val_loss && !bar) zero_show_evaluation(&view, line);
     zero_metrics_step_line(&s->metrics, line);
     warn_of_broken_metrics(s);
 }
@@ -155,7 +156,8 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
                                              &totals->profile, totals->digest);
     st = zero_agree(&s->world, st);
     warn_of_broken_metrics(s);
-    if (st == ZERO_OK && is_root(s)) zero_show_totals(s, totals);
+    zero_run_view view = zero_session_view(s);
+    if (st == ZERO_OK && is_root(s)) zero_show_totals(&view, totals);
     zero_profile_ranks_destroy(&totals->profile);
     return st;
 }
@@ -163,7 +165,8 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
 static zero_status train(zero_session *s)
 {
     zero_run_totals totals = {0};
-    if (is_root(s)) zero_show_setup(s);
+    zero_run_view view = zero_session_view(s);
+    if (is_root(s)) zero_show_setup(&view);
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, done,

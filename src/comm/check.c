@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-#include "comm/report.h"
+#include "comm/sentence.h"
 #include "comm/wait.h"
 
 #define MAX_CLASSES 3 /* of ranks that differ from most; as many as an error lists */
@@ -15,34 +15,34 @@ struct zero_check {
     int *class_of;       /* [size] */
 };
 
-static void add_class(zero_report *report, const zero_comm *comm, int class)
+static void add_class(zero_sentence *report, const zero_comm *comm, int class)
 {
     char text[ZERO_OPERATION_TEXT];
     zero_operation_describe(&comm->check->all[class], text);
-    zero_report_add_ranks(report, comm->size, comm->check->class_of, class);
-    zero_report_add(report, " began %s, ", text);
+    zero_sentence_add_ranks(report, comm->size, comm->check->class_of, class);
+    zero_sentence_add(report, " began %s, ", text);
 }
 
 static zero_status fail(const zero_comm *comm)
 {
     const struct zero_check *c = comm->check;
-    zero_report report = {.used = 0};
+    zero_sentence report = {.used = 0};
     char text[ZERO_OPERATION_TEXT];
-    zero_report_classes(comm->size, c->all, sizeof *c->all, sizeof *c->all, c->class_of);
-    int most = zero_report_majority(comm->size, c->class_of), listed = 0;
-    int left = comm->size - zero_report_count(comm->size, c->class_of, most);
+    zero_ranks_classes(comm->size, c->all, sizeof *c->all, sizeof *c->all, c->class_of);
+    int most = zero_ranks_majority(comm->size, c->class_of), listed = 0;
+    int left = comm->size - zero_ranks_count(comm->size, c->class_of, most);
     for (int r = 0; r < comm->size && listed < MAX_CLASSES; r++) {
         if (c->class_of[r] != r || r == most) continue;
         add_class(&report, comm, r);
-        left -= zero_report_count(comm->size, c->class_of, r);
+        left -= zero_ranks_count(comm->size, c->class_of, r);
         listed++;
     }
-    if (left > 0) zero_report_add(&report, "%d more ranks began something else, ", left);
+    if (left > 0) zero_sentence_add(&report, "%d more ranks began something else, ", left);
     zero_operation_describe(&c->all[most], text);
-    zero_report_add(&report,
-                    "the others %s: ranks must begin the same operations in the "
-                    "same order",
-                    text);
+    zero_sentence_add(&report,
+                      "the others %s: ranks must begin the same operations in the "
+                      "same order",
+                      text);
     return zero_fail(ZERO_ERR_INVALID, "%s", report.chars);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "comm/check.h"
-#include "comm/native.h"
+#include "comm/mpi_call.h"
 #include "comm/progress.h"
 #include "comm/signal.h"
 #include "comm/steps_run.h"
@@ -41,7 +41,7 @@ zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
     ZERO_TRY(check_window(comm, spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     zero_status st = allocate_terms(&new);
-    if (st == ZERO_OK) st = zero_native_init(&new);
+    if (st == ZERO_OK) st = zero_mpi_call_init(&new);
     if (st != ZERO_OK) {
         zero_collective_destroy(&new);
         return st;
@@ -72,7 +72,7 @@ void zero_collective_destroy(zero_collective *op)
     if (op->comm) zero_progress_lock(op->comm);
     if (op->is_active) remove_active(op);
     if (op->comm) zero_progress_unlock(op->comm);
-    zero_native_destroy(op);
+    zero_mpi_call_destroy(op);
     zero_steps_destroy(&op->steps);
     free(op->terms);
     *op = (zero_collective){0};

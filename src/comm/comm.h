@@ -123,6 +123,7 @@ ZERO_NODISCARD zero_status zero_comm_broadcast(zero_comm *comm, int root, void *
  * SIGTERM, ends them: ranks that work on files are waited for longer than for messages. Local,
  * and the same on all ranks. */
 void zero_comm_be_patient(zero_comm *comm, double factor);
+#define ZERO_FILE_PATIENCE 10.0 /* the factor where a rank reads or writes files */
 
 /* Returns when all ranks have come here. */
 ZERO_NODISCARD zero_status zero_comm_barrier(zero_comm *comm);

@@ -106,13 +106,14 @@ static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
     int64_t slots = zero_min64(r->w.depth, zero_steps_chunks(r->w.s));
     int64_t at = (slots * r->n_remote + i) * slot_bytes(r);
     zero_spot slot = {ZERO_STAGING, r->w.s->rank, at};
-    zero_steps_add(r->w.s, (zero_step){.kind = ZERO_STEP_ADD,
-                                       .type = ZERO_FP32,
-                                       .sum = r->partial[t],
-                                       .len = zero_steps_chunk_len(r->w.s, k),
-                                       .from = piece_of(r, r->w.s->rank, owner, k),
-                                       .to = slot,
-                                       .sent = r->sent[i]});
+    zero_steps_add(r->w.s,
+                   (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                          .type = ZERO_FP32,
+                                          .sum = r->partial[t],
+                                          .len = zero_steps_chunk_len(r->w.s, k),
+                                          .from = piece_of(r, r->w.s->rank, owner, k),
+                                          .to = slot,
+                                          .sent = r->sent[i]});
     return slot;
 }
 
@@ -144,7 +145,8 @@ static void reduce_round(reducer *r, int64_t k, int i)
 
 static void add_final(reducer *r, int64_t k)
 {
-    zero_steps_add(r->w.s, (zero_step){.kind = ZERO_STEP_ADD,
+    zero_steps_add(
+        r->w.s, (zero_collective_step){.kind = ZERO_STEP_ADD,
                                        .type = r->w.s->spec.result,
                                        .sum = r->final,
                                        .len = zero_steps_chunk_len(r->w.s, k),

@@ -59,11 +59,11 @@ static zero_spot packed(const zero_steps *s, int piece, int64_t k)
 
 static void native(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
 {
-    zero_steps_add(s, (zero_step){.kind = ZERO_STEP_NATIVE,
-                                  .type = s->spec.result,
-                                  .len = zero_steps_chunk_len(s, k),
-                                  .from = from,
-                                  .to = to});
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_MPI,
+                                             .type = s->spec.result,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .from = from,
+                                             .to = to});
 }
 
 /* What MPI has added, and own values to be widened: each a sum of one term. */
@@ -80,7 +80,8 @@ static void pack(zero_steps *s, int piece, int64_t k)
 {
     zero_spot from = zero_steps_in(s, s->rank, piece, k), to = packed(s, piece, k);
     if (is_widened(&s->spec))
-        zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
+        zero_steps_add(
+            s, (zero_collective_step){.kind = ZERO_STEP_ADD,
                                       .type = s->spec.result,
                                       .sum = OWN,
                                       .len = zero_steps_chunk_len(s, k),
@@ -99,13 +100,13 @@ static void write_sum(zero_steps *s, int64_t k)
     native(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
            (zero_spot){ZERO_STAGING, s->rank, at});
     if (s->spec.kind == ZERO_REDUCE && s->rank != s->spec.root) return;
-    zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
-                                  .type = s->spec.result,
-                                  .sum = ARRIVED,
-                                  .len = zero_steps_chunk_len(s, k),
-                                  .to = zero_steps_out(s, s->rank, 0, k),
-                                  .staged = at,
-                                  .received = s->n});
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                             .type = s->spec.result,
+                                             .sum = ARRIVED,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .to = zero_steps_out(s, s->rank, 0, k),
+                                             .staged = at,
+                                             .received = s->n});
 }
 
 static void write_all_gather(zero_steps *s, int64_t k)

@@ -126,13 +126,13 @@ static void exchange(zero_steps *s, int64_t k)
 static void add(zero_steps *s, int64_t k, int64_t received)
 {
     int own = zero_steps_piece(s, s->rank);
-    zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
-                                  .type = s->spec.result,
-                                  .len = zero_steps_chunk_len(s, k),
-                                  .from = zero_steps_in(s, s->rank, own, k),
-                                  .to = zero_steps_out(s, s->rank, 0, k),
-                                  .staged = staged_at(s, k),
-                                  .received = received});
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                             .type = s->spec.result,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .from = zero_steps_in(s, s->rank, own, k),
+                                             .to = zero_steps_out(s, s->rank, 0, k),
+                                             .staged = staged_at(s, k),
+                                             .received = received});
 }
 
 static void write_owner(zero_steps *s)

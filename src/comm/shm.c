@@ -58,12 +58,12 @@ static void add_neighbours(zero_steps *s)
         zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, -1});
     zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_add(s, (zero_step){.kind = ZERO_STEP_ADD,
-                                      .type = s->spec.result,
-                                      .sum = sum,
-                                      .len = zero_steps_chunk_len(s, k),
-                                      .from = zero_steps_in(s, s->rank, own, k),
-                                      .to = zero_steps_out(s, s->rank, 0, k)});
+        zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                                 .type = s->spec.result,
+                                                 .sum = sum,
+                                                 .len = zero_steps_chunk_len(s, k),
+                                                 .from = zero_steps_in(s, s->rank, own, k),
+                                                 .to = zero_steps_out(s, s->rank, 0, k)});
 }
 
 static void write_reduce_scatter(zero_steps *s)

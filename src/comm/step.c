@@ -27,7 +27,7 @@ static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
     return larger ? larger : array;
 }
 
-void zero_steps_add(zero_steps *steps, zero_step step)
+void zero_steps_add(zero_steps *steps, zero_collective_step step)
 {
     steps->list = grow(steps, steps->list, steps->n, &steps->capacity, sizeof step);
     if (!steps->failed) steps->list[steps->n++] = step;
@@ -71,43 +71,43 @@ int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k)
 
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from)
 {
-    zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_SEND,
-                                      .type = steps->spec.type,
-                                      .peer = peer,
-                                      .len = zero_steps_chunk_len(steps, k),
-                                      .from = from});
+    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_SEND,
+                                                 .type = steps->spec.type,
+                                                 .peer = peer,
+                                                 .len = zero_steps_chunk_len(steps, k),
+                                                 .from = from});
 }
 
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to)
 {
-    zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_RECEIVE,
-                                      .type = steps->spec.type,
-                                      .peer = peer,
-                                      .len = zero_steps_chunk_len(steps, k),
-                                      .to = to});
+    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_RECEIVE,
+                                                 .type = steps->spec.type,
+                                                 .peer = peer,
+                                                 .len = zero_steps_chunk_len(steps, k),
+                                                 .to = to});
 }
 
 void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to)
 {
-    zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_COPY,
-                                      .type = steps->spec.type,
-                                      .len = zero_steps_chunk_len(steps, k),
-                                      .from = from,
-                                      .to = to});
+    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_COPY,
+                                                 .type = steps->spec.type,
+                                                 .len = zero_steps_chunk_len(steps, k),
+                                                 .from = from,
+                                                 .to = to});
 }
 
 void zero_steps_signal(zero_steps *steps, int64_t phase)
 {
-    zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_SIGNAL, .phase = phase});
+    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_SIGNAL, .phase = phase});
 }
 
 void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t read)
 {
-    zero_steps_add(steps, (zero_step){.kind = ZERO_STEP_AWAIT,
-                                      .type = steps->spec.type,
-                                      .peer = peer,
-                                      .phase = phase,
-                                      .len = read});
+    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_AWAIT,
+                                                 .type = steps->spec.type,
+                                                 .peer = peer,
+                                                 .phase = phase,
+                                                 .len = read});
 }
 
 /* ---- counting ---- */
@@ -131,7 +131,7 @@ static void count_receive(const zero_steps *steps, int peer, int64_t bytes, zero
 }
 
 /* What is read of a neighbour's memory, be it now or, where it stays in place, later. */
-static int64_t bytes_read(const zero_steps *steps, const zero_step *step)
+static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
 {
     int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type), read = 0;
     if (step->kind != ZERO_STEP_ADD)
@@ -157,7 +157,8 @@ static void count_native(const zero_steps *steps, int64_t bytes, zero_traffic *t
     }
 }
 
-void zero_steps_count(const zero_steps *steps, const zero_step *step, zero_traffic *traffic)
+void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
+                      zero_traffic *traffic)
 {
     int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
     switch (step->kind) {
@@ -171,7 +172,7 @@ void zero_steps_count(const zero_steps *steps, const zero_step *step, zero_traff
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
         break;
     case ZERO_STEP_AWAIT: traffic->bytes_sent[ZERO_INSIDE] += bytes; break;
-    case ZERO_STEP_NATIVE: count_native(steps, bytes, traffic); break;
+    case ZERO_STEP_MPI: count_native(steps, bytes, traffic); break;
     case ZERO_STEP_SIGNAL: break;
     }
 }
@@ -187,7 +188,7 @@ static void print_spot(const zero_spot *spot, FILE *file)
         fprintf(file, "%s of %d [%" PRId64 "]", places[spot->place], spot->rank, spot->at);
 }
 
-static void print_sum(const zero_steps *steps, const zero_step *step, FILE *file)
+static void print_sum(const zero_steps *steps, const zero_collective_step *step, FILE *file)
 {
     const zero_sum *sum = &steps->sums[step->sum];
     for (int64_t t = 0; t < sum->n; t++) {
@@ -204,7 +205,7 @@ static void print_sum(const zero_steps *steps, const zero_step *step, FILE *file
     print_spot(&step->to, file);
 }
 
-static void print_peer(const zero_step *step, FILE *file)
+static void print_peer(const zero_collective_step *step, FILE *file)
 {
     if (step->peer == ZERO_ALL_NEIGHBOURS)
         fprintf(file, "all neighbours");
@@ -212,7 +213,8 @@ static void print_peer(const zero_step *step, FILE *file)
         fprintf(file, "%d", step->peer);
 }
 
-static void print_step(const zero_steps *steps, const zero_step *step, FILE *file)
+static void print_step(const zero_steps *steps, const zero_collective_step *step,
+                       FILE *file)
 {
     switch (step->kind) {
     case ZERO_STEP_SEND:
@@ -238,7 +240,7 @@ static void print_step(const zero_steps *steps, const zero_step *step, FILE *fil
         fprintf(file, "await phase %" PRId64 " of ", step->phase);
         print_peer(step, file);
         break;
-    case ZERO_STEP_NATIVE: fprintf(file, "MPI's own collective"); break;
+    case ZERO_STEP_MPI: fprintf(file, "MPI's own collective"); break;
     }
     if (step->len > 0)
         fprintf(file, ", %" PRId64 " elements %s", step->len, zero_type_name(step->type));

@@ -20,7 +20,7 @@ typedef enum {
     ZERO_STEP_COPY,   /* from own or a neighbour's memory to own memory */
     ZERO_STEP_SIGNAL, /* the own counter reaches a phase */
     ZERO_STEP_AWAIT,  /* until a neighbour's counter has reached a phase */
-    ZERO_STEP_NATIVE, /* MPI's own collective on one chunk */
+    ZERO_STEP_MPI,    /* MPI's own collective on one chunk */
 } zero_step_kind;
 
 typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
@@ -49,7 +49,7 @@ typedef struct {
     /* The step waits until the receives (sends) among the first `received` (`sent`) steps of
      * the list have ended. */
     int64_t received, sent;
-} zero_step;
+} zero_collective_step;
 
 #define ZERO_STEP_CHUNK \
     ((size_t)512 << 10) /* bytes of a message, unless staging is short */
@@ -73,7 +73,7 @@ typedef struct {
     int rank;
     int64_t chunk; /* elements per step, at most */
 
-    zero_step *list; /* [n] */
+    zero_collective_step *list; /* [n] */
     int64_t n, capacity;
     zero_sum *sums; /* [n_sums] */
     int64_t n_sums, sum_capacity;
@@ -88,7 +88,7 @@ ZERO_NODISCARD zero_status zero_steps_init(zero_steps *steps,
 void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
 
 /* Adds what the step moves: the program's measure of it, and the plan's. */
-void zero_steps_count(const zero_steps *steps, const zero_step *step,
+void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
                       zero_traffic *traffic);
 
 /* One line per step. */
@@ -97,7 +97,7 @@ void zero_steps_print(const zero_steps *steps, FILE *file);
 /* ---- for those who write them ---- */
 
 /* Appends a step; a failure is kept in steps->failed. */
-void zero_steps_add(zero_steps *steps, zero_step step);
+void zero_steps_add(zero_steps *steps, zero_collective_step step);
 /* A new sum without terms; returns its number. */
 int zero_steps_add_sum(zero_steps *steps);
 void zero_steps_add_term(zero_steps *steps, int sum, zero_term term);

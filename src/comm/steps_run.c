@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/stream.h"
-#include "comm/native.h"
+#include "comm/mpi_call.h"
 #include "comm/signal.h"
 
 /* Results from this size on leave the caches anyway: they are stored past them. */
@@ -69,7 +69,7 @@ static bool has_native_left(const zero_collective *op)
 {
     bool native = op->steps.spec.algorithm == ZERO_ALGORITHM_MPI;
     for (int64_t i = op->next_step; native && i < op->steps.n; i++)
-        if (op->steps.list[i].kind == ZERO_STEP_NATIVE) return true;
+        if (op->steps.list[i].kind == ZERO_STEP_MPI) return true;
     return false;
 }
 
@@ -81,12 +81,12 @@ static bool is_first_native(const zero_collective *op)
     return true;
 }
 
-static bool is_ready(const zero_collective *op, const zero_step *step)
+static bool is_ready(const zero_collective *op, const zero_collective_step *step)
 {
     if (!have_ended(op, false, step->received) || !have_ended(op, true, step->sent))
         return false;
     switch (step->kind) {
-    case ZERO_STEP_NATIVE:
+    case ZERO_STEP_MPI:
         return op->in_flight < ZERO_COLLECTIVE_REQUESTS && is_first_native(op);
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
@@ -108,10 +108,10 @@ static MPI_Request *take_request(zero_collective *op)
 
 /* In a reduce all send to one rank. Its MPI would have to keep what it has not asked for, so
  * their sends end when it receives. */
-static zero_status send(zero_collective *op, const zero_step *step, int tag)
+static zero_status send(zero_collective *op, const zero_collective_step *step, int tag)
 {
     const void *from = address(op, step->from);
-    MPI_Datatype type = zero_native_type(step->type);
+    MPI_Datatype type = zero_mpi_type(step->type);
     MPI_Request *request = take_request(op);
     int len = (int)step->len;
     if (op->steps.spec.kind == ZERO_REDUCE)
@@ -122,9 +122,9 @@ static zero_status send(zero_collective *op, const zero_step *step, int tag)
         MPI_Isend(from, len, type, step->peer, tag, op->comm->mpi, request), "MPI_Isend");
 }
 
-static zero_status post(zero_collective *op, const zero_step *step)
+static zero_status post(zero_collective *op, const zero_collective_step *step)
 {
-    MPI_Datatype type = zero_native_type(step->type);
+    MPI_Datatype type = zero_mpi_type(step->type);
     int len = (int)step->len, tag = (int)(op->sequence % op->comm->tag_limit);
     switch (step->kind) {
     case ZERO_STEP_SEND: return send(op, step, tag);
@@ -133,12 +133,12 @@ static zero_status post(zero_collective *op, const zero_step *step)
                                          op->comm->mpi, take_request(op)),
                                "MPI_Irecv");
     default:
-        return zero_native_post(op, step, address(op, step->from), address(op, step->to),
-                                take_request(op));
+        return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
+                                  take_request(op));
     }
 }
 
-static const void *term_data(const zero_collective *op, const zero_step *step,
+static const void *term_data(const zero_collective *op, const zero_collective_step *step,
                              const zero_term *term)
 {
     if (term->staged >= 0) return (char *)op->staging + step->staged + term->staged;
@@ -146,7 +146,7 @@ static const void *term_data(const zero_collective *op, const zero_step *step,
 }
 
 /* A sum of one term is a copy; in place there is nothing to do. Returns the bytes read. */
-static size_t add(zero_collective *op, const zero_step *step)
+static size_t add(zero_collective *op, const zero_collective_step *step)
 {
     const zero_sum *sum = &op->steps.sums[step->sum];
     char *to = address(op, step->to);
@@ -163,7 +163,7 @@ static size_t add(zero_collective *op, const zero_step *step)
 }
 
 /* In place there is nothing to copy. Returns the bytes read. */
-static size_t copy(zero_collective *op, const zero_step *step)
+static size_t copy(zero_collective *op, const zero_collective_step *step)
 {
     const char *from = address(op, step->from);
     char *to = address(op, step->to);
@@ -177,13 +177,14 @@ static size_t copy(zero_collective *op, const zero_step *step)
 }
 
 /* *computed: the bytes that have been read so far, in this poll. */
-static zero_status run(zero_collective *op, const zero_step *step, size_t *computed)
+static zero_status run(zero_collective *op, const zero_collective_step *step,
+                       size_t *computed)
 {
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     switch (step->kind) {
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE:
-    case ZERO_STEP_NATIVE: return post(op, step);
+    case ZERO_STEP_MPI: return post(op, step);
     case ZERO_STEP_ADD: *computed += add(op, step); break;
     case ZERO_STEP_COPY: *computed += copy(op, step); break;
     case ZERO_STEP_SIGNAL:
@@ -197,7 +198,7 @@ static zero_status run(zero_collective *op, const zero_step *step, size_t *compu
 zero_status zero_steps_run(zero_collective *op, size_t *computed)
 {
     while (*computed < ZERO_STEPS_BYTES_PER_POLL && op->next_step < op->steps.n) {
-        const zero_step *step = &op->steps.list[op->next_step];
+        const zero_collective_step *step = &op->steps.list[op->next_step];
         if (!is_ready(op, step)) break;
         ZERO_TRY(run(op, step, computed));
         op->next_step++;

@@ -18,7 +18,7 @@ typedef struct {
 
 static int count(const group *g, int class)
 {
-    return zero_report_count(g->size, g->class_of, class);
+    return zero_ranks_count(g->size, g->class_of, class);
 }
 
 /* In, or about to be in, another operation than `other`. A rank that computes is in none. */
@@ -33,7 +33,7 @@ static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
 static const char *find_fault(const group *g, int class)
 {
     const zero_standing *at = &g->all[class];
-    const zero_standing *most = &g->all[zero_report_majority(g->size, g->class_of)];
+    const zero_standing *most = &g->all[zero_ranks_majority(g->size, g->class_of)];
     bool one = count(g, class) == 1;
     int64_t furthest = 0;
     for (int r = 0; r < g->size; r++)
@@ -45,18 +45,18 @@ static const char *find_fault(const group *g, int class)
     return NULL;
 }
 
-static void add_faults(zero_report *report, const group *g)
+static void add_faults(zero_sentence *report, const group *g)
 {
     int listed = 0;
     for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
         const char *fault = g->class_of[r] == r ? find_fault(g, r) : NULL;
         if (!fault) continue;
-        zero_report_add(report, listed++ > 0 ? ", " : "; ");
-        zero_report_add_ranks(report, g->size, g->class_of, r);
-        zero_report_add(report, " %s", fault);
+        zero_sentence_add(report, listed++ > 0 ? ", " : "; ");
+        zero_sentence_add_ranks(report, g->size, g->class_of, r);
+        zero_sentence_add(report, " %s", fault);
     }
     if (listed == 0)
-        zero_report_add(report, "; no rank is behind, so a message is missing");
+        zero_sentence_add(report, "; no rank is behind, so a message is missing");
 }
 
 static double longest(const group *g, int class)
@@ -67,7 +67,7 @@ static double longest(const group *g, int class)
     return seconds;
 }
 
-static void add_state(zero_report *report, const group *g, int class)
+static void add_state(zero_sentence *report, const group *g, int class)
 {
     static const char *const doing[] = {
         [ZERO_WATCH_COMPUTING] = "computing after",
@@ -75,38 +75,38 @@ static void add_state(zero_report *report, const group *g, int class)
         [ZERO_WATCH_WAITING] = "waiting for",
     };
     const zero_standing *at = &g->all[class];
-    zero_report_add_ranks(report, g->size, g->class_of, class);
+    zero_sentence_add_ranks(report, g->size, g->class_of, class);
     if (at->state == ZERO_WATCH_SILENT) {
-        zero_report_add(report, ": no answer (dead, stopped, or not in our code)");
+        zero_sentence_add(report, ": no answer (dead, stopped, or not in our code)");
         return;
     }
     char name[ZERO_OPERATION_TEXT];
     zero_operation op = {.sequence = at->sequence, .kind = at->kind, .unit = at->unit};
     zero_operation_name(&op, name);
-    zero_report_add(report, ": ");
-    if (at->work >= 0) zero_report_add(report, "in %s %" PRId64 ", ", g->work, at->work);
-    zero_report_add(report, "%s %s (%.3g s)", doing[at->state], name, longest(g, class));
+    zero_sentence_add(report, ": ");
+    if (at->work >= 0) zero_sentence_add(report, "in %s %" PRId64 ", ", g->work, at->work);
+    zero_sentence_add(report, "%s %s (%.3g s)", doing[at->state], name, longest(g, class));
 }
 
-static void add_states(zero_report *report, const group *g)
+static void add_states(zero_sentence *report, const group *g)
 {
     int listed = 0, left = g->size;
     for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
         if (g->class_of[r] != r) continue;
-        zero_report_add(report, listed++ > 0 ? "; " : ". State: ");
+        zero_sentence_add(report, listed++ > 0 ? "; " : ". State: ");
         add_state(report, g, r);
         left -= count(g, r);
     }
-    if (left > 0) zero_report_add(report, "; %d more ranks elsewhere", left);
+    if (left > 0) zero_sentence_add(report, "; %d more ranks elsewhere", left);
 }
 
 void zero_verdict_write(int size, const zero_standing all[], const char *work,
-                        double stalled, int class_of[], zero_report *report)
+                        double stalled, int class_of[], zero_sentence *report)
 {
-    zero_report_classes(size, all, sizeof *all, offsetof(zero_standing, seconds), class_of);
+    zero_ranks_classes(size, all, sizeof *all, offsetof(zero_standing, seconds), class_of);
     group g = {size, all, class_of, work};
-    zero_report_add(report, "no progress for %.3g s, longer than --watchdog allows",
-                    stalled);
+    zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
+                      stalled);
     add_faults(report, &g);
     add_states(report, &g);
 }

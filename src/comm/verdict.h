@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "comm/report.h"
+#include "comm/sentence.h"
 
 typedef enum {
     ZERO_WATCH_SILENT, /* no answer */
@@ -30,4 +30,4 @@ typedef struct {
  * left an operation out is in the next one, those in another than most. `work` is what the
  * ranks' pieces of work are called ("step"). class_of: room for [size]. */
 void zero_verdict_write(int size, const zero_standing all[], const char *work,
-                        double stalled, int class_of[], zero_report *report);
+                        double stalled, int class_of[], zero_sentence *report);

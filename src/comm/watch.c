@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "comm/progress.h"
-#include "comm/report.h"
+#include "comm/sentence.h"
 #include "comm/wait.h"
 
 #define LOOK_EVERY   0.01 /* seconds; a look costs about a microsecond */
@@ -214,7 +214,7 @@ static bool have_all_answered(const zero_comm *comm)
 static zero_status fail(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
-    zero_report report = {.used = 0};
+    zero_sentence report = {.used = 0};
     w->answers[comm->rank] = describe(comm);
     zero_verdict_write(comm->size, w->answers, w->work, w->stalled, w->class_of, &report);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);

@@ -132,9 +132,9 @@ static zero_linear linear(const zero_unit *u, const zero_call *c, int weight)
         .unit = u, .call = c, .weight = weight, .rows = c->batch->B * c->batch->T};
 }
 
-static zero_norm norm(const zero_unit *u, const zero_call *c, int gain)
+static zero_layer_norm norm(const zero_unit *u, const zero_call *c, int gain)
 {
-    return (zero_norm){
+    return (zero_layer_norm){
         .unit = u, .call = c, .gain = gain, .rows = c->batch->B * c->batch->T};
 }
 
@@ -146,17 +146,17 @@ static void forward(const zero_unit *u, const zero_call *c)
     a.dropout = mask(u, c, DROP_ATTENTION);
     a.in_bf16 = c->type == ZERO_BF16;
 
-    zero_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
+    zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
     zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
                 fcproj = linear(u, c, ZERO_FCPROJ_WEIGHT);
 
-    zero_norm_forward(&norm1, c->in, s.norm1, s.moments1);
+    zero_layer_norm_forward(&norm1, c->in, s.norm1, s.moments1);
     zero_linear_forward(&qkv, s.norm1, s.qkv);
     c->backend->attention(c->math, &a, s.qkv, s.attended, s.lse, c->work);
     add_branch(&proj, DROP_PROJ, s.attended, c->in, s.middle);
 
-    zero_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
+    zero_layer_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
     add_gelu(&fc, s.norm2, s.fc, s.gelu);
     add_branch(&fcproj, DROP_FCPROJ, s.gelu, s.middle, c->out);
 }
@@ -173,7 +173,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     float *narrow = wide + 4 * n; /* [rows, C] */
     float *masked = narrow + n;   /* [rows, C] */
     float *attend = masked + n;   /* attention's workspace */
-    zero_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
+    zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
     zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
                 fcproj = linear(u, c, ZERO_FCPROJ_WEIGHT);
@@ -181,14 +181,14 @@ static void backward(const zero_unit *u, const zero_call *c)
     const float *branch = branch_gradient(u, c, DROP_FCPROJ, masked);
     zero_linear_backward(&fcproj, s.gelu, branch, wide);
     gelu_backward(&fc, s.norm2, s.fc, wide, narrow);
-    zero_norm_backward(&norm2, s.middle, s.moments2, narrow, c->stream);
+    zero_layer_norm_backward(&norm2, s.middle, s.moments2, narrow, c->stream);
 
     branch = branch_gradient(u, c, DROP_PROJ, masked);
     zero_linear_backward(&proj, s.attended, branch, narrow);
     c->backend->attention_backward(c->math, &a, s.qkv, s.attended, s.lse, narrow, wide,
                                    attend);
     zero_linear_backward(&qkv, s.norm1, wide, narrow);
-    zero_norm_backward(&norm1, c->in, s.moments1, narrow, c->stream);
+    zero_layer_norm_backward(&norm1, c->in, s.moments1, narrow, c->stream);
 }
 
 void zero_gpt2_block_unit(zero_unit *unit)

@@ -63,8 +63,8 @@ static void forward(const zero_unit *u, const zero_call *c)
 {
     int64_t B = c->batch->B, T = c->batch->T, rows = B * T, C = shape_of(u)->hidden;
     float *normed = c->saved, *moments = normed + rows * C;
-    zero_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
-    zero_norm_forward(&norm, c->in, normed, moments);
+    zero_layer_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
+    zero_layer_norm_forward(&norm, c->in, normed, moments);
     if (c->training) return;
     if (!c->batch->targets) { /* generating: what follows the last position */
         for (int64_t b = 0; b < B; b++)
@@ -118,8 +118,8 @@ static void backward(const zero_unit *u, const zero_call *c)
         chunk_backward(u, c, normed + first * C, n, add || first > 0, d_normed + first * C);
     }
     c->backend->clear(c->math, rows * C, c->stream);
-    zero_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
-    zero_norm_backward(&norm, c->in, moments, d_normed, c->stream);
+    zero_layer_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
+    zero_layer_norm_backward(&norm, c->in, moments, d_normed, c->stream);
 }
 
 void zero_gpt2_head_unit(zero_unit *unit)

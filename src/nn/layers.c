@@ -96,7 +96,8 @@ void zero_linear_backward(const zero_linear *l, const float *x, const float *dy,
     zero_linear_product_backward(l, x, dy, dx);
 }
 
-void zero_norm_forward(const zero_norm *n, const float *x, float *y, float *moments)
+void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
+                             float *moments)
 {
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
@@ -105,8 +106,8 @@ void zero_norm_forward(const zero_norm *n, const float *x, float *y, float *mome
         zero_weight(n->unit, c, n->group, n->gain + 1), y, moments, moments + n->rows);
 }
 
-void zero_norm_backward(const zero_norm *n, const float *x, const float *moments,
-                        const float *dy, float *dx)
+void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
+                              const float *moments, const float *dy, float *dx)
 {
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "zero/range.h"
 #include "zero/status.h"
 
 #define ZERO_SHARD_GRANULE 64
@@ -36,10 +37,6 @@ typedef struct {
     int64_t first;     /* owner: where the group begins in the model's flat space */
     int64_t shard_len; /* of every rank: of this group, or (owner) of the whole model */
 } zero_partition;
-
-typedef struct {
-    int64_t begin, end; /* [begin, end) in the group's flat space */
-} zero_range;
 
 /* Cuts n groups of n_params[g] elements. Not collective: equal arguments give equal results on
  * every rank. Returns ZERO_ERR_INVALID, leaving parts[] undefined, unless 0 <= n_params[g],

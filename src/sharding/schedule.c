@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sharding/compile.h"
+#include "sharding/writer.h"
 
 static const char *const op_names[ZERO_OP_KINDS] = {
     "LOAD",        "GATHER",  "GATHER_WAIT", "FORWARD",    "RECOMPUTE",

@@ -7,7 +7,7 @@
  *
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0, ...
  *     GATHER_WAIT of all, LOSS, NORM, OVERFLOW, UPDATE */
-#include "sharding/compile.h"
+#include "sharding/writer.h"
 
 /* The reduced pieces go back to everyone while the next group is computed. */
 static void gather_sum(zero_writer *w)
@@ -24,17 +24,17 @@ static void wait_for_sums(zero_writer *w)
         zero_write_gather_wait(w, g, s->groups[g].grad);
 }
 
-static const zero_gradient_way all_reduced = {.deal = ZERO_DEAL_BLOCKS,
-                                              .completed = zero_write_sum_whole,
-                                              .reduced = gather_sum,
-                                              .summed = wait_for_sums};
+static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,
+                                               .completed = zero_write_sum_whole,
+                                               .reduced = gather_sum,
+                                               .summed = wait_for_sums};
 
 void zero_stage_none_compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_compile_own_parameters(s, g);
-        zero_compile_gradients(s, g, ZERO_HOLD_WHOLE, true);
-        zero_compile_optimizer(s, g, ZERO_HOLD_WHOLE);
+        zero_hold_own_parameters(s, g);
+        zero_hold_gradients(s, g, ZERO_HOLD_WHOLE, true);
+        zero_hold_optimizer(s, g, ZERO_HOLD_WHOLE);
     }
-    zero_compile_programs(s, &all_reduced);
+    zero_write_programs(s, &all_reduced);
 }

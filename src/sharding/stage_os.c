@@ -9,18 +9,18 @@
  *     GATHER_WAIT 0, FORWARD 0, GATHER_WAIT 1, FORWARD 1, ...
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, ...
  *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, UPDATE 1, GATHER 1, ... */
-#include "sharding/compile.h"
+#include "sharding/writer.h"
 
-static const zero_gradient_way reduced_once = {.deal = ZERO_DEAL_BLOCKS,
-                                               .completed = zero_write_sum_whole,
-                                               .reduced = zero_write_round_sum};
+static const zero_gradient_path reduced_once = {.deal = ZERO_DEAL_BLOCKS,
+                                                .completed = zero_write_sum_whole,
+                                                .reduced = zero_write_round_sum};
 
 void zero_stage_os_compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_compile_parameters(s, g, ZERO_HOLD_WHOLE);
-        zero_compile_gradients(s, g, ZERO_HOLD_WHOLE, false);
-        zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
+        zero_hold_parameters(s, g, ZERO_HOLD_WHOLE);
+        zero_hold_gradients(s, g, ZERO_HOLD_WHOLE, false);
+        zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
     }
-    zero_compile_programs(s, &reduced_once);
+    zero_write_programs(s, &reduced_once);
 }

@@ -8,14 +8,14 @@
  *
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, ...     the gradient of
  *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, ...                     2 ends with its wait */
-#include "sharding/compile.h"
+#include "sharding/writer.h"
 
 void zero_stage_os_g_compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_compile_parameters(s, g, ZERO_HOLD_WHOLE);
-        zero_compile_gradients(s, g, ZERO_HOLD_PIECE, false);
-        zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
+        zero_hold_parameters(s, g, ZERO_HOLD_WHOLE);
+        zero_hold_gradients(s, g, ZERO_HOLD_PIECE, false);
+        zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
     }
-    zero_compile_programs(s, &zero_gradient_in_pieces);
+    zero_write_programs(s, &zero_gradient_in_pieces);
 }

@@ -16,7 +16,7 @@
  * What the next use, or one that is gathered ahead anyway, reads again is not released: the
  * last unit's parameters stay between its forward and its backward. Groups of at most
  * `persist` elements are held whole and gathered after the update, as in stages 1 and 2. */
-#include "sharding/compile.h"
+#include "sharding/writer.h"
 
 /* The uses of a program, in order: forward and backward passes over the units. */
 struct uses {
@@ -73,9 +73,8 @@ static int place_for(zero_writer *w, int g)
          slice = s->input.partition == ZERO_PARTITION_SLICE;
     if (s->buffers[param].space == ZERO_SPACE_NODE) return param;
     zero_space space = slice ? ZERO_SPACE_NODE : ZERO_SPACE_PART;
-    return zero_compile_group_buffer(w->s, w->program, ZERO_CLASS_GATHERED, g,
-                                     ZERO_HOLD_WHOLE, shares ? space : ZERO_SPACE_OWN,
-                                     s->input.type);
+    return zero_hold_buffer(w->s, w->program, ZERO_CLASS_GATHERED, g, ZERO_HOLD_WHOLE,
+                            shares ? space : ZERO_SPACE_OWN, s->input.type);
 }
 
 static void gather(zero_writer *w, const struct uses *uses, int64_t at)
@@ -154,12 +153,12 @@ void zero_stage_os_g_p_compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
-        zero_compile_parameters(s, g, stays ? ZERO_HOLD_WHOLE : ZERO_HOLD_PIECE);
-        zero_compile_gradients(s, g, ZERO_HOLD_PIECE, false);
-        zero_compile_optimizer(s, g, ZERO_HOLD_PIECE);
+        zero_hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : ZERO_HOLD_PIECE);
+        zero_hold_gradients(s, g, ZERO_HOLD_PIECE, false);
+        zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
     }
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
     write_program(s, ZERO_PROGRAM_GENERATE);
-    zero_compile_ends(s);
+    zero_write_ends(s);
 }

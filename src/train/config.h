@@ -62,8 +62,6 @@ typedef struct {
 } zero_config;
 
 #define ZERO_CONFIG_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB staged */
-/* What a process takes besides what is planned: program, libraries, MPI, tables. */
-#define ZERO_PROCESS_BYTES ((size_t)48 << 20)
 /* Most microbatches per rank and step: the schedule lists the work of each one. */
 #define ZERO_CONFIG_ACCUMULATION INT64_C(65536)
 

@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "comm/comm.h"
-#include "train/engine.h"
+#include "engine/engine.h"
 
 typedef struct {
     FILE *file;       /* NULL: no metrics are wanted */

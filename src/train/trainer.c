@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sharding/optimizer.h"
-#include "train/checkpoint_list.h"
-#include "train/checkpoint_load.h"
-#include "train/checkpoint_save.h"
+#include "checkpoint/list.h"
+#include "checkpoint/load.h"
+#include "checkpoint/save.h"
+#include "engine/engine.h"
+#include "sharding/update.h"
 #include "train/compare.h"
 #include "train/config.h"
-#include "train/engine.h"
 
 struct zero_trainer {
     zero_engine engine;
@@ -193,7 +193,7 @@ static zero_status check_input(const zero_step_input *in)
                     .beta2 = (float)in->beta2,
                     .eps = (float)in->eps,
                     .weight_decay = (float)in->weight_decay};
-    return zero_optimizer_check(&h, in->clip);
+    return zero_update_check(&h, in->clip);
 }
 
 zero_status zero_trainer_step(zero_trainer *trainer, const zero_source *source,

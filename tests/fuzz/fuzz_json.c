@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/json_input.h"
+#include "io/json_input.h"
 
 /* The getters answer by type: of whole, real, flag, text, object and list those that fit. */
 static int fits(const json_t *object, const char *key)

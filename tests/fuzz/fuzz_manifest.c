@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "checkpoint/manifest.h"
 #include "fuzz.h"
-#include "train/checkpoint_manifest.h"
 
 /* Shards together hold every element of every part once, in extents of bounded length. */
 static void check_extents(const zero_state_table *t)
@@ -27,15 +27,15 @@ static void check_extents(const zero_state_table *t)
 /* What was taken is written, and then taken and written alike. */
 static void check_round_trip(const zero_manifest *m)
 {
-    zero_text text = {0}, again = {0};
+    zero_bytes text = {0}, again = {0};
     zero_manifest back = {0};
     FUZZ_LAW(zero_manifest_write(m, &text) == ZERO_OK);
     FUZZ_LAW(zero_manifest_parse("f", text.bytes, text.len, &back) == ZERO_OK);
     FUZZ_LAW(zero_manifest_write(&back, &again) == ZERO_OK);
     FUZZ_LAW(text.len == again.len && memcmp(text.bytes, again.bytes, text.len) == 0);
     zero_manifest_destroy(&back);
-    zero_text_destroy(&again);
-    zero_text_destroy(&text);
+    zero_bytes_destroy(&again);
+    zero_bytes_destroy(&text);
 }
 
 static void parse(const void *bytes, size_t len)
@@ -53,21 +53,21 @@ static void parse(const void *bytes, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char tail[ZERO_MANIFEST_TAIL];
-    zero_text text = {0};
+    zero_bytes text = {0};
     size_t body = size;
     parse(data, size);
     if (size >= sizeof tail - 1 &&
         memcmp(data + size - sizeof tail + 1, " \"checksum\"", 11) == 0)
         body -= sizeof tail - 1;
     zero_manifest_tail(data, body, tail);
-    FUZZ_LAW(zero_text_append(&text, data, body) == ZERO_OK);
-    FUZZ_LAW(zero_text_append(&text, tail, sizeof tail - 1) == ZERO_OK);
+    FUZZ_LAW(zero_bytes_append(&text, data, body) == ZERO_OK);
+    FUZZ_LAW(zero_bytes_append(&text, tail, sizeof tail - 1) == ZERO_OK);
     /* Memory that ends with the text. */
     uint8_t *exact = malloc(text.len);
     FUZZ_LAW(exact != NULL);
     memcpy(exact, text.bytes, text.len);
     parse(exact, text.len);
     free(exact);
-    zero_text_destroy(&text);
+    zero_bytes_destroy(&text);
     return 0;
 }

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "train/safetensors.h"
+#include "io/safetensors.h"
 
 /* One file without a name for all inputs. */
 static int file_of(const uint8_t *data, size_t size)
@@ -33,7 +33,7 @@ static void check_table(const zero_safetensors *table, uint64_t at, uint64_t siz
 /* The same tensors under a header of ours are the same table. */
 static void check_round_trip(const zero_safetensors *table)
 {
-    zero_text header = {0};
+    zero_bytes header = {0};
     zero_safetensors back = {0};
     size_t bytes = (size_t)table->n * sizeof *table->entries;
     zero_safetensors_entry *entries = malloc(bytes + 1);
@@ -51,12 +51,12 @@ static void check_round_trip(const zero_safetensors *table)
     }
     free(entries);
     zero_safetensors_destroy(&back);
-    zero_text_destroy(&header);
+    zero_bytes_destroy(&header);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    zero_text header = {0};
+    zero_bytes header = {0};
     zero_safetensors table = {0};
     int fd = file_of(data, size);
     zero_status st = zero_safetensors_read_header(fd, "f", size, &header);
@@ -68,6 +68,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_round_trip(&table);
     }
     zero_safetensors_destroy(&table);
-    zero_text_destroy(&header);
+    zero_bytes_destroy(&header);
     return 0;
 }

@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "data/tokenizer_file.h"
 #include "fuzz.h"
-#include "train/tokenizer_file.h"
 
 static void check_any_bytes_come_back(const zero_tokenizer *tok, const uint8_t *data,
                                       size_t size)
@@ -23,15 +23,15 @@ static void check_any_bytes_come_back(const zero_tokenizer *tok, const uint8_t *
 
 static void check_round_trip(const zero_tokenizer *tok)
 {
-    zero_text text = {0}, again = {0};
+    zero_bytes text = {0}, again = {0};
     zero_tokenizer back = {0};
     FUZZ_LAW(zero_tokenizer_write(tok, &text) == ZERO_OK);
     FUZZ_LAW(zero_tokenizer_parse_file("f", text.bytes, text.len, &back) == ZERO_OK);
     FUZZ_LAW(zero_tokenizer_write(&back, &again) == ZERO_OK);
     FUZZ_LAW(text.len == again.len && memcmp(text.bytes, again.bytes, text.len) == 0);
     zero_tokenizer_destroy(&back);
-    zero_text_destroy(&again);
-    zero_text_destroy(&text);
+    zero_bytes_destroy(&again);
+    zero_bytes_destroy(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,9 +1,9 @@
 #include <string.h>
 
+#include "data/tokens.h"
 #include "fuzz.h"
-#include "train/tokens.h"
 
-static void check_tokens(const zero_text *tokens, size_t begin, int width, int64_t vocab)
+static void check_tokens(const zero_bytes *tokens, size_t begin, int width, int64_t vocab)
 {
     FUZZ_LAW((tokens->len - begin) % (size_t)width == 0);
     for (size_t at = begin; at < tokens->len; at += (size_t)width) {
@@ -19,14 +19,14 @@ static void check_tokens(const zero_text *tokens, size_t begin, int width, int64
 static void take(const char *path, zero_tokens_kind kind, int64_t vocab,
                  const uint8_t *data, size_t size)
 {
-    zero_text tokens = {0};
-    FUZZ_LAW(zero_text_append(&tokens, "\1\0", 2) == ZERO_OK);
-    FUZZ_LAW(zero_text_append(&tokens, data, size) == ZERO_OK);
+    zero_bytes tokens = {0};
+    FUZZ_LAW(zero_bytes_append(&tokens, "\1\0", 2) == ZERO_OK);
+    FUZZ_LAW(zero_bytes_append(&tokens, data, size) == ZERO_OK);
     zero_status st = zero_tokens_take(path, kind, vocab, 2, &tokens);
     fuzz_check_refusal(st);
     if (st == ZERO_OK) check_tokens(&tokens, 2, zero_tokens_width(kind), vocab);
     FUZZ_LAW(memcmp(tokens.bytes, "\1\0", 2) == 0);
-    zero_text_destroy(&tokens);
+    zero_bytes_destroy(&tokens);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,14 +2,14 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/text.h"
-#include "train/text_files.h"
+#include "io/bytes.h"
+#include "io/file_list.h"
 
 static int replay(const zero_files *files)
 {
     for (int64_t i = 0; i < files->n; i++) {
-        zero_text text = {0};
-        if (zero_text_read(&text, files->paths[i]) != ZERO_OK) return -1;
+        zero_bytes text = {0};
+        if (zero_bytes_read(&text, files->paths[i]) != ZERO_OK) return -1;
         /* Memory that ends with the file, as libFuzzer gives it. */
         uint8_t *exact = malloc(text.len);
         if (text.len > 0 && !exact) return -1;
@@ -17,7 +17,7 @@ static int replay(const zero_files *files)
         fprintf(stderr, "%s\n", files->paths[i]);
         LLVMFuzzerTestOneInput(exact, text.len);
         free(exact);
-        zero_text_destroy(&text);
+        zero_bytes_destroy(&text);
     }
     return 0;
 }

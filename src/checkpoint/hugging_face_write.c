@@ -1,0 +1,223 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint/hugging_face.h"
+#include "checkpoint/table.h"
+
+/* ---- the tensors ---- */
+
+/* Our number of row-major fp32 as the file has it: little-endian. */
+static void encode(const float *values, int64_t n, unsigned char *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        for (int k = 0; k < 4; k++) out[4 * i + k] = (unsigned char)(bits >> (8 * k));
+    }
+}
+
+/* Numbers on their way: blocks as a checkpoint has them, each of which it reads as a whole. */
+#define BLOCK ZERO_EXTENT_MAX
+
+struct block {
+    float values[BLOCK];
+    unsigned char bytes[BLOCK * sizeof(float)];
+};
+
+static zero_status write_tensor(zero_storage_file *file, const zero_weights *weights,
+                                int tensor, int64_t n, struct block *block)
+{
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = at + BLOCK < n ? at + BLOCK : n;
+        ZERO_TRY(weights->fill(weights->arg, tensor, at, end, block->values));
+        encode(block->values, end - at, block->bytes);
+        ZERO_TRY(
+            zero_storage_write(file, block->bytes, (size_t)(end - at) * sizeof(float)));
+    }
+    return ZERO_OK;
+}
+
+static zero_status write_tensors(zero_storage_file *file, const zero_model *model,
+                                 const zero_weights *weights)
+{
+    struct block *block = malloc(sizeof *block);
+    zero_status st = ZERO_OK;
+    if (!block)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for blocks of %zu bytes", sizeof *block);
+    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
+        st = write_tensor(file, weights, i, model->tensors[i].rows * model->tensors[i].cols,
+                          block);
+    free(block);
+    return st;
+}
+
+static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
+                              const zero_model *model, const zero_weights *weights)
+{
+    ZERO_TRY(zero_storage_write(file, header->bytes, header->len));
+    return write_tensors(file, model, weights);
+}
+
+typedef char prefixed_name[96];
+
+/* As transformers' own files are marked. */
+static zero_status describe(const zero_model *model, prefixed_name *names,
+                            zero_safetensors_entry *entries, zero_bytes *header)
+{
+    static const char *const texts[][2] = {{"format", "pt"}};
+    if (!names || !entries)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", model->n_tensors);
+    for (int i = 0; i < model->n_tensors; i++) {
+        const zero_tensor *t = &model->tensors[i];
+        snprintf(names[i], sizeof names[i], "%s%s", ZERO_HUGGING_FACE_PREFIX, t->name);
+        entries[i] = (zero_safetensors_entry){.name = names[i], .type = "F32"};
+        if (t->decays) entries[i].dims[entries[i].n_dims++] = t->rows;
+        entries[i].dims[entries[i].n_dims++] = t->cols;
+    }
+    return zero_safetensors_write_header(model->n_tensors, entries, 1, texts, header);
+}
+
+static zero_status write_header(const zero_model *model, zero_bytes *header,
+                                uint64_t *bytes)
+{
+    size_t n = (size_t)model->n_tensors;
+    prefixed_name *names = calloc(n, sizeof *names);
+    zero_safetensors_entry *entries = calloc(n, sizeof *entries);
+    zero_status st = describe(model, names, entries, header);
+    if (st == ZERO_OK) *bytes = entries[n - 1].end;
+    free(names);
+    free(entries);
+    return st;
+}
+
+static zero_status write_model(const zero_storage_dir *dir, const zero_model *model,
+                               const zero_weights *weights)
+{
+    zero_bytes header = {0};
+    zero_storage_file file = {0};
+    uint64_t bytes;
+    zero_status st = write_header(model, &header, &bytes);
+    if (st == ZERO_OK) st = zero_storage_create(dir, ZERO_HUGGING_FACE_MODEL, bytes, &file);
+    if (st == ZERO_OK) st = write_data(&file, &header, model, weights);
+    if (st == ZERO_OK) st = zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    zero_bytes_destroy(&header);
+    return st;
+}
+
+static zero_status write_config(const zero_storage_dir *dir, const zero_model *model)
+{
+    zero_bytes text = {0};
+    zero_storage_file file = {0};
+    zero_status st = zero_hugging_face_write_config(model->shape, &text);
+    if (st == ZERO_OK)
+        st = zero_storage_create(dir, ZERO_HUGGING_FACE_CONFIG, text.len, &file);
+    if (st == ZERO_OK) st = zero_storage_write(&file, text.bytes, text.len);
+    if (st == ZERO_OK) st = zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* ---- the directory ---- */
+
+#define NAME_MAX_BYTES 200
+
+/* "a/b/c/" is c in a/b. */
+static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
+                         char name[NAME_MAX_BYTES + 1])
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') begin--;
+    size_t n = end - begin;
+    bool is_dots = n <= 2 && strncmp(path + begin, "..", n) == 0;
+    if (n == 0 || n > NAME_MAX_BYTES || is_dots || begin + 1 >= ZERO_STORAGE_PATH)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%.200s: expected the name of a directory to make, of at most %d "
+                         "bytes",
+                         path, NAME_MAX_BYTES);
+    snprintf(name, NAME_MAX_BYTES + 1, "%.*s", (int)n, path + begin);
+    snprintf(parent, ZERO_STORAGE_PATH, "%.*s", (int)begin, path);
+    if (begin == 0) snprintf(parent, ZERO_STORAGE_PATH, ".");
+    return ZERO_OK;
+}
+
+static zero_status stop_at(void *arg, const char *name)
+{
+    (void)name;
+    *(bool *)arg = true;
+    return ZERO_OK;
+}
+
+/* Before gigabytes are written for a name that is taken. */
+static zero_status check_free(const zero_storage_dir *parent, const char *name,
+                              const char *path)
+{
+    zero_storage_dir dir;
+    bool has_files = false;
+    if (!zero_storage_has(parent, name)) return ZERO_OK;
+    zero_status st = zero_storage_enter(parent, name, &dir);
+    if (st == ZERO_OK) {
+        st = zero_storage_list(&dir, stop_at, &has_files);
+        zero_storage_close(&dir);
+    }
+    if (st == ZERO_OK && !has_files) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s is there already: remove it, or give the export another name",
+                     path);
+}
+
+static zero_status write_inside(const zero_storage_dir *dir, const zero_model *model,
+                                const zero_weights *weights)
+{
+    ZERO_TRY(write_model(dir, model, weights));
+    ZERO_TRY(write_config(dir, model));
+    return zero_storage_sync(dir);
+}
+
+static zero_status write_directory(const zero_storage_dir *parent, const char *temporary,
+                                   const char *name, const zero_model *model,
+                                   const zero_weights *weights)
+{
+    zero_storage_dir dir;
+    ZERO_TRY(zero_storage_remove(parent, temporary)); /* of one that was killed */
+    ZERO_TRY(zero_storage_make(parent, temporary, &dir));
+    zero_status st = write_inside(&dir, model, weights);
+    zero_storage_close(&dir);
+    ZERO_TRY(st);
+    ZERO_TRY(zero_storage_rename(parent, temporary, name));
+    return zero_storage_sync(parent);
+}
+
+/* What failed is the message; that its remains cannot be removed is none. */
+static zero_status clean_up(const zero_storage_dir *parent, const char *temporary,
+                            zero_status failed)
+{
+    char message[1024];
+    snprintf(message, sizeof message, "%s", zero_last_error());
+    if (zero_storage_remove(parent, temporary) == ZERO_OK)
+        return zero_fail(failed, "%s", message);
+    return zero_fail(failed, "%s (and %s/%s is left behind)", message, parent->path,
+                     temporary);
+}
+
+zero_status zero_hugging_face_write(const char *path, const zero_model *model,
+                                    const zero_weights *weights)
+{
+    char folder[ZERO_STORAGE_PATH], name[NAME_MAX_BYTES + 1];
+    char temporary[NAME_MAX_BYTES + 8];
+    zero_storage_dir parent;
+    ZERO_TRY(split(path, folder, name));
+    snprintf(temporary, sizeof temporary, ".tmp-%s", name);
+    ZERO_TRY(zero_storage_open(folder, &parent));
+    zero_status st = check_free(&parent, name, path);
+    if (st == ZERO_OK) {
+        st = write_directory(&parent, temporary, name, model, weights);
+        if (st != ZERO_OK) st = clean_up(&parent, temporary, st);
+    }
+    zero_storage_close(&parent);
+    return st;
+}

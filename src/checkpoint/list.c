@@ -1,0 +1,164 @@
+#include "checkpoint/list.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint/manifest.h"
+
+#define TEMPORARY ".tmp-"
+#define DELETED   ".del-"
+
+static void name_with(const char *prefix, int64_t step, char name[ZERO_CHECKPOINT_NAME])
+{
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%sstep-%08" PRId64, prefix, step);
+}
+
+void zero_checkpoint_name(int64_t step, char name[ZERO_CHECKPOINT_NAME])
+{
+    name_with("", step, name);
+}
+
+void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME])
+{
+    name_with(TEMPORARY, step, name);
+}
+
+/* Only names that we would write: "step-7" or "step-00000100.old" are somebody else's. */
+bool zero_checkpoint_is_name(const char *name, int64_t *step)
+{
+    char again[ZERO_CHECKPOINT_NAME];
+    if (sscanf(name, "step-%" SCNd64, step) != 1 || *step < 0) return false;
+    zero_checkpoint_name(*step, again);
+    return strcmp(name, again) == 0;
+}
+
+/* ---- published ones ---- */
+
+struct steps {
+    int64_t *list;
+    size_t n, room;
+};
+
+static zero_status add_step(void *arg, const char *name)
+{
+    struct steps *s = arg;
+    int64_t step;
+    if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
+    if (s->n == s->room) {
+        size_t room = 2 * s->room + 16;
+        int64_t *list = realloc(s->list, room * sizeof *list);
+        if (!list) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu checkpoints", room);
+        s->list = list;
+        s->room = room;
+    }
+    s->list[s->n++] = step;
+    return ZERO_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, int *n)
+{
+    struct steps s = {0};
+    zero_status st = zero_storage_list(dir, add_step, &s);
+    if (st != ZERO_OK) {
+        free(s.list);
+        return st;
+    }
+    if (s.n > 0) qsort(s.list, s.n, sizeof *s.list, ascending);
+    *steps = s.list;
+    *n = (int)s.n;
+    return ZERO_OK;
+}
+
+/* ---- removing ---- */
+
+static zero_status remove_leftover(void *arg, const char *name)
+{
+    int64_t step;
+    bool ours = strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) == 0 ||
+                strncmp(name, DELETED, sizeof DELETED - 1) == 0;
+    if (!ours || !zero_checkpoint_is_name(name + sizeof TEMPORARY - 1, &step))
+        return ZERO_OK;
+    return zero_storage_remove(arg, name);
+}
+
+zero_status zero_checkpoint_clean(const zero_storage_dir *dir)
+{
+    zero_storage_dir same = *dir;
+    return zero_storage_list(dir, remove_leftover, &same);
+}
+
+/* The new name is durable before the first file goes: else, after a loss of power, a published
+ * name could stand for a part of its files. */
+static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
+{
+    char name[ZERO_CHECKPOINT_NAME], deleted[ZERO_CHECKPOINT_NAME];
+    name_with("", step, name);
+    name_with(DELETED, step, deleted);
+    ZERO_TRY(zero_storage_remove(dir, deleted));
+    ZERO_TRY(zero_storage_rename(dir, name, deleted));
+    ZERO_TRY(zero_storage_sync(dir));
+    return zero_storage_remove(dir, deleted);
+}
+
+zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep)
+{
+    int64_t *steps;
+    int n;
+    zero_status st = zero_checkpoint_list(dir, &steps, &n);
+    if (st != ZERO_OK) return st;
+    for (int i = 0; st == ZERO_OK && i < n - keep; i++)
+        st = remove_published(dir, steps[i]);
+    free(steps);
+    return st;
+}
+
+zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir, int64_t step)
+{
+    char name[ZERO_CHECKPOINT_NAME], aside[2 * ZERO_CHECKPOINT_NAME];
+    zero_checkpoint_name(step, name);
+    snprintf(aside, sizeof aside, "broken-%s", name);
+    for (int i = 2; zero_storage_has(dir, aside); i++)
+        snprintf(aside, sizeof aside, "broken-%s-%d", name, i);
+    ZERO_TRY(zero_storage_rename(dir, name, aside));
+    return zero_storage_sync(dir);
+}
+
+/* ---- finding ---- */
+
+static zero_status find_newest(const zero_storage_dir *dir, char *found, size_t size)
+{
+    char name[ZERO_CHECKPOINT_NAME];
+    int64_t *steps;
+    int n;
+    ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
+    if (n > 0) zero_checkpoint_name(steps[n - 1], name);
+    free(steps);
+    if (n == 0)
+        return zero_fail(ZERO_ERR_IO,
+                         "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
+                         ", or directories such as step-00000100",
+                         dir->path);
+    snprintf(found, size, "%s/%s", dir->path, name);
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
+{
+    zero_storage_dir dir;
+    ZERO_TRY(zero_storage_open(path, &dir));
+    zero_status st = ZERO_OK;
+    if (zero_storage_has(&dir, ZERO_MANIFEST_NAME))
+        snprintf(found, size, "%s", path);
+    else
+        st = find_newest(&dir, found, size);
+    zero_storage_close(&dir);
+    return st;
+}

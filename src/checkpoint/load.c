@@ -1,0 +1,133 @@
+#include "checkpoint/load.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static zero_status tell_length(zero_comm *comm, const zero_checkpoint *c, int64_t *len)
+{
+    *len = comm->rank == 0 ? (int64_t)c->text.len : 0;
+    return zero_comm_broadcast(comm, 0, len, sizeof *len);
+}
+
+static zero_status receive_text(zero_comm *comm, zero_checkpoint *c, int64_t len,
+                                zero_bytes *text)
+{
+    zero_status st = comm->rank == 0 ? zero_bytes_append(text, c->text.bytes, (size_t)len)
+                                     : zero_bytes_reserve(text, (size_t)len);
+    ZERO_TRY(zero_agree(comm, st));
+    text->len = (size_t)len;
+    return zero_comm_broadcast(comm, 0, text->bytes, text->len);
+}
+
+zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_checkpoint *c)
+{
+    zero_checkpoint made = {0};
+    zero_bytes text = {0};
+    int64_t len;
+    zero_status st = comm->rank == 0 ? zero_checkpoint_open(path, &made) : ZERO_OK;
+    ZERO_TRY(zero_agree(comm, st));
+    st = tell_length(comm, &made, &len);
+    if (st == ZERO_OK) st = receive_text(comm, &made, len, &text);
+    if (st == ZERO_OK) {
+        if (comm->rank != 0)
+            st = zero_checkpoint_open_told(path, text.bytes, text.len, &made);
+        st = zero_agree(comm, st);
+    }
+    zero_bytes_destroy(&text);
+    if (st == ZERO_OK)
+        *c = made;
+    else
+        zero_checkpoint_close(&made);
+    return st;
+}
+
+/* ---- loading ---- */
+
+static zero_status check_tensor(const zero_checkpoint *c, const zero_model *model, int i)
+{
+    const zero_tensor *theirs = &c->manifest.table.tensors[i], *ours = &model->tensors[i];
+    if (strcmp(theirs->name, ours->name) == 0 && theirs->rows == ours->rows &&
+        theirs->cols == ours->cols && theirs->group == ours->group)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
+                     "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64
+                     "] of group %d",
+                     c->dir.path, i, theirs->name, theirs->rows, theirs->cols,
+                     theirs->group, ours->name, ours->rows, ours->cols, ours->group);
+}
+
+static zero_status check_model(const zero_checkpoint *c, const zero_model *model)
+{
+    int n = c->manifest.table.n_tensors;
+    for (int i = 0; i < n && i < model->n_tensors; i++) ZERO_TRY(check_tensor(c, model, i));
+    if (n == model->n_tensors) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s is of another model: it has %d tensors, this model %d",
+                     c->dir.path, n, model->n_tensors);
+}
+
+static zero_status fetch(zero_engine *e, zero_checkpoint *c,
+                         zero_checkpoint_target *targets)
+{
+    const zero_comm *comm = e->runner.comm;
+    for (int g = 0; g < e->schedule.input.model->n_groups; g++) {
+        zero_engine_state own = zero_engine_group(e, g);
+        targets[g] =
+            (zero_checkpoint_target){own.range, {own.master, own.momentum, own.variance}};
+    }
+    ZERO_TRY(zero_checkpoint_fetch(c, targets));
+    /* A shard without parameters is nobody's, and has to be sound all the same. */
+    for (int r = comm->rank; r < c->manifest.table.n_ranks; r += comm->size)
+        ZERO_TRY(zero_checkpoint_look(c, r));
+    if (comm->rank != 0 || !c->manifest.has_tokenizer) return ZERO_OK;
+    zero_tokenizer tokenizer;
+    ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
+    zero_tokenizer_destroy(&tokenizer);
+    return ZERO_OK;
+}
+
+static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
+{
+    const zero_model *model = e->schedule.input.model;
+    ZERO_TRY(check_model(c, model));
+    zero_checkpoint_target *targets = calloc((size_t)model->n_groups, sizeof *targets);
+    if (!targets)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
+    zero_status st = fetch(e, c, targets);
+    free(targets);
+    return st;
+}
+
+static void take_counts(zero_engine *e, const zero_manifest *m)
+{
+    e->adam_steps = m->updates;
+    e->skipped = m->skipped;
+    if (m->loss_scale.type == e->loss_scale.type) e->loss_scale = m->loss_scale;
+}
+
+static zero_status check_digest(zero_engine *e, const zero_checkpoint *c)
+{
+    char digest[ZERO_CHECKSUM];
+    ZERO_TRY(zero_engine_digest(e, digest));
+    if (strcmp(digest, c->manifest.digest) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: what was loaded has the digest %s, but what was saved had %s",
+                     c->dir.path, digest, c->manifest.digest);
+}
+
+zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
+{
+    zero_comm *comm = e->runner.comm;
+    ZERO_TRY(zero_engine_settle(e));
+    zero_comm_be_patient(comm, ZERO_FILE_PATIENCE);
+    zero_status st = zero_agree(comm, fetch_own(e, c));
+    zero_comm_be_patient(comm, 1.0);
+    ZERO_TRY(st);
+    take_counts(e, &c->manifest);
+    ZERO_TRY(zero_engine_publish(e));
+    return check_digest(e, c);
+}

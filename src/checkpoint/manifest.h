@@ -1,0 +1,64 @@
+/* checkpoint_manifest.h - manifest.json, what a checkpoint says of itself.
+ *
+ *     step-00000100/
+ *         manifest.json                        step, layout, checksums of the files below
+ *         tokenizer.json                       if the run had one
+ *         shard-00000-of-00003.safetensors     what rank 0 owned of the state, and so on
+ *
+ * The manifest is one JSON object, a member per line; its last line is the checksum of all
+ * bytes before it. It holds the checksum of each shard's header, and a header those of its
+ * extents: so every byte of a checkpoint is covered, and no file can stand for another. All
+ * checksums are XXH3-128, 32 hexadecimal digits. Nothing here is collective. */
+#pragma once
+
+#include <jansson.h>
+
+#include "checkpoint/table.h"
+#include "io/bytes.h"
+#include "io/checksum.h"
+#include "sharding/loss_scale.h"
+#include "zero/gpt2.h"
+
+#define ZERO_MANIFEST_FORMAT  "zero checkpoint"
+#define ZERO_MANIFEST_VERSION 1
+#define ZERO_MANIFEST_NAME    "manifest.json"
+#define ZERO_TOKENIZER_NAME   "tokenizer.json"
+#define ZERO_MANIFEST_TAIL    51 /* likewise */
+
+typedef struct {
+    uint64_t bytes;
+    char checksum[ZERO_CHECKSUM]; /* of a shard's header, or of all of another file */
+} zero_manifest_file;
+
+typedef struct {
+    int64_t step;    /* of the run: steps done, skipped ones included */
+    int64_t samples; /* of the training data's order that are used up */
+    int64_t updates; /* Adam's t */
+    int64_t skipped;
+    int64_t seed;
+    zero_loss_scale loss_scale; /* of the next step; its type is that of the parameters */
+    char digest[ZERO_CHECKSUM]; /* digest.h */
+    char data[ZERO_CHECKSUM];   /* of the tokens trained on; empty: not known */
+    char arithmetic[256];       /* what multiplied: other ones have other bits */
+    bool has_gpt2, has_tokenizer;
+    zero_gpt2_shape gpt2;
+    zero_manifest_file tokenizer;
+    zero_state_table table;     /* owned; with it the layout */
+    zero_manifest_file *shards; /* [table.n_ranks] owned */
+    json_t *options;            /* of the run, as in --config; owned; NULL: none */
+} zero_manifest;
+
+/* The bytes of the file. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out);
+
+/* From those bytes, checked completely. ZERO_ERR_FORMAT for what is no manifest, is of a newer
+ * version or was changed; *m is the caller's to destroy. */
+ZERO_NODISCARD zero_status zero_manifest_parse(const char *path, const void *bytes,
+                                               size_t len, zero_manifest *m);
+void zero_manifest_destroy(zero_manifest *m); /* accepts a zeroed one */
+
+/* The last line of a manifest that begins with bytes[len]. */
+void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_TAIL]);
+
+/* "shard-00000-of-00003.safetensors" */
+void zero_shard_name(int rank, int n_ranks, char name[64]);

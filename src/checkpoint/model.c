@@ -1,0 +1,63 @@
+#include "checkpoint/model.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "checkpoint/hugging_face.h"
+
+static bool is_same(const zero_tensor *a, const zero_tensor *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->cols == b->cols &&
+           a->group == b->group && a->offset == b->offset;
+}
+
+/* The manifest says both, and whoever changed one of them may have left the other. */
+static zero_status check_tensors(const zero_checkpoint *c, const zero_model *model)
+{
+    const zero_state_table *table = &c->manifest.table;
+    bool same = table->n_tensors == model->n_tensors && table->n_groups == model->n_groups;
+    for (int i = 0; same && i < model->n_tensors; i++)
+        same = is_same(&table->tensors[i], &model->tensors[i]);
+    if (same) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its manifest describes a GPT-2 of %d tensors and lists %d of "
+                     "another model",
+                     c->dir.path, model->n_tensors, table->n_tensors);
+}
+
+zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
+{
+    if (!c->manifest.has_gpt2)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%s holds a model that a program described: only that program "
+                         "knows what it computes",
+                         c->dir.path);
+    zero_model made;
+    ZERO_TRY(zero_gpt2_describe(&c->manifest.gpt2, &made));
+    zero_status st = check_tensors(c, &made);
+    if (st == ZERO_OK)
+        *model = made;
+    else
+        zero_model_destroy(&made);
+    return st;
+}
+
+static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
+{
+    return zero_checkpoint_tensor(arg, tensor, ZERO_STATE_MASTER, begin, end, out);
+}
+
+zero_weights zero_checkpoint_weights(zero_checkpoint *c)
+{
+    return (zero_weights){.fill = fill, .arg = c};
+}
+
+zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to)
+{
+    zero_model model;
+    zero_weights weights = zero_checkpoint_weights(c);
+    ZERO_TRY(zero_checkpoint_describe(c, &model));
+    zero_status st = zero_hugging_face_write(to, &model, &weights);
+    zero_model_destroy(&model);
+    return st;
+}

@@ -1,0 +1,317 @@
+#include "checkpoint/read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint/list.h"
+#include "data/tokenizer_file.h"
+
+#define MANIFEST_MOST ((uint64_t)1 << 30) /* bytes */
+
+/* ---- opening ---- */
+
+/* A whole small file. */
+static zero_status read_file(const zero_checkpoint *c, const char *name, zero_bytes *text)
+{
+    zero_storage_file file;
+    ZERO_TRY(zero_storage_open_file(&c->dir, name, &file));
+    zero_status st = ZERO_OK;
+    if (file.bytes > MANIFEST_MOST)
+        st = zero_fail(ZERO_ERR_FORMAT, "%s: has %" PRIu64 " bytes: expected 2^30 at most",
+                       file.path, file.bytes);
+    if (st == ZERO_OK) st = zero_bytes_reserve(text, (size_t)file.bytes);
+    if (st == ZERO_OK) st = zero_storage_read(&file, 0, text->bytes, (size_t)file.bytes);
+    if (st == ZERO_OK) text->len = (size_t)file.bytes;
+    zero_storage_close_file(&file);
+    return st;
+}
+
+/* The path's last name; slashes behind it, as shells complete them, are none of it. */
+static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') begin--;
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
+}
+
+/* A directory that has the name of another step was swapped, or copied over. */
+static zero_status check_name(const char *path, const zero_manifest *m)
+{
+    int64_t step;
+    char name[ZERO_CHECKPOINT_NAME];
+    last_of(path, name);
+    if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its manifest is that of step %" PRId64
+                     ": the directory was renamed, or its files are another's",
+                     path, m->step);
+}
+
+static zero_status open_with(const char *path, zero_checkpoint *c)
+{
+    char name[ZERO_STORAGE_PATH + 64];
+    c->rank = -1;
+    ZERO_TRY(zero_storage_open(path, &c->dir));
+    if (!c->text.bytes) ZERO_TRY(read_file(c, ZERO_MANIFEST_NAME, &c->text));
+    snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
+    ZERO_TRY(zero_manifest_parse(name, c->text.bytes, c->text.len, &c->manifest));
+    ZERO_TRY(check_name(path, &c->manifest));
+    c->block = malloc((size_t)ZERO_EXTENT_MAX * sizeof *c->block);
+    if (c->block) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", path);
+}
+
+zero_status zero_checkpoint_open(const char *path, zero_checkpoint *c)
+{
+    zero_checkpoint made = {0};
+    zero_status st = open_with(path, &made);
+    if (st == ZERO_OK)
+        *c = made;
+    else
+        zero_checkpoint_close(&made);
+    return st;
+}
+
+zero_status zero_checkpoint_open_told(const char *path, const void *text, size_t len,
+                                      zero_checkpoint *c)
+{
+    zero_checkpoint made = {0};
+    zero_status st = zero_bytes_append(&made.text, text, len);
+    if (st == ZERO_OK) st = open_with(path, &made);
+    if (st == ZERO_OK)
+        *c = made;
+    else
+        zero_checkpoint_close(&made);
+    return st;
+}
+
+static void close_shard(zero_checkpoint *c)
+{
+    zero_storage_close_file(&c->shard);
+    zero_safetensors_destroy(&c->header);
+    free(c->extents);
+    c->extents = NULL;
+    c->rank = -1;
+}
+
+void zero_checkpoint_close(zero_checkpoint *c)
+{
+    close_shard(c);
+    zero_storage_close(&c->dir);
+    zero_manifest_destroy(&c->manifest);
+    zero_bytes_destroy(&c->text);
+    free(c->block);
+    *c = (zero_checkpoint){0};
+}
+
+/* ---- shards ---- */
+
+/* That is the header that the manifest knows: whatever else is wrong with the file, this is
+ * the first thing to be said. */
+static zero_status check_header(const zero_checkpoint *c, int rank,
+                                const zero_bytes *header)
+{
+    char found[ZERO_CHECKSUM];
+    const zero_manifest_file *known = &c->manifest.shards[rank];
+    zero_checksum(header->bytes, header->len, found);
+    if (strcmp(found, known->checksum) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its header (bytes 0 to %zu) is not the one that was written: "
+                     "expected checksum %s, found %s; the file was changed, or is another "
+                     "shard's or another checkpoint's",
+                     c->shard.path, header->len, known->checksum, found);
+}
+
+/* Entry i of the header is extent i of the layout, no more and no less. */
+static zero_status check_entries(const zero_checkpoint *c, int n)
+{
+    const zero_safetensors *header = &c->header;
+    for (int i = 0; i < n && i < header->n; i++) {
+        const zero_safetensors_entry *e = &header->entries[i];
+        const zero_extent *x = &c->extents[i];
+        char name[ZERO_EXTENT_NAME];
+        zero_extent_name(&c->manifest.table, x, name);
+        const char *sum = zero_safetensors_metadata(header, name);
+        if (strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
+            e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: tensor %d is '%.100s' (%s, %" PRId64
+                             " elements): expected '%s' (F32, %" PRId64
+                             ") with a checksum in __metadata__",
+                             c->shard.path, i, e->name, e->type, e->n, name,
+                             x->end - x->begin);
+    }
+    if (n == header->n) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %d", c->shard.path,
+                     header->n, n);
+}
+
+static zero_status read_header(zero_checkpoint *c, int rank, zero_bytes *header)
+{
+    int n;
+    const zero_manifest *m = &c->manifest;
+    if (c->shard.bytes != m->shards[rank].bytes)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: has %" PRIu64 " bytes: expected the %" PRIu64
+                         " that were written",
+                         c->shard.path, c->shard.bytes, m->shards[rank].bytes);
+    ZERO_TRY(
+        zero_safetensors_read_header(c->shard.fd, c->shard.path, c->shard.bytes, header));
+    ZERO_TRY(check_header(c, rank, header));
+    ZERO_TRY(zero_safetensors_parse(c->shard.path, c->shard.bytes, header, &c->header));
+    ZERO_TRY(zero_state_table_extents(&m->table, rank, &c->extents, &n));
+    return check_entries(c, n);
+}
+
+static zero_status open_shard(zero_checkpoint *c, int rank)
+{
+    char name[64];
+    zero_bytes header = {0};
+    if (c->rank == rank) return ZERO_OK;
+    close_shard(c);
+    zero_shard_name(rank, c->manifest.table.n_ranks, name);
+    ZERO_TRY(zero_storage_open_file(&c->dir, name, &c->shard));
+    zero_status st = read_header(c, rank, &header);
+    zero_bytes_destroy(&header);
+    if (st == ZERO_OK)
+        c->rank = rank;
+    else
+        close_shard(c);
+    return st;
+}
+
+/* All of extent i of the open shard, checked, to values. */
+static zero_status read_extent(const zero_checkpoint *c, int i, float *values)
+{
+    const zero_safetensors_entry *e = &c->header.entries[i];
+    size_t bytes = (size_t)(e->end - e->begin);
+    char found[ZERO_CHECKSUM];
+    ZERO_TRY(zero_storage_read(&c->shard, e->begin, values, bytes));
+    zero_checksum(values, bytes, found);
+    const char *known = zero_safetensors_metadata(&c->header, e->name);
+    if (strcmp(found, known) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: %s (bytes %" PRIu64 " to %" PRIu64
+                     ") was changed after it was written: expected checksum %s, found %s",
+                     c->shard.path, e->name, e->begin, e->end, known, found);
+}
+
+/* ---- what is wanted ---- */
+
+static zero_range overlap(zero_range a, zero_range b)
+{
+    return (zero_range){a.begin > b.begin ? a.begin : b.begin,
+                        a.end < b.end ? a.end : b.end};
+}
+
+static bool is_wanted(const zero_checkpoint *c, int rank, int group,
+                      const zero_checkpoint_target *target)
+{
+    zero_range own = zero_partition_shard(&c->manifest.table.partitions[group], rank);
+    zero_range both = overlap(own, target->range);
+    return both.begin < both.end;
+}
+
+/* An extent that lies within what is wanted is read to its place. */
+static zero_status fetch_extent(zero_checkpoint *c, int i,
+                                const zero_checkpoint_target *targets)
+{
+    const zero_extent *x = &c->extents[i];
+    const zero_checkpoint_target *t = &targets[c->manifest.table.tensors[x->tensor].group];
+    zero_range have = zero_extent_range(&c->manifest.table, x);
+    zero_range both = overlap(have, t->range);
+    if (both.begin >= both.end || !t->parts[x->part]) return ZERO_OK;
+    float *to = t->parts[x->part] + (both.begin - t->range.begin);
+    if (zero_range_len(both) == zero_range_len(have)) return read_extent(c, i, to);
+    ZERO_TRY(read_extent(c, i, c->block));
+    memcpy(to, c->block + (both.begin - have.begin),
+           (size_t)zero_range_len(both) * sizeof *to);
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_checkpoint_target *targets)
+{
+    const zero_state_table *table = &c->manifest.table;
+    for (int rank = 0; rank < table->n_ranks; rank++) {
+        bool wanted = false;
+        for (int g = 0; g < table->n_groups && !wanted; g++)
+            wanted = is_wanted(c, rank, g, &targets[g]);
+        if (!wanted) continue;
+        ZERO_TRY(open_shard(c, rank));
+        for (int i = 0; i < c->header.n; i++) ZERO_TRY(fetch_extent(c, i, targets));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_part part,
+                                   int64_t begin, int64_t end, float *values)
+{
+    const zero_state_table *table = &c->manifest.table;
+    const zero_tensor *t = &table->tensors[tensor];
+    zero_checkpoint_target *targets =
+        calloc((size_t)table->n_groups, sizeof *targets); /* empty ranges */
+    if (!targets) return zero_fail(ZERO_ERR_NOMEM, "no memory to read '%s'", t->name);
+    targets[t->group].range = (zero_range){t->offset + begin, t->offset + end};
+    targets[t->group].parts[part] = values;
+    zero_status st = zero_checkpoint_fetch(c, targets);
+    free(targets);
+    return st;
+}
+
+/* ---- everything ---- */
+
+zero_status zero_checkpoint_look(zero_checkpoint *c, int rank)
+{
+    return open_shard(c, rank);
+}
+
+static zero_status verify_shard(zero_checkpoint *c, int rank)
+{
+    ZERO_TRY(open_shard(c, rank));
+    for (int i = 0; i < c->header.n; i++) ZERO_TRY(read_extent(c, i, c->block));
+    return ZERO_OK;
+}
+
+static zero_status read_tokenizer(const zero_checkpoint *c, zero_bytes *text)
+{
+    char found[ZERO_CHECKSUM];
+    const zero_manifest_file *known = &c->manifest.tokenizer;
+    ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, text));
+    zero_checksum(text->bytes, text->len, found);
+    if (text->len == known->bytes && strcmp(found, known->checksum) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s/" ZERO_TOKENIZER_NAME
+                     ": was changed after it was written: expected %" PRIu64
+                     " bytes with checksum %s, found %zu with %s",
+                     c->dir.path, known->bytes, known->checksum, text->len, found);
+}
+
+zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokenizer)
+{
+    if (!c->manifest.has_tokenizer)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s has no tokenizer: the run was trained on tokens", c->dir.path);
+    char path[ZERO_STORAGE_PATH + 64];
+    zero_bytes text = {0};
+    snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
+    zero_status st = read_tokenizer(c, &text);
+    if (st == ZERO_OK)
+        st = zero_tokenizer_parse_file(path, text.bytes, text.len, tokenizer);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+zero_status zero_checkpoint_verify(zero_checkpoint *c)
+{
+    for (int rank = 0; rank < c->manifest.table.n_ranks; rank++)
+        ZERO_TRY(verify_shard(c, rank));
+    if (!c->manifest.has_tokenizer) return ZERO_OK;
+    zero_tokenizer tokenizer;
+    ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
+    zero_tokenizer_destroy(&tokenizer);
+    return ZERO_OK;
+}

@@ -1,0 +1,350 @@
+#include "checkpoint/save.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint/list.h"
+#include "data/tokenizer_file.h"
+#include "io/safetensors.h"
+
+#define MEBIBYTE 0x1p20
+
+/* One save on its way. */
+struct save {
+    zero_engine *e;
+    zero_comm *comm;
+    const zero_storage_dir *dir;
+    const zero_checkpoint_input *in;
+    zero_manifest manifest;
+    zero_storage_dir temporary;
+
+    zero_extent *extents; /* this rank's shard */
+    int n;
+    zero_safetensors_entry *entries; /* [n] */
+    char (*names)[ZERO_EXTENT_NAME]; /* [n] */
+    char (*sums)[ZERO_CHECKSUM];     /* [n] */
+    const char *(*texts)[2];         /* [n + HEADER_TEXTS] of "__metadata__" */
+    zero_bytes header;
+    uint64_t bytes; /* of all files */
+};
+
+/* ---- this rank's shard ---- */
+
+/* Where an extent lies in memory. */
+static const float *extent_data(const struct save *s, const zero_extent *x)
+{
+    int group = s->manifest.table.tensors[x->tensor].group;
+    zero_engine_state own = zero_engine_group(s->e, group);
+    const float *parts[] = {own.master, own.momentum, own.variance};
+    zero_range range = zero_extent_range(&s->manifest.table, x);
+    return parts[x->part] + (range.begin - own.range.begin);
+}
+
+static size_t extent_bytes(const zero_extent *x)
+{
+    return (size_t)(x->end - x->begin) * sizeof(float);
+}
+
+enum { HEADER_TEXTS = 5 };
+
+static zero_status allocate_shard(struct save *s)
+{
+    size_t n = (size_t)s->n;
+    s->entries = calloc(n + 1, sizeof *s->entries);
+    s->names = malloc((n + 1) * sizeof *s->names);
+    s->sums = malloc((n + 1) * sizeof *s->sums);
+    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
+    if (s->entries && s->names && s->sums && s->texts) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
+}
+
+static void describe_extent(struct save *s, int i)
+{
+    const zero_extent *x = &s->extents[i];
+    zero_extent_name(&s->manifest.table, x, s->names[i]);
+    zero_checksum(extent_data(s, x), extent_bytes(x), s->sums[i]);
+    s->entries[i] = (zero_safetensors_entry){
+        .name = s->names[i], .type = "F32", .n_dims = 1, .dims = {x->end - x->begin}};
+    s->texts[HEADER_TEXTS + i][0] = s->names[i];
+    s->texts[HEADER_TEXTS + i][1] = s->sums[i];
+}
+
+/* The header comes first in the file and tells the checksums of what follows, so they are
+ * taken from memory before anything is written: what a disk, or the way to it, makes of the
+ * data is found when it is read. */
+static zero_status write_header(struct save *s)
+{
+    char step[32], rank[16], ranks[16];
+    snprintf(step, sizeof step, "%" PRId64, s->manifest.step);
+    snprintf(rank, sizeof rank, "%d", s->comm->rank);
+    snprintf(ranks, sizeof ranks, "%d", s->comm->size);
+    const char *const about[HEADER_TEXTS][2] = {{"format", "zero checkpoint shard"},
+                                                {"step", step},
+                                                {"rank", rank},
+                                                {"ranks", ranks},
+                                                {"digest", s->manifest.digest}};
+    memcpy(s->texts, about, sizeof about);
+    for (int i = 0; i < s->n; i++) describe_extent(s, i);
+    return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
+                                         (const char *const(*)[2])s->texts, &s->header);
+}
+
+static zero_status prepare_shard(struct save *s)
+{
+    const zero_schedule *schedule = &s->e->schedule;
+    const zero_model *model = schedule->input.model;
+    ZERO_TRY(zero_state_table_init(&s->manifest.table, model->n_tensors, model->tensors,
+                                   schedule->input.partition, s->comm->size));
+    ZERO_TRY(
+        zero_state_table_extents(&s->manifest.table, s->comm->rank, &s->extents, &s->n));
+    ZERO_TRY(allocate_shard(s));
+    ZERO_TRY(write_header(s));
+    s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
+    if (s->manifest.shards) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
+}
+
+static uint64_t shard_bytes(const struct save *s)
+{
+    return s->n > 0 ? s->entries[s->n - 1].end : s->header.len;
+}
+
+static zero_status write_shard_data(struct save *s, zero_storage_file *file)
+{
+    ZERO_TRY(zero_storage_write(file, s->header.bytes, s->header.len));
+    for (int i = 0; i < s->n; i++) {
+        const zero_extent *x = &s->extents[i];
+        ZERO_TRY(zero_storage_write(file, extent_data(s, x), extent_bytes(x)));
+    }
+    return ZERO_OK;
+}
+
+/* Creates, writes, syncs and closes. */
+static zero_status write_shard(struct save *s)
+{
+    char name[64];
+    zero_storage_file file;
+    zero_shard_name(s->comm->rank, s->comm->size, name);
+    ZERO_TRY(zero_storage_create(&s->temporary, name, shard_bytes(s), &file));
+    zero_status st = write_shard_data(s, &file);
+    if (st == ZERO_OK) return zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    return st;
+}
+
+/* ---- what rank 0 does ---- */
+
+/* Lengths and checksums of all shards, on every rank. */
+static zero_status gather_shards(struct save *s)
+{
+    size_t size = (size_t)s->comm->size;
+    uint64_t *words = calloc(5 * size, sizeof *words); /* the length, 32 digits */
+    zero_status st =
+        words ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu shards", size);
+    st = zero_agree(s->comm, st);
+    if (st == ZERO_OK) {
+        char sum[ZERO_CHECKSUM];
+        uint64_t *own = words + 5 * s->comm->rank;
+        zero_checksum(s->header.bytes, s->header.len, sum);
+        own[0] = shard_bytes(s);
+        memcpy(own + 1, sum, ZERO_CHECKSUM - 1);
+        st = zero_comm_or(s->comm, (int64_t)(5 * size), words);
+    }
+    for (size_t r = 0; st == ZERO_OK && r < size; r++) {
+        zero_manifest_file *shard = &s->manifest.shards[r];
+        shard->bytes = words[5 * r];
+        memcpy(shard->checksum, words + 5 * r + 1, ZERO_CHECKSUM - 1);
+        s->bytes += shard->bytes;
+    }
+    free(words);
+    return st;
+}
+
+static zero_status check_room(const struct save *s)
+{
+    uint64_t room;
+    ZERO_TRY(zero_storage_room(s->dir, &room));
+    if (room >= s->bytes) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "%s: no room for a checkpoint: it takes %.1f MiB and %.1f MiB are "
+                     "free: make room, or keep fewer (--keep)",
+                     s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
+}
+
+/* What an earlier save of this run has left goes first. */
+static zero_status make_temporary(struct save *s)
+{
+    char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
+    if (s->comm->rank != 0) return ZERO_OK;
+    zero_checkpoint_name(s->in->step, name);
+    zero_checkpoint_temporary_name(s->in->step, temporary);
+    if (zero_storage_has(s->dir, name))
+        return zero_fail(ZERO_ERR_INVALID, "%s/%s is there already: nothing was written",
+                         s->dir->path, name);
+    ZERO_TRY(check_room(s));
+    ZERO_TRY(zero_storage_remove(s->dir, temporary));
+    return zero_storage_make(s->dir, temporary, &s->temporary);
+}
+
+static zero_status enter_temporary(struct save *s)
+{
+    char temporary[ZERO_CHECKPOINT_NAME];
+    if (s->comm->rank == 0) return ZERO_OK;
+    zero_checkpoint_temporary_name(s->in->step, temporary);
+    if (zero_storage_enter(s->dir, temporary, &s->temporary) == ZERO_OK) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "%s, which rank 0 has made: all nodes need the same directory",
+                     zero_last_error());
+}
+
+/* Directories of one name on several machines would each have some of the shards. */
+static zero_status check_shards(const struct save *s)
+{
+    char name[64];
+    for (int r = 0; r < s->comm->size; r++) {
+        zero_shard_name(r, s->comm->size, name);
+        if (!zero_storage_has(&s->temporary, name))
+            return zero_fail(ZERO_ERR_ENV,
+                             "%s/%s is not seen from rank 0, though rank %d has written "
+                             "it: all nodes need the same directory",
+                             s->temporary.path, name, r);
+    }
+    return ZERO_OK;
+}
+
+static zero_status write_file(const struct save *s, const char *name,
+                              const zero_bytes *text)
+{
+    zero_storage_file file;
+    ZERO_TRY(zero_storage_create(&s->temporary, name, text->len, &file));
+    zero_status st = zero_storage_write(&file, text->bytes, text->len);
+    if (st == ZERO_OK) return zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    return st;
+}
+
+static zero_status write_tokenizer(struct save *s)
+{
+    zero_bytes text = {0};
+    if (!s->in->tokenizer) return ZERO_OK;
+    zero_status st = zero_tokenizer_write(s->in->tokenizer, &text);
+    if (st == ZERO_OK) st = write_file(s, ZERO_TOKENIZER_NAME, &text);
+    s->manifest.has_tokenizer = true;
+    s->manifest.tokenizer.bytes = text.len;
+    zero_checksum(text.bytes, text.len, s->manifest.tokenizer.checksum);
+    s->bytes += text.len;
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+static zero_status write_manifest(struct save *s)
+{
+    zero_bytes text = {0};
+    zero_status st = zero_manifest_write(&s->manifest, &text);
+    if (st == ZERO_OK) st = write_file(s, ZERO_MANIFEST_NAME, &text);
+    s->bytes += text.len;
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* With the rename the checkpoint is there, and after the last sync it stays. If that fails,
+ * nobody knows: then it shall not be there. */
+static zero_status rename_to_final(struct save *s)
+{
+    char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
+    zero_checkpoint_name(s->in->step, name);
+    zero_checkpoint_temporary_name(s->in->step, temporary);
+    ZERO_TRY(zero_storage_sync(&s->temporary));
+    ZERO_TRY(zero_storage_rename(s->dir, temporary, name));
+    zero_status st = zero_storage_sync(s->dir);
+    if (st == ZERO_OK) return ZERO_OK;
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    if (zero_storage_rename(s->dir, name, temporary) == ZERO_OK)
+        return zero_fail(st, "%s", reason);
+    return zero_fail(st, "%s; and %s", reason, zero_last_error());
+}
+
+static zero_status publish(struct save *s)
+{
+    if (s->comm->rank != 0) return ZERO_OK;
+    ZERO_TRY(check_shards(s));
+    ZERO_TRY(write_tokenizer(s));
+    ZERO_TRY(write_manifest(s));
+    return rename_to_final(s);
+}
+
+/* Leaves the failure's own words in place. */
+static zero_status clear_away(struct save *s, zero_status failure)
+{
+    char reason[1024], temporary[ZERO_CHECKPOINT_NAME];
+    if (s->comm->rank != 0 || failure == ZERO_ERR_MPI || failure == ZERO_ERR_STALLED)
+        return failure;
+    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    zero_checkpoint_temporary_name(s->in->step, temporary);
+    zero_storage_close(&s->temporary);
+    if (zero_storage_remove(s->dir, temporary) == ZERO_OK)
+        return zero_fail(failure, "%s", reason);
+    return zero_fail(failure, "%s; and what was written of it: %s", reason,
+                     zero_last_error());
+}
+
+/* ---- all of it ---- */
+
+static zero_status describe(struct save *s)
+{
+    const zero_checkpoint_input *in = s->in;
+    zero_manifest *m = &s->manifest;
+    m->step = in->step;
+    m->samples = in->samples;
+    m->updates = s->e->adam_steps;
+    m->skipped = s->e->skipped;
+    m->seed = s->e->spec.seed;
+    m->loss_scale = s->e->loss_scale;
+    m->has_gpt2 = in->gpt2 != NULL;
+    if (in->gpt2) m->gpt2 = *in->gpt2;
+    if (in->options) m->options = json_incref(in->options);
+    snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
+    snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
+             in->arithmetic ? in->arithmetic : "");
+    return zero_engine_digest(s->e, m->digest);
+}
+
+static zero_status save_all(struct save *s)
+{
+    ZERO_TRY(describe(s));
+    ZERO_TRY(zero_agree(s->comm, prepare_shard(s)));
+    ZERO_TRY(gather_shards(s));
+    zero_status st = zero_agree(s->comm, make_temporary(s));
+    if (st == ZERO_OK) st = zero_agree(s->comm, enter_temporary(s));
+    if (st == ZERO_OK) st = zero_agree(s->comm, write_shard(s));
+    if (st == ZERO_OK) st = zero_agree(s->comm, publish(s));
+    return st == ZERO_OK ? ZERO_OK : clear_away(s, st);
+}
+
+zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
+                                 const zero_checkpoint_input *in, uint64_t *bytes)
+{
+    struct save s = {.e = e, .comm = e->runner.comm, .dir = dir, .in = in};
+    zero_comm_be_patient(s.comm, ZERO_FILE_PATIENCE);
+    zero_status st = save_all(&s);
+    zero_comm_be_patient(s.comm, 1.0);
+    *bytes = s.bytes;
+    zero_storage_close(&s.temporary);
+    zero_manifest_destroy(&s.manifest);
+    zero_bytes_destroy(&s.header);
+    free(s.extents);
+    free(s.entries);
+    free(s.names);
+    free(s.sums);
+    free(s.texts);
+    return st;
+}
+
+uint64_t zero_checkpoint_bytes(const zero_model *model)
+{
+    const uint64_t headers = 1 << 16;
+    return ZERO_STATES * sizeof(float) * (uint64_t)model->n_params + headers;
+}

@@ -1,0 +1,317 @@
+#include "data/bpe.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+/* A different piece of the text; its tokens shrink in place as merges are learnt. */
+typedef struct {
+    const unsigned char *at;
+    int32_t len;   /* bytes */
+    int32_t n;     /* tokens left */
+    int32_t *ids;  /* [len] in trainer.ids */
+    int64_t count; /* occurrences in the text */
+} word;
+
+/* A pair of neighbours, and the list of words that hold it, or once held it. */
+typedef struct {
+    zero_merge ids;
+    int64_t count;
+    int64_t list; /* into nodes; -1 ends */
+} pair;
+
+typedef struct {
+    int64_t word, next;
+} list_node;
+
+/* What the heap holds: a pair's count when it was pushed. Counts only fall after that. */
+typedef struct {
+    int64_t count, pair;
+} candidate;
+
+typedef struct {
+    word *words;
+    int64_t n_words, words_room;
+    int64_t *word_table; /* index + 1, 0: empty */
+    int64_t word_slots;
+    int32_t *ids;
+    pair *pairs;
+    int64_t n_pairs, pairs_room;
+    int64_t *pair_table;
+    int64_t pair_slots;
+    list_node *nodes;
+    int64_t n_nodes, nodes_room;
+    candidate *heap;
+    int64_t n_heap, heap_room;
+} trainer;
+
+static void destroy(trainer *t)
+{
+    free(t->heap);
+    free(t->nodes);
+    free(t->pair_table);
+    free(t->pairs);
+    free(t->ids);
+    free(t->word_table);
+    free(t->words);
+}
+
+static zero_status no_room(int64_t n, const char *what)
+{
+    return zero_fail(ZERO_ERR_NOMEM,
+                     "no room for %" PRId64 " %s of a tokenizer in training", n, what);
+}
+
+/* Room for one more: returns the array, moved if need be, or NULL. */
+static void *grown(void *array, int64_t n, int64_t *room, size_t size)
+{
+    if (n < *room) return array;
+    int64_t more = *room * 2 + 1024;
+    void *moved = realloc(array, (size_t)more * size);
+    if (moved) *room = more;
+    return moved;
+}
+
+/* ---- different pieces ---- */
+
+static int64_t *word_slot(const trainer *t, const unsigned char *at, int32_t len)
+{
+    uint64_t mask = (uint64_t)t->word_slots - 1;
+    for (uint64_t i = XXH3_64bits(at, (size_t)len);; i++) {
+        int64_t *slot = &t->word_table[i & mask];
+        if (*slot == 0) return slot;
+        const word *w = &t->words[*slot - 1];
+        if (w->len == len && memcmp(w->at, at, (size_t)len) == 0) return slot;
+    }
+}
+
+static zero_status grow_word_table(trainer *t)
+{
+    free(t->word_table);
+    t->word_slots = t->word_slots * 2 + 2048 - t->word_slots % 2048;
+    t->word_table = calloc((size_t)t->word_slots, sizeof *t->word_table);
+    if (!t->word_table) return no_room(t->word_slots, "table entries");
+    for (int64_t i = 0; i < t->n_words; i++)
+        *word_slot(t, t->words[i].at, t->words[i].len) = i + 1;
+    return ZERO_OK;
+}
+
+static zero_status count_piece(trainer *t, const unsigned char *at, int32_t len)
+{
+    int64_t *slot = word_slot(t, at, len);
+    if (*slot > 0) {
+        t->words[*slot - 1].count++;
+        return ZERO_OK;
+    }
+    word *words = grown(t->words, t->n_words, &t->words_room, sizeof *words);
+    if (!words) return no_room(t->n_words, "pieces");
+    t->words = words;
+    t->words[t->n_words++] = (word){.at = at, .len = len, .n = len, .count = 1};
+    *slot = t->n_words;
+    return 2 * t->n_words > t->word_slots ? grow_word_table(t) : ZERO_OK;
+}
+
+static zero_status count_pieces(trainer *t, const unsigned char *text, size_t len)
+{
+    int64_t n_ids = 0, used = 0;
+    ZERO_TRY(grow_word_table(t));
+    for (size_t at = 0, end; at < len; at = end) {
+        end = zero_piece_end(text, len, at);
+        ZERO_TRY(count_piece(t, text + at, (int32_t)(end - at)));
+    }
+    for (int64_t i = 0; i < t->n_words; i++) n_ids += t->words[i].len;
+    t->ids = malloc(((size_t)n_ids + 1) * sizeof *t->ids);
+    if (!t->ids) return no_room(n_ids, "tokens");
+    for (int64_t i = 0; i < t->n_words; i++) {
+        t->words[i].ids = t->ids + used;
+        for (int32_t k = 0; k < t->words[i].len; k++) t->ids[used++] = t->words[i].at[k];
+    }
+    return ZERO_OK;
+}
+
+/* ---- pairs of neighbours ---- */
+
+static int64_t *pair_slot(const trainer *t, zero_merge ids)
+{
+    uint64_t mask = (uint64_t)t->pair_slots - 1;
+    uint64_t key = (uint64_t)(uint32_t)ids.left << 32 | (uint32_t)ids.right;
+    for (uint64_t i = key * UINT64_C(0x9E3779B97F4A7C15) >> 20;; i++) {
+        int64_t *slot = &t->pair_table[i & mask];
+        if (*slot == 0) return slot;
+        const pair *p = &t->pairs[*slot - 1];
+        if (p->ids.left == ids.left && p->ids.right == ids.right) return slot;
+    }
+}
+
+static zero_status grow_pair_table(trainer *t)
+{
+    free(t->pair_table);
+    t->pair_slots = t->pair_slots > 0 ? 2 * t->pair_slots : 4096;
+    t->pair_table = calloc((size_t)t->pair_slots, sizeof *t->pair_table);
+    if (!t->pair_table) return no_room(t->pair_slots, "table entries");
+    for (int64_t i = 0; i < t->n_pairs; i++) *pair_slot(t, t->pairs[i].ids) = i + 1;
+    return ZERO_OK;
+}
+
+static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
+{
+    int64_t *slot = pair_slot(t, ids);
+    if (*slot == 0) {
+        pair *pairs = grown(t->pairs, t->n_pairs, &t->pairs_room, sizeof *pairs);
+        if (!pairs) return no_room(t->n_pairs, "pairs");
+        t->pairs = pairs;
+        t->pairs[t->n_pairs++] = (pair){.ids = ids, .list = -1};
+        *slot = t->n_pairs;
+        if (2 * t->n_pairs > t->pair_slots) ZERO_TRY(grow_pair_table(t));
+        *index = t->n_pairs - 1;
+        return ZERO_OK;
+    }
+    *index = *slot - 1;
+    return ZERO_OK;
+}
+
+/* Counts the pairs of a word. Those that existed before this merge, before `first_new`,
+ * list the word already. */
+static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
+{
+    for (int32_t i = 0; i + 1 < t->words[w].n; i++) {
+        int64_t p = 0;
+        const int32_t *ids = t->words[w].ids + i;
+        ZERO_TRY(find_pair(t, (zero_merge){ids[0], ids[1]}, &p));
+        t->pairs[p].count += t->words[w].count;
+        int64_t head = t->pairs[p].list;
+        if (p < first_new || (head >= 0 && t->nodes[head].word == w)) continue;
+        list_node *nodes = grown(t->nodes, t->n_nodes, &t->nodes_room, sizeof *nodes);
+        if (!nodes) return no_room(t->n_nodes, "list entries");
+        t->nodes = nodes;
+        t->nodes[t->n_nodes] = (list_node){.word = w, .next = head};
+        t->pairs[p].list = t->n_nodes++;
+    }
+    return ZERO_OK;
+}
+
+static void remove_pairs(trainer *t, const word *w)
+{
+    for (int32_t i = 0; i + 1 < w->n; i++) {
+        int64_t p = *pair_slot(t, (zero_merge){w->ids[i], w->ids[i + 1]}) - 1;
+        t->pairs[p].count -= w->count;
+    }
+}
+
+/* ---- the most frequent pair ---- */
+
+static bool comes_before(const trainer *t, candidate a, candidate b)
+{
+    if (a.count != b.count) return a.count > b.count;
+    zero_merge x = t->pairs[a.pair].ids, y = t->pairs[b.pair].ids;
+    return x.left != y.left ? x.left < y.left : x.right < y.right;
+}
+
+static void swap(candidate *a, candidate *b)
+{
+    candidate c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static zero_status push(trainer *t, int64_t p)
+{
+    candidate *heap = grown(t->heap, t->n_heap, &t->heap_room, sizeof *heap);
+    if (!heap) return no_room(t->n_heap, "candidates");
+    t->heap = heap;
+    int64_t at = t->n_heap++;
+    heap[at] = (candidate){.count = t->pairs[p].count, .pair = p};
+    for (; at > 0 && comes_before(t, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2)
+        swap(&heap[at], &heap[(at - 1) / 2]);
+    return ZERO_OK;
+}
+
+static void sift_down(trainer *t)
+{
+    candidate *heap = t->heap;
+    for (int64_t at = 0;;) {
+        int64_t best = at;
+        for (int64_t child = 2 * at + 1; child <= 2 * at + 2 && child < t->n_heap; child++)
+            if (comes_before(t, heap[child], heap[best])) best = child;
+        if (best == at) return;
+        swap(&heap[at], &heap[best]);
+        at = best;
+    }
+}
+
+/* Returns the pair with the highest count, or -1 if none occurs twice. */
+static int64_t pop(trainer *t)
+{
+    while (t->n_heap > 0) {
+        candidate top = t->heap[0];
+        int64_t count = t->pairs[top.pair].count;
+        if (count == top.count && count >= 2) {
+            t->heap[0] = t->heap[--t->n_heap];
+            sift_down(t);
+            return top.pair;
+        }
+        if (count >= 2)
+            t->heap[0].count = count;
+        else
+            t->heap[0] = t->heap[--t->n_heap];
+        sift_down(t);
+    }
+    return -1;
+}
+
+/* ---- learning ---- */
+
+static void join(word *w, zero_merge ids, int32_t token)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < w->n; i++) {
+        bool here = i + 1 < w->n && w->ids[i] == ids.left && w->ids[i + 1] == ids.right;
+        w->ids[n++] = here ? token : w->ids[i];
+        if (here) i++;
+    }
+    w->n = n;
+}
+
+static zero_status learn(trainer *t, int64_t p, int32_t token)
+{
+    zero_merge ids = t->pairs[p].ids;
+    int64_t first_new = t->n_pairs;
+    for (int64_t node = t->pairs[p].list; node >= 0; node = t->nodes[node].next) {
+        int64_t w = t->nodes[node].word;
+        remove_pairs(t, &t->words[w]);
+        join(&t->words[w], ids, token);
+        ZERO_TRY(add_pairs(t, w, first_new));
+    }
+    for (int64_t q = first_new; q < t->n_pairs; q++) ZERO_TRY(push(t, q));
+    return ZERO_OK;
+}
+
+static zero_status train(trainer *t, const unsigned char *text, size_t len,
+                         int32_t n_wanted, zero_merge *merges, int32_t *n_found)
+{
+    ZERO_TRY(count_pieces(t, text, len));
+    ZERO_TRY(grow_pair_table(t));
+    for (int64_t w = 0; w < t->n_words; w++) ZERO_TRY(add_pairs(t, w, 0));
+    for (int64_t p = 0; p < t->n_pairs; p++) ZERO_TRY(push(t, p));
+    int32_t n = 0;
+    for (; n < n_wanted; n++) {
+        int64_t p = pop(t);
+        if (p < 0) break;
+        merges[n] = t->pairs[p].ids;
+        ZERO_TRY(learn(t, p, ZERO_VOCAB_BYTES + n));
+    }
+    *n_found = n;
+    return ZERO_OK;
+}
+
+zero_status zero_bpe_train(const unsigned char *text, size_t len, int32_t n_wanted,
+                           zero_merge *merges, int32_t *n_found)
+{
+    trainer t = {0};
+    zero_status st = train(&t, text, len, n_wanted, merges, n_found);
+    destroy(&t);
+    return st;
+}

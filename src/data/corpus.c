@@ -1,0 +1,316 @@
+#include "data/corpus.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "data/self_text.h"
+#include "data/tokens.h"
+#include "io/file_list.h"
+
+/* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
+#define STORIES_DEFAULT   ((size_t)3600000)
+#define STORIES_MOST      UINT64_C(1000000000000)
+#define STORIES_TOKENIZER "bpe:512"
+#define ENCODE_AT_ONCE    ((size_t)1 << 16)
+
+/* ---- text to tokens ---- */
+
+static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t n)
+{
+    ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t narrow = (uint16_t)tokens[i];
+        memcpy(out->bytes + out->len, &narrow, sizeof narrow);
+        out->len += sizeof narrow;
+    }
+    return ZERO_OK;
+}
+
+/* Block by block, cut between pieces: tokens as int32 would take four times the text. */
+static zero_status encode_blocks(const zero_tokenizer *tok, const zero_bytes *text,
+                                 int32_t *block, zero_bytes *out)
+{
+    for (size_t at = 0, end; at < text->len; at = end) {
+        for (end = at; end < text->len && end - at < ENCODE_AT_ONCE;)
+            end = zero_piece_end(text->bytes, text->len, end);
+        int64_t n = zero_tokenizer_encode(tok, text->bytes + at, end - at, block);
+        ZERO_TRY(append_narrow(out, block, n));
+    }
+    return ZERO_OK;
+}
+
+static zero_status encode(const zero_tokenizer *tok, const zero_bytes *text,
+                          zero_bytes *out)
+{
+    int32_t *block = malloc((ENCODE_AT_ONCE + ZERO_PIECE_MAX) * sizeof *block);
+    if (!block) return zero_fail(ZERO_ERR_NOMEM, "no room for a block of tokens");
+    zero_status st = encode_blocks(tok, text, block, out);
+    free(block);
+    return st;
+}
+
+static zero_status learn(zero_corpus *corpus, const char *name, const zero_bytes *text)
+{
+    corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
+    if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no room for a tokenizer");
+    return zero_tokenizer_init(corpus->tokenizer, name, text->bytes,
+                               text->len - text->len / 10);
+}
+
+static void adopt(zero_corpus *corpus, zero_bytes *tokens, int width)
+{
+    corpus->tokens = tokens->bytes;
+    corpus->width = width;
+    corpus->n_tokens = (int64_t)(tokens->len / (size_t)width);
+    *tokens = (zero_bytes){0};
+}
+
+static zero_status tokenize(zero_corpus *corpus, const char *name, zero_bytes *text)
+{
+    ZERO_TRY(learn(corpus, name, text));
+    corpus->vocab = corpus->tokenizer->vocab;
+    if (corpus->vocab == ZERO_VOCAB_BYTES) { /* the bytes are the tokens */
+        adopt(corpus, text, 1);
+        return ZERO_OK;
+    }
+    zero_bytes tokens = {0};
+    zero_status st = encode(corpus->tokenizer, text, &tokens);
+    if (st == ZERO_OK)
+        adopt(corpus, &tokens, 2);
+    else
+        zero_bytes_destroy(&tokens);
+    return st;
+}
+
+/* The model's vocabulary may be larger than the tokenizer's; the rest is never used. */
+static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
+{
+    if (vocab > 0 && vocab < corpus->vocab)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--vocab %" PRId64 " is too small for the tokenizer %s, which has "
+                         "%" PRId64
+                         " tokens; leave --vocab out, or choose another --tokenizer",
+                         vocab, corpus->tokenizer->name, corpus->vocab);
+    if (vocab > 0) corpus->vocab = vocab;
+    return ZERO_OK;
+}
+
+/* What to do with a text, and where it came from. */
+typedef struct {
+    const char *spec, *tokenizer;
+    uint64_t seed;
+    int64_t vocab;
+} request;
+
+static zero_status finish_text(const request *r, const char *fallback, zero_bytes *text,
+                               zero_corpus *corpus)
+{
+    size_t bytes = text->len;
+    ZERO_TRY(tokenize(corpus, r->tokenizer ? r->tokenizer : fallback, text));
+    ZERO_TRY(widen_vocab(corpus, r->vocab));
+    snprintf(corpus->description, sizeof corpus->description,
+             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", r->spec, bytes, corpus->n_tokens,
+             corpus->tokenizer->name);
+    return ZERO_OK;
+}
+
+/* ---- sources ---- */
+
+static zero_status parse_size(const char *spec, const char *text, size_t *size)
+{
+    static const char units[] = "KMG";
+    uint64_t n = 0;
+    size_t n_digits = strspn(text, "0123456789");
+    const char *unit = text[n_digits] ? strchr(units, text[n_digits]) : NULL;
+    bool well_formed = n_digits > 0 && n_digits <= 13 &&
+                       (text[n_digits] == '\0' || (unit && text[n_digits + 1] == '\0'));
+    if (well_formed) n = strtoull(text, NULL, 10);
+    uint64_t scale = 1; /* decimal, like every size on the command line */
+    for (const char *u = units; unit && u <= unit; u++) scale *= 1000;
+    if (n == 0 || n > STORIES_MOST / scale)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--data %s: expected stories:SIZE with a size in bytes from 1 to "
+                         "1000G, as in stories:4M",
+                         spec);
+    *size = (size_t)(n * scale);
+    return ZERO_OK;
+}
+
+static zero_status tell_stories(const request *r, size_t size, const zero_stories *stories,
+                                zero_bytes *text, zero_corpus *corpus)
+{
+    int64_t n_stories;
+    double cost;
+    ZERO_TRY(zero_stories_fill(stories, size, text, &n_stories, &cost));
+    ZERO_TRY(finish_text(r, STORIES_TOKENIZER, text, corpus));
+    corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
+    corpus->has_entropy = true;
+    snprintf(corpus->description, sizeof corpus->description,
+             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories, corpus->n_tokens,
+             corpus->tokenizer->name);
+    return ZERO_OK;
+}
+
+static zero_status open_stories(const request *r, zero_bytes *text, zero_corpus *corpus)
+{
+    size_t size = STORIES_DEFAULT;
+    zero_stories stories;
+    const char *colon = strchr(r->spec, ':');
+    if (colon) ZERO_TRY(parse_size(r->spec, colon + 1, &size));
+    ZERO_TRY(zero_stories_init(&stories, r->seed));
+    zero_status st = tell_stories(r, size, &stories, text, corpus);
+    zero_stories_destroy(&stories);
+    return st;
+}
+
+static zero_status read_texts(const request *r, const zero_files *files, zero_bytes *text,
+                              zero_corpus *corpus)
+{
+    for (int64_t i = 0; i < files->n; i++) ZERO_TRY(zero_bytes_read(text, files->paths[i]));
+    if (text->len == 0)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", r->spec,
+                         files->n == 1 ? "the file is" : "all of its files are");
+    return finish_text(r, "byte", text, corpus);
+}
+
+static zero_status read_token_files(const request *r, const zero_files *files,
+                                    zero_tokens_kind kind, zero_bytes *tokens,
+                                    zero_corpus *corpus)
+{
+    if (r->tokenizer)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s: this %s file holds tokens already, so --tokenizer %s cannot be "
+            "honoured; leave it out",
+            files->paths[0], zero_tokens_name(kind), r->tokenizer);
+    ZERO_TRY(zero_tokens_vocab(kind, files->paths[0], r->vocab, &corpus->vocab));
+    for (int64_t i = 0; i < files->n; i++)
+        ZERO_TRY(zero_tokens_read(files->paths[i], kind, corpus->vocab, tokens));
+    if (tokens->len == 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
+                         r->spec, files->n);
+    adopt(corpus, tokens, zero_tokens_width(kind));
+    snprintf(corpus->description, sizeof corpus->description,
+             "%.100s, %" PRId64 " tokens (%s), vocabulary %" PRId64, r->spec,
+             corpus->n_tokens, zero_tokens_name(kind), corpus->vocab);
+    return ZERO_OK;
+}
+
+static zero_status same_kind(const zero_files *files, zero_tokens_kind *kind)
+{
+    ZERO_TRY(zero_tokens_detect(files->paths[0], kind));
+    for (int64_t i = 1; i < files->n; i++) {
+        zero_tokens_kind other;
+        ZERO_TRY(zero_tokens_detect(files->paths[i], &other));
+        if (other != *kind)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s is %s data, but %s is %s data; one corpus takes files of one "
+                "kind",
+                files->paths[0], zero_tokens_name(*kind), files->paths[i],
+                zero_tokens_name(other));
+    }
+    return ZERO_OK;
+}
+
+static zero_status open_listed(const request *r, const zero_files *files, zero_bytes *text,
+                               zero_corpus *corpus)
+{
+    zero_tokens_kind kind;
+    ZERO_TRY(same_kind(files, &kind));
+    if (kind == ZERO_TOKENS_TEXT) return read_texts(r, files, text, corpus);
+    return read_token_files(r, files, kind, text, corpus);
+}
+
+static zero_status open_files(const request *r, zero_bytes *text, zero_corpus *corpus)
+{
+    zero_files files;
+    ZERO_TRY(zero_files_list(r->spec, &files));
+    zero_status st = open_listed(r, &files, text, corpus);
+    zero_files_destroy(&files);
+    return st;
+}
+
+static bool is_stories(const char *spec)
+{
+    return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
+}
+
+static zero_status open_source(const request *r, zero_bytes *text, zero_corpus *corpus)
+{
+    if (is_stories(r->spec)) return open_stories(r, text, corpus);
+    if (strcmp(r->spec, "self") != 0) return open_files(r, text, corpus);
+    ZERO_TRY(zero_bytes_append(text, zero_self_text, zero_self_len));
+    return finish_text(r, "byte", text, corpus);
+}
+
+zero_status zero_corpus_open(const char *spec, const char *tokenizer, uint64_t seed,
+                             int64_t vocab, zero_corpus *corpus)
+{
+    int32_t ignored;
+    request r = {.spec = spec, .tokenizer = tokenizer, .seed = seed, .vocab = vocab};
+    if (vocab < 0 || vocab > INT32_MAX)
+        return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
+                         vocab, INT32_MAX);
+    /* A misspelt tokenizer is found before gigabytes are read. */
+    if (tokenizer) ZERO_TRY(zero_tokenizer_parse(tokenizer, &ignored));
+
+    zero_corpus made = {0};
+    zero_bytes text = {0};
+    zero_status st = open_source(&r, &text, &made);
+    zero_bytes_destroy(&text);
+    made.n_train = made.n_tokens - made.n_tokens / 10;
+    if (st != ZERO_OK)
+        zero_corpus_close(&made);
+    else
+        *corpus = made;
+    return st;
+}
+
+zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
+                                     int64_t *vocab, const char **why)
+{
+    int32_t words;
+    bool stories = is_stories(spec);
+    const char *fallback = stories ? STORIES_TOKENIZER : "byte";
+    ZERO_TRY(zero_tokenizer_parse(tokenizer ? tokenizer : fallback, &words));
+    *vocab = words;
+    *why = tokenizer ? "--tokenizer's"
+           : stories ? "that of the stories' own tokenizer, " STORIES_TOKENIZER
+                     : "bytes; token files have their own, to be told by --vocab";
+    return ZERO_OK;
+}
+
+void zero_corpus_close(zero_corpus *corpus)
+{
+    if (corpus->tokenizer) zero_tokenizer_destroy(corpus->tokenizer);
+    free(corpus->tokenizer);
+    free(corpus->tokens);
+    *corpus = (zero_corpus){0};
+}
+
+uint64_t zero_corpus_fingerprint(const zero_corpus *c)
+{
+    return XXH3_64bits(c->tokens, (size_t)c->n_tokens * (size_t)c->width);
+}
+
+void zero_corpus_read(const zero_corpus *corpus, int64_t begin, int64_t n, int32_t *tokens)
+{
+    assert(begin >= 0 && n >= 0 && n <= corpus->n_tokens - begin);
+    if (corpus->width == 1) {
+        const uint8_t *from = (const uint8_t *)corpus->tokens + begin;
+        for (int64_t i = 0; i < n; i++) tokens[i] = from[i];
+    } else if (corpus->width == 2) {
+        const uint16_t *from = (const uint16_t *)corpus->tokens + begin;
+        for (int64_t i = 0; i < n; i++) tokens[i] = from[i];
+    } else {
+        const uint32_t *from = (const uint32_t *)corpus->tokens + begin;
+        for (int64_t i = 0; i < n; i++) tokens[i] = (int32_t)from[i];
+    }
+}

@@ -1,0 +1,106 @@
+#include "data/loader.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/rng.h"
+
+__extension__ typedef unsigned __int128 wide; /* j*T passes 2^63 in a long run */
+
+static int64_t n_validation(const zero_corpus *corpus)
+{
+    return corpus->n_tokens - corpus->n_train;
+}
+
+static zero_status check_split(const char *name, int64_t n, int64_t T)
+{
+    if (n > T) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "the %s split has %" PRId64 " tokens, but one sample of --seq %" PRId64
+                     " needs %" PRId64
+                     " (a tenth of the data is for validation): give more "
+                     "data, at least %" PRId64 " tokens in all, or a smaller --seq",
+                     name, n, T, T + 1, 10 * (T + 1));
+}
+
+zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int64_t T,
+                             int64_t B, uint64_t seed, bool shuffle)
+{
+    if (T < 1 || T > INT32_MAX || B < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "samples of %" PRId64 " tokens, %" PRId64
+                         " per global batch: expected at least one of each (and at most "
+                         "%" PRId32 " tokens)",
+                         T, B, INT32_MAX);
+    ZERO_TRY(check_split("training", corpus->n_train, T));
+    ZERO_TRY(check_split("validation", n_validation(corpus), T));
+    *loader =
+        (zero_loader){.corpus = corpus, .T = T, .B = B, .seed = seed, .shuffle = shuffle};
+    return ZERO_OK;
+}
+
+/* A Feistel network is a bijection whatever its round function is; so is walking on until
+ * the value is back among the first W, for the cycle began there. */
+static uint64_t permute(uint64_t seed, uint64_t epoch, uint64_t W, uint64_t x)
+{
+    unsigned half = 1;
+    while (2 * half < 64 && (UINT64_C(1) << (2 * half)) < W) half++;
+    uint64_t mask = (UINT64_C(1) << half) - 1;
+    do {
+        uint64_t left = x >> half, right = x & mask;
+        for (uint64_t round = 0; round < 4; round++) {
+            zero_rng rng = {seed, ZERO_RNG_ORDER, epoch, 0, round};
+            uint64_t mixed = left ^ (zero_rng_bits(&rng, right) & mask);
+            left = right;
+            right = mixed;
+        }
+        x = left << half | right;
+    } while (x >= W);
+    return x;
+}
+
+void zero_loader_resume(zero_loader *loader, int64_t step, int64_t samples)
+{
+    loader->moved = samples - step * loader->B;
+}
+
+int64_t zero_loader_used(const zero_loader *loader, int64_t step)
+{
+    return step * loader->B + loader->moved;
+}
+
+int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t i)
+{
+    assert(step >= 0 && i >= 0);
+    uint64_t T = (uint64_t)loader->T, n = (uint64_t)loader->corpus->n_train;
+    uint64_t j = (uint64_t)zero_loader_used(loader, step) + (uint64_t)i;
+    if (!loader->shuffle) return (int64_t)((wide)j * T % (n - T));
+    uint64_t W = (n - 1) / T;
+    return (int64_t)(T * permute(loader->seed, j / W, W, j % W));
+}
+
+int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i)
+{
+    assert(i >= 0);
+    uint64_t T = (uint64_t)loader->T, n = (uint64_t)n_validation(loader->corpus);
+    return loader->corpus->n_train + (int64_t)((wide)(uint64_t)i * T % (n - T));
+}
+
+static void read_window(const zero_loader *loader, int64_t start, int32_t *inputs,
+                        int32_t *targets)
+{
+    zero_corpus_read(loader->corpus, start, loader->T, inputs);
+    zero_corpus_read(loader->corpus, start + 1, loader->T, targets);
+}
+
+void zero_loader_train_sample(const zero_loader *loader, int64_t step, int64_t i,
+                              int32_t *inputs, int32_t *targets)
+{
+    read_window(loader, zero_loader_train_start(loader, step, i), inputs, targets);
+}
+
+void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *inputs,
+                                   int32_t *targets)
+{
+    read_window(loader, zero_loader_validation_start(loader, i), inputs, targets);
+}

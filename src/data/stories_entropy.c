@@ -1,0 +1,119 @@
+#include "data/stories.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An expectation over some variables and all they depend on: the values of the others do
+ * not matter and are never gone through. */
+typedef struct walk walk;
+struct walk {
+    const zero_grammar *g;
+    uint64_t set;
+    int fixed, fixed_option; /* this variable takes only this value; -1: none is fixed */
+    int options[ZERO_STORY_VARIABLES];
+    double (*value)(const walk *w);
+    /* what value() looks at */
+    const zero_tokenizer *tok;
+    zero_story_text chunk;
+    int variable;
+    bool first; /* the chunk begins the story */
+};
+
+/* Parents come before children, so one pass from the back finds all ancestors. */
+static uint64_t with_ancestors(const zero_grammar *g, uint64_t set)
+{
+    for (int v = g->n - 1; v >= 0; v--)
+        if (set >> v & 1 && g->nodes[v].parent >= 0)
+            set |= UINT64_C(1) << g->nodes[v].parent;
+    return set;
+}
+
+static double share(const walk *w, int v, int option)
+{
+    int parent = w->g->nodes[v].parent;
+    return zero_grammar_probability(w->g, v, option, parent < 0 ? -1 : w->options[parent]);
+}
+
+/* E[value], the variables before v being bound with probability p. */
+static double expect(walk *w, int v, double p)
+{
+    while (v < w->g->n && !(w->set >> v & 1)) v++;
+    if (v == w->g->n) return p * w->value(w);
+    double sum = 0.0;
+    for (int i = 0; i < w->g->nodes[v].n_options; i++) {
+        double here = v == w->fixed && i != w->fixed_option ? 0.0 : share(w, v, i);
+        if (here == 0.0) continue;
+        w->options[v] = i;
+        sum += expect(w, v + 1, p * here);
+    }
+    return sum;
+}
+
+static double surprise(const walk *w)
+{
+    return -log(share(w, w->variable, w->options[w->variable]));
+}
+
+static double entropy(const zero_grammar *g)
+{
+    double sum = 0.0;
+    for (int v = 0; v < g->n; v++) {
+        walk w = {.g = g, .fixed = -1, .value = surprise, .variable = v};
+        w.set = with_ancestors(g, UINT64_C(1) << v);
+        sum += expect(&w, 0, 1.0);
+    }
+    return sum;
+}
+
+static double count_tokens(const walk *w)
+{
+    char text[ZERO_STORY_MAX];
+    int32_t tokens[ZERO_STORY_MAX];
+    int used = 0;
+    if (!w->first) text[used++] = ' ';
+    used +=
+        zero_grammar_expand(w->g, w->chunk, w->options, text + used, ZERO_STORY_MAX - used);
+    return (double)zero_tokenizer_encode(w->tok, (const unsigned char *)text, (size_t)used,
+                                         tokens);
+}
+
+/* The end of the chunk at `at`: the next blank outside of a slot. */
+static const char *chunk_end(const char *at, const char *end)
+{
+    for (bool slot = false; at < end && (slot || *at != ' '); at++)
+        slot = *at == '{' || (slot && *at != '}');
+    return at;
+}
+
+/* Tokens that this template of this line adds to a story, in expectation. */
+static double template_tokens(const zero_grammar *g, const zero_tokenizer *tok, int line,
+                              int option)
+{
+    double sum = 0.0;
+    zero_story_text text = g->nodes[line].options[option].forms[0];
+    const char *end = text.at + text.len;
+    for (const char *at = text.at; at < end; at++) {
+        const char *stop = chunk_end(at, end);
+        walk w = {.g = g, .fixed = line, .fixed_option = option, .value = count_tokens};
+        w.tok = tok;
+        w.chunk = (zero_story_text){at, (int)(stop - at)};
+        w.first = line == g->n_cast && at == text.at;
+        w.set = zero_grammar_variables(g, w.chunk) | UINT64_C(1) << line;
+        w.set = with_ancestors(g, w.set);
+        sum += expect(&w, 0, 1.0);
+        at = stop;
+    }
+    return sum;
+}
+
+zero_stories_entropy zero_stories_measure(const zero_stories *stories,
+                                          const zero_tokenizer *tok)
+{
+    const zero_grammar *g = stories->grammar;
+    int32_t tokens[2];
+    double n = (double)zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, tokens);
+    for (int v = g->n_cast; v < g->n; v++)
+        for (int i = 0; i < g->nodes[v].n_options; i++) n += template_tokens(g, tok, v, i);
+    double h = entropy(g);
+    return (zero_stories_entropy){h, n, h / n};
+}

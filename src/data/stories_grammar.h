@@ -1,0 +1,67 @@
+/* stories_grammar.h - the tables of stories_words.h, read once into a form that is quick to
+ * use.
+ *
+ * Variables are numbered in the order of the tables, cast first, so that a parent always
+ * comes before its children. A set of variables is a bit mask. Nothing here can fail but
+ * memory: a mistake in the tables is ours, and caught by assertions and tests. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zero/status.h"
+
+enum {
+    ZERO_STORY_VARIABLES = 48, /* at most, and per variable: */
+    ZERO_STORY_OPTIONS = 96,
+    ZERO_STORY_FORMS = 5,
+};
+
+/* Text inside the constant tables, not terminated. */
+typedef struct {
+    const char *at;
+    int len;
+} zero_story_text;
+
+typedef struct {
+    int weight;
+    int when; /* the parent's option that this one needs; -1: any */
+    zero_story_text forms[ZERO_STORY_FORMS];
+} zero_story_option;
+
+typedef struct {
+    const char *name, *form_names;
+    int parent; /* -1: none */
+    int n_options, n_forms;
+    zero_story_option options[ZERO_STORY_OPTIONS];
+} zero_story_node;
+
+typedef struct {
+    int n, n_cast; /* lines are the variables n_cast .. n-1 */
+    zero_story_node nodes[ZERO_STORY_VARIABLES];
+} zero_grammar;
+
+/* A slot of a template. */
+typedef struct {
+    int variable, form;
+    bool article, capital;
+} zero_slot;
+
+/* *grammar is owned by the caller, who frees it with free(). */
+ZERO_NODISCARD zero_status zero_grammar_create(zero_grammar **grammar);
+
+/* The probability of `option` of `variable` given its parent's option (-1 if it has none).
+ */
+double zero_grammar_probability(const zero_grammar *g, int variable, int option,
+                                int parent);
+
+/* Reads the slot at the opening brace `at`; returns the first character behind it. */
+const char *zero_grammar_slot(const zero_grammar *g, const char *at, zero_slot *slot);
+
+/* The variables that a piece of template names. */
+uint64_t zero_grammar_variables(const zero_grammar *g, zero_story_text text);
+
+/* Writes a piece of template with its slots filled, not terminated; returns the length.
+ * options[variable] is the option that each variable is bound to. */
+int zero_grammar_expand(const zero_grammar *g, zero_story_text text, const int *options,
+                        char *out, int room);

@@ -1,0 +1,142 @@
+#include "engine/plan.h"
+
+#include "sharding/formula.h"
+
+size_t zero_plan_process(const zero_schedule *s)
+{
+    size_t tables = (size_t)s->n_buffers * sizeof *s->buffers;
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        tables += (size_t)s->programs[p].length * sizeof *s->programs[p].code;
+    return ZERO_PROCESS_BYTES + tables;
+}
+
+size_t zero_plan_needed(const zero_schedule *s)
+{
+    return s->own_bytes + s->window_bytes + zero_plan_process(s);
+}
+
+/* ---- memory ---- */
+
+static bool lives_at(const zero_buffer *b, zero_program_kind program, int at)
+{
+    if (b->program == ZERO_PROGRAM_ALL) return true;
+    return b->program == program && b->first >= 0 && b->first <= at && at <= b->last;
+}
+
+static void add_memory(const zero_schedule *s, zero_plan_ledger *l)
+{
+    for (int i = 0; i < s->n_buffers; i++) {
+        const zero_buffer *b = &s->buffers[i];
+        if (lives_at(b, s->peak_program, s->peak_at))
+            l->at_peak[b->class] += zero_schedule_cost(s, b);
+    }
+    l->needed = zero_plan_needed(s);
+}
+
+static void add_states(const zero_schedule *s, zero_plan_ledger *l)
+{
+    const zero_plan_input *in = &s->input;
+    for (int g = 0; g < in->model->n_groups; g++)
+        l->padded += s->groups[g].partition.padded;
+    l->states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
+                s->class_peak[ZERO_CLASS_OPTIMIZER];
+    double (*bytes)(int64_t, int, int, zero_type) =
+        in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
+    int64_t psi = in->model->n_params;
+    l->formula = bytes(psi, in->n_ranks, in->stage, in->type);
+    l->padding = bytes(l->padded - psi, in->n_ranks, in->stage, in->type);
+}
+
+/* ---- traffic ---- */
+
+/* How often the formula lets each group travel. */
+static double passes(const zero_plan_input *in, zero_op op)
+{
+    double M = (double)in->accumulation;
+    if (op == ZERO_OP_REDUCE) return in->stage >= 2 ? M : 1.0;
+    return in->stage == 3 ? 2.0 * M : 1.0;
+}
+
+static double formula_of(const zero_schedule *s, zero_op op)
+{
+    const zero_plan_input *in = &s->input;
+    double share =
+        passes(in, op) / (passes(in, ZERO_OP_REDUCE) + passes(in, ZERO_OP_GATHER));
+    double sum = 0.0;
+    for (int g = 0; g < in->model->n_groups; g++) {
+        const zero_group_state *state = &s->groups[g];
+        const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+        if (!x->is_used) continue;
+        sum += zero_formula_volume(state->partition.padded, in->n_ranks, in->stage,
+                                   in->accumulation) *
+               (double)zero_type_size(s->buffers[x->in].type);
+    }
+    return share * sum;
+}
+
+static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
+{
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op),
+                            .formula = formula_of(s, op)};
+    for (int at = 0; at < step->length; at++)
+        if (step->code[at].op == op)
+            x.collectives += zero_schedule_collectives(s, step->code[at].group);
+    return x;
+}
+
+void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
+{
+    zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
+                          .gather = exchange_of(s, ZERO_OP_GATHER)};
+    add_memory(s, &l);
+    add_states(s, &l);
+    *ledger = l;
+}
+
+zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *ledger)
+{
+    zero_schedule s;
+    ZERO_TRY(zero_schedule_compile(&s, input));
+    zero_plan_add_up(&s, ledger);
+    zero_schedule_destroy(&s);
+    return ZERO_OK;
+}
+
+/* ---- what stays ---- */
+
+static int first_backward(const zero_program *p)
+{
+    int at = 0;
+    while (at < p->length && p->code[at].op != ZERO_OP_BACKWARD) at++;
+    return at;
+}
+
+static bool is_among(int n, const int *list, int x)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == x) return true;
+    return false;
+}
+
+/* From the last forward call on, since the last units' stay longest. */
+int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    int turn = first_backward(p), n = 0;
+    *bytes = 0;
+    for (int at = turn - 1; at >= 0; at--) {
+        const zero_instruction *i = &p->code[at];
+        if (i->op != ZERO_OP_FORWARD) continue;
+        const zero_unit *unit = &s->input.model->units[i->unit];
+        for (int k = 0; k < unit->n_groups; k++) {
+            const zero_buffer *b = &s->buffers[i->param[k]];
+            bool stays = lives_at(b, ZERO_PROGRAM_STEP, turn);
+            if (b->class != ZERO_CLASS_GATHERED || !stays) continue;
+            if (is_among(n, groups, unit->groups[k])) continue;
+            groups[n++] = unit->groups[k];
+            *bytes += zero_schedule_cost(s, b);
+        }
+    }
+    return n;
+}

@@ -1,0 +1,56 @@
+#include "engine/plan_fit.h"
+
+#include "engine/plan.h"
+
+static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *input,
+                           int64_t layers, zero_plan_fitted *made)
+{
+    zero_gpt2_shape deep = *shape;
+    zero_plan_input plan = *input;
+    zero_plan_ledger ledger;
+    zero_model model;
+    deep.layers = layers;
+    ZERO_TRY(zero_gpt2_describe(&deep, &model));
+    plan.model = &model;
+    zero_status st = zero_plan_measure(&plan, &ledger);
+    if (st == ZERO_OK) *made = (zero_plan_fitted){layers, model.n_params, ledger.needed};
+    zero_model_destroy(&model);
+    return st;
+}
+
+static zero_status fail_too_small(const zero_plan_fitted *least, size_t bytes)
+{
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--fit %zu: not even one layer fits, which needs %zu bytes per rank: "
+        "give more, or take more ranks, a higher --stage, or a smaller --hidden, "
+        "--vocab or --micro-batch",
+        bytes, least->needed);
+}
+
+/* Memory grows with depth. Doubling first keeps the search near the answer: deep models take
+ * longer to plan. */
+zero_status zero_plan_fit(const zero_gpt2_shape *shape, const zero_plan_input *input,
+                          size_t bytes, zero_plan_fitted *fitted)
+{
+    zero_plan_fitted best, next;
+    int64_t beyond = 2;
+    ZERO_TRY(measure(shape, input, 1, &best));
+    if (best.needed > bytes) return fail_too_small(&best, bytes);
+    for (; beyond <= ZERO_GPT2_LAYERS; beyond *= 2) {
+        ZERO_TRY(measure(shape, input, beyond, &next));
+        if (next.needed > bytes) break;
+        best = next;
+    }
+    if (beyond > ZERO_GPT2_LAYERS) beyond = ZERO_GPT2_LAYERS + 1;
+    while (beyond - best.layers > 1) {
+        int64_t middle = best.layers + (beyond - best.layers) / 2;
+        ZERO_TRY(measure(shape, input, middle, &next));
+        if (next.needed > bytes)
+            beyond = middle;
+        else
+            best = next;
+    }
+    *fitted = best;
+    return ZERO_OK;
+}

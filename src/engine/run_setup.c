@@ -1,0 +1,104 @@
+#include <stdlib.h>
+
+#include "engine/run.h"
+#include "engine/run_memory.h"
+
+static void poll(void *arg)
+{
+    zero_runner *r = arg;
+    if (r->poll_status == ZERO_OK)
+        r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
+}
+
+static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_exchange *x)
+{
+    int n = zero_schedule_collectives(r->schedule, g);
+    x->ops = calloc((size_t)n + 1, sizeof *x->ops);
+    if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
+    for (int k = 0; k < n; k++) {
+        zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
+        ZERO_TRY(zero_collective_init(&x->ops[k], r->comm, &spec));
+        x->n = k + 1;
+    }
+    return ZERO_OK;
+}
+
+static zero_status init_exchanges(zero_runner *r)
+{
+    const zero_schedule *s = r->schedule;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        if (s->groups[g].reduce.is_used)
+            ZERO_TRY(init_exchange(r, ZERO_OP_REDUCE, g, &r->reduce[g]));
+        if (s->groups[g].gather.is_used)
+            ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
+    }
+    return ZERO_OK;
+}
+
+static zero_status allocate_tables(zero_runner *r)
+{
+    const zero_schedule *s = r->schedule;
+    size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->comm->size;
+    size_t groups = (size_t)s->input.model->n_groups, buffers = (size_t)s->n_buffers;
+    r->losses = calloc(mine, sizeof *r->losses);
+    r->gathered = calloc(mine * ranks, sizeof *r->gathered);
+    r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
+    r->squares = calloc(groups, sizeof *r->squares);
+    r->reduce = calloc(groups, sizeof *r->reduce);
+    r->gather = calloc(groups, sizeof *r->gather);
+    r->touched = calloc(buffers + 1, sizeof *r->touched);
+    if (!r->losses || !r->gathered || !r->all_losses || !r->squares || !r->reduce ||
+        !r->gather || !r->touched)
+        return zero_fail(ZERO_ERR_NOMEM,
+                         "no memory for the tables of %zu microbatches and %zu buffers",
+                         mine * ranks, buffers);
+    for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_touch){-1, -1};
+    return ZERO_OK;
+}
+
+static zero_status init_local(zero_runner *r)
+{
+    ZERO_TRY(allocate_tables(r));
+    ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
+    ZERO_TRY(init_exchanges(r));
+    ZERO_TRY(zero_arena_init(&r->arena, r->schedule->own_bytes));
+    r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
+    return r->backend->open(&r->math);
+}
+
+zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
+                             const zero_backend *backend, zero_comm *comm,
+                             const zero_window *window)
+{
+    *r = (zero_runner){
+        .schedule = schedule, .backend = backend, .comm = comm, .window = window};
+    r->math = (zero_math){.poll = poll, .poll_arg = r};
+    zero_status st = zero_agree(comm, init_local(r));
+    if (st != ZERO_OK) zero_runner_destroy(r);
+    return st;
+}
+
+static void destroy_exchanges(zero_runner_exchange *list, int n_groups)
+{
+    for (int g = 0; list && g < n_groups; g++) {
+        for (int k = 0; k < list[g].n; k++) zero_collective_destroy(&list[g].ops[k]);
+        free(list[g].ops);
+    }
+    free(list);
+}
+
+void zero_runner_destroy(zero_runner *r)
+{
+    int n_groups = r->schedule ? r->schedule->input.model->n_groups : 0;
+    destroy_exchanges(r->reduce, n_groups);
+    destroy_exchanges(r->gather, n_groups);
+    free(r->losses);
+    free(r->gathered);
+    free(r->all_losses);
+    free(r->squares);
+    free(r->touched);
+    zero_profile_destroy(&r->profile);
+    if (r->arena.mapping) zero_lifetimes_close(r);
+    zero_arena_destroy(&r->arena);
+    *r = (zero_runner){0};
+}

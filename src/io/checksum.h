@@ -1,0 +1,8 @@
+/* checksum.h - XXH3-128 as text: what stands in checkpoints and stands for a state. */
+#pragma once
+
+#include <stddef.h>
+
+#define ZERO_CHECKSUM 33 /* hexadecimal digits and the final zero */
+
+void zero_checksum(const void *bytes, size_t len, char hex[ZERO_CHECKSUM]);

@@ -1,0 +1,146 @@
+#include "io/file_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static zero_status no_room(const char *path)
+{
+    return zero_fail(ZERO_ERR_NOMEM, "no room for the list of files at %s", path);
+}
+
+static zero_status add_file(zero_files *files, const char *path)
+{
+    if (files->n == files->room) {
+        int64_t room = 2 * files->room + 16;
+        char **paths = realloc(files->paths, (size_t)room * sizeof *paths);
+        if (!paths) return no_room(path);
+        files->paths = paths;
+        files->room = room;
+    }
+    char *copy = strdup(path);
+    if (!copy) return no_room(path);
+    files->paths[files->n++] = copy;
+    return ZERO_OK;
+}
+
+static zero_status add_directory(zero_files *files, const char *path);
+
+static zero_status add_entry(zero_files *files, const char *directory, const char *name)
+{
+    size_t room = strlen(directory) + strlen(name) + 2;
+    char *path = malloc(room);
+    if (!path) return no_room(directory);
+    size_t len = strlen(directory);
+    snprintf(path, room, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
+
+    struct stat info;
+    zero_status st = ZERO_OK;
+    /* A link to a directory may lead back up, and then the walk would never end. */
+    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        st = add_directory(files, path);
+    else if (stat(path, &info) != 0)
+        st = zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    else if (S_ISREG(info.st_mode))
+        st = add_file(files, path);
+    free(path);
+    return st;
+}
+
+static zero_status add_entries(zero_files *files, const char *path, DIR *directory)
+{
+    for (;;) {
+        errno = 0; /* NULL means the end, or an error: half a list must not pass for all */
+        const struct dirent *e = readdir(directory);
+        if (!e && errno != 0)
+            return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
+                             strerror(errno));
+        if (!e) return ZERO_OK;
+        if (e->d_name[0] != '.') ZERO_TRY(add_entry(files, path, e->d_name));
+    }
+}
+
+static zero_status add_directory(zero_files *files, const char *path)
+{
+    DIR *directory = opendir(path);
+    if (!directory)
+        return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
+                         strerror(errno));
+    zero_status st = add_entries(files, path, directory);
+    closedir(directory);
+    return st;
+}
+
+static zero_status add_path(zero_files *files, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    return S_ISDIR(info.st_mode) ? add_directory(files, path) : add_file(files, path);
+}
+
+static zero_status add_matches(zero_files *files, const char *pattern)
+{
+    glob_t found = {0};
+    int code = glob(pattern, GLOB_ERR, NULL, &found);
+    zero_status st = ZERO_OK;
+    if (code == GLOB_NOSPACE)
+        st = no_room(pattern);
+    else if (code == GLOB_NOMATCH)
+        st = zero_fail(ZERO_ERR_IO, "%s: no file matches this pattern", pattern);
+    else if (code != 0)
+        st = zero_fail(ZERO_ERR_IO, "%s: a directory of this pattern cannot be listed: %s",
+                       pattern, strerror(errno));
+    for (size_t i = 0; st == ZERO_OK && i < found.gl_pathc; i++)
+        st = add_path(files, found.gl_pathv[i]);
+    globfree(&found);
+    return st;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static zero_status list(const char *spec, zero_files *files)
+{
+    struct stat info;
+    if (stat(spec, &info) == 0)
+        ZERO_TRY(add_path(files, spec));
+    else if (strpbrk(spec, "*?["))
+        ZERO_TRY(add_matches(files, spec));
+    else
+        return zero_fail(
+            ZERO_ERR_IO,
+            "--data %s: %s; expected stories[:SIZE], self, or a file, a directory "
+            "or a pattern in quotes",
+            spec, strerror(errno));
+    if (files->n == 0)
+        return zero_fail(
+            ZERO_ERR_IO,
+            "%s: no regular file below this directory (hidden ones do not count)", spec);
+    qsort(files->paths, (size_t)files->n, sizeof *files->paths, by_path);
+    return ZERO_OK;
+}
+
+zero_status zero_files_list(const char *spec, zero_files *files)
+{
+    zero_files found = {0};
+    zero_status st = list(spec, &found);
+    if (st != ZERO_OK)
+        zero_files_destroy(&found);
+    else
+        *files = found;
+    return st;
+}
+
+void zero_files_destroy(zero_files *files)
+{
+    for (int64_t i = 0; i < files->n; i++) free(files->paths[i]);
+    free(files->paths);
+    *files = (zero_files){0};
+}

@@ -1,0 +1,268 @@
+#include <inttypes.h>
+
+#include <jansson.h>
+
+#include "report/plan_report.h"
+#include "report/text.h"
+
+static void put_whole(json_t *object, const char *key, int64_t value)
+{
+    json_object_set_new(object, key, json_integer(value));
+}
+
+static void put_real(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, json_real(value));
+}
+
+static void put_text(json_t *object, const char *key, const char *value)
+{
+    json_object_set_new(object, key, json_string(value));
+}
+
+/* ---- what it is for ---- */
+
+static json_t *model_json(const zero_plan_report *r)
+{
+    const zero_gpt2_shape *s = &r->shape;
+    json_t *object = json_object();
+    put_text(object, "name", r->config.model);
+    put_whole(object, "layers", s->layers);
+    put_whole(object, "hidden", s->hidden);
+    put_whole(object, "heads", s->heads);
+    put_whole(object, "seq", s->seq);
+    put_whole(object, "vocab", s->vocab);
+    put_text(object, "vocab_from", r->whose_vocab);
+    put_whole(object, "parameters", r->model.n_params);
+    return object;
+}
+
+static json_t *machine_json(const zero_plan_machine *m)
+{
+    json_t *object = json_object();
+    put_real(object, "latency_seconds", m->latency);
+    put_real(object, "bytes_per_second", m->bandwidth);
+    put_real(object, "flops_per_second", m->flops);
+    return object;
+}
+
+static void put_setup(const zero_plan_report *r, json_t *object)
+{
+    const zero_config *c = &r->config;
+    json_object_set_new(object, "model", model_json(r));
+    put_whole(object, "ranks", r->request.n_ranks);
+    put_whole(object, "rank", r->request.rank);
+    put_whole(object, "nodes", r->layout.n_nodes);
+    put_text(object, "dtype", c->dtype);
+    put_text(object, "partition", c->partition);
+    put_text(object, "collectives", zero_algorithm_name(r->collectives));
+    put_whole(object, "bucket", c->bucket);
+    put_whole(object, "global_batch", c->global_batch);
+    put_whole(object, "micro_batch", c->micro_batch);
+    put_whole(object, "accumulation", c->accumulation);
+    put_whole(object, "tokens_per_step", c->global_batch * r->shape.seq);
+    json_object_set_new(object, "recompute", json_boolean(c->recompute));
+    json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
+    if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
+    if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
+    if (r->request.has_time)
+        json_object_set_new(object, "machine", machine_json(&r->request.machine));
+}
+
+/* ---- a stage ---- */
+
+static json_t *peak_json(const zero_plan_report *r, const zero_schedule *s)
+{
+    const zero_instruction *i = &s->programs[s->peak_program].code[s->peak_at];
+    char text[ZERO_PLAN_TEXT];
+    json_t *object = json_object();
+    zero_text_instruction(&r->model, i, text);
+    put_whole(object, "bytes", (int64_t)s->peak_bytes);
+    put_text(object, "program", zero_program_name(s->peak_program));
+    put_whole(object, "index", s->peak_at + 1);
+    put_text(object, "instruction", text);
+    return object;
+}
+
+static json_t *classes_json(const zero_plan_stage *stage)
+{
+    json_t *classes = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        json_t *one = json_object();
+        put_whole(one, "own_peak", (int64_t)stage->schedule.class_peak[c]);
+        put_whole(one, "at_peak", (int64_t)stage->ledger.at_peak[c]);
+        json_object_set_new(classes, zero_class_name((zero_class)c), one);
+    }
+    return classes;
+}
+
+static json_t *memory_json(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    const zero_plan_ledger *l = &stage->ledger;
+    json_t *object = json_object();
+    json_object_set_new(object, "classes", classes_json(stage));
+    json_object_set_new(object, "peak", peak_json(r, &stage->schedule));
+    put_whole(object, "arena", (int64_t)stage->schedule.own_bytes);
+    put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
+    put_whole(object, "process_bytes", (int64_t)zero_plan_process(&stage->schedule));
+    put_whole(object, "needed", (int64_t)l->needed);
+    if (r->config.memory_limit > 0)
+        json_object_set_new(object, "fits_memory_limit",
+                            json_boolean(zero_plan_fits_limit(r, stage)));
+    put_whole(object, "states", (int64_t)l->states);
+    put_real(object, "formula", l->formula);
+    put_real(object, "padding", l->padding);
+    return object;
+}
+
+static json_t *exchange_json(const zero_plan_exchange *x)
+{
+    json_t *object = json_object();
+    zero_volume v = zero_traffic_total(&x->traffic);
+    put_whole(object, "collectives", x->collectives);
+    put_whole(object, "bytes_sent", v.bytes_sent);
+    put_whole(object, "bytes_received", v.bytes_received);
+    put_whole(object, "bytes_sent_across", x->traffic.bytes_sent[ZERO_ACROSS]);
+    put_whole(object, "bytes_received_across", x->traffic.bytes_received[ZERO_ACROSS]);
+    put_whole(object, "messages_sent", v.messages_sent);
+    put_whole(object, "messages_received", v.messages_received);
+    put_real(object, "formula_bytes", x->formula);
+    return object;
+}
+
+static json_t *communication_json(const zero_plan_ledger *l)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "reduce", exchange_json(&l->reduce));
+    json_object_set_new(object, "gather", exchange_json(&l->gather));
+    return object;
+}
+
+static json_t *kept_json(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    json_t *object = json_object(), *groups = json_array();
+    for (int i = 0; i < stage->n_kept; i++)
+        json_array_append_new(groups, json_string(r->model.groups[stage->kept[i]].name));
+    put_whole(object, "bytes", (int64_t)stage->kept_bytes);
+    json_object_set_new(object, "groups", groups);
+    return object;
+}
+
+static json_t *range_json(const zero_plan_bounds *range)
+{
+    json_t *object = json_object();
+    put_whole(object, "least", range->least);
+    put_whole(object, "most", range->most);
+    return object;
+}
+
+static json_t *partitions_json(const zero_plan_stage *stage)
+{
+    json_t *object = json_object();
+    for (int k = 0; k < 2; k++) {
+        const zero_plan_spread *spread = &stage->spread[k];
+        json_t *one = json_object();
+        put_whole(one, "ranks_looked_at", spread->n_ranks);
+        json_object_set_new(one, "needed", range_json(&spread->needed));
+        json_object_set_new(one, "bytes_sent", range_json(&spread->sent));
+        json_object_set_new(one, "bytes_received", range_json(&spread->received));
+        json_object_set_new(object, zero_partition_scheme_name((zero_partition_scheme)k),
+                            one);
+    }
+    return object;
+}
+
+static json_t *price_json(const zero_plan_price *p)
+{
+    json_t *object = json_object();
+    if (!p->is_possible) {
+        put_text(object, "not_possible", p->why_not);
+        return object;
+    }
+    put_whole(object, "needed", (int64_t)p->ledger.needed);
+    json_object_set_new(object, "communication", communication_json(&p->ledger));
+    return object;
+}
+
+static json_t *time_json(const zero_plan_report *r, const zero_plan_time *t)
+{
+    json_t *object = json_object();
+    put_real(object, "step_seconds", t->step);
+    put_real(object, "compute_seconds", t->compute);
+    put_real(object, "communication_seconds", t->communication);
+    put_real(object, "exposed_seconds", t->exposed);
+    put_real(object, "tokens_per_second",
+             (double)(r->config.global_batch * r->shape.seq) / t->step);
+    return object;
+}
+
+static json_t *fitted_json(const zero_plan_fitted *f)
+{
+    json_t *object = json_object();
+    put_whole(object, "layers", f->layers);
+    put_whole(object, "parameters", f->n_params);
+    put_whole(object, "needed", (int64_t)f->needed);
+    return object;
+}
+
+static json_t *program_json(const zero_plan_report *r, const zero_schedule *s,
+                            zero_program_kind kind)
+{
+    json_t *program = json_array();
+    for (int at = 0; at < s->programs[kind].length; at++) {
+        const zero_instruction *i = &s->programs[kind].code[at];
+        json_t *one = json_object();
+        put_text(one, "op", zero_op_name(i->op));
+        put_text(one, "operand", zero_text_operand(&r->model, i));
+        if (zero_instruction_has_microbatch(i)) put_whole(one, "microbatch", i->microbatch);
+        int64_t bytes = zero_plan_instruction_bytes(s, i);
+        if (bytes >= 0) put_whole(one, "bytes", bytes);
+        put_whole(one, "live_bytes", (int64_t)i->live_bytes);
+        json_array_append_new(program, one);
+    }
+    return program;
+}
+
+static json_t *programs_json(const zero_plan_report *r, const zero_schedule *s)
+{
+    json_t *object = json_object();
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        json_object_set_new(object, zero_program_name((zero_program_kind)p),
+                            program_json(r, s, (zero_program_kind)p));
+    return object;
+}
+
+static json_t *stage_json(const zero_plan_report *r, int number)
+{
+    const zero_plan_stage *stage = &r->stages[number];
+    const zero_plan_request *o = &r->request;
+    json_t *object = json_object();
+    put_whole(object, "stage", number);
+    json_object_set_new(object, "memory", memory_json(r, stage));
+    json_object_set_new(object, "communication", communication_json(&stage->ledger));
+    json_object_set_new(object, "kept", kept_json(r, stage));
+    json_object_set_new(object, "partitions", partitions_json(stage));
+    if (r->config.accumulation > 1)
+        json_object_set_new(
+            object, r->config.reproducible ? "without_reproducible" : "with_reproducible",
+            price_json(&stage->price));
+    if (o->has_time) json_object_set_new(object, "time", time_json(r, &stage->time));
+    if (o->fit > 0) json_object_set_new(object, "fits", fitted_json(&stage->fitted));
+    if (o->show_schedule)
+        json_object_set_new(object, "programs", programs_json(r, &stage->schedule));
+    return object;
+}
+
+zero_status zero_plan_show_json(const zero_plan_report *r, FILE *out)
+{
+    json_t *object = json_object(), *stages = json_array();
+    put_setup(r, object);
+    for (int k = r->first; k < r->first + r->n; k++)
+        json_array_append_new(stages, stage_json(r, k));
+    int failed = json_object_set_new(object, "stages", stages);
+    if (!failed) failed = json_dumpf(object, out, JSON_INDENT(2));
+    if (!failed) fputc('\n', out);
+    json_decref(object);
+    return failed ? zero_fail(ZERO_ERR_NOMEM, "the plan could not be written as JSON")
+                  : ZERO_OK;
+}

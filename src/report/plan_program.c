@@ -1,0 +1,83 @@
+/* The programs, one instruction per line. */
+#include "report/plan_report.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+
+static int64_t size_of(const zero_schedule *s, int buffer)
+{
+    return buffer == ZERO_NO_BUFFER ? 0 : (int64_t)s->buffers[buffer].bytes;
+}
+
+static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i, int buffer)
+{
+    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[buffer].type);
+}
+
+static int64_t gradient_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) sum += size_of(s, i->grad[k]);
+    return sum;
+}
+
+int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    zero_traffic t = zero_instruction_traffic(s, i);
+    switch (i->op) {
+    case ZERO_OP_REDUCE:
+    case ZERO_OP_GATHER: return zero_traffic_total(&t).bytes_sent;
+    case ZERO_OP_LOAD: return size_of(s, i->tokens);
+    case ZERO_OP_FORWARD: return size_of(s, i->out) + size_of(s, i->saved);
+    case ZERO_OP_RECOMPUTE: return size_of(s, i->saved);
+    case ZERO_OP_BACKWARD: return gradient_bytes(s, i);
+    case ZERO_OP_RELEASE: return (int64_t)zero_schedule_cost(s, &s->buffers[i->buffer]);
+    case ZERO_OP_ROUND:
+    case ZERO_OP_ACCUMULATE: return range_bytes(s, i, i->buffer);
+    case ZERO_OP_UPDATE: return range_bytes(s, i, i->param[0]);
+    default: return -1;
+    }
+}
+
+static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
+                      bool is_peak, FILE *out)
+{
+    int64_t bytes = zero_plan_instruction_bytes(s, i);
+    fprintf(out, "%6d  %-11s  %-12s", at + 1, zero_op_name(i->op),
+            zero_text_operand(s->input.model, i));
+    if (zero_instruction_has_microbatch(i))
+        fprintf(out, " %5d", i->microbatch);
+    else
+        fprintf(out, " %5s", "");
+    if (bytes >= 0)
+        fprintf(out, " %17" PRId64, bytes);
+    else
+        fprintf(out, " %17s", "");
+    fprintf(out, " %17zu%s\n", i->live_bytes, is_peak ? "  peak" : "");
+}
+
+static void show_program(const zero_schedule *s, zero_program_kind kind, FILE *out)
+{
+    const zero_program *p = &s->programs[kind];
+    if (p->length == 0) return;
+    fprintf(out, "\n%s\n%6s  %-11s  %-12s %5s %17s %17s\n", zero_program_name(kind), "", "",
+            "", "micro", "bytes", "bytes live");
+    for (int at = 0; at < p->length; at++)
+        show_line(s, &p->code[at], at, kind == s->peak_program && at == s->peak_at, out);
+}
+
+/* The step is what people come for. */
+void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
+{
+    const zero_schedule *s = &r->stages[r->first].schedule;
+    fprintf(out, "%-14s %d\n", "stage", r->first);
+    zero_plan_show_setup(r, out);
+    fputs(
+        "bytes          that REDUCE and GATHER send, RELEASE gives back, the others "
+        "write\n"
+        "bytes live     planned memory in use while the instruction runs, of all classes\n",
+        out);
+    show_program(s, ZERO_PROGRAM_STEP, out);
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        if (p != ZERO_PROGRAM_STEP) show_program(s, (zero_program_kind)p, out);
+}

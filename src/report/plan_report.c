@@ -1,0 +1,165 @@
+#include "report/plan_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/corpus.h"
+
+/* ---- what is planned ---- */
+
+static zero_status choose_shape(zero_plan_report *r)
+{
+    const zero_config *c = &r->config;
+    int64_t data_vocab;
+    zero_gpt2_shape preset;
+    ZERO_TRY(zero_gpt2_preset(c->model, &preset));
+    ZERO_TRY(zero_corpus_expect_vocab(c->data, c->tokenizer, &data_vocab, &r->whose_vocab));
+    if (preset.vocab > 0) r->whose_vocab = "the preset's";
+    if (c->vocab > 0) r->whose_vocab = "--vocab";
+    return zero_config_shape(c, data_vocab, &r->shape);
+}
+
+/* Without --fake-nodes every rank has a node of its own, which is the paper's case. */
+static zero_status choose_layout(zero_plan_report *r)
+{
+    const zero_config *c = &r->config;
+    int n = r->request.n_ranks;
+    if (c->fake_nodes > n)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fake-nodes %d: there are only --ranks %d for them",
+                         (int)c->fake_nodes, n);
+    ZERO_TRY(
+        zero_layout_init_blocks(&r->layout, n, c->fake_nodes > 0 ? (int)c->fake_nodes : n));
+    r->is_auto = strcmp(c->collectives, "auto") == 0;
+    if (r->is_auto)
+        r->collectives = zero_algorithm_choose(&r->layout, &r->why);
+    else if (!zero_algorithm_find(c->collectives, &r->collectives))
+        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: there is no such algorithm",
+                         c->collectives);
+    return ZERO_OK;
+}
+
+static zero_plan_input input_of(const zero_plan_report *r, int stage)
+{
+    zero_plan_input in = zero_config_plan(&r->config, &r->model, r->request.n_ranks,
+                                          r->collectives, &r->layout, r->request.rank);
+    in.stage = stage;
+    return in;
+}
+
+/* ---- over ranks ---- */
+
+#define ALL_RANKS 4 /* more are not looked at one by one */
+
+static void widen(zero_plan_bounds *range, int64_t value, bool is_first)
+{
+    if (is_first || value < range->least) range->least = value;
+    if (is_first || value > range->most) range->most = value;
+}
+
+static void add_rank(zero_plan_spread *spread, const zero_plan_ledger *l)
+{
+    bool is_first = spread->n_ranks++ == 0;
+    zero_volume reduced = zero_traffic_total(&l->reduce.traffic),
+                gathered = zero_traffic_total(&l->gather.traffic);
+    widen(&spread->needed, (int64_t)l->needed, is_first);
+    widen(&spread->sent, reduced.bytes_sent + gathered.bytes_sent, is_first);
+    widen(&spread->received, reduced.bytes_received + gathered.bytes_received, is_first);
+}
+
+/* Pieces are equal but for the last ranks', and nodes for the last ones. */
+static zero_status spread_over_ranks(zero_plan_input in, zero_partition_scheme scheme,
+                                     zero_plan_spread *spread)
+{
+    int n = in.n_ranks;
+    const int few[] = {0, n / 2, n - 1};
+    bool all = n <= ALL_RANKS;
+    in.partition = scheme;
+    *spread = (zero_plan_spread){0};
+    for (int k = 0; k < (all ? n : (int)(sizeof few / sizeof *few)); k++) {
+        zero_plan_ledger l;
+        in.rank = all ? k : few[k];
+        ZERO_TRY(zero_plan_measure(&in, &l));
+        add_rank(spread, &l);
+    }
+    return ZERO_OK;
+}
+
+/* ---- a stage ---- */
+
+static zero_status find_price(zero_plan_input in, zero_plan_price *price)
+{
+    in.reproducible = !in.reproducible;
+    zero_status st = zero_plan_measure(&in, &price->ledger);
+    price->is_possible = st == ZERO_OK;
+    if (st != ZERO_ERR_INVALID) return st;
+    snprintf(price->why_not, sizeof price->why_not, "%s", zero_last_error());
+    return ZERO_OK;
+}
+
+static zero_status find_kept(zero_plan_stage *stage, const zero_model *model)
+{
+    stage->kept = calloc((size_t)model->n_groups, sizeof *stage->kept);
+    if (!stage->kept)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
+    stage->n_kept = zero_plan_kept(&stage->schedule, stage->kept, &stage->kept_bytes);
+    return ZERO_OK;
+}
+
+static zero_status make_stage(zero_plan_report *r, int number)
+{
+    const zero_plan_request *o = &r->request;
+    zero_plan_stage *stage = &r->stages[number];
+    zero_plan_input in = input_of(r, number);
+    ZERO_TRY(zero_schedule_compile(&stage->schedule, &in));
+    zero_plan_add_up(&stage->schedule, &stage->ledger);
+    ZERO_TRY(find_kept(stage, &r->model));
+    ZERO_TRY(spread_over_ranks(in, ZERO_PARTITION_SLICE, &stage->spread[0]));
+    ZERO_TRY(spread_over_ranks(in, ZERO_PARTITION_OWNER, &stage->spread[1]));
+    if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
+    if (o->has_time)
+        ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
+    if (o->fit > 0) ZERO_TRY(zero_plan_fit(&r->shape, &in, (size_t)o->fit, &stage->fitted));
+    return ZERO_OK;
+}
+
+static zero_status make(zero_plan_report *r)
+{
+    const zero_backend *backend;
+    ZERO_TRY(zero_config_check(&r->config));
+    ZERO_TRY(zero_backend_find(r->config.backend, &backend));
+    ZERO_TRY(zero_config_complete(&r->config, r->request.n_ranks));
+    ZERO_TRY(choose_shape(r));
+    ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
+    ZERO_TRY(choose_layout(r));
+    r->first = r->request.all_stages ? 0 : (int)r->config.stage;
+    r->n = r->request.all_stages ? 4 : 1;
+    for (int k = r->first; k < r->first + r->n; k++) ZERO_TRY(make_stage(r, k));
+    return ZERO_OK;
+}
+
+zero_status zero_plan_report_make(zero_plan_report *report,
+                                  const zero_plan_request *request)
+{
+    *report = (zero_plan_report){.request = *request, .config = request->config};
+    zero_status st = make(report);
+    if (st != ZERO_OK) zero_plan_report_destroy(report);
+    return st;
+}
+
+bool zero_plan_fits_limit(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    int64_t limit = r->config.memory_limit; /* not above 0: none was given */
+    return limit <= 0 || stage->ledger.needed <= (size_t)limit;
+}
+
+void zero_plan_report_destroy(zero_plan_report *report)
+{
+    for (int k = 0; k < 4; k++) {
+        zero_schedule_destroy(&report->stages[k].schedule);
+        free(report->stages[k].kept);
+    }
+    zero_layout_destroy(&report->layout);
+    zero_model_destroy(&report->model);
+    *report = (zero_plan_report){0};
+}

@@ -1,0 +1,320 @@
+#include <inttypes.h>
+#include <math.h>
+
+#include "report/advice.h"
+#include "report/plan_report.h"
+#include "report/text.h"
+
+static void row(const char *name, FILE *out)
+{
+    fprintf(out, "%-14s ", name);
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- what it is for ---- */
+
+static void show_model(const zero_plan_report *r, FILE *out)
+{
+    const zero_gpt2_shape *s = &r->shape;
+    row("model", out);
+    fprintf(out,
+            "%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
+            "; Psi = %" PRId64 " parameters\n",
+            r->config.model, s->layers, s->hidden, s->heads, s->seq, r->model.n_params);
+    row("vocabulary", out);
+    fprintf(out, "%" PRId64 ": %s (data is not opened)\n", s->vocab, r->whose_vocab);
+}
+
+static void show_ranks(const zero_plan_report *r, FILE *out)
+{
+    const zero_layout *l = &r->layout;
+    row("ranks", out);
+    fprintf(out, "%d on %d node%s; this is rank %d\n", l->size, l->n_nodes,
+            plural(l->n_nodes), r->request.rank);
+    if (r->config.fake_nodes == 0 && l->size > 1)
+        fprintf(
+            out,
+            "%15sa node for each, as in the paper's formulas; --fake-nodes K: K nodes\n",
+            "");
+    row("collectives", out);
+    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
+            zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
+            r->is_auto ? r->why : "", r->is_auto ? ")" : "", r->config.bucket);
+}
+
+static void show_batch(const zero_plan_report *r, FILE *out)
+{
+    const zero_config *c = &r->config;
+    row("batch", out);
+    fprintf(out,
+            "%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
+            " (ranks x microbatches x sequences); %" PRId64 " tokens per step\n",
+            c->global_batch, r->request.n_ranks, c->accumulation, c->micro_batch,
+            c->global_batch * r->shape.seq);
+}
+
+void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
+{
+    const zero_config *c = &r->config;
+    show_model(r, out);
+    show_ranks(r, out);
+    show_batch(r, out);
+    row("options", out);
+    fprintf(out,
+            "%s, partition %s, prefetch %" PRId64 ", persist %" PRId64 ", overlap %s%s%s\n",
+            c->dtype, c->partition, c->prefetch, c->persist, c->overlap,
+            c->recompute ? ", recompute" : "", c->reproducible ? ", reproducible" : "");
+}
+
+/* ---- memory ---- */
+
+static void show_class(const char *name, size_t own, size_t at_peak, FILE *out)
+{
+    char text[ZERO_PLAN_TEXT], peak[ZERO_PLAN_TEXT];
+    zero_text_bytes((double)own, text);
+    zero_text_bytes((double)at_peak, peak);
+    fprintf(out, "  %-20s %12s %18zu %14s %18zu\n", name, text, own, peak, at_peak);
+}
+
+static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    char peak[ZERO_PLAN_TEXT];
+    fprintf(out, "\n%-22s %31s %33s\n", "memory, bytes", "each at its own peak",
+            "at the peak of all");
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        if (s->class_peak[c] > 0)
+            show_class(zero_class_name((zero_class)c), s->class_peak[c], l->at_peak[c],
+                       out);
+    zero_text_bytes((double)s->peak_bytes, peak);
+    fprintf(out, "  %-20s %12s %18s %14s %18zu\n", "all", "", "", peak, s->peak_bytes);
+    zero_text_peak(s, peak);
+    fprintf(out, "  the peak is at %s\n", peak);
+}
+
+static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    char arena[ZERO_PLAN_TEXT], window[ZERO_PLAN_TEXT], all[ZERO_PLAN_TEXT];
+    char process[ZERO_PLAN_TEXT];
+    zero_text_bytes((double)s->own_bytes, arena);
+    zero_text_bytes((double)s->window_bytes, window);
+    zero_text_bytes((double)l->needed, all);
+    zero_text_bytes((double)zero_plan_process(s), process);
+    row("needed", out);
+    fprintf(out, "%s = arena %s + node's window %s + process %s\n", all, arena, window,
+            process);
+}
+
+void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    show_classes(s, l, out);
+    show_needed(s, l, out);
+}
+
+static void show_limit(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    char limit[ZERO_PLAN_TEXT];
+    if (r->config.memory_limit <= 0) return;
+    zero_text_bytes((double)r->config.memory_limit, limit);
+    row("limit", out);
+    fprintf(out, "%s: %s\n", limit,
+            zero_plan_fits_limit(r, stage) ? "it fits" : "it does not fit");
+}
+
+/* Why the states are not what the formula and its padding say. */
+static const char *reason(const zero_plan_report *r, const zero_schedule *s)
+{
+    if (zero_schedule_shares(s)) return "parameters lie once per node";
+    if (r->config.accumulation > 1) return "sums over microbatches are in accumulators";
+    if (r->config.persist > 0 && s->input.stage == 3)
+        return "resident groups are not sharded";
+    return "the last piece of the model is smaller";
+}
+
+static void show_states(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    const zero_plan_ledger *l = &stage->ledger;
+    char states[ZERO_PLAN_TEXT], formula[ZERO_PLAN_TEXT], padding[ZERO_PLAN_TEXT],
+        rest[ZERO_PLAN_TEXT];
+    double left = (double)l->states - l->formula - l->padding;
+    zero_text_bytes((double)l->states, states);
+    zero_text_bytes(l->formula, formula);
+    zero_text_bytes(l->padding, padding);
+    zero_text_bytes(fabs(left), rest);
+    row("model states", out);
+    fprintf(out, "%s = the paper's %s + %s padding (%.0f bytes, %.3f %%)", states, formula,
+            padding, l->padding, 100.0 * l->padding / l->formula);
+    if (fabs(left) >= 1.0)
+        fprintf(out, "\n%15s%s %s: %s", "", left < 0 ? "-" : "+", rest,
+                reason(r, &stage->schedule));
+    fputc('\n', out);
+}
+
+static void show_kept(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    const int most = 4;
+    char bytes[ZERO_PLAN_TEXT];
+    if (stage->schedule.input.stage != 3) return;
+    zero_text_bytes((double)stage->kept_bytes, bytes);
+    row("kept", out);
+    fprintf(out, "%s from forward to backward:", bytes);
+    for (int i = 0; i < stage->n_kept && i < most; i++)
+        fprintf(out, "%s %s", i > 0 ? "," : "", r->model.groups[stage->kept[i]].name);
+    if (stage->n_kept > most) fprintf(out, " and %d more", stage->n_kept - most);
+    if (stage->n_kept == 0)
+        fputs(zero_schedule_shares(&stage->schedule)
+                  ? " nothing, parameters lie once per node"
+                  : " nothing",
+              out);
+    fputc('\n', out);
+}
+
+/* ---- communication ---- */
+
+static void show_exchange(const char *name, const zero_plan_exchange *x, FILE *out)
+{
+    zero_volume v = zero_traffic_total(&x->traffic);
+    fprintf(out, "  %-12s %11" PRId64 " %17" PRId64 " %17" PRId64 " %12" PRId64 " %17.0f\n",
+            name, x->collectives, v.bytes_sent, v.bytes_received, v.messages_sent,
+            x->formula);
+}
+
+static zero_plan_exchange both(const zero_plan_ledger *l)
+{
+    zero_plan_exchange sum = l->reduce;
+    sum.collectives += l->gather.collectives;
+    sum.formula += l->gather.formula;
+    zero_traffic_add(&sum.traffic, 1, &l->gather.traffic);
+    return sum;
+}
+
+static void show_exchanges(const zero_plan_stage *stage, FILE *out)
+{
+    zero_plan_exchange all = both(&stage->ledger);
+    zero_volume v = zero_traffic_total(&all.traffic);
+    char below[ZERO_PLAN_TEXT];
+    double off = all.formula - (double)v.bytes_sent;
+    fprintf(out, "\n%-14s %11s %17s %17s %12s %17s\n", "per step", "collectives",
+            "bytes sent", "bytes received", "messages", "formula, bytes");
+    show_exchange("REDUCE", &stage->ledger.reduce, out);
+    show_exchange("GATHER", &stage->ledger.gather, out);
+    show_exchange("both", &all, out);
+    zero_text_bytes(fabs(off), below);
+    row("traffic", out);
+    fprintf(out, "%s %s the paper's volume of the padded groups", below,
+            off >= 0 ? "below" : "above");
+    fprintf(out, "; %.1f %% leaves the node\n",
+            v.bytes_sent > 0
+                ? 100.0 * (double)all.traffic.bytes_sent[ZERO_ACROSS] / (double)v.bytes_sent
+                : 0.0);
+    if (v.bytes_sent > 0 && v.messages_sent == 0)
+        fprintf(out, "%15sno messages: neighbours read it in the node's shared memory\n",
+                "");
+}
+
+static void show_range(const zero_plan_bounds *range, FILE *out)
+{
+    char least[ZERO_PLAN_TEXT], most[ZERO_PLAN_TEXT];
+    zero_text_bytes((double)range->least, least);
+    zero_text_bytes((double)range->most, most);
+    fprintf(out, " %13s %13s", least, most);
+}
+
+static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    fprintf(out, "\n%-14s %13s %13s %13s %13s %13s %13s\n", "by partition", "needs least",
+            "most", "sends least", "most", "gets least", "most");
+    for (int k = 0; k < 2; k++) {
+        const zero_plan_spread *spread = &stage->spread[k];
+        fprintf(out, "  %-12s", zero_partition_scheme_name((zero_partition_scheme)k));
+        show_range(&spread->needed, out);
+        show_range(&spread->sent, out);
+        show_range(&spread->received, out);
+        fputc('\n', out);
+    }
+    if (stage->spread[0].n_ranks < r->request.n_ranks)
+        fputs("  of the first, the middle and the last rank\n", out);
+    if (r->config.accumulation > 1 || r->request.has_time || r->request.fit > 0)
+        fputc('\n', out);
+}
+
+/* ---- prices ---- */
+
+static void show_price(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    const zero_plan_price *p = &stage->price;
+    if (r->config.accumulation == 1) return;
+    row(r->config.reproducible ? "free order" : "reproducible", out);
+    if (!p->is_possible) {
+        fprintf(out, "not here: %s\n", p->why_not);
+        return;
+    }
+    zero_plan_exchange now = both(&stage->ledger), then = both(&p->ledger);
+    char needed[ZERO_PLAN_TEXT], sent[ZERO_PLAN_TEXT];
+    double more = (double)p->ledger.needed - (double)stage->ledger.needed;
+    double bytes = (double)(zero_traffic_total(&then.traffic).bytes_sent -
+                            zero_traffic_total(&now.traffic).bytes_sent);
+    zero_text_bytes(more, needed);
+    zero_text_bytes(bytes, sent);
+    fprintf(out, "%s%s of memory and %s%s sent per step %s --reproducible\n",
+            more >= 0 ? "+" : "", needed, bytes >= 0 ? "+" : "", sent,
+            r->config.reproducible ? "without" : "with");
+}
+
+static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    const zero_plan_machine *m = &r->request.machine;
+    const zero_plan_time *t = &stage->time;
+    if (!r->request.has_time) return;
+    row("time", out);
+    fprintf(out,
+            "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication; %.4g "
+            "tokens/s\n%15s(ideal: %.4g s per message, %.4g bytes/s%s, %.4g flops/s)\n",
+            t->step, t->compute, t->exposed, t->communication,
+            (double)(r->config.global_batch * r->shape.seq) / t->step, "", m->latency,
+            m->bandwidth, r->layout.n_nodes > 1 ? " between nodes" : "", m->flops);
+}
+
+static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    char needed[ZERO_PLAN_TEXT], limit[ZERO_PLAN_TEXT];
+    if (r->request.fit == 0) return;
+    zero_text_bytes((double)stage->fitted.needed, needed);
+    zero_text_bytes((double)r->request.fit, limit);
+    row("fits", out);
+    fprintf(out,
+            "%s (%" PRId64 " bytes): up to %" PRId64 " layers, Psi = %" PRId64
+            "\n%15swhich need %s (%zu bytes)%s\n",
+            limit, r->request.fit, stage->fitted.layers, stage->fitted.n_params, "", needed,
+            stage->fitted.needed,
+            stage->fitted.layers == ZERO_GPT2_LAYERS ? "; there are no deeper ones" : "");
+}
+
+/* What --memory-limit refuses in a run, with what would not be refused. */
+static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
+{
+    if (zero_plan_fits_limit(r, stage)) return;
+    fputc('\n', out);
+    zero_advice_show(&stage->schedule.input, r->is_auto, (size_t)r->config.memory_limit,
+                     out);
+}
+
+void zero_plan_show(const zero_plan_report *r, FILE *out)
+{
+    const zero_plan_stage *stage = &r->stages[r->first];
+    fprintf(out, "%-14s %d\n", "stage", r->first);
+    zero_plan_show_setup(r, out);
+    zero_plan_show_memory(&stage->schedule, &stage->ledger, out);
+    show_limit(r, stage, out);
+    show_states(r, stage, out);
+    show_kept(r, stage, out);
+    show_exchanges(stage, out);
+    show_schemes(r, stage, out);
+    show_price(r, stage, out);
+    show_time(r, stage, out);
+    show_fitted(r, stage, out);
+    show_advice(r, stage, out);
+}

@@ -1,0 +1,252 @@
+/* The stages side by side: a line per quantity, a column per stage. */
+#include <inttypes.h>
+
+#include "report/plan_report.h"
+#include "report/text.h"
+
+#define WIDTH 16
+
+static void heading(const char *name, FILE *out)
+{
+    fprintf(out, "  %-24s", name);
+}
+
+/* A line of bytes, or of anything else: what `value` says of each stage. */
+static void bytes_row(const zero_plan_report *r, const char *name,
+                      double (*value)(const zero_plan_stage *stage), FILE *out)
+{
+    heading(name, out);
+    for (int k = r->first; k < r->first + r->n; k++) {
+        char text[ZERO_PLAN_TEXT];
+        zero_text_bytes(value(&r->stages[k]), text);
+        fprintf(out, "%*s", WIDTH, text);
+    }
+    fputc('\n', out);
+}
+
+static void number_row(const zero_plan_report *r, const char *name, const char *format,
+                       double (*value)(const zero_plan_stage *stage), FILE *out)
+{
+    heading(name, out);
+    for (int k = r->first; k < r->first + r->n; k++) {
+        char text[ZERO_PLAN_TEXT];
+        snprintf(text, sizeof text, format, value(&r->stages[k]));
+        fprintf(out, "%*s", WIDTH, text);
+    }
+    fputc('\n', out);
+}
+
+/* ---- memory ---- */
+
+static bool is_used(const zero_plan_report *r, int cls)
+{
+    for (int k = r->first; k < r->first + r->n; k++)
+        if (r->stages[k].schedule.class_peak[cls] > 0) return true;
+    return false;
+}
+
+static void show_classes(const zero_plan_report *r, FILE *out)
+{
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        if (!is_used(r, c)) continue;
+        heading(zero_class_name((zero_class)c), out);
+        for (int k = r->first; k < r->first + r->n; k++) {
+            char text[ZERO_PLAN_TEXT];
+            zero_text_bytes((double)r->stages[k].schedule.class_peak[c], text);
+            fprintf(out, "%*s", WIDTH, text);
+        }
+        fputc('\n', out);
+    }
+}
+
+static double peak(const zero_plan_stage *stage)
+{
+    return (double)stage->schedule.peak_bytes;
+}
+
+static double needed(const zero_plan_stage *stage)
+{
+    return (double)stage->ledger.needed;
+}
+
+static double states(const zero_plan_stage *stage)
+{
+    return (double)stage->ledger.states;
+}
+
+static double formula(const zero_plan_stage *stage)
+{
+    return stage->ledger.formula;
+}
+
+static double padding(const zero_plan_stage *stage)
+{
+    return stage->ledger.padding;
+}
+
+static double rest(const zero_plan_stage *stage)
+{
+    return states(stage) - formula(stage) - padding(stage);
+}
+
+static double kept(const zero_plan_stage *stage)
+{
+    return (double)stage->kept_bytes;
+}
+
+static double slice_most(const zero_plan_stage *stage)
+{
+    return (double)stage->spread[ZERO_PARTITION_SLICE].needed.most;
+}
+
+static double owner_least(const zero_plan_stage *stage)
+{
+    return (double)stage->spread[ZERO_PARTITION_OWNER].needed.least;
+}
+
+static double owner_most(const zero_plan_stage *stage)
+{
+    return (double)stage->spread[ZERO_PARTITION_OWNER].needed.most;
+}
+
+static double reproducible(const zero_plan_stage *stage)
+{
+    return (double)stage->price.ledger.needed;
+}
+
+static void show_limit(const zero_plan_report *r, FILE *out)
+{
+    char limit[ZERO_PLAN_TEXT], name[ZERO_PLAN_TEXT];
+    if (r->config.memory_limit <= 0) return;
+    zero_text_bytes((double)r->config.memory_limit, limit);
+    snprintf(name, sizeof name, "fits the %.14s", limit);
+    heading(name, out);
+    for (int k = r->first; k < r->first + r->n; k++)
+        fprintf(out, "%*s", WIDTH, zero_plan_fits_limit(r, &r->stages[k]) ? "yes" : "no");
+    fputc('\n', out);
+}
+
+static void show_memory(const zero_plan_report *r, FILE *out)
+{
+    fputs("\nmemory per rank, each class at its own peak\n", out);
+    show_classes(r, out);
+    bytes_row(r, "peak of all", peak, out);
+    bytes_row(r, "needed, with process", needed, out);
+    show_limit(r, out);
+    fputs("\nmodel states\n", out);
+    bytes_row(r, "ours", states, out);
+    bytes_row(r, "the paper's formula", formula, out);
+    bytes_row(r, "  and for padding", padding, out);
+    bytes_row(r, "  rest: see --stage N", rest, out);
+    bytes_row(r, "kept to backward", kept, out);
+    fputs("\nneeded by other choices\n", out);
+    bytes_row(r, "--partition slice, most", slice_most, out);
+    bytes_row(r, "--partition owner, least", owner_least, out);
+    bytes_row(r, "--partition owner, most", owner_most, out);
+    if (r->config.accumulation > 1 && r->stages[r->first].price.is_possible)
+        bytes_row(r, r->config.reproducible ? "without --reproducible" : "--reproducible",
+                  reproducible, out);
+}
+
+/* ---- communication and time ---- */
+
+static zero_volume volume(const zero_plan_stage *stage)
+{
+    zero_traffic sum = stage->ledger.reduce.traffic;
+    zero_traffic_add(&sum, 1, &stage->ledger.gather.traffic);
+    return zero_traffic_total(&sum);
+}
+
+static double sent(const zero_plan_stage *stage)
+{
+    return (double)volume(stage).bytes_sent;
+}
+
+static double received(const zero_plan_stage *stage)
+{
+    return (double)volume(stage).bytes_received;
+}
+
+static double messages(const zero_plan_stage *stage)
+{
+    return (double)volume(stage).messages_sent;
+}
+
+static double formula_sent(const zero_plan_stage *stage)
+{
+    return stage->ledger.reduce.formula + stage->ledger.gather.formula;
+}
+
+static double collectives(const zero_plan_stage *stage)
+{
+    return (double)(stage->ledger.reduce.collectives + stage->ledger.gather.collectives);
+}
+
+static double step_seconds(const zero_plan_stage *stage)
+{
+    return stage->time.step;
+}
+
+static double exposed_seconds(const zero_plan_stage *stage)
+{
+    return stage->time.exposed;
+}
+
+static double layers(const zero_plan_stage *stage)
+{
+    return (double)stage->fitted.layers;
+}
+
+static double psi(const zero_plan_stage *stage)
+{
+    return (double)stage->fitted.n_params;
+}
+
+static void show_traffic(const zero_plan_report *r, FILE *out)
+{
+    fprintf(out, "\ncommunication of rank %d per step\n", r->request.rank);
+    number_row(r, "collectives", "%.0f", collectives, out);
+    bytes_row(r, "sent", sent, out);
+    bytes_row(r, "received", received, out);
+    bytes_row(r, "the paper's formula", formula_sent, out);
+    number_row(r, "messages", "%.0f", messages, out);
+}
+
+static void show_time(const zero_plan_report *r, FILE *out)
+{
+    const zero_plan_machine *m = &r->request.machine;
+    if (!r->request.has_time) return;
+    fprintf(out, "\ntime, ideal: %.4g s per message, %.4g bytes/s, %.4g flops/s\n",
+            m->latency, m->bandwidth, m->flops);
+    number_row(r, "seconds per step", "%.4g", step_seconds, out);
+    number_row(r, "  of these exposed", "%.4g", exposed_seconds, out);
+}
+
+static void show_fitted(const zero_plan_report *r, FILE *out)
+{
+    char limit[ZERO_PLAN_TEXT];
+    if (r->request.fit == 0) return;
+    zero_text_bytes((double)r->request.fit, limit);
+    fprintf(out, "\nthe deepest model that fits %s (%" PRId64 " bytes)\n", limit,
+            r->request.fit);
+    number_row(r, "layers", "%.0f", layers, out);
+    number_row(r, "Psi", "%.0f", psi, out);
+}
+
+void zero_plan_show_stages(const zero_plan_report *r, FILE *out)
+{
+    zero_plan_show_setup(r, out);
+    fprintf(out, "\n%-26s", "stage");
+    for (int k = r->first; k < r->first + r->n; k++) fprintf(out, "%*d", WIDTH, k);
+    fputc('\n', out);
+    show_memory(r, out);
+    show_traffic(r, out);
+    show_time(r, out);
+    show_fitted(r, out);
+    fputs("\nwhere memory is at its most\n", out);
+    for (int k = r->first; k < r->first + r->n; k++) {
+        char text[ZERO_PLAN_TEXT];
+        zero_text_peak(&r->stages[k].schedule, text);
+        fprintf(out, "  stage %d  %s\n", k, text);
+    }
+}

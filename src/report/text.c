@@ -1,0 +1,55 @@
+#include "report/text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    while (fabs(bytes) >= 1024.0 && unit + 1 < sizeof units / sizeof units[0]) {
+        bytes /= 1024.0;
+        unit++;
+    }
+    snprintf(text, ZERO_PLAN_TEXT, "%.*f %s", unit > 0 ? 2 : 0, bytes, units[unit]);
+}
+
+const char *zero_text_operand(const zero_model *model, const zero_instruction *i)
+{
+    if (i->unit >= 0) return model->units[i->unit].name;
+    return i->group >= 0 ? model->groups[i->group].name : "";
+}
+
+bool zero_instruction_has_microbatch(const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_LOAD:
+    case ZERO_OP_FORWARD:
+    case ZERO_OP_RECOMPUTE:
+    case ZERO_OP_BACKWARD:
+    case ZERO_OP_ROUND:
+    case ZERO_OP_ACCUMULATE:
+    case ZERO_OP_REDUCE:
+    case ZERO_OP_REDUCE_WAIT: return true;
+    default: return false;
+    }
+}
+
+void zero_text_instruction(const zero_model *model, const zero_instruction *i,
+                           char text[ZERO_PLAN_TEXT])
+{
+    const char *operand = zero_text_operand(model, i);
+    int n = snprintf(text, ZERO_PLAN_TEXT, "%s%s%s", zero_op_name(i->op),
+                     operand[0] ? " " : "", operand);
+    if (n < ZERO_PLAN_TEXT && zero_instruction_has_microbatch(i))
+        snprintf(text + n, (size_t)(ZERO_PLAN_TEXT - n), ", microbatch %d", i->microbatch);
+}
+
+void zero_text_peak(const zero_schedule *s, char text[ZERO_PLAN_TEXT])
+{
+    char what[ZERO_PLAN_TEXT];
+    const zero_program *p = &s->programs[s->peak_program];
+    zero_text_instruction(s->input.model, &p->code[s->peak_at], what);
+    snprintf(text, ZERO_PLAN_TEXT, "%.60s (instruction %d of %d, %s)", what, s->peak_at + 1,
+             p->length, zero_program_name(s->peak_program));
+}

@@ -1,0 +1,102 @@
+#include "sharding/writer.h"
+
+static zero_range range_of(const zero_schedule *s, int g, zero_holding what)
+{
+    const zero_partition *p = &s->groups[g].partition;
+    if (what == ZERO_HOLD_PIECE) return zero_partition_piece(p, s->input.rank);
+    return (zero_range){0, p->padded};
+}
+
+int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls, int g,
+                     zero_holding what, zero_space space, zero_type type)
+{
+    zero_range range = range_of(s, g, what);
+    return zero_schedule_add_buffer(
+        s, (zero_buffer){.class = cls,
+                         .program = program,
+                         .space = space,
+                         .bytes = (size_t)zero_range_len(range) * zero_type_size(type),
+                         .type = type,
+                         .begin = range.begin});
+}
+
+static int whole_run(zero_schedule *s, zero_class cls, int g, zero_holding what,
+                     zero_space space, zero_type type)
+{
+    return zero_hold_buffer(s, ZERO_PROGRAM_ALL, cls, g, what, space, type);
+}
+
+/* ---- parameters ---- */
+
+void zero_hold_own_parameters(zero_schedule *s, int g)
+{
+    s->groups[g].param_held = ZERO_HOLD_WHOLE;
+    s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
+                                   ZERO_SPACE_OWN, s->input.type);
+}
+
+/* With owners, neighbours' pieces do not adjoin: everyone has his own whole. */
+void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
+{
+    bool slice = s->input.partition == ZERO_PARTITION_SLICE;
+    bool one_node = zero_schedule_layout(s)->n_nodes == 1;
+    zero_holding held = what;
+    zero_space space = ZERO_SPACE_OWN;
+    if (zero_schedule_shares(s) && slice) {
+        if (one_node) held = ZERO_HOLD_WHOLE;
+        space = held == ZERO_HOLD_WHOLE ? ZERO_SPACE_NODE : ZERO_SPACE_PART;
+    } else if (zero_schedule_shares(s) && what == ZERO_HOLD_WHOLE) {
+        space = ZERO_SPACE_PART;
+    }
+    /* Stage 3 keeps some groups whole: that is more than its share of the model states. */
+    zero_class cls = what == ZERO_HOLD_WHOLE && s->input.stage == 3 ? ZERO_CLASS_GATHERED
+                                                                    : ZERO_CLASS_PARAMETERS;
+    s->groups[g].param_held = what;
+    s->groups[g].param = whole_run(s, cls, g, held, space, s->input.type);
+}
+
+bool zero_is_published(const zero_schedule *s, int g)
+{
+    return s->groups[g].param_held == ZERO_HOLD_WHOLE &&
+           s->groups[g].optimizer_held == ZERO_HOLD_PIECE;
+}
+
+/* ---- gradients and optimizer ---- */
+
+static zero_space read_by_neighbours(const zero_schedule *s)
+{
+    return zero_schedule_shares(s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN;
+}
+
+void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gathered)
+{
+    zero_group_state *state = &s->groups[g];
+    zero_type type = s->input.type;
+    zero_space space = what == ZERO_HOLD_WHOLE ? read_by_neighbours(s) : ZERO_SPACE_OWN;
+    state->grad_held = what;
+    if (s->input.forward_only) return;
+    if (s->input.accumulation == 1) {
+        state->grad = whole_run(s, ZERO_CLASS_GRADIENTS, g, what, space, type);
+        return;
+    }
+    state->sum = whole_run(s, ZERO_CLASS_ACCUMULATORS, g, what, space, ZERO_FP32);
+    state->grad = state->sum;
+    if (type == ZERO_FP32) return;
+    state->grad =
+        whole_run(s, ZERO_CLASS_GRADIENTS, g, gathered ? ZERO_HOLD_WHOLE : ZERO_HOLD_PIECE,
+                  gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
+}
+
+void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
+{
+    zero_group_state *state = &s->groups[g];
+    state->optimizer_held = what;
+    if (s->input.forward_only) return;
+    if (s->input.type != ZERO_FP32)
+        state->master =
+            whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);
+    state->momentum =
+        whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);
+    state->variance =
+        whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);
+}

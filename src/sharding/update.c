@@ -1,0 +1,71 @@
+#include "sharding/update.h"
+
+#include <math.h>
+
+static zero_status check_number(const char *name, float value, float end)
+{
+    if (value >= 0.0f && value < end) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "AdamW with %s %g: expected 0 or more, below %g",
+                     name, (double)value, (double)end);
+}
+
+zero_status zero_update_check(const zero_adamw *h, double clip)
+{
+    ZERO_TRY(check_number("lr", h->lr, INFINITY));
+    ZERO_TRY(check_number("weight_decay", h->weight_decay, INFINITY));
+    ZERO_TRY(check_number("clip", (float)clip, INFINITY));
+    ZERO_TRY(check_number("beta1", h->beta1, 1.0f));
+    ZERO_TRY(check_number("beta2", h->beta2, 1.0f));
+    ZERO_TRY(check_number("eps", h->eps, INFINITY));
+    if (h->eps > 0.0f) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "AdamW with eps 0 would divide zeros by zero: give a "
+                     "small number such as 1e-8");
+}
+
+float zero_update_grad_scale(double norm, double clip, double scale)
+{
+    double clipped = clip > 0.0 ? clip / (norm + 1e-6) : 1.0;
+    return (float)((clipped < 1.0 ? clipped : 1.0) / scale);
+}
+
+zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_math *math,
+                                     zero_type type, int64_t n_params, zero_range range,
+                                     const void *x)
+{
+    int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
+    zero_tree_span span = {.blocks = zero_tree_blocks(n_params), .first = at};
+    while (at < end) {
+        int64_t size = zero_tree_span_next(at, end - at), begin = at * ZERO_TREE_BLOCK;
+        int64_t len = size * ZERO_TREE_BLOCK;
+        if (len > range.end - begin) len = range.end - begin;
+        const char *from =
+            (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
+        zero_tree_span_append(&span, size, backend->sum_squares(math, type, len, from));
+        at += size;
+    }
+    return span;
+}
+
+void zero_update_apply(const zero_backend *backend, const zero_math *math,
+                       const zero_model *model, int group, zero_range range,
+                       const zero_adamw *hyper, const zero_update_state *state)
+{
+    const zero_group *g = &model->groups[group];
+    size_t size = zero_type_size(state->type);
+    for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
+        const zero_tensor *t = &model->tensors[i];
+        int64_t from = t->offset, to = t->offset + t->rows * t->cols;
+        if (from < range.begin) from = range.begin;
+        if (to > range.end) to = range.end;
+        if (from >= to) continue;
+
+        zero_adamw h = *hyper;
+        if (!t->decays) h.weight_decay = 0.0f;
+        int64_t at = from - range.begin;
+        size_t byte = (size_t)at * size;
+        backend->adamw(math, &h, to - from, state->type, (const char *)state->grad + byte,
+                       state->master + at, state->momentum + at, state->variance + at,
+                       state->param ? (char *)state->param + byte : NULL);
+    }
+}

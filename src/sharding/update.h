@@ -1,0 +1,35 @@
+/* optimizer.h - AdamW over any part of a group.
+ *
+ * The arrays hold elements [range.begin, range.end) of the group's flat space: all of it in
+ * stage 0, one rank's shard later. Weight decay acts on matrices only, as in GPT-2. */
+#pragma once
+
+#include "base/tree.h"
+#include "nn/model.h"
+#include "sharding/partition.h"
+
+typedef struct {
+    zero_type type; /* of grad and param */
+    const void *grad;
+    void *param; /* 16-bit types: gets the rounded master; fp32: NULL */
+    float *master, *momentum, *variance;
+} zero_update_state;
+
+/* ZERO_ERR_INVALID, with the number, unless AdamW can work with it: 0 <= lr, weight_decay, clip,
+ * 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
+ZERO_NODISCARD zero_status zero_update_check(const zero_adamw *hyper, double clip);
+
+/* What gradients are multiplied with before the update: divided by what they were scaled with,
+ * and clipped to a norm of `clip` (0: not at all); `norm` is without the scale. */
+float zero_update_grad_scale(double norm, double clip, double scale);
+
+/* The squares of elements `range` of a flat space of n_params, x[0] being the first of them:
+ * subtrees of the tree over the whole space. range.begin is a multiple of ZERO_TREE_BLOCK, and
+ * so is range.end, or it is n_params; or the range is empty. */
+zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_math *math,
+                                     zero_type type, int64_t n_params, zero_range range,
+                                     const void *x);
+
+void zero_update_apply(const zero_backend *backend, const zero_math *math,
+                       const zero_model *model, int group, zero_range range,
+                       const zero_adamw *hyper, const zero_update_state *state);

@@ -1,0 +1,346 @@
+#include "sharding/writer.h"
+
+#include <stdlib.h>
+
+/* ---- opening ---- */
+
+static bool allocate(zero_writer *w)
+{
+    size_t units = (size_t)w->s->input.model->n_units;
+    size_t groups = (size_t)w->s->input.model->n_groups;
+    w->out = calloc(units, sizeof *w->out);
+    w->saved = calloc(units, sizeof *w->saved);
+    w->param = calloc(groups, sizeof *w->param);
+    w->arrived = calloc(groups, sizeof *w->arrived);
+    w->grad = calloc(groups, sizeof *w->grad);
+    w->partial = calloc(groups, sizeof *w->partial);
+    return w->out && w->saved && w->param && w->arrived && w->grad && w->partial;
+}
+
+/* What the step before has gathered may still be on its way. */
+static void find_parameters(zero_writer *w)
+{
+    const zero_schedule *s = w->s;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
+        w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
+        w->arrived[g] = !zero_is_published(s, g) || s->input.no_overlap;
+    }
+}
+
+bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
+                      const zero_gradient_path *way)
+{
+    const zero_plan_input *in = &s->input;
+    zero_deal deal = way ? way->deal : ZERO_DEAL_ROUND;
+    *w = (zero_writer){.s = s,
+                       .program = program,
+                       .B = program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch,
+                       .T = in->seq,
+                       .rank_stride = deal == ZERO_DEAL_BLOCKS ? in->accumulation : 1,
+                       .microbatch_stride = deal == ZERO_DEAL_BLOCKS ? 1 : in->n_ranks,
+                       .reducing = {.group = -1},
+                       .way = way};
+    if (!allocate(w)) {
+        s->status =
+            zero_fail(ZERO_ERR_NOMEM, "no memory to compile %d units", in->model->n_units);
+        zero_writer_close(w);
+        return false;
+    }
+    find_parameters(w);
+    return true;
+}
+
+void zero_writer_close(zero_writer *w)
+{
+    free(w->out);
+    free(w->saved);
+    free(w->param);
+    free(w->arrived);
+    free(w->grad);
+    free(w->partial);
+    *w = (zero_writer){0};
+}
+
+/* ---- buffers ---- */
+
+static int bytes(zero_writer *w, zero_class cls, int64_t n)
+{
+    if (n == 0) return ZERO_NO_BUFFER;
+    return zero_schedule_add_buffer(
+        w->s, (zero_buffer){.class = cls, .program = w->program, .bytes = (size_t)n});
+}
+
+static int floats(zero_writer *w, zero_class cls, int64_t n)
+{
+    return bytes(w, cls, n * (int64_t)sizeof(float));
+}
+
+static zero_unit_sizes sizes_of(const zero_writer *w, int u)
+{
+    const zero_unit *unit = &w->s->input.model->units[u];
+    return unit->sizes(unit, w->B, w->T);
+}
+
+/* The gradient stream runs in place through all units: it is as long as the longest output. */
+static int64_t stream_floats(const zero_writer *w)
+{
+    int64_t most = 0;
+    for (int u = 0; u < w->s->input.model->n_units; u++) {
+        int64_t out = sizes_of(w, u).out;
+        if (out > most) most = out;
+    }
+    return most;
+}
+
+static bool trains(const zero_writer *w)
+{
+    return w->program == ZERO_PROGRAM_STEP;
+}
+
+static int last_unit(const zero_writer *w)
+{
+    return w->s->input.model->n_units - 1;
+}
+
+static zero_instruction *emit(zero_writer *w, zero_op op)
+{
+    zero_instruction *i = zero_schedule_emit(w->s, w->program, op);
+    i->microbatch = w->microbatch;
+    return i;
+}
+
+/* ---- computing ---- */
+
+static void number_microbatches(const zero_writer *w, zero_instruction *i)
+{
+    i->rank_stride = w->rank_stride;
+    i->microbatch_stride = w->microbatch_stride;
+}
+
+void zero_write_load(zero_writer *w, int m)
+{
+    const zero_model *model = w->s->input.model;
+    bool loads = w->program != ZERO_PROGRAM_GENERATE;
+    w->microbatch = m;
+    w->tokens = w->row_loss = w->stream = ZERO_NO_BUFFER;
+    if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, stream_floats(w));
+    if (!loads) return;
+    int64_t positions = w->B * w->T;
+    w->tokens = bytes(w, ZERO_CLASS_DATA,
+                      (int64_t)(zero_schedule_targets_at(model, positions) +
+                                (size_t)positions * model->target_bytes));
+    w->row_loss = floats(w, ZERO_CLASS_LOGITS, sizes_of(w, last_unit(w)).row_loss);
+    zero_instruction *i = emit(w, ZERO_OP_LOAD);
+    number_microbatches(w, i);
+    i->tokens = w->tokens;
+}
+
+void zero_write_loss(zero_writer *w)
+{
+    number_microbatches(w, emit(w, ZERO_OP_LOSS));
+}
+
+static void name_parameters(const zero_writer *w, int u, zero_instruction *i)
+{
+    const zero_unit *unit = &w->s->input.model->units[u];
+    for (int k = 0; k < unit->n_groups; k++) i->param[k] = w->param[unit->groups[k]];
+}
+
+static void await_parameters(zero_writer *w, int u)
+{
+    const zero_unit *unit = &w->s->input.model->units[u];
+    for (int k = 0; k < unit->n_groups; k++) {
+        int g = unit->groups[k];
+        if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
+        w->arrived[g] = true;
+    }
+}
+
+/* FORWARD, or the same calculation once more. */
+static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
+{
+    int work = floats(w, ZERO_CLASS_WORKSPACE, sizes_of(w, u).forward_work);
+    zero_instruction *i = emit(w, op);
+    i->unit = u;
+    i->tokens = w->tokens;
+    i->in = u > 0 ? w->out[u - 1] : ZERO_NO_BUFFER;
+    i->out = out;
+    i->saved = w->saved[u];
+    i->work = work;
+    name_parameters(w, u, i);
+    return i;
+}
+
+/* The last unit's backward follows its forward at once. */
+static bool recomputes(const zero_writer *w, int u)
+{
+    return trains(w) && w->s->input.recompute && u < last_unit(w) &&
+           sizes_of(w, u).saved > 0;
+}
+
+bool zero_write_backward_reads(const zero_writer *w, int u)
+{
+    return recomputes(w, u) || !w->s->input.model->units[u].backward_without_params;
+}
+
+void zero_write_forward(zero_writer *w, int u)
+{
+    zero_unit_sizes size = sizes_of(w, u);
+    bool keeps = trains(w) && !recomputes(w, u);
+    bool gives_logits = u == last_unit(w) && !trains(w);
+    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
+    await_parameters(w, u);
+    w->out[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.out);
+    /* What no backward reads is written all the same, but nobody keeps it. */
+    w->saved[u] =
+        floats(w, keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE, size.saved);
+    zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
+    i->logits = logits;
+    if (gives_logits) i->row_loss = w->row_loss;
+}
+
+/* The output is known already: what is written there again nobody reads. */
+static void recompute(zero_writer *w, int u)
+{
+    zero_unit_sizes size = sizes_of(w, u);
+    w->saved[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.saved);
+    forward(w, ZERO_OP_RECOMPUTE, u, floats(w, ZERO_CLASS_WORKSPACE, size.out));
+}
+
+/* fp32 gradients that ranks keep whole are written where they stay, if that is empty. Others
+ * are in flight until they are rounded, added or reduced; what is reduced as it is lies where
+ * neighbours can read it. */
+static int choose_gradient(zero_writer *w, int g)
+{
+    const zero_plan_input *in = &w->s->input;
+    const zero_group_state *state = &w->s->groups[g];
+    bool is_exact = in->type == ZERO_FP32, whole = state->grad_held == ZERO_HOLD_WHOLE;
+    bool is_only = in->accumulation == 1;
+    bool is_first = w->microbatch == 0 && !in->reproducible;
+    if (is_exact && whole && (is_only || is_first)) return state->grad;
+    bool is_read = is_exact && !whole && zero_schedule_shares(w->s);
+    return zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_WHOLE,
+                            is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, ZERO_FP32);
+}
+
+static void name_gradients(zero_writer *w, int u, zero_instruction *i)
+{
+    const zero_model *model = w->s->input.model;
+    const zero_unit *unit = &model->units[u];
+    for (int k = 0; k < unit->n_groups; k++) {
+        int g = unit->groups[k];
+        i->grad[k] = w->grad[g];
+        i->accumulate[k] = u != zero_model_first_writer(model, g);
+    }
+}
+
+void zero_write_backward(zero_writer *w, int u)
+{
+    const zero_model *model = w->s->input.model;
+    const zero_unit *unit = &model->units[u];
+    zero_unit_sizes size = sizes_of(w, u);
+    if (recomputes(w, u)) recompute(w, u);
+    for (int k = 0; k < unit->n_groups; k++)
+        if (zero_model_first_writer(model, unit->groups[k]) == u)
+            w->grad[unit->groups[k]] = choose_gradient(w, unit->groups[k]);
+    int work = floats(w, ZERO_CLASS_WORKSPACE, size.backward_work);
+    int logits = floats(w, ZERO_CLASS_LOGITS, size.logits);
+
+    zero_instruction *i = emit(w, ZERO_OP_BACKWARD);
+    i->unit = u;
+    i->tokens = w->tokens;
+    i->in = u > 0 ? w->out[u - 1] : ZERO_NO_BUFFER;
+    i->saved = w->saved[u];
+    i->stream = w->stream;
+    i->work = work;
+    i->logits = logits;
+    if (u == last_unit(w)) i->row_loss = w->row_loss;
+    if (!unit->backward_without_params) name_parameters(w, u, i);
+    name_gradients(w, u, i);
+}
+
+/* ---- exchanging ---- */
+
+void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer)
+{
+    zero_instruction *i = emit(w, ZERO_OP_ROUND);
+    i->group = g;
+    i->in = in;
+    i->buffer = buffer;
+    i->range = range;
+}
+
+/* A gather may end in the next program: what it stages stays for the whole run. */
+static int gather_staging(zero_schedule *s, int g)
+{
+    zero_group_state *state = &s->groups[g];
+    size_t need =
+        zero_schedule_staging(s, ZERO_OP_GATHER, g, zero_schedule_collectives(s, g));
+    if (state->gather_staging == ZERO_NO_BUFFER && need > 0)
+        state->gather_staging =
+            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
+                                                      .program = ZERO_PROGRAM_ALL,
+                                                      .bytes = need});
+    return state->gather_staging;
+}
+
+void zero_write_gather(zero_writer *w, int g, int in, int buffer)
+{
+    zero_exchange *x = &w->s->groups[g].gather;
+    if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = in, .out = buffer};
+    int staging = gather_staging(w->s, g);
+    zero_instruction *i = emit(w, ZERO_OP_GATHER);
+    i->group = g;
+    i->in = in;
+    i->buffer = buffer;
+    i->staging = staging;
+    if (w->s->input.no_overlap) zero_write_gather_wait(w, g, buffer);
+}
+
+void zero_write_gather_wait(zero_writer *w, int g, int buffer)
+{
+    zero_instruction *i = emit(w, ZERO_OP_GATHER_WAIT);
+    i->group = g;
+    i->buffer = buffer;
+}
+
+/* ---- updating ---- */
+
+static void norm(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    zero_instruction *i = emit(w, ZERO_OP_NORM);
+    i->group = g;
+    i->grad[0] = state->grad;
+    i->range = zero_partition_shard(&state->partition, w->s->input.rank);
+}
+
+static void update(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    zero_instruction *i = emit(w, ZERO_OP_UPDATE);
+    i->group = g;
+    i->grad[0] = state->grad;
+    i->param[0] = state->param;
+    i->master = state->master;
+    i->momentum = state->momentum;
+    i->variance = state->variance;
+    i->range = state->optimizer_held == ZERO_HOLD_PIECE
+                   ? zero_partition_shard(&state->partition, w->s->input.rank)
+                   : (zero_range){0, state->partition.n_params};
+    if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
+}
+
+void zero_write_update(zero_writer *w)
+{
+    const zero_model *model = w->s->input.model;
+    zero_write_loss(w);
+    for (int g = 0; g < model->n_groups; g++) norm(w, g);
+    emit(w, ZERO_OP_OVERFLOW);
+    /* The next forward pass needs them in its own order. */
+    for (int u = 0; u < model->n_units; u++)
+        for (int k = 0; k < model->units[u].n_groups; k++)
+            if (zero_model_last_writer(model, model->units[u].groups[k]) == u)
+                update(w, model->units[u].groups[k]);
+}

@@ -1,0 +1,190 @@
+/* From a microbatch's gradient to the one that the optimizer reads.
+ *
+ *     leaf     a microbatch's gradient, rounded to the type of gradients
+ *     sum      of leaves, in fp32, rounded to that type once
+ *
+ * Stages 0 and 1 add a rank's leaves first and reduce their sum; stages 2 and 3 reduce every
+ * leaf and add what arrives at its owner. With `reproducible` both walk one tree over the
+ * step's microbatches; otherwise a rank adds in the order in which it computes. */
+#include "sharding/writer.h"
+
+void zero_write_complete(zero_writer *w, int u)
+{
+    const zero_model *model = w->s->input.model;
+    const zero_unit *unit = &model->units[u];
+    for (int k = 0; k < unit->n_groups; k++)
+        if (zero_model_last_writer(model, unit->groups[k]) == u)
+            w->way->completed(w, unit->groups[k]);
+}
+
+/* ---- sums over microbatches ---- */
+
+/* What is added: as whole groups, or the own piece of each. */
+struct addend {
+    int group, microbatch;
+    zero_holding what;
+    zero_range range;
+    int leaf;
+    zero_type type; /* that the leaf is still to be rounded to */
+};
+
+static void add(zero_writer *w, const struct addend *a, int sum, zero_type type, int buffer)
+{
+    zero_instruction *i = zero_schedule_emit(w->s, w->program, ZERO_OP_ACCUMULATE);
+    i->group = a->group;
+    i->microbatch = a->microbatch;
+    i->in = a->leaf;
+    i->sum = sum;
+    i->type = type;
+    i->buffer = buffer;
+    i->range = a->range;
+}
+
+/* Where the counter keeps sums of 2^level leaves; the last of them is the root. */
+static int counter_place(zero_writer *w, const struct addend *a, int level)
+{
+    if (1 << level == w->s->input.accumulation) return w->s->groups[a->group].sum;
+    return zero_hold_buffer(w->s, w->program, ZERO_CLASS_ACCUMULATORS, a->group, a->what,
+                            ZERO_SPACE_OWN, ZERO_FP32);
+}
+
+/* A binary counter: after microbatch m, partial sums are alive where m + 1 has bits. */
+static void count_up(zero_writer *w, const struct addend *a)
+{
+    int *partial = w->partial[a->group], merges = 0;
+    while (a->microbatch >> merges & 1) merges++;
+    int place = counter_place(w, a, merges);
+    if (merges == 0) add(w, a, ZERO_NO_BUFFER, a->type, place);
+    for (int k = 0; k < merges; k++)
+        add(w, a, partial[k], k == 0 ? a->type : ZERO_FP32,
+            k == merges - 1 ? place : a->leaf);
+    partial[merges] = place;
+}
+
+static void join_sum(zero_writer *w, const struct addend *a)
+{
+    int sum = w->s->groups[a->group].sum;
+    if (w->s->input.reproducible)
+        count_up(w, a);
+    else if (a->leaf != sum) /* else the first one is there already */
+        add(w, a, a->microbatch > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
+}
+
+static bool is_last(const zero_writer *w, int microbatch)
+{
+    return microbatch == w->s->input.accumulation - 1;
+}
+
+static zero_range own_piece(const zero_writer *w, int g)
+{
+    return zero_partition_piece(&w->s->groups[g].partition, w->s->input.rank);
+}
+
+/* ---- reducing ---- */
+
+static void reduce(zero_writer *w, int g, int in, int buffer)
+{
+    zero_schedule *s = w->s;
+    zero_exchange *x = &s->groups[g].reduce;
+    zero_write_finish_reduce(w);
+    if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = in, .out = buffer};
+    size_t bytes =
+        zero_schedule_staging(s, ZERO_OP_REDUCE, g, zero_schedule_collectives(s, g));
+    int staging = ZERO_NO_BUFFER;
+    if (bytes > 0)
+        staging = zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
+                                                            .program = w->program,
+                                                            .bytes = bytes});
+    zero_instruction *i = zero_schedule_emit(s, w->program, ZERO_OP_REDUCE);
+    i->group = g;
+    i->microbatch = w->microbatch;
+    i->in = in;
+    i->buffer = buffer;
+    i->staging = staging;
+    w->reducing = *i;
+    if (s->input.no_overlap) zero_write_finish_reduce(w);
+}
+
+/* One reduction is in flight at a time: the next begins when it has ended. */
+void zero_write_finish_reduce(zero_writer *w)
+{
+    if (w->reducing.group < 0) return;
+    zero_instruction *wait = zero_schedule_emit(w->s, w->program, ZERO_OP_REDUCE_WAIT);
+    *wait = w->reducing;
+    wait->op = ZERO_OP_REDUCE_WAIT;
+    w->way->reduced(w);
+    w->reducing.group = -1;
+}
+
+/* ---- stages 0 and 1 ---- */
+
+void zero_write_sum_whole(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    struct addend a = {.group = g,
+                       .microbatch = w->microbatch,
+                       .what = ZERO_HOLD_WHOLE,
+                       .range = {0, state->partition.padded},
+                       .leaf = w->grad[g],
+                       .type = w->s->input.type};
+    bool is_only = w->s->input.accumulation == 1;
+    if (!is_only) join_sum(w, &a);
+    if (is_only && a.leaf != state->grad)
+        zero_write_round(w, g, a.range, a.leaf, state->grad);
+    int sum = is_only ? state->grad : state->sum;
+    if (is_last(w, w->microbatch)) reduce(w, g, sum, sum);
+}
+
+void zero_write_round_sum(zero_writer *w)
+{
+    int g = w->reducing.group;
+    const zero_group_state *state = &w->s->groups[g];
+    if (state->sum != ZERO_NO_BUFFER && state->sum != state->grad)
+        zero_write_round(w, g, own_piece(w, g), state->sum, state->grad);
+}
+
+/* ---- stages 2 and 3 ---- */
+
+/* The gradient as it travels: fp32 as it is, else rounded where neighbours can read it. */
+static int leaf_to_send(zero_writer *w, int g)
+{
+    zero_type type = w->s->input.type;
+    if (type == ZERO_FP32) return w->grad[g];
+    zero_space space = zero_schedule_shares(w->s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN;
+    int leaf = zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_WHOLE,
+                                space, type);
+    zero_range all = {0, w->s->groups[g].partition.padded};
+    zero_write_round(w, g, all, w->grad[g], leaf);
+    return leaf;
+}
+
+void zero_write_reduce_leaf(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    int buffer = state->grad;
+    if (w->s->input.accumulation > 1) {
+        bool is_first = w->microbatch == 0 && !w->s->input.reproducible;
+        buffer = is_first ? state->sum
+                          : zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g,
+                                             ZERO_HOLD_PIECE, ZERO_SPACE_OWN, ZERO_FP32);
+    }
+    reduce(w, g, leaf_to_send(w, g), buffer);
+}
+
+void zero_write_sum_pieces(zero_writer *w)
+{
+    int g = w->reducing.group;
+    if (w->s->input.accumulation == 1) return;
+    struct addend a = {.group = g,
+                       .microbatch = w->reducing.microbatch,
+                       .what = ZERO_HOLD_PIECE,
+                       .range = own_piece(w, g),
+                       .leaf = w->reducing.buffer,
+                       .type = ZERO_FP32};
+    join_sum(w, &a);
+    if (is_last(w, a.microbatch)) zero_write_round_sum(w);
+}
+
+const zero_gradient_path zero_gradient_in_pieces = {.deal = ZERO_DEAL_ROUND,
+                                                    .completed = zero_write_reduce_leaf,
+                                                    .reduced = zero_write_sum_pieces};

@@ -1,0 +1,234 @@
+#include "train/optimizer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "sharding/update.h"
+#include "train/compare.h"
+
+/* ---- the spec ---- */
+
+static zero_status check_no_decay(const zero_optimizer_spec *s)
+{
+    int64_t reached = 0;
+    if (s->n_no_decay < 0 || (s->n_no_decay > 0 && !s->no_decay))
+        return zero_fail(ZERO_ERR_INVALID, "n_no_decay %d without spans", s->n_no_decay);
+    for (int i = 0; i < s->n_no_decay; i++) {
+        zero_range span = s->no_decay[i];
+        if (span.begin < reached || span.end < span.begin || span.end > s->n_params)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "no_decay[%d] is [%" PRId64 ", %" PRId64
+                             "): expected spans in order, apart, within 0 to %" PRId64,
+                             i, span.begin, span.end, s->n_params);
+        reached = span.end;
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_spec(const zero_optimizer_spec *s, const void *params)
+{
+    if (!params || s->n_params < 1 || s->n_params > INT64_C(1) << 56 || s->updates < 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "an optimizer of %" PRId64 " parameters%s after %" PRId64
+                         " updates: expected 1 to 2^56, an array, and 0 or more",
+                         s->n_params, params ? "" : " at NULL", s->updates);
+    if (s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16)
+        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
+                         (int)s->type);
+    return check_no_decay(s);
+}
+
+static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *algorithm)
+{
+    const char *name = s->collectives ? s->collectives : "p2p";
+    if (!zero_algorithm_find(name, algorithm))
+        return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected 'p2p' or 'mpi'",
+                         name);
+    if (*algorithm == ZERO_ALGORITHM_P2P || *algorithm == ZERO_ALGORITHM_MPI)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "collectives '%s' read neighbours' memory, and these arrays are the "
+                     "program's own: take 'p2p'",
+                     name);
+}
+
+static zero_status compare_specs(const zero_optimizer_spec *s, zero_algorithm algorithm,
+                                 zero_comm *comm)
+{
+    const char *const names[] = {"n_params", "type", "no_decay (hash)", "collectives",
+                                 "updates"};
+    size_t bytes = (size_t)s->n_no_decay * sizeof *s->no_decay;
+    int64_t hash = bytes > 0 ? (int64_t)XXH3_64bits(s->no_decay, bytes) : 0;
+    const int64_t mine[] = {s->n_params, (int64_t)s->type, hash, (int64_t)algorithm,
+                            s->updates};
+    return zero_compare_specs(comm, sizeof mine / sizeof mine[0], names, mine);
+}
+
+/* ---- open and close ---- */
+
+size_t zero_optimizer_bytes(const zero_optimizer *o, int64_t n)
+{
+    return (size_t)n * zero_type_size(o->spec.type);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void cut(zero_optimizer *o)
+{
+    const int64_t ranks = o->comm->size, n = o->spec.n_params;
+    struct part *p = o->parts;
+    p[SHARDS].stride = n / (ranks * ZERO_TREE_BLOCK) * ZERO_TREE_BLOCK;
+    p[REST].begin = p[SHARDS].stride * ranks;
+    p[REST].stride = p[REST].begin < n ? ZERO_TREE_BLOCK : 0;
+    for (int i = 0; i < PARTS; i++) {
+        int64_t begin = p[i].begin + p[i].stride * o->comm->rank;
+        p[i].own = (zero_range){least(begin, n), least(begin + p[i].stride, n)};
+    }
+}
+
+static zero_status init_collectives(zero_optimizer *o, zero_algorithm algorithm, int i)
+{
+    struct part *p = &o->parts[i];
+    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
+                                 .algorithm = algorithm,
+                                 .type = o->spec.type,
+                                 .result = o->spec.type,
+                                 .count = p->stride,
+                                 .stride = p->stride,
+                                 .unit = i};
+    ZERO_TRY(zero_collective_init(&p->reduce, o->comm, &spec));
+    spec.kind = ZERO_ALL_GATHER;
+    return zero_collective_init(&p->gather, o->comm, &spec);
+}
+
+static size_t staging_of(const zero_optimizer *o, const struct part *p)
+{
+    size_t reduce = zero_collective_staging(&p->reduce.steps.spec, &o->comm->layout);
+    size_t gather = zero_collective_staging(&p->gather.steps.spec, &o->comm->layout);
+    return reduce > gather ? reduce : gather;
+}
+
+/* The next `bytes` of the arena, from *at on; NULL while the arena is only measured. */
+static void *take(const zero_optimizer *o, size_t bytes, size_t *at)
+{
+    void *place = o->arena.base ? o->arena.base + *at : NULL;
+    *at += (bytes + 63) / 64 * 64;
+    return place;
+}
+
+static size_t lay_out(zero_optimizer *o)
+{
+    size_t at = 0;
+    for (int i = 0; i < PARTS; i++) {
+        struct part *p = &o->parts[i];
+        size_t states = (size_t)p->stride * sizeof(float);
+        p->momentum = take(o, states, &at);
+        p->variance = take(o, states, &at);
+        if (o->spec.type != ZERO_FP32) p->master = take(o, states, &at);
+        p->staging = take(o, staging_of(o, p), &at);
+    }
+    struct part *rest = &o->parts[REST];
+    rest->params = take(o, zero_optimizer_bytes(o, rest->stride * o->comm->size), &at);
+    rest->grads = take(o, zero_optimizer_bytes(o, rest->stride * o->comm->size), &at);
+    return at;
+}
+
+static void init_masters(zero_optimizer *o, const char *params)
+{
+    for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++) {
+        const struct part *p = &o->parts[i];
+        zero_convert(o->spec.type, ZERO_FP32, p->own.end - p->own.begin,
+                     params + zero_optimizer_bytes(o, p->own.begin), p->master);
+    }
+}
+
+static zero_status copy_no_decay(zero_optimizer *o)
+{
+    size_t bytes = (size_t)o->spec.n_no_decay * sizeof *o->no_decay;
+    o->no_decay = malloc(bytes + 1);
+    if (!o->no_decay)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d spans", o->spec.n_no_decay);
+    if (bytes > 0) memcpy(o->no_decay, o->spec.no_decay, bytes);
+    return ZERO_OK;
+}
+
+static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const void *params)
+{
+    cut(o);
+    ZERO_TRY(zero_backend_find("cpu", &o->backend));
+    ZERO_TRY(o->backend->open(&o->math));
+    ZERO_TRY(copy_no_decay(o));
+    for (int i = 0; i < PARTS; i++) ZERO_TRY(init_collectives(o, algorithm, i));
+    ZERO_TRY(zero_arena_init(&o->arena, lay_out(o)));
+    lay_out(o);
+    init_masters(o, params);
+    return ZERO_OK;
+}
+
+static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
+                          zero_algorithm algorithm, const void *params,
+                          zero_optimizer **out)
+{
+    zero_optimizer *o = malloc(sizeof *o);
+    if (!o) return zero_fail(ZERO_ERR_NOMEM, "no memory for an optimizer");
+    *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
+    zero_status st = init(o, algorithm, params);
+    if (st == ZERO_OK)
+        *out = o;
+    else
+        zero_optimizer_close(o);
+    return st;
+}
+
+zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm,
+                                const void *params, zero_optimizer **optimizer)
+{
+    zero_algorithm algorithm = ZERO_ALGORITHM_P2P;
+    zero_optimizer *o = NULL;
+    zero_status st = check_spec(spec, params);
+    if (st == ZERO_OK) st = find_algorithm(spec, &algorithm);
+    ZERO_TRY(zero_agree(comm, st));
+    ZERO_TRY(zero_agree(comm, compare_specs(spec, algorithm, comm)));
+    st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
+    if (st == ZERO_OK)
+        *optimizer = o;
+    else
+        zero_optimizer_close(o);
+    return st;
+}
+
+void zero_optimizer_close(zero_optimizer *o)
+{
+    if (!o) return;
+    for (int i = 0; i < PARTS; i++) {
+        zero_collective_destroy(&o->parts[i].reduce);
+        zero_collective_destroy(&o->parts[i].gather);
+    }
+    zero_arena_destroy(&o->arena);
+    free(o->no_decay);
+    free(o);
+}
+
+/* ---- state ---- */
+
+void zero_optimizer_parts(const zero_optimizer *o, zero_optimizer_part parts[2])
+{
+    for (int i = 0; i < PARTS; i++) {
+        const struct part *p = &o->parts[i];
+        parts[i] = (zero_optimizer_part){.span = p->own,
+                                         .master = p->master,
+                                         .momentum = p->momentum,
+                                         .variance = p->variance};
+    }
+}
+
+int64_t zero_optimizer_count(const zero_optimizer *o)
+{
+    return o->updates;
+}

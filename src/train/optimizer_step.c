@@ -1,0 +1,139 @@
+/* A step of the optimizer on flat arrays. */
+#include "train/optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sharding/update.h"
+
+/* Where the parts of an array are: the shards in place, the rest in its padded copy. */
+struct place {
+    char *all[PARTS]; /* [N][stride] */
+    char *own[PARTS]; /* [stride] */
+};
+
+static struct place find(const zero_optimizer *o, char *array, char *copy)
+{
+    const struct part *rest = &o->parts[REST];
+    struct place place = {.all = {array, copy}};
+    /* What pads the copy is zero from the start, and sums of zeros stay so. */
+    memcpy(copy, array + zero_optimizer_bytes(o, rest->begin),
+           zero_optimizer_bytes(o, o->spec.n_params - rest->begin));
+    for (int i = 0; i < PARTS; i++)
+        place.own[i] =
+            place.all[i] + zero_optimizer_bytes(o, o->parts[i].stride * o->comm->rank);
+    return place;
+}
+
+static zero_status reduce(zero_optimizer *o, const struct place *grads)
+{
+    for (int i = 0; i < PARTS; i++)
+        ZERO_TRY(zero_collective_begin(&o->parts[i].reduce, grads->all[i], grads->own[i],
+                                       o->parts[i].staging));
+    for (int i = 0; i < PARTS; i++) ZERO_TRY(zero_collective_wait(&o->parts[i].reduce));
+    return ZERO_OK;
+}
+
+static zero_status gather(zero_optimizer *o, const struct place *params)
+{
+    for (int i = 0; i < PARTS; i++)
+        ZERO_TRY(zero_collective_begin(&o->parts[i].gather, params->own[i], params->all[i],
+                                       o->parts[i].staging));
+    for (int i = 0; i < PARTS; i++) ZERO_TRY(zero_collective_wait(&o->parts[i].gather));
+    return ZERO_OK;
+}
+
+/* Squares of floats cannot overflow a double: the sum is finite exactly if the gradient is. */
+static zero_status find_norm(zero_optimizer *o, const struct place *grads, double divisor,
+                             zero_optimizer_result *out)
+{
+    zero_tree_span spans[PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        zero_range own = {o->parts[i].own.begin, o->parts[i].own.end};
+        spans[i] = zero_gradient_squares(o->backend, &o->math, o->spec.type,
+                                         o->spec.n_params, own, grads->own[i]);
+    }
+    ZERO_TRY(zero_comm_merge_spans(o->comm, PARTS, spans));
+    zero_tree_span_merge(&spans[SHARDS], &spans[REST]);
+    double squares = zero_tree_span_sum(&spans[SHARDS]);
+    out->grad_norm = sqrt(squares) / divisor;
+    return zero_comm_any(o->comm, !isfinite(squares), &out->overflow);
+}
+
+/* Elements `span` of part i. */
+static void update_span(zero_optimizer *o, int i, zero_range span, const zero_adamw *h,
+                        const struct place *params, const struct place *grads)
+{
+    const struct part *p = &o->parts[i];
+    int64_t at = span.begin - p->own.begin, n = span.end - span.begin;
+    char *param = params->own[i] + zero_optimizer_bytes(o, at);
+    bool is_master = o->spec.type == ZERO_FP32;
+    if (n <= 0) return;
+    o->backend->adamw(&o->math, h, n, o->spec.type,
+                      grads->own[i] + zero_optimizer_bytes(o, at),
+                      is_master ? (float *)(void *)param : p->master + at, p->momentum + at,
+                      p->variance + at, is_master ? NULL : param);
+}
+
+static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,
+                        const struct place *params, const struct place *grads)
+{
+    zero_range left = o->parts[i].own;
+    zero_adamw plain = *decaying;
+    plain.weight_decay = 0.0f;
+    for (int k = 0; k < o->spec.n_no_decay; k++) {
+        zero_range s = o->no_decay[k];
+        if (s.end <= left.begin || s.begin >= left.end) continue;
+        if (s.begin < left.begin) s.begin = left.begin;
+        if (s.end > left.end) s.end = left.end;
+        update_span(o, i, (zero_range){left.begin, s.begin}, decaying, params, grads);
+        update_span(o, i, s, &plain, params, grads);
+        left.begin = s.end;
+    }
+    update_span(o, i, left, decaying, params, grads);
+}
+
+static zero_status update(zero_optimizer *o, const zero_adamw *hyper,
+                          const struct place *params, const struct place *grads)
+{
+    for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, params, grads);
+    ZERO_TRY(o->backend->sync(&o->math));
+    return gather(o, params);
+}
+
+static zero_status check_input(const void *params, const void *grads,
+                               const zero_optimizer_input *in, zero_adamw *h)
+{
+    if (!params || !grads || !(in->divisor > 0.0) || !isfinite(in->divisor))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "an optimizer step with divisor %g: expected more than 0, finite, "
+                         "and both arrays",
+                         in->divisor);
+    *h = (zero_adamw){.lr = (float)in->lr,
+                      .beta1 = (float)in->beta1,
+                      .beta2 = (float)in->beta2,
+                      .eps = (float)in->eps,
+                      .weight_decay = (float)in->weight_decay};
+    return zero_update_check(h, in->clip);
+}
+
+zero_status zero_optimizer_step(zero_optimizer *o, void *params, void *grads,
+                                const zero_optimizer_input *in,
+                                zero_optimizer_result *result)
+{
+    zero_adamw hyper;
+    zero_optimizer_result out;
+    const struct part *rest = &o->parts[REST];
+    ZERO_TRY(check_input(params, grads, in, &hyper));
+    struct place p = find(o, params, rest->params), g = find(o, grads, rest->grads);
+    ZERO_TRY(reduce(o, &g));
+    ZERO_TRY(find_norm(o, &g, in->divisor, &out));
+    hyper.step = o->updates + 1;
+    hyper.grad_scale = zero_update_grad_scale(out.grad_norm, in->clip, in->divisor);
+    if (!out.overflow) ZERO_TRY(update(o, &hyper, &p, &g));
+    o->updates += !out.overflow;
+    memcpy((char *)params + zero_optimizer_bytes(o, rest->begin), rest->params,
+           zero_optimizer_bytes(o, o->spec.n_params - rest->begin));
+    *result = out;
+    return ZERO_OK;
+}

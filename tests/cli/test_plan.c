@@ -1,0 +1,411 @@
+/* What `zero plan` says: ledger, time, the largest model, its options. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/plan_options.h"
+#include "engine/plan.h"
+#include "engine/plan_fit.h"
+#include "engine/plan_time.h"
+#include "sharding/formula.h"
+#include "train/config.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const zero_gpt2_shape shape = {
+    .layers = 3, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50};
+
+static zero_plan_input plan_of(const zero_model *model, int stage, int ranks, int M)
+{
+    return (zero_plan_input){.model = model,
+                             .stage = stage,
+                             .n_ranks = ranks,
+                             .micro_batch = 2,
+                             .seq = model->seq,
+                             .accumulation = M,
+                             .bucket = 1 << 16,
+                             .prefetch = 1};
+}
+
+/* Every stage, several ranks, on a node each or on two nodes, M and type. */
+static void for_all(void (*check)(const zero_schedule *s))
+{
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int k = 0; k < 4 * 5 * 3 * 2 * 2; k++) {
+        zero_layout layout;
+        zero_schedule s;
+        const char *why;
+        zero_plan_input in = plan_of(&model, k % 4, 1 + k / 4 % 5, 1 + k / 20 % 3);
+        bool shares = k / 60 % 2 != 0 && in.n_ranks > 2;
+        in.type = k / 120 ? ZERO_BF16 : ZERO_FP32;
+        assert_int_equal(
+            zero_layout_init_blocks(&layout, in.n_ranks, shares ? 2 : in.n_ranks), ZERO_OK);
+        in.layout = &layout;
+        in.collectives = zero_algorithm_choose(&layout, &why);
+        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        check(&s);
+        zero_schedule_destroy(&s);
+        zero_layout_destroy(&layout);
+    }
+    zero_model_destroy(&model);
+}
+
+static bool is_papers_case(const zero_schedule *s)
+{
+    return s->input.accumulation == 1 && s->input.collectives == ZERO_ALGORITHM_P2P;
+}
+
+/* ---- memory ---- */
+
+static void check_peak(const zero_schedule *s)
+{
+    zero_plan_ledger l;
+    size_t sum = 0;
+    zero_plan_add_up(s, &l);
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        assert_true(l.at_peak[c] <= s->class_peak[c]);
+        sum += l.at_peak[c];
+    }
+    assert_true(sum == s->peak_bytes);
+    assert_true(l.needed == s->own_bytes + s->window_bytes + zero_plan_process(s));
+    assert_true(zero_plan_process(s) > ZERO_PROCESS_BYTES);
+}
+
+static void classes_at_the_peak_add_up_to_it(void **state)
+{
+    (void)state;
+    for_all(check_peak);
+}
+
+static void check_states(const zero_schedule *s)
+{
+    zero_plan_ledger l;
+    zero_plan_add_up(s, &l);
+    if (is_papers_case(s))
+        assert_true(fabs((double)l.states - l.formula - l.padding) < 1e-6);
+    bool holds_whole = s->input.stage == 1 || s->input.stage == 2;
+    if (zero_schedule_shares(s) && holds_whole)
+        assert_true((double)l.states < l.formula + l.padding);
+}
+
+static void states_are_the_papers_and_padding_or_less_where_nodes_share(void **state)
+{
+    (void)state;
+    for_all(check_states);
+}
+
+/* ---- volume, and what stays ---- */
+
+static int gathers_of(const zero_schedule *s, int g)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    int n = 0;
+    for (int at = 0; at < p->length; at++)
+        n += p->code[at].op == ZERO_OP_GATHER && p->code[at].group == g;
+    return n;
+}
+
+static void check_volume(const zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    zero_plan_ledger l;
+    zero_plan_add_up(s, &l);
+    if (in->collectives != ZERO_ALGORITHM_P2P) return;
+    int64_t reduced = zero_traffic_total(&l.reduce.traffic).bytes_sent;
+    int64_t gathered = zero_traffic_total(&l.gather.traffic).bytes_sent;
+    double saved = 0.0; /* in stage 3 each group may be gathered twice per microbatch */
+    for (int g = 0; in->stage == 3 && g < in->model->n_groups; g++)
+        saved += (2.0 * in->accumulation - gathers_of(s, g)) *
+                 (double)s->groups[g].gather.traffic.bytes_sent[ZERO_ACROSS];
+    assert_true(fabs((double)reduced - l.reduce.formula) < 1e-6);
+    assert_true(fabs((double)gathered + saved - l.gather.formula) < 1e-6);
+    double volume = zero_formula_volume(l.padded, in->n_ranks, in->stage, in->accumulation);
+    if (in->type == ZERO_FP32)
+        assert_true(fabs(4.0 * volume - l.reduce.formula - l.gather.formula) < 1e-6);
+}
+
+static void what_is_sent_is_the_papers_volume_without_what_stays(void **state)
+{
+    (void)state;
+    for_all(check_volume);
+}
+
+static void check_kept(const zero_schedule *s)
+{
+    int groups[8];
+    size_t bytes;
+    int n = zero_plan_kept(s, groups, &bytes), last = s->input.model->n_groups - 1;
+    if (s->input.stage < 3) assert_true(n == 0 && bytes == 0);
+    if (s->input.stage < 3 || s->input.collectives != ZERO_ALGORITHM_P2P) return;
+    /* what the head reads: the final norm and the embedding */
+    assert_true(n == 2 && groups[0] == last && groups[1] == 0);
+    int64_t elements = s->groups[0].partition.padded + s->groups[last].partition.padded;
+    assert_true(bytes == (size_t)elements * zero_type_size(s->input.type));
+}
+
+static void what_the_last_unit_reads_stays_from_forward_to_backward(void **state)
+{
+    (void)state;
+    for_all(check_kept);
+}
+
+static void resident_groups_stay_too(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_schedule s;
+    int groups[8];
+    size_t bytes;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    zero_plan_input in = plan_of(&model, 3, 3, 1);
+    in.persist = 1 << 20;
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_int_equal(zero_plan_kept(&s, groups, &bytes), model.n_groups);
+    assert_true(bytes == s.class_peak[ZERO_CLASS_GATHERED]);
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+/* ---- time ---- */
+
+static zero_plan_time time_of(const zero_schedule *s, double latency, double bandwidth,
+                              double flops)
+{
+    zero_plan_machine machine = {latency, bandwidth, flops};
+    zero_plan_time t;
+    assert_int_equal(zero_plan_time_step(s, &machine, &t), ZERO_OK);
+    return t;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15; /* of seconds */
+}
+
+static void check_time(const zero_schedule *s)
+{
+    zero_plan_time t = time_of(s, 1e-6, 1e9, 1e9);
+    assert_true(is_near(t.step, t.compute + t.exposed));
+    assert_true(t.step >= fmax(t.compute, t.communication) * (1.0 - 1e-9));
+    assert_true(t.exposed <= t.communication * (1.0 + 1e-9));
+    zero_plan_time infinite = time_of(s, 0.0, 1e300, 1e9);
+    assert_true(is_near(infinite.step, t.compute) && is_near(infinite.compute, t.compute));
+    zero_plan_time idle = time_of(s, 1e-6, 1e9, 1e300);
+    assert_true(is_near(idle.step, t.communication));
+}
+
+static void a_step_takes_what_it_computes_and_what_it_waits_for(void **state)
+{
+    (void)state;
+    for_all(check_time);
+}
+
+static void without_overlap_nothing_is_hidden(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int stage = 0; stage < 4; stage++) {
+        zero_schedule s;
+        zero_plan_input in = plan_of(&model, stage, 3, 1);
+        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        zero_plan_time overlapped = time_of(&s, 1e-6, 1e9, 1e9);
+        zero_schedule_destroy(&s);
+        in.no_overlap = true;
+        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        zero_plan_time bare = time_of(&s, 1e-6, 1e9, 1e9);
+        zero_schedule_destroy(&s);
+        assert_true(is_near(bare.step, bare.compute + bare.communication));
+        assert_true(overlapped.step < bare.step);
+        assert_true(is_near(overlapped.communication, bare.communication));
+    }
+    zero_model_destroy(&model);
+}
+
+/* 6 flops per weight and token, 8 with recomputed blocks; attention on top. */
+static void flops_are_those_of_the_products(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_schedule s;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    zero_plan_input in = plan_of(&model, 0, 1, 1);
+    double L = 3, C = 24, V = 50, T = 17, rows = 2 * T;
+    double blocks = L * (24 * rows * C * C + 4 * rows * T * C), head = 2 * rows * V * C;
+    double lookup = rows * C;
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_true(is_near(time_of(&s, 0, 1, 1).compute, 3 * (blocks + head + lookup)));
+    zero_schedule_destroy(&s);
+    in.recompute = true;
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_true(
+        is_near(time_of(&s, 0, 1, 1).compute, 3 * (blocks + head + lookup) + blocks));
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+static zero_unit_sizes sizes_without_flops(const zero_unit *unit, int64_t B, int64_t T)
+{
+    bool is_last = strcmp(unit->name, "head") == 0;
+    return (zero_unit_sizes){.out = B * T, .row_loss = is_last ? B * T : 0};
+}
+
+static void a_unit_of_unknown_work_takes_its_parameters_once_per_position(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_schedule s;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int u = 0; u < model.n_units; u++) model.units[u].sizes = sizes_without_flops;
+    zero_plan_input in = plan_of(&model, 0, 1, 1);
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    double read = (double)(model.n_params + model.groups[0].n_params); /* tied: twice */
+    assert_true(is_near(time_of(&s, 0, 1, 1).compute, 3 * 2.0 * 2 * 17 * read));
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+/* ---- the largest model ---- */
+
+static void one_layer_more_than_fits_does_not_fit(void **state)
+{
+    (void)state;
+    const size_t limits[] = {51 << 20, 52 << 20, 58 << 20};
+    for (size_t i = 0; i < COUNT(limits); i++)
+        for (int stage = 0; stage < 4; stage++) {
+            zero_plan_fitted fitted;
+            zero_plan_ledger l;
+            zero_model model;
+            zero_gpt2_shape deeper = shape;
+            zero_plan_input in = {.stage = stage,
+                                  .n_ranks = 4,
+                                  .micro_batch = 2,
+                                  .seq = shape.seq,
+                                  .accumulation = 1,
+                                  .bucket = 1 << 16,
+                                  .prefetch = 1};
+            assert_int_equal(zero_plan_fit(&shape, &in, limits[i], &fitted), ZERO_OK);
+            assert_true(fitted.needed <= limits[i]);
+            if (fitted.layers == ZERO_GPT2_LAYERS) continue;
+            deeper.layers = fitted.layers + 1;
+            assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+            in.model = &model;
+            assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+            assert_true(l.needed > limits[i]);
+            zero_model_destroy(&model);
+        }
+}
+
+static void nothing_fits_less_than_a_process(void **state)
+{
+    (void)state;
+    zero_plan_fitted fitted;
+    zero_plan_input in = {
+        .n_ranks = 1, .micro_batch = 1, .seq = 17, .accumulation = 1, .bucket = 1 << 16};
+    assert_int_equal(zero_plan_fit(&shape, &in, ZERO_PROCESS_BYTES, &fitted),
+                     ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "not even one layer"));
+}
+
+/* ---- options ---- */
+
+/* words[512] is borrowed by *o. */
+static zero_status parse(zero_plan_options *o, const char *line, char *words)
+{
+    char *argv[32];
+    int argc = 0;
+    snprintf(words, 512, "%s", line);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
+    return zero_plan_options_parse(o, argc, argv);
+}
+
+static void plans_options_and_trains_are_told_apart(void **state)
+{
+    (void)state;
+    zero_plan_options o;
+    char words[512];
+    assert_int_equal(parse(&o,
+                           "--ranks 1K --model gpt2 --fit=32G --stage all --json "
+                           "--network 2e-6,12.5G --rank 3 --flops 1.5T --dtype bf16",
+                           words),
+                     ZERO_OK);
+    assert_true(o.request.n_ranks == 1000 && o.request.rank == 3 &&
+                o.request.fit == INT64_C(32000000000));
+    assert_true(o.json && o.request.all_stages && o.request.has_time && !o.help &&
+                !o.models && !o.paper);
+    assert_true(is_near(o.request.machine.latency, 2e-6) &&
+                is_near(o.request.machine.bandwidth, 12.5e9) &&
+                is_near(o.request.machine.flops, 1.5e12));
+    assert_string_equal(o.train.config.model, "gpt2");
+    assert_string_equal(o.train.config.dtype, "bf16");
+    zero_plan_options_destroy(&o);
+    assert_int_equal(parse(&o, "--stage 2", words), ZERO_OK);
+    assert_true(!o.request.all_stages && o.train.config.stage == 2 &&
+                o.request.n_ranks == 1 && o.request.fit == 0);
+    zero_plan_options_destroy(&o);
+}
+
+static void mistakes_are_refused_with_what_is_expected(void **state)
+{
+    (void)state;
+    static const char *const lines[][2] = {
+        {"--ranks 0", "from 1 to 65536"},
+        {"--ranks", "expected a value"},
+        {"--ranks --json", "expected a value"},
+        {"--ranks 2 --ranks=3", "given twice"},
+        {"--ranks 4 --rank 4", "the last is 3"},
+        {"--fit lots", "whole number"},
+        {"--fit 0", "whole number"},
+        {"--network 1e-6 --flops 1G", "LATENCY,BANDWIDTH"},
+        {"--network 1e-6,0 --flops 1G", "LATENCY,BANDWIDTH"},
+        {"--network -1,1G --flops 1G", "LATENCY,BANDWIDTH"},
+        {"--network nan,1G --flops 1G", "LATENCY,BANDWIDTH"},
+        {"--network ,1G --flops 1G", "LATENCY,BANDWIDTH"},
+        {"--network 1e-6,1G", "needs --flops"},
+        {"--flops 1G", "needs --network"},
+        {"--network 1e-6,1G --flops fast", "operations per second"},
+        {"--json=maybe", "on or off"},
+        {"--stage all --stage 2", "given twice"},
+        {"--stage all --show-schedule", "one stage"},
+        {"--stage 4", "from 0 to 3"},
+        {"--netwrok 1,1", "did you mean --network"},
+        {"--global-bach 3", "did you mean --global-batch"},
+        {"--paper table1 --ranks 3", "takes no other options"},
+        {"--models --json", "takes no other options"},
+        {"17", "belongs to none"},
+    };
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        zero_plan_options o;
+        char words[512];
+        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
+        if (!strstr(zero_last_error(), lines[i][1]))
+            fail_msg("%s: %s", lines[i][0], zero_last_error());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_at_the_peak_add_up_to_it),
+        cmocka_unit_test(states_are_the_papers_and_padding_or_less_where_nodes_share),
+        cmocka_unit_test(what_is_sent_is_the_papers_volume_without_what_stays),
+        cmocka_unit_test(what_the_last_unit_reads_stays_from_forward_to_backward),
+        cmocka_unit_test(resident_groups_stay_too),
+        cmocka_unit_test(a_step_takes_what_it_computes_and_what_it_waits_for),
+        cmocka_unit_test(without_overlap_nothing_is_hidden),
+        cmocka_unit_test(flops_are_those_of_the_products),
+        cmocka_unit_test(a_unit_of_unknown_work_takes_its_parameters_once_per_position),
+        cmocka_unit_test(one_layer_more_than_fits_does_not_fit),
+        cmocka_unit_test(nothing_fits_less_than_a_process),
+        cmocka_unit_test(plans_options_and_trains_are_told_apart),
+        cmocka_unit_test(mistakes_are_refused_with_what_is_expected),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

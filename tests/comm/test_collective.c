@@ -1,0 +1,465 @@
+/* The same sums and copies from every algorithm, on the nodes that this machine pretends to
+ * be. What each program does in any order of events is test_steps.c's; here it meets MPI. */
+#include "support/collective_job.h"
+#include "support/test_world.h"
+
+#include <unistd.h>
+
+#include "comm/signal.h"
+#include "support/collective_cases.h"
+
+#define TRIALS      12 /* per layout, algorithm and kind */
+#define MANY_TRIALS 6  /* of many ranks, who share few cores */
+
+/* ---- layouts ---- */
+
+enum { ONE_NODE, TWO_NODES, ONE_AND_REST, PAIRS, ALONE, ALTERNATING, AS_IS, ARRANGEMENTS };
+
+static int node_of(int arrangement, int rank, int size)
+{
+    switch (arrangement) {
+    case ONE_NODE: return 0;
+    case TWO_NODES: return rank >= (size + 1) / 2;
+    case ONE_AND_REST: return rank > 0;
+    case PAIRS: return rank / 2;
+    case ALONE: return rank;
+    case ALTERNATING: return rank % 2;
+    default: return world.layout.node_of[rank];
+    }
+}
+
+/* Ranks that run on several nodes cannot pretend to share one. On one node it is nothing new
+ * to leave it as it is. */
+static bool is_possible(int arrangement)
+{
+    if (arrangement == AS_IS) return world.layout.n_nodes > 1;
+    for (int r = 1; r < world.size; r++)
+        for (int q = 0; q < r; q++)
+            if (node_of(arrangement, q, world.size) ==
+                    node_of(arrangement, r, world.size) &&
+                world.layout.node_of[q] != world.layout.node_of[r])
+                return false;
+    return true;
+}
+
+static zero_comm arrange(int arrangement)
+{
+    zero_comm comm;
+    int ids[64];
+    assert_true(world.size <= 64);
+    for (int r = 0; r < world.size; r++) ids[r] = node_of(arrangement, r, world.size);
+    assert_int_equal(zero_comm_split(&world, 0, 0, &comm), ZERO_OK);
+    assert_int_equal(zero_comm_pretend_nodes(&comm, ids), ZERO_OK);
+    return comm;
+}
+
+static bool fits(zero_algorithm algorithm, const zero_layout *layout)
+{
+    if (algorithm == ZERO_ALGORITHM_SHM) return layout->n_nodes == 1;
+    return algorithm != ZERO_ALGORITHM_HIER || layout->in_blocks;
+}
+
+/* ---- any shape ---- */
+
+static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
+                uint64_t trial, int slot)
+{
+    uint64_t random = oracle_mix(100 * trial + 10 * (uint64_t)kind + (uint64_t)algorithm);
+    zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &random);
+    bool in_place = spec.result == spec.type && toss(&random);
+    bool any_order = algorithm == ZERO_ALGORITHM_MPI && zero_collective_sums(kind);
+    if (any_order)
+        trial += ORACLE_SMALL;
+    else if (toss(&random))
+        trial += ORACLE_SPECIAL;
+    return job_init(f, spec, trial, in_place, slot);
+}
+
+static bool run(job *j)
+{
+    const zero_comm *comm = &j->f->comm;
+    zero_traffic moved = comm->traffic[j->spec.kind], planned;
+    job_fill(j);
+    job_begin(j);
+    assert_int_equal(zero_collective_wait(&j->op), ZERO_OK);
+    assert_int_equal(zero_collective_traffic(&j->spec, &comm->layout, comm->rank, &planned),
+                     ZERO_OK);
+    zero_traffic_add(&moved, 1, &planned);
+    assert_memory_equal(&moved, &comm->traffic[j->spec.kind], sizeof moved);
+    bool right = job_is_right(j);
+    job_destroy(j);
+    return right;
+}
+
+/* Late by up to 0.3 ms, or not. */
+static void dawdle(uint64_t random)
+{
+    if (random % 2 == 0) usleep((useconds_t)((random >> 32) % 300));
+}
+
+/* Every kind once. The next trial has the same counters of the node: what is left in them
+ * belongs to the past. */
+static bool run_kinds(field *f, zero_algorithm algorithm, uint64_t trial)
+{
+    bool right = true;
+    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+        job j = vary(f, algorithm, (zero_collective_kind)kind, trial, 0);
+        dawdle(oracle_bits(trial, test_rank, kind));
+        right = run(&j) && right;
+    }
+    f->comm.sequence += ZERO_SIGNALS - ZERO_COLLECTIVE_KINDS;
+    return right;
+}
+
+static void run_shapes(zero_algorithm algorithm)
+{
+    uint64_t trials = test_size > 4 ? MANY_TRIALS : TRIALS;
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
+        for (uint64_t trial = 0; trial < trials && fits(algorithm, &f.comm.layout); trial++)
+            right = run_kinds(&f, algorithm, trial + trials * (uint64_t)a) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+static void pairs_give_the_tree_sum_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_P2P);
+}
+
+static void windows_give_the_tree_sum_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_SHM);
+}
+
+static void two_levels_give_the_tree_sum_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_HIER);
+}
+
+/* Its order of summation is its own: integers are exact in any. */
+static void mpi_gives_exact_sums_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_MPI);
+}
+
+#define WIDE 100000 /* elements; its chunks differ modulo 3 */
+
+/* 2^digits + 1 is no number of so many digits: a sum in 16 bits loses all but the first. */
+static bool sums_exactly(field *f, zero_collective_kind kind, zero_type type)
+{
+    zero_collective_spec spec = {.kind = kind,
+                                 .algorithm = ZERO_ALGORITHM_MPI,
+                                 .type = type,
+                                 .result = ZERO_FP32,
+                                 .count = WIDE,
+                                 .stride = WIDE + 1,
+                                 .max_chunk = WIDE / 5, /* too long for MPI to keep */
+                                 .root = world.size / 2};
+    float first = type == ZERO_BF16 ? 256.0f : 2048.0f;
+    bool right = true;
+    job j = job_init(f, spec, 0, false, 0);
+    for (int64_t i = 0; i < job_in_len(&j); i++)
+        oracle_store(type, j.in, i, world.rank == 0 ? first : (float)(i % (WIDE + 1) % 3));
+    job_begin(&j);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    for (int64_t i = 0; job_has_out(&j) && i < spec.count; i++)
+        right = right && oracle_load(ZERO_FP32, j.out, i) ==
+                             first + (float)(i % 3 * (world.size - 1));
+    job_destroy(&j);
+    return right;
+}
+
+static void mpi_rounds_no_sum_that_results_in_fp32(void **state)
+{
+    (void)state;
+    static const zero_collective_kind sums[] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};
+    field f = field_open(arrange(ALONE), (size_t)world.size * (WIDE + 1) * sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        assert_all(sums_exactly(&f, sums[i], ZERO_BF16));
+        assert_all(sums_exactly(&f, sums[i], ZERO_FP16));
+    }
+    field_close(&f);
+}
+
+/* As the algorithms like it, and large enough to be stored past the caches. */
+static void pieces_of_many_full_chunks_arrive(void **state)
+{
+    (void)state;
+    const int64_t count = 262144 + 77, stride = 262144 + 128;
+    for (int a = ONE_NODE; a <= TWO_NODES; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), (size_t)(world.size * stride) * sizeof(float));
+        zero_collective_spec spec = {
+            .count = count, .stride = stride, .unit = ZERO_NO_UNIT};
+        for (int way = 0; way < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; way++) {
+            spec.kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
+            spec.algorithm = (zero_algorithm)(way / ZERO_COLLECTIVE_KINDS);
+            bool exact = spec.algorithm != ZERO_ALGORITHM_MPI;
+            if (!fits(spec.algorithm, &f.comm.layout)) continue;
+            job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
+            right = run(&j) && right;
+        }
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+/* ---- several at once ---- */
+
+/* Ranks begin in the same order, poll and sleep as they like, and wait in their own order. */
+static bool run_at_once(field *f, uint64_t trial)
+{
+    enum { JOBS = FIELD_JOBS };
+    job jobs[JOBS];
+    bool right = true, done;
+    uint64_t random = oracle_mix(trial * 64 + (uint64_t)test_rank),
+             shared = oracle_mix(trial);
+    for (int i = 0; i < JOBS; i++) {
+        zero_algorithm algorithm;
+        do {
+            shared = oracle_mix(shared);
+            algorithm = (zero_algorithm)(shared % ZERO_ALGORITHMS);
+        } while (!fits(algorithm, &f->comm.layout));
+        zero_collective_kind kind =
+            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
+        jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
+        job_fill(&jobs[i]);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        dawdle(random = oracle_mix(random));
+        job_begin(&jobs[i]);
+    }
+    for (int i = 0; i < 20; i++) {
+        random = oracle_mix(random);
+        if (random % 3 == 0)
+            assert_int_equal(zero_collective_poll(&f->comm), ZERO_OK);
+        else
+            assert_int_equal(zero_collective_progress(&jobs[random % JOBS].op, &done),
+                             ZERO_OK);
+        dawdle(random);
+    }
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % JOBS].op), ZERO_OK);
+    assert_true(f->comm.active == NULL);
+    for (int i = 0; i < JOBS; i++) {
+        right = job_is_right(&jobs[i]) && right;
+        job_destroy(&jobs[i]);
+    }
+    return right;
+}
+
+static void several_are_in_flight_and_ranks_are_late(void **state)
+{
+    (void)state;
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
+        for (uint64_t trial = 0; trial < 6; trial++)
+            right = run_at_once(&f, trial + 100 * (uint64_t)a) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+static zero_collective_spec small_sum(zero_algorithm algorithm)
+{
+    return (zero_collective_spec){.algorithm = algorithm,
+                                  .count = 300,
+                                  .stride = 320,
+                                  .max_chunk = 64,
+                                  .unit = ZERO_NO_UNIT};
+}
+
+static void a_program_runs_again_and_again_through_few_tags(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(is_possible(PAIRS) ? PAIRS : ALONE),
+                         (size_t)world.size * MAX_STRIDE * sizeof(float));
+    static const zero_algorithm both[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_HIER};
+    f.comm.tag_limit = 3;
+    for (int i = 0; i < 2; i++) {
+        job j = job_init(&f, small_sum(both[i]), 4, true, 0);
+        for (int again = 0; again < 10; again++) {
+            bool done = false;
+            job_fill(&j);
+            job_begin(&j);
+            assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+            assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+            assert_true(done);
+            assert_all(job_is_right(&j));
+        }
+        job_destroy(&j);
+    }
+    field_close(&f);
+}
+
+/* As parameters are, step after step: each rank changes its own piece once all have read the
+ * node's one `out`. */
+static bool gather_steps(field *f, zero_algorithm algorithm, bool in_place)
+{
+    zero_collective_spec spec = small_sum(algorithm);
+    bool right = true;
+    spec.kind = ZERO_ALL_GATHER;
+    spec.one_out = true;
+    spec.stride = spec.count;
+    job j = job_init(f, spec, 0, in_place, 0);
+    for (j.trial = 1; j.trial <= 20; j.trial++) {
+        job_fill_in(&j);
+        dawdle(oracle_bits(j.trial, test_rank, in_place));
+        job_begin(&j);
+        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        right = job_is_right(&j) && right;
+    }
+    job_destroy(&j);
+    return right;
+}
+
+static void pieces_that_change_between_gathers_arrive_in_the_one_array(void **state)
+{
+    (void)state;
+    static const zero_algorithm both[] = {ZERO_ALGORITHM_SHM, ZERO_ALGORITHM_HIER};
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
+        for (int way = 0; way < 4; way++)
+            if (fits(both[way / 2], &f.comm.layout))
+                right = gather_steps(&f, both[way / 2], way % 2) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+/* However small its messages are: MPI would keep them at the root. */
+static void ranks_wait_for_a_root_that_is_late(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(ALONE), MAX_STRIDE * sizeof(float));
+    zero_collective_spec spec = {.kind = ZERO_REDUCE, .count = 10};
+    job j = job_init(&f, spec, 1, false, 0);
+    job_fill(&j);
+    if (test_rank > 0) job_begin(&j);
+    for (int i = 0; i < 1000 && test_rank > 0; i++) {
+        bool done = true;
+        assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+        assert_false(done);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 0) job_begin(&j);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_all(job_is_right(&j));
+    job_destroy(&j);
+    field_close(&f);
+}
+
+/* One rank alone waits, so nobody else is needed for it. */
+static void wait_for_nothing(field *f, zero_algorithm algorithm)
+{
+    bool done = false;
+    job j = job_init(f, small_sum(algorithm), ORACLE_SMALL, true, 0);
+    for (int again = 0; again < 3; again++) {
+        if (test_rank == 0) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+        assert_true(done);
+        job_fill(&j);
+        job_begin(&j);
+        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_all(job_is_right(&j));
+    }
+    job_destroy(&j);
+}
+
+static void a_wait_for_nothing_begun_returns_at_once(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(is_possible(ONE_NODE) ? ONE_NODE : AS_IS),
+                         (size_t)world.size * MAX_STRIDE * sizeof(float));
+    for (int algorithm = 0; algorithm < ZERO_ALGORITHMS; algorithm++)
+        if (fits((zero_algorithm)algorithm, &f.comm.layout))
+            wait_for_nothing(&f, (zero_algorithm)algorithm);
+    field_close(&f);
+}
+
+/* The root is late, so the others' first broadcast is in flight when they begin the second. */
+static void no_more_are_in_flight_than_nodes_have_counters(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(ALONE), MAX_STRIDE * sizeof(float));
+    zero_collective_spec spec = {.kind = ZERO_BROADCAST, .count = 100};
+    job first = job_init(&f, spec, 1, false, 0), second = job_init(&f, spec, 2, false, 1);
+    job_fill(&first);
+    if (test_rank > 0) {
+        job_begin(&first);
+        f.comm.sequence += ZERO_SIGNALS - 1;
+        assert_int_equal(zero_collective_begin(&second.op, second.in, second.out, NULL),
+                         ZERO_ERR_UNSUPPORTED);
+        assert_false(second.op.is_active);
+        f.comm.sequence -= ZERO_SIGNALS - 1;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 0) job_begin(&first);
+    assert_int_equal(zero_collective_wait(&first.op), ZERO_OK);
+    assert_all(job_is_right(&first));
+    job_destroy(&first);
+    job_destroy(&second);
+    field_close(&f);
+}
+
+/* ---- mistakes ---- */
+
+static void a_group_without_a_window_is_told_so(void **state)
+{
+    (void)state;
+    zero_collective op = {.sequence = 42};
+    zero_collective_spec spec = small_sum(ZERO_ALGORITHM_SHM);
+    spec.in_apart = 4096;
+    zero_status expected = world.size > 1 ? ZERO_ERR_INVALID : ZERO_OK;
+    if (!is_possible(ONE_NODE)) skip();
+    zero_comm comm = arrange(ONE_NODE);
+    assert_all(zero_collective_init(&op, &comm, &spec) == expected);
+    if (expected == ZERO_OK) zero_collective_destroy(&op);
+    zero_comm_destroy(&comm);
+}
+
+static void nonsense_leaves_the_struct_as_it_was(void **state)
+{
+    (void)state;
+    zero_collective op = {.sequence = 42};
+    zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P);
+    spec.stride = 299;
+    assert_int_equal(zero_collective_init(&op, &world, &spec), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "299"));
+    assert_int_equal(op.sequence, 42);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_give_the_tree_sum_and_every_piece),
+        cmocka_unit_test(windows_give_the_tree_sum_and_every_piece),
+        cmocka_unit_test(two_levels_give_the_tree_sum_and_every_piece),
+        cmocka_unit_test(mpi_gives_exact_sums_and_every_piece),
+        cmocka_unit_test(mpi_rounds_no_sum_that_results_in_fp32),
+        cmocka_unit_test(pieces_of_many_full_chunks_arrive),
+        cmocka_unit_test(several_are_in_flight_and_ranks_are_late),
+        cmocka_unit_test(a_program_runs_again_and_again_through_few_tags),
+        cmocka_unit_test(pieces_that_change_between_gathers_arrive_in_the_one_array),
+        cmocka_unit_test(ranks_wait_for_a_root_that_is_late),
+        cmocka_unit_test(a_wait_for_nothing_begun_returns_at_once),
+        cmocka_unit_test(no_more_are_in_flight_than_nodes_have_counters),
+        cmocka_unit_test(a_group_without_a_window_is_told_so),
+        cmocka_unit_test(nonsense_leaves_the_struct_as_it_was),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+}

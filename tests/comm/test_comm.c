@@ -1,0 +1,386 @@
+#include "comm/comm.h"
+
+#include <string.h>
+
+#include <unistd.h>
+
+#include "comm/launch.h"
+#include "support/span_oracle.h"
+#include "support/test_world.h"
+
+static void a_group_knows_its_place(void **state)
+{
+    (void)state;
+    assert_all(world.rank == test_rank && world.size == test_size);
+    assert_all(zero_launch_rank_hint() == test_rank);
+    int same = MPI_IDENT;
+    MPI_Comm_compare(world.mpi, MPI_COMM_WORLD, &same);
+    assert_all(same == MPI_CONGRUENT);
+}
+
+static void agreement_is_ok_if_all_are_well(void **state)
+{
+    (void)state;
+    assert_all(zero_agree(&world, ZERO_OK) == ZERO_OK);
+}
+
+/* Fails on the ranks in `failing` (a bit each), with a code and a text of their own. */
+static zero_status fail_on(unsigned failing)
+{
+    if (!(failing >> test_rank & 1)) return ZERO_OK;
+    return zero_fail(test_rank % 2 ? ZERO_ERR_IO : ZERO_ERR_NOMEM, "disk %d is full",
+                     test_rank);
+}
+
+static void the_lowest_failing_rank_speaks_for_all(void **state)
+{
+    (void)state;
+    for (unsigned failing = 1; failing < 1u << test_size; failing++) {
+        zero_status st = zero_agree(&world, fail_on(failing));
+        int first = 0;
+        while (!(failing >> first & 1)) first++;
+        assert_all(st == (first % 2 ? ZERO_ERR_IO : ZERO_ERR_NOMEM));
+
+        char expected[64];
+        snprintf(expected, sizeof expected, "rank %d: disk %d is full", first, first);
+        bool is_shared = failing == (1u << test_size) - 1;
+        const char *text = is_shared ? strchr(expected, ':') + 2 : expected;
+        assert_all(strcmp(zero_last_error(), text) == 0);
+        assert_all(strncmp(zero_last_error_place(), "test_comm.c:", 12) == 0);
+    }
+}
+
+static void a_verdict_keeps_its_rank_when_agreed_upon_again(void **state)
+{
+    (void)state;
+    int last = test_size - 1;
+    zero_status st = zero_agree(&world, fail_on(1u << last));
+    st = zero_agree(&world, st);
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d: disk %d is full", last, last);
+    const char *text = test_size == 1 ? strchr(expected, ':') + 2 : expected;
+    assert_all(st != ZERO_OK && strcmp(zero_last_error(), text) == 0);
+}
+
+static void any_is_true_if_one_rank_says_so(void **state)
+{
+    (void)state;
+    bool any = true;
+    assert_all(zero_comm_any(&world, false, &any) == ZERO_OK && !any);
+    for (int r = 0; r < test_size; r++)
+        assert_all(zero_comm_any(&world, r == test_rank, &any) == ZERO_OK && any);
+}
+
+static void the_most_is_exact_for_all_integers(void **state)
+{
+    (void)state;
+    int64_t most = 0;
+    for (int r = 0; r < test_size; r++) {
+        int64_t mine = test_rank == r ? INT64_MAX - r : INT64_MIN + test_rank;
+        assert_all(zero_comm_most(&world, mine, &most) == ZERO_OK && most == INT64_MAX - r);
+    }
+    assert_all(zero_comm_most(&world, -7 - test_rank, &most) == ZERO_OK && most == -7);
+}
+
+/* Each rank has one bit in as many. */
+static uint64_t bits_of(int rank, int64_t i)
+{
+    return oracle_bits(1, 0, i) % (uint64_t)test_size == (uint64_t)rank
+               ? (uint64_t)1 << i % 64
+               : 0;
+}
+
+static void words_become_the_or_of_all_ranks_words(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 63, 1200000}; /* the last in pieces */
+    for (int s = 0; s < 4; s++) {
+        int64_t n = sizes[s], wrong = 0;
+        uint64_t *words = malloc((size_t)(n + 1) * sizeof *words);
+        assert_non_null(words);
+        for (int64_t i = 0; i < n; i++) words[i] = bits_of(test_rank, i) | 1;
+        words[n] = 42;
+        assert_all(zero_comm_or(&world, n, words) == ZERO_OK);
+        for (int64_t i = 0; i < n; i++) wrong += words[i] != ((uint64_t)1 << i % 64 | 1);
+        assert_all(wrong == 0 && words[n] == 42);
+        free(words);
+    }
+}
+
+/* ---- spans ---- */
+
+#define MOST_BLOCKS 40
+
+/* Where rank r's part of tree i begins: anywhere, so that some are empty. */
+static int64_t cut(int i, int r, int64_t blocks)
+{
+    int64_t at = 0;
+    if (r == test_size) return blocks;
+    for (int q = 1; q <= r; q++)
+        at += (int64_t)(oracle_bits(2, i, q) % (uint64_t)(blocks - at + 1)) / (1 + i % 3);
+    return at;
+}
+
+static int64_t elements_of_tree(int i)
+{
+    return (int64_t)(oracle_bits(3, 0, i) % (MOST_BLOCKS * ZERO_TREE_BLOCK + 1));
+}
+
+static zero_tree_span part(int i, const float *x)
+{
+    int64_t n = elements_of_tree(i), blocks = zero_tree_blocks(n);
+    return span_of(n, x + i % 7, cut(i, test_rank, blocks), cut(i, test_rank + 1, blocks));
+}
+
+static int64_t count_wrong_sums(int n, const zero_tree_span *spans, const float *x)
+{
+    int64_t wrong = 0;
+    for (int i = 0; i < n; i++) {
+        double sum = zero_tree_sum_squares(elements_of_tree(i), x + i % 7), found = -1.0;
+        if (zero_tree_span_is_whole(&spans[i])) found = zero_tree_span_sum(&spans[i]);
+        wrong += memcmp(&sum, &found, sizeof sum) != 0;
+    }
+    return wrong;
+}
+
+static void merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks(void **state)
+{
+    (void)state;
+    static const int sizes[] = {0, 1, 10, 6000}; /* the last in pieces */
+    float x[MOST_BLOCKS * ZERO_TREE_BLOCK + 7];
+    for (int i = 0; i < MOST_BLOCKS * ZERO_TREE_BLOCK + 7; i++) x[i] = span_value(i);
+    for (int s = 0; s < 4; s++) {
+        int n = sizes[s];
+        zero_tree_span *spans = malloc((size_t)(n + 1) * sizeof *spans);
+        assert_non_null(spans);
+        for (int i = 0; i < n; i++) spans[i] = part(i, x);
+        assert_all(zero_comm_merge_spans(&world, n, spans) == ZERO_OK);
+        assert_all(count_wrong_sums(n, spans, x) == 0);
+        free(spans);
+    }
+}
+
+static void spans_with_a_gap_between_ranks_are_refused_everywhere(void **state)
+{
+    (void)state;
+    if (test_size == 1) return;
+    for (int late = 1; late < test_size; late++) {
+        zero_tree_span spans[3];
+        for (int i = 0; i < 3; i++) {
+            int64_t first = test_rank + (i == 1 && test_rank >= late);
+            spans[i] = (zero_tree_span){.blocks = 100, .first = first};
+            zero_tree_span_append(&spans[i], 1, 1.0);
+        }
+        assert_all(zero_comm_merge_spans(&world, 3, spans) == ZERO_ERR_INVALID);
+        assert_all(strstr(zero_last_error(), "span 1 of 3") != NULL);
+        char block[32];
+        snprintf(block, sizeof block, "at block %d,", late + 1);
+        assert_all(strstr(zero_last_error(), block) != NULL);
+    }
+}
+
+static void spans_of_different_trees_are_refused_everywhere(void **state)
+{
+    (void)state;
+    if (test_size == 1) return;
+    zero_tree_span span = {.blocks = 100 + (test_rank == test_size - 1)};
+    assert_all(zero_comm_merge_spans(&world, 1, &span) == ZERO_ERR_INVALID);
+    assert_all(strstr(zero_last_error(), "not of 100 blocks") != NULL);
+}
+
+static void doubles_arrive_in_rank_order(void **state)
+{
+    (void)state;
+    double mine[3] = {test_rank, 1e300 * test_rank, -0.5}, all[3 * 64];
+    assert_true(test_size <= 64);
+    assert_all(zero_comm_all_gather_doubles(&world, 3, mine, all) == ZERO_OK);
+    int wrong = 0;
+    for (int r = 0; r < test_size; r++)
+        wrong += all[3 * r] != r || all[3 * r + 1] != 1e300 * r || all[3 * r + 2] != -0.5;
+    assert_all(wrong == 0);
+}
+
+static void a_broadcast_reaches_all_from_any_root(void **state)
+{
+    (void)state;
+    for (int root = 0; root < test_size; root++) {
+        char data[1000];
+        memset(data, test_rank, sizeof data);
+        assert_all(zero_comm_broadcast(&world, root, data, sizeof data - 1) == ZERO_OK);
+        assert_all(data[0] == root && data[998] == root && data[999] == test_rank);
+    }
+    assert_all(zero_comm_broadcast(&world, 0, NULL, 0) == ZERO_OK);
+}
+
+/* Rank 0 is alone on its node. Where the real nodes are others, so is what is declared: then
+ * every rank is. */
+static zero_status declare_nodes(zero_comm *comm)
+{
+    int ids[64];
+    for (int r = 0; r < comm->size; r++) ids[r] = comm->layout.n_nodes > 1 ? r : r > 0;
+    return zero_comm_pretend_nodes(comm, ids);
+}
+
+static void control_traffic_is_counted_once_per_other_rank(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    double mine[5] = {0}, all[5 * 64];
+    char data[100] = {0};
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(declare_nodes(&comm) == ZERO_OK);
+    memset(comm.traffic, 0, sizeof comm.traffic); /* of the agreement on that */
+    assert_all(zero_comm_all_gather_doubles(&comm, 5, mine, all) == ZERO_OK);
+    assert_all(zero_comm_broadcast(&comm, 0, data, sizeof data) == ZERO_OK);
+    int64_t most;
+    uint64_t words[3] = {0};
+    zero_tree_span spans[2] = {{.blocks = 0}};
+    assert_all(zero_comm_most(&comm, 1, &most) == ZERO_OK);
+    assert_all(zero_comm_or(&comm, 3, words) == ZERO_OK);
+    assert_all(zero_comm_merge_spans(&comm, 2, spans) == ZERO_OK);
+    const int64_t bytes = 40 + 8 + 24 + 2 * (int64_t)sizeof *spans; /* in 4 messages */
+    const zero_traffic *t = &comm.traffic[ZERO_CONTROL];
+    zero_volume v = zero_traffic_total(t);
+    int64_t others = test_size - 1,
+            neighbours = zero_layout_local_size(&comm.layout, test_rank) - 1;
+    assert_all(v.bytes_sent == bytes * others + (test_rank == 0 ? 100 * others : 0));
+    assert_all(v.bytes_received == bytes * others + (test_rank == 0 ? 0 : 100));
+    assert_all(v.messages_sent == 4 * others + (test_rank == 0 ? others : 0));
+    assert_all(v.messages_received == 4 * others + (test_rank == 0 ? 0 : 1));
+    assert_all(t->bytes_sent[ZERO_INSIDE] == bytes * neighbours); /* rank 0 has none */
+    assert_all(t->messages_received[ZERO_INSIDE] == 4 * neighbours);
+    zero_comm_destroy(&comm);
+}
+
+static void nodes_are_declared_but_not_joined(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    int ids[64];
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(declare_nodes(&comm) == ZERO_OK);
+    int n_nodes = comm.layout.n_nodes;
+    for (int r = 0; r < test_size; r++) ids[r] = 7; /* ranks of two nodes shall be one's */
+    zero_status st = zero_comm_pretend_nodes(&comm, ids);
+    assert_all(st == (n_nodes > 1 ? ZERO_ERR_INVALID : ZERO_OK));
+    assert_all(comm.layout.n_nodes == n_nodes);
+    zero_comm_destroy(&comm);
+}
+
+static void a_split_groups_equal_colors_in_key_order(void **state)
+{
+    (void)state;
+    zero_comm half;
+    int color = test_rank % 2, members = (test_size + 1 - color) / 2;
+    assert_all(zero_comm_split(&world, color, -test_rank, &half) == ZERO_OK);
+    assert_all(half.size == members && half.rank == members - 1 - test_rank / 2);
+    assert_all(zero_agree(&half, ZERO_OK) == ZERO_OK);
+    zero_comm_destroy(&half);
+    assert_all(half.size == 0);
+}
+
+static void a_group_from_another_communicator_is_our_own(void **state)
+{
+    (void)state;
+    MPI_Comm theirs;
+    zero_comm ours;
+    int64_t most;
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank == 0, -test_rank, &theirs); /* upside down */
+    assert_all(zero_comm_from(theirs, &ours) == ZERO_OK);
+    MPI_Comm_free(&theirs);
+    assert_all(ours.size == (test_rank == 0 ? 1 : test_size - 1));
+    assert_all(ours.rank == (test_rank == 0 ? 0 : test_size - 1 - test_rank));
+    assert_all(zero_comm_most(&ours, test_rank, &most) == ZERO_OK);
+    assert_all(most == (test_rank == 0 ? 0 : test_size - 1));
+    zero_comm_destroy(&ours);
+}
+
+static void what_is_no_group_of_ranks_is_refused(void **state)
+{
+    (void)state;
+    zero_comm ours = {.rank = 42};
+    assert_all(zero_comm_from(MPI_COMM_NULL, &ours) == ZERO_ERR_INVALID);
+    if (test_size == 1) return;
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank == 0, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, test_rank == 0, 0, &both);
+    assert_all(zero_comm_from(both, &ours) == ZERO_ERR_INVALID && ours.rank == 42);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+static void a_negative_color_is_in_no_group(void **state)
+{
+    (void)state;
+    zero_comm first;
+    assert_all(zero_comm_split(&world, test_rank == 0 ? 7 : -1, 0, &first) == ZERO_OK);
+    assert_all(first.size == (test_rank == 0));
+    zero_comm_destroy(&first);
+}
+
+/* The host name is what a launcher tells nodes by. It may give one machine several. */
+static void ranks_of_one_host_are_one_node(void **state)
+{
+    (void)state;
+    enum { LENGTH = 256, RANKS = 64 };
+    char mine[LENGTH] = "", all[RANKS * LENGTH];
+    assert_true(test_size <= RANKS);
+    gethostname(mine, LENGTH - 1);
+    MPI_Allgather(mine, LENGTH, MPI_CHAR, all, LENGTH, MPI_CHAR, MPI_COMM_WORLD);
+    int size = 0, rank = 0;
+    for (int r = 0; r < test_size; r++) {
+        bool is_here = strcmp(all + r * LENGTH, mine) == 0;
+        size += is_here;
+        rank += is_here && r < test_rank;
+    }
+
+    assert_all(zero_layout_local_size(&world.layout, test_rank) == size);
+    assert_all(world.layout.local_of[test_rank] == rank);
+}
+
+static void a_zeroed_group_can_be_destroyed(void **state)
+{
+    (void)state;
+    zero_comm none = {0};
+    zero_comm_destroy(&none);
+    zero_comm_destroy(&none);
+}
+
+static void an_error_of_mpi_becomes_a_message_with_its_text(void **state)
+{
+    (void)state;
+    char byte = 0;
+    assert_all(zero_comm_broadcast(&world, test_size, &byte, 1) == ZERO_ERR_MPI);
+    assert_all(strstr(zero_last_error(), "MPI_Ibcast") != NULL);
+    assert_all(strstr(zero_last_error(), "root") != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_knows_its_place),
+        cmocka_unit_test(agreement_is_ok_if_all_are_well),
+        cmocka_unit_test(the_lowest_failing_rank_speaks_for_all),
+        cmocka_unit_test(a_verdict_keeps_its_rank_when_agreed_upon_again),
+        cmocka_unit_test(any_is_true_if_one_rank_says_so),
+        cmocka_unit_test(the_most_is_exact_for_all_integers),
+        cmocka_unit_test(words_become_the_or_of_all_ranks_words),
+        cmocka_unit_test(merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks),
+        cmocka_unit_test(spans_with_a_gap_between_ranks_are_refused_everywhere),
+        cmocka_unit_test(spans_of_different_trees_are_refused_everywhere),
+        cmocka_unit_test(doubles_arrive_in_rank_order),
+        cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
+        cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
+        cmocka_unit_test(nodes_are_declared_but_not_joined),
+        cmocka_unit_test(a_split_groups_equal_colors_in_key_order),
+        cmocka_unit_test(a_group_from_another_communicator_is_our_own),
+        cmocka_unit_test(what_is_no_group_of_ranks_is_refused),
+        cmocka_unit_test(a_negative_color_is_in_no_group),
+        cmocka_unit_test(ranks_of_one_host_are_one_node),
+        cmocka_unit_test(a_zeroed_group_can_be_destroyed),
+        cmocka_unit_test(an_error_of_mpi_becomes_a_message_with_its_text),
+    };
+    if (zero_launch_start(&argc, &argv) != ZERO_OK) return 1;
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+}

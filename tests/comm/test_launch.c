@@ -1,0 +1,121 @@
+/* Runs alone, or (test_launch.foreign) as two processes under the launcher of another MPI,
+ * where the environment promises two ranks and none comes. */
+#include "comm/launch.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/mpi_cmocka.h"
+
+static void the_rank_hint_comes_from_the_environment(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                            "SLURM_PROCID"};
+    for (int i = 0; i < 4; i++) unsetenv(variables[i]);
+    assert_int_equal(zero_launch_rank_hint(), 0);
+    for (int i = 3; i >= 0; i--) { /* the earlier in the list, the closer to us */
+        char rank[] = {(char)('5' + i), '\0'};
+        setenv(variables[i], rank, 1);
+        assert_int_equal(zero_launch_rank_hint(), 5 + i);
+    }
+    setenv(variables[0], "many", 1);
+    assert_int_equal(zero_launch_rank_hint(), 6);
+    for (int i = 0; i < 4; i++) unsetenv(variables[i]);
+}
+
+static void the_library_has_a_name_of_one_line(void **state)
+{
+    (void)state;
+    char text[64] = "", cut[5];
+    zero_launch_library(text, sizeof text);
+    zero_launch_library(cut, sizeof cut);
+    assert_true(strlen(text) > 4 && !strpbrk(text, "\n\t,"));
+    assert_true(strlen(cut) == 4 && strncmp(cut, text, 4) == 0);
+}
+
+/* Starts MPI alone, where a launcher's variables promise ranks; returns whether the refusal
+ * names that launcher, its promise and our library. */
+static bool is_refused_by_name(const char *launcher, const char *promise)
+{
+    char library[64];
+    zero_launch_library(library, sizeof library);
+    if (zero_launch_start(NULL, NULL) != ZERO_ERR_ENV) return false;
+    const char *text = zero_last_error();
+    bool named = strstr(text, launcher) && strstr(text, promise) && strstr(text, library);
+    if (!named) print_error("%s\n", text);
+    return zero_launch_stop() == ZERO_OK && named;
+}
+
+/* A process starts MPI once, so every launcher gets one. */
+static void the_refusal_names_the_launcher_and_our_library(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *launcher, *variable;
+    } cases[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE"},
+                 {"mpiexec of MPICH or Intel MPI", "MPI_LOCALNRANKS"},
+                 {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
+    if (getenv("PMI_SIZE")) skip(); /* a launcher is there already */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int how = -1;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            char promise[64];
+            snprintf(promise, sizeof promise, "5 ranks (%s=5)", cases[i].variable);
+            setenv(cases[i].variable, "5", 1);
+            setenv("SLURM_STEP_ID", "0", 1);
+            setenv("SLURM_PROCID", "0", 1);
+            _exit(is_refused_by_name(cases[i].launcher, promise) ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_int_equal(how, 0);
+    }
+}
+
+/* The launcher's own promise if there is one, else one made here. */
+static void ranks_that_find_themselves_alone_are_refused(void **state)
+{
+    (void)state;
+    char library[64], promise[64];
+    const char *size = getenv("PMI_SIZE");
+    if (!size) setenv("MPI_LOCALNRANKS", "3", 1);
+    snprintf(promise, sizeof promise, "%s=%s", size ? "PMI_SIZE" : "MPI_LOCALNRANKS",
+             size ? size : "3");
+    zero_launch_library(library, sizeof library);
+
+    assert_int_equal(zero_launch_start(NULL, NULL), ZERO_ERR_ENV);
+    assert_non_null(strstr(zero_last_error(), promise));
+    assert_non_null(strstr(zero_last_error(), library));
+}
+
+static void mpi_is_not_started_twice(void **state)
+{
+    (void)state;
+    assert_int_equal(zero_launch_start(NULL, NULL), ZERO_ERR_INVALID);
+}
+
+static void mpi_stops(void **state)
+{
+    (void)state;
+    int is_down = 0;
+    assert_int_equal(zero_launch_stop(), ZERO_OK);
+    MPI_Finalized(&is_down);
+    assert_true(is_down);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rank_hint_comes_from_the_environment),
+        cmocka_unit_test(the_library_has_a_name_of_one_line),
+        cmocka_unit_test(the_refusal_names_the_launcher_and_our_library),
+        cmocka_unit_test(ranks_that_find_themselves_alone_are_refused),
+        cmocka_unit_test(mpi_is_not_started_twice),
+        cmocka_unit_test(mpi_stops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,326 @@
+/* The programs of all algorithms but `mpi`, run by the machine of step_machine.h. */
+#include "comm/step.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/collective_cases.h"
+#include "support/step_machine.h"
+
+#define TRIALS 24 /* per layout, algorithm and kind */
+
+/* The maximal subtrees of the tree over [begin, begin + size) in [first, first + n). */
+static int count_subtrees(int begin, int size, int first, int n)
+{
+    if (first + n <= begin || begin + size <= first) return 0;
+    if (first <= begin && begin + size <= first + n) return 1;
+    int left = 1;
+    while (2 * left < size) left *= 2;
+    return count_subtrees(begin, left, first, n) +
+           count_subtrees(begin + left, size - left, first, n);
+}
+
+static int count_node_subtrees(const zero_layout *layout, int node)
+{
+    int first = layout->first[node];
+    return count_subtrees(0, layout->size, first, layout->first[node + 1] - first);
+}
+
+/* Two messages in flight suffice for the pairwise exchange. Between nodes a rank first posts
+ * all subtrees of one node, and then one more. */
+static int least_requests(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    int most = 1;
+    bool sums = zero_collective_sums(spec->kind);
+    for (int node = 0; node < layout->n_nodes && layout->in_blocks; node++)
+        if (sums && count_node_subtrees(layout, node) > most)
+            most = count_node_subtrees(layout, node);
+    return most + 1;
+}
+
+static machine_case vary(zero_algorithm algorithm, zero_collective_kind kind,
+                         const zero_layout *layout, uint64_t trial)
+{
+    machine_case c = {.layout = layout, .trial = trial};
+    uint64_t random = oracle_mix(trial);
+    c.spec = vary_spec(algorithm, kind, layout->size, &random);
+    c.in_place = c.spec.result == c.spec.type && toss(&random);
+    c.eager = toss(&random);
+    int64_t requests[] = {least_requests(&c.spec, layout), 7, 32};
+    c.requests = (int)pick(&random, 3, requests);
+    if (c.requests < requests[0]) c.requests = (int)requests[0];
+    if (toss(&random)) c.trial += ORACLE_SPECIAL;
+    return c;
+}
+
+static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
+                       const zero_layout *layout)
+{
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        machine_case c = vary(algorithm, kind, layout, trial);
+        assert_true(machine_run(&c, NULL));
+    }
+}
+
+static void run_all(zero_algorithm algorithm, zero_collective_kind kind)
+{
+    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+        zero_layout layout = layout_of(test_layouts[i]);
+        if (algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1)
+            run_layout(algorithm, kind, &layout);
+        zero_layout_destroy(&layout);
+    }
+}
+
+static void pairwise_sums_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_P2P, ZERO_REDUCE_SCATTER);
+}
+
+static void pairwise_gathers_arrive_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_P2P, ZERO_ALL_GATHER);
+}
+
+static void sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_P2P, ZERO_REDUCE);
+}
+
+static void chains_arrive_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_P2P, ZERO_BROADCAST);
+}
+
+static void window_sums_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_SHM, ZERO_REDUCE_SCATTER);
+}
+
+static void window_gathers_arrive_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
+}
+
+static void window_sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_SHM, ZERO_REDUCE);
+}
+
+static void window_broadcasts_arrive_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_SHM, ZERO_BROADCAST);
+}
+
+static void two_level_sums_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_HIER, ZERO_REDUCE_SCATTER);
+}
+
+static void two_level_gathers_arrive_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_HIER, ZERO_ALL_GATHER);
+}
+
+static void two_level_sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_HIER, ZERO_REDUCE);
+}
+
+static void two_level_broadcasts_arrive_in_any_order_of_events(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_HIER, ZERO_BROADCAST);
+}
+
+static void ranks_in_no_order_exchange_in_pairs(void **state)
+{
+    (void)state;
+    zero_layout layout;
+    assert_int_equal(zero_layout_init(&layout, 6, (const int[]){0, 1, 0, 1, 2, 0}),
+                     ZERO_OK);
+    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+        run_layout(ZERO_ALGORITHM_P2P, (zero_collective_kind)kind, &layout);
+    zero_layout_destroy(&layout);
+}
+
+/* As the algorithms like it: more chunks than are under way at once. */
+static void pieces_of_many_full_chunks_arrive(void **state)
+{
+    (void)state;
+    static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
+    for (uint64_t trial = 0; trial < 8 * ZERO_COLLECTIVE_KINDS; trial++) {
+        zero_layout layout = layout_of(some[trial % 4]);
+        int64_t count = 300000 + (int64_t)trial;
+        zero_algorithm algorithm = trial / 4 % 2 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;
+        machine_case c = {.layout = &layout, .trial = trial, .requests = 32};
+        c.spec = (zero_collective_spec){.kind = (zero_collective_kind)(trial / 8),
+                                        .algorithm = algorithm,
+                                        .count = count,
+                                        .stride = count + 64};
+        assert_true(machine_run(&c, NULL));
+        zero_layout_destroy(&layout);
+    }
+}
+
+/* ---- printing, nonsense ---- */
+
+static void a_program_is_printed_line_by_line(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){1, 2});
+    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+        zero_collective_spec spec = {.kind = (zero_collective_kind)kind,
+                                     .algorithm = ZERO_ALGORITHM_HIER,
+                                     .count = 1000,
+                                     .stride = 1024,
+                                     .max_chunk = 64,
+                                     .in_apart = 4096,
+                                     .out_apart = 4096};
+        zero_steps steps;
+        assert_int_equal(zero_steps_init(&steps, &spec, &layout, 1), ZERO_OK);
+        FILE *file = tmpfile();
+        assert_non_null(file);
+        zero_steps_print(&steps, file);
+        rewind(file);
+        int64_t lines = 0;
+        for (int ch; (ch = getc(file)) != EOF;) lines += ch == '\n';
+        assert_int_equal(lines, 1 + steps.n);
+        fclose(file);
+        zero_steps_destroy(&steps);
+    }
+    zero_layout_destroy(&layout);
+}
+
+static void refuse(zero_collective_spec spec, const zero_layout *layout, zero_status status)
+{
+    zero_steps steps = {.rank = 42};
+    assert_int_equal(zero_steps_init(&steps, &spec, layout, 0), status);
+    assert_non_null(zero_last_error());
+    assert_int_equal(steps.rank, 42);
+}
+
+static void nonsense_is_refused_with_numbers(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){2, 2});
+    static const zero_collective_spec nonsense[] = {
+        {.count = -1, .stride = 10},
+        {.count = 11, .stride = 10},
+        {.count = 1, .stride = INT64_MAX},
+        {.count = 1, .stride = ((int64_t)1 << 58) + 1},
+        {.count = 10, .stride = 10, .max_chunk = -1},
+        {.count = 10, .stride = 10, .max_chunk = ((int64_t)1 << 28) + 1},
+        {.count = 10, .kind = ZERO_BROADCAST, .root = 4},
+        {.count = 10, .kind = ZERO_BROADCAST, .root = -1},
+        {.count = -1, .kind = ZERO_BROADCAST},
+        {.count = 10, .kind = ZERO_REDUCE, .root = 4},
+        {.count = 10, .kind = ZERO_REDUCE, .root = -1},
+        {.count = INT64_MAX, .kind = ZERO_REDUCE},
+        {.algorithm = ZERO_ALGORITHM_HIER,
+         .kind = ZERO_ALL_GATHER,
+         .in_apart = 64,
+         .one_out = true,
+         .max_chunk = 1,
+         .count = 1 << 24,
+         .stride = 1 << 24},
+    };
+    for (size_t i = 0; i < LENGTH(nonsense); i++) {
+        refuse(nonsense[i], &layout, ZERO_ERR_INVALID);
+        assert_non_null(strpbrk(zero_last_error(), "0123456789"));
+    }
+    zero_layout_destroy(&layout);
+}
+
+static void only_sums_may_result_in_another_type(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){2});
+    zero_collective_spec spec = {.kind = ZERO_ALL_GATHER, .type = ZERO_BF16};
+    refuse(spec, &layout, ZERO_ERR_INVALID);
+    spec.kind = ZERO_BROADCAST;
+    refuse(spec, &layout, ZERO_ERR_INVALID);
+    spec.result = ZERO_FP16;
+    spec.kind = ZERO_REDUCE_SCATTER;
+    refuse(spec, &layout, ZERO_ERR_INVALID);
+    spec.kind = ZERO_REDUCE;
+    refuse(spec, &layout, ZERO_ERR_INVALID);
+    zero_layout_destroy(&layout);
+}
+
+static void layouts_that_an_algorithm_cannot_run_on_are_refused(void **state)
+{
+    (void)state;
+    zero_layout two = layout_of((node_sizes){2, 2}), mixed;
+    assert_int_equal(zero_layout_init(&mixed, 4, (const int[]){0, 1, 0, 1}), ZERO_OK);
+    zero_collective_spec spec = {.in_apart = 64, .out_apart = 64};
+    spec.algorithm = ZERO_ALGORITHM_SHM;
+    refuse(spec, &two, ZERO_ERR_UNSUPPORTED);
+    spec.algorithm = ZERO_ALGORITHM_HIER;
+    refuse(spec, &mixed, ZERO_ERR_UNSUPPORTED);
+    spec.in_apart = 0;
+    spec.count = spec.stride = 1;
+    refuse(spec, &two, ZERO_ERR_INVALID);
+    spec.kind = ZERO_REDUCE;
+    refuse(spec, &two, ZERO_ERR_INVALID);
+    zero_layout_destroy(&two);
+    zero_layout_destroy(&mixed);
+}
+
+static void algorithms_have_names_and_fit_their_layouts(void **state)
+{
+    (void)state;
+    zero_algorithm found;
+    const char *why;
+    for (int a = 0; a < ZERO_ALGORITHMS; a++) {
+        assert_true(zero_algorithm_find(zero_algorithm_name((zero_algorithm)a), &found));
+        assert_int_equal(found, a);
+    }
+    assert_false(zero_algorithm_find("", &found) || zero_algorithm_find("p2", &found));
+    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+        zero_layout layout = layout_of(test_layouts[i]);
+        zero_collective_spec spec = {.in_apart = 64, .out_apart = 64};
+        spec.algorithm = zero_algorithm_choose(&layout, &why);
+        assert_int_equal(zero_collective_check(&spec, &layout), ZERO_OK);
+        assert_true(why[0] != '\0');
+        zero_layout_destroy(&layout);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairwise_sums_are_the_tree_in_any_order_of_events),
+        cmocka_unit_test(pairwise_gathers_arrive_in_any_order_of_events),
+        cmocka_unit_test(sums_for_one_root_are_the_tree_in_any_order_of_events),
+        cmocka_unit_test(chains_arrive_in_any_order_of_events),
+        cmocka_unit_test(window_sums_are_the_tree_in_any_order_of_events),
+        cmocka_unit_test(window_gathers_arrive_in_any_order_of_events),
+        cmocka_unit_test(window_sums_for_one_root_are_the_tree_in_any_order_of_events),
+        cmocka_unit_test(window_broadcasts_arrive_in_any_order_of_events),
+        cmocka_unit_test(two_level_sums_are_the_tree_in_any_order_of_events),
+        cmocka_unit_test(two_level_gathers_arrive_in_any_order_of_events),
+        cmocka_unit_test(two_level_sums_for_one_root_are_the_tree_in_any_order_of_events),
+        cmocka_unit_test(two_level_broadcasts_arrive_in_any_order_of_events),
+        cmocka_unit_test(ranks_in_no_order_exchange_in_pairs),
+        cmocka_unit_test(pieces_of_many_full_chunks_arrive),
+        cmocka_unit_test(a_program_is_printed_line_by_line),
+        cmocka_unit_test(nonsense_is_refused_with_numbers),
+        cmocka_unit_test(only_sums_may_result_in_another_type),
+        cmocka_unit_test(layouts_that_an_algorithm_cannot_run_on_are_refused),
+        cmocka_unit_test(algorithms_have_names_and_fit_their_layouts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,443 @@
+/* What the ranks of a group find out about each other, and the thread that helps them.
+ * faults.sh has the cases that end a job. */
+#include "comm/watch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "comm/check.h"
+#include "comm/collective.h"
+#include "comm/launch.h"
+#include "comm/progress.h"
+#include "support/test_world.h"
+
+#define COUNT 1000 /* elements of a piece */
+
+static bool am_last(void)
+{
+    return test_rank == test_size - 1;
+}
+
+static void sleep_for(double seconds)
+{
+    usleep((useconds_t)(1e6 * seconds));
+}
+
+static void *allocate(size_t bytes)
+{
+    void *p = calloc(bytes + 1, 1);
+    if (!p) abort();
+    return p;
+}
+
+/* ---- one collective and its buffers ---- */
+
+typedef struct {
+    zero_collective op;
+    float *in, *out;
+    void *staging;
+} job;
+
+static job make(const zero_collective_spec *spec)
+{
+    size_t n = (size_t)spec->stride * (size_t)test_size;
+    job j = {.in = allocate(n * sizeof(float)), .out = allocate(n * sizeof(float))};
+    for (size_t i = 0; i < n; i++) j.in[i] = 1.0f / (float)(1 + i + 7 * (size_t)test_rank);
+    j.staging =
+        aligned_alloc(64, zero_collective_staging(spec, &world.layout) / 64 * 64 + 64);
+    if (!j.staging || zero_collective_init(&j.op, &world, spec) != ZERO_OK) abort();
+    return j;
+}
+
+static zero_status begin(job *j)
+{
+    return zero_collective_begin(&j->op, j->in, j->out, j->staging);
+}
+
+static void destroy(job *j)
+{
+    zero_collective_destroy(&j->op);
+    free(j->in);
+    free(j->out);
+    free(j->staging);
+}
+
+static const zero_collective_spec all_gather = {
+    .kind = ZERO_ALL_GATHER, .count = COUNT, .stride = COUNT, .unit = 5};
+static const zero_collective_spec reduce_scatter = {.kind = ZERO_REDUCE_SCATTER,
+                                                    .count = COUNT,
+                                                    .stride = COUNT,
+                                                    .max_chunk = 64,
+                                                    .unit = 6};
+
+/* ---- the check ---- */
+
+/* "rank 1 began A, the others B", where one of A and B is that of most, or of rank 0. */
+static bool says_who_differs(int differs, const char *its, const char *theirs)
+{
+    char expected[2 * ZERO_OPERATION_TEXT + 64];
+    bool is_minority = test_size > 2 || differs > 0;
+    snprintf(expected, sizeof expected,
+             "rank %d began %s, the others %s: ", is_minority ? differs : 1,
+             is_minority ? its : theirs, is_minority ? theirs : its);
+    bool found = strncmp(zero_last_error(), expected, strlen(expected)) == 0;
+    if (!found) print_error("expected: %s\nfound: %s\n", expected, zero_last_error());
+    return found;
+}
+
+static void check_difference(int differs, const zero_collective_spec *other)
+{
+    char its[ZERO_OPERATION_TEXT], theirs[ZERO_OPERATION_TEXT];
+    zero_operation its_op = zero_operation_collective(other, world.sequence);
+    zero_operation their_op = zero_operation_collective(&all_gather, world.sequence);
+    zero_operation_describe(&its_op, its);
+    zero_operation_describe(&their_op, theirs);
+    assert_string_not_equal(its, theirs);
+
+    int64_t sequence = world.sequence;
+    job j = make(test_rank == differs ? other : &all_gather);
+    assert_all(begin(&j) == ZERO_ERR_INVALID);
+    assert_all(says_who_differs(differs, its, theirs));
+    assert_all(!j.op.is_active && world.sequence == sequence);
+    destroy(&j);
+}
+
+static void a_rank_that_begins_something_else_is_named(void **state)
+{
+    (void)state;
+    if (test_size == 1) return;
+    zero_collective_spec other[8];
+    for (int i = 0; i < 8; i++) other[i] = all_gather;
+    other[0].kind = ZERO_REDUCE_SCATTER;
+    other[1].unit = ZERO_NO_UNIT;
+    other[2].count = COUNT - 1;
+    other[3].stride = COUNT + 64;
+    other[4].type = other[4].result = ZERO_BF16;
+    other[5].algorithm = ZERO_ALGORITHM_MPI;
+    other[6].max_chunk = 10;
+    other[7].kind = ZERO_BROADCAST;
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    for (int differs = 0; differs < test_size; differs++)
+        for (int i = 0; i < 8; i++) check_difference(differs, &other[i]);
+}
+
+static void small_messages_are_compared_too(void **state)
+{
+    (void)state;
+    if (test_size == 1) return;
+    char its[] = "barrier 000", theirs[] = "message to all 000 (3 bytes from rank 0)";
+    char data[4] = "";
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    int number = (int)world.control_sequence;
+    snprintf(its, sizeof its, "barrier %d", number);
+    snprintf(theirs, sizeof theirs, "message to all %d (3 bytes from rank 0)", number);
+    zero_status st =
+        am_last() ? zero_comm_barrier(&world) : zero_comm_broadcast(&world, 0, data, 3);
+    assert_all(st == ZERO_ERR_INVALID);
+    assert_all(says_who_differs(test_size - 1, its, theirs));
+    st = zero_comm_broadcast(&world, am_last() ? 1 : 0, data, 3);
+    assert_all(st == ZERO_ERR_INVALID);
+    st = zero_comm_broadcast(&world, 0, data, am_last() ? 4 : 3);
+    assert_all(st == ZERO_ERR_INVALID);
+}
+
+/* Every rank is of its own mind: what is said must fit, and count those it leaves out. */
+static void many_differences_are_counted(void **state)
+{
+    (void)state;
+    if (test_size < 3) return;
+    zero_collective_spec mine = all_gather;
+    mine.unit = test_rank;
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    job j = make(&mine);
+    assert_all(begin(&j) == ZERO_ERR_INVALID);
+    assert_all(strstr(zero_last_error(), "rank 2 began all-gather") != NULL);
+    assert_all(strstr(zero_last_error(), "the others all-gather 0 of group 0") != NULL);
+    destroy(&j);
+}
+
+static void run_everything(float *sums, zero_traffic *traffic)
+{
+    bool any;
+    char byte = 0;
+    double mine = test_rank, *all = allocate((size_t)test_size * sizeof *all);
+    zero_traffic before[ZERO_TRAFFIC_KINDS];
+    memcpy(before, world.traffic, sizeof before);
+    job a = make(&reduce_scatter), b = make(&all_gather);
+    assert_all(begin(&a) == ZERO_OK && begin(&b) == ZERO_OK);
+    assert_all(zero_comm_any(&world, am_last(), &any) == ZERO_OK && any);
+    assert_all(zero_collective_wait(&b.op) == ZERO_OK);
+    assert_all(zero_comm_all_gather_doubles(&world, 1, &mine, all) == ZERO_OK);
+    assert_all(all[test_size - 1] == test_size - 1);
+    assert_all(zero_comm_broadcast(&world, 0, &byte, 1) == ZERO_OK);
+    int64_t most;
+    uint64_t word = (uint64_t)1 << test_rank;
+    assert_all(zero_comm_most(&world, test_rank, &most) == ZERO_OK &&
+               most == test_size - 1);
+    assert_all(zero_comm_or(&world, 1, &word) == ZERO_OK);
+    assert_all(word == ((uint64_t)1 << test_size) - 1);
+    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    assert_all(zero_collective_wait(&a.op) == ZERO_OK);
+    memcpy(sums, a.out, COUNT * sizeof *sums);
+    for (int k = 0; k < ZERO_TRAFFIC_KINDS; k++) {
+        traffic[k] = world.traffic[k];
+        zero_traffic_add(&traffic[k], -1, &before[k]);
+    }
+    destroy(&a);
+    destroy(&b);
+    free(all);
+}
+
+static void a_checked_and_watched_group_works_as_any(void **state)
+{
+    (void)state;
+    float plain[COUNT], checked[COUNT];
+    zero_traffic before[ZERO_TRAFFIC_KINDS], after[ZERO_TRAFFIC_KINDS];
+    run_everything(plain, before);
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    assert_all(zero_watch_start(&world, 30.0) == ZERO_OK);
+    run_everything(checked, after);
+    assert_all(memcmp(plain, checked, sizeof plain) == 0);
+    assert_all(memcmp(before, after, sizeof before) == 0);
+    assert_all(zero_check_stop(&world) == ZERO_OK && zero_watch_stop(&world) == ZERO_OK);
+    run_everything(checked, after);
+    assert_all(memcmp(plain, checked, sizeof plain) == 0);
+}
+
+/* ---- the watchdog ---- */
+
+static void a_watchdog_is_started_once_and_with_a_limit(void **state)
+{
+    (void)state;
+    assert_all(zero_watch_start(&world, -1.0) == ZERO_ERR_INVALID);
+    assert_all(zero_watch_start(&world, (double)NAN) == ZERO_ERR_INVALID);
+    assert_all(zero_watch_start(&world, 0.0) == ZERO_OK && !world.watch);
+    for (int i = 0; i < 20; i++) {
+        assert_all(zero_watch_start(&world, 1.0) == ZERO_OK);
+        assert_all((world.watch != NULL) == (test_size > 1));
+        if (test_size > 1) assert_all(zero_watch_start(&world, 1.0) == ZERO_ERR_INVALID);
+        assert_all(zero_watch_stop(&world) == ZERO_OK && !world.watch);
+    }
+}
+
+/* Where one rank comes late, after `limit` seconds: whether this rank was told so. The late
+ * rank polls, or a thread does it. */
+static bool come_late(double limit, bool polls)
+{
+    job j = make(&all_gather);
+    zero_status st = ZERO_OK;
+    double end = zero_clock_seconds() + 1.7 * limit;
+    while (am_last() && zero_clock_seconds() < end) {
+        if (polls) assert_int_equal(zero_collective_poll(&world), ZERO_OK);
+        sleep_for(0.002);
+    }
+    assert_int_equal(begin(&j), ZERO_OK);
+    st = zero_collective_wait(&j.op);
+    bool told = st == ZERO_ERR_STALLED;
+    assert_true(told || st == ZERO_OK);
+    char text[1024];
+    snprintf(text, sizeof text, "%s", zero_last_error());
+    /* A program would end here; what it waited for is as good as before. */
+    if (told) assert_int_equal(zero_agree(&world, st), ZERO_ERR_STALLED);
+    if (told) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (told) zero_fail(ZERO_ERR_STALLED, "%s", text);
+    destroy(&j);
+    return told;
+}
+
+static void expect(const char *fmt, int64_t number)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, fmt, (int)number);
+    if (strstr(zero_last_error(), expected)) return;
+    print_error("expected '%s' in: %s\n", expected, zero_last_error());
+    fail();
+}
+
+static void expect_one_told(bool told, int64_t operation)
+{
+    int n = told, in_all = 0;
+    MPI_Allreduce(&n, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    assert_all(in_all == 1);
+    if (!told) return;
+    expect("rank %d is behind", test_size - 1);
+    expect("rank %d: computing after barrier", test_size - 1);
+    expect("barrier %d", operation);
+    expect(test_size > 2 ? "ranks 0-%d: waiting for all-gather 0 of group 5"
+                         : "rank %d: waiting for all-gather 0 of group 5",
+           test_size - 2);
+}
+
+static void one_rank_says_which_rank_is_behind(void **state)
+{
+    (void)state;
+    const double limit = 1.0;
+    if (test_size == 1) return;
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    int64_t barrier = world.control_sequence;
+    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    expect_one_told(come_late(limit, true), barrier);
+}
+
+/* Queries and answers of a stall that passed are gone when the group ends; that takes a
+ * second stall to show. */
+static void a_stall_that_passes_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 && test_size > 1; i++) {
+        assert_all(zero_watch_start(&world, 0.4) == ZERO_OK);
+        (void)come_late(0.4, true);
+        assert_all(zero_watch_stop(&world) == ZERO_OK);
+    }
+}
+
+/* The last rank begins one collective now and then. The others wait for the last of them,
+ * longer than the limit altogether, and see that those before it end. */
+static void slow_ranks_are_left_in_peace(void **state)
+{
+    (void)state;
+    const double limit = 1.0, nap = 0.5;
+    enum { JOBS = 5 };
+    if (test_size == 1) return;
+    job jobs[JOBS];
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    for (int i = 0; i < JOBS; i++) jobs[i] = make(&all_gather);
+    double start = zero_clock_seconds();
+    for (int i = 0; i < JOBS; i++) {
+        if (am_last()) sleep_for(nap);
+        assert_int_equal(begin(&jobs[i]), ZERO_OK);
+        if (am_last()) assert_int_equal(zero_collective_wait(&jobs[i].op), ZERO_OK);
+    }
+    if (zero_collective_wait(&jobs[JOBS - 1].op) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    assert_all(zero_clock_seconds() - start > 0.8 * JOBS * nap);
+    for (int i = 0; i < JOBS; i++) {
+        assert_int_equal(zero_collective_wait(&jobs[i].op), ZERO_OK);
+        destroy(&jobs[i]);
+    }
+}
+
+/* Ranks that write files are waited for longer, and afterwards no longer than before. */
+static void a_patient_group_waits_longer(void **state)
+{
+    (void)state;
+    const double limit = 0.4;
+    if (test_size == 1) return;
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    zero_comm_be_patient(&world, 20.0);
+    assert_all(!come_late(limit, false));
+    zero_comm_be_patient(&world, 1.0);
+    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    int told = come_late(limit, true), in_all = 0;
+    MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    assert_all(in_all == 1);
+}
+
+/* ---- the thread ---- */
+
+static void a_thread_wants_a_period(void **state)
+{
+    (void)state;
+    assert_all(zero_progress_start(&world, 0.0) == ZERO_ERR_INVALID);
+    assert_all(zero_progress_start(&world, 1.1) == ZERO_ERR_INVALID);
+    assert_all(zero_progress_start(&world, (double)NAN) == ZERO_ERR_INVALID);
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_ERR_INVALID);
+    zero_progress_stop(&world);
+    zero_progress_stop(&world);
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+}
+
+static bool is_active(const job *j)
+{
+    zero_progress_lock(&world);
+    bool active = j->op.is_active;
+    zero_progress_unlock(&world);
+    return active;
+}
+
+static void collectives_end_while_nobody_polls(void **state)
+{
+    (void)state;
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    for (int i = 0; i < 3; i++) {
+        job a = make(&reduce_scatter), b = make(&all_gather);
+        assert_all(begin(&a) == ZERO_OK && begin(&b) == ZERO_OK);
+        for (int naps = 0; naps < 100 && (is_active(&a) || is_active(&b)); naps++)
+            sleep_for(0.05);
+        assert_all(!is_active(&a) && !is_active(&b));
+        sleep_for(0.05); /* the thread goes to sleep, and is woken again */
+        destroy(&a);
+        destroy(&b);
+    }
+}
+
+static void sum_often(int times, float *sums, zero_traffic *traffic)
+{
+    job a = make(&reduce_scatter), b = make(&all_gather);
+    memset(sums, 0, COUNT * sizeof *sums);
+    world.traffic[ZERO_REDUCE_SCATTER] = (zero_traffic){0};
+    for (int i = 0; i < times; i++) {
+        a.in[i % COUNT] += (float)i;
+        assert_int_equal(begin(&a), ZERO_OK);
+        assert_int_equal(begin(&b), ZERO_OK);
+        if (i % 3 == test_rank % 3) sleep_for(1e-4);
+        assert_int_equal(zero_collective_wait(&a.op), ZERO_OK);
+        for (int e = 0; e < COUNT; e++) sums[e] += a.out[e];
+        assert_int_equal(zero_collective_wait(&b.op), ZERO_OK);
+    }
+    *traffic = world.traffic[ZERO_REDUCE_SCATTER];
+    destroy(&a);
+    destroy(&b);
+}
+
+static void a_thread_changes_neither_bits_nor_counters(void **state)
+{
+    (void)state;
+    float plain[COUNT], with_thread[COUNT];
+    zero_traffic before, after;
+    sum_often(500, plain, &before);
+    assert_all(zero_progress_start(&world, 1e-4) == ZERO_OK);
+    sum_often(500, with_thread, &after);
+    assert_all(memcmp(plain, with_thread, sizeof plain) == 0);
+    assert_all(memcmp(&before, &after, sizeof before) == 0);
+}
+
+static void a_thread_answers_for_a_rank_that_computes(void **state)
+{
+    (void)state;
+    const double limit = 1.6;
+    if (test_size == 1) return;
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    sleep_for(0.05); /* it sleeps, and has to learn that there is a watchdog now */
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    int64_t barrier = world.control_sequence;
+    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    expect_one_told(come_late(limit, false), barrier);
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_rank_that_begins_something_else_is_named),
+        TEST(small_messages_are_compared_too),
+        TEST(many_differences_are_counted),
+        TEST(a_checked_and_watched_group_works_as_any),
+        TEST(a_watchdog_is_started_once_and_with_a_limit),
+        TEST(one_rank_says_which_rank_is_behind),
+        TEST(a_stall_that_passes_leaves_nothing_behind),
+        TEST(slow_ranks_are_left_in_peace),
+        TEST(a_patient_group_waits_longer),
+        TEST(a_thread_wants_a_period),
+        TEST(collectives_end_while_nobody_polls),
+        TEST(a_thread_changes_neither_bits_nor_counters),
+        TEST(a_thread_answers_for_a_rank_that_computes),
+    };
+    if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}

@@ -1,0 +1,278 @@
+/* Windows. `test_window small` expects a /dev/shm of 1 MiB of its own (small_shm.sh). */
+#include "comm/collective.h"
+#include "comm/window.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "support/test_world.h"
+
+#define PLACE "/dev/shm"
+
+static void barrier(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static unsigned char pattern(int array, int rank, size_t i)
+{
+    return (unsigned char)(1 + (size_t)array * 7 + (size_t)rank * 31 + i % 101);
+}
+
+/* Lines of /proc/self/maps that name files in the place; where they contain p. */
+static int count_maps(const void *p, char *found, size_t size)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        uintptr_t begin, end;
+        if (!strstr(line, PLACE "/#") ||
+            sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+            continue;
+        n++;
+        if (p && begin <= (uintptr_t)p && (uintptr_t)p < end)
+            snprintf(found, size, "%s", line);
+    }
+    fclose(file);
+    return n;
+}
+
+static int count_entries(const char *path)
+{
+    DIR *directory = opendir(path);
+    int n = 0;
+    assert_non_null(directory);
+    for (struct dirent *e; (e = readdir(directory));) n += e->d_name[0] != '.';
+    closedir(directory);
+    return n;
+}
+
+/* ---- what a window is ---- */
+
+static const size_t sizes[] = {1000, 0, 65536 + 8, 4096};
+enum { ARRAYS = 4 };
+
+static size_t count_wrong(const zero_window *w, bool written)
+{
+    size_t wrong = 0;
+    for (int a = 0; a < ARRAYS; a++)
+        for (int r = 0; r < w->local_size; r++)
+            for (size_t i = 0; i < sizes[a]; i++) {
+                const char *part = zero_window_array(w, a) + sizes[a] * (size_t)r;
+                wrong += (unsigned char)part[i] != (written ? pattern(a, r, i) : 0);
+            }
+    return wrong;
+}
+
+static void write_own_parts(const zero_window *w)
+{
+    for (int a = 0; a < ARRAYS; a++)
+        for (size_t i = 0; i < sizes[a]; i++)
+            zero_window_array(w, a)[sizes[a] * (size_t)w->local_rank + i] =
+                (char)pattern(a, w->local_rank, i);
+}
+
+static void parts_of_all_ranks_are_one_array_zeroed_at_first(void **state)
+{
+    (void)state;
+    zero_window w;
+    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    assert_all(w.local_rank == test_rank && w.local_size == test_size);
+    assert_all(count_wrong(&w, false) == 0);
+    write_own_parts(&w);
+    barrier();
+    assert_all(count_wrong(&w, true) == 0);
+    zero_window_destroy(&w);
+}
+
+static void arrays_begin_at_pages_and_do_not_overlap(void **state)
+{
+    (void)state;
+    zero_window w;
+    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int a = 0; a < ARRAYS; a++) {
+        char *array = zero_window_array(&w, a), *end = array + sizes[a] * (size_t)test_size;
+        assert_true((uintptr_t)array % page == 0);
+        assert_true(end <= w.base + w.bytes);
+        if (a + 1 < ARRAYS) assert_true(end <= zero_window_array(&w, a + 1));
+    }
+    barrier();
+    zero_window_destroy(&w);
+}
+
+/* Waiting for the window lets a collective go on that began before there were counters. */
+static void a_window_is_made_while_a_collective_is_in_flight(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    zero_window w;
+    zero_collective op;
+    float in[64 * 8] = {0}, out[64] = {0};
+    _Alignas(64) static char staging[1 << 20];
+    zero_collective_spec spec = {
+        .algorithm = ZERO_ALGORITHM_HIER, .count = 64, .stride = 64};
+    for (int i = 0; i < 64 * test_size; i++) in[i] = (float)test_rank;
+    assert_true(test_size <= 8);
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(zero_comm_pretend_blocks(&comm, comm.size) == ZERO_OK);
+    assert_true(zero_collective_staging(&spec, &comm.layout) <= sizeof staging);
+    assert_all(zero_collective_init(&op, &comm, &spec) == ZERO_OK);
+    assert_all(zero_collective_begin(&op, in, out, staging) == ZERO_OK);
+    assert_all(zero_window_init(&w, &comm, ARRAYS, sizes) == ZERO_OK);
+    assert_all(zero_collective_wait(&op) == ZERO_OK);
+    assert_all(out[0] == (float)(test_size * (test_size - 1)) / 2 && out[63] == out[0]);
+    zero_collective_destroy(&op);
+    zero_window_destroy(&w);
+    zero_comm_destroy(&comm);
+}
+
+static void nodes_have_windows_of_their_own(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    zero_window w;
+    int ids[64], node = test_rank % 2; /* no blocks */
+    for (int r = 0; r < test_size; r++) ids[r] = r % 2;
+    assert_all(zero_comm_split(&world, 0, 0, &comm) == ZERO_OK);
+    assert_all(zero_comm_pretend_nodes(&comm, ids) == ZERO_OK);
+    assert_all(zero_window_init(&w, &comm, 1, (size_t[]){sizeof(int)}) == ZERO_OK);
+    assert_all(w.local_size == (test_size + 1 - node) / 2 && w.local_rank == test_rank / 2);
+    int *mine = (int *)(void *)zero_window_array(&w, 0);
+    mine[w.local_rank] = 100 + test_rank;
+    barrier();
+    int wrong = 0;
+    for (int l = 0; l < w.local_size; l++) wrong += mine[l] != 100 + 2 * l + node;
+    assert_all(wrong == 0);
+    assert_all(zero_comm_pretend_nodes(&comm, ids) == ZERO_ERR_INVALID);
+    zero_window_destroy(&w);
+    zero_comm_destroy(&comm);
+}
+
+static void several_windows_of_a_group_are_apart(void **state)
+{
+    (void)state;
+    zero_window a, b;
+    assert_all(zero_window_init(&a, &world, ARRAYS, sizes) == ZERO_OK);
+    assert_all(zero_window_init(&b, &world, ARRAYS, sizes) == ZERO_OK);
+    write_own_parts(&a);
+    barrier();
+    assert_all(count_wrong(&a, true) == 0 && count_wrong(&b, false) == 0);
+    zero_window_destroy(&a);
+    assert_all(count_wrong(&b, false) == 0);
+    zero_window_destroy(&b);
+    zero_window_destroy(&b); /* zeroed by now */
+}
+
+/* ---- what a window leaves behind ---- */
+
+static void a_window_has_no_name_and_goes_when_it_is_destroyed(void **state)
+{
+    (void)state;
+    zero_window w;
+    char line[512] = "";
+    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    int files = count_entries("/proc/self/fd"),
+        maps = count_maps(w.base, line, sizeof line);
+    assert_all(strstr(line, "(deleted)") != NULL);
+    zero_window_destroy(&w);
+    assert_all(count_maps(NULL, NULL, 0) == maps - 1);
+    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    assert_all(count_entries("/proc/self/fd") == files);
+    zero_window_destroy(&w);
+}
+
+static bool is_refused_and_forgotten(size_t bytes, zero_status expected)
+{
+    zero_window w = {.n_arrays = 42};
+    int maps = count_maps(NULL, NULL, 0), files = count_entries("/proc/self/fd");
+    zero_status st = zero_window_init(&w, &world, 2, (size_t[]){64, bytes});
+    const char *text = zero_last_error();
+    return st == expected && w.n_arrays == 42 && strpbrk(text, "123456789") &&
+           count_maps(NULL, NULL, 0) == maps && count_entries("/proc/self/fd") == files;
+}
+
+static void more_than_there_is_fails_on_all_ranks_with_numbers(void **state)
+{
+    (void)state;
+    zero_window w;
+    struct statvfs fs;
+    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    zero_window_destroy(&w);
+    assert_int_equal(statvfs(PLACE, &fs), 0);
+    size_t all = (size_t)fs.f_blocks * (size_t)fs.f_frsize;
+    if (all == 0 || all > (size_t)1 << 43) skip(); /* without a limit, or beyond ours */
+    assert_all(is_refused_and_forgotten(all + ((size_t)1 << 20), ZERO_ERR_ENV));
+    assert_all(strstr(zero_last_error(), PLACE) && strstr(zero_last_error(), "MiB"));
+    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    zero_window_destroy(&w);
+}
+
+static void sizes_beyond_all_machines_are_refused(void **state)
+{
+    (void)state;
+    assert_all(is_refused_and_forgotten(SIZE_MAX, ZERO_ERR_INVALID));
+    assert_all(is_refused_and_forgotten(((size_t)1 << 46) + 1, ZERO_ERR_INVALID));
+}
+
+/* ---- in a small /dev/shm, where there is nobody else ---- */
+
+static size_t free_bytes(void)
+{
+    struct statvfs fs;
+    barrier(); /* all have unmapped */
+    assert_int_equal(statvfs(PLACE, &fs), 0);
+    barrier(); /* nobody has mapped again */
+    return (size_t)fs.f_bavail * (size_t)fs.f_frsize;
+}
+
+static void a_small_place_gives_what_it_has_and_gets_it_back(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    zero_window w;
+    const size_t all = (size_t)1 << 20, most = (size_t)160 << 10;
+    assert_all(free_bytes() == all);
+    assert_all(zero_comm_split(&world, 0, 0, &comm) == ZERO_OK);
+    assert_all(zero_window_init(&w, &comm, 1, &most) == ZERO_OK);
+    assert_all(free_bytes() <= all - most * (size_t)test_size);
+    assert_all(count_entries(PLACE) == 0);
+    memset(zero_window_array(&w, 0) + most * (size_t)test_rank, 1, most);
+    zero_window_destroy(&w);
+    size_t left = free_bytes();
+    size_t more = left / (size_t)test_size + 8192; /* one rank finds no room, or several */
+    assert_all(zero_window_init(&w, &comm, 1, &more) == ZERO_ERR_ENV);
+    assert_all(strstr(zero_last_error(), "MiB are free") != NULL);
+    assert_all(free_bytes() == left);
+    assert_all(zero_window_init(&w, &comm, 1, &most) == ZERO_OK);
+    zero_window_destroy(&w);
+    zero_comm_destroy(&comm);
+    assert_all(free_bytes() == all);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_all_ranks_are_one_array_zeroed_at_first),
+        cmocka_unit_test(arrays_begin_at_pages_and_do_not_overlap),
+        cmocka_unit_test(a_window_is_made_while_a_collective_is_in_flight),
+        cmocka_unit_test(nodes_have_windows_of_their_own),
+        cmocka_unit_test(several_windows_of_a_group_are_apart),
+        cmocka_unit_test(a_window_has_no_name_and_goes_when_it_is_destroyed),
+        cmocka_unit_test(more_than_there_is_fails_on_all_ranks_with_numbers),
+        cmocka_unit_test(sizes_beyond_all_machines_are_refused),
+    };
+    const struct CMUnitTest small[] = {
+        cmocka_unit_test(a_small_place_gives_what_it_has_and_gets_it_back),
+    };
+    test_begin(&argc, &argv);
+    bool is_small = argc > 1 && strcmp(argv[1], "small") == 0;
+    return test_end(is_small ? cmocka_run_group_tests(small, set_up, tear_down)
+                             : cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,309 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "data/bpe.h"
+#include "data/tokenizer.h"
+
+static const char fable[] =
+    "The fox saw the grapes. The grapes hung high, and the fox jumped, and jumped again; "
+    "but "
+    "the grapes hung too high. \"They are sour,\" said the fox, \"12 or 120 of them, all "
+    "of "
+    "them sour.\" And the fox went home to the other foxes.\n\nFoxes, foxes, foxes!\n";
+
+static zero_tokenizer learn(const char *spec, const void *text, size_t len)
+{
+    zero_tokenizer tok;
+    if (zero_tokenizer_init(&tok, spec, text, len) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    return tok;
+}
+
+static void assert_round_trip(const zero_tokenizer *tok, const unsigned char *text,
+                              size_t len)
+{
+    int32_t *tokens = malloc((len + 1) * sizeof *tokens);
+    assert_non_null(tokens);
+    int64_t n = zero_tokenizer_encode(tok, text, len, tokens);
+    size_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        size_t part;
+        const unsigned char *bytes = zero_tokenizer_decode(tok, tokens[i], &part);
+        assert_true(part <= len - at);
+        assert_memory_equal(bytes, text + at, part);
+        at += part;
+    }
+    assert_true(at == len);
+    free(tokens);
+}
+
+static void any_bytes_come_back(void **state)
+{
+    (void)state;
+    enum { LEN = 20000 }; /* beyond where the encoder starts to remember pieces */
+    unsigned char text[LEN];
+    zero_rng rng = {.seed = 5, .purpose = ZERO_RNG_TEST};
+    zero_tokenizer toks[] = {learn("byte", NULL, 0),
+                             learn("bpe:290", fable, strlen(fable))};
+    for (size_t t = 0; t < 2; t++)
+        /* The second alphabet is small and rich in blanks, so that merges and runs happen.
+         */
+        for (int alphabet = 0; alphabet < 2; alphabet++) {
+            for (size_t i = 0; i < LEN; i++) {
+                uint64_t bits = zero_rng_bits(&rng, i);
+                text[i] = alphabet == 0 ? (unsigned char)bits
+                                        : (unsigned char)"the fox  \n 1"[bits % 12];
+            }
+            for (size_t len = 0; len < 300; len++)
+                assert_round_trip(&toks[t], text + len, len);
+            assert_round_trip(&toks[t], text, LEN);
+        }
+    for (size_t t = 0; t < 2; t++) zero_tokenizer_destroy(&toks[t]);
+}
+
+static void every_byte_is_a_token_of_its_own(void **state)
+{
+    (void)state;
+    zero_tokenizer tok = learn("bpe:290", fable, strlen(fable));
+    for (int32_t c = 0; c < 256; c++) {
+        int32_t token;
+        size_t len;
+        unsigned char byte = (unsigned char)c;
+        assert_int_equal(zero_tokenizer_encode(&tok, &byte, 1, &token), 1);
+        assert_int_equal(token, c);
+        assert_int_equal(*zero_tokenizer_decode(&tok, c, &len), c);
+        assert_int_equal(len, 1);
+    }
+    zero_tokenizer_destroy(&tok);
+}
+
+static void an_empty_text_has_no_tokens(void **state)
+{
+    (void)state;
+    int32_t token;
+    zero_tokenizer tok = learn("bpe:257", fable, strlen(fable));
+    assert_int_equal(zero_tokenizer_encode(&tok, (const unsigned char *)"", 0, &token), 0);
+    zero_tokenizer_destroy(&tok);
+}
+
+static void words_of_utf8_become_one_token(void **state)
+{
+    (void)state;
+    const char *text = "Grüße Grüße Grüße grüßen 日本語 日本語 日本語 日本語 日本語";
+    zero_tokenizer tok = learn("bpe:270", text, strlen(text));
+    int32_t tokens[64];
+    const char *word = " 日本語";
+    assert_round_trip(&tok, (const unsigned char *)text, strlen(text));
+    assert_int_equal(
+        zero_tokenizer_encode(&tok, (const unsigned char *)word, strlen(word), tokens), 1);
+    zero_tokenizer_destroy(&tok);
+}
+
+static void pieces_are_words_with_their_blank(void **state)
+{
+    (void)state;
+    const char *text = "Hi, you  2x  \n Z\n\nA";
+    const char *pieces[] = {"Hi", ",", " you", " ", " 2", "x", "  \n", " Z", "\n\n", "A"};
+    size_t at = 0, n = 0;
+    for (; at < strlen(text); n++) {
+        size_t end = zero_piece_end((const unsigned char *)text, strlen(text), at);
+        assert_int_equal(end - at, strlen(pieces[n]));
+        assert_memory_equal(text + at, pieces[n], end - at);
+        at = end;
+    }
+    assert_int_equal(n, sizeof pieces / sizeof pieces[0]);
+}
+
+static void no_piece_is_longer_than_the_limit(void **state)
+{
+    (void)state;
+    unsigned char text[1000];
+    for (int c = 0; c < 256; c += 16) {
+        memset(text, c, sizeof text);
+        for (size_t at = 0, end; at < sizeof text; at = end) {
+            end = zero_piece_end(text, sizeof text, at);
+            assert_in_range(end - at, 1, ZERO_PIECE_MAX);
+        }
+    }
+}
+
+static void a_text_cut_between_pieces_encodes_the_same(void **state)
+{
+    (void)state;
+    size_t len = strlen(fable);
+    const unsigned char *text = (const unsigned char *)fable;
+    int32_t whole[sizeof fable], parts[sizeof fable];
+    zero_tokenizer tok = learn("bpe:290", fable, len);
+    int64_t n = zero_tokenizer_encode(&tok, text, len, whole);
+    for (size_t cut = 0; cut < len; cut = zero_piece_end(text, len, cut)) {
+        int64_t first = zero_tokenizer_encode(&tok, text, cut, parts);
+        int64_t second = zero_tokenizer_encode(&tok, text + cut, len - cut, parts + first);
+        assert_int_equal(first + second, n);
+        assert_memory_equal(parts, whole, (size_t)n * sizeof *whole);
+    }
+    zero_tokenizer_destroy(&tok);
+}
+
+/* ---- learning, against the definition: count all pairs anew for every merge ---- */
+
+typedef struct {
+    int32_t ids[2048]; /* the text; -1 between pieces */
+    int n;
+} slow_text;
+
+static void cut(slow_text *s, const char *text, size_t len)
+{
+    s->n = 0;
+    for (size_t at = 0, end; at < len; at = end) {
+        end = zero_piece_end((const unsigned char *)text, len, at);
+        for (; at < end; at++) s->ids[s->n++] = (unsigned char)text[at];
+        s->ids[s->n++] = -1;
+    }
+}
+
+static int64_t count(const slow_text *s, zero_merge pair)
+{
+    int64_t n = 0;
+    for (int i = 0; i + 1 < s->n; i++)
+        n += s->ids[i] == pair.left && s->ids[i + 1] == pair.right;
+    return n;
+}
+
+static int64_t best_pair(const slow_text *s, zero_merge *best)
+{
+    int64_t most = 0;
+    for (int i = 0; i + 1 < s->n; i++) {
+        zero_merge pair = {s->ids[i], s->ids[i + 1]};
+        if (pair.left < 0 || pair.right < 0) continue;
+        int64_t n = count(s, pair);
+        bool first =
+            pair.left < best->left || (pair.left == best->left && pair.right < best->right);
+        if (n > most || (n == most && first)) *best = pair;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+static void join(slow_text *s, zero_merge pair, int32_t token)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        bool here = i + 1 < s->n && s->ids[i] == pair.left && s->ids[i + 1] == pair.right;
+        s->ids[n++] = here ? token : s->ids[i];
+        i += here;
+    }
+    s->n = n;
+}
+
+static void merges_are_those_of_counting_anew_each_time(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {fable, "aaaa aaaaa aaaaaaa ababababa bababab", "",
+                                        "ab", "abab cdcd efef"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        zero_merge merges[400];
+        int32_t n, i = 0;
+        slow_text slow;
+        const unsigned char *text = (const unsigned char *)texts[t];
+        assert_int_equal(zero_bpe_train(text, strlen(texts[t]), 400, merges, &n), ZERO_OK);
+        cut(&slow, texts[t], strlen(texts[t]));
+        for (zero_merge best = {0, 0}; best_pair(&slow, &best) >= 2; i++) {
+            assert_true(i < n);
+            assert_int_equal(merges[i].left, best.left);
+            assert_int_equal(merges[i].right, best.right);
+            join(&slow, best, ZERO_VOCAB_BYTES + i);
+        }
+        assert_int_equal(i, n);
+    }
+}
+
+static void merges_alone_bring_a_tokenizer_back(void **state)
+{
+    (void)state;
+    int32_t a[sizeof fable], b[sizeof fable];
+    zero_tokenizer back, tok = learn("bpe:290", fable, strlen(fable));
+    assert_int_equal(zero_tokenizer_from_merges(&back, tok.merges, tok.vocab - 256),
+                     ZERO_OK);
+    assert_string_equal(back.name, "bpe:290");
+    int64_t n = zero_tokenizer_encode(&tok, (const unsigned char *)fable, strlen(fable), a);
+    assert_int_equal(
+        zero_tokenizer_encode(&back, (const unsigned char *)fable, strlen(fable), b), n);
+    assert_memory_equal(a, b, (size_t)n * sizeof *a);
+    zero_tokenizer_destroy(&back);
+    zero_tokenizer_destroy(&tok);
+}
+
+static void merges_from_outside_are_checked(void **state)
+{
+    (void)state;
+    const zero_merge later[] = {{97, 257}, {97, 98}}, twice[] = {{97, 98}, {97, 98}};
+    const zero_merge negative[] = {{-1, 98}};
+    zero_merge doubling[7]; /* 2, 4, ... 128 bytes */
+    zero_tokenizer tok = {.vocab = 42};
+    for (int32_t i = 0; i < 7; i++)
+        doubling[i] = (zero_merge){i == 0 ? 97 : 255 + i, i == 0 ? 97 : 255 + i};
+    assert_int_equal(zero_tokenizer_from_merges(&tok, later, 2), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_tokenizer_from_merges(&tok, twice, 2), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_tokenizer_from_merges(&tok, negative, 1), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_tokenizer_from_merges(&tok, doubling, 7), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_tokenizer_from_merges(&tok, NULL, -1), ZERO_ERR_FORMAT);
+    assert_int_equal(tok.vocab, 42);
+}
+
+static void a_text_too_poor_names_what_it_can_give(void **state)
+{
+    (void)state;
+    zero_tokenizer tok;
+    assert_int_equal(
+        zero_tokenizer_init(&tok, "bpe:512", (const unsigned char *)"abcabc", 6),
+        ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "only 2 merges"));
+    assert_non_null(strstr(zero_last_error(), "bpe:258"));
+    assert_int_equal(zero_tokenizer_init(&tok, "bpe:512", NULL, 0), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "no merge at all"));
+    tok = learn("bpe:258", "abcabc", 6);
+    zero_tokenizer_destroy(&tok);
+}
+
+static void unknown_tokenizers_are_refused(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "",        "bytes",  "bpe",       "bpe:",
+        "bpe:256", "bpe:-5", "bpe:65537", "bpe:99999999999999",
+        "bpe:512x"};
+    int32_t vocab = 42;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+        assert_int_equal(zero_tokenizer_parse(specs[i], &vocab), ZERO_ERR_INVALID);
+    assert_int_equal(vocab, 42);
+    assert_int_equal(zero_tokenizer_parse("bpe:65536", &vocab), ZERO_OK);
+    assert_int_equal(vocab, 65536);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_bytes_come_back),
+        cmocka_unit_test(every_byte_is_a_token_of_its_own),
+        cmocka_unit_test(an_empty_text_has_no_tokens),
+        cmocka_unit_test(words_of_utf8_become_one_token),
+        cmocka_unit_test(pieces_are_words_with_their_blank),
+        cmocka_unit_test(no_piece_is_longer_than_the_limit),
+        cmocka_unit_test(a_text_cut_between_pieces_encodes_the_same),
+        cmocka_unit_test(merges_are_those_of_counting_anew_each_time),
+        cmocka_unit_test(merges_alone_bring_a_tokenizer_back),
+        cmocka_unit_test(merges_from_outside_are_checked),
+        cmocka_unit_test(a_text_too_poor_names_what_it_can_give),
+        cmocka_unit_test(unknown_tokenizers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "data/self_text.h"
+#include "data/tokenizer_file.h"
+
+#define F    "tokenizer.json"
+#define SELF ((const unsigned char *)zero_self_text)
+
+static zero_tokenizer learn(const char *spec)
+{
+    zero_tokenizer tok;
+    if (zero_tokenizer_init(&tok, spec, SELF, zero_self_len) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    return tok;
+}
+
+static zero_bytes written(const zero_tokenizer *tok)
+{
+    zero_bytes text = {0};
+    assert_int_equal(zero_tokenizer_write(tok, &text), ZERO_OK);
+    return text;
+}
+
+static zero_tokenizer read_back(const zero_bytes *text)
+{
+    zero_tokenizer tok;
+    if (zero_tokenizer_parse_file(F, text->bytes, text->len, &tok) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    return tok;
+}
+
+static void assert_encode_alike(const zero_tokenizer *a, const zero_tokenizer *b,
+                                const unsigned char *text, size_t len)
+{
+    int32_t *x = malloc(len * sizeof *x), *y = malloc(len * sizeof *y);
+    assert_true(x && y);
+    int64_t n = zero_tokenizer_encode(a, text, len, x);
+    assert_int_equal(zero_tokenizer_encode(b, text, len, y), n);
+    assert_memory_equal(x, y, (size_t)n * sizeof *x);
+    free(x);
+    free(y);
+}
+
+static void assert_decode_alike(const zero_tokenizer *a, const zero_tokenizer *b)
+{
+    assert_int_equal(a->vocab, b->vocab);
+    for (int32_t i = 0; i < a->vocab; i++) {
+        size_t len = 0, other = 0;
+        const unsigned char *x = zero_tokenizer_decode(a, i, &len);
+        const unsigned char *y = zero_tokenizer_decode(b, i, &other);
+        assert_int_equal(len, other);
+        assert_memory_equal(x, y, len);
+    }
+}
+
+static void what_is_written_reads_back_and_works_alike(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000"};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        zero_tokenizer tok = learn(specs[i]);
+        zero_bytes text = written(&tok);
+        zero_tokenizer back = read_back(&text);
+        zero_bytes again = written(&back);
+        assert_string_equal(back.name, specs[i]);
+        assert_decode_alike(&tok, &back);
+        assert_encode_alike(&tok, &back, SELF, zero_self_len);
+        assert_int_equal(text.len, again.len);
+        assert_memory_equal(text.bytes, again.bytes, text.len);
+        zero_bytes_destroy(&again);
+        zero_bytes_destroy(&text);
+        zero_tokenizer_destroy(&back);
+        zero_tokenizer_destroy(&tok);
+    }
+}
+
+/* Every token of two bytes there is: the largest file we write. */
+static void the_largest_vocabulary_fits(void **state)
+{
+    (void)state;
+    enum { N = ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES };
+    zero_merge *merges = malloc(N * sizeof *merges);
+    assert_non_null(merges);
+    for (int32_t i = 0; i < N; i++) merges[i] = (zero_merge){255 - i % 256, 255 - i / 256};
+    zero_tokenizer tok;
+    assert_int_equal(zero_tokenizer_from_merges(&tok, merges, N), ZERO_OK);
+    zero_bytes text = written(&tok);
+    zero_tokenizer back = read_back(&text);
+    assert_decode_alike(&tok, &back);
+    zero_tokenizer_destroy(&back);
+    zero_tokenizer_destroy(&tok);
+    zero_bytes_destroy(&text);
+    free(merges);
+}
+
+static void refused(const char *text, size_t len, const char *reason)
+{
+    zero_tokenizer tok = {.vocab = 42};
+    if (zero_tokenizer_parse_file(F, text, len, &tok) != ZERO_ERR_FORMAT)
+        fail_msg("%.200s: expected '%s'", text, reason);
+    if (!strstr(zero_last_error(), reason) || !strstr(zero_last_error(), F))
+        fail_msg("'%s' lacks '%s'", zero_last_error(), reason);
+    assert_int_equal(tok.vocab, 42);
+}
+
+#define HEAD "{\"format\": \"zero tokenizer\", \"version\": 1, \"name\": "
+
+static void attacks_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } attacks[] = {
+        {"", "found nothing"},
+        {"[]", "expected an object with \"format\" in it, found a list"},
+        {"{}", "\"format\" is missing"},
+        {"{\"format\": \"tokenizers\"}", "found \"tokenizers\""},
+        {"{\"format\": \"zero tokenizer\"}", "\"version\" is missing"},
+        {"{\"format\": \"zero tokenizer\", \"version\": 0}", "found 0"},
+        {"{\"format\": \"zero tokenizer\", \"version\": \"1\"}", "found a text"},
+        {"{\"format\": \"zero tokenizer\", \"version\": 2, \"new\": 1}",
+         "has version 2, but this program knows versions up to 1"},
+        {HEAD "\"byte\", \"new\": 1}", "\"new\": no such key"},
+        {HEAD "1}", "\"name\": expected a text"},
+        {HEAD "\"gpt2\"}", "found \"gpt2\""},
+        {HEAD "\"bpe:256\"}", "with 257 to 65536 tokens, found \"bpe:256\""},
+        {HEAD "\"bpe:65537\"}", "found \"bpe:65537\""},
+        {HEAD "\"bpe:99999999999999999999\"}", "found \"bpe:9"},
+        {HEAD "\"byte\", \"merges\": [[1, 2]]}", "has 0, found 1"},
+        {HEAD "\"bpe:257\"}", "\"merges\" is missing"},
+        {HEAD "\"bpe:257\", \"merges\": {}}", "\"merges\": expected a list"},
+        {HEAD "\"bpe:257\", \"merges\": []}", "has 1, found 0"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, 2], [3, 4]]}", "has 1, found 2"},
+        {HEAD "\"bpe:257\", \"merges\": [7]}", "but [0] is none"},
+        {HEAD "\"bpe:257\", \"merges\": [[1]]}", "but [0] is none"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, 2, 3]]}", "but [0] is none"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, 2.0]]}", "but [0] is none"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, \"2\"]]}", "but [0] is none"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, 256]]}", "from 0 to 255"},
+        {HEAD "\"bpe:257\", \"merges\": [[-1, 2]]}", "found -1 and 2"},
+        {HEAD "\"bpe:257\", \"merges\": [[4294967297, 2]]}", "found 4294967297 and 2"},
+        {HEAD "\"bpe:258\", \"merges\": [[1, 2], [256, 257]]}", "from 0 to 256"},
+        {HEAD "\"bpe:258\", \"merges\": [[1, 2], [1, 2]]}",
+         "an earlier merge already joins"},
+        {HEAD "\"byte\", \"name\": \"byte\"}", "duplicate object key"},
+        {HEAD "\"byte\"}}", "end of file expected"},
+    };
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
+        refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
+}
+
+/* Each merge joins the last token with itself: 60 of them would make 2^60 bytes. */
+static void texts_that_double_are_refused(void **state)
+{
+    (void)state;
+    char text[4096];
+    size_t len =
+        (size_t)snprintf(text, sizeof text, HEAD "\"bpe:316\", \"merges\": [[0, 0]");
+    for (int i = 0; i < 59; i++)
+        len +=
+            (size_t)snprintf(text + len, sizeof text - len, ", [%d, %d]", 256 + i, 256 + i);
+    len += (size_t)snprintf(text + len, sizeof text - len, "]}");
+    refused(text, len, "longer than any piece of text");
+}
+
+static void huge_files_are_refused_unread(void **state)
+{
+    (void)state;
+    zero_tokenizer tok;
+    assert_int_equal(zero_tokenizer_parse_file(F, "{", ZERO_TOKENIZER_FILE_MAX + 1, &tok),
+                     ZERO_ERR_FORMAT);
+    assert_non_null(strstr(zero_last_error(), "at most 4194304 bytes, found 4194305"));
+}
+
+/* Whatever is cut off, or changed by one bit, is refused or a tokenizer: never a crash. */
+static void damaged_files_are_refused_or_sound(void **state)
+{
+    (void)state;
+    zero_tokenizer tok = learn("bpe:270");
+    zero_bytes text = written(&tok);
+    for (size_t len = 0; len + 2 < text.len; len++) {
+        zero_tokenizer back;
+        assert_int_equal(zero_tokenizer_parse_file(F, text.bytes, len, &back),
+                         ZERO_ERR_FORMAT);
+    }
+    for (size_t bit = 0; bit < 8 * text.len; bit++) {
+        zero_tokenizer back;
+        text.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        if (zero_tokenizer_parse_file(F, text.bytes, text.len, &back) == ZERO_OK) {
+            assert_encode_alike(&back, &back, SELF, 200);
+            zero_tokenizer_destroy(&back);
+        }
+        text.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    zero_bytes_destroy(&text);
+    zero_tokenizer_destroy(&tok);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_reads_back_and_works_alike),
+        cmocka_unit_test(the_largest_vocabulary_fits),
+        cmocka_unit_test(attacks_are_refused),
+        cmocka_unit_test(texts_that_double_are_refused),
+        cmocka_unit_test(huge_files_are_refused_unread),
+        cmocka_unit_test(damaged_files_are_refused_or_sound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

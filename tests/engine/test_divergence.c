@@ -1,0 +1,207 @@
+/* Numbers that are not finite: steps that all ranks skip, and runs that all ranks end. */
+#include "support/faulty_unit.h"
+
+enum { FAULTY_STEP = 2 };                   /* from 0 */
+enum { UNIT = 2, TENSOR = ZERO_FC_WEIGHT }; /* of the second block */
+
+static const zero_tensor *faulty_tensor(const test_run *run)
+{
+    return &run->model.units[UNIT].tensors[0][TENSOR];
+}
+
+/* ---- overflow in fp16 ---- */
+
+/* The step with the fault three times, and then without it: skipped, forgiven; skipped and
+ * halved twice; taken. */
+static void check_skipping(test_run *run, test_fault *f)
+{
+    const float scales[] = {65536.0f, 32768.0f, 16384.0f};
+    test_digest before = test_run_digest(run);
+    for (int i = 0; i < 3; i++) {
+        assert_all(test_step(run, FAULTY_STEP) == ZERO_OK && run->last.overflow);
+        assert_all(run->engine.adam_steps == FAULTY_STEP && run->engine.skipped == i + 1);
+        assert_all(run->engine.loss_scale.scale == scales[i]);
+        assert_all(run->engine.loss_scale.clean_steps == 0);
+        assert_all(test_same(test_run_digest(run), before));
+    }
+    f->step = -1;
+    assert_all(test_step(run, FAULTY_STEP) == ZERO_OK && !run->last.overflow);
+    assert_all(run->engine.adam_steps == FAULTY_STEP + 1);
+    assert_all(!test_same(test_run_digest(run), before));
+}
+
+/* What a run becomes that takes the same steps, the last one with this loss scale. */
+static test_digest digest_with_scale(const test_setup *setup, float scale)
+{
+    test_run run;
+    test_run_open(&run, setup, test_size);
+    test_run_steps(&run, 0, FAULTY_STEP);
+    run.engine.loss_scale.scale = scale;
+    test_run_steps(&run, FAULTY_STEP, 1);
+    test_digest d = test_run_digest(&run);
+    test_run_close(&run);
+    return d;
+}
+
+static void an_overflow_on_one_rank_skips_the_step_on_all(void **state)
+{
+    (void)state;
+    /* In fp32 the second is finite; rounded to fp16 it is not. */
+    const float numbers[] = {INFINITY, -1e5f, NAN, 1e30f};
+    for (int stage = 0; stage <= 3; stage++) {
+        test_setup setup = test_setup_of(stage, ZERO_FP16);
+        test_run run;
+        test_fault f = {.step = FAULTY_STEP,
+                        .is_mine = test_rank == stage % test_size,
+                        .number = numbers[stage]};
+        test_run_open(&run, &setup, test_size);
+        f.element = faulty_tensor(&run)->offset + 5;
+        test_plant(&run, UNIT, &f);
+        test_run_steps(&run, 0, FAULTY_STEP);
+        assert_all(run.engine.loss_scale.clean_steps == FAULTY_STEP);
+        check_skipping(&run, &f);
+        test_digest want = digest_with_scale(&setup, 16384.0f);
+        assert_all(test_same(test_run_digest(&run), want));
+        test_run_close(&run);
+    }
+}
+
+static void at_the_least_scale_an_overflow_ends_the_run(void **state)
+{
+    (void)state;
+    test_setup setup = test_setup_of(2, ZERO_FP16);
+    test_run run;
+    test_fault f = {.step = 0, .is_mine = test_rank == test_size - 1, .number = INFINITY};
+    test_run_open(&run, &setup, test_size);
+    test_plant(&run, UNIT, &f);
+    run.engine.loss_scale.scale = 1.0f;
+    assert_all(test_step(&run, 0) == ZERO_OK && run.last.overflow); /* forgiven */
+    assert_all(test_step(&run, 0) == ZERO_ERR_DIVERGED);
+    assert_all(run.engine.loss_scale.scale == 1.0f && run.engine.adam_steps == 0);
+    test_run_close(&run);
+}
+
+/* ---- divergence in bf16 and fp32 ---- */
+
+static void check_told(const test_run *run, const test_fault *f, int culprit)
+{
+    char rank[32];
+    const char *text = zero_last_error();
+    snprintf(rank, sizeof rank, "on rank %d,", culprit);
+    assert_all(strstr(text, "step 3:") && strstr(text, rank));
+    assert_all(strstr(text, run->model.units[UNIT].name) != NULL);
+    assert_all((strstr(text, "forward") != NULL) == f->in_forward);
+    assert_all((strstr(text, faulty_tensor(run)->name) != NULL) == !f->in_forward);
+}
+
+static void check_divergence(const test_setup *setup, bool in_forward, int culprit)
+{
+    test_run run;
+    test_fault f = {.step = FAULTY_STEP,
+                    .is_mine = test_rank == culprit,
+                    .in_forward = in_forward,
+                    .number = in_forward ? NAN : INFINITY};
+    test_run_open(&run, setup, test_size);
+    f.element = in_forward ? 7 : faulty_tensor(&run)->offset + 5;
+    test_plant(&run, UNIT, &f);
+    test_run_steps(&run, 0, FAULTY_STEP);
+    test_digest before = test_run_digest(&run);
+    assert_all(test_step(&run, FAULTY_STEP) == ZERO_ERR_DIVERGED);
+    check_told(&run, &f, culprit);
+    assert_all(test_same(test_run_digest(&run), before));
+    assert_all(run.engine.adam_steps == FAULTY_STEP && run.engine.loss_scale.scale == 1.0f);
+
+    f.step = -1; /* the run can go on as if nothing had happened */
+    test_run_steps(&run, FAULTY_STEP, 1);
+    test_digest after = test_run_digest(&run);
+    assert_all(test_same(after, test_digest_after(setup, test_size, FAULTY_STEP + 1)));
+    test_run_close(&run);
+}
+
+static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++)
+        for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
+            for (int in_forward = 0; in_forward <= 1; in_forward++) {
+                test_setup setup = test_setup_of(stage, type);
+                check_divergence(&setup, in_forward == 1, (stage + 1) % test_size);
+            }
+}
+
+/* One rank goes wrong in a forward pass, another, or the same, later in a backward pass. */
+static void of_several_faults_the_first_is_told(void **state)
+{
+    (void)state;
+    test_setup setup = test_setup_of(2, ZERO_BF16);
+    test_run run;
+    test_fault early = {.is_mine = test_rank == test_size - 1, .in_forward = true};
+    test_fault late = {.is_mine = test_rank == 0};
+    early.step = late.step = FAULTY_STEP;
+    early.number = late.number = NAN;
+    test_run_open(&run, &setup, test_size);
+    test_plant(&run, UNIT, &early);
+    test_plant(&run, UNIT - 1, &late);
+    test_run_steps(&run, 0, FAULTY_STEP);
+    assert_all(test_step(&run, FAULTY_STEP) == ZERO_ERR_DIVERGED);
+    check_told(&run, &early, test_size - 1);
+    test_run_close(&run);
+}
+
+/* Finite in fp32, as backward writes it, and too large for the type that it is kept in. */
+static void what_rounding_makes_infinite_is_told_as_such(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++)
+        for (int M = 1; M <= 2; M++) {
+            test_setup setup = test_setup_of(stage, ZERO_FP16);
+            test_run run;
+            test_fault f = {
+                .step = 0, .is_mine = test_rank == test_size - 1, .number = 1e5f};
+            setup.plan.accumulation = M;
+            test_run_open(&run, &setup, test_size);
+            f.element = faulty_tensor(&run)->offset + 5;
+            test_plant(&run, UNIT, &f);
+            run.engine.loss_scale.scale = 1.0f;
+            run.engine.loss_scale.hysteresis = 1;
+            assert_all(test_step(&run, 0) == ZERO_ERR_DIVERGED);
+            char culprit[32];
+            snprintf(culprit, sizeof culprit, "on rank %d,", test_size - 1);
+            assert_all(strstr(zero_last_error(), "is rounded to fp16") != NULL);
+            assert_all(strstr(zero_last_error(), faulty_tensor(&run)->name) != NULL);
+            assert_all(strstr(zero_last_error(), culprit) != NULL);
+            test_run_close(&run);
+        }
+}
+
+/* Finite gradients whose squares' sum is, too, but whose sum over ranks is not. */
+static void a_sum_that_is_not_finite_is_nobodys_fault(void **state)
+{
+    (void)state;
+    test_setup setup = test_setup_of(1, ZERO_FP32);
+    test_run run;
+    test_fault f = {.step = 0, .is_mine = true, .number = 3e38f};
+    test_run_open(&run, &setup, test_size);
+    test_plant(&run, UNIT, &f);
+    if (test_size == 1) {
+        assert_all(test_step(&run, 0) == ZERO_OK);
+    } else {
+        assert_all(test_step(&run, 0) == ZERO_ERR_DIVERGED);
+        assert_all(strstr(zero_last_error(), "but not their sum") != NULL);
+    }
+    test_run_close(&run);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_overflow_on_one_rank_skips_the_step_on_all),
+        cmocka_unit_test(at_the_least_scale_an_overflow_ends_the_run),
+        cmocka_unit_test(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing),
+        cmocka_unit_test(of_several_faults_the_first_is_told),
+        cmocka_unit_test(what_rounding_makes_infinite_is_told_as_such),
+        cmocka_unit_test(a_sum_that_is_not_finite_is_nobodys_fault),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}

@@ -1,0 +1,265 @@
+/* Training runs as a whole: all ranks hold one model, and what must not change its bits. */
+#include "support/engine_test.h"
+
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define STEPS        3
+
+static test_setup with_accumulation(int M)
+{
+    test_setup setup = test_standard;
+    setup.plan.accumulation = M;
+    return setup;
+}
+
+/* ---- one model on all ranks ---- */
+
+/* Whether memory is the same on all ranks of the job. */
+static bool same_everywhere(const void *x, size_t bytes)
+{
+    void *first = malloc(bytes + 1);
+    assert_non_null(first);
+    memcpy(first, x, bytes);
+    MPI_Bcast(first, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    bool same = memcmp(first, x, bytes) == 0;
+    free(first);
+    return same;
+}
+
+static bool is_zero(const char *x, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (x[i] != 0) return false;
+    return true;
+}
+
+/* A buffer of group g's data: what lies beyond the parameters is zero, and they are not. */
+static void check_buffer(const test_run *run, int g, int buffer, bool is_shared)
+{
+    if (buffer == ZERO_NO_BUFFER) return;
+    const zero_buffer *b = &run->engine.schedule.buffers[buffer];
+    const char *x = zero_runner_buffer(&run->engine.runner, buffer);
+    int64_t size = (int64_t)zero_type_size(b->type), held = (int64_t)b->bytes / size;
+    int64_t inside = run->model.groups[g].n_params - b->begin;
+    if (inside > held) inside = held;
+    if (inside < 0) inside = 0;
+    size_t bytes = (size_t)(inside * size);
+    assert_all(inside == 0 || !is_zero(x, bytes));
+    assert_all(is_zero(x + bytes, b->bytes - bytes));
+    if (is_shared) assert_all(same_everywhere(x, bytes));
+}
+
+static void check_group(const test_run *run, int g)
+{
+    const zero_group_state *s = &run->engine.schedule.groups[g];
+    bool shared = s->optimizer_held == ZERO_HOLD_WHOLE;
+    check_buffer(run, g, s->param, s->param_held == ZERO_HOLD_WHOLE);
+    check_buffer(run, g, s->grad, shared);
+    check_buffer(run, g, s->sum, false);
+    check_buffer(run, g, s->master, shared);
+    check_buffer(run, g, s->momentum, shared);
+    check_buffer(run, g, s->variance, shared);
+}
+
+static void check_buffers(const test_setup *setup)
+{
+    test_run run;
+    double loss;
+    test_run_open(&run, setup, test_size);
+    test_run_steps(&run, 0, STEPS);
+    zero_source source = test_words(&run);
+    /* It waits for the parameters that are on their way. */
+    assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+    for (int g = 0; g < run.model.n_groups; g++) check_group(&run, g);
+    test_run_close(&run);
+}
+
+static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++)
+        for (int M = 1; M <= 2; M++)
+            for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
+                test_setup setup = with_accumulation(M);
+                setup.plan.stage = stage;
+                setup.plan.type = type;
+                setup.plan.collectives =
+                    stage % 2 == 0 ? ZERO_ALGORITHM_P2P : ZERO_ALGORITHM_SHM;
+                check_buffers(&setup);
+            }
+}
+
+static void losses_and_norms_are_the_same_on_all_ranks(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++) {
+        test_setup setup = test_standard;
+        test_run run;
+        setup.plan.stage = stage;
+        test_run_open(&run, &setup, test_size);
+        test_run_steps(&run, 0, 1);
+        double mine[] = {run.last.loss, run.last.grad_norm, 0.0};
+        zero_source source = test_words(&run);
+        assert_all(zero_engine_evaluate(&run.engine, &source, &mine[2]) == ZERO_OK);
+        assert_all(same_everywhere(mine, sizeof mine));
+        test_run_close(&run);
+    }
+}
+
+/* ---- what does not change the bits ---- */
+
+static void the_digest_does_not_depend_on_the_bucket_size(void **state)
+{
+    (void)state;
+    static const int64_t buckets[] = {512, 777, 5000, 1 << 20, 1 << 30};
+    for (int M = 1; M <= 2; M++) {
+        test_setup setup = with_accumulation(M);
+        test_digest want = test_digest_after(&setup, test_size, STEPS);
+        for (size_t i = 0; i < COUNT(buckets); i++) {
+            setup.plan.bucket = buckets[i];
+            assert_all(test_same(test_digest_after(&setup, test_size, STEPS), want));
+        }
+    }
+}
+
+static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
+                        void *targets)
+{
+    zero_rng rng = {
+        .purpose = ZERO_RNG_TEST, .seed = 1, .step = (uint64_t)step, .sample = (uint64_t)i};
+    usleep((useconds_t)(zero_rng_bits(&rng, (uint64_t)test_rank) % 8000));
+    test_sample(arg, step, i, T, inputs, targets);
+}
+
+/* Through memory, through messages, or both; `mpi` alone adds in an order of its own. */
+static void the_digest_does_not_depend_on_the_collectives(void **state)
+{
+    (void)state;
+    for (int M = 1; M <= 2; M++) {
+        test_setup setup = test_standard;
+        setup.plan.accumulation = M;
+        test_digest want = test_digest_after(&setup, test_size, STEPS);
+        for (int a = 0; a < ZERO_ALGORITHMS; a++)
+            for (int nodes = 1; nodes <= test_size; nodes++) {
+                if (a == ZERO_ALGORITHM_MPI || (a == ZERO_ALGORITHM_SHM && nodes > 1))
+                    continue;
+                setup.plan.collectives = (zero_algorithm)a;
+                setup.fake_nodes = nodes;
+                assert_all(test_same(test_digest_after(&setup, test_size, STEPS), want));
+            }
+    }
+}
+
+static void the_digest_does_not_depend_on_who_is_late(void **state)
+{
+    (void)state;
+    test_setup setup = with_accumulation(2);
+    setup.plan.bucket = 777;
+    test_digest want = test_digest_after(&setup, test_size, STEPS);
+    test_run run;
+    test_run_open(&run, &setup, test_size);
+    zero_source late = {.sample = late_sample, .arg = &run.setup};
+    test_run_steps_on(&run, &late, 0, STEPS);
+    assert_all(test_same(test_run_digest(&run), want));
+    test_run_close(&run);
+}
+
+static void two_engines_in_one_process_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    test_setup first = test_standard, second = with_accumulation(2);
+    first.plan.stage = 1;
+    second.plan.stage = 3;
+    second.shape.layers = 1;
+    second.shape.dropout = 0.2f;
+    second.seed = 99;
+    test_digest want_first = test_digest_after(&first, test_size, STEPS);
+    test_digest want_second = test_digest_after(&second, test_size, STEPS);
+    assert_all(!test_same(want_first, want_second));
+
+    test_run a, b;
+    test_run_open(&a, &first, test_size);
+    test_run_open(&b, &second, test_size);
+    for (int step = 0; step < STEPS; step++) {
+        test_run_steps(&a, step, 1);
+        test_run_steps(&b, step, 1);
+    }
+    assert_all(test_same(test_run_digest(&a), want_first));
+    test_run_close(&a);
+    assert_all(test_same(test_run_digest(&b), want_second));
+    test_run_close(&b);
+}
+
+static void evaluating_and_generating_do_not_change_the_training(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++) {
+        test_setup setup = test_standard;
+        test_run run;
+        setup.plan.stage = stage;
+        test_run_open(&run, &setup, test_size);
+        zero_source source = test_words(&run);
+        zero_sampling how = {.temperature = 1.0, .known = run.model.vocab};
+        for (int step = 0; step < STEPS; step++) {
+            double loss;
+            int32_t text[4] = {1};
+            test_run_steps(&run, step, 1);
+            assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+            assert_all(zero_engine_generate(&run.engine, &how, 1, 3, text) == ZERO_OK);
+        }
+        assert_all(
+            test_same(test_run_digest(&run), test_digest_after(&setup, test_size, STEPS)));
+        test_run_close(&run);
+    }
+}
+
+static void an_engine_refuses_the_plan_of_another_rank(void **state)
+{
+    (void)state;
+    test_run run;
+    zero_engine other;
+    test_run_open(&run, &test_standard, test_size);
+    zero_engine_spec spec = run.engine.spec;
+    spec.plan.n_ranks = test_size + 1;
+    assert_all(zero_engine_init(&other, &spec, run.comm) == ZERO_ERR_INVALID);
+    spec.plan.rank = (spec.plan.rank + 1) % spec.plan.n_ranks;
+    assert_all(zero_engine_init(&other, &spec, run.comm) == ZERO_ERR_INVALID);
+    assert_all(strstr(zero_last_error(), "cannot run on rank") != NULL);
+    test_run_close(&run);
+}
+
+/* Sums of two and of three leaves have only one order, and the first two and the last two of
+ * four are neighbours: then ranks and microbatches walk the same tree. */
+static void microbatches_here_or_on_other_ranks_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        int ranks, M, others, other_M;
+    } pairs[] = {{2, 1, 1, 2}, {3, 1, 1, 3}, {4, 1, 2, 2}};
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        if (pairs[i].ranks > test_size) continue;
+        test_setup one = with_accumulation(pairs[i].M);
+        test_setup other = with_accumulation(pairs[i].other_M);
+        one.shape.dropout = other.shape.dropout = 0.1f;
+        assert_all(test_same(test_digest_after(&one, pairs[i].ranks, STEPS),
+                             test_digest_after(&other, pairs[i].others, STEPS)));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ranks_hold_in_common_is_the_same_and_padding_stays_zero),
+        cmocka_unit_test(losses_and_norms_are_the_same_on_all_ranks),
+        cmocka_unit_test(the_digest_does_not_depend_on_the_bucket_size),
+        cmocka_unit_test(the_digest_does_not_depend_on_the_collectives),
+        cmocka_unit_test(the_digest_does_not_depend_on_who_is_late),
+        cmocka_unit_test(two_engines_in_one_process_do_not_disturb_each_other),
+        cmocka_unit_test(evaluating_and_generating_do_not_change_the_training),
+        cmocka_unit_test(an_engine_refuses_the_plan_of_another_rank),
+        cmocka_unit_test(microbatches_here_or_on_other_ranks_give_the_same_bits),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}

@@ -1,0 +1,216 @@
+/* The matrix of settings: with one microbatch per rank, stage, partition, collectives, bucket,
+ * overlap, prefetch, persistence and recomputation change no bit of what is trained.
+ *
+ *     test_matrix               every pair of settings meets in some run, for each type; and a
+ *                               few random combinations
+ *     test_matrix COUNT SEED    so many random ones
+ *
+ * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
+ * with those of stage 0 on the same ranks and with the same type. */
+#include "support/engine_test.h"
+
+enum { NODES = 3 };
+
+enum { STAGE, PARTITION, COLLECTIVES, BUCKET, OVERLAP, PREFETCH, PERSIST, RECOMPUTE, AXES };
+enum { LARGEST = 4 }; /* axis */
+enum { WHOLE_MODEL, ODD, LEAST };
+
+static const char *const names[AXES] = {"stage",   "partition", "collectives", "bucket",
+                                        "overlap", "prefetch",  "persist",     "recompute"};
+
+static const struct {
+    zero_algorithm algorithm;
+    int nodes;
+} routes[] = {{ZERO_ALGORITHM_P2P, 1},
+              {ZERO_ALGORITHM_SHM, 1},
+              {ZERO_ALGORITHM_HIER, 2},
+              {ZERO_ALGORITHM_HIER, 3}};
+
+/* Which setting of each axis; all 0 is what the others are compared with. */
+typedef struct {
+    int at[AXES];
+} choice;
+
+typedef struct {
+    zero_comm comm[NODES]; /* the same ranks, on 1, 2 and 3 nodes */
+    int64_t count;
+    uint64_t seed;
+} matrix;
+
+static int axis_length(int axis)
+{
+    static const int lengths[AXES] = {4, 2, 4, 3, 2, 3, 3, 2};
+    if (axis == COLLECTIVES && test_size < NODES) return test_size + 1;
+    return lengths[axis];
+}
+
+/* ---- one combination ---- */
+
+/* The smallest bucket that is not refused. */
+static int64_t least_bucket(const test_setup *setup, const zero_comm *comm)
+{
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&setup->shape, &model), ZERO_OK);
+    int64_t least = test_least_bucket(test_plan(&setup->plan, &model, comm));
+    zero_model_destroy(&model);
+    return least;
+}
+
+static test_setup setup_of(const choice *c, zero_type type, const zero_comm *comm)
+{
+    static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30};
+    test_setup setup = test_standard;
+    setup.shape = (zero_gpt2_shape){.layers = 2,
+                                    .hidden = 16,
+                                    .heads = 2,
+                                    .seq = 8,
+                                    .vocab = 30,
+                                    .dropout = 0.1f,
+                                    .seed = 3};
+    setup.eval_batches = 1;
+    setup.lr = 1e-2;
+    setup.clip = 0.05;
+    setup.plan = (zero_plan_input){.stage = c->at[STAGE],
+                                   .type = type,
+                                   .partition = (zero_partition_scheme)c->at[PARTITION],
+                                   .micro_batch = 1,
+                                   .accumulation = 1,
+                                   .collectives = routes[c->at[COLLECTIVES]].algorithm,
+                                   .no_overlap = c->at[OVERLAP] == 1,
+                                   .prefetch = prefetch[c->at[PREFETCH]],
+                                   .persist = persist[c->at[PERSIST]],
+                                   .recompute = c->at[RECOMPUTE] == 1};
+    int64_t least = least_bucket(&setup, comm);
+    const int64_t buckets[] = {
+        [WHOLE_MODEL] = 1 << 20, [ODD] = least + 77, [LEAST] = least};
+    setup.plan.bucket = buckets[c->at[BUCKET]];
+    return setup;
+}
+
+/* Collective over the job, as everything here. */
+static test_outcome train(matrix *m, const choice *c, zero_type type)
+{
+    test_run run;
+    zero_comm *comm = &m->comm[routes[c->at[COLLECTIVES]].nodes - 1];
+    test_setup setup = setup_of(c, type, comm);
+    test_run_open_on(&run, &setup, comm);
+    test_outcome out = test_run_outcome(&run);
+    assert_all(run.engine.adam_steps == TEST_STEPS);
+    for (int step = 0; step < TEST_STEPS; step++) assert_all(out.norm[step] > setup.clip);
+    test_run_close(&run);
+    return out;
+}
+
+static void describe(const choice *c, zero_type type)
+{
+    print_error("%s on %d ranks:", zero_type_name(type), test_size);
+    for (int axis = 0; axis < AXES; axis++) print_error(" %s %d", names[axis], c->at[axis]);
+    print_error(" gives other bits than stage 0\n");
+}
+
+static void check(matrix *m, const choice *c, zero_type type, const test_outcome *want)
+{
+    test_outcome got = train(m, c, type);
+    bool same = test_same_outcome(&got, want);
+    if (!same && test_rank == 0) describe(c, type);
+    assert_all(same);
+}
+
+/* ---- choosing ---- */
+
+static choice draw(const zero_rng *rng, uint64_t *next)
+{
+    choice c;
+    for (int axis = 0; axis < AXES; axis++)
+        c.at[axis] = (int)(zero_rng_bits(rng, (*next)++) % (uint64_t)axis_length(axis));
+    return c;
+}
+
+/* Which settings of two axes have been in a run together. */
+typedef struct {
+    bool met[AXES][LARGEST][AXES][LARGEST];
+} pairs;
+
+/* How many pairs of this combination are new; with `note` they are so no more. */
+static int new_pairs(pairs *p, const choice *c, bool note)
+{
+    int n = 0;
+    for (int a = 0; a < AXES; a++)
+        for (int b = 0; b < a; b++) {
+            bool *met = &p->met[a][c->at[a]][b][c->at[b]];
+            n += !*met;
+            *met = *met || note;
+        }
+    return n;
+}
+
+static int all_pairs(void)
+{
+    int n = 0;
+    for (int a = 0; a < AXES; a++)
+        for (int b = 0; b < a; b++) n += axis_length(a) * axis_length(b);
+    return n;
+}
+
+/* Of some random combinations the one with most pairs that have not met. */
+static choice draw_the_newest(pairs *p, const zero_rng *rng, uint64_t *next)
+{
+    choice best = draw(rng, next);
+    for (int i = 0; i < 200; i++) {
+        choice c = draw(rng, next);
+        if (new_pairs(p, &c, false) > new_pairs(p, &best, false)) best = c;
+    }
+    return best;
+}
+
+static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
+{
+    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
+        const choice base = {{0}};
+        zero_rng rng = {.purpose = ZERO_RNG_TEST, .sample = type};
+        uint64_t next = 0;
+        pairs p = {0};
+        test_outcome want = train(*state, &base, type);
+        int left = all_pairs() - new_pairs(&p, &base, true);
+        while (left > 0) {
+            choice c = draw_the_newest(&p, &rng, &next);
+            int n = new_pairs(&p, &c, true);
+            left -= n;
+            if (n > 0) check(*state, &c, type, &want);
+        }
+    }
+}
+
+static void random_settings_give_the_bits_of_stage_0(void **state)
+{
+    matrix *m = *state;
+    test_outcome want[3];
+    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = m->seed, .sample = 3};
+    uint64_t next = 0;
+    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
+        want[type] = train(m, &(choice){{0}}, type);
+    for (int64_t i = 0; i < m->count; i++) {
+        choice c = draw(&rng, &next);
+        zero_type type = (zero_type)(i % 3);
+        check(m, &c, type, &want[type]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    matrix m = {.count = 200, .seed = 1};
+    test_begin(&argc, &argv);
+    if (argc == 3) {
+        m.count = strtoll(argv[1], NULL, 10);
+        m.seed = strtoull(argv[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(every_pair_of_settings_gives_the_bits_of_stage_0, &m),
+        cmocka_unit_test_prestate(random_settings_give_the_bits_of_stage_0, &m),
+    };
+    for (int k = 0; k < NODES; k++)
+        test_split(test_size, k < test_size ? k + 1 : 1, &m.comm[k]);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    for (int k = 0; k < NODES; k++) zero_comm_destroy(&m.comm[k]);
+    return test_end(failed);
+}

@@ -1,0 +1,135 @@
+/* Which token a uniform number chooses. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "engine/sampling.h"
+
+enum { V = 300, DRAWS = 20000 };
+
+static void fill(float logits[V], uint64_t seed)
+{
+    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = seed};
+    zero_rng_normal(&rng, 0, V, logits);
+    for (int i = 0; i < V; i++)
+        logits[i] = roundf(4.0f * logits[i]) / 4.0f; /* many are equal, some are -0 */
+}
+
+/* How many of the ids come before i: larger logits, and equal ones of lower ids. */
+static int place_of(const float *logits, int n, int i)
+{
+    int before = 0;
+    for (int k = 0; k < n; k++)
+        before += logits[k] > logits[i] || (logits[k] == logits[i] && k < i);
+    return before;
+}
+
+static void temperature_0_takes_the_first_of_the_largest(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        float logits[V];
+        fill(logits, seed);
+        zero_sampling how = {.known = V, .top_k = (int64_t)(seed % 3)};
+        int32_t chosen = zero_sampling_draw(&how, logits, 0.999);
+        assert_int_equal(place_of(logits, V, chosen), 0);
+    }
+}
+
+/* The definition, in the plainest way: the set by places, then the sum up to the number. */
+static int32_t oracle(const zero_sampling *how, const float *logits, double uniform)
+{
+    int n = (int)how->known, last = -1;
+    double sum = 0.0, at = 0.0;
+    int64_t k = how->top_k == 0 ? n : how->top_k;
+    for (int i = 0; i < n; i++)
+        if (place_of(logits, n, i) < k) sum += exp((double)logits[i] / how->temperature);
+    for (int i = 0; i < n; i++) {
+        if (place_of(logits, n, i) >= k) continue;
+        last = i;
+        at += exp((double)logits[i] / how->temperature);
+        if (at > uniform * sum) break;
+    }
+    return last;
+}
+
+static void any_k_and_temperature_draw_by_the_definition(void **state)
+{
+    (void)state;
+    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = 99};
+    const int64_t ks[] = {0, 1, 2, 3, 7, 40, 49, 50, 51, V, V + 1, INT64_C(1) << 40};
+    const double temperatures[] = {0.3, 1.0, 5.0};
+    for (uint64_t i = 0; i < 360; i++) {
+        float logits[V];
+        fill(logits, i / 12);
+        zero_sampling how = {.known = i % 5 == 0 ? 50 : V,
+                             .top_k = ks[i % 12],
+                             .temperature = temperatures[i % 3]};
+        double uniform = zero_rng_uniform(&rng, i);
+        assert_int_equal(zero_sampling_draw(&how, logits, uniform),
+                         oracle(&how, logits, uniform));
+    }
+}
+
+static void draws_come_as_often_as_their_probability_says(void **state)
+{
+    (void)state;
+    const float logits[4] = {logf(1.0f), logf(4.0f), logf(2.0f), logf(3.0f)};
+    const double expected[4] = {0.0, 4.0 / 9.0, 2.0 / 9.0, 3.0 / 9.0};
+    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = 7};
+    zero_sampling how = {.known = 4, .top_k = 3, .temperature = 1.0};
+    int count[4] = {0};
+    for (uint64_t i = 0; i < DRAWS; i++)
+        count[zero_sampling_draw(&how, logits, zero_rng_uniform(&rng, i))]++;
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs((double)count[i] / DRAWS - expected[i]) < 0.015);
+    assert_int_equal(count[0], 0);
+}
+
+static void logits_that_are_not_finite_choose_nothing(void **state)
+{
+    (void)state;
+    const float wrong[] = {NAN, INFINITY, -INFINITY};
+    for (int w = 0; w < 3; w++) {
+        float logits[V];
+        fill(logits, 1);
+        zero_sampling how = {.known = V - 1, .temperature = w};
+        logits[V - 1] = wrong[w]; /* nobody's concern */
+        assert_true(zero_sampling_draw(&how, logits, 0.5) >= 0);
+        logits[17] = wrong[w];
+        assert_int_equal(zero_sampling_draw(&how, logits, 0.5), -1);
+    }
+}
+
+/* Where exp() of the difference is 0 for all others, and where it is 1 for all. */
+static void extreme_temperatures_are_numbers_like_others(void **state)
+{
+    (void)state;
+    float logits[V];
+    fill(logits, 3);
+    logits[100] = 3e38f;
+    logits[200] = -3e38f;
+    zero_sampling how = {.known = V, .temperature = 1e-300};
+    assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 100);
+    how.temperature = 1e300;
+    assert_int_equal(zero_sampling_draw(&how, logits, 0.5), V / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(temperature_0_takes_the_first_of_the_largest),
+        cmocka_unit_test(any_k_and_temperature_draw_by_the_definition),
+        cmocka_unit_test(draws_come_as_often_as_their_probability_says),
+        cmocka_unit_test(logits_that_are_not_finite_choose_nothing),
+        cmocka_unit_test(extreme_temperatures_are_numbers_like_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

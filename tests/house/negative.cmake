@@ -1,0 +1,101 @@
+# cmake -DCHECK=<CheckLayers.cmake> -DWORK=<folder> -P negative.cmake: CheckLayers sees what it
+# claims to see. Each case is a clean tree with one file replaced.
+cmake_minimum_required(VERSION 3.20)
+
+function(make_tree)
+  file(REMOVE_RECURSE ${WORK})
+  foreach(layer base io math comm data nn sharding engine checkpoint train report cli)
+    file(WRITE ${WORK}/src/${layer}/${layer}.h "#pragma once\n")
+  endforeach()
+  file(WRITE ${WORK}/include/zero/status.h "#pragma once\n#include <stdint.h>\n")
+  file(WRITE ${WORK}/include/zero/comm.h "#include <mpi.h>\nvoid f(MPI_Comm c);\n")
+  file(WRITE ${WORK}/src/comm/comm.c "#include \"comm/comm.h\"\n#include <mpi.h>\nMPI_Comm c;\n")
+  file(WRITE ${WORK}/src/nn/nn.c [[
+#include "nn/nn.h"
+
+#include "base/base.h"
+#include "zero/status.h"
+/* MPI_Send is what comm/ calls; #include "train/train.h" is what we don't
+ * do. */
+static const char quote = '"'; // MPI_Recv
+static const char *text = "/* MPI_Wait */ // ";
+#define ZERO_ERR_MPI 1
+]])
+  file(WRITE ${WORK}/gpu/cuda.c "#include \"gpu/kernels.h\"\n#include <cuda_runtime.h>\n")
+  file(WRITE ${WORK}/gpu/kernels.h "#include \"math/math.h\"\n")
+endfunction()
+
+function(run_check out_result out_text)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${CHECK}
+    RESULT_VARIABLE result ERROR_VARIABLE text)
+  string(REGEX REPLACE "[ \n]+" " " text "${text}")
+  set(${out_result} ${result} PARENT_SCOPE)
+  set(${out_text} "${text}" PARENT_SCOPE)
+endfunction()
+
+# With `file` holding `content` the check fails, and says `message`, once.
+function(must_fail file content message)
+  make_tree()
+  file(WRITE ${WORK}/${file} "${content}")
+  run_check(result text)
+  string(FIND "${text}" "${file}: ${message}" at)
+  string(REGEX MATCHALL "(src|include|gpu)/[a-zA-Z/.]+: " complaints "${text}")
+  list(LENGTH complaints n)
+  if(result EQUAL 0 OR at EQUAL -1 OR NOT n EQUAL 1)
+    message(SEND_ERROR "${file} with '${content}' gave ${result}, '${text}'; expected '${message}' once")
+  endif()
+endfunction()
+
+make_tree()
+run_check(result text)
+if(NOT result EQUAL 0)
+  message(SEND_ERROR "a clean tree fails: ${text}")
+endif()
+
+# Floors.
+must_fail(src/base/a.c "#include \"math/math.h\"\n" "\"math/math.h\": math/ is not its own folder")
+must_fail(src/train/a.h " #  include \"cli/cli.h\"\n" "\"cli/cli.h\": cli/ is not its own folder")
+must_fail(src/math/a.c "#include \"gpu/kernels.h\"\n" "\"gpu/kernels.h\": gpu/ is not its own folder")
+must_fail(src/math/a.c "#include <train/train.h>\n" "<train/train.h>: our own headers stand in quotes")
+must_fail(src/math/a.c "/* a */ /* b\n*/ #include \"nn/nn.h\"\n" "\"nn/nn.h\": nn/ is not")
+must_fail(src/comm/a.c "#include \"math/math.h\"\n" "\"math/math.h\": math/ is not its own folder")
+must_fail(src/math/a.c "#include \"comm/comm.h\"\n" "\"comm/comm.h\": comm/ is not its own folder")
+must_fail(src/math/CMakeLists.txt "zero_layer(math FILES math.c\n  LINKS zero_base zero_comm)\n"
+  "links zero_comm: comm/ is not a lower floor")
+must_fail(src/base/CMakeLists.txt "zero_layer(base FILES a.c LINKS zero_train)\n"
+  "links zero_train: train/ is not a lower floor")
+must_fail(include/zero/a.h "#include \"base/base.h\"\n" "\"base/base.h\": base/ is not its own folder")
+must_fail(gpu/a.cu "#include \"comm/comm.h\"\n" "\"comm/comm.h\": comm/ is not its own folder")
+
+# How an include is written.
+must_fail(src/nn/a.c "#include \"nn.h\"\n" "\"nn.h\": an include starts with its folder")
+must_fail(src/nn/a.c "#include \"../base/base.h\"\n" "\"../base/base.h\": an include starts")
+must_fail(src/nn/a.c "#include \"base/../train/train.h\"\n" "\"base/../train/train.h\": an include starts")
+must_fail(src/nn/a.c "#include HEADER\n" "'#include HEADER': an include names its file")
+must_fail(src/nn/a.c "#include \"base/generated.h\"\n" "\"base/generated.h\": there is no such header")
+
+# MPI and CUDA.
+must_fail(src/nn/a.c "#include <mpi.h>\n" "<mpi.h>: MPI outside comm/ and cli/")
+must_fail(src/train/a.c "void f(void) { MPI_Barrier(0); }\n" "MPI_Barrier: MPI outside")
+must_fail(src/base/a.h "extern MPI_Comm world[MPI_MAX_ERROR_STRING];\n" "MPI_Comm, MPI_MAX_ERROR_STRING: MPI")
+must_fail(src/math/a.c "char a = '\\''; int x = PMPI_Init(); // it's\n" "PMPI_Init: MPI outside")
+must_fail(include/zero/a.h "typedef MPI_Comm zero_comm;\n" "MPI_Comm: MPI outside")
+must_fail(gpu/a.cu "int x = MPI_SUCCESS;\n" "MPI_SUCCESS: MPI outside")
+must_fail(src/math/a.c "#include <cuda_runtime.h>\n" "<cuda_runtime.h>: CUDA outside gpu/")
+must_fail(src/comm/a.h "#include <nccl.h>\n" "<nccl.h>: CUDA outside gpu/")
+must_fail(src/math/a.cu "int x;\n" "CUDA outside gpu/")
+
+# Folders.
+must_fail(src/a.c "int x;\n" "belongs to no layer")
+make_tree()
+file(WRITE ${WORK}/src/util/a.c "int x;\n")
+run_check(result text)
+if(result EQUAL 0 OR NOT text MATCHES "src/util: is not one of the layers")
+  message(SEND_ERROR "an unknown folder passes: ${text}")
+endif()
+make_tree()
+file(REMOVE ${WORK}/src/sharding/sharding.h)
+run_check(result text)
+if(result EQUAL 0 OR NOT text MATCHES "src/sharding: holds no .c and no .h file")
+  message(SEND_ERROR "an empty folder passes: ${text}")
+endif()

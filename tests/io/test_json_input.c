@@ -1,0 +1,276 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "io/json_input.h"
+
+#define F "file.json"
+
+static void assert_says(const char *text)
+{
+    if (!strstr(zero_last_error(), text))
+        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    if (!strstr(zero_last_error(), F)) fail_msg("'%s' lacks the file", zero_last_error());
+    for (const char *c = zero_last_error(); *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            fail_msg("'%s' holds a control character", zero_last_error());
+}
+
+/* Read from memory that ends with the text: a sanitizer sees one byte too many. */
+static zero_status parse(const char *text, size_t len, json_t **root)
+{
+    char *exact = malloc(len);
+    assert_true(len == 0 || exact);
+    if (len > 0) memcpy(exact, text, len);
+    zero_status st = zero_json_parse(F, exact, len, root);
+    free(exact);
+    return st;
+}
+
+static void refused(const char *text, size_t len, const char *reason)
+{
+    json_t *root = NULL;
+    if (parse(text, len, &root) == ZERO_OK) fail_msg("taken: %.60s", text);
+    assert_null(root);
+    assert_says(reason);
+}
+
+static json_t *taken(const char *text)
+{
+    json_t *root = NULL;
+    if (parse(text, strlen(text), &root) != ZERO_OK)
+        fail_msg("%.60s: %s", text, zero_last_error());
+    return root;
+}
+
+/* ---- texts ---- */
+
+static void what_is_json_is_read(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{}",
+        "[]",
+        "0",
+        " -1 ",
+        "\"\"",
+        "null",
+        "true",
+        "[1.5e300, -0, 1e-400]",
+        "{\"a\": {\"a\": [{\"a\": 1}]}}",
+        "\t\r\n[ ]\n",
+        "\"\\ud83d\\ude00\"",
+        "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf\"",
+        "\"[[[{{{\\\"[[[\"",
+        "9223372036854775807",
+        "-9223372036854775808"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        json_decref(taken(texts[i]));
+}
+
+static void what_is_no_json_is_refused_with_place_and_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } attacks[] = {
+        {"", "found nothing"},
+        {" ", "end of file"},
+        {"{", "end of file"},
+        {"{\"a\": 1", "file.json:1:7: at byte 6"},
+        {"{\"a\": 1}}", "end of file expected"},
+        {"{\"a\": 1} x", "end of file expected"},
+        {"[1, 2,]", "unexpected token"},
+        {"{\"a\": 1,\n \"a\": 2}",
+         "file.json:2:4: at byte 12 of the JSON: duplicate object key"},
+        {"{\"a\": {\"b\": 1, \"b\": 1}}", "duplicate object key"},
+        {"\xef\xbb\xbf{}", "byte order mark"},
+        {"[\"\xff\"]", "at byte 2 of the JSON: expected UTF-8, found the byte 0xff"},
+        {"[\"\xc0\xaf\"]",
+         "expected UTF-8, found the byte 0xc0"}, /* a long way to write '/' */
+        {"[\"\xe0\x80\xaf\"]", "expected UTF-8, found the byte 0xe0"},
+        {"[\"\xf0\x80\x80\xaf\"]", "expected UTF-8, found the byte 0xf0"},
+        {"[\"\xed\xa0\x80\"]",
+         "expected UTF-8, found the byte 0xed"}, /* half of a pair of surrogates */
+        {"[\"\xf4\x90\x80\x80\"]",
+         "expected UTF-8, found the byte 0xf4"}, /* beyond U+10FFFF */
+        {"[\"\xf8\x88\x80\x80\x80\"]", "expected UTF-8, found the byte 0xf8"},
+        {"[\"\x80\"]", "expected UTF-8, found the byte 0x80"},
+        {"[\"\xe2\x82\"]", "expected UTF-8, found the byte 0xe2"},
+        {"\"\xe2\x82", "expected UTF-8, found the byte 0xe2"},
+        {"[\"\\ud800\"]", "invalid Unicode"},
+        {"[\"\\u0000\"]", "\\u0000"},
+        {"{\"\\u0000\": 1}", "NUL byte in object key"},
+        {"[\"a\nb\"]", "unexpected newline"},
+        {"[\"a\x01\"]", "control character 0x1"},
+        {"[\"\\x\"]", "invalid escape"},
+        {"1e999", "real number overflow"},
+        {"-1e999", "real number overflow"},
+        {"9223372036854775808", "too big integer"},
+        {"18446744073709551617", "too big integer"},
+        {"-9223372036854775809", "too big negative integer"},
+        {"01", "invalid token"},
+        {"+1", "invalid token"},
+        {".5", "invalid token"},
+        {"0x10", "end of file expected"},
+        {"NaN", "invalid token"},
+        {"Infinity", "invalid token"},
+        {"-Infinity", "invalid token"},
+        {"{a: 1}", "string or '}' expected"},
+        {"{'a': 1}", "string or '}' expected"},
+        {"{\"a\" 1}", "':' expected"},
+        {"[1 2]", "']' expected"},
+        {"[1] // one", "end of file expected"},
+        {"\x1b[31m", "invalid token"}, /* the message must not paint the terminal */
+        {"}", "unexpected token"},
+        {"]]]]", "unexpected token"},
+    };
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
+        refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
+    refused("[1,\0 2]", 7, "at byte 3 of the JSON: expected text, found a NUL byte");
+    refused("{}\0", 3, "at byte 2 of the JSON: expected text, found a NUL byte");
+}
+
+static void deep_nesting_is_refused_before_it_eats_the_stack(void **state)
+{
+    (void)state;
+    enum { DEEP = 200000 };
+    char *text = malloc(5 * DEEP + 1);
+    assert_non_null(text);
+    memset(text, '[', DEEP);
+    refused(text, DEEP, "at byte 64 of the JSON: expected at most 64 lists");
+    for (int i = 0; i < DEEP; i++) memcpy(text + 5 * i, "{\"a\":", 5);
+    refused(text, 5 * DEEP, "at byte 320 of the JSON: expected at most 64 lists");
+
+    memset(text, '[', ZERO_JSON_DEPTH);
+    memset(text + ZERO_JSON_DEPTH, ']', ZERO_JSON_DEPTH);
+    text[2 * ZERO_JSON_DEPTH] = '\0';
+    json_decref(taken(text));
+    free(text);
+}
+
+static void what_would_fill_the_memory_is_refused(void **state)
+{
+    (void)state;
+    enum { N = 1000000 };
+    char *text = malloc(3 * N + 1);
+    assert_non_null(text);
+    for (int i = 0; i < N; i++) memcpy(text + 3 * i, "{},", 3);
+    text[0] = '[';
+    text[1] = ' ';
+    text[2] = ' ';
+    text[3 * N - 1] = ']';
+    refused(text, 3 * N, "more than 24 times its size");
+    for (int i = 1; i < N; i++) memcpy(text + 3 * i, "\"\",", 3);
+    text[3 * N - 1] = ']';
+    refused(text, 3 * N, "more than 24 times its size");
+    free(text);
+}
+
+/* ---- members ---- */
+
+static void members_are_read_by_type(void **state)
+{
+    (void)state;
+    json_t *root = taken("{\"n\": -3, \"r\": 1.5, \"f\": true, \"t\": \"word\", \"o\": {}, "
+                         "\"a\": [1]}");
+    int64_t n = 0;
+    double r = 0.0, whole = 0.0;
+    bool f = false;
+    const char *t = NULL;
+    const json_t *o = NULL, *a = NULL;
+    assert_int_equal(zero_json_whole(F, root, "n", -3, -3, &n), ZERO_OK);
+    assert_int_equal(zero_json_real(F, root, "r", &r), ZERO_OK);
+    assert_int_equal(zero_json_real(F, root, "n", &whole), ZERO_OK);
+    assert_int_equal(zero_json_flag(F, root, "f", &f), ZERO_OK);
+    assert_int_equal(zero_json_text(F, root, "t", &t), ZERO_OK);
+    assert_int_equal(zero_json_object(F, root, "o", &o), ZERO_OK);
+    assert_int_equal(zero_json_array(F, root, "a", &a), ZERO_OK);
+    assert_true(n == -3 && r == 1.5 && whole == -3.0 && f);
+    assert_string_equal(t, "word");
+    assert_true(json_object_size(o) == 0 && json_array_size(a) == 1);
+    json_decref(root);
+}
+
+static void members_of_another_type_or_range_are_refused(void **state)
+{
+    (void)state;
+    json_t *root = taken("{\"n\": 7, \"r\": 1.5, \"e\": 1e3, \"t\": \"12\", \"z\": null, "
+                         "\"f\": false, \"a\": [], \"o\": {}}");
+    int64_t n = 42;
+    double r = 42.0;
+    bool f = true;
+    const char *t = NULL;
+    const json_t *o = NULL;
+    assert_int_equal(zero_json_whole(F, root, "n", 8, 9, &n), ZERO_ERR_FORMAT);
+    assert_says("\"n\": expected a whole number from 8 to 9, found 7");
+    assert_int_equal(zero_json_whole(F, root, "n", 0, 6, &n), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_json_whole(F, root, "r", 0, 9, &n), ZERO_ERR_FORMAT);
+    assert_says("found a number with a fraction");
+    assert_int_equal(zero_json_whole(F, root, "e", 0, 9999, &n), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_json_whole(F, root, "t", 0, 99, &n), ZERO_ERR_FORMAT);
+    assert_says("found a text");
+    assert_int_equal(zero_json_whole(F, root, "x", 0, 9, &n), ZERO_ERR_FORMAT);
+    assert_says("\"x\" is missing: expected a whole number from 0 to 9");
+    assert_int_equal(zero_json_real(F, root, "t", &r), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_json_flag(F, root, "n", &f), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_json_flag(F, root, "z", &f), ZERO_ERR_FORMAT);
+    assert_says("found null");
+    assert_int_equal(zero_json_text(F, root, "f", &t), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_json_object(F, root, "a", &o), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_json_array(F, root, "o", &o), ZERO_ERR_FORMAT);
+    assert_true(n == 42 && r == 42.0 && f && !t && !o);
+    assert_int_equal(zero_json_text(F, NULL, "t", &t), ZERO_ERR_FORMAT);
+    assert_says("found nothing");
+    assert_int_equal(zero_json_text(F, json_object_get(root, "a"), "t", &t),
+                     ZERO_ERR_FORMAT);
+    assert_says("expected an object with \"t\" in it, found a list");
+    json_decref(root);
+}
+
+static void misspelt_keys_are_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"steps", "seed"};
+    json_t *root = taken("{\"seed\": 1, \"steps\": 2}");
+    assert_int_equal(zero_json_only(F, root, 2, names), ZERO_OK);
+    assert_int_equal(zero_json_only(F, root, 1, names), ZERO_ERR_FORMAT);
+    assert_says("\"seed\": no such key; expected one of steps");
+    json_decref(root);
+    root = taken("{\"\\u001b[2J\": 1}");
+    assert_int_equal(zero_json_only(F, root, 2, names), ZERO_ERR_FORMAT);
+    assert_says("\"?[2J\": no such key; expected one of steps, seed");
+    json_decref(root);
+}
+
+static void long_names_are_cut_in_messages(void **state)
+{
+    (void)state;
+    char name[5001], shown[ZERO_JSON_SHOWN];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(strlen(zero_json_shown(name, shown)), ZERO_JSON_SHOWN - 1);
+    assert_string_equal(shown + ZERO_JSON_SHOWN - 4, "...");
+    name[ZERO_JSON_SHOWN - 1] = '\0';
+    assert_string_equal(zero_json_shown(name, shown), name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_json_is_read),
+        cmocka_unit_test(what_is_no_json_is_refused_with_place_and_reason),
+        cmocka_unit_test(deep_nesting_is_refused_before_it_eats_the_stack),
+        cmocka_unit_test(what_would_fill_the_memory_is_refused),
+        cmocka_unit_test(members_are_read_by_type),
+        cmocka_unit_test(members_of_another_type_or_range_are_refused),
+        cmocka_unit_test(misspelt_keys_are_refused),
+        cmocka_unit_test(long_names_are_cut_in_messages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "io/safetensors.h"
+
+#define F "model.safetensors"
+
+static void assert_says(const char *text)
+{
+    if (!strstr(zero_last_error(), text))
+        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    if (!strstr(zero_last_error(), F)) fail_msg("'%s' lacks the file", zero_last_error());
+}
+
+static void append(zero_bytes *text, const void *bytes, size_t len)
+{
+    assert_int_equal(zero_bytes_append(text, bytes, len), ZERO_OK);
+}
+
+static zero_bytes header_of(uint64_t n, const char *json, size_t len)
+{
+    zero_bytes header = {0};
+    unsigned char prefix[8];
+    for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)(n >> (8 * i));
+    append(&header, prefix, sizeof prefix);
+    append(&header, json, len);
+    return header;
+}
+
+/* The status of a file with this header and so many bytes of data. */
+static zero_status parse(const char *json, uint64_t data, zero_safetensors *table)
+{
+    size_t len = strlen(json);
+    zero_bytes header = header_of(len, json, len);
+    zero_status st = zero_safetensors_parse(F, header.len + data, &header, table);
+    zero_bytes_destroy(&header);
+    return st;
+}
+
+static void refused(const char *json, uint64_t data, const char *reason)
+{
+    zero_safetensors table = {.n = 42};
+    if (parse(json, data, &table) != ZERO_ERR_FORMAT)
+        fail_msg("%.100s: expected '%s'", json, reason);
+    assert_says(reason);
+    assert_true(table.n == 42 && !table.entries && !table.root);
+}
+
+/* ---- what is good ---- */
+
+static void a_table_is_in_the_order_of_the_data(void **state)
+{
+    (void)state;
+    zero_safetensors table;
+    const char *json =
+        "{\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[2,26]},"
+        "\"__metadata__\":{\"format\":\"pt\",\"#\":\"no index\"},"
+        "\"empty\":{\"dtype\":\"I64\",\"shape\":[4,0],\"data_offsets\":[2,2]},"
+        "\"one\":{\"data_offsets\":[0,2],\"shape\":[],\"dtype\":\"BF16\"}}   ";
+    if (parse(json, 26, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
+    uint64_t data = 8 + strlen(json);
+    assert_int_equal(table.n, 3);
+    const zero_safetensors_entry *e = table.entries;
+    assert_string_equal(e[0].name, "one");
+    assert_true(e[0].n == 1 && e[0].n_dims == 0 && e[0].begin == data);
+    assert_string_equal(e[1].name, "empty");
+    assert_true(e[1].n == 0 && e[1].begin == data + 2 && e[1].end == data + 2);
+    assert_string_equal(e[2].type, "F32");
+    assert_true(e[2].n == 6 && e[2].n_dims == 2 && e[2].dims[0] == 2 && e[2].dims[1] == 3);
+    assert_true(e[2].begin == data + 2 && e[2].end == data + 26);
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(zero_safetensors_find(&table, e[i].name), &e[i]);
+    assert_null(zero_safetensors_find(&table, "c"));
+    assert_null(zero_safetensors_find(&table, "__metadata__"));
+    assert_string_equal(zero_safetensors_metadata(&table, "format"), "pt");
+    assert_null(zero_safetensors_metadata(&table, "version"));
+    zero_safetensors_destroy(&table);
+    zero_safetensors_destroy(&table);
+}
+
+static void a_file_may_hold_no_tensor(void **state)
+{
+    (void)state;
+    zero_safetensors table;
+    if (parse("{}", 0, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_int_equal(table.n, 0);
+    assert_null(zero_safetensors_find(&table, "a"));
+    assert_null(zero_safetensors_metadata(&table, "a"));
+    zero_safetensors_destroy(&table);
+    refused("{}", 1, "the tensors end at byte 10, but the file has 11 bytes");
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    (void)state;
+    zero_safetensors_entry entries[] = {
+        {.name = "z \"quoted\" \xc3\xa9\n", .type = "F32", .n_dims = 2, .dims = {3, 5}},
+        {.name = "none", .type = "F32", .n_dims = 1, .dims = {0}},
+        {.name = "a", .type = "BF16", .n_dims = 8, .dims = {1, 2, 1, 2, 1, 1, 1, 7}},
+        {.name = "scalar", .type = "U8"}};
+    const char *const texts[][2] = {{"format", "pt"}, {"step", "100"}};
+    zero_bytes header = {0};
+    zero_safetensors table;
+    append(&header, "before", 6); /* the header is appended */
+    if (zero_safetensors_write_header(4, entries, 2, texts, &header) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    assert_memory_equal(header.bytes, "before", 6);
+    header.len -= 6;
+    memmove(header.bytes, header.bytes + 6, header.len);
+    assert_int_equal(header.len % 8, 0);
+    assert_int_equal(entries[0].begin, header.len);
+    assert_int_equal(entries[3].end, header.len + 60 + 56 + 1);
+    if (zero_safetensors_parse(F, entries[3].end, &header, &table) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    assert_int_equal(table.n, 4);
+    for (int i = 0; i < 4; i++) {
+        const zero_safetensors_entry *e = zero_safetensors_find(&table, entries[i].name);
+        assert_non_null(e);
+        assert_string_equal(e->type, entries[i].type);
+        assert_true(e->n == entries[i].n && e->n_dims == entries[i].n_dims);
+        assert_true(e->begin == entries[i].begin && e->end == entries[i].end);
+        assert_memory_equal(e->dims, entries[i].dims, sizeof e->dims);
+    }
+    assert_string_equal(zero_safetensors_metadata(&table, "step"), "100");
+    zero_safetensors_destroy(&table);
+    zero_bytes_destroy(&header);
+}
+
+static void what_cannot_be_written_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        zero_safetensors_entry tensors[2];
+        const char *reason;
+    } wishes[] = {
+        {{{.name = "a", .type = "F33"}, {.name = "b", .type = "F32"}}, "one of the types"},
+        {{{.name = "a", .type = "F32"}, {.name = "a", .type = "F32"}},
+         "have the name \"a\""},
+        {{{.name = "a", .type = "F32"}, {.name = "\xff", .type = "F32"}}, "not UTF-8"},
+        {{{.name = "a", .type = "F32"}, {.name = "__metadata__", .type = "F32"}},
+         "for texts"},
+        {{{.name = "a", .type = "F32", .n_dims = 1, .dims = {-1}}, {0}}, "0 or more"},
+        {{{.name = "a", .type = "F32", .n_dims = 9}, {0}}, "8 dimensions"},
+        {{{.name = "a", .type = "F32", .n_dims = 2, .dims = {INT64_C(1) << 40, 1 << 23}},
+          {0}},
+         "elements"},
+        {{{.name = "a", .type = "F32", .n_dims = 1, .dims = {INT64_C(1) << 62}}, {0}},
+         "bytes"},
+    };
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        zero_safetensors_entry tensors[2];
+        zero_bytes header = {0};
+        memcpy(tensors, wishes[i].tensors, sizeof tensors);
+        int n = tensors[1].name ? 2 : 1;
+        if (zero_safetensors_write_header(n, tensors, 0, NULL, &header) == ZERO_OK)
+            fail_msg("written: %s", wishes[i].reason);
+        if (!strstr(zero_last_error(), wishes[i].reason)) fail_msg("%s", zero_last_error());
+        assert_int_equal(header.len, 0);
+        zero_bytes_destroy(&header);
+    }
+}
+
+/* ---- what is not ---- */
+
+#define T(dtype, shape, offsets) \
+    "{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define ONE(dtype, shape, offsets) "{\"a\":" T(dtype, shape, offsets) "}"
+#define TWO(a, b)                  "{\"a\":" T("\"U8\"", "[4]", a) ",\"b\":" T("\"U8\"", "[4]", b) "}"
+
+static void attacks_on_the_table_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        uint64_t data;
+        const char *reason;
+    } attacks[] = {
+        {"[]", 0, "at byte 8: expected the {"},
+        {" {}", 0, "at byte 8: expected the {"},
+        {"{}\n", 0, "only spaces behind it, found the byte 0x0a"},
+        {"{} x", 0, "only spaces behind it"},
+        {"{}}", 0, "end of file expected"},
+        {"{]", 0, "expected the }"},
+        {"{\"a\":1}", 0, "tensor \"a\": expected an object of dtype"},
+        {"{\"a\":{}}", 0, "tensor \"a\": \"dtype\" is missing"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, "\"data_offsets\" is missing"},
+        {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, "\"shape\" is missing"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1],\"strides\":[]}}", 1,
+         "\"strides\": no such key"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1],\"#\":0}}", 1,
+         "\"#\": no such key"},
+        {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
+         1, "duplicate object key"},
+        {ONE("\"Q4\"", "[1]", "[0,1]"), 1, "dtype \"Q4\": expected one of the types F32"},
+        {ONE("4", "[1]", "[0,1]"), 1, "\"dtype\": expected a text"},
+        {ONE("\"f32\"", "[1]", "[0,4]"), 4, "dtype \"f32\""},
+        {ONE("\"U8\"", "[-1]", "[0,1]"), 1, "dimensions of 0 or more"},
+        {ONE("\"U8\"", "[-1,-1]", "[0,1]"), 1, "dimensions of 0 or more"},
+        {ONE("\"U8\"", "[1.0]", "[0,1]"), 1, "[0] is none"},
+        {ONE("\"U8\"", "[1,\"1\"]", "[0,1]"), 1, "[1] is none"},
+        {ONE("\"U8\"", "1", "[0,1]"), 1, "\"shape\": expected a list"},
+        {ONE("\"U8\"", "[1,1,1,1,1,1,1,1,1]", "[0,1]"), 1, "at most 8 dimensions, found 9"},
+        {ONE("\"U8\"", "[99999999999999999999]", "[0,1]"), 1, "too big integer"},
+        /* Wraps to 4 in 64 bits: published against safetensors-cpp. */
+        {ONE("\"U8\"", "[4194305,4194305,211106198978564]", "[0,4]"), 4,
+         "at most 2^63 - 1 elements"},
+        {ONE("\"F32\"", "[4611686018427387904,4]", "[0,0]"), 0,
+         "at most 2^63 - 1 elements"},
+        {ONE("\"F32\"", "[4611686018427387904]", "[0,0]"), 0, "at most 2^64 - 1 bytes"},
+        {ONE("\"F32\"", "[2]", "[0,4]"), 4, "make 8 bytes, but \"data_offsets\" leave 4"},
+        {ONE("\"F32\"", "[]", "[0,0]"), 0, "make 4 bytes, but \"data_offsets\" leave 0"},
+        {ONE("\"U8\"", "[1]", "[-1,0]"), 0, "expected 0 <= begin <= end <= 0"},
+        {ONE("\"U8\"", "[1]", "[1,0]"), 1, "found [1, 0]"},
+        {ONE("\"U8\"", "[2]", "[0,2]"), 1,
+         "<= 1 (the bytes behind the header), found [0, 2]"},
+        {ONE("\"U8\"", "[1]", "[9223372036854775806,9223372036854775807]"), 1, "<= 1"},
+        {ONE("\"U8\"", "[1]", "[0,18446744073709551616]"), 1, "too big integer"},
+        {ONE("\"U8\"", "[1]", "[0.0,1.0]"), 1, "two whole numbers"},
+        {ONE("\"U8\"", "[1]", "[0]"), 1, "two whole numbers"},
+        {ONE("\"U8\"", "[1]", "[0,1,2]"), 1, "two whole numbers"},
+        {ONE("\"U8\"", "[1]", "{}"), 1, "\"data_offsets\": expected a list"},
+        {ONE("\"U8\"", "[1]", "[1,2]"), 2, "leaving a hole"},
+        {ONE("\"U8\"", "[1]", "[0,1]"), 2, "the tensors end at byte"},
+        {TWO("[0,4]", "[2,6]"), 6, "tensor \"b\" begins at byte"},
+        {TWO("[0,4]", "[2,6]"), 6, "overlapping"},
+        {TWO("[0,4]", "[0,4]"), 4, "overlapping"},
+        {TWO("[0,4]", "[5,9]"), 9, "leaving a hole"},
+        {TWO("[4,8]", "[0,4]"), 9, "but the file has"},
+        {"{\"a\":" T("\"U8\"", "[4]", "[0,4]") ",\"e\":" T("\"U8\"", "[0]", "[2,2]") "}", 4,
+         "overlapping"},
+        {"{\"a\":" T("\"U8\"", "[0]", "[0,0]") ",\"a\":" T("\"U8\"", "[0]", "[0,0]") "}", 0,
+         "duplicate object key"},
+        {"{\"a\\u0000b\":" T("\"U8\"", "[0]", "[0,0]") "}", 0, "\\u0000"},
+        {"{\"\xff\":" T("\"U8\"", "[0]", "[0,0]") "}", 0, "expected UTF-8"},
+        {"{\"__metadata__\":[]}", 0, "expected an object of texts"},
+        {"{\"__metadata__\":{\"a\":1}}", 0, "expected a text as \"a\""},
+        {"{\"__metadata__\":{\"a\":{\"b\":\"c\"}}}", 0, "expected a text as \"a\""},
+        {"{\"__metadata__\":" T("\"U8\"", "[1]", "[0,1]") "}", 1,
+         "expected a text as \"shape\""},
+    };
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
+        refused(attacks[i].json, attacks[i].data, attacks[i].reason);
+}
+
+static void attacks_on_the_length_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n, file_bytes;
+        const char *reason;
+    } attacks[] = {{0, 10, "2 to 100000000 bytes, found 0"},
+                   {1, 10, "found 1"},
+                   {3, 10, "3 bytes, but only 2 follow"},
+                   {3, 11, "3 bytes, but it has 2"},
+                   {2, 9, "within a file of 9"},
+                   {100000001, UINT64_MAX, "found 100000001"},
+                   {UINT64_C(1) << 63, 10, "found 9223372036854775808"},
+                   {UINT64_MAX - 7, 10, "found 18446744073709551608"}};
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+        zero_safetensors table;
+        zero_bytes header = header_of(attacks[i].n, "{}", 2);
+        assert_int_equal(zero_safetensors_parse(F, attacks[i].file_bytes, &header, &table),
+                         ZERO_ERR_FORMAT);
+        assert_says(attacks[i].reason);
+        zero_bytes_destroy(&header);
+    }
+    zero_bytes empty = {0};
+    zero_safetensors table;
+    assert_int_equal(zero_safetensors_parse(F, 0, &empty, &table), ZERO_ERR_FORMAT);
+}
+
+static void deep_and_long_headers_are_refused(void **state)
+{
+    (void)state;
+    enum { DEEP = 200000 };
+    char *json = malloc(2 * DEEP);
+    assert_non_null(json);
+    size_t len = (size_t)sprintf(json, "{\"__metadata__\":");
+    memset(json + len, '[', DEEP);
+    sprintf(json + len + DEEP, "}");
+    refused(json, 0, "expected at most 64 lists");
+
+    len = (size_t)sprintf(json, "{\"a\":{\"dtype\":\"U8\",\"shape\":[1");
+    for (int i = 1; i < 400; i++) len += (size_t)sprintf(json + len, ",1");
+    sprintf(json + len, "],\"data_offsets\":[0,1]}}");
+    refused(json, 1, "at most 8 dimensions, found 400");
+
+    len = (size_t)sprintf(json, "{\"");
+    memset(json + len, 'x', 5000);
+    sprintf(json + len + 5000, "\":0}");
+    refused(json, 0, "xxx...\": expected an object");
+    free(json);
+}
+
+/* ---- files ---- */
+
+/* A file with these first bytes, of which `promised` is said; read_header's verdict. */
+static zero_status read_file(const zero_bytes *content, uint64_t promised,
+                             zero_bytes *header)
+{
+    char path[] = "/tmp/zero_test_safetensors_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(write(fd, content->bytes, content->len), content->len);
+    zero_status st = zero_safetensors_read_header(fd, F, promised, header);
+    close(fd);
+    return st;
+}
+
+static void headers_are_read_from_files(void **state)
+{
+    (void)state;
+    zero_bytes header = {0};
+    append(&header, "x", 1);
+    zero_bytes file = header_of(5, "{}   data", 9);
+    assert_int_equal(read_file(&file, file.len, &header), ZERO_OK);
+    assert_int_equal(header.len, 14);
+    assert_memory_equal(header.bytes + 1, file.bytes, 13);
+    zero_bytes_destroy(&header);
+    for (size_t len = 0; len < 13; len++) { /* the file is cut off, and its size known */
+        file.len = len;
+        assert_int_equal(read_file(&file, len, &header), ZERO_ERR_FORMAT);
+        assert_says(len < 8 ? "8 bytes of length" : "5 bytes, but only");
+        assert_int_equal(header.len, 0);
+    }
+    for (size_t len = 0; len < 13; len++) { /* it shrinks while it is read */
+        file.len = len;
+        assert_int_equal(read_file(&file, 17, &header), ZERO_ERR_FORMAT);
+        assert_says("but the file now ends after");
+        assert_int_equal(header.len, 0);
+    }
+    zero_bytes_destroy(&file);
+    zero_bytes_destroy(&header);
+}
+
+/* Only what the file can hold is asked for: this would be 100 MB, or more than there is. */
+static void lengths_are_checked_before_memory_is_taken(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {100000000, UINT64_C(1) << 40, UINT64_MAX};
+    for (int i = 0; i < 3; i++) {
+        zero_bytes header = {0};
+        zero_bytes file = header_of(lengths[i], "{}", 2);
+        assert_int_equal(read_file(&file, file.len, &header), ZERO_ERR_FORMAT);
+        assert_null(header.bytes);
+        zero_bytes_destroy(&file);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_is_in_the_order_of_the_data),
+        cmocka_unit_test(a_file_may_hold_no_tensor),
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(what_cannot_be_written_is_refused),
+        cmocka_unit_test(attacks_on_the_table_are_refused),
+        cmocka_unit_test(attacks_on_the_length_are_refused),
+        cmocka_unit_test(deep_and_long_headers_are_refused),
+        cmocka_unit_test(headers_are_read_from_files),
+        cmocka_unit_test(lengths_are_checked_before_memory_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+/* Attention of the cpu backend, on each set of panels that this machine can run: against the
+ * oracle, and what an output may depend on. */
+#include "support/math_test.h"
+
+#include "math/cpu_panel.h"
+
+/* As in test_math.c: what single precision gives; a wrong term is off by 1e-3 or more. */
+#define TOLERANCE 5e-6
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const zero_backend *const cpu = &zero_backend_cpu, *const naive =
+                                                              &zero_backend_naive;
+
+static zero_math opened(const zero_backend *backend)
+{
+    zero_math math = {0};
+    assert_int_equal(backend->open(&math), ZERO_OK);
+    return math;
+}
+
+/* Everything that forward and backward read and write. */
+typedef struct {
+    zero_attention s;
+    int64_t n, rows; /* B T C, B H T */
+    float *qkv, *dout, *out, *lse, *dqkv;
+} problem;
+
+static problem make_problem(test_pool *pool, zero_attention s)
+{
+    problem x = {.s = s, .n = s.B * s.T * s.C, .rows = s.B * s.H * s.T};
+    x.qkv = test_floats(pool, 3 * x.n), x.dout = test_floats(pool, x.n);
+    x.out = test_floats(pool, x.n), x.lse = test_floats(pool, x.rows);
+    x.dqkv = test_floats(pool, 3 * x.n);
+    return x;
+}
+
+/* The same inputs, with room for other results. */
+static problem same_inputs(test_pool *pool, const problem *of)
+{
+    problem x = *of;
+    x.out = test_floats(pool, x.n), x.lse = test_floats(pool, x.rows);
+    x.dqkv = test_floats(pool, 3 * x.n);
+    return x;
+}
+
+/* What the workspace held before, and where it starts, must not matter; behind its end nothing
+ * may change. */
+static void solve(test_pool *pool, const zero_backend *ops, const zero_math *math,
+                  const problem *x)
+{
+    const int64_t len = zero_attention_workspace(&x->s);
+    float *memory = test_floats(pool, len + 2), *work = memory + 1;
+    for (int64_t i = 0; i < len; i++) work[i] = NAN;
+    memory[0] = work[len] = 3.0f;
+    ops->attention(math, &x->s, x->qkv, x->out, x->lse, work);
+    ops->attention_backward(math, &x->s, x->qkv, x->out, x->lse, x->dout, x->dqkv, work);
+    assert_true(memory[0] == 3.0f && work[len] == 3.0f);
+}
+
+static void check_close(const problem *got, const problem *want, double tolerance)
+{
+    assert_true(test_error(want->n, got->out, want->out) < tolerance);
+    assert_true(test_error(want->rows, got->lse, want->lse) < tolerance);
+    assert_true(test_error(3 * want->n, got->dqkv, want->dqkv) < tolerance);
+}
+
+/* On all panels, and by all kernels for bf16. There factors are off by up to 2^-9; their sums,
+ * by less than that of the largest. */
+static void check_against_oracle(zero_attention s)
+{
+    void *pool = NULL;
+    assert_int_equal(test_pool_make(&pool), 0);
+    const zero_panel_kernels *panels[ZERO_PANEL_VARIANTS];
+    const zero_packed_kernels *packed[ZERO_PACKED_VARIANTS];
+    zero_math slow = opened(naive), fast = opened(cpu);
+    assert_ptr_equal(fast.panels, zero_panels_best());
+    problem want = make_problem(pool, s), got = same_inputs(pool, &want);
+    solve(pool, naive, &slow, &want);
+    for (int i = 0, variants = zero_panels_list(panels); i < variants; i++) {
+        fast.panels = panels[i];
+        solve(pool, cpu, &fast, &got);
+        check_close(&got, &want, TOLERANCE);
+    }
+    got.s.in_bf16 = true;
+    for (int i = 0, variants = zero_packed_list(packed); i < variants; i++) {
+        fast.bf16_products = packed[i];
+        solve(pool, cpu, &fast, &got);
+        check_close(&got, &want, packed[i]->type == ZERO_BF16 ? 1.0 / 128 : TOLERANCE);
+    }
+    test_pool_free(&pool);
+}
+
+/* B T C H: at, below and above whole panels and blocks of queries, keys and channels. */
+static const int64_t sizes[][4] = {
+    {1, 1, 1, 1},   {2, 5, 6, 2},    {1, 12, 32, 1},  {2, 31, 33, 1},  {1, 32, 16, 1},
+    {1, 33, 34, 2}, {1, 47, 65, 1},  {2, 48, 96, 3},  {1, 49, 136, 2}, {2, 64, 24, 3},
+    {1, 65, 34, 2}, {1, 95, 256, 1}, {1, 130, 20, 4}, {2, 200, 14, 2},
+};
+
+static void attention_agrees_with_and_without_dropout(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        for (int p = 0; p < 2; p++)
+            check_against_oracle((zero_attention){
+                .B = sizes[i][0],
+                .T = sizes[i][1],
+                .C = sizes[i][2],
+                .H = sizes[i][3],
+                .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}});
+}
+
+/* More than one chunk of the sums of exponentials. */
+static void attention_agrees_over_long_rows(void **state)
+{
+    (void)state;
+    check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
+}
+
+/* A query that sees one key has its value: rounded, where there are kernels that round. */
+static void values_are_rounded_where_products_are_in_bf16(void **state)
+{
+    zero_math math = opened(cpu);
+    problem x = make_problem(
+        *state, (zero_attention){.B = 1, .T = 1, .C = 70, .H = 2, .in_bf16 = true});
+    uint16_t half[70];
+    float rounded[70];
+    const float *values = x.qkv + 140;
+    zero_convert(ZERO_FP32, ZERO_BF16, 70, values, half);
+    zero_convert(ZERO_BF16, ZERO_FP32, 70, half, rounded);
+    solve(*state, cpu, &math, &x);
+    assert_memory_equal(x.out, math.bf16_products ? rounded : values, sizeof rounded);
+    math.bf16_products = NULL;
+    solve(*state, cpu, &math, &x);
+    assert_memory_equal(x.out, values, sizeof rounded);
+}
+
+static void assert_same(int64_t n, const float *got, const float *want)
+{
+    assert_memory_equal(got, want, (size_t)n * sizeof *got);
+}
+
+static void check_batch(void **state, bool in_bf16)
+{
+    zero_math math = opened(cpu);
+    const int64_t T = 61, C = 40, H = 2, n = T * C;
+    const zero_rng stream = {.purpose = ZERO_RNG_TEST};
+    problem all =
+        make_problem(*state, (zero_attention){3, T, C, H, {stream, 0.2f}, in_bf16});
+    solve(*state, cpu, &math, &all);
+    for (int64_t b = 0; b < 3; b++) {
+        problem one =
+            make_problem(*state, (zero_attention){1, T, C, H, {stream, 0.2f}, in_bf16});
+        one.s.dropout.stream.sample = (uint64_t)b;
+        memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
+        memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
+        solve(*state, cpu, &math, &one);
+        assert_same(n, one.out, all.out + b * n);
+        assert_same(H * T, one.lse, all.lse + b * H * T);
+        assert_same(3 * n, one.dqkv, all.dqkv + b * 3 * n);
+    }
+}
+
+static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
+{
+    check_batch(state, false);
+    check_batch(state, true);
+}
+
+/* Positions from `t` on become others: what lies before them is as it was. */
+static void check_past(void **state, bool in_bf16)
+{
+    zero_math math = opened(cpu);
+    const int64_t T = 100, C = 48, cuts[] = {1, 12, 40, 48, 77, 99};
+    problem was = make_problem(
+        *state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .in_bf16 = in_bf16});
+    solve(*state, cpu, &math, &was);
+    for (size_t i = 0; i < COUNT(cuts); i++) {
+        const int64_t t = cuts[i];
+        problem is = same_inputs(*state, &was);
+        is.qkv = test_floats(*state, 3 * is.n);
+        memcpy(is.qkv, was.qkv, (size_t)(t * 3 * C) * sizeof(float));
+        solve(*state, cpu, &math, &is);
+        assert_same(t * C, is.out, was.out);
+        for (int64_t h = 0; h < 2; h++) assert_same(t, is.lse + h * T, was.lse + h * T);
+        assert_memory_not_equal(is.out, was.out, (size_t)is.n * sizeof(float));
+    }
+}
+
+static void an_output_depends_on_the_past_alone(void **state)
+{
+    check_past(state, false);
+    check_past(state, true);
+}
+
+/* Where exponentials of scores, or their sum, leave the range of floats. */
+static void large_scores_neither_overflow_nor_vanish(void **state)
+{
+    zero_math slow = opened(naive), fast = opened(cpu);
+    problem want = make_problem(*state, (zero_attention){.B = 1, .T = 70, .C = 16, .H = 1});
+    for (int64_t i = 0; i < 3 * want.n; i++) want.qkv[i] *= i % 48 < 32 ? 30.0f : 1.0f;
+    problem got = same_inputs(*state, &want);
+    solve(*state, naive, &slow, &want);
+    solve(*state, cpu, &fast, &got);
+    /* Scores are thousands, so their rounding alone is 1e-4. */
+    assert_true(test_error(want.n, got.out, want.out) < 1e-3);
+    assert_true(test_error(want.rows, got.lse, want.lse) < TOLERANCE);
+    assert_true(test_error(3 * want.n, got.dqkv, want.dqkv) < 1e-3);
+}
+
+static bool is_wrong(float x)
+{
+    return isnan(x) || isinf(x);
+}
+
+static void nan_and_infinity_show(void **state)
+{
+    const zero_backend *const both[] = {cpu, naive};
+    for (int i = 0; i < 2; i++) {
+        zero_math math = opened(both[i]);
+        problem x = make_problem(*state, (zero_attention){.B = 1, .T = 30, .C = 4, .H = 1});
+        problem y = make_problem(*state, x.s);
+        x.qkv[20 * 12 + 5] = NAN;      /* a key */
+        y.qkv[20 * 12 + 9] = INFINITY; /* a value */
+        solve(*state, both[i], &math, &x);
+        solve(*state, both[i], &math, &y);
+        assert_true(is_wrong(x.lse[20]) && is_wrong(x.out[29 * 4]));
+        assert_true(is_wrong(x.dqkv[29 * 12]) && is_wrong(y.out[29 * 4 + 1]));
+        assert_true(!is_wrong(y.lse[29]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(attention_agrees_with_and_without_dropout),
+        test_with_pool(attention_agrees_over_long_rows),
+        test_with_pool(values_are_rounded_where_products_are_in_bf16),
+        test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
+        test_with_pool(an_output_depends_on_the_past_alone),
+        test_with_pool(large_scores_neither_overflow_nor_vanish),
+        test_with_pool(nan_and_infinity_show),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* The paper's printed numbers against our formulas, and what is shown of both. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "nn/gpt2.h"
+#include "report/models.h"
+#include "report/paper.h"
+#include "report/paper_table.h"
+#include "sharding/formula.h"
+
+static const struct {
+    const char *name;
+    int cells, rounded, scaled, truncated;
+} papers[] = {{"table1", 54, 46, 0, 8}, {"table2", 20, 13, 7, 0}, {"figure1", 4, 4, 0, 0}};
+#define N_PAPERS 3
+
+static const zero_paper_table *table_of(int i)
+{
+    const zero_paper_table *table;
+    assert_int_equal(zero_paper_find(papers[i].name, &table), ZERO_OK);
+    return table;
+}
+
+static void for_all_cells(void (*check)(const zero_paper_row *row, int stage))
+{
+    for (int i = 0; i < N_PAPERS; i++) {
+        const zero_paper_table *table = table_of(i);
+        for (int r = 0; r < table->n_rows; r++)
+            for (int stage = 0; stage < ZERO_PAPER_STAGES; stage++)
+                if (table->rows[r].printed[stage]) check(&table->rows[r], stage);
+    }
+}
+
+static zero_paper_agreement agreement(const zero_paper_row *row, int stage, double exact)
+{
+    return zero_paper_compare(row->printed[stage], exact, row->model_parallel).agreement;
+}
+
+/* ---- the numbers ---- */
+
+static void check_cell(const zero_paper_row *row, int stage)
+{
+    double exact = zero_paper_exact(row, stage);
+    zero_paper_cell cell =
+        zero_paper_compare(row->printed[stage], exact, row->model_parallel);
+    assert_int_not_equal(cell.agreement, ZERO_PAPER_DIFFERS);
+    if (cell.agreement == ZERO_PAPER_SCALED) assert_true(cell.off < 0 && cell.off > -0.006);
+    if (cell.agreement == ZERO_PAPER_TRUNCATED) assert_true(cell.off < 0);
+}
+
+static void every_printed_number_follows_from_the_formulas(void **state)
+{
+    (void)state;
+    for_all_cells(check_cell);
+}
+
+static double with(const zero_paper_row *row, int n_ranks, int stage, zero_type type)
+{
+    if (row->psi > 0) return zero_formula_state_bytes(row->psi, n_ranks, stage, type);
+    return (double)zero_formula_largest_model(32e9, n_ranks, stage, type) *
+           row->model_parallel;
+}
+
+/* The formula of another stage, of fp32, of a quarter of the ranks: wherever it gives
+ * something else at all (one rank shares nothing), no printed number agrees. */
+static void check_wrong_formulas(const zero_paper_row *row, int stage)
+{
+    int n = row->n_ranks;
+    assert_true(with(row, n, stage, ZERO_BF16) == zero_paper_exact(row, stage));
+    if (n == 1) return;
+    for (int other = 0; other < ZERO_PAPER_STAGES; other++)
+        if (other != stage)
+            assert_int_equal(agreement(row, stage, with(row, n, other, ZERO_BF16)),
+                             ZERO_PAPER_DIFFERS);
+    if (stage == 1 || stage == 2)
+        assert_int_equal(agreement(row, stage, with(row, n, stage, ZERO_FP32)),
+                         ZERO_PAPER_DIFFERS);
+    if (stage == 3)
+        assert_int_equal(agreement(row, stage, with(row, n / 4, stage, ZERO_BF16)),
+                         ZERO_PAPER_DIFFERS);
+}
+
+static void a_wrong_formula_is_seen(void **state)
+{
+    (void)state;
+    for_all_cells(check_wrong_formulas);
+}
+
+static void agreement_is_decided_by_the_printed_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *printed;
+        double exact;
+        int parts;
+        zero_paper_agreement agreement;
+    } cases[] = {
+        {"120", 120e9, 1, ZERO_PAPER_ROUNDED},
+        {"41.3", 41.25e9, 1, ZERO_PAPER_ROUNDED}, /* a half goes up */
+        {"41.2", 41.25e9, 1, ZERO_PAPER_TRUNCATED},
+        {"41.25", 41.25e9, 1, ZERO_PAPER_ROUNDED},
+        {"41.1", 41.25e9, 1, ZERO_PAPER_DIFFERS},
+        {"41.4", 41.25e9, 1, ZERO_PAPER_DIFFERS},
+        {"41", 41.9e9, 1, ZERO_PAPER_TRUNCATED},
+        {"41", 41.9e9, 2, ZERO_PAPER_TRUNCATED},
+        {"42", 41.9e9, 2, ZERO_PAPER_ROUNDED},
+        {"43", 41.9e9, 2, ZERO_PAPER_DIFFERS},
+        {"30.4B", 30.567e9, 4, ZERO_PAPER_SCALED}, /* 4 times 7.6 */
+        {"30.4B", 30.567e9, 1, ZERO_PAPER_DIFFERS},
+        {"30.4B", 30.567e9, 2, ZERO_PAPER_DIFFERS},
+        {"30.8B", 30.567e9, 4, ZERO_PAPER_DIFFERS}, /* 4 times 7.7 */
+        {"0.5T", 512e9, 4, ZERO_PAPER_ROUNDED},
+        {"0.5B", 512e9, 4, ZERO_PAPER_DIFFERS},
+        {"2T", 2.048e12, 16, ZERO_PAPER_ROUNDED},
+        {"0.12", 0.1171875e9, 1, ZERO_PAPER_ROUNDED},
+        {"0.11", 0.1171875e9, 1, ZERO_PAPER_TRUNCATED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zero_paper_cell cell =
+            zero_paper_compare(cases[i].printed, cases[i].exact, cases[i].parts);
+        if (cell.agreement != cases[i].agreement)
+            fail_msg("%s beside %g: %s", cases[i].printed, cases[i].exact,
+                     zero_paper_agreement_name(cell.agreement));
+        double printed = strtod(cases[i].printed, NULL) * cell.unit;
+        assert_true(fabs(cell.printed / printed - 1.0) < 1e-12);
+        assert_true(fabs(cell.exact * (1.0 + cell.off) / printed - 1.0) < 1e-12);
+    }
+}
+
+/* ---- what is shown ---- */
+
+#define TEXT_SIZE 32768
+
+/* What a table prints; NULL: the models'. */
+static void show(const char *name, bool json, char text[TEXT_SIZE])
+{
+    FILE *out = fmemopen(text, TEXT_SIZE, "w");
+    assert_non_null(out);
+    if (name)
+        assert_int_equal(zero_paper_show(name, json, out), ZERO_OK);
+    else
+        zero_models_show(out);
+    assert_false(ferror(out));
+    assert_int_equal(fclose(out), 0);
+    assert_true(strlen(text) < TEXT_SIZE - 1);
+}
+
+static int occurrences(const char *text, const char *word)
+{
+    int n = 0;
+    while ((text = strstr(text, word)) != NULL) n++, text++;
+    return n;
+}
+
+static void assert_fits_a_terminal(const char *text)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        size_t width = strcspn(line, "\n");
+        assert_in_range(width, 0, 100);
+        if (width > 0) assert_true(line[width - 1] != ' ');
+    }
+}
+
+static void a_terminal_shows_every_cell_and_counts_them(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_PAPERS; i++) {
+        char text[TEXT_SIZE], counts[100];
+        show(papers[i].name, false, text);
+        assert_fits_a_terminal(text);
+        assert_int_equal(occurrences(text, "rounded\n"), papers[i].rounded);
+        assert_int_equal(occurrences(text, "scaled\n"), papers[i].scaled);
+        assert_int_equal(occurrences(text, "truncated\n"), papers[i].truncated);
+        assert_int_equal(occurrences(text, "differs"), 0);
+        snprintf(counts, sizeof counts, "\n%d cells: %d rounded,", papers[i].cells,
+                 papers[i].rounded);
+        assert_int_equal(occurrences(text, counts), 1);
+        assert_int_equal(occurrences(text, " 0 differ\n"), 1);
+    }
+}
+
+static void what_is_shown_says_which_cell_agrees_how(void **state)
+{
+    (void)state;
+    char one[TEXT_SIZE], two[TEXT_SIZE];
+    show("table1", false, one);
+    show("table2", false, two);
+    assert_non_null(strstr(one, "4187.5 GB      4187    -0.01 %   truncated\n"));
+    assert_non_null(strstr(one, "41.25 GB      41.3    +0.12 %   rounded\n"));
+    assert_non_null(strstr(two, "0.512 T       0.5T    -2.34 %   rounded\n"));
+    assert_non_null(strstr(two, "off by at most 0.55 %\n"));
+    assert_non_null(strstr(two, "\n20 cells: 13 rounded, 7 scaled, 0 differ\n"));
+}
+
+static int count_of(const json_t *object, const char *agreement)
+{
+    return (int)json_integer_value(
+        json_object_get(json_object_get(object, "counts"), agreement));
+}
+
+static void json_holds_the_same_cells(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_PAPERS; i++) {
+        char text[TEXT_SIZE];
+        show(papers[i].name, true, text);
+        json_t *object = json_loads(text, 0, NULL), *cell;
+        assert_non_null(object);
+        json_t *cells = json_object_get(object, "cells");
+        assert_int_equal(json_array_size(cells), papers[i].cells);
+        assert_int_equal(count_of(object, "rounded"), papers[i].rounded);
+        assert_int_equal(count_of(object, "scaled"), papers[i].scaled);
+        assert_int_equal(count_of(object, "truncated"), papers[i].truncated);
+        assert_int_equal(count_of(object, "differs"), 0);
+        size_t k;
+        json_array_foreach(cells, k, cell)
+        {
+            double ours = json_real_value(json_object_get(cell, "ours"));
+            double paper = json_real_value(json_object_get(cell, "paper"));
+            double off = json_real_value(json_object_get(cell, "off"));
+            assert_true(ours > 0.0 && fabs(paper / ours - 1.0 - off) < 1e-12);
+            assert_true(fabs(off) < 0.03);
+        }
+        json_decref(object);
+    }
+}
+
+static void an_unknown_table_is_answered_with_those_that_exist(void **state)
+{
+    (void)state;
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    assert_int_equal(zero_paper_show("table3", true, out), ZERO_ERR_INVALID);
+    assert_int_equal(ftell(out), 0);
+    fclose(out);
+    for (int i = 0; i < N_PAPERS; i++)
+        assert_non_null(strstr(zero_last_error(), papers[i].name));
+    assert_non_null(strstr(zero_last_error(), "table3"));
+}
+
+static void the_table_of_models_has_a_line_for_each(void **state)
+{
+    (void)state;
+    char text[TEXT_SIZE];
+    show(NULL, false, text);
+    assert_fits_a_terminal(text);
+    int n;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    for (int i = 0; i < n; i++) {
+        char start[64], psi[32];
+        snprintf(start, sizeof start, "\n%s ", rows[i].name);
+        assert_int_equal(occurrences(text, start), 1);
+        snprintf(psi, sizeof psi, " %lld ", (long long)zero_gpt2_count(&rows[i].shape));
+        const char *line = strstr(text, start) + 1, *found = strstr(line, psi);
+        assert_true(found && found < line + strcspn(line, "\n"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_printed_number_follows_from_the_formulas),
+        cmocka_unit_test(a_wrong_formula_is_seen),
+        cmocka_unit_test(agreement_is_decided_by_the_printed_digits),
+        cmocka_unit_test(a_terminal_shows_every_cell_and_counts_them),
+        cmocka_unit_test(what_is_shown_says_which_cell_agrees_how),
+        cmocka_unit_test(json_holds_the_same_cells),
+        cmocka_unit_test(an_unknown_table_is_answered_with_those_that_exist),
+        cmocka_unit_test(the_table_of_models_has_a_line_for_each),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

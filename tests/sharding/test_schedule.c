@@ -1,0 +1,299 @@
+/* The compiled programs: what they compute, in which order, and where their memory lies. */
+#include "support/schedule_laws.h"
+#include "support/shadow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/gpt2.h"
+#include "support/made_model.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void check(zero_plan_input input, int nodes)
+{
+    schedule_job job;
+    job_open(&job, input, nodes);
+    shadow_live(&job);
+    laws_check(&job);
+    job_close(&job);
+}
+
+/* ---- a real model ---- */
+
+static const zero_gpt2_shape shapes[] = {
+    {.layers = 1, .hidden = 4, .heads = 1, .seq = 3, .vocab = 5},
+    {.layers = 2, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50},
+    {.layers = 3, .hidden = 8, .heads = 2, .seq = 9, .vocab = 4099},
+};
+
+/* Every stage with every M, number of ranks, algorithm and scheme. */
+static void check_ranks(const zero_model *model, int stage, zero_type type, int ranks,
+                        int M)
+{
+    for (int a = 0; a < ZERO_ALGORITHMS; a++)
+        for (int scheme = 0; scheme < 2; scheme++) {
+            zero_plan_input input = job_input(model, stage, ranks);
+            input.type = type;
+            input.accumulation = M;
+            input.collectives = (zero_algorithm)a;
+            input.partition = (zero_partition_scheme)scheme;
+            input.prefetch = scheme + M;
+            check(input, a != ZERO_ALGORITHM_SHM && ranks % 2 == 0 ? 2 : 1);
+        }
+}
+
+static void every_stage_evaluates_the_definition_of_the_gradient(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        zero_model model;
+        assert_int_equal(zero_gpt2_describe(&shapes[i], &model), ZERO_OK);
+        for (int stage = 0; stage <= 3; stage++)
+            for (int ranks = 1; ranks <= 5; ranks++)
+                for (int M = 1; M <= 3; M++)
+                    check_ranks(&model, stage, i == 1 ? ZERO_FP32 : ZERO_BF16, ranks, M);
+        zero_model_destroy(&model);
+    }
+}
+
+static void check_options(const zero_model *model, int stage, int bits)
+{
+    zero_plan_input input = job_input(model, stage, 4);
+    input.type = bits & 1 ? ZERO_FP16 : ZERO_FP32;
+    input.recompute = bits & 2;
+    input.no_overlap = bits & 4;
+    input.reproducible = bits & 8;
+    input.accumulation = bits & 8 ? 1 << (bits >> 4 & 3) : 1 + (bits >> 4 & 3);
+    input.collectives = bits & 64 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;
+    input.persist = bits & 128 ? 100 : 0;
+    for (input.prefetch = 0; input.prefetch <= 10; input.prefetch += 5) check(input, 2);
+}
+
+static void every_option_does(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
+    for (int stage = 0; stage <= 3; stage++)
+        for (int bits = 0; bits < 256; bits++) check_options(&model, stage, bits);
+    zero_model_destroy(&model);
+}
+
+/* ---- the order of design.md ---- */
+
+static void append(char *text, size_t room, const zero_instruction *i)
+{
+    size_t n = strlen(text);
+    int number = i->unit >= 0 ? i->unit : i->group;
+    if (number >= 0)
+        snprintf(text + n, room - n, "%s %d, ", zero_op_name(i->op), number);
+    else
+        snprintf(text + n, room - n, "%s, ", zero_op_name(i->op));
+}
+
+static void assert_program(const zero_schedule *s, zero_program_kind program,
+                           const char *expected)
+{
+    char text[2000] = "";
+    const zero_program *p = &s->programs[program];
+    for (int at = 0; at < p->length; at++) append(text, sizeof text, &p->code[at]);
+    assert_string_equal(text, expected);
+}
+
+static zero_model three_units(void)
+{
+    static const int64_t n_params[] = {100, 200, 300};
+    made_unit units[3];
+    for (int u = 0; u < 3; u++)
+        units[u] = (made_unit){.n_groups = 1,
+                               .groups = {u},
+                               .sizes = {.out = 1, .saved = 1, .row_loss = u / 2}};
+    return made_model(3, n_params, 3, units);
+}
+
+static void programs_read_as_their_files_say(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {
+        "LOAD, FORWARD 0, FORWARD 1, FORWARD 2, BACKWARD 2, REDUCE 2, BACKWARD 1, "
+        "REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0, REDUCE_WAIT 1, GATHER 1, REDUCE 0, "
+        "REDUCE_WAIT 0, GATHER 0, GATHER_WAIT 2, GATHER_WAIT 1, GATHER_WAIT 0, LOSS, NORM "
+        "0, "
+        "NORM 1, NORM 2, OVERFLOW, UPDATE 0, UPDATE 1, UPDATE 2, ",
+        "LOAD, GATHER_WAIT 0, FORWARD 0, GATHER_WAIT 1, FORWARD 1, GATHER_WAIT 2, FORWARD "
+        "2, "
+        "BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, BACKWARD 0, "
+        "REDUCE_WAIT 1, "
+        "REDUCE 0, REDUCE_WAIT 0, LOSS, NORM 0, NORM 1, NORM 2, OVERFLOW, UPDATE 0, GATHER "
+        "0, "
+        "UPDATE 1, GATHER 1, UPDATE 2, GATHER 2, ",
+        NULL,
+        "LOAD, GATHER 0, GATHER_WAIT 0, GATHER 1, FORWARD 0, RELEASE 0, GATHER_WAIT 1, "
+        "GATHER 2, FORWARD 1, RELEASE 1, GATHER_WAIT 2, FORWARD 2, GATHER 1, BACKWARD 2, "
+        "RELEASE 2, REDUCE 2, GATHER_WAIT 1, GATHER 0, BACKWARD 1, RELEASE 1, REDUCE_WAIT "
+        "2, "
+        "REDUCE 1, GATHER_WAIT 0, BACKWARD 0, RELEASE 0, REDUCE_WAIT 1, REDUCE 0, "
+        "REDUCE_WAIT 0, LOSS, NORM 0, NORM 1, NORM 2, OVERFLOW, UPDATE 0, UPDATE 1, UPDATE "
+        "2, ",
+    };
+    zero_model model = three_units();
+    for (int stage = 0; stage <= 3; stage++) {
+        schedule_job job;
+        zero_plan_input input = job_input(&model, stage, 2);
+        input.prefetch = 1;
+        job_open(&job, input, 2);
+        assert_program(&job.s[0], ZERO_PROGRAM_STEP, steps[stage == 2 ? 1 : stage]);
+        job_close(&job);
+    }
+    zero_model_destroy(&model);
+}
+
+/* ---- models at random ---- */
+
+static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int *nodes)
+{
+    zero_plan_input input =
+        job_input(model, made_draw(random, 4), 1 + made_draw(random, 8));
+    bool tree = input.n_ranks != 3 && input.n_ranks <= 4 && made_draw(random, 2);
+    input.type = (zero_type)made_draw(random, 3);
+    input.partition = (zero_partition_scheme)made_draw(random, 2);
+    input.micro_batch = 1 + made_draw(random, 2);
+    input.reproducible = tree;
+    input.accumulation = tree ? 1 << made_draw(random, 4) : 1 + made_draw(random, 4);
+    input.recompute = made_draw(random, 2);
+    input.no_overlap = made_draw(random, 4) == 0;
+    input.prefetch = made_draw(random, 5);
+    input.persist = made_draw(random, 3) == 0 ? 300 : 0;
+    input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
+    if (tree && input.collectives == ZERO_ALGORITHM_MPI)
+        input.collectives = ZERO_ALGORITHM_P2P;
+    *nodes = 1 + made_draw(random, input.n_ranks);
+    if (input.collectives == ZERO_ALGORITHM_SHM) *nodes = 1;
+    return input;
+}
+
+static void any_model_keeps_all_laws(void **state)
+{
+    (void)state;
+    for (uint64_t trial = 0; trial < 2000; trial++) {
+        uint64_t random = trial;
+        int nodes;
+        zero_model model = made_random(&random);
+        zero_plan_input input = draw_input(&model, &random, &nodes);
+        check(input, nodes);
+        zero_model_destroy(&model);
+    }
+}
+
+/* ---- sizes and refusals ---- */
+
+/* 16 TB of model states: no machine has the memory, and none is needed. */
+static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shape = {
+        .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int stage = 0; stage <= 3; stage++) {
+        zero_schedule s;
+        schedule_job job;
+        zero_plan_input input = job_input(&model, stage, 1024);
+        input.bucket = 1 << 17;
+        input.accumulation = 4;
+        input.type = ZERO_BF16;
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        laws_check_lifetimes(&s);
+        laws_check_order(&s);
+        assert_true(laws_padded(&s) >= model.n_params &&
+                    model.n_params > INT64_C(1000000000000));
+        zero_schedule_destroy(&s);
+        input.n_ranks = 2;
+        job_open(&job, input, 2);
+        shadow_live(&job);
+        job_close(&job);
+    }
+    zero_model_destroy(&model);
+}
+
+static void assert_refused(zero_plan_input input, const char *text)
+{
+    zero_schedule s;
+    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
+    zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
+}
+
+/* A plan that does, with one number changed. */
+#define CHANGED(field, value) \
+    (input = job_input(&model, 3, 4), input.field = (value), input)
+
+static void plans_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_plan_input input;
+    assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
+    assert_refused(CHANGED(stage, 4), "a plan for stage 4,");
+    assert_refused(CHANGED(stage, -1), "expected a stage from 0 to 3");
+    assert_refused(CHANGED(prefetch, -1), "prefetch -1");
+    assert_refused(CHANGED(persist, -2), "persist -2");
+    assert_refused(CHANGED(bucket, 100), "--bucket 100 is below the");
+    assert_refused(CHANGED(bucket, 0), "buckets of 0 elements");
+    assert_refused(CHANGED(micro_batch, INT64_MAX), "at most 2^24 tokens");
+    assert_refused(CHANGED(seq, model.seq + 1), "the model takes 1 to");
+    assert_refused(CHANGED(rank, 4), "a plan for rank 4 of 4");
+    assert_refused(CHANGED(accumulation, 0), "each must be at least 1");
+    assert_refused(CHANGED(accumulation, (1 << 17) + 1),
+                   "expected at most 2^56 and 131072");
+    assert_refused(CHANGED(n_ranks, 0), "a plan for 0 ranks");
+    zero_model_destroy(&model);
+}
+
+/* Their bytes would not fit 64 bits: 4 arrays of 2^62 bytes each. */
+static void more_parameters_than_can_be_counted_in_bytes_are_refused(void **state)
+{
+    (void)state;
+    const int64_t n_params[] = {INT64_C(1) << 60};
+    const made_unit unit = {
+        .n_groups = 1, .groups = {0}, .sizes = {.out = 1, .row_loss = 1}};
+    zero_model model = made_model(1, n_params, 1, &unit);
+    for (int stage = 0; stage <= 3; stage++)
+        assert_refused(job_input(&model, stage, 1), "expected at most 2^56");
+    zero_model_destroy(&model);
+}
+
+static void reproducible_sums_need_powers_of_two_and_a_tree_of_ours(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
+    for (int stage = 0; stage <= 3; stage++) {
+        zero_plan_input input = job_input(&model, stage, 3);
+        input.reproducible = true;
+        assert_refused(input, "3 ranks and 1 microbatches");
+        input.n_ranks = 4;
+        input.accumulation = 6;
+        assert_refused(input, "4 ranks and 6 microbatches");
+        input.accumulation = 4;
+        input.collectives = ZERO_ALGORITHM_MPI;
+        assert_refused(input, "MPI adds in an order of its own");
+    }
+    zero_model_destroy(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_read_as_their_files_say),
+        cmocka_unit_test(every_stage_evaluates_the_definition_of_the_gradient),
+        cmocka_unit_test(every_option_does),
+        cmocka_unit_test(any_model_keeps_all_laws),
+        cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
+        cmocka_unit_test(plans_that_make_no_sense_are_refused),
+        cmocka_unit_test(more_parameters_than_can_be_counted_in_bytes_are_refused),
+        cmocka_unit_test(reproducible_sums_need_powers_of_two_and_a_tree_of_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

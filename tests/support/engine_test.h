@@ -1,0 +1,250 @@
+/* engine_test.h - small training runs: a model, its engine and the tokens it is given. */
+#pragma once
+
+#include "support/mpi_cmocka.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "nn/gpt2.h"
+
+/* What a run is made of. */
+typedef struct {
+    zero_gpt2_shape shape;
+    zero_plan_input plan; /* the model, its T, ranks and nodes are filled in */
+    int64_t seed, eval_batches;
+    const zero_backend *backend;
+    double lr, weight_decay, clip;
+    int fake_nodes; /* 0: the real ones */
+} test_setup;
+
+static const test_setup test_standard = {
+    .shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 12, .vocab = 50, .seed = 5},
+    .plan = {.micro_batch = 2, .accumulation = 1, .bucket = 1 << 16, .prefetch = 1},
+    .seed = 17,
+    .eval_batches = 2,
+    .backend = &zero_backend_cpu,
+    .lr = 1e-3,
+    .weight_decay = 0.1,
+    .clip = 1.0,
+};
+
+typedef struct {
+    test_setup setup;
+    zero_comm own; /* unless the ranks are somebody else's */
+    zero_comm *comm;
+    zero_model model;
+    zero_engine engine;
+    zero_run_output last; /* of the last step */
+} test_run;
+
+/* The plan of this model on these ranks. */
+static inline zero_plan_input test_plan(const zero_plan_input *given,
+                                        const zero_model *model, const zero_comm *comm)
+{
+    zero_plan_input plan = *given;
+    plan.model = model;
+    plan.seq = model->seq;
+    plan.n_ranks = comm->size;
+    plan.rank = comm->rank;
+    plan.layout = &comm->layout;
+    return plan;
+}
+
+/* The smallest bucket that a plan is not refused with, below 2^20. */
+static inline int64_t test_least_bucket(zero_plan_input plan)
+{
+    int64_t low = 0, high = 1 << 20; /* refused; not refused */
+    while (high - low > 1) {
+        zero_schedule s;
+        plan.bucket = low + (high - low) / 2;
+        if (zero_schedule_compile(&s, &plan) == ZERO_OK) {
+            zero_schedule_destroy(&s);
+            high = plan.bucket;
+        } else {
+            low = plan.bucket;
+        }
+    }
+    return high;
+}
+
+static inline zero_status test_run_init(test_run *run)
+{
+    const test_setup *setup = &run->setup;
+    ZERO_TRY(zero_gpt2_describe(&setup->shape, &run->model));
+    zero_engine_spec spec = {.plan = test_plan(&setup->plan, &run->model, run->comm),
+                             .backend = setup->backend,
+                             .seed = setup->seed,
+                             .eval_batches = setup->eval_batches};
+    return zero_engine_init(&run->engine, &spec, run->comm);
+}
+
+static inline void test_run_begin(test_run *run)
+{
+    zero_status st = run->comm->size > 0 ? test_run_init(run) : ZERO_OK;
+    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
+    assert_all(st == ZERO_OK);
+}
+
+/* The ranks of `comm`, which stays the caller's, train together; collective over the job. */
+static inline void test_run_open_on(test_run *run, const test_setup *setup, zero_comm *comm)
+{
+    *run = (test_run){.setup = *setup, .comm = comm};
+    test_run_begin(run);
+}
+
+/* Ranks 0 .. n-1 of the job as a group; the others get none. Collective over the job. */
+static inline void test_split(int n, int fake_nodes, zero_comm *out)
+{
+    zero_comm world;
+    zero_status st = ZERO_OK;
+    assert_all(zero_comm_world(&world) == ZERO_OK);
+    assert_all(zero_comm_split(&world, test_rank < n ? 0 : -1, 0, out) == ZERO_OK);
+    zero_comm_destroy(&world);
+    if (out->size > 0 && fake_nodes > 0) st = zero_comm_pretend_blocks(out, fake_nodes);
+    assert_all(st == ZERO_OK);
+}
+
+/* Ranks 0 .. n-1 of the job train together; collective over the job. */
+static inline void test_run_open(test_run *run, const test_setup *setup, int n)
+{
+    *run = (test_run){.setup = *setup, .comm = &run->own};
+    test_split(n, setup->fake_nodes, &run->own);
+    test_run_begin(run);
+}
+
+static inline void test_run_close(test_run *run)
+{
+    zero_engine_destroy(&run->engine);
+    zero_model_destroy(&run->model);
+    zero_comm_destroy(&run->own);
+}
+
+/* Whether this rank takes part. */
+static inline bool test_run_member(const test_run *run)
+{
+    return run->comm->size > 0;
+}
+
+/* Random words, other ones for every sample and step. */
+static inline void test_sample(const void *arg, int64_t step, int64_t i, int64_t T,
+                               void *inputs, void *targets)
+{
+    const test_setup *setup = arg;
+    zero_rng rng = {
+        .purpose = ZERO_RNG_TEST, .step = (uint64_t)step, .sample = (uint64_t)i};
+    for (int64_t t = 0; t <= T; t++) {
+        uint64_t bits = zero_rng_bits(&rng, (uint64_t)t);
+        int32_t word = (int32_t)(bits % (uint64_t)setup->shape.vocab);
+        if (t < T) ((int32_t *)inputs)[t] = word;
+        if (t > 0) ((int32_t *)targets)[t - 1] = word;
+    }
+}
+
+static inline zero_source test_words(const test_run *run)
+{
+    return (zero_source){.sample = test_sample, .arg = &run->setup};
+}
+
+static inline zero_step_input test_step_input(const test_run *run, int64_t step)
+{
+    return (zero_step_input){.step = step,
+                             .lr = run->setup.lr,
+                             .beta1 = 0.9,
+                             .beta2 = 0.95,
+                             .eps = 1e-8,
+                             .weight_decay = run->setup.weight_decay,
+                             .clip = run->setup.clip};
+}
+
+/* Steps first .. first+n-1 on `source`. */
+static inline void test_run_steps_on(test_run *run, const zero_source *source,
+                                     int64_t first, int n)
+{
+    if (!test_run_member(run)) return;
+    for (int64_t step = first; step < first + n; step++) {
+        zero_step_input in = test_step_input(run, step);
+        if (zero_engine_step(&run->engine, source, &in, &run->last) != ZERO_OK)
+            fail_msg("step %d: %s", (int)step, zero_last_error());
+    }
+}
+
+static inline void test_run_steps(test_run *run, int64_t first, int n)
+{
+    zero_source source = test_words(run);
+    test_run_steps_on(run, &source, first, n);
+}
+
+typedef struct {
+    char hex[33];
+} test_digest;
+
+/* Of parameters and moments, as rank 0 has them; collective over the job. */
+static inline test_digest test_run_digest(test_run *run)
+{
+    test_digest d = {""};
+    zero_status st = ZERO_OK;
+    if (test_run_member(run)) st = zero_engine_digest(&run->engine, d.hex);
+    assert_all(st == ZERO_OK);
+    MPI_Bcast(d.hex, (int)sizeof d.hex, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return d;
+}
+
+/* The digest after some steps of a run of its own. */
+static inline test_digest test_digest_after(const test_setup *setup, int n_ranks, int steps)
+{
+    test_run run;
+    test_run_open(&run, setup, n_ranks);
+    test_run_steps(&run, 0, steps);
+    test_digest d = test_run_digest(&run);
+    test_run_close(&run);
+    return d;
+}
+
+static inline bool test_same(test_digest a, test_digest b)
+{
+    return strcmp(a.hex, b.hex) == 0;
+}
+
+enum { TEST_STEPS = 3, TEST_WORDS = 6 };
+
+/* What a run leaves; made of zeros first, so that it can be compared as bytes. */
+typedef struct {
+    double loss[TEST_STEPS], norm[TEST_STEPS], evaluated;
+    int32_t text[1 + TEST_WORDS];
+    test_digest digest;
+} test_outcome;
+
+static inline void test_run_everything(test_run *run, test_outcome *out)
+{
+    zero_source source = test_words(run);
+    zero_sampling how = {.temperature = 1.0, .known = run->model.vocab};
+    for (int step = 0; step < TEST_STEPS; step++) {
+        test_run_steps(run, step, 1);
+        out->loss[step] = run->last.loss;
+        out->norm[step] = run->last.grad_norm;
+    }
+    if (zero_engine_evaluate(&run->engine, &source, &out->evaluated) != ZERO_OK ||
+        zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, out->text) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+}
+
+/* Some steps, an evaluation and a few words of a fresh run, as rank 0 and all other ranks of
+ * the run have seen them; collective over the job. */
+static inline test_outcome test_run_outcome(test_run *run)
+{
+    test_outcome mine, first;
+    memset(&mine, 0, sizeof mine);
+    if (test_run_member(run)) test_run_everything(run, &mine);
+    mine.digest = test_run_digest(run);
+    first = mine;
+    MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, 0, MPI_COMM_WORLD);
+    assert_all(!test_run_member(run) || memcmp(&first, &mine, sizeof first) == 0);
+    return first;
+}
+
+static inline bool test_same_outcome(const test_outcome *a, const test_outcome *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}

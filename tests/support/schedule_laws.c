@@ -1,0 +1,241 @@
+#include "support/schedule_laws.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int64_t laws_padded(const zero_schedule *s)
+{
+    int64_t sum = 0;
+    for (int g = 0; g < s->input.model->n_groups; g++) sum += s->groups[g].partition.padded;
+    return sum;
+}
+
+int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, int group)
+{
+    const zero_program *p = &s->programs[program];
+    int n = 0;
+    for (int at = 0; at < p->length; at++)
+        n += p->code[at].op == op && p->code[at].group == group;
+    return n;
+}
+
+/* ---- lifetimes ---- */
+
+/* An instruction's operands, written down again without the code under test. */
+static int named_buffers(const zero_instruction *i, int *list)
+{
+    const int all[] = {i->in,       i->out,      i->stream, i->saved,  i->work,
+                       i->logits,   i->row_loss, i->tokens, i->buffer, i->staging,
+                       i->momentum, i->variance, i->master, i->sum};
+    int n = 0;
+    for (size_t k = 0; k < COUNT(all); k++)
+        if (all[k] != ZERO_NO_BUFFER) list[n++] = all[k];
+    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
+        if (i->param[k] != ZERO_NO_BUFFER) list[n++] = i->param[k];
+        if (i->grad[k] != ZERO_NO_BUFFER) list[n++] = i->grad[k];
+    }
+    return n;
+}
+
+typedef struct {
+    int first, last;
+} span;
+
+/* spans[id]: from the first to the last instruction of the program that names the buffer;
+ * buffers of the whole run are alive throughout. */
+static span *find_spans(const zero_schedule *s, zero_program_kind kind)
+{
+    const zero_program *p = &s->programs[kind];
+    span *spans = calloc((size_t)s->n_buffers + 1, sizeof *spans);
+    assert_non_null(spans);
+    for (int id = 0; id < s->n_buffers; id++) {
+        bool always = s->buffers[id].program == ZERO_PROGRAM_ALL;
+        spans[id] = always ? (span){0, p->length - 1} : (span){p->length, -1};
+    }
+    for (int at = 0; at < p->length; at++) {
+        int list[ZERO_MAX_OPERANDS], n = named_buffers(&p->code[at], list);
+        for (int k = 0; k < n; k++) {
+            if (at < spans[list[k]].first) spans[list[k]].first = at;
+            if (at > spans[list[k]].last) spans[list[k]].last = at;
+        }
+    }
+    return spans;
+}
+
+typedef void (*span_check)(const zero_schedule *s, zero_program_kind kind,
+                           const span *spans);
+
+static void for_all_programs(const zero_schedule *s, span_check check)
+{
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
+        span *spans = find_spans(s, (zero_program_kind)kind);
+        check(s, (zero_program_kind)kind, spans);
+        free(spans);
+    }
+}
+
+static void check_alive(const zero_schedule *s, zero_program_kind kind, const span *spans)
+{
+    for (int id = 0; id < s->n_buffers; id++) {
+        const zero_buffer *b = &s->buffers[id];
+        if (b->program != kind) continue;
+        assert_true(spans[id].first <= spans[id].last); /* somebody uses it */
+        assert_int_equal(b->first, spans[id].first);
+        assert_int_equal(b->last, spans[id].last);
+    }
+}
+
+void laws_check_lifetimes(const zero_schedule *s)
+{
+    for_all_programs(s, check_alive);
+}
+
+/* ---- places ---- */
+
+static void check_pair(const zero_schedule *s, int i, int k)
+{
+    const zero_buffer *a = &s->buffers[i], *b = &s->buffers[k];
+    bool apart = a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset;
+    if (a->space == b->space && !apart)
+        fail_msg("buffers %d [%zu +%zu] and %d [%zu +%zu] overlap", i, a->offset, a->bytes,
+                 k, b->offset, b->bytes);
+}
+
+static void check_pairs(const zero_schedule *s, zero_program_kind kind, const span *spans)
+{
+    (void)kind;
+    for (int i = 0; i < s->n_buffers; i++)
+        for (int k = 0; k < i; k++)
+            if (spans[i].first <= spans[k].last && spans[k].first <= spans[i].last)
+                check_pair(s, i, k);
+}
+
+void laws_check_places(const zero_schedule *s)
+{
+    for_all_programs(s, check_pairs);
+    for (int id = 0; id < s->n_buffers; id++) {
+        const zero_buffer *b = &s->buffers[id];
+        bool persistent = b->program == ZERO_PROGRAM_ALL;
+        assert_true(b->offset % ZERO_BUFFER_ALIGN == 0);
+        if (b->bytes == 0) continue;
+        assert_true(b->offset + b->bytes <= s->extent[b->space]);
+        assert_true(persistent == (b->offset < s->persistent[b->space]));
+        if (persistent) assert_true(b->offset + b->bytes <= s->persistent[b->space]);
+    }
+}
+
+/* ---- the ledger ---- */
+
+struct peaks {
+    size_t total, by_class[ZERO_CLASSES];
+};
+
+/* Of what the node has once, this rank's share. */
+static size_t cost(const zero_schedule *s, const zero_buffer *b)
+{
+    const zero_layout *layout = zero_schedule_layout(s);
+    size_t ranks = 0;
+    for (int r = 0; r < layout->size; r++)
+        ranks += layout->node_of[r] == layout->node_of[s->input.rank];
+    return b->space == ZERO_SPACE_NODE ? (b->bytes + ranks - 1) / ranks : b->bytes;
+}
+
+static struct peaks alive_at(const zero_schedule *s, const span *spans, int at)
+{
+    struct peaks now = {0};
+    for (int id = 0; id < s->n_buffers; id++) {
+        if (at < spans[id].first || at > spans[id].last) continue;
+        now.total += cost(s, &s->buffers[id]);
+        now.by_class[s->buffers[id].class] += cost(s, &s->buffers[id]);
+    }
+    return now;
+}
+
+static void add_peaks(const zero_schedule *s, zero_program_kind kind, struct peaks *most)
+{
+    span *spans = find_spans(s, kind);
+    for (int at = 0; at < s->programs[kind].length; at++) {
+        struct peaks now = alive_at(s, spans, at);
+        assert_true(s->programs[kind].code[at].live_bytes == now.total);
+        if (now.total > most->total) most->total = now.total;
+        for (int c = 0; c < ZERO_CLASSES; c++)
+            if (now.by_class[c] > most->by_class[c]) most->by_class[c] = now.by_class[c];
+    }
+    free(spans);
+}
+
+/* Shares of the node's memory are rounded up one by one: a byte for each of its buffers. */
+static size_t rounding(const zero_schedule *s)
+{
+    size_t n = 0;
+    for (int id = 0; id < s->n_buffers; id++) n += s->buffers[id].space == ZERO_SPACE_NODE;
+    return n;
+}
+
+void laws_check_ledger(const zero_schedule *s)
+{
+    struct peaks most = {0};
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        add_peaks(s, (zero_program_kind)kind, &most);
+    assert_true(s->peak_bytes == most.total);
+    assert_true(s->peak_bytes <= s->own_bytes + s->window_bytes + rounding(s));
+    assert_true(s->programs[s->peak_program].code[s->peak_at].live_bytes == s->peak_bytes);
+    assert_memory_equal(s->class_peak, most.by_class, sizeof most.by_class);
+}
+
+/* ---- the window ---- */
+
+static void check_alike(const zero_schedule *a, const zero_schedule *b)
+{
+    assert_int_equal(a->n_buffers, b->n_buffers);
+    for (int id = 0; id < a->n_buffers; id++) {
+        const zero_buffer *x = &a->buffers[id], *y = &b->buffers[id];
+        assert_true(x->space == y->space && x->class == y->class && x->type == y->type);
+        assert_true(x->program == y->program && x->first == y->first && x->last == y->last);
+        if (x->space == ZERO_SPACE_OWN) continue;
+        assert_true(x->offset == y->offset && x->bytes == y->bytes);
+        if (x->space == ZERO_SPACE_NODE) assert_true(x->begin == y->begin);
+    }
+    assert_true(a->extent[ZERO_SPACE_PART] == b->extent[ZERO_SPACE_PART]);
+    assert_true(a->extent[ZERO_SPACE_NODE] == b->extent[ZERO_SPACE_NODE]);
+}
+
+/* All ranks of a node together bring what the node has once, and each its part. */
+static void check_sum(const schedule_job *job, int node)
+{
+    size_t brought = 0, needed = 0;
+    for (int r = 0; r < job->n_ranks; r++) {
+        const zero_schedule *s = &job->s[r];
+        if (job->layout.node_of[r] != node) continue;
+        assert_true(s->own_bytes == s->extent[ZERO_SPACE_OWN]);
+        assert_true(s->window_bytes >= s->extent[ZERO_SPACE_PART]);
+        brought += s->window_bytes - s->extent[ZERO_SPACE_PART];
+        needed = s->extent[ZERO_SPACE_NODE];
+    }
+    assert_true(brought >= needed);
+}
+
+void laws_check_window(const schedule_job *job)
+{
+    const zero_schedule *s = &job->s[0];
+    for (int r = 1; r < job->n_ranks; r++) check_alike(s, &job->s[r]);
+    for (int node = 0; node < job->layout.n_nodes; node++) check_sum(job, node);
+    if (!zero_algorithm_needs_window(s->input.collectives, &job->layout))
+        assert_true(s->window_bytes == 0);
+}
+
+/* ---- all ---- */
+
+void laws_check(const schedule_job *job)
+{
+    for (int r = 0; r < job->n_ranks; r++) {
+        laws_check_lifetimes(&job->s[r]);
+        laws_check_places(&job->s[r]);
+        laws_check_ledger(&job->s[r]);
+        laws_check_order(&job->s[r]);
+    }
+    laws_check_window(job);
+    laws_check_exchanges(job);
+}

@@ -1,0 +1,28 @@
+/* schedule_laws.h - what holds for every schedule, whatever the stage: where memory lies, what
+ * the ledger says of it, how collectives are begun and ended. What programs compute, shadow.h
+ * tells. Each function fails the test if its law is broken. */
+#pragma once
+
+#include "support/schedule_job.h"
+
+/* All of them. */
+void laws_check(const schedule_job *job);
+
+/* A buffer lives from the first instruction that names it to the last, and is used. */
+void laws_check_lifetimes(const zero_schedule *s);
+/* Buffers that are alive at once never overlap. Quadratic in their number. */
+void laws_check_places(const zero_schedule *s);
+/* live_bytes, class_peak and peak are the sums of what is alive. */
+void laws_check_ledger(const zero_schedule *s);
+/* Ranks of a node find each other's buffers where collectives look for them. */
+void laws_check_window(const schedule_job *job);
+/* What is begun is ended, one reduction at a time, at once or behind a computation; stage 3
+ * holds no more than the next `prefetch` uses read, and gathers nothing in vain. */
+void laws_check_order(const zero_schedule *s);
+/* Collectives do what their instructions' buffers need; the bucket bounds their staging. */
+void laws_check_exchanges(const schedule_job *job);
+
+/* ---- for tests of their own ---- */
+
+int64_t laws_padded(const zero_schedule *s); /* of all groups together */
+int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, int group);

@@ -1,0 +1,152 @@
+/* What collectives are asked for, against the buffers that instructions name. */
+#include "support/schedule_laws.h"
+
+/* ---- form ---- */
+
+static void check_same_form(const zero_schedule *s, int a, int b)
+{
+    const zero_buffer *x = &s->buffers[a], *y = &s->buffers[b];
+    assert_true(x->space == y->space && x->type == y->type);
+    assert_true(x->bytes == y->bytes && x->begin == y->begin);
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
+}
+
+/* What the collectives of the instruction stage that this rank takes part in as one who adds:
+ * with p2p the owner of a piece, else anybody. */
+static void check_staging(const zero_schedule *s, const zero_instruction *i)
+{
+    bool owners_only = s->input.collectives == ZERO_ALGORITHM_P2P;
+    size_t need = 0;
+    for (int k = 0; k < zero_schedule_collectives(s, i->group); k++) {
+        zero_collective_spec spec = zero_schedule_collective(s, i->op, i->group, k);
+        size_t bucket = (size_t)s->input.bucket * zero_type_size(spec.type);
+        size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
+        if (s->input.collectives != ZERO_ALGORITHM_MPI) assert_true(bytes <= bucket);
+        bool adds = spec.kind != ZERO_REDUCE || spec.root == s->input.rank;
+        if (owners_only && !adds) continue;
+        assert_true(zero_schedule_staging(s, i->op, i->group, k) >= need);
+        need = zero_schedule_staging(s, i->op, i->group, k) + aligned(bytes);
+    }
+    if (need > 0) assert_true(i->staging != ZERO_NO_BUFFER);
+    if (need > 0) assert_true(s->buffers[i->staging].bytes >= need);
+}
+
+static void check_instruction(const zero_schedule *s, const zero_instruction *i)
+{
+    const zero_group_state *state = &s->groups[i->group];
+    const zero_exchange *x = i->op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+    if (i->op != ZERO_OP_REDUCE && i->op != ZERO_OP_GATHER) return;
+    assert_true(x->is_used);
+    check_same_form(s, x->in, i->in);
+    check_same_form(s, x->out, i->buffer);
+    check_staging(s, i);
+}
+
+static void check_instructions(const zero_schedule *s)
+{
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        for (int at = 0; at < s->programs[kind].length; at++)
+            check_instruction(s, &s->programs[kind].code[at]);
+}
+
+/* ---- what moves ---- */
+
+static void check_piece(const schedule_job *job, int rank, zero_op op, int g, int k,
+                        const zero_exchange *x)
+{
+    const zero_schedule *s = &job->s[rank];
+    const zero_partition *p = &s->groups[g].partition;
+    zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
+    bool slice = p->scheme == ZERO_PARTITION_SLICE, reduces = op == ZERO_OP_REDUCE;
+    int owner = (int)zero_partition_owners(p).begin + k;
+    assert_int_equal(spec.kind, slice     ? reduces ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER
+                                : reduces ? ZERO_REDUCE
+                                          : ZERO_BROADCAST);
+    assert_true(spec.type == s->buffers[x->in].type);
+    assert_true(spec.result == s->buffers[x->out].type);
+    assert_true(spec.count ==
+                (slice ? p->shard_len : zero_range_len(zero_partition_piece(p, owner))));
+    assert_true(spec.stride == spec.count);
+    if (!slice) assert_int_equal(spec.root, owner);
+    assert_int_equal(zero_collective_check(&spec, &job->layout), ZERO_OK);
+}
+
+/* ---- where neighbours look ---- */
+
+/* Of an element in a rank's buffer, from the start of the node's window. */
+static int64_t address(const schedule_job *job, int rank, int buffer, int64_t element)
+{
+    const zero_schedule *s = &job->s[rank];
+    const zero_buffer *b = &s->buffers[buffer];
+    size_t part = b->space == ZERO_SPACE_PART ? s->extent[ZERO_SPACE_PART] : 0;
+    return (int64_t)part * job->layout.local_of[rank] + (int64_t)b->offset +
+           (element - b->begin) * (int64_t)zero_type_size(b->type);
+}
+
+static int64_t begin_of(const schedule_job *job, int rank, int g)
+{
+    return zero_partition_piece(&job->s[rank].groups[g].partition, rank).begin;
+}
+
+/* The next rank's `in` is where the collective looks for it. */
+static void check_in(const schedule_job *job, int rank, int g, const zero_exchange *x,
+                     const zero_collective_spec *spec)
+{
+    bool pieces = spec->kind == ZERO_ALL_GATHER;
+    int64_t here = pieces ? begin_of(job, rank, g) : 0;
+    int64_t there = pieces ? begin_of(job, rank + 1, g) : 0;
+    assert_true(job->s[rank].buffers[x->in].space != ZERO_SPACE_OWN);
+    assert_true((int64_t)spec->in_apart ==
+                address(job, rank + 1, x->in, there) - address(job, rank, x->in, here));
+}
+
+static void check_out(const schedule_job *job, int rank, const zero_exchange *x,
+                      const zero_collective_spec *spec)
+{
+    assert_true(job->s[rank].buffers[x->out].space != ZERO_SPACE_OWN);
+    assert_true(spec->one_out == (job->s[rank].buffers[x->out].space == ZERO_SPACE_NODE));
+    if (spec->one_out) return;
+    assert_true((int64_t)spec->out_apart ==
+                address(job, rank + 1, x->out, 0) - address(job, rank, x->out, 0));
+}
+
+static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g, int k,
+                            const zero_exchange *x)
+{
+    const zero_layout *layout = &job->layout;
+    zero_collective_spec spec = zero_schedule_collective(&job->s[rank], op, g, k);
+    bool shares = zero_algorithm_needs_window(spec.algorithm, layout);
+    bool has_next =
+        rank + 1 < job->n_ranks && layout->node_of[rank] == layout->node_of[rank + 1];
+    if (!shares || !has_next || spec.count == 0) return;
+    bool hier = spec.algorithm == ZERO_ALGORITHM_HIER,
+         gathers = spec.kind == ZERO_ALL_GATHER;
+    if (spec.kind != ZERO_BROADCAST) check_in(job, rank, g, x, &spec);
+    if (spec.kind == ZERO_BROADCAST || (hier && gathers)) check_out(job, rank, x, &spec);
+}
+
+static void check_exchange(const schedule_job *job, zero_op op, int g)
+{
+    for (int r = 0; r < job->n_ranks; r++) {
+        const zero_group_state *state = &job->s[r].groups[g];
+        const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+        int n = x->is_used ? zero_schedule_collectives(&job->s[r], g) : 0;
+        for (int k = 0; k < n; k++) {
+            check_piece(job, r, op, g, k, x);
+            check_neighbour(job, r, op, g, k, x);
+        }
+    }
+}
+
+void laws_check_exchanges(const schedule_job *job)
+{
+    for (int r = 0; r < job->n_ranks; r++) check_instructions(&job->s[r]);
+    for (int g = 0; g < job->s[0].input.model->n_groups; g++) {
+        check_exchange(job, ZERO_OP_REDUCE, g);
+        check_exchange(job, ZERO_OP_GATHER, g);
+    }
+}

@@ -1,0 +1,148 @@
+/* In which order a schedule communicates, and what it holds meanwhile. */
+#include <stdlib.h>
+
+#include "support/schedule_laws.h"
+
+static bool computes(zero_op op)
+{
+    return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
+}
+
+/* Whether it is a use of parameters: FORWARD, or BACKWARD with its RECOMPUTE. */
+static bool is_use(zero_op op)
+{
+    return op == ZERO_OP_FORWARD || op == ZERO_OP_BACKWARD;
+}
+
+/* ---- begin and end ---- */
+
+static void check_reduce(const zero_schedule *s, const zero_program *p, int at)
+{
+    int end = at + 1;
+    for (; p->code[end].op != ZERO_OP_REDUCE_WAIT; end++) {
+        assert_true(end + 1 < p->length);
+        assert_true(p->code[end].op != ZERO_OP_REDUCE); /* one at a time */
+    }
+    assert_int_equal(p->code[end].group, p->code[at].group);
+    if (s->input.no_overlap) assert_int_equal(end, at + 1);
+}
+
+/* A computation hides it, unless another group's reduction is due or nothing is left to do. */
+static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, int at)
+{
+    if (s->input.no_overlap) return;
+    for (; p->code[at].op != ZERO_OP_REDUCE_WAIT; at++)
+        if (computes(p->code[at].op)) return;
+    for (; at < p->length && p->code[at].op != ZERO_OP_REDUCE; at++)
+        assert_false(computes(p->code[at].op));
+}
+
+static void check_gather(const zero_schedule *s, const zero_program *p, int at)
+{
+    const zero_instruction *i = &p->code[at];
+    if (!s->input.no_overlap) return;
+    assert_true(at + 1 < p->length && p->code[at + 1].op == ZERO_OP_GATHER_WAIT);
+    assert_int_equal(p->code[at + 1].group, i->group);
+}
+
+/* ---- stage 3: what is held, and for what ---- */
+
+/* A backward that some units need no parameters for needs them to recompute. */
+static bool reads(const zero_schedule *s, const zero_instruction *i, int g)
+{
+    const zero_unit *unit = &s->input.model->units[i->unit];
+    bool recomputes = s->input.recompute && i->unit < s->input.model->n_units - 1 &&
+                      unit->sizes(unit, 1, 1).saved > 0;
+    if (i->op == ZERO_OP_BACKWARD && unit->backward_without_params && !recomputes)
+        return false;
+    for (int k = 0; k < unit->n_groups; k++)
+        if (unit->groups[k] == g) return true;
+    return false;
+}
+
+/* Whether the use at `at`, or one of the `ahead` that follow, reads group g. */
+static bool is_read_soon(const zero_schedule *s, const zero_program *p, int at,
+                         int64_t ahead, int g)
+{
+    for (int64_t n = 0; at < p->length && n <= ahead; at++) {
+        if (!is_use(p->code[at].op)) continue;
+        if (reads(s, &p->code[at], g)) return true;
+        n++;
+    }
+    return false;
+}
+
+/* The group whose parameters a buffer holds. */
+static int gathered_group(const zero_program *p, int buffer)
+{
+    int at = 0;
+    while (p->code[at].op != ZERO_OP_GATHER || p->code[at].buffer != buffer) at++;
+    return p->code[at].group;
+}
+
+/* At each use nothing is alive but what that one and the next `prefetch` read. */
+static void check_depth(const zero_schedule *s, const zero_program *p,
+                        zero_program_kind kind)
+{
+    for (int id = 0; id < s->n_buffers; id++) {
+        const zero_buffer *b = &s->buffers[id];
+        if (b->class != ZERO_CLASS_GATHERED || b->program != kind) continue;
+        int g = gathered_group(p, id);
+        for (int at = b->first; at <= b->last; at++)
+            if (is_use(p->code[at].op))
+                assert_true(is_read_soon(s, p, at, s->input.prefetch, g));
+    }
+}
+
+/* It is read before it is released, and released before it is gathered again. */
+static void check_release(const zero_schedule *s, const zero_program *p, int at)
+{
+    const zero_instruction *i = &p->code[at];
+    int uses = 0;
+    for (int next = at + 1; next < p->length; next++) {
+        const zero_instruction *later = &p->code[next];
+        uses += computes(later->op) && reads(s, later, i->group);
+        if (later->op == ZERO_OP_RELEASE && later->group == i->group) {
+            assert_int_equal(later->buffer, i->buffer);
+            assert_true(uses > 0);
+            return;
+        }
+        assert_false(later->op == ZERO_OP_GATHER && later->group == i->group);
+    }
+    fail_msg("group %d is gathered at %d and never released", i->group, at);
+}
+
+static void check_gathers(const zero_schedule *s, const zero_program *p, int at)
+{
+    bool is_piece = s->groups[p->code[at].group].param_held == ZERO_HOLD_PIECE;
+    check_gather(s, p, at);
+    if (is_piece) check_release(s, p, at);
+}
+
+/* With prefetch the first use after GATHER is not the one that reads it, unless the program
+ * has just begun. */
+static void check_hidden_gather(const zero_schedule *s, const zero_program *p, int at)
+{
+    bool is_piece = s->groups[p->code[at].group].param_held == ZERO_HOLD_PIECE;
+    bool has_begun = false;
+    for (int k = 0; k < at; k++) has_begun = has_begun || is_use(p->code[k].op);
+    if (!is_piece || !has_begun || s->input.no_overlap || s->input.prefetch == 0) return;
+    int next = at + 1;
+    while (!is_use(p->code[next].op)) next++;
+    assert_false(reads(s, &p->code[next], p->code[at].group));
+}
+
+void laws_check_order(const zero_schedule *s)
+{
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
+        const zero_program *p = &s->programs[kind];
+        for (int at = 0; at < p->length; at++) {
+            if (p->code[at].op == ZERO_OP_REDUCE) check_reduce(s, p, at);
+            if (p->code[at].op == ZERO_OP_REDUCE) check_hidden_reduce(s, p, at);
+            if (p->code[at].op != ZERO_OP_GATHER) continue;
+            if (kind != ZERO_PROGRAM_PROLOGUE) check_gathers(s, p, at);
+            if (kind != ZERO_PROGRAM_PROLOGUE) check_hidden_gather(s, p, at);
+        }
+        check_depth(s, p, (zero_program_kind)kind);
+    }
+}

@@ -1,0 +1,127 @@
+/* shadow.h - an interpreter that knows what every buffer holds, and computes nothing.
+ *
+ * It walks the programs of all ranks in step, as `run` does, and keeps of each piece of each
+ * buffer the term (term.h) that was written there last. An instruction that reads what is not
+ * there, memory that another buffer has overwritten since, or memory that a collective in
+ * flight owns, fails the test; so does a gradient, a parameter or a moment that is not what
+ * the definition says (shadow_truth.c), which knows neither stages nor buffers. The planned
+ * lifetime of a buffer is never looked at: one that is too short is found by what it would do
+ * to the numbers.
+ *
+ *     shadow.c          programs from begin to end
+ *     shadow_ops.h      what each instruction does: shadow_{units,exchange,update}.c
+ *     shadow_memory.c   who holds what: the rank's arena, its part of the window, the node's
+ *     shadow_truth.c    what has to come out */
+#pragma once
+
+#include "support/schedule_job.h"
+#include "support/term.h"
+
+/* ---- what has to come out: shadow_truth.c ---- */
+
+/* Terms of the whole model by group and piece: [g * n_ranks + piece]. */
+typedef struct {
+    const zero_schedule *s;    /* rank 0's */
+    term *param;               /* as units read them */
+    term *master;              /* in fp32; the same for fp32 */
+    term *momentum, *variance; /* what an update leaves */
+    term *grad;                /* of the last step that was computed */
+    int64_t n;                 /* n_groups * n_ranks */
+} shadow_truth;
+
+void truth_open(shadow_truth *truth, const zero_schedule *s);
+void truth_close(shadow_truth *truth);
+/* The tokens of microbatch `index` of step `step`. */
+term truth_tokens(int64_t step, int64_t index);
+/* grad[] = the gradient of a step at the present parameters. */
+void truth_compute(shadow_truth *truth, int64_t step);
+/* The optimizer step for piece p of group g with grad[]. */
+void truth_update(shadow_truth *truth, int g, int p);
+
+/* ---- who holds what: shadow_memory.c ---- */
+
+typedef enum {
+    SHADOW_FREE,
+    SHADOW_READING, /* a collective reads it: it must not change */
+    SHADOW_WRITING, /* a collective writes it: nobody else touches it */
+} shadow_lock;
+
+typedef struct {
+    term value; /* 0: nothing */
+    shadow_lock lock;
+    unsigned seen; /* the ranks, as bits, to which the value has been made known */
+} shadow_cell;
+
+/* Of one rank, or the node of whose ranks it is the first. */
+typedef struct {
+    shadow_cell *cells; /* [n_buffers][n_ranks], of plain data the first */
+    int *held;          /* [n_buffers]: cells with a value */
+    int *group;         /* [n_buffers]; -1: plain data */
+    int *live;          /* buffers with held > 0 */
+    int n_live;
+} shadow_memory;
+
+typedef struct {
+    bool is_under_way;
+    zero_instruction begun[JOB_RANKS];
+    term *value; /* [n_ranks]: what each piece will be */
+} shadow_exchange;
+
+typedef struct {
+    const schedule_job *job;
+    zero_program_kind program;
+    int at;       /* the instruction */
+    int rank;     /* the one that executes it */
+    int64_t step; /* steps so far */
+    shadow_memory memory[JOB_RANKS];
+    shadow_exchange *reduce, *gather; /* [n_groups] */
+    shadow_truth truth;
+
+    int64_t *index;                   /* [n_ranks][M]: the microbatches that were loaded */
+    bool *has_loss;                   /* [n_ranks][M] */
+    int *reduces, *gathers, *updates; /* [n_groups] in this program; by rank 0 */
+    int losses, norms, overflows;
+} shadow;
+
+const zero_schedule *shadow_plan(const shadow *w);   /* of w->rank */
+const zero_instruction *shadow_now(const shadow *w); /* of w->rank */
+int shadow_groups(const shadow *w);
+
+#define shadow_expect(w, ok) shadow_expect_at((w), (ok), #ok, __FILE__, __LINE__)
+void shadow_expect_at(const shadow *w, bool ok, const char *text, const char *file,
+                      int line);
+
+void shadow_memory_open(shadow *w);
+void shadow_memory_close(shadow *w);
+/* A program starts with what lives for the whole run. */
+void shadow_memory_forget(shadow *w);
+
+/* Of plain data: `bytes` from the start of the buffer; nothing for 0 bytes. */
+void shadow_write(shadow *w, int buffer, size_t bytes, term value);
+term shadow_read(shadow *w, int buffer, size_t bytes);
+
+zero_range shadow_piece(const shadow *w, int g, int p); /* padding included */
+bool shadow_is_empty(const shadow *w, int g, int p);
+/* Of group g: its piece p, which is not empty. */
+void shadow_write_piece(shadow *w, int g, int buffer, int p, term value);
+term shadow_read_piece(shadow *w, int g, int buffer, int p);
+
+/* A collective takes a piece, and gives it back; to lock for writing takes what was there. */
+void shadow_lock_piece(shadow *w, int g, int buffer, int p, shadow_lock lock);
+void shadow_unlock_piece(shadow *w, int g, int buffer, int p);
+void shadow_lock_staging(shadow *w, int buffer, size_t bytes);
+void shadow_unlock_staging(shadow *w, int buffer);
+/* What a gather leaves: all ranks of the node may read it. */
+void shadow_publish_piece(shadow *w, int g, int buffer, int p, term value);
+/* RELEASE: of a buffer of the whole run only the own piece stays known. */
+void shadow_release(shadow *w, int g, int buffer);
+
+/* ---- programs: shadow.c ---- */
+
+/* Every rank has initialized what it owns. */
+void shadow_open(shadow *w, const schedule_job *job);
+void shadow_walk(shadow *w, zero_program_kind program);
+void shadow_close(shadow *w);
+
+/* A life: the prologue, steps with evaluations between them, the epilogue. */
+void shadow_live(const schedule_job *job);

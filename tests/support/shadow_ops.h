@@ -1,0 +1,29 @@
+/* shadow_ops.h - what each instruction does to the shadow. Those of one rank act on w->rank;
+ * collectives on all ranks, beginning with rank 0, to which they return. */
+#pragma once
+
+#include "support/shadow.h"
+
+/* Of one rank. RECOMPUTE is a forward, too. */
+void shadow_load(shadow *w);
+void shadow_forward(shadow *w);
+void shadow_backward(shadow *w);
+void shadow_round(shadow *w);
+void shadow_accumulate(shadow *w);
+void shadow_let_go(shadow *w); /* RELEASE */
+void shadow_loss(shadow *w);
+void shadow_norm(shadow *w);
+void shadow_overflow(shadow *w);
+void shadow_update(shadow *w);
+
+/* Of all ranks. */
+void shadow_reduce(shadow *w);
+void shadow_reduce_wait(shadow *w);
+void shadow_gather(shadow *w);
+void shadow_gather_wait(shadow *w);
+
+/* ---- between them ---- */
+
+int64_t *shadow_index_of(const shadow *w, int rank, int microbatch);
+bool *shadow_loss_of(const shadow *w, int rank, int microbatch);
+void shadow_next_rank(shadow *w, int rank); /* after the last comes rank 0 */

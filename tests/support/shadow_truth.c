@@ -1,0 +1,153 @@
+/* The gradient of a step as design.md defines it, and what an update makes of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/shadow.h"
+
+/* ---- one microbatch ---- */
+
+static int64_t at(const shadow_truth *t, int g, int p)
+{
+    return (int64_t)g * t->s->input.n_ranks + p;
+}
+
+static term read_group(const shadow_truth *t, term read, int g)
+{
+    for (int p = 0; p < t->s->input.n_ranks; p++) {
+        zero_range piece = zero_partition_piece(&t->s->groups[g].partition, p);
+        if (zero_range_len(piece) > 0)
+            read = term_of(TERM_READ, read, t->param[at(t, g, p)], 0);
+    }
+    return read;
+}
+
+static term read_params(const shadow_truth *t, const zero_unit *unit)
+{
+    term read = 0;
+    for (int k = 0; k < unit->n_groups; k++) read = read_group(t, read, unit->groups[k]);
+    return read;
+}
+
+static term saved_of(const zero_unit *unit, term call)
+{
+    zero_unit_sizes size = unit->sizes(unit, 1, 1);
+    return size.saved > 0 ? term_of(TERM_SAVED, call, 0, 0) : 0;
+}
+
+/* leaf[] += the unit's contribution; what is there is 0 before the first. */
+static void contribute(const shadow_truth *t, const zero_unit *unit, term backward,
+                       term *leaf)
+{
+    for (int k = 0; k < unit->n_groups; k++)
+        for (int p = 0; p < t->s->input.n_ranks; p++) {
+            term *x = &leaf[at(t, unit->groups[k], p)],
+                 more = term_gradient(backward, k, p);
+            *x = *x ? term_add(*x, more) : more;
+        }
+}
+
+/* leaf[] = the gradient of the microbatch with these tokens, rounded. */
+static void compute_leaf(const shadow_truth *t, term tokens, term *leaf)
+{
+    const zero_model *model = t->s->input.model;
+    term *call = calloc((size_t)model->n_units, sizeof *call), stream = 0;
+    assert_non_null(call);
+    for (int u = 0; u < model->n_units; u++) {
+        term in = u > 0 ? term_of(TERM_OUT, call[u - 1], 0, 0) : 0;
+        call[u] = term_call(u, tokens, in, read_params(t, &model->units[u]));
+    }
+    memset(leaf, 0, (size_t)t->n * sizeof *leaf);
+    for (int u = model->n_units - 1; u >= 0; u--) {
+        const zero_unit *unit = &model->units[u];
+        term in = u > 0 ? term_of(TERM_OUT, call[u - 1], 0, 0) : 0;
+        term read = unit->backward_without_params ? 0 : read_params(t, unit);
+        term backward = term_backward(tokens, in, saved_of(unit, call[u]), stream, read);
+        contribute(t, unit, backward, leaf);
+        stream = term_of(TERM_STREAM, backward, 0, 0);
+    }
+    for (int64_t i = 0; i < t->n; i++) leaf[i] = term_round(t->s->input.type, leaf[i]);
+    free(call);
+}
+
+/* ---- the sum over all of them ---- */
+
+/* Without --reproducible: a rank's microbatches one after the other, then the tree over ranks
+ * (stages 0 and 1); or the tree over ranks, one after the other (2 and 3). */
+static term sum_in_sequence(const shadow_truth *t, const term *leaf)
+{
+    const zero_plan_input *in = &t->s->input;
+    int N = in->n_ranks, M = in->accumulation;
+    term sum[JOB_RANKS];
+    for (int r = 0; in->stage <= 1 && r < N; r++) {
+        sum[r] = leaf[(int64_t)r * M * t->n];
+        for (int m = 1; m < M; m++) sum[r] = term_add(sum[r], leaf[(r * M + m) * t->n]);
+    }
+    if (in->stage <= 1) return term_tree(N, sum, 1);
+    term all = term_tree(N, leaf, t->n);
+    for (int m = 1; m < M; m++)
+        all = term_add(all, term_tree(N, leaf + m * N * t->n, t->n));
+    return all;
+}
+
+void truth_compute(shadow_truth *t, int64_t step)
+{
+    const zero_plan_input *in = &t->s->input;
+    int n_leaves = in->n_ranks * in->accumulation;
+    term *leaf = calloc((size_t)(n_leaves * t->n), sizeof *leaf);
+    assert_non_null(leaf);
+    for (int i = 0; i < n_leaves; i++)
+        compute_leaf(t, truth_tokens(step, i), leaf + i * t->n);
+    bool is_tree = in->reproducible || in->accumulation == 1;
+    for (int64_t i = 0; i < t->n; i++) {
+        term sum =
+            is_tree ? term_tree(n_leaves, leaf + i, t->n) : sum_in_sequence(t, leaf + i);
+        t->grad[i] = term_round(in->type, sum);
+    }
+    free(leaf);
+}
+
+term truth_tokens(int64_t step, int64_t index)
+{
+    return term_of(TERM_TOKENS, (term)step, (term)index, 0);
+}
+
+/* ---- parameters ---- */
+
+void truth_update(shadow_truth *t, int g, int p)
+{
+    int64_t i = at(t, g, p);
+    term old = term_of(TERM_UPDATE, t->master[i], t->momentum[i], t->variance[i]);
+    t->master[i] = term_of(TERM_UPDATE, old, t->grad[i], 1);
+    t->momentum[i] = term_of(TERM_UPDATE, old, t->grad[i], 2);
+    t->variance[i] = term_of(TERM_UPDATE, old, t->grad[i], 3);
+    t->param[i] = term_round(t->s->input.type, t->master[i]);
+}
+
+static term *new_terms(const shadow_truth *t, term number)
+{
+    term *x = calloc((size_t)t->n, sizeof *x);
+    assert_non_null(x);
+    for (int64_t i = 0; i < t->n; i++) x[i] = term_of(TERM_INITIAL, (term)i, number, 0);
+    return x;
+}
+
+void truth_open(shadow_truth *t, const zero_schedule *s)
+{
+    *t = (shadow_truth){.s = s, .n = (int64_t)s->input.model->n_groups * s->input.n_ranks};
+    t->master = new_terms(t, 1);
+    t->momentum = new_terms(t, 2);
+    t->variance = new_terms(t, 3);
+    t->param = new_terms(t, 1);
+    t->grad = new_terms(t, 4);
+    for (int64_t i = 0; i < t->n; i++)
+        t->param[i] = term_round(s->input.type, t->master[i]);
+}
+
+void truth_close(shadow_truth *t)
+{
+    free(t->param);
+    free(t->master);
+    free(t->momentum);
+    free(t->variance);
+    free(t->grad);
+}

@@ -1,0 +1,147 @@
+/* What units read and leave. */
+#include "support/shadow_ops.h"
+
+#define BYTES_OF(floats) ((size_t)(floats) * sizeof(float))
+
+static const zero_unit *unit_now(const shadow *w)
+{
+    return &shadow_plan(w)->input.model->units[shadow_now(w)->unit];
+}
+
+static bool is_last_unit(const shadow *w)
+{
+    return shadow_now(w)->unit == shadow_plan(w)->input.model->n_units - 1;
+}
+
+static zero_unit_sizes sizes_of(const shadow *w, int u)
+{
+    const zero_plan_input *in = &shadow_plan(w)->input;
+    const zero_unit *unit = &in->model->units[u];
+    return unit->sizes(unit, w->program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch,
+                       in->seq);
+}
+
+static size_t token_bytes(const shadow *w)
+{
+    const zero_plan_input *in = &shadow_plan(w)->input;
+    return (size_t)(in->micro_batch * in->seq) *
+           (in->model->input_bytes + in->model->target_bytes);
+}
+
+void shadow_load(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    int64_t index =
+        (int64_t)i->rank_stride * w->rank + (int64_t)i->microbatch_stride * i->microbatch;
+    int64_t all = (int64_t)w->job->n_ranks * shadow_plan(w)->input.accumulation;
+    shadow_expect(w, index >= 0 && index < all);
+    for (int64_t k = 0; k < all; k++) shadow_expect(w, w->index[k] != index);
+    *shadow_index_of(w, w->rank, i->microbatch) = index;
+    shadow_write(w, i->tokens, token_bytes(w), truth_tokens(w->step, index));
+}
+
+/* Whole, and of the last update. */
+static term read_group(shadow *w, term read, int g, int buffer)
+{
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        if (shadow_is_empty(w, g, p)) continue;
+        term param = shadow_read_piece(w, g, buffer, p);
+        shadow_expect(w, param == w->truth.param[(int64_t)g * w->job->n_ranks + p]);
+        read = term_of(TERM_READ, read, param, 0);
+    }
+    return read;
+}
+
+static term read_params(shadow *w)
+{
+    const zero_unit *unit = unit_now(w);
+    term read = 0;
+    for (int k = 0; k < unit->n_groups; k++)
+        read = read_group(w, read, unit->groups[k], shadow_now(w)->param[k]);
+    return read;
+}
+
+static term read_tokens(shadow *w)
+{
+    if (w->program == ZERO_PROGRAM_GENERATE) return truth_tokens(w->step, 0);
+    return shadow_read(w, shadow_now(w)->tokens, token_bytes(w));
+}
+
+static term read_input(shadow *w)
+{
+    int u = shadow_now(w)->unit;
+    return u > 0 ? shadow_read(w, shadow_now(w)->in, BYTES_OF(sizes_of(w, u - 1).out)) : 0;
+}
+
+static void scratch(shadow *w, int buffer, int64_t floats)
+{
+    shadow_write(w, buffer, BYTES_OF(floats), term_of(TERM_JUNK, 0, 0, 0));
+}
+
+static void note_loss(shadow *w, int64_t floats)
+{
+    scratch(w, shadow_now(w)->row_loss, floats);
+    *shadow_loss_of(w, w->rank, shadow_now(w)->microbatch) = true;
+}
+
+/* FORWARD, and RECOMPUTE: what it gives is already known, so where it goes may be scratch. */
+static term call_forward(shadow *w)
+{
+    return term_call(shadow_now(w)->unit, read_tokens(w), read_input(w), read_params(w));
+}
+
+void shadow_forward(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    zero_unit_sizes n = sizes_of(w, i->unit);
+    term call = call_forward(w);
+    shadow_expect(w, w->overflows == 0);
+    scratch(w, i->work, n.forward_work);
+    if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP) scratch(w, i->logits, n.logits);
+    if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
+    shadow_write(w, i->out, BYTES_OF(n.out), term_of(TERM_OUT, call, 0, 0));
+    shadow_write(w, i->saved, BYTES_OF(n.saved), term_of(TERM_SAVED, call, 0, 0));
+    shadow_expect(w, call == call_forward(w)); /* no output has landed on an input */
+}
+
+static term call_backward(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    zero_unit_sizes n = sizes_of(w, i->unit);
+    term tokens = read_tokens(w), in = read_input(w), stream = 0;
+    if (!is_last_unit(w)) stream = shadow_read(w, i->stream, BYTES_OF(n.out));
+    term saved = shadow_read(w, i->saved, BYTES_OF(n.saved));
+    term read = unit_now(w)->backward_without_params ? 0 : read_params(w);
+    return term_backward(tokens, in, saved, stream, read);
+}
+
+/* The first of a microbatch's contributions defines the gradient, the others add to it. */
+static void add_gradient(shadow *w, int k, term backward)
+{
+    const zero_instruction *i = shadow_now(w);
+    int g = unit_now(w)->groups[k];
+    bool is_first = i->unit == zero_model_first_writer(shadow_plan(w)->input.model, g);
+    shadow_expect(w, i->accumulate[k] == !is_first);
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        if (shadow_is_empty(w, g, p)) continue;
+        term x = term_gradient(backward, k, p);
+        if (!is_first) x = term_add(shadow_read_piece(w, g, i->grad[k], p), x);
+        shadow_write_piece(w, g, i->grad[k], p, x);
+    }
+}
+
+void shadow_backward(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    zero_unit_sizes n = sizes_of(w, i->unit);
+    term call = call_backward(w);
+    shadow_expect(w, w->overflows == 0);
+    scratch(w, i->work, n.backward_work);
+    scratch(w, i->logits, n.logits);
+    if (is_last_unit(w)) note_loss(w, n.row_loss);
+    for (int k = 0; k < unit_now(w)->n_groups; k++) add_gradient(w, k, call);
+    shadow_expect(w, call == call_backward(w));
+    if (i->unit > 0)
+        shadow_write(w, i->stream, BYTES_OF(sizes_of(w, i->unit - 1).out),
+                     term_of(TERM_STREAM, call, 0, 0));
+}

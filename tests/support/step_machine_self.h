@@ -1,0 +1,75 @@
+/* step_machine_self.h - shared by the files of the step machine.
+ *
+ *     step_machine.c            steps, and the order in which things happen
+ *     step_machine_messages.c   what steps may touch, and what is under way
+ *     step_machine_ranks.c      memory, and how ranks begin and end */
+#pragma once
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "support/step_machine.h"
+#include "support/tree_oracle.h"
+
+typedef struct {
+    bool is_used, is_send;
+    int rank, peer, partner; /* partner: the other end's slot, or -1 */
+    int64_t number;          /* among those of this direction between the two */
+    int64_t step, len;
+    zero_type type;
+    char *at, *payload; /* payload: of an eager send, which has ended */
+} request;
+
+typedef struct {
+    zero_steps steps;
+    bool has_begun, has_ended;
+    int64_t next, phase;
+    int in_flight, n_buffered; /* n_buffered: eager sends that have not arrived */
+    char *in, *out, *staging;
+    size_t staging_bytes;
+    int64_t *sent_to, *received_from; /* [size] messages posted so far */
+    zero_traffic counted, moved;
+} rank_state;
+
+typedef struct {
+    machine_case c;
+    int size;
+    int64_t in_len, out_len; /* elements */
+    rank_state *ranks;
+    char **node_in, **node_out; /* [n_nodes] */
+    unsigned char **writes;     /* [size]: how often an element of its `out` was written */
+    request *requests;
+    int n_requests;
+    uint64_t random;
+    bool failed;
+} machine;
+
+/* ---- step_machine_ranks.c ---- */
+
+/* The first failure counts; it is said on standard error. */
+__attribute__((format(printf, 3, 4))) void machine_fail(machine *m, int rank,
+                                                        const char *format, ...);
+void *machine_take(size_t n, size_t bytes); /* zeroed; a byte at least */
+bool machine_share_node(const machine *m, int a, int b);
+
+void machine_allocate(machine *m);
+bool machine_build_rank(machine *m, int r);
+void machine_release(machine *m);
+void machine_begin_rank(machine *m, int r);
+void machine_end_rank(machine *m, int r);
+float machine_expected(const machine *m, int r, int64_t i); /* of `out` in the end */
+
+/* ---- step_machine_messages.c ---- */
+
+/* Fails if a message is under way in these bytes. */
+void machine_touch(machine *m, int r, const char *at, size_t bytes, bool writes);
+/* Counts the writes to the window of `out`, and fails outside. */
+void machine_note_write(machine *m, int r, zero_spot spot, int64_t len);
+/* Counts what is read of a neighbour. Fails if that is in its `out` and not yet there. */
+void machine_note_read(machine *m, int r, zero_spot spot, int64_t len, zero_type type);
+/* Fails if that is nowhere, or no concern of this rank. */
+char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type type);
+
+void machine_post(machine *m, int r, const zero_collective_step *step);
+bool machine_deliver(machine *m, uint64_t random); /* one message, if any can arrive */
+bool machine_have_ended(const machine *m, int r, bool sends, int64_t until);

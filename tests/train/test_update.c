@@ -1,0 +1,172 @@
+/* What an optimizer step does to the parameters, and that it learns. */
+#include "support/engine_test.h"
+
+#include "train/learning_rate.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool close_to(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fabs(b);
+}
+
+/* A parameter that every sample reads: the last group's first, a gain of the final norm. */
+static float *a_parameter(const test_run *run)
+{
+    return zero_engine_group(&run->engine, run->model.n_groups - 1).master;
+}
+
+static double momentum_norm(const test_run *run)
+{
+    double squares = 0.0;
+    for (int g = 0; g < run->model.n_groups; g++) {
+        const float *m = zero_engine_group(&run->engine, g).momentum;
+        for (int64_t i = 0; i < run->model.groups[g].n_params; i++)
+            squares += (double)m[i] * (double)m[i];
+    }
+    return sqrt(squares);
+}
+
+/* After the first step the momentum is (1 - beta1) times the clipped gradient. */
+static void clipping_bounds_the_global_norm_and_spares_smaller_gradients(void **state)
+{
+    (void)state;
+    const double clips[] = {0.0, 1e-3, 1e6};
+    for (size_t i = 0; i < COUNT(clips); i++) {
+        test_setup setup = test_standard;
+        setup.clip = clips[i];
+        test_run run;
+        test_run_open(&run, &setup, test_size);
+        test_run_steps(&run, 0, 1);
+        bool acts = clips[i] > 0.0 && clips[i] < run.last.grad_norm;
+        double want = acts ? clips[i] : run.last.grad_norm;
+        /* The 1e-6 that guards the division is a thousandth of the smallest clip. */
+        assert_all(run.last.grad_norm > 0.1);
+        assert_all(close_to(momentum_norm(&run), 0.1 * want, 1e-5));
+        test_run_close(&run);
+    }
+}
+
+/* Adam's first step is lr * g / |g|, whatever the gradient; gains do not decay. */
+static void the_first_step_is_as_long_as_the_learning_rate(void **state)
+{
+    (void)state;
+    const double rates[] = {0.0, 1e-3, 1e-2};
+    for (size_t i = 0; i < COUNT(rates); i++) {
+        test_setup setup = test_standard;
+        setup.lr = rates[i];
+        test_run run;
+        test_run_open(&run, &setup, test_size);
+        double before = (double)*a_parameter(&run);
+        test_run_steps(&run, 0, 1);
+        double moved = fabs((double)*a_parameter(&run) - before);
+        assert_all(close_to(moved, rates[i], 1e-3));
+        test_run_close(&run);
+    }
+}
+
+static const float *tensor_of(const test_run *run, const zero_tensor *t)
+{
+    return zero_engine_group(&run->engine, t->group).master + t->offset;
+}
+
+/* AdamW: the decay takes lr * weight_decay of the old weight, and changes nothing else. */
+static void weight_decay_shrinks_matrices_and_spares_vectors(void **state)
+{
+    (void)state;
+    test_setup setup = test_standard;
+    test_run start, without, with;
+    setup.lr = 1e-2;
+    setup.weight_decay = 0.0;
+    test_run_open(&start, &setup, test_size);
+    test_run_open(&without, &setup, test_size);
+    setup.weight_decay = 0.5;
+    test_run_open(&with, &setup, test_size);
+    test_run_steps(&without, 0, 1);
+    test_run_steps(&with, 0, 1);
+    for (int i = 0; i < start.model.n_tensors; i++) {
+        const zero_tensor *t = &start.model.tensors[i];
+        const float *old = tensor_of(&start, t), *a = tensor_of(&without, t),
+                    *b = tensor_of(&with, t);
+        double share = t->rows > 1 ? 1e-2 * 0.5 : 0.0, error = 0.0;
+        for (int64_t k = 0; k < t->rows * t->cols; k++)
+            error = fmax(error, fabs((double)a[k] - (double)b[k] - share * (double)old[k]));
+        assert_all(error < 3e-8); /* what rounding leaves; the shares are up to 4e-4 */
+    }
+    test_run_close(&start);
+    test_run_close(&without);
+    test_run_close(&with);
+}
+
+static void the_same_sample(const void *arg, int64_t step, int64_t i, int64_t T,
+                            void *inputs, void *targets)
+{
+    (void)step;
+    test_sample(arg, 0, i, T, inputs, targets);
+    *(int32_t *)inputs = (int32_t)i; /* each sequence can be told by its beginning */
+}
+
+static void a_repeated_batch_is_learned_by_heart(void **state)
+{
+    (void)state;
+    test_setup setup = test_standard;
+    setup.lr = 1e-2;
+    setup.shape.seq = 8;
+    test_run run;
+    test_run_open(&run, &setup, test_size);
+    zero_source source = {.sample = the_same_sample, .arg = &run.setup};
+    test_run_steps_on(&run, &source, 0, 1);
+    assert_all(run.last.loss > 3.0); /* about log 50 = 3.9 */
+    test_run_steps_on(&run, &source, 1, 119);
+    assert_all(run.last.loss < 0.1);
+    test_run_close(&run);
+}
+
+/* ---- the learning rate ---- */
+
+static void the_learning_rate_rises_evenly_and_falls_to_its_least(void **state)
+{
+    (void)state;
+    const zero_learning_rate lr = {.peak = 4.0, .least = 0.5, .warmup = 10, .steps = 110};
+    for (int64_t s = 0; s < 10; s++)
+        assert_true(close_to(zero_learning_rate_at(&lr, s), 0.4 * (double)(s + 1), 1e-14));
+    assert_true(zero_learning_rate_at(&lr, 10) == 4.0);
+    for (int64_t s = 11; s < 110; s++) {
+        double mirror = zero_learning_rate_at(&lr, 119 - s);
+        assert_true(zero_learning_rate_at(&lr, s) < zero_learning_rate_at(&lr, s - 1));
+        /* Half a cosine is point-symmetric about its middle. */
+        assert_true(close_to(zero_learning_rate_at(&lr, s) + mirror, 4.5, 1e-14));
+    }
+    assert_true(zero_learning_rate_at(&lr, 109) == 0.5);
+}
+
+static void short_schedules_stay_between_least_and_peak(void **state)
+{
+    (void)state;
+    for (int64_t steps = 1; steps <= 5; steps++)
+        for (int64_t warmup = 0; warmup <= steps; warmup++) {
+            zero_learning_rate lr = {3.0, 1.0, warmup, steps};
+            double most = 0.0;
+            for (int64_t s = 0; s < steps; s++) {
+                double rate = zero_learning_rate_at(&lr, s);
+                assert_true(rate > 0.0 && rate <= 3.0);
+                assert_true(s < warmup || rate >= 1.0);
+                most = fmax(most, rate);
+            }
+            assert_true(most == 3.0);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clipping_bounds_the_global_norm_and_spares_smaller_gradients),
+        cmocka_unit_test(the_first_step_is_as_long_as_the_learning_rate),
+        cmocka_unit_test(weight_decay_shrinks_matrices_and_spares_vectors),
+        cmocka_unit_test(a_repeated_batch_is_learned_by_heart),
+        cmocka_unit_test(the_learning_rate_rises_evenly_and_falls_to_its_least),
+        cmocka_unit_test(short_schedules_stay_between_least_and_peak),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}
