@@ -7,6 +7,7 @@
  * What counts is the time of it all against that of the compute alone. */
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "bench_compute.h"
 #include "bench_modes.h"
 

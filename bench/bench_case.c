@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "comm/mpi_call.h"
 
 #define ALIGN ((size_t)2 << 20) /* huge pages */

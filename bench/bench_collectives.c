@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "base/topology.h"
 #include "bench_main.h"
 #include "bench_modes.h"

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "comm/collective.h"
 
 #define LANES        64

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/rng.h"
 #include "nn/gpt2.h"
 

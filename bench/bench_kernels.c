@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "bench_kernel_table.h"
 #include "bench_main.h"
 #include "bench_products.h"

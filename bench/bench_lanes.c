@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/rng.h"
 
 #define PERIOD 4096 /* of the numbers */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 #define WORD       32 /* bytes of one word of a list */
 #define MAX_ROUNDS 10000
 #define MAX_SIZE   ((size_t)1 << 31) /* MPI counts elements of a piece in an int */

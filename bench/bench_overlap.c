@@ -3,6 +3,7 @@
  *     overlap = 1 - (both together - compute alone) / collective alone */
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "bench_compute.h"
 #include "bench_modes.h"
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "base/rng.h"
 #include "math/blas.h"
 #include "nn/gpt2.h"

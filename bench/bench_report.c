@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fail.h"
 #include "base/topology.h"
 #include "comm/launch.h"
 

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 
 #define CPU_SHARE 0.95 /* less of its time on a core: another process had it */
 #define TRIES     3    /* rounds taken for each that is wanted, at most */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "bench_report.h"
 
 #define DOUBLES ((int)(sizeof(bench_share) / sizeof(double)))

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/topology.h"
 #include "bench_main.h"
 #include "bench_products.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/half.h"
 
 #define SEQUENCES 4 /* over all ranks: 1024 tokens at T 256, 256 at T 64 */

@@ -20,11 +20,6 @@ typedef enum {
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))
 
-/* Records the message for this thread, with the place it came from, and returns the code. */
-#define zero_fail(code, ...) zero_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)
-zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* The text of this thread's last failure, without its place; valid until the next one. One
  * line without control characters, whatever names it shows. */
 const char *zero_last_error(void);
@@ -34,10 +29,3 @@ const char *zero_last_error_place(void);
 /* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 75
  * stopped on request, 86 watchdog, 1 else. */
 int zero_exit_code(zero_status status);
-
-/* Leaves the function with the callee's status unless it is ZERO_OK. */
-#define ZERO_TRY(call) \
-    do { \
-        zero_status st_ = (call); \
-        if (st_ != ZERO_OK) return st_; \
-    } while (0)

@@ -6,6 +6,8 @@
 
 #include <sys/mman.h>
 
+#include "base/fail.h"
+
 #define HUGE_PAGE ((size_t)2 << 20)
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -56,11 +58,9 @@ void zero_arena_release(const void *p, size_t bytes)
 
 zero_status zero_arena_init(zero_arena *arena, size_t bytes)
 {
-    size_t mapped = bytes + HUGE_PAGE;
-    void *mapping = MAP_FAILED;
-    if (mapped > bytes)
-        mapping =
-            mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t mapped = bytes <= SIZE_MAX - HUGE_PAGE ? bytes + HUGE_PAGE : SIZE_MAX;
+    void *mapping =
+        mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
         return zero_fail(
             ZERO_ERR_NOMEM,

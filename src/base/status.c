@@ -1,24 +1,25 @@
-#include "zero/status.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char last_error[1024];
+#include "base/fail.h"
+
+static _Thread_local zero_failure last;
 static _Thread_local char last_place[64];
 
 const char *zero_last_error(void)
 {
-    return last_error;
+    return last.text;
 }
 
 const char *zero_last_error_place(void)
 {
+    snprintf(last_place, sizeof last_place, "%s:%d", last.file, last.line);
     return last_place;
 }
 
-/* Names of files, and what is in them, come from others; a terminal would obey them, and a
- * new line could pass for another message. */
+/* Names of files, and what is in them, come from others: no terminal escapes in messages, and
+ * no new line that could pass for another message. */
 static void hide_control_characters(char *text)
 {
     for (; *text; text++) {
@@ -30,16 +31,30 @@ static void hide_control_characters(char *text)
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
 {
     const char *slash = strrchr(file, '/');
-    snprintf(last_place, sizeof last_place, "%s:%d", slash ? slash + 1 : file, line);
+    zero_failure new = {.status = code, .line = line};
+    snprintf(new.file, sizeof new.file, "%s", slash ? slash + 1 : file);
 
-    char text[sizeof last_error]; /* the last error may be among the arguments */
-    va_list args;
+    va_list args; /* the last error may be among them */
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(new.text, sizeof new.text, fmt, args);
     va_end(args);
-    hide_control_characters(text);
-    memcpy(last_error, text, sizeof text);
+    hide_control_characters(new.text);
+    last = new;
     return code;
+}
+
+zero_failure zero_failure_keep(zero_status status)
+{
+    zero_failure kept = {.status = ZERO_OK};
+    if (status != ZERO_OK) kept = last;
+    kept.status = status;
+    return kept;
+}
+
+zero_status zero_failure_restore(const zero_failure *kept)
+{
+    if (kept->status != ZERO_OK) last = *kept;
+    return kept->status;
 }
 
 int zero_exit_code(zero_status status)

@@ -10,6 +10,7 @@
 
 #include <hwloc.h>
 
+#include "base/fail.h"
 #include "base/memory_limit.h"
 
 /* A line of /proc/meminfo in bytes; 0 if there is none. */

@@ -10,6 +10,7 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
 #include "base/half.h"
 
 #define AT_ONCE 16384 /* elements on their way through a buffer on the stack */

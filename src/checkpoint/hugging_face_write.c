@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/table.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/manifest.h"
 
 #define TEMPORARY ".tmp-"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 /* ---- opening ---- */
 
 static zero_status tell_length(zero_comm *comm, const zero_checkpoint *c, int64_t *len)

@@ -1,3 +1,4 @@
+#include "base/fail.h"
 #include "checkpoint/manifest.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 
 static bool is_same(const zero_tensor *a, const zero_tensor *b)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 #include "io/safetensors.h"

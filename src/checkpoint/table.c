@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 static const int64_t most_params = INT64_C(1) << 62;
 
 /* ---- tensors ---- */

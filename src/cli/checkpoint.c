@@ -1,4 +1,5 @@
 /* zero checkpoint: what is in one, whether it is sound, and its model for others. No MPI: one process reads. */
+#include "base/fail.h"
 #include "cli/commands.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "cli/option_table.h"
 #include "cli/option_value.h"
 #include "io/bytes.h"

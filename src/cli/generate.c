@@ -1,5 +1,6 @@
 /* zero generate: a trained model writes. Every rank holds the model, or its part of it, and
  * nothing to train it with; all compute the same text, and rank 0 prints it. */
+#include "base/fail.h"
 #include "cli/commands.h"
 
 #include <inttypes.h>

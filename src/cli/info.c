@@ -1,3 +1,4 @@
+#include "base/fail.h"
 #include "cli/commands.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "math/blas.h"
 #include "train/metrics.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/suggest.h"
 #include "comm/launch.h"

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 static void put(const zero_option *option, const void *value, size_t size,
                 zero_config *config)
 {

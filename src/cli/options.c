@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "cli/config_file.h"
 #include "cli/option_table.h"
 #include "cli/option_value.h"

@@ -1,4 +1,5 @@
 /* zero plan: what a run would take, from the program that it would run. */
+#include "base/fail.h"
 #include "cli/commands.h"
 
 #include "cli/plan_options.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "cli/option_value.h"
 #include "cli/suggest.h"
 #include "cli/usage.h"

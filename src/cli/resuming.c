@@ -1,4 +1,5 @@
 /* zero_saving_open(): what a run finds in its directory of checkpoints, and goes on from. */
+#include "base/fail.h"
 #include "cli/saving.h"
 
 #include <inttypes.h>

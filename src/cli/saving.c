@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
 #include "cli/option_value.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "cli/machine.h"
 #include "cli/requests.h"
 #include "cli/usage.h"

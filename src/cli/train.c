@@ -1,5 +1,6 @@
 /* zero train: the loop over steps. What a step is stands in the schedule; here is only when
  * to evaluate, what to show and what to write down. */
+#include "base/fail.h"
 #include "cli/commands.h"
 
 #include <stdio.h>

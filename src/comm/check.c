@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include "base/fail.h"
 #include "comm/sentence.h"
 #include "comm/wait.h"
 

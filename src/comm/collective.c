@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "comm/check.h"
 #include "comm/mpi_call.h"
 #include "comm/progress.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "comm/check.h"
 #include "comm/progress.h"
 #include "comm/watch.h"

@@ -1,5 +1,6 @@
 /* The small messages of comm.h. Each enters, which numbers and compares it; posts; and waits as
  * all waits are, so that collectives go on and the watchdog sees. */
+#include "base/fail.h"
 #include "comm/comm.h"
 
 #include <assert.h>

@@ -22,6 +22,8 @@
  * nothing but earlier ones, so nobody waits in a circle. */
 #include "comm/hier.h"
 
+#include "base/fail.h"
+
 #define MIN_DEPTH 2
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
@@ -45,7 +47,7 @@ static int count_remote(const zero_layout *layout)
 /* Chunks that are received at once, and as many that are sent. */
 static int64_t depth(const zero_layout *layout)
 {
-    return zero_max64(ZERO_HIER_IN_FLIGHT / zero_max64(count_remote(layout), 1), MIN_DEPTH);
+    return zero_max(ZERO_HIER_IN_FLIGHT / zero_max(count_remote(layout), 1), MIN_DEPTH);
 }
 
 /* A chunk under way takes a slot for each subtree that arrives and one for what is sent. */
@@ -54,14 +56,14 @@ static int64_t largest_staged_chunk(const zero_layout *layout)
     int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / sizeof(float));
     int64_t share = room / (depth(layout) * (count_remote(layout) + 1)) / ZERO_STEP_ALIGN *
                     ZERO_STEP_ALIGN;
-    return zero_max64(share, ZERO_STEP_ALIGN);
+    return zero_max(share, ZERO_STEP_ALIGN);
 }
 
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
-    if (is_staged(spec, layout)) most = zero_min64(most, largest_staged_chunk(layout));
+    if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(layout));
     return zero_step_chunk(spec->count, most);
 }
 
@@ -69,7 +71,7 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
 {
     if (!is_staged(spec, layout) || spec->count == 0) return 0;
     int64_t len = chunk(spec, layout);
-    int64_t chunks = zero_min64(depth(layout), (spec->count + len - 1) / len);
+    int64_t chunks = zero_min(depth(layout), (spec->count + len - 1) / len);
     return (size_t)((chunks * count_remote(layout) + depth(layout)) * len) * sizeof(float);
 }
 

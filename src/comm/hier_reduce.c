@@ -103,7 +103,7 @@ static zero_spot piece_of(const reducer *r, int rank, int owner, int64_t k)
 static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
 {
     int64_t i = r->sends % r->w.depth;
-    int64_t slots = zero_min64(r->w.depth, zero_steps_chunks(r->w.s));
+    int64_t slots = zero_min(r->w.depth, zero_steps_chunks(r->w.s));
     int64_t at = (slots * r->n_remote + i) * slot_bytes(r);
     zero_spot slot = {ZERO_STAGING, r->w.s->rank, at};
     zero_steps_add(r->w.s,

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "comm/comm.h"
 
 /* A number >= 0 from the environment; -1 if it is not set or not a number. */

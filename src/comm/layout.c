@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
+
 static zero_status allocate(zero_layout *made, int size)
 {
     *made = (zero_layout){.size = size};

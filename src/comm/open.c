@@ -1,3 +1,4 @@
+#include "base/fail.h"
 #include "zero/comm.h"
 
 #include <stdlib.h>

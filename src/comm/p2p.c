@@ -41,7 +41,7 @@ static bool is_staged(const zero_collective_spec *spec, const zero_layout *layou
 static int64_t depth(const zero_layout *layout)
 {
     int64_t chunks = layout->n_nodes > 1 ? ACROSS_CHUNKS : INSIDE_CHUNKS;
-    return zero_max64(chunks / zero_max64(layout->size - 1, 1), MIN_CHUNKS);
+    return zero_max(chunks / zero_max(layout->size - 1, 1), MIN_CHUNKS);
 }
 
 /* Many ranks share the room for staging: their chunks shrink. */
@@ -51,14 +51,14 @@ static int64_t largest_staged_chunk(const zero_collective_spec *spec,
     int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / zero_type_size(spec->type));
     int64_t share =
         room / (depth(layout) * (layout->size - 1)) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
-    return zero_max64(share, ZERO_STEP_ALIGN);
+    return zero_max(share, ZERO_STEP_ALIGN);
 }
 
 /* A chain fills only after size-1 chunks: short data goes in small ones. */
 static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
 {
     const int64_t least = 4096;
-    return zero_max64(spec->count / (4 * size) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN, least);
+    return zero_max(spec->count / (4 * size) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN, least);
 }
 
 static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
@@ -72,10 +72,9 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     size_t bytes = chunk_bytes(spec, layout);
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
-    if (is_staged(spec, layout))
-        most = zero_min64(most, largest_staged_chunk(spec, layout));
+    if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
     if (spec->kind == ZERO_BROADCAST && spec->max_chunk == 0)
-        most = zero_min64(most, largest_chain_chunk(spec, layout->size));
+        most = zero_min(most, largest_chain_chunk(spec, layout->size));
     return zero_step_chunk(spec->count, most);
 }
 
@@ -83,7 +82,7 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
 {
     if (!is_staged(spec, layout)) return 0;
     int64_t len = chunk(spec, layout);
-    int64_t chunks = zero_min64(depth(layout), (spec->count + len - 1) / len);
+    int64_t chunks = zero_min(depth(layout), (spec->count + len - 1) / len);
     return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
 }
 

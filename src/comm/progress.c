@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "comm/collective.h"
 
 #define ANSWER_EVERY 0.1 /* seconds; where a watchdog may ask, and nothing is in flight */

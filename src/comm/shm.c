@@ -8,6 +8,7 @@
  * the root does, and the others wait for nobody but it. An all-gather copies their pieces, or
  * nothing where the pieces already lie side by side: then `out` is the window itself and the
  * gathered array a pointer. */
+#include "base/fail.h"
 #include "comm/step.h"
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "comm/step.h"
 
 #define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */

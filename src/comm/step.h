@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/number.h"
 #include "base/tree.h"
 #include "comm/spec.h"
 
@@ -104,21 +105,11 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term);
 
 #define ZERO_STEP_ALIGN 64 /* elements: chunks begin at cache lines if the data does */
 
-static inline int64_t zero_min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t zero_max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* A chunk of up to `most` elements, no longer than `count` ends in whole lines. */
 static inline int64_t zero_step_chunk(int64_t count, int64_t most)
 {
     int64_t whole = (count + ZERO_STEP_ALIGN - 1) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
-    return whole > 0 ? zero_min64(most, whole) : most;
+    return whole > 0 ? zero_min(most, whole) : most;
 }
 
 int64_t zero_steps_chunks(const zero_steps *steps); /* ceil(count / chunk) */

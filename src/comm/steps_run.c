@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/stream.h"
 #include "comm/mpi_call.h"
 #include "comm/signal.h"

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "base/fail.h"
 #include "comm/progress.h"
 #include "comm/sigterm.h"
 

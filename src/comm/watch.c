@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "comm/progress.h"
 #include "comm/sentence.h"
 #include "comm/wait.h"

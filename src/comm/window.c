@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "comm/signal.h"
 
 #define PLACE     "/dev/shm"

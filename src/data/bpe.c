@@ -7,6 +7,8 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
+
 /* A different piece of the text; its tokens shrink in place as merges are learnt. */
 typedef struct {
     const unsigned char *at;

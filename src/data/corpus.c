@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/file_list.h"

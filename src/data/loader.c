@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "base/fail.h"
 #include "base/rng.h"
 
 __extension__ typedef unsigned __int128 wide; /* j*T passes 2^63 in a long run */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/rng.h"
 
 zero_status zero_stories_init(zero_stories *stories, uint64_t seed)

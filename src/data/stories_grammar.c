@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "data/stories_words.h"
 
 static bool same(zero_story_text a, zero_story_text b)

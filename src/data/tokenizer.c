@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "data/bpe.h"
 
 /* Open addressing; token 0 marks an empty slot, for no merge makes the byte 0. */

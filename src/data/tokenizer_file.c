@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "io/json_input.h"
 
 #define FORMAT "zero tokenizer"

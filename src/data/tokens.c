@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fail.h"
+
 enum { HEADER_BYTES = 1024, MAGIC_LLMC = 20240520, MAGIC_LLAMA3 = 20240801 };
 
 /* Files of llm.c that a user may mistake for training data. */

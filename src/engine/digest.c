@@ -6,6 +6,8 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
+
 /* One array of a tensor on its way through the blocks. */
 struct digest {
     const zero_model *model;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "base/tree.h"
 #include "comm/watch.h"
 #include "engine/plan.h"

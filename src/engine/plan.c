@@ -1,5 +1,6 @@
 #include "engine/plan.h"
 
+#include "base/fail.h"
 #include "sharding/formula.h"
 
 size_t zero_plan_process(const zero_schedule *s)

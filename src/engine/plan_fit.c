@@ -1,5 +1,6 @@
 #include "engine/plan_fit.h"
 
+#include "base/fail.h"
 #include "engine/plan.h"
 
 static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *input,

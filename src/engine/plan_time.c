@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
+
 struct clocks {
     const zero_schedule *s;
     const zero_plan_machine *machine;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 /* "block 11" is a "block", and so are "block_11" and "block11". */
 static size_t kind_length(const char *name)
 {

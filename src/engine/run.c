@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "engine/run_memory.h"
 #include "sharding/update.h"
 

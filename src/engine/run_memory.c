@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 void *zero_runner_buffer(const zero_runner *r, int buffer)
 {
     if (buffer == ZERO_NO_BUFFER) return NULL;

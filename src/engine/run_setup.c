@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "engine/run.h"
 #include "engine/run_memory.h"
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/fail.h"
+
 zero_status zero_weights_fill(const zero_weights *weights, const zero_model *model,
                               int group, zero_range range, float *out)
 {

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fail.h"
+
 #define READ_AT_ONCE ((size_t)1 << 24)
 
 zero_status zero_bytes_reserve(zero_bytes *text, size_t more)

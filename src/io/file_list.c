@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fail.h"
+
 static zero_status no_room(const char *path)
 {
     return zero_fail(ZERO_ERR_NOMEM, "no room for the list of files at %s", path);

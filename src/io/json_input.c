@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 /* What jansson 2.14's tree takes (measured): an empty object is 2 bytes of text and 235 of
  * memory. Headers of safetensors take 13 to 18 times their size. */
 enum {

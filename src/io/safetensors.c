@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "io/json_input.h"
 
 #define PREFIX   8 /* bytes that hold N */

@@ -12,6 +12,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/fail.h"
+
 #define PRIVATE_DIR  0700
 #define PRIVATE_FILE 0600
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/fail.h"
 #include "math/cpu.h"
 
 static const zero_backend *const built_in[] = {&zero_backend_cpu, &zero_backend_naive};

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 static zero_status check_range(const char *option, int64_t value, int64_t most)
 {
     if (value >= 1 && value <= most) return ZERO_OK;

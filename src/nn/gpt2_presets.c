@@ -10,6 +10,7 @@
  *   - Heads differ between tables; none of that changes Psi. paper-60b has 32 in table 5, 64
  *     in table 7; paper-60b-wide 32 in table 6, 64 in table 9.
  *   - "1.38B", the largest that fits without ZeRO, counts 1.21 billions. */
+#include "base/fail.h"
 #include "nn/gpt2.h"
 
 #include <string.h>

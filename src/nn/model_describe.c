@@ -1,4 +1,5 @@
 /* Tables become a model: what follows from them is worked out, what is wrong with them told. */
+#include "base/fail.h"
 #include "nn/model.h"
 
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/fail.h"
 #include "report/paper_table.h"
 
 static const char *const states[] = {"none", "P_os", "P_os+g", "P_os+g+p"};

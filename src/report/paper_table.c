@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "sharding/formula.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))

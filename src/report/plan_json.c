@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 
+#include "base/fail.h"
 #include "report/plan_report.h"
 #include "report/text.h"
 

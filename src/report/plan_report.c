@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "data/corpus.h"
 
 /* ---- what is planned ---- */

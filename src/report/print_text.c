@@ -1,5 +1,6 @@
 #include "report/print_text.h"
 
+#include "base/fail.h"
 #include "io/bytes.h"
 
 /* The length of the UTF-8 character at p, 0 if there is none or if it controls a terminal:

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/fail.h"
+
 static const int64_t most = INT64_C(1) << 62;
 
 static int64_t round_up(int64_t n, int64_t to)

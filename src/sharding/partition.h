@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "zero/range.h"
+#include "base/range.h"
 #include "zero/status.h"
 
 #define ZERO_SHARD_GRANULE 64
@@ -54,11 +54,6 @@ zero_range zero_partition_shard(const zero_partition *part, int rank);
 
 /* Ranks [begin, end) are those that own something of the padded group. */
 zero_range zero_partition_owners(const zero_partition *part);
-
-static inline int64_t zero_range_len(zero_range range)
-{
-    return range.end - range.begin;
-}
 
 /* "slice" */
 const char *zero_partition_scheme_name(zero_partition_scheme scheme);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "sharding/writer.h"
 
 static const char *const op_names[ZERO_OP_KINDS] = {

@@ -1,6 +1,7 @@
 /* What REDUCE and GATHER are as collectives, and what they move. */
 #include <inttypes.h>
 
+#include "base/fail.h"
 #include "sharding/schedule.h"
 
 const zero_collective_kind zero_kinds_that_reduce[2] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};

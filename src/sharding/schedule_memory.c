@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "sharding/schedule.h"
 
 static size_t aligned(size_t bytes)

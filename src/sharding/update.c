@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/fail.h"
+
 static zero_status check_number(const char *name, float value, float end)
 {
     if (value >= 0.0f && value < end) return ZERO_OK;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/fail.h"
+
 /* ---- opening ---- */
 
 static bool allocate(zero_writer *w)

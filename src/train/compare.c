@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/fail.h"
+
 zero_status zero_compare_specs(zero_comm *comm, size_t n, const char *const names[],
                                const int64_t mine[])
 {

@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
 #include "data/tokenizer.h"
 
 /* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its

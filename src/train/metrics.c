@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+#include "base/fail.h"
+
 /* A run that was killed may have left half a line. */
 static void end_last_line(FILE *file)
 {

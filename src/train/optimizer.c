@@ -6,6 +6,7 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
 #include "sharding/update.h"
 #include "train/compare.h"
 

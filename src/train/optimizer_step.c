@@ -1,4 +1,5 @@
 /* A step of the optimizer on flat arrays. */
+#include "base/fail.h"
 #include "train/optimizer.h"
 
 #include <math.h>

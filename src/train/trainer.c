@@ -1,3 +1,4 @@
+#include "base/fail.h"
 #include "zero/train.h"
 
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 #include "comm/launch.h"
 #include "engine/engine.h"

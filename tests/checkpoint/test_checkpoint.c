@@ -1,4 +1,5 @@
 /* Checkpoints of running engines: resumed equals never stopped, whatever layout goes on. */
+#include "base/fail.h"
 #include "support/checkpoint_test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* Whatever happens to a checkpoint's files: it is refused, the message names the file and what
  * is wrong with it, and nothing crashes. All ranks write a few checkpoints; then rank 0 does
  * the damage and reads. */
+#include "base/fail.h"
 #include "support/checkpoint_test.h"
 
 #include <fcntl.h>

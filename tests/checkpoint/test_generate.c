@@ -1,4 +1,5 @@
 /* Text that a model in training generates, and one that does nothing else. */
+#include "base/fail.h"
 #include "support/engine_test.h"
 
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/fail.h"
 #include "base/half.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"

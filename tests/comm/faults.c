@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/launch.h"

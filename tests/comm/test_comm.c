@@ -1,3 +1,4 @@
+#include "base/fail.h"
 #include "comm/comm.h"
 
 #include <string.h>

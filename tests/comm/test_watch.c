@@ -1,5 +1,6 @@
 /* What the ranks of a group find out about each other, and the thread that helps them.
  * faults.sh has the cases that end a job. */
+#include "base/fail.h"
 #include "comm/watch.h"
 
 #include <math.h>

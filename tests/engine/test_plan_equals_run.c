@@ -2,6 +2,7 @@
  * models and random settings.
  *
  *     test_ledgers [COUNT SEED] */
+#include "base/fail.h"
 #include "engine/plan.h"
 #include "support/engine_test.h"
 #include "support/hand_model.h"

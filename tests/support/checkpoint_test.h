@@ -1,6 +1,7 @@
 /* checkpoint_test.h - checkpoints of small training runs, in a directory of the test's own. */
 #pragma once
 
+#include "base/fail.h"
 #include "support/engine_test.h"
 
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* engine_test.h - small training runs: a model, its engine and the tokens it is given. */
 #pragma once
 
+#include "base/fail.h"
 #include "support/mpi_cmocka.h"
 
 #include <math.h>

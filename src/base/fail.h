@@ -1,0 +1,36 @@
+/* fail.h - how functions of ours fail: zero/status.h from the inside.
+ *
+ * The function that meets an error first describes it, with the numbers that explain it;
+ * callers pass the status on with ZERO_TRY and add nothing. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "zero/status.h"
+
+/* Records the message for this thread, with the place it came from, and returns the code. The
+ * last error may be among the arguments. */
+#define zero_fail(code, ...) zero_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)
+zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Leaves the function with the callee's status unless it is ZERO_OK. */
+#define ZERO_TRY(call) \
+    do { \
+        zero_status st_ = (call); \
+        if (st_ != ZERO_OK) return st_; \
+    } while (0)
+
+/* A failure, to keep while something else may fail, or to send. It has no pointers: it may
+ * travel as bytes. */
+typedef struct {
+    zero_status status;
+    int line;
+    bool is_agreed; /* all ranks have it already */
+    char file[52], text[1024];
+} zero_failure;
+
+/* This thread's last failure, whose status is given; with ZERO_OK an empty one. */
+zero_failure zero_failure_keep(zero_status status);
+/* Makes a kept failure the last one again and returns its status. */
+zero_status zero_failure_restore(const zero_failure *kept);

@@ -1,0 +1,42 @@
+#include "base/field.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_real(double real, char *text, size_t size)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, real);
+        if (strtod(text, NULL) == real) return;
+    }
+}
+
+void zero_field_write(const zero_field *field, const void *of,
+                      char text[ZERO_FIELD_TEXT_BYTES])
+{
+    const void *at = (const char *)of + field->offset;
+    const size_t size = ZERO_FIELD_TEXT_BYTES;
+    const char *words;
+    switch (field->kind) {
+    case ZERO_FIELD_FLAG:
+        snprintf(text, size, "%s", *(const bool *)at ? "on" : "off");
+        break;
+    case ZERO_FIELD_INT: snprintf(text, size, "%d", *(const int *)at); break;
+    case ZERO_FIELD_WHOLE: snprintf(text, size, "%" PRId64, *(const int64_t *)at); break;
+    case ZERO_FIELD_REAL: write_real(*(const double *)at, text, size); break;
+    case ZERO_FIELD_TEXT:
+        words = *(const char *const *)at;
+        snprintf(text, size, "%s", words ? words : "");
+        break;
+    }
+}
+
+bool zero_field_equal(const zero_field *field, const void *a, const void *b)
+{
+    char left[ZERO_FIELD_TEXT_BYTES], right[ZERO_FIELD_TEXT_BYTES];
+    zero_field_write(field, a, left);
+    zero_field_write(field, b, right);
+    return strcmp(left, right) == 0;
+}

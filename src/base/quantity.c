@@ -1,0 +1,91 @@
+#include "base/quantity.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRACTION_DIGITS 6 /* at most: times 1024^4 they fit 63 bits */
+
+static size_t count_digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* What a suffix multiplies by: 1 for none, 0 for one that is not ours. */
+static int64_t scale_of(const char *suffix)
+{
+    static const char units[] = "KMGT";
+    if (*suffix == '\0') return 1;
+    const char *unit = strchr(units, *suffix);
+    bool is_binary = strcmp(suffix + 1, "iB") == 0;
+    bool is_decimal = suffix[1] == '\0' || strcmp(suffix + 1, "B") == 0;
+    if (!unit || (!is_binary && !is_decimal)) return 0;
+    int64_t scale = 1;
+    for (const char *u = units; u <= unit; u++) scale *= is_binary ? 1024 : 1000;
+    return scale;
+}
+
+/* n digits after the decimal point, times the scale; -1 unless that is whole. */
+static int64_t read_fraction(const char *digits, size_t n, int64_t scale)
+{
+    int64_t numerator = 0, denominator = 1;
+    if (n == 0 || n > FRACTION_DIGITS) return -1;
+    for (size_t i = 0; i < n; i++) {
+        numerator = 10 * numerator + (digits[i] - '0');
+        denominator *= 10;
+    }
+    return numerator * scale % denominator == 0 ? numerator * scale / denominator : -1;
+}
+
+bool zero_quantity_whole(const char *text, int64_t *number)
+{
+    bool is_negative = *text == '-';
+    const char *digits = text + is_negative, *after = digits + count_digits(digits);
+    const char *suffix = after;
+    size_t n_fraction = 0;
+    if (*after == '.') {
+        n_fraction = count_digits(after + 1);
+        suffix = after + 1 + n_fraction;
+    }
+    errno = 0;
+    int64_t whole = strtoll(digits, NULL, 10), scale = scale_of(suffix);
+    if (after == digits || errno != 0 || scale == 0) return false;
+    int64_t fraction = suffix > after ? read_fraction(after + 1, n_fraction, scale) : 0;
+    if (fraction < 0 || __builtin_mul_overflow(whole, scale, &whole) ||
+        __builtin_add_overflow(whole, fraction, &whole))
+        return false;
+    *number = is_negative ? -whole : whole;
+    return true;
+}
+
+/* strtod() would take nan, inf and hexadecimal, too. */
+static bool read_decimal(const char *text, double *number, const char **end)
+{
+    char *after;
+    if (strspn(text, "0123456789+-.eE") < strcspn(text, "KMGT")) return false;
+    errno = 0;
+    *number = strtod(text, &after);
+    *end = after;
+    return after != text && errno == 0 && isfinite(*number);
+}
+
+bool zero_quantity_real(const char *text, double *number)
+{
+    double read;
+    const char *end;
+    if (!read_decimal(text, &read, &end) || *end != '\0') return false;
+    *number = read;
+    return true;
+}
+
+bool zero_quantity_rate(const char *text, double *number)
+{
+    double read;
+    const char *end;
+    if (!read_decimal(text, &read, &end)) return false;
+    read *= (double)scale_of(end);
+    if (scale_of(end) == 0 || !isfinite(read)) return false;
+    *number = read;
+    return true;
+}

@@ -1,0 +1,23 @@
+/* range.h - arithmetic on ranges [begin, end). */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/number.h"
+#include "zero/range.h"
+
+static inline int64_t zero_range_len(zero_range range)
+{
+    return range.end - range.begin;
+}
+
+static inline bool zero_range_is_empty(zero_range range)
+{
+    return range.begin >= range.end;
+}
+
+/* What lies in both; an empty range if nothing does. */
+static inline zero_range zero_range_overlap(zero_range a, zero_range b)
+{
+    return (zero_range){zero_max(a.begin, b.begin), zero_min(a.end, b.end)};
+}
