@@ -222,7 +222,7 @@ static zero_status run_all(bench_run *run, zero_comm *comm)
     switch (run->options->mode) {
     case BENCH_OVERLAP: ZERO_TRY(bench_overlap_run(run)); break;
     case BENCH_BACKWARD: ZERO_TRY(bench_backward_run(run)); break;
-    default: ZERO_TRY(run_table(run)); break;
+    case BENCH_TABLE: ZERO_TRY(run_table(run)); break;
     }
     return zero_agree(comm, bench_report_close(&report));
 }
@@ -232,12 +232,8 @@ static zero_status bench(int argc, char **argv)
     bench_options options;
     zero_comm world;
     ZERO_TRY(bench_options_parse(&options, argc, argv));
-    if (options.mode == BENCH_HELP) {
-        bench_options_help();
-        return ZERO_OK;
-    }
     bench_run run = {.options = &options};
-    ZERO_TRY(zero_launch_start(&argc, &argv));
+    ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&world));
     ZERO_TRY(run_all(&run, &world));
     zero_comm_destroy(&world);
@@ -246,5 +242,7 @@ static zero_status bench(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return bench_main("bench_collectives", bench, argc, argv);
+    zero_command command = bench_collectives_command;
+    command.run = bench;
+    return bench_main(&command, argc, argv);
 }

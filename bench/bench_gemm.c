@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/fail.h"
+#include "base/quantity.h"
+#include "bench_main.h"
+#include "cli/options.h"
 #include "math/blas.h"
 #include "math/cpu_packed.h"
 
@@ -163,10 +167,9 @@ static void measure(bench *b, const layer *l, int product, int64_t tokens,
     printf("\n");
 }
 
-int main(int argc, char **argv)
+static void measure_step(int64_t tokens)
 {
-    const int64_t tokens = argc > 1 ? atoll(argv[1]) : 1024, most = (int64_t)50257 * 768;
-    if (tokens < 1 || tokens > 8192) return 2;
+    const int64_t most = (int64_t)50257 * 768;
     double step[WAYS] = {0}, longest[WAYS] = {0}, flops = 0.0;
     bench b = {.x = random_floats(tokens * 3072), .w = random_floats(most)};
     b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
@@ -192,5 +195,37 @@ int main(int argc, char **argv)
     printf("\n%-25s", "longest gap, ms");
     for (int way = 0; way < b.ways; way++) printf("%14.1f", 1e3 * longest[way]);
     printf("\n");
-    return 0;
+}
+
+static zero_status bench_gemm(int argc, char **argv);
+
+static const zero_command command = {
+    .name = "bench_gemm",
+    .usage = "bench_gemm [TOKENS]",
+    .about =
+        "Measures the products of a whole GPT-2 124M training step on one core: one call "
+        "of sgemm each, sgemm in tiles, and every kernel that this machine runs. TOKENS "
+        "is 1 to 8192 [1024].",
+    .example = "build/bench_gemm 512",
+    .operand = "TOKENS",
+    .run = bench_gemm,
+};
+
+static zero_status bench_gemm(int argc, char **argv)
+{
+    zero_options given;
+    int64_t tokens = 1024;
+    ZERO_TRY(zero_options_read(&command, argc, argv, NULL, &given));
+    bool is_given = given.n_operands > 0;
+    if (given.n_operands > 1 ||
+        (is_given &&
+         (!zero_quantity_whole(given.operands[0], &tokens) || tokens < 1 || tokens > 8192)))
+        return zero_fail(ZERO_ERR_INVALID, "TOKENS: expected one number from 1 to 8192");
+    measure_step(tokens);
+    return ZERO_OK;
+}
+
+int main(int argc, char **argv)
+{
+    return bench_main(&command, argc, argv);
 }

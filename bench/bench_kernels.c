@@ -309,7 +309,7 @@ static zero_status prepare(bench *b)
     ZERO_TRY(bench_step_options_complete(&b->options, b->world.size));
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &b->shape));
     zero_blas_set_threads(1);
-    b->clock = (bench_clock){.comm = &b->world, .rounds = b->options.rounds};
+    b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
     count_elements(b);
     ZERO_TRY(init_lanes(b));
     return init_products(b);
@@ -340,16 +340,28 @@ static zero_status run(bench *b)
     return zero_agree(&b->world, bench_report_close(&b->report));
 }
 
+static zero_status measure_all(int argc, char **argv);
+
+static const zero_command command = {
+    .name = "bench_kernels",
+    .usage = "mpirun -n RANKS bench_kernels [options]",
+    .about = "Measures kernels against what bounds them, by their share of a step. Without "
+             "options it is a step of GPT-2 124M with --seq 256 and 4 sequences over all "
+             "ranks.",
+    .example = "mpirun -n 2 build/bench_kernels --dtype bf16",
+    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_WATCHDOG,
+    .tables = bench_step_tables,
+    .n_tables = BENCH_STEP_TABLES,
+    .size = sizeof(bench_step_options),
+    .complete = bench_step_options_complete_help,
+    .run = measure_all,
+};
+
 static zero_status measure_all(int argc, char **argv)
 {
     bench b = {0};
-    ZERO_TRY(bench_step_options_parse(&b.options, argc, argv));
-    if (b.options.help) {
-        bench_step_options_help("Kernels against what bounds them, by their share of a "
-                                "step:\n\n    mpirun -n 2 bench_kernels [options]\n\n");
-        return ZERO_OK;
-    }
-    ZERO_TRY(zero_launch_start(&argc, &argv));
+    ZERO_TRY(bench_step_options_parse(&command, &b.options, argc, argv));
+    ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(run(&b));
     destroy(&b);
@@ -358,5 +370,5 @@ static zero_status measure_all(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return bench_main("bench_kernels", measure_all, argc, argv);
+    return bench_main(&command, argc, argv);
 }

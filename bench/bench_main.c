@@ -3,17 +3,24 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/help.h"
 #include "comm/launch.h"
 
-/* Ranks fail alike: rank 0 has the word, the others wait for it to end the job. */
-int bench_main(const char *name, zero_status (*bench)(int argc, char **argv), int argc,
-               char **argv)
+static zero_status run(const zero_command *command, int argc, char **argv)
+{
+    if (zero_options_ask_for_help(argc, argv))
+        return zero_help_show(command, argc, argv, stdout);
+    return command->run(argc, argv);
+}
+
+/* Ranks fail alike: rank 0 prints the message, the others wait for it to end the job. */
+int bench_main(const zero_command *command, int argc, char **argv)
 {
     int rank = zero_launch_rank_hint();
     if (rank > 0 && !freopen("/dev/null", "w", stdout)) return 1;
-    zero_status st = bench(argc, argv);
+    zero_status st = run(command, argc - 1, argv + 1);
     if (st == ZERO_OK) return 0;
     if (rank > 0) sleep(3);
-    fprintf(stderr, "%s: %s\n", name, zero_last_error());
+    fprintf(stderr, "%s: %s\n", command->name, zero_last_error());
     zero_launch_abort(zero_exit_code(st));
 }

@@ -1,8 +1,8 @@
 /* bench_main.h - how a program that measures under mpirun begins and ends. */
 #pragma once
 
-#include "zero/status.h"
+#include "cli/command.h"
 
-/* Runs `bench` with rank 0's words alone; an error ends all ranks. Returns what main does. */
-int bench_main(const char *name, zero_status (*bench)(int argc, char **argv), int argc,
-               char **argv);
+/* Runs the command, or prints its help; only rank 0 prints, and an error ends all ranks. Returns
+ * what main does. */
+int bench_main(const zero_command *command, int argc, char **argv);

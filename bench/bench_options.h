@@ -4,17 +4,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "bench_lists.h"
+#include "cli/options.h"
 #include "comm/spec.h"
 
-#define BENCH_SIZES 16
 #define BENCH_TYPES 3
 
-typedef enum { BENCH_TABLE, BENCH_OVERLAP, BENCH_BACKWARD, BENCH_HELP } bench_mode;
+typedef enum { BENCH_TABLE, BENCH_OVERLAP, BENCH_BACKWARD } bench_mode;
 
 typedef struct {
     bench_mode mode;
     int n_sizes;
-    size_t sizes[BENCH_SIZES]; /* bytes of the whole array */
+    size_t sizes[BENCH_LIST]; /* bytes of the whole array */
     int n_types;
     zero_type types[BENCH_TYPES];
     bool algorithms[ZERO_ALGORITHMS]; /* none: all that can run here */
@@ -27,8 +28,8 @@ typedef struct {
     const char *json; /* borrowed; NULL: no file */
 } bench_options;
 
+extern const zero_command bench_collectives_command;
+
 /* ZERO_ERR_INVALID for anything that is not an option or not its value. */
 ZERO_NODISCARD zero_status bench_options_parse(bench_options *options, int argc,
                                                char **argv);
-
-void bench_options_help(void);

@@ -62,7 +62,7 @@ static void describe_engine(bench *b, int i)
                  .eval_batches = 1},
         .comm = &b->world,
         .config = c,
-        .steps = b->options.steps};
+        .steps = (int)b->options.steps};
 }
 
 /* Bytes that all engines of this rank take, or the largest of them. */
@@ -123,13 +123,13 @@ static zero_status measure(bench *b)
 /* Seconds of one step of engine i. */
 static double step_seconds(const bench *b, int i)
 {
-    return bench_seconds(&b->series, 2 * i + 1) / b->options.steps;
+    return bench_seconds(&b->series, 2 * i + 1) / (double)b->options.steps;
 }
 
 /* Of the rate at which sgemm does the same products. */
 static bench_spread share_of_sgemm(const bench *b, int i)
 {
-    int w = 2 * i + 1, steps = b->options.steps;
+    int w = 2 * i + 1, steps = (int)b->options.steps;
     bench_spread x = bench_ratio_between(&b->series, w - 1, w + 1, w);
     return (bench_spread){x.median * steps, x.least * steps, x.most * steps};
 }
@@ -178,7 +178,7 @@ static void print_setup(const bench *b)
     printf("step: %d ranks x %" PRId64 " microbatches x %" PRId64 " sequences x T %" PRId64
            " = %" PRId64 " tokens; %d steps per round; collectives %s\n",
            b->world.size, c->accumulation, c->micro_batch, s->seq, positions(b),
-           b->options.steps, zero_algorithm_name(b->collectives));
+           (int)b->options.steps, zero_algorithm_name(b->collectives));
     printf(
         "model flops = (6 N + 6 L T C) tokens = %.4g + %.4g Gflop per step; "
         "N = 12 L C^2 + V C = %.4g M\n"
@@ -283,7 +283,7 @@ static zero_status prepare_local(bench *b)
     ZERO_TRY(zero_gpt2_describe(&shape, &b->model));
     b->shape = b->model.shape;
     zero_blas_set_threads(c->threads > 0 ? (int)c->threads : 1);
-    b->clock = (bench_clock){.comm = &b->world, .rounds = b->options.rounds};
+    b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
     ZERO_TRY(bench_series_init(&b->series, &b->clock,
                                2 * b->options.n_stages * b->options.n_dtypes + 1));
     return bench_products_init(&b->products, b->shape, c->micro_batch * b->shape->seq,
@@ -318,24 +318,33 @@ static void destroy(bench *b)
     zero_comm_destroy(&b->world);
 }
 
+static zero_status bench_steps(int argc, char **argv);
+
+static const zero_command command = {
+    .name = "bench_step",
+    .usage = "mpirun -n RANKS bench_step [options]",
+    .about =
+        "Measures training steps against sgemm on the same ranks at the same time: step "
+        "time by class of instructions, tokens/s, the model's flops and their rate "
+        "beside sgemm's (utilisation). Model flops are (6 N + 6 L T C) per token, "
+        "N = 12 L C^2 + V C.\n"
+        "Without options it runs one engine of GPT-2 124M with --seq 256 and 4 sequences "
+        "per step over all ranks: about a minute on two cores of 150 Gflop/s, two if "
+        "they are shared. Every further stage and dtype takes that long again.",
+    .example = "mpirun -n 2 build/bench_step --stages 0,1 --rounds 5",
+    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_WATCHDOG,
+    .tables = bench_step_tables,
+    .n_tables = BENCH_STEP_TABLES,
+    .size = sizeof(bench_step_options),
+    .complete = bench_step_options_complete_help,
+    .run = bench_steps,
+};
+
 static zero_status bench_steps(int argc, char **argv)
 {
     bench b = {0};
-    ZERO_TRY(bench_step_options_parse(&b.options, argc, argv));
-    if (b.options.help) {
-        bench_step_options_help(
-            "Training steps against sgemm on the same ranks at the same time: step time by "
-            "class of\ninstructions, tokens/s, the model's flops and their rate beside "
-            "sgemm's (utilisation).\nModel flops are (6 N + 6 L T C) per token, "
-            "N = 12 L C^2 + V C.\n\n"
-            "    mpirun -n 2 bench_step [options]\n\n"
-            "Without options, one engine of GPT-2 124M, it takes about a minute on two "
-            "cores "
-            "of 150\nGflop/s, two if they are shared; every further stage and dtype as "
-            "much again.\n\n");
-        return ZERO_OK;
-    }
-    ZERO_TRY(zero_launch_start(&argc, &argv));
+    ZERO_TRY(bench_step_options_parse(&command, &b.options, argc, argv));
+    ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(run(&b));
     destroy(&b);
@@ -344,5 +353,5 @@ static zero_status bench_steps(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return bench_main("bench_step", bench_steps, argc, argv);
+    return bench_main(&command, argc, argv);
 }

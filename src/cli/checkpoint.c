@@ -1,12 +1,12 @@
 /* zero checkpoint: what is in one, whether it is sound, and its model for others. No MPI: one process reads. */
-#include "base/fail.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/list.h"
 #include "checkpoint/model.h"
@@ -136,7 +136,7 @@ static zero_status verify_one(const char *path)
     ZERO_TRY(zero_checkpoint_open(path, &c));
     zero_status st = zero_checkpoint_verify(&c);
     if (st == ZERO_OK)
-        printf("%s: sound: step %" PRId64 ", %d shard%s, %.1f MiB, digest %s\n", path,
+        printf("%s: OK: step %" PRId64 ", %d shard%s, %.1f MiB, digest %s\n", path,
                c.manifest.step, c.manifest.table.n_ranks,
                c.manifest.table.n_ranks == 1 ? "" : "s",
                (double)bytes_of(&c.manifest) / 0x1p20, c.manifest.digest);
@@ -212,19 +212,6 @@ static zero_status export_newest(const char *path, const char *to)
 enum { SHOW, VERIFY, EXPORT, N_VERBS };
 static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 
-static void help(void)
-{
-    printf("zero checkpoint show DIR              what is in a checkpoint\n"
-           "zero checkpoint verify DIR            reads every byte and compares every "
-           "checksum\n"
-           "zero checkpoint export DIR --to OUT   writes the model to a new directory, as\n"
-           "                                      Hugging Face's transformers reads it\n"
-           "\n"
-           "DIR is a checkpoint (step-00000100), or a directory of them: show and export "
-           "take\n"
-           "the newest one, verify all. Ends with 4 if one is broken, and says where.\n");
-}
-
 static zero_status unknown(const char *name)
 {
     const char *nearest = zero_suggest(name, N_VERBS, verbs);
@@ -237,55 +224,79 @@ static zero_status unknown(const char *name)
         name);
 }
 
-/* What stands behind the verb: one directory, and --to OUT; what is missing stays NULL. */
-static zero_status read_words(int argc, char **argv, const char **path, const char **to)
-{
-    *path = *to = NULL;
-    for (int i = 0; i < argc; i++) {
-        bool apart = strcmp(argv[i], "--to") == 0 && i + 1 < argc;
-        bool joined = strncmp(argv[i], "--to=", 5) == 0;
-        const char **place = apart || joined ? to : path;
-        if (strncmp(argv[i], "--", 2) == 0 && !apart && !joined)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "zero checkpoint: %.80s: expected a directory, and for export "
-                             "--to OUT",
-                             argv[i]);
-        const char *value = joined ? argv[i] + 5 : apart ? argv[++i] : argv[i];
-        if (*place)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "zero checkpoint: expected one %s, found %.200s and %.200s",
-                             place == to ? "--to" : "directory", *place, value);
-        *place = value;
-    }
-    return ZERO_OK;
-}
+typedef struct {
+    const char *to; /* NULL: not given */
+} checkpoint_options;
 
-static zero_status run(int verb, int argc, char **argv)
+static const zero_option rows[] = {
+    {.group = "Export",
+     .name = "to",
+     .kind = ZERO_OPTION_TEXT,
+     .offset = offsetof(checkpoint_options, to),
+     .argument = "OUT",
+     .absent = "none",
+     .help = "the directory that export makes"},
+    {.name = NULL},
+};
+
+static const zero_option_table table = {.rows = rows};
+
+static zero_status check(int verb, const zero_options *given, const char *to)
 {
-    const char *path, *to;
-    ZERO_TRY(read_words(argc, argv, &path, &to));
-    if (!path)
-        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: expected a directory",
+    if (given->n_operands == 1)
+        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s needs a directory",
                          verbs[verb]);
-    if ((to != NULL) != (verb == EXPORT))
-        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: %s", verbs[verb],
-                         to ? "--to is for export alone"
-                            : "expected --to OUT, the directory to make");
-    if (verb == SHOW) return show(path);
-    return verb == VERIFY ? verify(path) : export_newest(path, to);
+    if (given->n_operands > 2)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero checkpoint %s: expected one directory, found %.200s and "
+                         "%.200s",
+                         verbs[verb], given->operands[1], given->operands[2]);
+    if ((to != NULL) == (verb == EXPORT)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s%s", verbs[verb],
+                     to ? ": --to is for export alone"
+                        : " needs --to OUT, the directory to make");
 }
 
-zero_status zero_command_checkpoint(int argc, char **argv)
+static zero_status find_verb(const zero_options *given, int *verb)
 {
-    if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
-        help();
-        return ZERO_OK;
-    }
-    if (argc == 0)
+    if (given->n_operands == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint: expected show, verify or export, and a "
-                         "directory");
-    for (int verb = 0; verb < N_VERBS; verb++)
-        if (strcmp(argv[0], verbs[verb]) == 0) return run(verb, argc - 1, argv + 1);
-    return unknown(argv[0]);
+                         "zero checkpoint needs show, verify or export, and a directory");
+    for (*verb = 0; *verb < N_VERBS; (*verb)++)
+        if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
+    return unknown(given->operands[0]);
 }
+
+static zero_status run(int argc, char **argv)
+{
+    checkpoint_options options;
+    zero_options given;
+    int verb;
+    ZERO_TRY(zero_options_read(&zero_command_checkpoint, argc, argv, &options, &given));
+    ZERO_TRY(find_verb(&given, &verb));
+    ZERO_TRY(check(verb, &given, options.to));
+    const char *path = given.operands[1];
+    if (verb == SHOW) return show(path);
+    return verb == VERIFY ? verify(path) : export_newest(path, options.to);
+}
+
+const zero_command zero_command_checkpoint = {
+    .name = "zero checkpoint",
+    .summary = "what was saved: show, verify or export it",
+    .usage = "zero checkpoint show DIR\n"
+             "zero checkpoint verify DIR\n"
+             "zero checkpoint export DIR --to OUT",
+    .about =
+        "show prints what is in a checkpoint. verify reads every byte and compares every "
+        "checksum. export writes the model to a new directory, as Hugging Face's "
+        "transformers reads it.\n"
+        "DIR is a checkpoint (step-00000100) or a directory of them: show and export take "
+        "the newest one, verify all.",
+    .example = "zero checkpoint verify runs/a",
+    .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
+    .tables = &table,
+    .n_tables = 1,
+    .operand = "DIR",
+    .size = sizeof(checkpoint_options),
+    .run = run,
+};

@@ -4,17 +4,15 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "cli/option_table.h"
-#include "cli/option_value.h"
 #include "io/bytes.h"
 #include "io/json_input.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
 
-/* What cannot be read, or is no JSON, is a wrong option here and not a damaged file. */
-static zero_status refuse(const char *before, const char *behind)
+/* An unreadable --config is a usage error (2), not a damaged file (4). */
+static zero_status refuse(const char *before, const char *after)
 {
-    return zero_fail(ZERO_ERR_INVALID, "%s%s%s", before, zero_last_error(), behind);
+    return zero_fail(ZERO_ERR_INVALID, "%s%s%s", before, zero_last_error(), after);
 }
 
 zero_status zero_config_file_parse(const char *path, const void *bytes, size_t len,
@@ -47,7 +45,7 @@ zero_status zero_config_file_load(const char *path, json_t **file)
     return st;
 }
 
-/* A value as a user would write it behind a flag; numbers go through `buffer`. NULL if no
+/* A value as a user would write it after a flag; numbers go through `buffer`. NULL if no
  * option takes such a value. */
 static const char *as_text(const json_t *value, char *buffer, size_t size)
 {
@@ -71,7 +69,7 @@ static zero_status check_type(const zero_option *option, const json_t *value,
 {
     bool text = option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
     bool flag = option->kind == ZERO_OPTION_FLAG;
-    if (json_is_string(value)) return ZERO_OK; /* "2M", "on": as behind a flag */
+    if (json_is_string(value)) return ZERO_OK; /* "2M", "on": as after a flag */
     if (json_is_number(value) && !text && !flag) return ZERO_OK;
     if (json_is_boolean(value) && flag) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: expected %s, found another type",
@@ -81,16 +79,10 @@ static zero_status check_type(const zero_option *option, const json_t *value,
                             : "a number");
 }
 
-static zero_status find_key(const char *key, const char *path, const zero_option **option,
-                            int *index)
+static zero_status unknown(const char *key, const char *path, const zero_command *command)
 {
-    *option = zero_option_find(key, strlen(key), index);
-    if (*option && !(*option)->command_line_only) return ZERO_OK;
-    if (*option)
-        return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
-                         key, path);
     char shown[ZERO_JSON_SHOWN];
-    const char *nearest = zero_option_nearest(key);
+    const char *nearest = zero_command_nearest_option(command, key);
     zero_json_shown(key, shown);
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID,
@@ -100,24 +92,43 @@ static zero_status find_key(const char *key, const char *path, const zero_option
                      shown, path);
 }
 
-zero_status zero_config_file_apply(const char *path, json_t *file, uint64_t overridden,
-                                   zero_config *config, uint64_t *set)
+/* The row that a file may set. */
+static zero_status find_key(const char *key, const char *path, const zero_command *command,
+                            int *index)
+{
+    const zero_option_table *table;
+    size_t length = strlen(key);
+    int i = zero_command_find_option(command, 0, key, length);
+    if (i < 0) return unknown(key, path, command);
+    for (; i >= 0; i = zero_command_find_option(command, i + 1, key, length)) {
+        const zero_option *option = zero_command_option(command, i, &table);
+        *index = i;
+        if (table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE)) return ZERO_OK;
+    }
+    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
+                     key, path);
+}
+
+zero_status zero_config_file_store(const char *path, json_t *file,
+                                   const zero_command *command, const bool overridden[],
+                                   void *into, bool set[])
 {
     const char *key;
     json_t *value;
     json_object_foreach(file, key, value)
     {
         char number[64], where[512], shown[ZERO_JSON_SHOWN];
-        const zero_option *option;
+        const zero_option_table *table;
         int index;
-        ZERO_TRY(find_key(key, path, &option, &index));
-        if (overridden >> index & 1) continue;
+        ZERO_TRY(find_key(key, path, command, &index));
+        if (overridden[index]) continue;
+        const zero_option *option = zero_command_option(command, index, &table);
         ZERO_TRY(check_type(option, value, path));
         const char *text = as_text(value, number, sizeof number);
         snprintf(where, sizeof where, "\"%s\": %s in %.300s", key,
                  zero_json_shown(text, shown), path);
-        ZERO_TRY(zero_option_store(option, text, where, config));
-        *set |= UINT64_C(1) << index;
+        ZERO_TRY(zero_option_store(option, text, where, (char *)into + table->base));
+        set[index] = true;
     }
     return ZERO_OK;
 }

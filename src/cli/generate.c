@@ -1,7 +1,6 @@
 /* zero generate: a trained model writes. Every rank holds the model, or its part of it, and
  * nothing to train it with; all compute the same text, and rank 0 prints it. */
-#include "base/fail.h"
-#include "cli/commands.h"
+#include "cli/generate_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +9,10 @@
 
 #include <xxhash.h>
 
+#include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/model.h"
-#include "cli/generate_options.h"
 #include "cli/machine.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
@@ -51,8 +50,7 @@ static zero_status compare_arguments(job *j, int argc, char **argv)
     ZERO_TRY(zero_comm_broadcast(&j->world, 0, &first, sizeof first));
     if (mine == first) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "this rank was given other options than rank 0: start all ranks with "
-                     "one command line");
+                     "options differ from rank 0's: start all ranks with one command line");
 }
 
 static zero_status start(job *j, int argc, char **argv)
@@ -238,15 +236,29 @@ static zero_status close_all(job *j)
     return zero_launch_stop();
 }
 
-zero_status zero_command_generate(int argc, char **argv)
+static zero_status run(int argc, char **argv)
 {
     job j = {0};
     ZERO_TRY(zero_generate_options_parse(&j.options, argc, argv));
-    if (j.options.help) {
-        zero_generate_help(stdout);
-        return ZERO_OK;
-    }
     ZERO_TRY(open_all(&j, argc, argv));
     ZERO_TRY(write_text(&j));
     return close_all(&j);
 }
+
+const zero_command zero_command_generate = {
+    .name = "zero generate",
+    .summary = "generate text from a checkpoint",
+    .usage = "zero generate CHECKPOINT [options]\n"
+             "mpirun -n RANKS zero generate CHECKPOINT [options]",
+    .about =
+        "Continues a prompt with the model of a checkpoint: a directory step-00000100, or "
+        "a directory of them, of which the newest is taken. The text depends on model, "
+        "prompt and options alone, not on the number of ranks.",
+    .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
+    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
+    .tables = &zero_generate_table,
+    .n_tables = 1,
+    .operand = "CHECKPOINT",
+    .size = sizeof(zero_generate_options),
+    .run = run,
+};

@@ -1,29 +1,27 @@
 /* generate_options.h - the options of `zero generate`. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "zero/status.h"
+#include "cli/options.h"
 
 typedef struct {
-    bool help, raw;
     const char *checkpoint; /* the path; borrowed from argv, like all texts */
     const char *prompt;     /* NULL: none */
     int32_t *prompt_tokens; /* [n_prompt_tokens] owned; NULL: none */
     int64_t n_prompt_tokens;
     int64_t tokens, top_k, seed, stage;
     double temperature;
+    bool raw;
     const char *dtype;    /* NULL: the checkpoint's */
     int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */
+
+    const char *prompt_ids; /* --prompt-tokens as given */
+    zero_options given;     /* owned */
 } zero_generate_options;
 
+extern const zero_option_table zero_generate_table;
+
 /* Reads what follows the subcommand. ZERO_ERR_INVALID, with *options untouched, on the first
- * mistake; the message names the option, the value and what would be allowed. */
+ * mistake; the message names the option, the value and what is allowed. */
 ZERO_NODISCARD zero_status zero_generate_options_parse(zero_generate_options *options,
                                                        int argc, char **argv);
 void zero_generate_options_destroy(zero_generate_options *options);
-
-/* The text of --help. */
-void zero_generate_help(FILE *out);

@@ -1,62 +1,139 @@
-#include "base/fail.h"
-#include "cli/commands.h"
+/* zero info: this build and this machine, and what options are by default. */
+#include "cli/help.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
+#include "base/fail.h"
 #include "base/topology.h"
 #include "comm/launch.h"
+#include "comm/spec.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
 
+typedef struct {
+    bool json;
+    const char *defaults;
+} info_options;
+
+/* clang-format off */
+static const zero_option rows[] = {
+    {.group = "Output", .name = "json", .kind = ZERO_OPTION_FLAG, .offset = offsetof(info_options, json), .standard = "off",
+     .help = "one JSON object; sizes in bytes, null where the system does not say"},
+    {.name = "defaults", .kind = ZERO_OPTION_TEXT, .offset = offsetof(info_options, defaults), .argument = "MODEL",
+     .absent = "not shown", .help = "instead: every option of zero train with its default for a model, such as gpt2"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const zero_option_table table = {.rows = rows};
+
+/* ---- as values ---- */
+
+/* Bytes, or null where the system does not say. */
 static json_t *bytes(size_t n)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%.1f GiB", (double)n / 1073741824.0);
-    return n == 0 ? json_string("none known") : json_string(text);
+    return n == 0 ? json_null() : json_integer((json_int_t)n);
 }
 
-static json_t *count_of(int cores, int threads)
+static json_t *cores_and_threads(int cores, int threads)
 {
-    char text[64];
-    snprintf(text, sizeof text, "%d cores, %d threads", cores, threads);
-    return json_string(text);
+    return json_pack("{s:i, s:i}", "cores", cores, "threads", threads);
 }
 
-static zero_status describe(json_t *info)
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static void put_build(json_t *info)
 {
     char mpi[128], blas[128];
-    zero_topology t;
-    ZERO_TRY(zero_topology_read(&t));
     zero_launch_library(mpi, sizeof mpi);
     zero_blas_name(blas, sizeof blas);
-
+    zero_blas_set_threads(1); /* as training has it unless told otherwise */
     json_object_set_new(info, "version", json_string(ZERO_VERSION));
     json_object_set_new(info, "build", json_string(ZERO_BUILD));
-    json_object_set_new(info, "MPI", json_string(mpi));
-    json_object_set_new(info, "BLAS", json_string(blas));
-    json_object_set_new(info, "backends", json_string("cpu, naive"));
-    json_object_set_new(info, "CPU kernels", json_string(zero_cpu_kernels_name()));
-    zero_blas_set_threads(1); /* as training has it unless told otherwise */
-    const char *fp32 = zero_cpu_fp32_name(), *bf16 = zero_cpu_bf16_name();
-    json_object_set_new(info, "fp32 products",
-                        fp32 ? json_sprintf("own kernels, %s", fp32) : json_string("BLAS"));
-    json_object_set_new(info, "bf16 products",
-                        json_string(bf16 ? bf16 : "widened to fp32"));
-    json_object_set_new(info, "CPU", json_string(t.cpu));
-    json_object_set_new(info, "machine", count_of(t.machine_cores, t.machine_threads));
-    json_object_set_new(info, "usable here", count_of(t.usable_cores, t.usable_threads));
-    json_object_set_new(info, "memory", bytes(t.machine_memory));
-    json_object_set_new(info, "memory available", bytes(t.memory_available));
-    json_object_set_new(info, "memory limit of the control group", bytes(t.memory_limit));
-    json_object_set_new(info, "free in /dev/shm", bytes(t.shm_available));
-    json_object_set_new(info, "stages", json_string("0 1 2 3"));
-    json_object_set_new(info, "types", json_string("fp32 bf16 fp16"));
-    json_object_set_new(info, "collectives", json_string("auto mpi p2p shm hier"));
-    json_object_set_new(info, "CUDA", json_string("not in this version"));
-    return ZERO_OK;
+    json_object_set_new(info, "mpi", json_string(mpi));
+    json_object_set_new(info, "blas", json_string(blas));
+    json_object_set_new(info, "backends", json_pack("[s, s]", "cpu", "naive"));
+    json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
+    json_object_set_new(info, "fp32_products", text_or_null(zero_cpu_fp32_name()));
+    json_object_set_new(info, "bf16_products", text_or_null(zero_cpu_bf16_name()));
+}
+
+static void put_machine(json_t *info, const zero_topology *t)
+{
+    json_object_set_new(info, "cpu", json_string(t->cpu));
+    json_object_set_new(info, "machine",
+                        cores_and_threads(t->machine_cores, t->machine_threads));
+    json_object_set_new(info, "usable",
+                        cores_and_threads(t->usable_cores, t->usable_threads));
+    json_object_set_new(info, "memory_bytes", bytes(t->machine_memory));
+    json_object_set_new(info, "memory_available_bytes", bytes(t->memory_available));
+    json_object_set_new(info, "memory_limit_bytes", bytes(t->memory_limit));
+    json_object_set_new(info, "shm_available_bytes", bytes(t->shm_available));
+}
+
+static void put_choices(json_t *info)
+{
+    json_t *stages = json_array(), *types = json_array(), *collectives = json_array();
+    for (int s = 0; s <= 3; s++) json_array_append_new(stages, json_integer(s));
+    for (int t = ZERO_FP32; t <= ZERO_FP16; t++)
+        json_array_append_new(types, json_string(zero_type_name((zero_type)t)));
+    for (int a = 0; a < ZERO_ALGORITHMS; a++)
+        json_array_append_new(collectives,
+                              json_string(zero_algorithm_name((zero_algorithm)a)));
+    json_object_set_new(info, "stages", stages);
+    json_object_set_new(info, "types", types);
+    json_object_set_new(info, "collectives", collectives);
+    json_object_set_new(info, "cuda", json_false());
+}
+
+/* ---- as a table ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+static void print_value(const char *key, json_t *value)
+{
+    const char *member;
+    json_t *one;
+    size_t i;
+    if (json_is_string(value)) printf("%s", json_string_value(value));
+    if (json_is_null(value)) printf("-");
+    if (json_is_boolean(value)) printf("%s", json_is_true(value) ? "yes" : "no");
+    if (json_is_integer(value) && ends_with(key, "_bytes"))
+        printf("%.1f GiB", (double)json_integer_value(value) / 0x1p30);
+    else if (json_is_integer(value))
+        printf("%d", (int)json_integer_value(value));
+    json_array_foreach(value, i, one)
+    {
+        printf("%s", i > 0 ? " " : "");
+        print_value(key, one);
+    }
+    bool first = true;
+    json_object_foreach(value, member, one)
+    {
+        printf("%s%d %s", first ? "" : ", ", (int)json_integer_value(one), member);
+        first = false;
+    }
+}
+
+/* Keys as words: memory_available_bytes is "memory available". */
+static void print_key(const char *key)
+{
+    char words[64];
+    size_t length = strlen(key);
+    if (ends_with(key, "_bytes")) length -= strlen("_bytes");
+    snprintf(words, sizeof words, "%.*s", (int)length, key);
+    for (char *c = words; *c; c++)
+        if (*c == '_') *c = ' ';
+    printf("%-18s ", words);
 }
 
 static void print_table(json_t *info)
@@ -64,27 +141,52 @@ static void print_table(json_t *info)
     const char *key;
     json_t *value;
     json_object_foreach(info, key, value)
-        printf("%-34s %s\n", key, json_string_value(value));
+    {
+        print_key(key);
+        print_value(key, value);
+        putchar('\n');
+    }
 }
 
-zero_status zero_command_info(int argc, char **argv)
+/* ---- the command ---- */
+
+static zero_status describe(bool json)
 {
-    if (argc == 1 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
-        printf("zero info [--json]: this build and this machine\n");
-        return ZERO_OK;
-    }
-    int json = argc == 1 && strcmp(argv[0], "--json") == 0;
-    if (argc > 0 && !json)
-        return zero_fail(ZERO_ERR_INVALID, "zero info %s: the only option is --json",
-                         argv[0]);
+    zero_topology topology;
+    ZERO_TRY(zero_topology_read(&topology));
     json_t *info = json_object();
-    zero_status st = describe(info);
-    if (st == ZERO_OK && json) {
+    put_build(info);
+    put_machine(info, &topology);
+    put_choices(info);
+    if (json) {
         json_dumpf(info, stdout, JSON_INDENT(2));
         putchar('\n');
-    } else if (st == ZERO_OK) {
+    } else {
         print_table(info);
     }
     json_decref(info);
-    return st;
+    return ZERO_OK;
 }
+
+static zero_status run(int argc, char **argv)
+{
+    info_options options;
+    zero_options given;
+    ZERO_TRY(zero_options_read(&zero_command_info, argc, argv, &options, &given));
+    if (!options.defaults) return describe(options.json);
+    return zero_help_show_defaults(&zero_command_train, options.defaults, options.json,
+                                   stdout);
+}
+
+const zero_command zero_command_info = {
+    .name = "zero info",
+    .summary = "this build and this machine",
+    .usage = "zero info [options]",
+    .about = "Shows versions, what computes, cores and memory, and what can be chosen.",
+    .example = "zero info\nzero info --defaults gpt2",
+    .exits = ZERO_EXIT_ENVIRONMENT,
+    .tables = &table,
+    .n_tables = 1,
+    .size = sizeof(info_options),
+    .run = run,
+};

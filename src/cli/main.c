@@ -1,87 +1,47 @@
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fail.h"
-#include "cli/commands.h"
-#include "cli/suggest.h"
+#include "cli/help.h"
 #include "comm/launch.h"
 #include "comm/sigterm.h"
 
-static const struct {
-    const char *name;
-    zero_status (*run)(int argc, char **argv); /* NULL: a later version's */
-    const char *help;
-} commands[] = {
-    {"train", zero_command_train, "train a model: mpirun -n 4 zero train [options]"},
-    {"plan", zero_command_plan, "what a run would take: zero plan --ranks 64 [options]"},
-    {"info", zero_command_info, "this build, this machine: zero info [--json]"},
-    {"checkpoint", zero_command_checkpoint,
-     "what was saved: zero checkpoint show|verify|export DIR"},
-    {"generate", zero_command_generate,
-     "text of a trained model: zero generate DIR --prompt 'Once'"},
-    {"report", NULL, NULL},
-};
-#define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
-
-static void help(void)
+static bool is_one_of(const char *word, const char *a, const char *b)
 {
-    printf("zero trains GPT-style transformers with ZeRO on MPI.\n\n");
-    for (int i = 0; i < N_COMMANDS; i++)
-        if (commands[i].run)
-            printf("    zero %-10s %s\n", commands[i].name, commands[i].help);
-    printf(
-        "\n    zero train --help    all options (zero plan --help: and its own)\n"
-        "    zero --version\n\n"
-        "Exit codes: 0 done; 2 usage or configuration; 3 environment (launcher, memory,\n"
-        "devices); 4 data or checkpoint unreadable; 75 stopped on request, after a "
-        "checkpoint;\n"
-        "86 watchdog, nothing moves any more; 1 anything else, such as a loss that is not\n"
-        "finite.\n");
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-static zero_status unknown(const char *name)
+static zero_status run(const zero_command *command, int argc, char **argv)
 {
-    const char *names[N_COMMANDS];
-    for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
-    const char *nearest = zero_suggest(name, N_COMMANDS, names);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "no command '%s'; did you mean '%s'?", name,
-                         nearest);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "no command '%s'; there are train, plan, generate, checkpoint and info (zero "
-        "--help)",
-        name);
+    if (!command->run)
+        return zero_fail(ZERO_ERR_UNSUPPORTED, "%s is not in this version", command->name);
+    if (zero_options_ask_for_help(argc, argv))
+        return zero_help_show(command, argc, argv, stdout);
+    return command->run(argc, argv);
 }
 
 static zero_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        help();
+        zero_help_show_all(stdout);
         return zero_fail(ZERO_ERR_INVALID, "no command given");
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        help();
+    if (is_one_of(argv[1], "--help", "-h")) {
+        zero_help_show_all(stdout);
         return ZERO_OK;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_one_of(argv[1], "--version", "version")) {
         printf("zero %s\n", ZERO_VERSION);
         return ZERO_OK;
     }
-    for (int i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) != 0) continue;
-        if (commands[i].run) return commands[i].run(argc - 2, argv + 2);
-        return zero_fail(ZERO_ERR_UNSUPPORTED, "zero %s: not built in this version",
-                         argv[1]);
-    }
-    return unknown(argv[1]);
+    const zero_command *command = zero_command_find(argv[1]);
+    return command ? run(command, argc - 2, argv + 2) : zero_help_unknown(argv[1]);
 }
 
-/* A disk that is full shows only when the last line is written. */
+/* A full disk shows only when the last line is written. */
 static zero_status check_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return ZERO_OK;
@@ -89,8 +49,8 @@ static zero_status check_output(void)
                      strerror(errno));
 }
 
-/* Ranks fail with one message, which rank 0 tells before it ends the job. Whoever is still
- * here after that failed alone, before MPI was up, and has to speak for itself. */
+/* Rank 0 prints the message that all ranks have and ends the job. A rank still alive after that
+ * failed alone and prints its own message. */
 static void let_rank_0_end_it(void)
 {
     sleep(2);
@@ -104,7 +64,7 @@ int main(int argc, char **argv)
     /* A file that grows beyond its limit is an error of write(). */
     signal(SIGXFSZ, SIG_IGN);
 #endif
-    /* Help and tables are said once; no rank but the first has anything to say there. */
+    /* Only rank 0 prints help and tables. */
     if (zero_launch_rank_hint() > 0 && !freopen("/dev/null", "w", stdout)) return 1;
     zero_status st = dispatch(argc, argv);
     if (st == ZERO_OK) st = check_output();

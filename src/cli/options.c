@@ -6,134 +6,170 @@
 
 #include "base/fail.h"
 #include "cli/config_file.h"
-#include "cli/option_table.h"
-#include "cli/option_value.h"
+#include "cli/suggest.h"
 
-#define MOST_OPTIONS 64
+/* The words of a command line, not yet checked: the text of row i, NULL where it is not given. */
+struct line {
+    const zero_command *command;
+    const char *text[ZERO_OPTIONS_MOST];
+    const char *operands[ZERO_OPERANDS_MOST];
+    int n_operands;
+};
 
-/* What the command line says, not yet checked: the text of option i, NULL if it is not
- * there. */
-typedef struct {
-    const char *text[MOST_OPTIONS];
-} flags;
+/* ---- sorting the words ---- */
 
-static zero_status unknown(const char *argument, size_t length)
+static zero_status unknown(const zero_command *command, const char *argument, size_t length)
 {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)length, argument + strspn(argument, "-"));
-    const char *nearest = zero_option_nearest(name);
-    if (argument[0] != '-')
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "'%.80s': expected an option, as in --steps 100, found a word that "
-            "belongs to none",
-            argument);
+    const char *nearest = zero_command_nearest_option(command, name);
     if (nearest)
         return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?",
                          argument, nearest);
-    return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; --help lists all", argument);
+    return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
+                     argument, command->name);
 }
 
-/* Takes argv[*i], and argv[*i + 1] where the value stands apart. */
-static zero_status read_argument(int argc, char **argv, int *i, flags *given)
+static zero_status take_operand(struct line *line, const char *word)
 {
-    const char *argument = argv[*i];
-    if (strncmp(argument, "--", 2) != 0)
-        return unknown(argument, strcspn(argument + strspn(argument, "-"), "="));
-    const char *name = argument + 2, *value = strchr(name, '=');
+    const char *operand = line->command->operand;
+    if (!operand)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unexpected argument '%.80s' (options look like --steps 100)",
+                         word);
+    if (line->n_operands == ZERO_OPERANDS_MOST)
+        return zero_fail(ZERO_ERR_INVALID, "%s: unexpected argument '%.80s'",
+                         line->command->name, word);
+    line->operands[line->n_operands++] = word;
+    return ZERO_OK;
+}
+
+/* Takes argv[*i], and argv[*i + 1] where the value is a word of its own. */
+static zero_status take(struct line *line, int argc, char **argv, int *i)
+{
+    const zero_option_table *table;
+    const char *word = argv[*i], *next = *i + 1 < argc ? argv[*i + 1] : NULL;
+    if (word[0] != '-') return take_operand(line, word);
+    const char *name = word + strspn(word, "-"), *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
-    int index;
-    const zero_option *option = zero_option_find(name, length, &index);
-    if (!option) return unknown(argument, length);
+    int index = -1;
+    if (strncmp(word, "--", 2) == 0)
+        index = zero_command_find_option(line->command, 0, word + 2, length);
+    if (index < 0) return unknown(line->command, word, length);
+    const zero_option *option = zero_command_option(line->command, index, &table);
 
     if (value)
         value++;
     else if (option->kind == ZERO_OPTION_FLAG)
         value = "on";
-    else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0)
+    else if (next && strncmp(next, "--", 2) != 0)
         value = argv[++*i];
     else
-        return zero_fail(ZERO_ERR_INVALID, "--%s: expected a value behind it, found %s",
-                         option->name,
-                         *i + 1 < argc ? argv[*i + 1] : "the end of the line");
-    if (given->text[index])
+        return zero_fail(ZERO_ERR_INVALID, "--%s needs a value%s%.80s", option->name,
+                         next ? ", found " : "", next ? next : "");
+    if (line->text[index])
         return zero_fail(ZERO_ERR_INVALID,
-                         "--%s is given twice, as %.80s and as %.80s; keep one",
-                         option->name, given->text[index], value);
-    given->text[index] = value;
+                         "--%s is given twice, as %.80s and as %.80s; give it once",
+                         option->name, line->text[index], value);
+    line->text[index] = value;
     return ZERO_OK;
 }
 
-static zero_status read_flags(int argc, char **argv, flags *given)
-{
-    *given = (flags){0};
-    for (int i = 0; i < argc; i++) ZERO_TRY(read_argument(argc, argv, &i, given));
-    return ZERO_OK;
-}
+/* ---- values ---- */
 
-static zero_status apply_flags(const flags *given, zero_options *options)
+static zero_status store_flags(const struct line *line, void *into, zero_options *given)
 {
-    int n;
-    const zero_option *table = zero_option_table(&n);
-    for (int i = 0; i < n; i++) {
+    const zero_option_table *table;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++) {
         char where[160];
-        if (!given->text[i]) continue;
-        snprintf(where, sizeof where, "--%s %.80s", table[i].name, given->text[i]);
-        ZERO_TRY(zero_option_store(&table[i], given->text[i], where, &options->config));
-        options->set |= UINT64_C(1) << i;
+        if (!line->text[i]) continue;
+        snprintf(where, sizeof where, "--%s %.80s", option->name, line->text[i]);
+        ZERO_TRY(
+            zero_option_store(option, line->text[i], where, (char *)into + table->base));
+        given->set[i] = true;
     }
     return ZERO_OK;
 }
 
-static zero_status apply_file(const flags *given, zero_options *options)
+/* Marks the rows whose name a flag has used, hidden ones too. */
+static void find_overridden(const struct line *line, bool overridden[ZERO_OPTIONS_MOST])
 {
-    int index;
-    const char *path = NULL;
-    if (zero_option_find("config", strlen("config"), &index)) path = given->text[index];
-    if (!path) return ZERO_OK;
-    uint64_t overridden = 0;
-    for (int i = 0; i < MOST_OPTIONS; i++)
-        if (given->text[i]) overridden |= UINT64_C(1) << i;
-    ZERO_TRY(zero_config_file_load(path, &options->file));
-    return zero_config_file_apply(path, options->file, overridden, &options->config,
-                                  &options->set);
+    const zero_option_table *table;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++) {
+        size_t length = strlen(option->name);
+        int first = zero_command_find_option(line->command, 0, option->name, length);
+        overridden[i] = line->text[first] != NULL;
+    }
 }
 
-static bool asks_for_help(int argc, char **argv)
+static zero_status store_file(const struct line *line, void *into, zero_options *given)
+{
+    bool overridden[ZERO_OPTIONS_MOST];
+    int config = zero_command_find_option(line->command, 0, "config", strlen("config"));
+    const char *path = config >= 0 ? line->text[config] : NULL;
+    if (!path) return ZERO_OK;
+    find_overridden(line, overridden);
+    ZERO_TRY(zero_config_file_load(path, &given->file));
+    return zero_config_file_store(path, given->file, line->command, overridden, into,
+                                  given->set);
+}
+
+static zero_status read(const zero_command *command, int argc, char **argv, void *into,
+                        zero_options *given)
+{
+    struct line line = {.command = command};
+    for (int i = 0; i < argc; i++) ZERO_TRY(take(&line, argc, argv, &i));
+    memcpy(given->operands, line.operands, sizeof given->operands);
+    given->n_operands = line.n_operands;
+    ZERO_TRY(store_file(&line, into, given));
+    return store_flags(&line, into, given);
+}
+
+void zero_options_reset(const zero_command *command, void *into)
+{
+    const zero_option_table *table;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+        assert(i < ZERO_OPTIONS_MOST);
+        zero_option_reset(option, (char *)into + table->base);
+    }
+}
+
+zero_status zero_options_read(const zero_command *command, int argc, char **argv,
+                              void *into, zero_options *given)
+{
+    zero_options new = {.command = command};
+    zero_options_reset(command, into);
+    zero_status st = read(command, argc, argv, into, &new);
+    if (st == ZERO_OK)
+        *given = new;
+    else
+        zero_options_destroy(&new);
+    return st;
+}
+
+bool zero_options_is_set(const zero_options *given, const char *name)
+{
+    size_t length = strlen(name);
+    int i = zero_command_find_option(given->command, 0, name, length);
+    bool set = false;
+    assert(i >= 0);
+    for (; i >= 0; i = zero_command_find_option(given->command, i + 1, name, length))
+        set = set || given->set[i];
+    return set;
+}
+
+bool zero_options_ask_for_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
     return false;
 }
 
-zero_status zero_options_parse(zero_options *options, int argc, char **argv)
+void zero_options_destroy(zero_options *given)
 {
-    int n;
-    const zero_option *table = zero_option_table(&n);
-    zero_options read = {.help = asks_for_help(argc, argv)};
-    for (int i = 0; i < n; i++) zero_option_reset(&table[i], &read.config);
-    flags given;
-    zero_status st = ZERO_OK;
-    if (!read.help) st = read_flags(argc, argv, &given);
-    if (!read.help && st == ZERO_OK) st = apply_file(&given, &read);
-    if (!read.help && st == ZERO_OK) st = apply_flags(&given, &read);
-    if (st == ZERO_OK)
-        *options = read;
-    else
-        zero_options_destroy(&read);
-    return st;
-}
-
-bool zero_options_is_set(const zero_options *options, const char *name)
-{
-    int index = 0;
-    const zero_option *option = zero_option_find(name, strlen(name), &index);
-    assert(option);
-    return option && (options->set >> index & 1) != 0;
-}
-
-void zero_options_destroy(zero_options *options)
-{
-    json_decref(options->file);
-    *options = (zero_options){0};
+    json_decref(given->file);
+    *given = (zero_options){0};
 }

@@ -1,4 +1,4 @@
-/* options.h - from the command line and a configuration file to a zero_config.
+/* options.h - from a command line and a --config file to the struct of a command.
  *
  *     defaults  <  --config FILE  <  flags, whatever their order
  *
@@ -7,28 +7,38 @@
  *
  *     {"model": "tiny", "global-batch": 64, "bucket": "2M", "shuffle": true}
  *
- * What a flag overrides is not looked at in the file. Nothing here needs MPI. */
+ * The file's value for an option that a flag overrides is not looked at. Nothing here needs
+ * MPI. */
 #pragma once
 
 #include <jansson.h>
 
-#include "train/config.h"
+#include "cli/command.h"
 
+#define ZERO_OPERANDS_MOST 4
+
+/* What a user gave. */
 typedef struct {
-    zero_config config; /* its strings are borrowed from argv and from `file` */
-    bool help;          /* --help or -h was given; then nothing else was read */
-    uint64_t set;       /* use zero_options_is_set() */
-    json_t *file;       /* owned; NULL without --config */
+    const zero_command *command;
+    bool set[ZERO_OPTIONS_MOST];              /* by row; use zero_options_is_set() */
+    const char *operands[ZERO_OPERANDS_MOST]; /* [n_operands], borrowed from argv */
+    int n_operands;
+    json_t *file; /* owned; NULL without --config */
 } zero_options;
 
-/* Reads what follows the subcommand: argv[0] is the first option. Returns ZERO_ERR_INVALID
- * or ZERO_ERR_UNSUPPORTED, with *options untouched, on the first mistake; the message names
- * the option, the value and what would be allowed. `argv` outlives *options. */
-ZERO_NODISCARD zero_status zero_options_parse(zero_options *options, int argc, char **argv);
+/* Every option's default. */
+void zero_options_reset(const zero_command *command, void *into);
 
-/* Whether the user chose a value, by flag or file. `name` is an option's, without dashes.
- */
-bool zero_options_is_set(const zero_options *options, const char *name);
+/* Reads what follows the command's name into the struct: argv[0] is the first option. Texts
+ * there are borrowed from `argv` and from `given`, which is the caller's to destroy.
+ * ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED on the first mistake, in a message that names the
+ * option, the value and what is allowed; *given is untouched then, and the struct undefined. */
+ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int argc,
+                                             char **argv, void *into, zero_options *given);
+void zero_options_destroy(zero_options *given); /* accepts all zeros */
 
-/* Accepts what zero_options_parse() filled, and all zeros. */
-void zero_options_destroy(zero_options *options);
+/* Whether the user chose a value, by flag or file. `name` is an option's, without dashes. */
+bool zero_options_is_set(const zero_options *given, const char *name);
+
+/* Whether --help or -h is among the words. */
+bool zero_options_ask_for_help(int argc, char **argv);

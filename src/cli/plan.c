@@ -1,11 +1,9 @@
 /* zero plan: what a run would take, from the program that it would run. */
-#include "base/fail.h"
-#include "cli/commands.h"
-
 #include "cli/plan_options.h"
+
+#include "base/fail.h"
 #include "report/models.h"
 #include "report/paper.h"
-#include "report/plan_report.h"
 
 static zero_status show(const zero_plan_report *r, bool json)
 {
@@ -32,19 +30,36 @@ static zero_status plan(const zero_plan_options *options)
 static zero_status show_table(const zero_plan_options *options)
 {
     if (options->paper) return zero_paper_show(options->paper, options->json, stdout);
-    if (options->models)
-        zero_models_show(stdout);
-    else
-        zero_plan_help(stdout);
+    zero_models_show(stdout);
     return ZERO_OK;
 }
 
-zero_status zero_command_plan(int argc, char **argv)
+static zero_status run(int argc, char **argv)
 {
     zero_plan_options options;
     ZERO_TRY(zero_plan_options_parse(&options, argc, argv));
-    bool is_table = options.help || options.models || options.paper;
+    bool is_table = options.models || options.paper;
     zero_status st = is_table ? show_table(&options) : plan(&options);
     zero_plan_options_destroy(&options);
     return st;
 }
+
+const zero_command zero_command_plan = {
+    .name = "zero plan",
+    .summary = "what a run would take, without running it",
+    .usage = "zero plan [options]",
+    .about =
+        "Plans memory per class and instruction, messages and bytes per collective and, "
+        "with --network and --flops, the time of a step: from the program that a run would "
+        "walk. It starts no MPI and takes no memory of the model's size.\n"
+        "Without --fake-nodes every rank has a node of its own, as in the paper's "
+        "formulas; --fake-nodes K puts the ranks on K nodes, in blocks. zero train's other "
+        "options are accepted, too, and change nothing here.",
+    .example = "zero plan --model gpt2-xl --ranks 64 --dtype bf16 --stage all",
+    .exits = ZERO_EXIT_ENVIRONMENT,
+    .tables = zero_plan_tables,
+    .n_tables = ZERO_PLAN_TABLES,
+    .size = sizeof(zero_plan_options),
+    .complete = zero_plan_options_complete,
+    .run = run,
+};

@@ -1,7 +1,5 @@
-/* plan_options.h - the options of `zero plan`: those of `zero train`, and some of its own. */
+/* plan_options.h - the options of `zero plan`: its own, and those of a run that decide a plan. */
 #pragma once
-
-#include <stdio.h>
 
 #include "cli/options.h"
 #include "report/plan_report.h"
@@ -9,18 +7,25 @@
 #define ZERO_PLAN_RANKS 65536 /* at most */
 
 typedef struct {
-    zero_options train; /* what the other options say; its help is not used */
-    char **others;      /* owned: the arguments that train's strings are borrowed from */
-    bool help, models, json;
+    bool models, json;
     const char *paper; /* the table's name; NULL: none */
     zero_plan_request request;
+
+    int64_t ranks, rank;
+    int64_t stage; /* ZERO_OPTION_WORD: all; -1: not given as a flag */
+    const char *network;
+    double flops;
+    zero_options given; /* owned */
 } zero_plan_options;
 
+#define ZERO_PLAN_TABLES 2
+extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
+
+/* For --help: fills in what a preset decides. */
+ZERO_NODISCARD zero_status zero_plan_options_complete(void *options);
+
 /* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with *options
- * untouched, on the first mistake, as zero_options_parse(). `argv` outlives *options. */
+ * untouched, on the first mistake. `argv` outlives *options. */
 ZERO_NODISCARD zero_status zero_plan_options_parse(zero_plan_options *options, int argc,
                                                    char **argv);
 void zero_plan_options_destroy(zero_plan_options *options);
-
-/* The text of --help. */
-void zero_plan_help(FILE *out);

@@ -10,7 +10,6 @@
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
-#include "cli/option_value.h"
 #include "cli/session.h"
 
 static bool is_root(const zero_session *s)
@@ -77,7 +76,7 @@ static zero_status compare(const zero_session *s, const zero_checkpoint *c)
 /* What may change, but should not do so unnoticed. */
 static void list_changes(zero_session *s, const zero_manifest *m)
 {
-    json_t *now = zero_option_values(&s->config);
+    json_t *now = zero_run_options_identity(&s->config);
     char *list = s->saving.changes;
     const size_t size = sizeof s->saving.changes;
     const char *key;

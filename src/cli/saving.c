@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
-#include "cli/option_value.h"
 #include "cli/requests.h"
 #include "cli/session.h"
 
@@ -21,7 +20,7 @@ static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *byt
     char arithmetic[256];
     zero_run_view view = zero_session_view(s);
     zero_show_arithmetic(&view, arithmetic, sizeof arithmetic);
-    json_t *options = zero_option_values(&s->config);
+    json_t *options = zero_run_options_identity(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),
                                 .data = s->saving.data,

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "cli/machine.h"
 #include "cli/requests.h"
-#include "cli/usage.h"
 #include "comm/check.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
@@ -29,11 +28,12 @@ static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
 static zero_status compare_options(zero_session *s)
 {
     bool same;
-    ZERO_TRY(is_rank_0s(s, zero_config_fingerprint(&s->config), &same));
+    ZERO_TRY(is_rank_0s(s, zero_run_options_fingerprint(&s->config), &same));
     if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "this rank was given other options than rank 0: start all ranks with "
-                     "one command line and one --config file");
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "options differ from rank 0's: start all ranks with one command line and "
+        "one --config file");
 }
 
 /* From here on every wait is watched. */
@@ -235,12 +235,7 @@ static zero_status open_all(zero_session *s)
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
 {
     *s = (zero_session){0};
-    ZERO_TRY(zero_options_parse(&s->options, argc, argv));
-    s->config = s->options.config;
-    if (s->options.help) {
-        zero_options_help(stdout);
-        return ZERO_OK;
-    }
+    ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
     return open_all(s);
 }
 
@@ -270,6 +265,6 @@ zero_status zero_session_close(zero_session *s)
     zero_corpus_close(&s->corpus);
     ZERO_TRY(stop_diagnosis(s));
     zero_comm_destroy(&s->world);
-    zero_options_destroy(&s->options);
+    zero_options_destroy(&s->given);
     return zero_launch_stop();
 }

@@ -3,7 +3,7 @@
 
 #include "base/topology.h"
 #include "checkpoint/hugging_face.h"
-#include "cli/options.h"
+#include "cli/run_options.h"
 #include "cli/saving.h"
 #include "data/corpus.h"
 #include "data/loader.h"
@@ -12,7 +12,7 @@
 #include "train/metrics.h"
 
 struct zero_session {
-    zero_options options;
+    zero_options given;
     zero_config config; /* completed */
     zero_comm world;
     int node_ranks; /* on this machine, whatever nodes --fake-nodes declares */
@@ -30,8 +30,7 @@ struct zero_session {
 };
 
 /* Reads options (no MPI yet), starts MPI, then builds everything in the order above.
- * Collective over MPI_COMM_WORLD; every rank gets the same verdict. After --help, which
- * prints, s->options.help is set and nothing else was done. */
+ * Collective over MPI_COMM_WORLD; every rank gets the same verdict. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);

@@ -1,14 +1,13 @@
 /* zero train: the loop over steps. What a step is stands in the schedule; here is only when
  * to evaluate, what to show and what to write down. */
-#include "base/fail.h"
-#include "cli/commands.h"
+#include "cli/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/session.h"
+#include "base/fail.h"
 #include "train/learning_rate.h"
 
 static bool is_root(const zero_session *s)
@@ -183,11 +182,29 @@ static zero_status train(zero_session *s)
     return report(s, &totals);
 }
 
-zero_status zero_command_train(int argc, char **argv)
+static zero_status run(int argc, char **argv)
 {
     zero_session s;
     ZERO_TRY(zero_session_open(&s, argc, argv));
-    if (s.options.help) return ZERO_OK;
     ZERO_TRY(train(&s));
     return zero_session_close(&s);
 }
+
+static const zero_option_table table = {.rows = zero_run_options, .in_file = true};
+
+const zero_command zero_command_train = {
+    .name = "zero train",
+    .summary = "train a model: mpirun -n 4 zero train [options]",
+    .usage = "mpirun -n RANKS zero train [options]\n"
+             "zero train [options]",
+    .about =
+        "Trains a GPT-style model with ZeRO over the ranks that mpirun starts; one rank "
+        "needs no mpirun. Without options it trains a tiny model on generated stories.",
+    .example = "mpirun -n 4 zero train --stage 3 --dtype bf16 --checkpoint runs/a",
+    .exits = ZERO_EXIT_ANY,
+    .tables = &table,
+    .n_tables = 1,
+    .size = sizeof(zero_config),
+    .complete = zero_run_options_complete,
+    .run = run,
+};

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/fail.h"
 #include "data/tokenizer.h"
 
@@ -136,12 +134,32 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     zero_recipe r;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
-    if (c->global_batch == 0 && c->micro_batch == 0)
+    bool is_open = c->global_batch == 0 && c->micro_batch == 0;
+    c->grows_with_ranks = is_open ? r.micro_batch > 0 : c->global_batch == 0;
+    if (is_open)
         c->micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, n_ranks);
     return work_out_batch(c, n_ranks);
 }
 
-/* What only makes sense with a directory. */
+zero_status zero_config_take_preset(zero_config *c)
+{
+    zero_recipe r;
+    zero_gpt2_shape shape;
+    ZERO_TRY(complete_numbers(c));
+    ZERO_TRY(find_recipe(c, &r));
+    ZERO_TRY(zero_config_shape(c, 0, &shape));
+    c->layers = shape.layers;
+    c->hidden = shape.hidden;
+    c->heads = shape.heads;
+    c->seq = shape.seq;
+    c->vocab = shape.vocab;
+    if (c->global_batch > 0 || c->micro_batch > 0) return ZERO_OK;
+    c->global_batch = r.global_batch;
+    c->micro_batch = r.micro_batch;
+    return ZERO_OK;
+}
+
+/* Options that need --checkpoint. */
 static zero_status check_checkpoint(const zero_config *c)
 {
     const char *without = c->save_every > 0  ? "save-every"
@@ -184,31 +202,6 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
     s.seed = c->seed;
     *shape = s;
     return ZERO_OK;
-}
-
-uint64_t zero_config_fingerprint(const zero_config *c)
-{
-    const int64_t wholes[] = {
-        c->layers,       c->hidden,       c->heads,        c->seq,          c->vocab,
-        c->shuffle,      c->seed,         c->steps,        c->global_batch, c->micro_batch,
-        c->warmup,       c->eval_every,   c->eval_batches, c->accumulation, c->stage,
-        c->bucket,       c->sample,       c->fake_nodes,   c->prefetch,     c->persist,
-        c->reproducible, c->recompute,    c->save_every,   c->keep,         c->resume,
-        c->resume_older, c->save_required};
-    const double reals[] = {c->dropout, c->lr,           c->lr_min, c->beta1,   c->beta2,
-                            c->eps,     c->weight_decay, c->clip,   c->watchdog};
-    uint64_t hash = XXH3_64bits_withSeed(wholes, sizeof wholes, 0);
-    hash = XXH3_64bits_withSeed(reals, sizeof reals, hash);
-    const char *const words[] = {c->dtype, c->partition, c->overlap};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        hash = XXH3_64bits_withSeed(words[i], strlen(words[i]), hash);
-    if (c->init_from) hash = XXH3_64bits_withSeed(c->init_from, strlen(c->init_from), hash);
-    hash = XXH3_64bits_withSeed(c->check, strlen(c->check), hash);
-    hash = XXH3_64bits_withSeed(c->collectives, strlen(c->collectives), hash);
-    hash = XXH3_64bits_withSeed(c->model, strlen(c->model), hash);
-    if (c->checkpoint)
-        hash = XXH3_64bits_withSeed(c->checkpoint, strlen(c->checkpoint), hash);
-    return XXH3_64bits_withSeed(c->backend, strlen(c->backend), hash);
 }
 
 zero_type zero_config_type(const zero_config *c)

@@ -1,6 +1,6 @@
 /* config.h - everything a user can choose about a run, as plain data.
  *
- * Filled by the command line and --config (src/cli/options.c) and completed by
+ * Filled by the command line and --config (src/cli/run_options.c) and completed by
  * zero_config_complete(), which needs neither MPI nor data. Until then a number that the user
  * left to the preset is 0, or -1 where 0 means something. Strings are borrowed and outlive the
  * configuration. Sizes are elements and sequences unless a name says bytes. */
@@ -28,7 +28,8 @@ typedef struct {
 
     /* optimisation */
     int64_t steps, global_batch, micro_batch; /* batches in sequences */
-    int64_t accumulation; /* M: computed, microbatches per rank and step */
+    int64_t accumulation;  /* M: computed, microbatches per rank and step */
+    bool grows_with_ranks; /* computed: the global batch follows the ranks (weak scaling) */
     double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
     int64_t warmup;
     int64_t eval_every, eval_batches;
@@ -73,12 +74,13 @@ typedef struct {
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
 
+/* Fills in what the preset decides without knowing ranks or data: rates, steps, the shape, and
+ * the preset's global batch or micro batch. What stays open is 0. ZERO_ERR_INVALID for a model
+ * that is not known, and for rates that contradict each other. */
+ZERO_NODISCARD zero_status zero_config_take_preset(zero_config *config);
+
 /* Everything that can be found wrong without ranks and without data. */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
-
-/* A hash of everything that decides what is computed: equal on all ranks of a sound run. What
- * is only shown or written, and how fast it goes, is left out. */
-uint64_t zero_config_fingerprint(const zero_config *config);
 
 /* The model's shape: the preset's, changed by what the user gave; where neither names a
  * vocabulary, the data's. */

@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/run_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,16 +11,16 @@
 
 #include <cmocka.h>
 
-#include "cli/option_table.h"
+#include "cli/help.h"
 #include "cli/suggest.h"
-#include "cli/usage.h"
 
 #define MOST_WORDS 16
 #define FILE_NAME  "test_options.json"
 
-/* What a line gives, and the words that the options borrow. */
+/* What a line gives, and the words that it is borrowed from. */
 typedef struct {
-    zero_options options;
+    zero_config config;
+    zero_options given;
     char words[1024];
 } parsed;
 
@@ -37,7 +37,7 @@ static zero_status parse(const char *line, parsed *p)
         if (w) *w++ = '\0';
         if (strcmp(argv[argc], "''") == 0) argv[argc][0] = '\0';
     }
-    return zero_options_parse(&p->options, argc, argv);
+    return zero_options_read(&zero_command_train, argc, argv, &p->config, &p->given);
 }
 
 static void write_file(const char *text)
@@ -61,13 +61,13 @@ static void refused(zero_status status, const char *line, const char *part,
 {
     parsed p;
     zero_options before;
-    memset(&p.options, 0x5a, sizeof p.options);
-    memcpy(&before, &p.options, sizeof before);
+    memset(&p.given, 0x5a, sizeof p.given);
+    memcpy(&before, &p.given, sizeof before);
     zero_status st = parse(line, &p);
     if (st != status) fail_msg("%s\n  gave %d, expected %d: %s", line, st, status, part);
     must_contain(line, part);
     must_contain(line, other);
-    assert_memory_equal(&p.options, &before, sizeof before);
+    assert_memory_equal(&p.given, &before, sizeof before);
 }
 
 static void accepted(const char *line, parsed *p)
@@ -80,12 +80,12 @@ static void without_options_everything_is_default(void **state)
     (void)state;
     parsed o;
     accepted("", &o);
-    const zero_config *c = &o.options.config;
+    const zero_config *c = &o.config;
     assert_string_equal(c->model, "tiny");
     assert_string_equal(c->backend, "cpu");
     assert_string_equal(c->data, "stories");
     assert_string_equal(c->progress, "lines");
-    assert_true(!c->tokenizer && !c->metrics && !c->shuffle && !o.options.help);
+    assert_true(!c->tokenizer && !c->metrics && !c->shuffle);
     assert_true(c->layers == 0 && c->hidden == 0 && c->heads == 0 && c->seq == 0);
     assert_true(c->vocab == 0 && c->steps == 0 && c->global_batch == 0 &&
                 c->micro_batch == 0);
@@ -96,8 +96,8 @@ static void without_options_everything_is_default(void **state)
     assert_true(c->seed == 1337 && c->stage == 0 && c->bucket == ZERO_CONFIG_BUCKET &&
                 c->threads == 0);
     assert_true(c->log_every == 0 && c->sample == -1);
-    assert_true(o.options.set == 0);
-    zero_options_destroy(&o.options);
+    for (int i = 0; i < ZERO_OPTIONS_MOST; i++) assert_false(o.given.set[i]);
+    zero_options_destroy(&o.given);
 }
 
 static void both_forms_of_an_option_mean_the_same(void **state)
@@ -106,17 +106,16 @@ static void both_forms_of_an_option_mean_the_same(void **state)
     parsed a, b;
     accepted("--steps 7 --lr 3e-4 --data x=y --shuffle --progress bar --seed 5", &a);
     accepted("--steps=7 --lr=3e-4 --data=x=y --shuffle=on --progress=bar --seed=5", &b);
-    assert_true(a.options.config.steps == 7 && b.options.config.steps == 7);
-    assert_true(a.options.config.lr == 3e-4 && b.options.config.lr == 3e-4);
-    assert_string_equal(b.options.config.data, "x=y");
-    assert_string_equal(b.options.config.progress, "bar");
-    assert_true(a.options.config.shuffle && b.options.config.shuffle);
-    assert_true(a.options.set == b.options.set);
-    assert_true(zero_options_is_set(&a.options, "steps") &&
-                !zero_options_is_set(&a.options, "stage"));
+    assert_true(a.config.steps == 7 && b.config.steps == 7);
+    assert_true(a.config.lr == 3e-4 && b.config.lr == 3e-4);
+    assert_string_equal(b.config.data, "x=y");
+    assert_string_equal(b.config.progress, "bar");
+    assert_true(a.config.shuffle && b.config.shuffle);
+    assert_memory_equal(a.given.set, b.given.set, sizeof a.given.set);
+    assert_true(zero_options_is_set(&a.given, "steps") &&
+                !zero_options_is_set(&a.given, "stage"));
     accepted("--shuffle=off --lr 0 --warmup 0", &a);
-    assert_true(!a.options.config.shuffle && a.options.config.lr == 0.0 &&
-                a.options.config.warmup == 0);
+    assert_true(!a.config.shuffle && a.config.lr == 0.0 && a.config.warmup == 0);
 }
 
 static void suffixes_are_decimal(void **state)
@@ -124,8 +123,8 @@ static void suffixes_are_decimal(void **state)
     (void)state;
     parsed o;
     accepted("--bucket 64K --steps 3M --vocab 2M --seed 9223372036854775807", &o);
-    assert_true(o.options.config.bucket == 64000 && o.options.config.steps == 3000000);
-    assert_true(o.options.config.vocab == 2000000 && o.options.config.seed == INT64_MAX);
+    assert_true(o.config.bucket == 64000 && o.config.steps == 3000000);
+    assert_true(o.config.vocab == 2000000 && o.config.seed == INT64_MAX);
 }
 
 static void binary_suffixes_are_powers_of_1024(void **state)
@@ -133,9 +132,11 @@ static void binary_suffixes_are_powers_of_1024(void **state)
     (void)state;
     parsed o;
     accepted("--bucket 64KiB --steps 3MiB --memory-limit 16GiB --persist 0TiB", &o);
-    assert_true(o.options.config.bucket == 65536 && o.options.config.steps == 3145728);
-    assert_true(o.options.config.memory_limit == INT64_C(17179869184));
-    const char *wrong[] = {"1Ki", "1kiB", "1MB", "1iB", "1GiBs", "1KK", "8388608TiB"};
+    assert_true(o.config.bucket == 65536 && o.config.steps == 3145728);
+    assert_true(o.config.memory_limit == INT64_C(17179869184));
+    accepted("--memory-limit 8GB --bucket 1.5K", &o);
+    assert_true(o.config.memory_limit == INT64_C(8000000000) && o.config.bucket == 1500);
+    const char *wrong[] = {"1Ki", "1kiB", "1iB", "1GiBs", "1KK", "1MBB", "8388608TiB"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char line[64];
         snprintf(line, sizeof line, "--memory-limit %s", wrong[i]);
@@ -213,11 +214,12 @@ static void unknown_options_are_refused_with_the_nearest(void **state)
 static void misplaced_words_are_refused(void **state)
 {
     (void)state;
-    refused(ZERO_ERR_INVALID, "steps 5", "'steps'", "belongs to none");
-    refused(ZERO_ERR_INVALID, "--steps 5 6", "'6'", "belongs to none");
-    refused(ZERO_ERR_INVALID, "--shuffle on", "'on'", "belongs to none");
-    refused(ZERO_ERR_INVALID, "--steps", "--steps: expected a value", "the end");
-    refused(ZERO_ERR_INVALID, "--data --shuffle", "--data: expected a value", "--shuffle");
+    refused(ZERO_ERR_INVALID, "steps 5", "'steps'", "unexpected argument");
+    refused(ZERO_ERR_INVALID, "--steps 5 6", "'6'", "unexpected argument");
+    refused(ZERO_ERR_INVALID, "--shuffle on", "'on'", "unexpected argument");
+    refused(ZERO_ERR_INVALID, "--steps", "--steps needs a value", "");
+    refused(ZERO_ERR_INVALID, "--data --shuffle", "--data needs a value",
+            "found --shuffle");
     refused(ZERO_ERR_INVALID, "--steps 5 --steps 6", "--steps is given twice",
             "5 and as 6");
     refused(ZERO_ERR_INVALID, "--lr=1 --seed 2 --lr=1", "--lr is given twice",
@@ -231,14 +233,14 @@ static void later_versions_options_are_refused_unless_they_change_nothing(void *
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(beyond[i], " "), beyond[i]);
-        refused(ZERO_ERR_UNSUPPORTED, beyond[i], name, "cannot do that yet");
+        refused(ZERO_ERR_UNSUPPORTED, beyond[i], name, "not supported yet");
     }
     assert_int_equal(zero_exit_code(ZERO_ERR_UNSUPPORTED), 2);
     parsed o;
     accepted("--dtype fp32 --partition slice --overlap on --tp 1 --stage 0 "
              "--reproducible=off",
              &o);
-    assert_true(zero_options_is_set(&o.options, "tp"));
+    assert_true(zero_options_is_set(&o.given, "tp"));
 }
 
 static void flags_win_over_the_file_whatever_the_order(void **state)
@@ -254,15 +256,14 @@ static void flags_win_over_the_file_whatever_the_order(void **state)
         "--steps=20 --stage 0 --shuffle=off --tp 1 --config=" FILE_NAME " --sample 3"};
     for (int i = 0; i < 2; i++) {
         accepted(lines[i], &o);
-        assert_true(o.options.config.steps == 20 && o.options.config.stage == 0 &&
-                    !o.options.config.shuffle);
-        assert_true(o.options.config.bucket == 200000 && o.options.config.lr == 0.25 &&
-                    o.options.config.clip == 2.0);
-        assert_true(o.options.config.seq == 64 && o.options.config.sample == 3);
-        assert_string_equal(o.options.config.model, "gpt2");
-        assert_true(zero_options_is_set(&o.options, "bucket") &&
-                    !zero_options_is_set(&o.options, "beta1"));
-        zero_options_destroy(&o.options);
+        assert_true(o.config.steps == 20 && o.config.stage == 0 && !o.config.shuffle);
+        assert_true(o.config.bucket == 200000 && o.config.lr == 0.25 &&
+                    o.config.clip == 2.0);
+        assert_true(o.config.seq == 64 && o.config.sample == 3);
+        assert_string_equal(o.config.model, "gpt2");
+        assert_true(zero_options_is_set(&o.given, "bucket") &&
+                    !zero_options_is_set(&o.given, "beta1"));
+        zero_options_destroy(&o.given);
     }
     refused(ZERO_ERR_UNSUPPORTED, "--sample 3 --config " FILE_NAME, "\"tp\": 2 in", "yet");
 }
@@ -275,11 +276,10 @@ static void a_file_and_flags_give_the_same_bits(void **state)
         "{\"lr\": 0.1, \"eps\": 1e-8, \"beta2\": 0.95, \"dropout\": 0.12345678901234567}");
     accepted("--config " FILE_NAME, &file);
     accepted("--lr 0.1 --eps 1e-8 --beta2 0.95 --dropout 0.12345678901234567", &flags);
-    assert_true(file.options.config.lr == flags.options.config.lr &&
-                file.options.config.eps == flags.options.config.eps);
-    assert_true(file.options.config.beta2 == flags.options.config.beta2);
-    assert_true(file.options.config.dropout == flags.options.config.dropout);
-    zero_options_destroy(&file.options);
+    assert_true(file.config.lr == flags.config.lr && file.config.eps == flags.config.eps);
+    assert_true(file.config.beta2 == flags.config.beta2);
+    assert_true(file.config.dropout == flags.config.dropout);
+    zero_options_destroy(&file.given);
 }
 
 static void file_refused(const char *text, const char *part, const char *other)
@@ -332,36 +332,150 @@ static void a_pipe_or_a_huge_file_as_configuration_is_refused_at_once(void **sta
     write_file("{}");
 }
 
-static void help_shows_every_option_within_100_columns(void **state)
+/* The help of a command for the words of a line; the caller's (free). */
+static char *help_of(const zero_command *command, char *line)
 {
-    (void)state;
-    char *text = NULL, mention[64];
+    char *text = NULL, *argv[MOST_WORDS];
     size_t size = 0;
+    int argc = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    zero_options_help(out);
+    for (char *w = strtok(line, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
+    assert_int_equal(zero_help_show(command, argc, argv, out), ZERO_OK);
     fclose(out);
-    int n;
-    const zero_option *table = zero_option_table(&n);
-    for (int i = 0; i < n; i++) {
-        snprintf(mention, sizeof mention, "\n  --%s", table[i].name);
-        assert_non_null(strstr(text, mention));
-        assert_true(table[i].standard || table[i].absent);
+    return text;
+}
+
+static void help_shows_every_option_within_80_columns(void **state)
+{
+    (void)state;
+    const zero_command *command;
+    for (int c = 0; (command = zero_command_at(c)); c++) {
+        char line[1] = "", mention[64];
+        const zero_option_table *table;
+        const zero_option *option;
+        const char *group;
+        if (!command->run) continue;
+        char *text = help_of(command, line);
+        for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+            snprintf(mention, sizeof mention, "\n  --%s", option->name);
+            assert_true(option->standard || option->absent);
+            if (zero_help_shows(command, i, &group)) assert_non_null(strstr(text, mention));
+        }
+        for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+            assert_in_range(strcspn(at, "\n"), 0, 80);
+        assert_non_null(strstr(text, "\nExample:\n"));
+        assert_non_null(strstr(text, "\nExit codes:\n"));
+        free(text);
     }
-    for (char *line = text; *line; line += strcspn(line, "\n") + 1)
-        assert_in_range(strcspn(line, "\n"), 0, 100);
+}
+
+static void help_shows_what_the_preset_decides(void **state)
+{
+    (void)state;
+    static const char *const lines[][3] = {
+        {"", "optimizer steps [360]", "[0.004]"},
+        {"--model tiny --help", "transformer blocks [4]", "[--global-batch / ranks]"},
+        {"--model gpt2", "transformer blocks [12]", "[0.0006]"},
+        {"--steps 3 --model=gpt2-xl", "transformer blocks [48]",
+         "words in the vocabulary [50257]"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%s", lines[i][0]);
+        char *text = help_of(&zero_command_train, line);
+        assert_non_null(strstr(text, lines[i][1]));
+        assert_non_null(strstr(text, lines[i][2]));
+        free(text);
+    }
+    char *argv[] = {"--model", "gtp2", "--help"};
+    assert_int_equal(zero_help_show(&zero_command_train, 3, argv, stdout),
+                     ZERO_ERR_INVALID);
+}
+
+static void a_plans_help_leaves_out_what_changes_no_plan(void **state)
+{
+    (void)state;
+    char line[1] = "";
+    char *text = help_of(&zero_command_plan, line);
+    assert_null(strstr(text, "--lr"));
+    assert_null(strstr(text, "--metrics"));
+    assert_non_null(strstr(text, "--dtype"));
+    assert_non_null(strstr(text, "--stage N|all"));
     free(text);
 }
 
 static void asking_for_help_is_always_possible(void **state)
 {
     (void)state;
+    char *all[] = {"--nonsense", "--steps", "-1", "--help"}, *brief[] = {"-h"};
+    assert_true(zero_options_ask_for_help(4, all) && zero_options_ask_for_help(1, brief));
+    assert_false(zero_options_ask_for_help(3, all));
+}
+
+/* Only these rows are kept in checkpoints and named where a resumed run differs. */
+static void a_runs_identity_is_what_decides_its_numbers(void **state)
+{
+    (void)state;
     parsed o;
-    accepted("--nonsense --steps -1 --help", &o);
-    assert_true(o.options.help);
-    accepted("-h", &o);
-    assert_true(o.options.help);
-    zero_options_destroy(&o.options);
+    accepted("--steps 7 --lr 0.5 --checkpoint d --metrics m --watchdog 5 --keep 3", &o);
+    json_t *values = zero_run_options_identity(&o.config);
+    assert_string_equal(json_string_value(json_object_get(values, "steps")), "7");
+    assert_string_equal(json_string_value(json_object_get(values, "lr")), "0.5");
+    assert_string_equal(json_string_value(json_object_get(values, "overlap")), "on");
+    assert_null(json_object_get(values, "layers")); /* the preset's */
+    const char *others[] = {"checkpoint", "keep",     "resume", "metrics", "log-every",
+                            "progress",   "watchdog", "check",  "config",  "tp"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_null(json_object_get(values, others[i]));
+    json_decref(values);
+}
+
+/* Data are compared by content, and each node has its own memory and files. */
+static void ranks_may_differ_in_what_is_theirs_alone(void **state)
+{
+    (void)state;
+    parsed a, b;
+    accepted("--steps 7", &a);
+    const char *same[] = {"--data x",       "--tokenizer byte",   "--memory-limit 1G",
+                          "--threads 2",    "--metrics m",        "--log-every 9",
+                          "--progress bar", "--progress-thread 1"};
+    const char *other[] = {"--lr 0.5",  "--model gpt2",      "--stage 1", "--checkpoint d",
+                           "--shuffle", "--collectives p2p", "--sample 3"};
+    uint64_t hash = zero_run_options_fingerprint(&a.config);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--steps 7 %s", same[i]);
+        accepted(line, &b);
+        assert_true(zero_run_options_fingerprint(&b.config) == hash);
+    }
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--steps 7 %s", other[i]);
+        accepted(line, &b);
+        assert_true(zero_run_options_fingerprint(&b.config) != hash);
+    }
+}
+
+static void every_command_has_a_page_of_the_manual(void **state)
+{
+    (void)state;
+    const zero_command *command;
+    for (int c = -1; c < 0 || (command = zero_command_at(c)); c++) {
+        char *text = NULL;
+        size_t size = 0;
+        command = c < 0 ? NULL : zero_command_at(c);
+        if (command && !command->run) continue;
+        FILE *out = open_memstream(&text, &size);
+        assert_int_equal(zero_help_write_man(command, out), ZERO_OK);
+        fclose(out);
+        assert_int_equal(strncmp(text, ".TH ZERO", 8), 0);
+        const char *parts[] = {"\n.SH NAME\nzero", "\n.SH SYNOPSIS\n",
+                               "\n.SH EXIT STATUS\n", "\n.SH SEE ALSO\n"};
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+            assert_non_null(strstr(text, parts[i]));
+        free(text);
+    }
 }
 
 static void edit_distance_is_a_distance(void **state)
@@ -405,7 +519,12 @@ int main(void)
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),
         cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),
         cmocka_unit_test(a_pipe_or_a_huge_file_as_configuration_is_refused_at_once),
-        cmocka_unit_test(help_shows_every_option_within_100_columns),
+        cmocka_unit_test(help_shows_every_option_within_80_columns),
+        cmocka_unit_test(help_shows_what_the_preset_decides),
+        cmocka_unit_test(a_plans_help_leaves_out_what_changes_no_plan),
+        cmocka_unit_test(a_runs_identity_is_what_decides_its_numbers),
+        cmocka_unit_test(ranks_may_differ_in_what_is_theirs_alone),
+        cmocka_unit_test(every_command_has_a_page_of_the_manual),
         cmocka_unit_test(asking_for_help_is_always_possible),
         cmocka_unit_test(edit_distance_is_a_distance),
     };

@@ -1,17 +1,6 @@
 #include "cli/config_file.h"
-#include "cli/option_table.h"
-#include "cli/option_value.h"
+#include "cli/run_options.h"
 #include "fuzz.h"
-
-/* As zero_options_parse() does before it looks at a file. */
-static zero_config defaults(void)
-{
-    zero_config config = {0};
-    int n;
-    const zero_option *table = zero_option_table(&n);
-    for (int i = 0; i < n; i++) zero_option_reset(&table[i], &config);
-    return config;
-}
 
 /* Whatever a file may say, what it makes of the configuration is checked without trouble. */
 static void complete(zero_config config)
@@ -34,10 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_check_refusal(st);
     if (st != ZERO_OK) return 0;
     for (int overridden = 0; overridden < 2; overridden++) {
-        uint64_t set = 0, mask = overridden ? UINT64_MAX : 0;
-        zero_config config = defaults();
-        st = zero_config_file_apply("f.json", file, mask, &config, &set);
-        FUZZ_LAW((set & mask) == 0);
+        bool set[ZERO_OPTIONS_MOST] = {false}, mask[ZERO_OPTIONS_MOST];
+        zero_config config;
+        for (int i = 0; i < ZERO_OPTIONS_MOST; i++) mask[i] = overridden == 1;
+        zero_options_reset(&zero_command_train, &config);
+        st =
+            zero_config_file_store("f.json", file, &zero_command_train, mask, &config, set);
+        for (int i = 0; i < ZERO_OPTIONS_MOST; i++) FUZZ_LAW(!(set[i] && mask[i]));
         fuzz_check_refusal(st);
         if (st == ZERO_OK) complete(config);
     }

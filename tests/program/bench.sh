@@ -89,7 +89,7 @@ refuses 2 '--stages 1,1: expected some of 0,1,2,3, each once' 0 "$step" --stages
 refuses 2 '--stages 0,: expected some of' 0 "$step" --stages 0,
 refuses 2 '--dtypes fp32,fp8: expected some of fp32,bf16,fp16' 0 "$step" --dtypes fp32,fp8
 refuses 2 '--dtypes bf16,bf16: expected' 0 "$step" --dtypes bf16,bf16
-refuses 2 '--rounds 0: expected 1 to 1000' 0 "$step" --rounds 0
+refuses 2 '--rounds 0: expected a whole number from 1 to 1000' 0 "$step" --rounds 0
 refuses 2 '--steps needs a value' 0 "$kernels" --steps
 refuses 2 'no such option' 0 "$step" --modle tiny
 refuses 2 'not a multiple' 2 "$step" --model tiny --micro-batch 2 --global-batch 6

@@ -19,7 +19,7 @@ digest >expected
 [ "$(ls -A good | tr '\n' ' ')" = "step-00000002 step-00000004 step-00000006 " ] ||
     complain "$words: $(ls -A good) are there"
 runs 0 checkpoint verify good
-[ "$(grep -c ': sound: step' out)" -eq 3 ] || complain "$words: expected three sound ones"
+[ "$(grep -c ': OK: step' out)" -eq 3 ] || complain "$words: expected three that are OK"
 
 # Wrong use.
 touch file
@@ -105,7 +105,7 @@ for file in manifest.json:300 tokenizer.json:20 shard-00001-of-00002.safetensors
     run 0 checkpoint verify hurt
     [ $code -eq 4 ] || complain "$words: exit code $code, expected 4"
     says 'step-00000006: broken: ' out
-    [ "$(grep -c ': sound: step' out)" -eq 2 ] || complain "$words: expected two sound ones"
+    [ "$(grep -c ': OK: step' out)" -eq 2 ] || complain "$words: expected two that are OK"
     says "step-00000006/${file%:*}" err
     cp -r hurt/step-00000006 before
     runs 1 train $tiny --micro-batch 2 --steps 6 --stage 3 --checkpoint hurt --resume-older --keep 9
@@ -117,7 +117,7 @@ for file in manifest.json:300 tokenizer.json:20 shard-00001-of-00002.safetensors
     rm -r before
     runs 0 checkpoint verify hurt
 done
-says 'step-00000006: sound' out
+says 'step-00000006: OK' out
 refuses 4 'shard-00001-of-00002.safetensors: h.0.' 0 checkpoint verify hurt/broken-step-00000006
 
 # None is left; not even by going back.

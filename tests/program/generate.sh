@@ -54,14 +54,15 @@ done
 same behind_1,2,3,4,5,6,7,8 behind_9,9,9,9,9,9,9,9 "what the model does not see"
 
 # ---- mistakes ----
-refuses 2 'expected a checkpoint' 0 generate
+refuses 2 'needs a checkpoint' 0 generate
 refuses 4 'nowhere' 0 generate nowhere
+refuses 2 'expected a decimal number from 0 to 1000' 0 generate nowhere --temperature 0.5K
 refuses 2 'expected a decimal number from 0 to 1000' 0 generate ck --temperature -1
 refuses 2 'expected a whole number from 0 to 3' 0 generate ck --stage 4
 refuses 2 'did you mean --temperature' 0 generate ck --temprature 1
-refuses 2 'in quotes' 0 generate ck --prompt Once upon
-refuses 2 'found an empty one' 0 generate ck --prompt=
-refuses 2 'keep one' 0 generate ck --prompt a --prompt-tokens 1
+refuses 2 'quote a prompt' 0 generate ck --prompt Once upon
+refuses 2 'found an empty text' 0 generate ck --prompt=
+refuses 2 'not both' 0 generate ck --prompt a --prompt-tokens 1
 refuses 2 'expected ids with commas' 0 generate ck --prompt-tokens 1,,2
 refuses 2 "beyond the model's vocabulary" 2 generate ck --prompt-tokens 1,100000
 refuses 3 'use more ranks and a higher --stage' 2 generate ck --memory-limit 1M
@@ -91,7 +92,7 @@ same text out "the text of the model that came back"
 runs 1 train $shape $data $stories --steps 1 --stage 1 --dtype bf16 --init-from exported/model.safetensors
 
 refuses 2 'is there already' 0 checkpoint export ck --to exported
-refuses 2 'expected --to OUT' 0 checkpoint export ck
+refuses 2 'needs --to OUT' 0 checkpoint export ck
 refuses 4 'was changed after it was written' 0 checkpoint export broken --to none
 [ ! -e none ] && [ ! -e .tmp-none ] || complain "$words: expected nothing left behind"
 refuses 2 'give --layers 2' 2 train $data $stories --layers 3 --hidden 48 --heads 3 --init-from exported

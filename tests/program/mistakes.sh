@@ -58,15 +58,15 @@ refuses 2 'MPI adds in an order of its own' 0 \
 
 # options and their file
 refuses 2 'did you mean --steps' 0 train --stesp 1
-refuses 2 'belongs to none' 0 train 100
-refuses 2 'end of the line' 0 train --steps
+refuses 2 "unexpected argument '100'" 0 train 100
+refuses 2 '--steps needs a value' 0 train --steps
 refuses 2 'given twice' 0 train --steps 1 --steps 2
 refuses 2 '--steps -1: expected a whole number from 1' 0 train --steps -1
 refuses 2 '--lr nan: expected a decimal number' 0 train --lr nan
 refuses 2 '--lr 1e30: expected a decimal number from 0 to 100' 0 train --lr 1e30
 refuses 2 'expected a whole number from 0 to 3' 0 train --stage 4
 refuses 2 'fp32|bf16|fp16' 0 train --dtype fp8
-refuses 2 'cannot do that yet' 0 train --tp 2
+refuses 2 'not supported yet' 0 train --tp 2
 refuses 2 'lines|bar' 0 train --progress none
 refuses 2 'threads' 0 train --data stories:64K --threads 4096
 refuses 2 'did you mean "steps"' 0 train --config wrong_key.json

@@ -12,12 +12,12 @@ refuses 2 '--metrics nosuch/m: cannot be opened' 2 train --data stories:64K --me
 # Ranks that were told different things: with MPI they compare, before it each is alone.
 run 1 train $small --sample 0 : -n 1 "$zero" train $small --sample 0 --lr 0.01
 [ $code -eq 2 ] || complain "$words: exit code $code, expected 2"
-says 'rank 1: this rank was given other options than rank 0' err
+says "rank 1: options differ from rank 0's" err
 for option in '--watchdog 0' '--check collectives' '--collectives p2p'; do
     # shellcheck disable=SC2086 # words
     run 1 train $small --sample 0 $option : -n 1 "$zero" train $small --sample 0
     [ $code -eq 2 ] || complain "$words: exit code $code, expected 2"
-    says 'rank 1: this rank was given other options than rank 0' err
+    says "rank 1: options differ from rank 0's" err
 done
 mkdir elsewhere && seq 100 >data0 && seq 101 >elsewhere/data0
 alike='--layers 1 --hidden 16 --heads 1 --seq 1 --sample 0 --data data0'

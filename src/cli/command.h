@@ -1,0 +1,69 @@
+/* command.h - a subcommand of zero, or a benchmark: what it is called, takes and does.
+ *
+ * Reading its command line (options.h), --help and --help's man page (help.h, man.h) need no
+ * more than this. A command returns its status and leaves the message to main(), which prints
+ * it once and ends all ranks with the exit code. */
+#pragma once
+
+#include "cli/option.h"
+
+#define ZERO_OPTIONS_MOST 128 /* rows of all tables of a command */
+
+/* Rows that fill one struct. */
+typedef struct {
+    const zero_option *rows; /* the last one has no name */
+    size_t base;             /* where that struct lies in the command's own */
+    bool in_file;            /* a --config file may hold them */
+    unsigned shown; /* --help lists the rows that have these bits; 0: all of them */
+} zero_option_table;
+
+/* Exit codes that a command may end with, besides 0 and 2. */
+enum {
+    ZERO_EXIT_OTHER = 1,
+    ZERO_EXIT_ENVIRONMENT = 2,
+    ZERO_EXIT_DATA = 4,
+    ZERO_EXIT_STOPPED = 8,
+    ZERO_EXIT_WATCHDOG = 16,
+    ZERO_EXIT_ANY = 31,
+};
+
+typedef struct {
+    const char *name;    /* "zero train" */
+    const char *summary; /* its line in zero --help; NULL: not in this version */
+    const char *usage;   /* how it is called: lines that begin with the program's name */
+    const char *about;   /* paragraphs, with a newline between them */
+    const char *example; /* lines that work as they stand */
+    unsigned exits;      /* bits, as above */
+
+    const zero_option_table *tables; /* a row hides later ones of the same name */
+    int n_tables;
+    const char *operand; /* what a word without dashes is: "DIR"; NULL: there are none */
+    size_t size;         /* of the struct that options fill */
+    zero_status (*complete)(void *options); /* for --help: fills in what a preset decides */
+
+    zero_status (*run)(int argc, char **argv); /* what follows the command's name */
+} zero_command;
+
+/* All subcommands, in the order of --help; NULL past the last one. */
+const zero_command *zero_command_at(int i);
+
+/* The subcommand called `word`; NULL if there is none. */
+const zero_command *zero_command_find(const char *word);
+
+/* "train" of "zero train" */
+const char *zero_command_word(const zero_command *command);
+
+/* Row i of all tables in their order, and its table; NULL past the last one. */
+const zero_option *zero_command_option(const zero_command *command, int i,
+                                       const zero_option_table **table);
+
+/* The number of the row called `name` (its first `length` bytes), from row `from` on; -1 if
+ * there is none. Abbreviations are no names: a script must not break when an option is added. */
+int zero_command_find_option(const zero_command *command, int from, const char *name,
+                             size_t length);
+
+/* The option whose name is nearest to a wrong one; NULL if none is near. */
+const char *zero_command_nearest_option(const zero_command *command, const char *name);
+
+extern const zero_command zero_command_train, zero_command_plan, zero_command_generate,
+    zero_command_checkpoint, zero_command_info, zero_command_help;

@@ -1,0 +1,72 @@
+/* zero help: the same as --help, and pages of the manual. */
+#include "cli/help.h"
+
+#include "base/fail.h"
+#include "cli/suggest.h"
+
+typedef struct {
+    bool man;
+} help_options;
+
+static const zero_option rows[] = {
+    {.group = "Output",
+     .name = "man",
+     .kind = ZERO_OPTION_FLAG,
+     .offset = offsetof(help_options, man),
+     .standard = "off",
+     .help = "a page of the manual, for man(1)"},
+    {.name = NULL},
+};
+
+static const zero_option_table table = {.rows = rows};
+
+zero_status zero_help_unknown(const char *word)
+{
+    const char *words[16];
+    const zero_command *command;
+    int n = 0;
+    for (; (command = zero_command_at(n)); n++) words[n] = zero_command_word(command);
+    const char *nearest = zero_suggest(word, n, words);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; did you mean '%s'?", word,
+                         nearest);
+    return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; zero help lists all", word);
+}
+
+static zero_status show(const zero_command *command, bool man)
+{
+    if (man) return zero_help_write_man(command, stdout);
+    if (command) return zero_help_show(command, 0, NULL, stdout);
+    zero_help_show_all(stdout);
+    return ZERO_OK;
+}
+
+static zero_status run(int argc, char **argv)
+{
+    help_options options;
+    zero_options given;
+    const zero_command *command = NULL;
+    ZERO_TRY(zero_options_read(&zero_command_help, argc, argv, &options, &given));
+    if (given.n_operands > 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero help takes one command, found %.80s and %.80s",
+                         given.operands[0], given.operands[1]);
+    if (given.n_operands == 1) {
+        command = zero_command_find(given.operands[0]);
+        if (!command || !command->run) return zero_help_unknown(given.operands[0]);
+    }
+    return show(command, options.man);
+}
+
+const zero_command zero_command_help = {
+    .name = "zero help",
+    .summary = "what a command does and takes",
+    .usage = "zero help [COMMAND] [--man]",
+    .about = "Shows what COMMAND --help shows or, without a command, all of them.",
+    .example = "zero help train",
+    .tables = &table,
+    .n_tables = 1,
+    .operand = "COMMAND",
+    .size = sizeof(help_options),
+    .run = run,
+};

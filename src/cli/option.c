@@ -1,0 +1,209 @@
+#include "cli/option.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quantity.h"
+
+static void put(const zero_option *option, const void *value, size_t size, void *into)
+{
+    if (option->offset == ZERO_OPTION_NOWHERE) return;
+    memcpy((char *)into + option->offset, value, size);
+}
+
+/* ---- words ---- */
+
+/* Appends word i of the row, "lines" of "lines|bar" for 0, or what name_at() adds after those.
+ * False past the last one. */
+static bool word_at(const zero_option *option, int i, const char **word, size_t *length)
+{
+    for (const char *w = option->words; w; i--) {
+        *word = w;
+        *length = strcspn(w, "|");
+        if (i == 0) return true;
+        w = w[*length] ? w + *length + 1 : NULL;
+    }
+    *word = option->name_at ? option->name_at(i) : NULL;
+    *length = *word ? strlen(*word) : 0;
+    return *word != NULL;
+}
+
+static bool is_word(const zero_option *option, const char *text)
+{
+    const char *word;
+    size_t length;
+    for (int i = 0; word_at(option, i, &word, &length); i++)
+        if (strlen(text) == length && memcmp(word, text, length) == 0) return true;
+    return false;
+}
+
+static void join_words(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES])
+{
+    const char *word;
+    size_t length, used = 0;
+    text[0] = '\0';
+    for (int i = 0; word_at(option, i, &word, &length); i++) {
+        int n = snprintf(text + used, ZERO_OPTION_TEXT_BYTES - used, "%s%.*s",
+                         i > 0 ? "|" : "", (int)length, word);
+        used += (size_t)n;
+        assert(used < ZERO_OPTION_TEXT_BYTES);
+    }
+}
+
+void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES])
+{
+    text[0] = '\0';
+    if (option->kind == ZERO_OPTION_CHOICE)
+        join_words(option, text);
+    else if (option->argument)
+        snprintf(text, ZERO_OPTION_TEXT_BYTES, "%s%s%s", option->argument,
+                 option->words ? "|" : "", option->words ? option->words : "");
+}
+
+/* ---- from text ---- */
+
+static zero_status store_whole(const zero_option *option, const char *text,
+                               const char *where, void *into)
+{
+    int64_t number = ZERO_OPTION_WORD;
+    bool is_number = !option->words || strcmp(text, option->words) != 0;
+    if (is_number && (!zero_quantity_whole(text, &number) || number < option->min ||
+                      number > option->max))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s", where,
+            option->min, option->max, option->words ? ", or " : "",
+            option->words ? option->words : "",
+            option->max < 1000
+                ? ""
+                : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
+    put(option, &number, sizeof number, into);
+    return ZERO_OK;
+}
+
+static zero_status store_real(const zero_option *option, const char *text,
+                              const char *where, void *into)
+{
+    double number = 0.0;
+    bool is_rate = option->kind == ZERO_OPTION_RATE;
+    bool is_number =
+        is_rate ? zero_quantity_rate(text, &number) : zero_quantity_real(text, &number);
+    if (!is_number || number < option->low || number > option->high)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: expected a decimal number from %g to %g, such as %s", where,
+                         option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
+    put(option, &number, sizeof number, into);
+    return ZERO_OK;
+}
+
+static zero_status store_text(const zero_option *option, const char *text,
+                              const char *where, void *into)
+{
+    char words[ZERO_OPTION_TEXT_BYTES];
+    if (option->kind == ZERO_OPTION_CHOICE && !is_word(option, text)) {
+        join_words(option, words);
+        return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
+    }
+    if (*text == '\0')
+        return zero_fail(ZERO_ERR_INVALID, "%s: expected %s, found an empty text", where,
+                         option->argument);
+    put(option, &text, sizeof text, into);
+    return ZERO_OK;
+}
+
+static zero_status store_flag(const zero_option *option, const char *text,
+                              const char *where, void *into)
+{
+    bool on = strcmp(text, "on") == 0;
+    if (!on && strcmp(text, "off") != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: expected on or off; on a command line --%s alone means on",
+                         where, option->name);
+    put(option, &on, sizeof on, into);
+    return ZERO_OK;
+}
+
+zero_status zero_option_store(const zero_option *option, const char *text,
+                              const char *where, void *into)
+{
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE: ZERO_TRY(store_whole(option, text, where, into)); break;
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: ZERO_TRY(store_real(option, text, where, into)); break;
+    case ZERO_OPTION_FLAG: ZERO_TRY(store_flag(option, text, where, into)); break;
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: ZERO_TRY(store_text(option, text, where, into)); break;
+    }
+    if (!option->only || strcmp(text, option->only) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%s: not supported yet; this version has %s %s alone", where,
+                     option->name, option->only);
+}
+
+void zero_option_reset(const zero_option *option, void *into)
+{
+    if (option->standard) {
+        zero_status st = zero_option_store(option, option->standard, option->name, into);
+        assert(st == ZERO_OK);
+        (void)st;
+        return;
+    }
+    const char *no_text = NULL;
+    int64_t number = option->min > 0 ? 0 : -1;
+    double real = -1.0;
+    bool off = false;
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE: put(option, &number, sizeof number, into); break;
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: put(option, &real, sizeof real, into); break;
+    case ZERO_OPTION_FLAG: put(option, &off, sizeof off, into); break;
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: put(option, &no_text, sizeof no_text, into); break;
+    }
+}
+
+/* ---- to text ---- */
+
+static bool is_left_open(const zero_option *option, const void *field)
+{
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE: return *(const int64_t *)field < option->min;
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: return *(const double *)field < option->low;
+    case ZERO_OPTION_FLAG: return false;
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: break;
+    }
+    return *(const char *const *)field == NULL;
+}
+
+static zero_field_kind stored_as(zero_option_kind kind)
+{
+    switch (kind) {
+    case ZERO_OPTION_WHOLE: return ZERO_FIELD_WHOLE;
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: return ZERO_FIELD_REAL;
+    case ZERO_OPTION_FLAG: return ZERO_FIELD_FLAG;
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: break;
+    }
+    return ZERO_FIELD_TEXT;
+}
+
+const char *zero_option_value(const zero_option *option, const void *from,
+                              char text[ZERO_OPTION_TEXT_BYTES])
+{
+    const zero_field field = {option->name, stored_as(option->kind), option->offset};
+    if (option->offset == ZERO_OPTION_NOWHERE) return NULL;
+    const void *at = (const char *)from + option->offset;
+    if (option->words && option->kind == ZERO_OPTION_WHOLE &&
+        *(const int64_t *)at == ZERO_OPTION_WORD)
+        return option->words;
+    if (is_left_open(option, at)) return NULL;
+    if (field.kind == ZERO_FIELD_TEXT) return *(const char *const *)at;
+    zero_field_write(&field, from, text);
+    return text;
+}

@@ -1,0 +1,74 @@
+/* option.h - one option: a row of a table.
+ *
+ * Command lines, --config files, --help, man pages, what identifies a run and what ranks must
+ * agree on all come from such rows. A row says where its value lies in the struct that a
+ * command fills. An option that a later version will honour has a row, too, with the one value
+ * that means what this version does anyway; other values are refused, never ignored. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/field.h"
+#include "zero/status.h"
+
+typedef enum {
+    ZERO_OPTION_TEXT,   /* const char *: any text but the empty one */
+    ZERO_OPTION_CHOICE, /* const char *: one of the row's words */
+    ZERO_OPTION_WHOLE,  /* int64_t in [min, max]; may have a suffix (base/quantity.h) */
+    ZERO_OPTION_REAL,   /* double in [low, high] */
+    ZERO_OPTION_RATE,   /* the same; may have a suffix */
+    ZERO_OPTION_FLAG,   /* bool: alone, or =on, =off */
+} zero_option_kind;
+
+/* Bits of zero_option.is. */
+enum {
+    ZERO_OPTION_IDENTITY = 1,     /* part of a run's identity: kept in its checkpoints */
+    ZERO_OPTION_PLANNED = 2,      /* means something to a plan */
+    ZERO_OPTION_PER_RANK = 4,     /* may differ between ranks */
+    ZERO_OPTION_COMMAND_LINE = 8, /* not in a --config file */
+};
+
+#define ZERO_OPTION_NOWHERE SIZE_MAX
+#define ZERO_OPTION_WORD    INT64_MIN /* the value of a whole number given as its word */
+
+typedef struct {
+    const char *group; /* heading above it in --help; NULL: the previous option's */
+    const char *name;  /* without dashes, as in a configuration file */
+    zero_option_kind kind;
+    size_t offset; /* of the field in the struct; ZERO_OPTION_NOWHERE: it has none */
+    unsigned is;   /* bits, as above */
+
+    const char *argument; /* what --help calls the value; NULL: the words, or nothing */
+    const char *help;
+    const char *standard; /* the default, as a user would write it; NULL: left open, and */
+    const char *absent;   /* in words, what happens then */
+    const char *only;     /* the one value that this version honours; NULL: all */
+
+    const char *words; /* CHOICE: "lines|bar"; WHOLE: one word beside the numbers */
+    const char *(*name_at)(int i); /* CHOICE: more words; WHOLE: what number i means; NULL
+                                      past the last one */
+    int64_t min, max;
+    double low, high;
+} zero_option;
+
+#define ZERO_OPTION_TEXT_BYTES ZERO_FIELD_TEXT_BYTES
+
+/* Sets the row's field in the struct to its default: `standard`, or what stands for "left
+ * open": NULL, false, -1, or 0 where an option cannot be 0. */
+void zero_option_reset(const zero_option *option, void *into);
+
+/* Checks `text` and stores it in the struct; texts and choices are borrowed. `where` is what a
+ * message calls the value: "--steps -1", or "\"steps\": -1 in run.json". ZERO_ERR_INVALID with
+ * what is allowed; ZERO_ERR_UNSUPPORTED for a value that this version does not honour yet. */
+ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
+                                             const char *where, void *into);
+
+/* The value as a user would write it, in `text` or elsewhere; NULL if it is left open or has no
+ * field. */
+const char *zero_option_value(const zero_option *option, const void *from,
+                              char text[ZERO_OPTION_TEXT_BYTES]);
+
+/* What --help calls the value: "N", "fp32|bf16|fp16"; empty for a flag. */
+void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES]);

@@ -1,0 +1,146 @@
+#include "cli/run_options.h"
+
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "comm/spec.h"
+
+#define TEXT   .kind = ZERO_OPTION_TEXT
+#define CHOICE .kind = ZERO_OPTION_CHOICE
+#define FLAG   .kind = ZERO_OPTION_FLAG, .standard = "off"
+#define WHOLE(least, most) \
+    .kind = ZERO_OPTION_WHOLE, .min = (least), .max = (most), .argument = "N"
+#define REAL(least, most) \
+    .kind = ZERO_OPTION_REAL, .low = (least), .high = (most), .argument = "X"
+#define FIELD(name) .offset = offsetof(zero_config, name)
+#define NO_FIELD    .offset = ZERO_OPTION_NOWHERE
+#define PRESET      .absent = "the preset's"
+
+/* What rows are: see zero_option. */
+#define RUN      .is = ZERO_OPTION_IDENTITY
+#define PLAN     .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED
+#define PLANNED  .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK
+#define PER_RANK .is = ZERO_OPTION_PER_RANK
+
+/* Sanity limits; whether a value fits the machine is checked later. */
+#define MANY  INT64_C(1000000000000)
+#define INT31 INT64_C(2147483647) /* tokens and ranks' counts are int32_t */
+
+/* clang-format off */
+const zero_option zero_run_options[] = {
+    {.group = "Model", .name = "model", TEXT, FIELD(model), PLAN, .argument = "NAME", .standard = "tiny",
+     .help = "tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl, ...; zero plan --models lists all"},
+    {.name = "layers", WHOLE(1, 10000), FIELD(layers), PLAN, PRESET, .help = "transformer blocks"},
+    {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PLAN, PRESET, .help = "channels, a multiple of heads"},
+    {.name = "heads", WHOLE(1, 65536), FIELD(heads), PLAN, PRESET, .help = "attention heads"},
+    {.name = "seq", WHOLE(1, 16777216), FIELD(seq), PLAN, PRESET, .help = "positions: tokens in a sequence"},
+    {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), PLAN, .absent = "the tokenizer's", .help = "words in the vocabulary"},
+    {.name = "dropout", REAL(0, 0.99), FIELD(dropout), RUN, .standard = "0", .help = "share of activations dropped in training"},
+    {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
+     .help = "initial weights: model.safetensors of a GPT-2, or its folder"},
+    {.name = "backend", TEXT, FIELD(backend), RUN, .argument = "NAME", .standard = "cpu", .help = "what computes: cpu, or naive (plain loops)"},
+
+    {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
+     .help = "stories, stories:SIZE, self (zero's own sources), a file, a directory or a 'pattern'"},
+    {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME", .absent = "stories: bpe:512, else byte",
+     .help = "how text becomes tokens: byte, or bpe:N with N words"},
+    {.name = "shuffle", FLAG, FIELD(shuffle), RUN, .help = "draw the samples in random order"},
+    {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
+
+    {.group = "Optimisation", .name = "steps", WHOLE(1, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps"},
+    {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), PLAN, .absent = "--micro-batch x ranks: weak scaling",
+     .help = "sequences per step, over all ranks; with more ranks each has fewer (strong scaling)"},
+    {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PLAN, .absent = "--global-batch / ranks",
+     .help = "sequences that a rank computes at a time; given alone, more ranks make a larger batch (weak scaling)"},
+    {.name = "lr", REAL(0, 100), FIELD(lr), RUN, PRESET, .help = "learning rate after the warm-up"},
+    {.name = "lr-min", REAL(0, 100), FIELD(lr_min), RUN, .absent = "a tenth of --lr", .help = "learning rate at the end of the cosine"},
+    {.name = "warmup", WHOLE(0, MANY), FIELD(warmup), RUN, .absent = "a fifth of --steps", .help = "steps of linear warm-up"},
+    {.name = "beta1", REAL(0, 0.999999), FIELD(beta1), RUN, .standard = "0.9", .help = "Adam: decay of the momentum"},
+    {.name = "beta2", REAL(0, 0.999999), FIELD(beta2), RUN, .standard = "0.95", .help = "Adam: decay of the variance"},
+    {.name = "eps", REAL(1e-30, 1), FIELD(eps), RUN, .standard = "1e-8", .help = "Adam: added to the root of the variance"},
+    {.name = "weight-decay", REAL(0, 100), FIELD(weight_decay), RUN, .standard = "0.1", .help = "AdamW: decay, times the learning rate"},
+    {.name = "clip", REAL(0, 1e30), FIELD(clip), RUN, .standard = "1.0", .help = "largest norm of the gradient; 0: any"},
+    {.name = "eval-every", WHOLE(0, MANY), FIELD(eval_every), RUN, PRESET, .help = "steps between evaluations; 0: none"},
+    {.name = "eval-batches", WHOLE(1, INT31), FIELD(eval_batches), RUN, PRESET, .help = "global batches in an evaluation"},
+
+    {.group = "Sharding and communication", .name = "stage", WHOLE(0, 3), FIELD(stage), PLAN, .standard = "0",
+     .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters"},
+    {.name = "bucket", WHOLE(64, 64 * ZERO_CONFIG_BUCKET), FIELD(bucket), PLAN, .standard = "1048576",
+     .help = "elements of other ranks' gradients staged at a time"},
+    {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .words = "fp32|bf16|fp16", .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
+    {.name = "partition", CHOICE, FIELD(partition), PLAN, .words = "slice|owner", .standard = "slice",
+     .help = "every group in shards, or the model cut once (the paper)"},
+    {.name = "prefetch", WHOLE(0, INT31), FIELD(prefetch), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},
+    {.name = "persist", WHOLE(0, MANY), FIELD(persist), PLAN, .standard = "0", .help = "stage 3: groups of up to N parameters stay whole"},
+    {.name = "overlap", CHOICE, FIELD(overlap), PLAN, .words = "on|off", .standard = "on", .help = "communicate while computing"},
+    {.name = "reproducible", FLAG, FIELD(reproducible), PLAN, .help = "the same bits at any world size (powers of two)"},
+    {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
+    {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), PLANNED, .absent = "what is free", .argument = "BYTES",
+     .help = "bytes per rank that a plan may need; 0: do not check"},
+    {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto|mpi|p2p|shm|hier", .standard = "auto",
+     .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
+    {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes"},
+    {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
+     .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
+
+    {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
+     .help = "save there at the end, on SIGUSR1, and on SIGUSR2, which also stops the run"},
+    {.name = "save-every", WHOLE(1, MANY), FIELD(save_every), .absent = "never", .help = "steps between checkpoints"},
+    {.name = "keep", WHOLE(1, 1000000), FIELD(keep), .absent = "2", .help = "newest checkpoints that stay; older ones are removed"},
+    {.name = "resume", FLAG, FIELD(resume), .help = "resume from the newest checkpoint, if there is one"},
+    {.name = "resume-older", FLAG, FIELD(resume_older), .help = "the same, or from an older one if it is broken"},
+    {.name = "save-required", FLAG, FIELD(save_required), .help = "end the run with 3 when a checkpoint cannot be written"},
+
+    {.group = "Output", .name = "metrics", TEXT, FIELD(metrics), PER_RANK, .argument = "FILE", .absent = "no file",
+     .help = "one JSON object per line and step; ledgers and profile last"},
+    {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PER_RANK, PRESET, .help = "steps between lines of progress"},
+    {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after training"},
+    {.name = "progress", CHOICE, FIELD(progress), PER_RANK, .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},
+
+    {.group = "Diagnosis", .name = "watchdog", REAL(0, 1e6), FIELD(watchdog), .standard = "120",
+     .help = "end a job in which nothing moves for X seconds; 0: never"},
+    {.name = "check", CHOICE, FIELD(check), .words = "nothing|collectives", .standard = "nothing",
+     .help = "check that all ranks issue the same collective (slow)"},
+    {.name = "progress-thread", REAL(0, 1000), FIELD(progress_thread), PER_RANK, .standard = "0",
+     .help = "also poll collectives from a helper thread every X ms; 0: off"},
+
+    {.group = "General", .name = "config", TEXT, NO_FIELD, .is = ZERO_OPTION_COMMAND_LINE | ZERO_OPTION_PLANNED, .argument = "FILE", .absent = "none",
+     .help = "JSON object of these options; flags win over it"},
+
+    {.group = "Not in this version yet (other values are refused)",
+     .name = "tp", WHOLE(1, INT31), NO_FIELD, .standard = "1", .only = "1", .help = "ranks that share each product"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+zero_status zero_run_options_complete(void *config)
+{
+    zero_config *c = config;
+    return zero_config_take_preset(c);
+}
+
+json_t *zero_run_options_identity(const zero_config *config)
+{
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    json_t *values = json_object();
+    for (const zero_option *row = zero_run_options; values && row->name; row++) {
+        const char *text = zero_option_value(row, config, buffer);
+        if (text && (row->is & ZERO_OPTION_IDENTITY))
+            json_object_set_new(values, row->name, json_string(text));
+    }
+    return values;
+}
+
+uint64_t zero_run_options_fingerprint(const zero_config *config)
+{
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    uint64_t hash = 0;
+    for (const zero_option *row = zero_run_options; row->name; row++) {
+        const char *text = zero_option_value(row, config, buffer);
+        if (!text || (row->is & ZERO_OPTION_PER_RANK)) continue;
+        hash = XXH3_64bits_withSeed(row->name, strlen(row->name), hash);
+        hash = XXH3_64bits_withSeed(text, strlen(text), hash);
+    }
+    return hash;
+}

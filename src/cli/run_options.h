@@ -1,0 +1,20 @@
+/* run_options.h - the options of a training run: rows that fill a zero_config. */
+#pragma once
+
+#include <jansson.h>
+
+#include "cli/options.h"
+#include "train/config.h"
+
+extern const zero_option zero_run_options[];
+
+/* The configuration with what the preset decides; what depends on ranks or data stays open. For
+ * --help. `config` is a zero_config. */
+ZERO_NODISCARD zero_status zero_run_options_complete(void *config);
+
+/* The options that are part of a run's identity, by name and as a user would write them; what is
+ * left to the preset is left out. The caller's (json_decref); NULL without memory. */
+json_t *zero_run_options_identity(const zero_config *config);
+
+/* A hash of the options that all ranks must have been given alike. */
+uint64_t zero_run_options_fingerprint(const zero_config *config);
