@@ -10,7 +10,6 @@
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
-#include "cli/session.h"
 
 static bool is_root(const zero_session *s)
 {

@@ -8,7 +8,6 @@
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
 #include "cli/requests.h"
-#include "cli/session.h"
 
 static bool is_root(const zero_session *s)
 {

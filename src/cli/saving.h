@@ -6,24 +6,7 @@
  * --save-required ends it at once. All ranks save after the same step. */
 #pragma once
 
-#include "checkpoint/manifest.h"
-#include "io/storage.h"
-
-typedef struct zero_session zero_session;
-
-typedef struct {
-    zero_storage_dir
-        dir;          /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
-    int64_t start;    /* steps that were done before this run */
-    int64_t saved;    /* the newest step that is safe; -1: none */
-    int64_t asked;    /* how often this rank was asked for a checkpoint */
-    int64_t answered; /* how often the first of all ranks was */
-    int64_t stop_at;  /* the step after which a stop that was asked for is tried; 0: none */
-    int64_t stop_gap; /* steps from there to the next try */
-    char data[ZERO_CHECKSUM]; /* of the tokens */
-    char from[256];           /* in words, where the run goes on */
-    char changes[512];        /* options that differ from the saved run's, in words */
-} zero_saving;
+#include "cli/session.h"
 
 /* Opens the directory, clears away what dead runs have left there, and with --resume loads the
  * newest checkpoint into the engine and the loader. Collective, one verdict: ZERO_ERR_INVALID

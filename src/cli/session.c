@@ -226,10 +226,7 @@ static zero_status open_all(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
-    ZERO_TRY(st);
-    ZERO_TRY(zero_saving_open(s));
-    zero_metrics_begin(&s->metrics);
-    return ZERO_OK;
+    return st;
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
@@ -259,7 +256,6 @@ zero_run_view zero_session_view(const zero_session *s)
 zero_status zero_session_close(zero_session *s)
 {
     zero_metrics_close(&s->metrics);
-    zero_saving_close(s);
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
     zero_corpus_close(&s->corpus);

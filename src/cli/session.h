@@ -3,15 +3,30 @@
 
 #include "base/topology.h"
 #include "checkpoint/hugging_face.h"
+#include "checkpoint/manifest.h"
 #include "cli/run_options.h"
-#include "cli/saving.h"
 #include "data/corpus.h"
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "report/show.h"
 #include "train/metrics.h"
 
-struct zero_session {
+/* Where a run saves and what it resumed from; see saving.h. */
+typedef struct {
+    zero_storage_dir
+        dir;          /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
+    int64_t start;    /* steps that were done before this run */
+    int64_t saved;    /* the newest step that is safe; -1: none */
+    int64_t asked;    /* requests for a checkpoint that this rank has seen */
+    int64_t answered; /* requests that all ranks have acted on */
+    int64_t stop_at;  /* the step after which a requested stop is tried; 0: no request */
+    int64_t stop_gap; /* steps from there to the next try */
+    char data[ZERO_CHECKSUM]; /* of the tokens */
+    char from[256];           /* in words, what the run resumed from */
+    char changes[512];        /* options that differ from the saved run's, in words */
+} zero_saving;
+
+typedef struct {
     zero_options given;
     zero_config config; /* completed */
     zero_comm world;
@@ -27,12 +42,12 @@ struct zero_session {
     zero_metrics metrics; /* rank 0's; the others write nothing */
     bool metrics_warned;  /* that the file is incomplete */
     zero_saving saving;
-};
+} zero_session;
 
-/* Reads options (no MPI yet), starts MPI, then builds everything in the order above.
- * Collective over MPI_COMM_WORLD; every rank gets the same verdict. */
+/* Reads options (no MPI yet), starts MPI, then builds everything above but
+ * `saving` (saving.h). Collective over MPI_COMM_WORLD; every rank gets the same verdict. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);
-/* Collective; ends MPI. */
+/* Collective; ends MPI. What saving.h opened is closed before. */
 ZERO_NODISCARD zero_status zero_session_close(zero_session *s);

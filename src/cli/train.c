@@ -1,6 +1,6 @@
 /* zero train: the loop over steps. What a step is stands in the schedule; here is only when
  * to evaluate, what to show and what to write down. */
-#include "cli/session.h"
+#include "cli/saving.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,7 +186,10 @@ static zero_status run(int argc, char **argv)
 {
     zero_session s;
     ZERO_TRY(zero_session_open(&s, argc, argv));
+    ZERO_TRY(zero_saving_open(&s));
+    zero_metrics_begin(&s.metrics);
     ZERO_TRY(train(&s));
+    zero_saving_close(&s);
     return zero_session_close(&s);
 }
 
