@@ -1,4 +1,4 @@
-/* zero checkpoint: what is in one, whether it is sound, and its model for others. No MPI: one process reads. */
+/* zero checkpoint: shows, verifies and exports checkpoints. One process reads; no MPI. */
 #include "cli/options.h"
 
 #include <inttypes.h>
@@ -144,8 +144,8 @@ static zero_status verify_one(const char *path)
     return st;
 }
 
-/* All are looked at, whatever is wrong with one: the first failure is the command's. One that a
- * run has removed while it was being read is none. */
+/* Verifies all of them, whatever is wrong with one; the first failure is the command's. A
+ * checkpoint that a run removes while it is being read is not a failure. */
 static zero_status verify_all(const zero_storage_dir *dir, const char *path,
                               const int64_t *steps, int n)
 {
@@ -156,7 +156,7 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
         snprintf(one, sizeof one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
         zero_status st = verify_one(one);
         if (st != ZERO_OK && !zero_storage_has(dir, name)) {
-            printf("%s: was removed meanwhile\n", one);
+            printf("%s: removed by a run\n", one);
             continue;
         }
         if (st != ZERO_OK) printf("%s: broken: %s\n", one, zero_last_error());

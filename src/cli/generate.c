@@ -1,5 +1,5 @@
-/* zero generate: a trained model writes. Every rank holds the model, or its part of it, and
- * nothing to train it with; all compute the same text, and rank 0 prints it. */
+/* zero generate: text from a trained model. Every rank holds the model or its part of it, and no
+ * training state; all compute the same text, and rank 0 prints it. */
 #include "cli/generate_options.h"
 
 #include <inttypes.h>
@@ -38,9 +38,9 @@ static bool speaks_tokens(const job *j)
     return j->options.prompt_tokens || !j->checkpoint.manifest.has_tokenizer;
 }
 
-/* ---- ranks of one mind ---- */
+/* ---- start-up ---- */
 
-/* Ranks with other options would write other texts, or wait for each other for ever. */
+/* Ranks with different options would generate different texts, or deadlock. */
 static zero_status compare_arguments(job *j, int argc, char **argv)
 {
     uint64_t mine = 0;
@@ -63,7 +63,7 @@ static zero_status start(job *j, int argc, char **argv)
 
 /* ---- the model ---- */
 
-/* Rank 0 decides which one is the newest: a run may be saving the next. */
+/* Rank 0 decides which checkpoint is the newest: a run may be saving the next. */
 static zero_status open_checkpoint(job *j)
 {
     zero_status st = ZERO_OK;

@@ -7,7 +7,7 @@
 #include "train/metrics.h"
 
 /* BLAS threads that the environment asks for, 0 if it does not: the libraries' own variables
- * first, then OpenMP's, as they look themselves. */
+ * first, then OpenMP's, in the libraries' order. */
 static int threads_from_environment(void)
 {
     const char *names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",

@@ -5,12 +5,12 @@
 
 #include "base/topology.h"
 
-/* Reads the machine, and sets BLAS threads per rank: `threads`, or for 0 what the environment
- * says, else 1. *blas_threads are those in force, 0 if this BLAS cannot be told.
- * ZERO_ERR_INVALID if it gives another number than was asked for. */
+/* Reads the machine and sets the BLAS threads per rank: `threads`, or if that is 0 what the
+ * environment says, else 1. *blas_threads is the number in force, 0 if this BLAS cannot be told.
+ * ZERO_ERR_INVALID if BLAS gives another number than was asked for. */
 ZERO_NODISCARD zero_status zero_machine_read(int64_t threads, zero_topology *topology,
                                              int *blas_threads);
 
-/* What is left for each rank of this node, and what this one has taken already: a plan's
- * needs count the whole process. Bytes. */
+/* Bytes that a plan may need on this rank: its share of the node's free memory and what the
+ * process has taken already, because a plan counts the whole process. */
 size_t zero_machine_room(const zero_topology *topology, int node_ranks);

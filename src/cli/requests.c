@@ -16,7 +16,7 @@ static void fill(sigset_t *set, bool can_save)
     if (can_save) sigaddset(set, SIGTERM);
 }
 
-/* To the main thread, whose number is the process's: there it waits. */
+/* Redirects a signal to the main thread (tid = pid), where it stays pending. */
 static void pass_on(int signal)
 {
     int error = errno;
@@ -24,8 +24,8 @@ static void pass_on(int signal)
     errno = error;
 }
 
-/* Libraries may have started threads when they were loaded, as OpenBLAS does: these block
- * nothing, so what is sent to the process reaches one of them, and by default ends the process. */
+/* Threads that libraries started when they were loaded, as OpenBLAS does, block nothing: a
+ * signal sent to the process reaches one of them and by default ends the process. */
 static void handle(const sigset_t *set)
 {
     const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM};
@@ -39,12 +39,12 @@ void zero_requests_expect(bool can_save)
 {
     sigset_t set;
     fill(&set, can_save);
-    /* Here first: the handler is for the other threads. */
+    /* The main thread blocks first: the handler is for the other threads. */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     handle(&set);
 }
 
-/* Of SIGTERM only what is blocked can be pending, so it need not be known here. */
+/* SIGTERM can be pending only if we blocked it, so it need not be known here. */
 zero_request zero_requests_take(void)
 {
     const struct timespec at_once = {0, 0};

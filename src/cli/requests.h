@@ -1,21 +1,19 @@
-/* requests.h - what is asked of a running job by signals.
+/* requests.h - requests to a running job, made by signals.
  *
- *     SIGUSR1            save a checkpoint and go on
+ *     SIGUSR1            save a checkpoint and continue
  *     SIGUSR2, SIGTERM   save a checkpoint and stop
  *
- * The signals are blocked and asked for between steps, so none of them interrupts anything.
- * mpirun passes on USR1 and USR2 to all ranks; SIGTERM reaches them under srun, or where its
- * mpirun gives them time. */
+ * The signals are blocked and polled between steps, so they interrupt nothing. mpirun forwards
+ * USR1 and USR2 to all ranks; SIGTERM reaches them under srun, or if mpirun gives them time. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Ordered: of several requests the last one is done. */
+/* Ordered: the highest of several requests is acted on. */
 typedef enum { ZERO_REQUEST_NONE, ZERO_REQUEST_SAVE, ZERO_REQUEST_STOP } zero_request;
 
-/* From now on they wait to be taken, by the main thread, which calls this; those that find
- * another thread are passed on to it. SIGTERM keeps ending the process unless there is something
- * to save to. */
+/* From now on signals stay pending for the main thread, which calls this; other threads forward
+ * theirs to it. SIGTERM still ends the process unless `can_save`. */
 void zero_requests_expect(bool can_save);
 
 /* The highest request since the last call. Never blocks. */

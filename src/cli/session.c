@@ -23,8 +23,7 @@ static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
     return ZERO_OK;
 }
 
-/* Ranks that were started with other options would train on without a word, or wait for each
- * other for ever. */
+/* Ranks started with different options would silently train different runs, or deadlock. */
 static zero_status compare_options(zero_session *s)
 {
     bool same;
@@ -36,7 +35,7 @@ static zero_status compare_options(zero_session *s)
         "one --config file");
 }
 
-/* From here on every wait is watched. */
+/* Every wait is watched from here on. */
 static zero_status start_diagnosis(zero_session *s)
 {
     const zero_config *c = &s->config;
@@ -124,19 +123,18 @@ static zero_status prepare(zero_session *s)
                              c->resume || c->resume_older);
 }
 
-/* Nor with other data under the same name. */
+/* Ranks must not train on different data under one name. */
 static zero_status compare_data(zero_session *s)
 {
     bool same;
     ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->corpus), &same));
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
-                     "--data %s holds other tokens here than on rank 0: every node needs "
-                     "the same files",
+                     "--data %s differs from rank 0's: every node needs the same files",
                      s->config.data);
 }
 
-/* Nor from other weights: each rank reads its own part of the file. */
+/* Ranks must not start from different weights: each reads its own part of the file. */
 static zero_status compare_weights(zero_session *s)
 {
     uint64_t hash = 0;
@@ -147,14 +145,13 @@ static zero_status compare_weights(zero_session *s)
     zero_status st = ZERO_OK;
     if (!same)
         st = zero_fail(ZERO_ERR_FORMAT,
-                       "--init-from %s holds other weights here than on rank 0: every node "
-                       "needs the same file",
+                       "--init-from %s differs from rank 0's: every node needs the same file",
                        s->config.init_from);
     return zero_agree(&s->world, st);
 }
 
-/* The node with the least memory decides. Where it was not the plan that was too large, but
- * memory that was not there, no table helps. */
+/* The node with the least memory decides. A table helps only if the plan was too large, not if
+ * the system had less memory than it said. */
 static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, size_t *limit)
 {
     int64_t most;
@@ -170,7 +167,7 @@ static bool is_too_large(const zero_plan_input *plan, size_t limit)
            ledger.needed > limit;
 }
 
-/* The plan that is refused, where it can be made. */
+/* Prints the refused plan, if it compiles. */
 static void show_refused(const zero_plan_input *plan)
 {
     zero_schedule schedule;
@@ -192,7 +189,7 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
     bool is_auto = spec->may_use_p2p;
     snprintf(refusal, sizeof refusal, "%s", zero_last_error());
     ZERO_TRY(least_limit(s, spec, &limit));
-    /* Else what did not fit is what `auto` takes where a node cannot share its memory. */
+    /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
     if (is_auto && !is_too_large(&plan, limit)) {
         plan.collectives = ZERO_ALGORITHM_P2P;
         is_auto = false;
@@ -209,7 +206,8 @@ static zero_status open_all(zero_session *s)
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
     ZERO_TRY(zero_backend_find(s->config.backend, &backend));
-    /* Before MPI starts: its threads inherit what is blocked, and the launcher passes signals on. */
+    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
+     * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));

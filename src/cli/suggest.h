@@ -1,4 +1,4 @@
-/* suggest.h - the word that was probably meant. */
+/* suggest.h - the word that a mistyped one probably stands for. */
 #pragma once
 
 /* How many letters must be added, dropped, changed or swapped with their neighbour to make

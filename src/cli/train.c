@@ -1,5 +1,5 @@
-/* zero train: the loop over steps. What a step is stands in the schedule; here is only when
- * to evaluate, what to show and what to write down. */
+/* zero train: the loop over steps. The schedule says what a step is; this file decides when to
+ * evaluate, what to show and what to record. */
 #include "cli/saving.h"
 
 #include <stdio.h>
@@ -30,8 +30,8 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
     zero_loader_validation_sample(arg, i, inputs, targets);
 }
 
-/* What generated text begins with: an empty line, after which a story or a paragraph starts;
- * for token files GPT-2's end of text, if the vocabulary has it. Returns the tokens written. */
+/* Writes the tokens that a sample starts from and returns how many: an empty line, after which
+ * a story or a paragraph begins; for token files GPT-2's end of text, if the vocabulary has it. */
 static int64_t begin_text(const zero_session *s, int32_t text[2])
 {
     const int32_t end_of_text = 50256;
@@ -63,7 +63,7 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     return st;
 }
 
-/* The rate follows the updates made: a skipped step leaves it where it was. */
+/* The rate follows the updates made, so a skipped step does not change it. */
 static zero_step_input step_input(const zero_config *c, int64_t step, int64_t updates)
 {
     zero_learning_rate lr = {
@@ -92,13 +92,13 @@ static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
     return ZERO_OK;
 }
 
-/* Once: the run is worth more than its record. */
+/* Warns once and continues: the run is worth more than its record. */
 static void warn_of_broken_metrics(zero_session *s)
 {
     if (!s->metrics.broken || s->metrics_warned) return;
     fprintf(stderr,
-            "zero: warning: --metrics %s: cannot be written any more; the run goes on "
-            "without\n",
+            "zero: warning: --metrics %s: can no longer be written; the run continues "
+            "without it\n",
             s->metrics.path);
     s->metrics_warned = true;
 }
@@ -116,7 +116,7 @@ static void show_progress(zero_session *s, const zero_metrics_step *line)
     warn_of_broken_metrics(s);
 }
 
-/* Step number `step`, from 1, with what follows it. */
+/* Step number `step`, from 1, and what is due after it. */
 static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *totals)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
@@ -146,7 +146,7 @@ static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *to
     return ZERO_OK;
 }
 
-/* The ledgers, the profile and the digest. */
+/* Gathers and shows the ledgers, the profile and the digest. */
 static zero_status report(zero_session *s, zero_run_totals *totals)
 {
     ZERO_TRY(zero_engine_digest(&s->engine, totals->digest));
@@ -170,7 +170,7 @@ static zero_status train(zero_session *s)
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, done,
-                       done > 0 ? "a sample before going on" : "a sample before training"));
+                       done > 0 ? "a sample before resuming" : "a sample before training"));
     totals.eval_seconds = zero_clock_seconds() - start;
     for (int64_t step = done + 1; step <= s->config.steps; step++) {
         ZERO_TRY(train_step(s, step, &totals));

@@ -8,8 +8,8 @@
 #include "base/fail.h"
 #include "data/tokenizer.h"
 
-/* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
- * sizes; the tiny model's are measured (bench/README.md). */
+/* How a preset is trained if the user says nothing. Rates are those of GPT-3's table 2.1; the
+ * tiny model's numbers are measured (bench/README.md). */
 typedef struct {
     const char *model;
     int64_t steps, global_batch, micro_batch;
@@ -25,7 +25,7 @@ static const zero_recipe recipes[] = {
     {"gpt2-xl", 100, 0, 1, 2e-4, 50, 2, 1, 20},
 };
 
-/* The other presets': a few steps of the smallest batch, at a rate that its size decides. */
+/* For the other presets: a few steps of the smallest batch, at a rate that the size decides. */
 static const zero_recipe other_recipe = {NULL, 100, 0, 1, 0.0, 50, 2, 1, 20};
 
 static const struct {
@@ -33,7 +33,7 @@ static const struct {
 } rates[] = {{125e6, 6e-4},   {350e6, 3e-4},   {760e6, 2.5e-4}, {1.3e9, 2e-4},
              {2.7e9, 1.6e-4}, {6.7e9, 1.2e-4}, {13e9, 1e-4},    {175e9, 0.6e-4}};
 
-/* The rate of the model in GPT-3's table 2.1 whose size differs by the smallest factor. */
+/* The rate of the model in GPT-3's table 2.1 that is nearest in size, by factor. */
 static double rate_for(double n_params)
 {
     size_t nearest = 0;
@@ -44,7 +44,7 @@ static double rate_for(double n_params)
     return rates[nearest].lr;
 }
 
-/* Where the ranks alone do not divide the global batch, no micro batch can help. */
+/* Suggests another micro batch only where the ranks divide the global batch. */
 static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
 {
     int64_t at_once = c->micro_batch * n_ranks;
@@ -59,8 +59,8 @@ static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
         c->global_batch % n_ranks == 0 ? ", or another micro batch" : "");
 }
 
-/* What the preset means where the user left both batches open: its micro batch, or its global
- * batch as nearly as this number of ranks allows. */
+/* The micro batch if the user left both batches open: the preset's, or the one that comes
+ * nearest to the preset's global batch on this number of ranks. */
 static int64_t preset_micro_batch(int64_t global, int64_t micro, int n_ranks)
 {
     if (micro > 0) return micro;

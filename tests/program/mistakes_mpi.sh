@@ -24,7 +24,7 @@ alike='--layers 1 --hidden 16 --heads 1 --seq 1 --sample 0 --data data0'
 # shellcheck disable=SC2086 # words, as everywhere here
 run 1 train $alike : -n 1 -wdir elsewhere "$zero" train $alike
 [ $code -eq 4 ] || complain "$words: exit code $code, expected 4"
-says 'rank 1: --data data0 holds other tokens here than on rank 0' err
+says "rank 1: --data data0 differs from rank 0's" err
 run 1 train $small --sample 0 : -n 1 "$zero" train --config nosuch.json
 [ $code -eq 2 ] || complain "$words: exit code $code, expected 2"
 says 'rank 1: --config nosuch.json' err

@@ -192,7 +192,7 @@ removed_meanwhile() {
     wait $!
     code=$?
     [ $code -eq 0 ] || complain "$words: exit code $code, expected 0"
-    says 'step-00000001: was removed meanwhile' out
+    says 'step-00000001: removed by a run' out
     says 'step-00000002: OK' out
 }
 
