@@ -131,6 +131,7 @@ void zero_options_reset(const zero_command *command, void *into)
 {
     const zero_option_table *table;
     const zero_option *option;
+    if (command->size > 0) memset(into, 0, command->size);
     for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
         assert(i < ZERO_OPTIONS_MOST);
         zero_option_reset(option, (char *)into + table->base);

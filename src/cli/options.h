@@ -26,7 +26,7 @@ typedef struct {
     json_t *file; /* owned; NULL without --config */
 } zero_options;
 
-/* Every option's default. */
+/* Every option's default; what is no option's is zeroed. */
 void zero_options_reset(const zero_command *command, void *into);
 
 /* Reads what follows the command's name into the struct: argv[0] is the first option. Texts

@@ -135,7 +135,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
     bool is_open = c->global_batch == 0 && c->micro_batch == 0;
-    c->grows_with_ranks = is_open ? r.micro_batch > 0 : c->global_batch == 0;
+    if (c->global_batch == 0) c->grows_with_ranks = !is_open || r.micro_batch > 0;
     if (is_open)
         c->micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, n_ranks);
     return work_out_batch(c, n_ranks);
