@@ -92,19 +92,29 @@ static zero_status unknown(const char *key, const char *path, const zero_command
                      shown, path);
 }
 
-/* The row that a file may set. */
+/* The row of this name that a file may set, or another of this name; -1 if there is none. */
+static int find_row(const char *key, const zero_command *command, bool *in_file)
+{
+    const zero_option_table *table;
+    int found = -1;
+    size_t length = strlen(key);
+    *in_file = false;
+    for (int i = zero_command_find_option(command, 0, key, length); i >= 0 && !*in_file;
+         i = zero_command_find_option(command, i + 1, key, length)) {
+        const zero_option *option = zero_command_option(command, i, &table);
+        *in_file = table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE);
+        found = i;
+    }
+    return found;
+}
+
 static zero_status find_key(const char *key, const char *path, const zero_command *command,
                             int *index)
 {
-    const zero_option_table *table;
-    size_t length = strlen(key);
-    int i = zero_command_find_option(command, 0, key, length);
-    if (i < 0) return unknown(key, path, command);
-    for (; i >= 0; i = zero_command_find_option(command, i + 1, key, length)) {
-        const zero_option *option = zero_command_option(command, i, &table);
-        *index = i;
-        if (table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE)) return ZERO_OK;
-    }
+    bool in_file;
+    *index = find_row(key, command, &in_file);
+    if (*index < 0) return unknown(key, path, command);
+    if (in_file) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
                      key, path);
 }

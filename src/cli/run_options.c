@@ -76,7 +76,7 @@ const zero_option zero_run_options[] = {
     {.name = "overlap", CHOICE, FIELD(overlap), PLAN, .words = "on|off", .standard = "on", .help = "communicate while computing"},
     {.name = "reproducible", FLAG, FIELD(reproducible), PLAN, .help = "the same bits at any world size (powers of two)"},
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
-    {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), PLANNED, .absent = "what is free", .argument = "BYTES",
+    {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need; 0: do not check"},
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto|mpi|p2p|shm|hier", .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
