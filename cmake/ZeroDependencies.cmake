@@ -13,6 +13,15 @@ if(ZERO_CUDA)
   message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend yet (gpu/README.md says what goes there). Configure with -DZERO_CUDA=OFF.")
 endif()
 
+# Imported targets are known in the directory that finds them and below. Those that we find serve
+# projects above us, too; those that they have found are theirs.
+set(found_above "")
+foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
+  if(TARGET ${target})
+    list(APPEND found_above ${target})
+  endif()
+endforeach()
+
 find_package(Threads REQUIRED)
 find_package(PkgConfig QUIET)
 if(NOT PKG_CONFIG_FOUND)
@@ -28,10 +37,16 @@ if(NOT BLAS_FOUND)
   zero_missing("A BLAS (OpenBLAS is what we measure with; any one links)")
 endif()
 
+foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
+  if(NOT target IN_LIST found_above)
+    set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL ON)
+  endif()
+endforeach()
+
 # zero_library(hwloc 2.1): the imported target PkgConfig::hwloc, at least of this version if one
 # is named.
 macro(zero_library library)
-  pkg_check_modules(${library} QUIET IMPORTED_TARGET ${library})
+  pkg_check_modules(${library} QUIET IMPORTED_TARGET GLOBAL ${library})
   if(NOT ${library}_FOUND AND "${ARGN}" STREQUAL "")
     zero_missing("${library}")
   elseif(NOT ${library}_FOUND)
@@ -49,8 +64,8 @@ find_path(RANDOM123_INCLUDE Random123/philox.h)
 if(NOT RANDOM123_INCLUDE)
   zero_missing("Random123 (header-only)")
 endif()
-add_library(random123 INTERFACE)
-target_include_directories(random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE})
+add_library(zero_random123 INTERFACE)
+target_include_directories(zero_random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE})
 
 if(ZERO_TESTS)
   pkg_check_modules(cmocka QUIET IMPORTED_TARGET cmocka)

@@ -10,6 +10,7 @@
 #include "comm/launch.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
+#include "zero/version.h"
 
 static json_t *bytes(size_t n)
 {
@@ -33,7 +34,7 @@ static zero_status describe(json_t *info)
     zero_launch_library(mpi, sizeof mpi);
     zero_blas_name(blas, sizeof blas);
 
-    json_object_set_new(info, "version", json_string(ZERO_VERSION));
+    json_object_set_new(info, "version", json_string(zero_version()));
     json_object_set_new(info, "build", json_string(ZERO_BUILD));
     json_object_set_new(info, "MPI", json_string(mpi));
     json_object_set_new(info, "BLAS", json_string(blas));

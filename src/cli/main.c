@@ -10,6 +10,7 @@
 #include "cli/suggest.h"
 #include "comm/launch.h"
 #include "comm/sigterm.h"
+#include "zero/version.h"
 
 static const struct {
     const char *name;
@@ -69,7 +70,7 @@ static zero_status dispatch(int argc, char **argv)
         return ZERO_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("zero %s\n", ZERO_VERSION);
+        printf("zero %s\n", zero_version());
         return ZERO_OK;
     }
     for (int i = 0; i < N_COMMANDS; i++) {
