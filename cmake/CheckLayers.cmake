@@ -9,12 +9,11 @@
 # include says which floor it takes from. Comments are not read.
 cmake_minimum_required(VERSION 3.20)
 
-# Lowest first; a floor's layers stand side by side.
-set(floors base io,math,comm data,nn sharding engine checkpoint train report cli)
+include(${CMAKE_CURRENT_LIST_DIR}/ZeroLayers.cmake)
 set(mpi_layers comm cli)
 set(cuda_header "^(cuda|cu[a-z]+_v2|cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|nvml|nvToolsExt)")
 
-string(REPLACE "," ";" layers "${floors}")
+string(REPLACE "," ";" layers "${zero_floors}")
 set(bad "")
 macro(complain file text)
   file(RELATIVE_PATH complain_path ${ROOT} ${file})
@@ -122,7 +121,7 @@ function(check_links file lower)
 endfunction()
 
 set(lower zero)
-foreach(floor IN LISTS floors)
+foreach(floor IN LISTS zero_floors)
   string(REPLACE "," ";" siblings "${floor}")
   foreach(layer IN LISTS siblings)
     file(GLOB_RECURSE files ${ROOT}/src/${layer}/*.[ch])

@@ -50,12 +50,18 @@ if(ZERO_FUZZ) # libFuzzer sees which of our branches an input reaches
   target_compile_options(zero_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# Objects of libzero serve both libraries; libzero.so exports what include/zero declares alone.
+function(zero_of_libzero target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+endfunction()
+
 # zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): one folder of src/, one
 # library. A folder links the folders below it and no other, so a call upwards cannot link.
 function(zero_layer name)
   cmake_parse_arguments(ARG "" "" "FILES;LINKS" ${ARGN})
   add_library(zero_${name} STATIC ${ARG_FILES})
   target_link_libraries(zero_${name} PUBLIC zero_flags ${ARG_LINKS})
+  zero_of_libzero(zero_${name})
 endfunction()
 
 # zero_kernels(out cpu_kernels LEVELS v3 v4 [OPTIONS ...]): cpu_kernels.c, compiled once per
@@ -73,6 +79,7 @@ function(zero_kernel_table source level name)
   target_compile_options(zero_${source}_${level} PRIVATE ${ARGN})
   target_compile_definitions(zero_${source}_${level} PRIVATE
     ZERO_KERNELS=zero_${source}_${level} ZERO_KERNELS_NAME="${name}")
+  zero_of_libzero(zero_${source}_${level})
 endfunction()
 
 function(zero_kernels out source)
