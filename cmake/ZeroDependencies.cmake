@@ -1,4 +1,4 @@
-# What the project stands on. Each is required, and a missing one says how to get it.
+# The project's dependencies. All are required; the error for a missing one says how to get it.
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/packages.txt rows REGEX "^[a-z]+:")
 list(TRANSFORM rows REPLACE "^[^ ]+ +([^ ]+).*" "\\1")
 list(REMOVE_DUPLICATES rows)
@@ -13,8 +13,8 @@ if(ZERO_CUDA)
   message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend yet (gpu/README.md says what goes there). Configure with -DZERO_CUDA=OFF.")
 endif()
 
-# Imported targets are known in the directory that finds them and below. Those that we find serve
-# projects above us, too; those that they have found are theirs.
+# An imported target is visible in the directory that finds it and below. Those that we find are
+# made visible to a parent project, which links them with libzero; those that it found are its own.
 set(found_above "")
 foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
   if(TARGET ${target})
@@ -34,7 +34,7 @@ if(NOT MPI_C_FOUND)
 endif()
 find_package(BLAS)
 if(NOT BLAS_FOUND)
-  zero_missing("A BLAS (OpenBLAS is what we measure with; any one links)")
+  zero_missing("A BLAS (any one links; we measure with OpenBLAS)")
 endif()
 
 foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
@@ -43,8 +43,7 @@ foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
   endif()
 endforeach()
 
-# zero_library(hwloc 2.1): the imported target PkgConfig::hwloc, at least of this version if one
-# is named.
+# zero_library(hwloc 2.1): the imported target PkgConfig::hwloc, of this version or newer.
 macro(zero_library library)
   pkg_check_modules(${library} QUIET IMPORTED_TARGET GLOBAL ${library})
   if(NOT ${library}_FOUND AND "${ARGN}" STREQUAL "")
@@ -52,13 +51,13 @@ macro(zero_library library)
   elseif(NOT ${library}_FOUND)
     zero_missing("${library} (${ARGN} or newer)")
   elseif(${library}_VERSION VERSION_LESS "${ARGN}")
-    zero_missing("${library} ${ARGN} or newer (version ${${library}_VERSION} is here)")
+    zero_missing("${library} ${ARGN} or newer (found ${${library}_VERSION})")
   endif()
 endmacro()
 
-zero_library(hwloc 2.1) # shows what a container forbids, if asked
+zero_library(hwloc 2.1) # older ones cannot show what a container forbids
 zero_library(jansson)
-zero_library(libxxhash 0.8) # the results of XXH3 are fixed from here on
+zero_library(libxxhash 0.8) # since then XXH3 has fixed results
 
 find_path(RANDOM123_INCLUDE Random123/philox.h)
 if(NOT RANDOM123_INCLUDE)

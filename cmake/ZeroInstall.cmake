@@ -1,5 +1,5 @@
-# What goes where at install: the program, both libraries, headers, and what helps CMake and
-# pkg-config to find them. All of it may be moved as one tree.
+# Installs the program, both libraries, headers, and the files by which CMake and pkg-config find
+# them. The tree may be moved as a whole.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,7 +11,8 @@ install(TARGETS zero_static zero_shared EXPORT zero INCLUDES DESTINATION ${CMAKE
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# Pages that the build leaves in man/, as zero.1 and zero-train.1.
+# Man pages: a target of src/cli that writes them to man/ of the build, as zero.1 and zero-train.1,
+# is all that is needed.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
   FILES_MATCHING PATTERN "*.1")
 
@@ -26,7 +27,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# pkg-config: MPI and BLAS have no module of one name, so zero.pc holds what we found.
+# pkg-config: MPI and BLAS have no module of one name, so zero.pc holds the flags that we found.
 function(zero_link_flags out)
   set(flags "")
   foreach(library IN LISTS ARGN)
@@ -45,7 +46,9 @@ function(zero_link_flags out)
   set(${out} "${flags}" PARENT_SCOPE)
 endfunction()
 
-file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # "../../"
+file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX}) # "../../"
+file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 zero_link_flags(mpi_libs ${MPI_C_LIBRARIES})
 zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES})
 zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES} ${libxxhash_LINK_LIBRARIES})
