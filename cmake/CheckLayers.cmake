@@ -11,7 +11,8 @@ cmake_minimum_required(VERSION 3.20)
 
 include(${CMAKE_CURRENT_LIST_DIR}/ZeroLayers.cmake)
 set(mpi_layers comm cli)
-set(cuda_header "^(cuda|cu[a-z]+_v2|cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|nvml|nvToolsExt)")
+set(cuda_header
+  "^(cuda|cu[a-z]+_v2|cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|nvml|nvToolsExt)")
 
 string(REPLACE "," ";" layers "${zero_floors}")
 set(bad "")
@@ -31,7 +32,8 @@ function(read_code file out_code)
   string(REGEX REPLACE "[][]" " " code "${code}")
   string(REPLACE "\\\n" " " code "${code}")
   # Each piece of code is matched with the comments after it; only the code stays.
-  string(REGEX REPLACE "([^/\"']+|/[^/*\"']|${string_text})(${comment_text})*" "\\1" code "\n${code}")
+  string(REGEX REPLACE "([^/\"']+|/[^/*\"']|${string_text})(${comment_text})*" "\\1"
+    code "\n${code}")
   set(${out_code} "${code}" PARENT_SCOPE)
 endfunction()
 

@@ -17,7 +17,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     list(JOIN sources "\n" lines)
     file(GENERATE OUTPUT ${list} CONTENT "${lines}\n")
     add_custom_command(OUTPUT ${text}
-      COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${text} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedSources.cmake
+      COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${text}
+        -P ${PROJECT_SOURCE_DIR}/cmake/EmbedSources.cmake
       DEPENDS ${sources} ${list} VERBATIM COMMENT "Embedding the sources")
     set_source_files_properties(${text} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
     set(${out} ${text} PARENT_SCOPE)

@@ -5,12 +5,14 @@ list(REMOVE_DUPLICATES rows)
 list(JOIN rows " " apt_names)
 
 macro(zero_missing what)
-  message(FATAL_ERROR "${what} was not found. On Debian and Ubuntu: sh cmake/quickstart.sh deps, or\n  apt-get install ${apt_names}\n"
+  message(FATAL_ERROR "${what} was not found. On Debian and Ubuntu: "
+    "sh cmake/quickstart.sh deps, or\n  apt-get install ${apt_names}\n"
     "Elsewhere: install it, or point CMAKE_PREFIX_PATH at it.")
 endmacro()
 
 if(ZERO_CUDA)
-  message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend yet (gpu/README.md says what goes there). Configure with -DZERO_CUDA=OFF.")
+  message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend (gpu/README.md). "
+    "Configure with -DZERO_CUDA=OFF.")
 endif()
 
 # An imported target is visible in the directory that finds it and below. Those that we find are

@@ -4,10 +4,12 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(ZERO_PROGRAM)
-  set_target_properties(zero PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # MPI and BLAS, if elsewhere
+  # MPI and BLAS may lie where the loader does not look.
+  set_target_properties(zero PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS zero)
 endif()
-install(TARGETS zero_static zero_shared EXPORT zero INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS zero_static zero_shared EXPORT zero
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -46,12 +48,14 @@ function(zero_link_flags out)
   set(${out} "${flags}" PARENT_SCOPE)
 endfunction()
 
-file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX}) # "../../"
+file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" up ${up}) # "../.."
 file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 zero_link_flags(mpi_libs ${MPI_C_LIBRARIES})
 zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES})
-zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES} ${libxxhash_LINK_LIBRARIES})
+zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES}
+  ${libxxhash_LINK_LIBRARIES})
 list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE mpi_flags)
 list(JOIN mpi_flags " " mpi_flags)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/zero.pc.in ${PROJECT_BINARY_DIR}/zero.pc @ONLY)

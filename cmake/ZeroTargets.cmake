@@ -27,7 +27,8 @@ if(ZERO_NATIVE)
   else()
     check_c_compiler_flag(-mcpu=native ZERO_HAVE_MCPU_NATIVE)
     if(NOT ZERO_HAVE_MCPU_NATIVE)
-      message(FATAL_ERROR "${CMAKE_C_COMPILER} takes neither -march=native nor -mcpu=native: it cannot compile for this machine's CPU. Configure with -DZERO_NATIVE=OFF.")
+      message(FATAL_ERROR "${CMAKE_C_COMPILER} takes neither -march=native nor -mcpu=native: it "
+        "cannot compile for this machine's CPU. Configure with -DZERO_NATIVE=OFF.")
     endif()
     target_compile_options(zero_flags INTERFACE -mcpu=native)
   endif()
@@ -42,17 +43,20 @@ endif()
 if(ZERO_FUZZ) # libFuzzer sees which of our branches an input reaches
   set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer,address)
   check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n);
-    int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return !d && n; }" ZERO_HAVE_LIBFUZZER)
+    int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return !d && n; }"
+    ZERO_HAVE_LIBFUZZER)
   unset(CMAKE_REQUIRED_FLAGS)
   if(NOT ZERO_HAVE_LIBFUZZER)
-    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. Use clang, with its run-time library (Debian and Ubuntu: libclang-rt-14-dev, or the number of your clang).")
+    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. Use clang "
+      "with its run-time library (Debian and Ubuntu: libclang-rt-14-dev, or your clang's number).")
   endif()
   target_compile_options(zero_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # Static and shared libzero have the same objects. Only what include/zero declares is exported.
 function(zero_of_libzero target)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 endfunction()
 
 # zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): a folder of src/ as a

@@ -11,7 +11,7 @@ namespace
 {
 constexpr int vocab = 32, steps = 80;
 
-/* Ranks fail together and with one message; ending all of them is the program's part. */
+/* All ranks fail together, with one message. The program ends them. */
 void check(zero_status status)
 {
     if (status == ZERO_OK) return;

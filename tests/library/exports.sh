@@ -5,7 +5,7 @@ shift 3
 work=$(mktemp -d) && cd "$work" || exit 1
 trap 'cd / && rm -rf "$work"' EXIT
 
-# Whatever stands in braces goes, so one statement is left per declaration. mpi.h has no zero_*.
+# Without braces and their contents each declaration is one statement. mpi.h has no zero_*.
 for header in "$include"/zero/*.h; do echo "#include \"$header\""; done >all.c
 "$@" -I"$include" -E -P all.c | grep -v '^#' | tr '\n' ' ' | sed ':a
 s/{[^{}]*}/;/g
@@ -13,9 +13,10 @@ ta' | tr ';' '\n' | grep -vE '^ *(static|typedef)' | grep -oE '\bzero_[a-z0-9_]+
     tr -d '( ' | sort -u >declared
 [ "$(wc -l <declared)" -gt 30 ] || { echo "FAILED: the headers were not read"; exit 1; }
 
-# Names that begin with _ are the linker's, and those of sanitizers.
+# Names that begin with _ belong to the linker and to sanitizers.
 "$nm" -D --defined-only "$build/libzero.so" | awk '$NF !~ /^_/ { print $NF }' | sort >exported
-"$nm" -g --defined-only "$build/libzero.a" | awk 'NF == 3 && $3 !~ /^(_|zero_)/ { print $3 }' >foreign
+"$nm" -g --defined-only "$build/libzero.a" |
+    awk 'NF == 3 && $3 !~ /^(_|zero_)/ { print $3 }' >foreign
 
 failed=0
 diff declared exported >wrong || {

@@ -1,5 +1,5 @@
-# install.sh CMAKE SOURCE BUILD PREFIX LIBDIR INTO: an install leaves what it should below PREFIX and
-# nothing elsewhere. The tree is then moved to INTO, where install_* build against it.
+# install.sh CMAKE SOURCE BUILD PREFIX LIBDIR INTO: an install writes the expected files below
+# PREFIX, and nothing elsewhere. The tree is then moved to INTO; install_* build against it there.
 cmake=$1 source=$2 build=$3 prefix=$4 libdir=$5 into=$6
 stage=$into.stage
 failed=0

@@ -1,5 +1,5 @@
-# subproject.sh CMAKE SOURCE LAUNCH...: a project that contains zero stays its own master, and its
-# program trains. The parent's CMakeLists.txt looks for itself.
+# subproject.sh CMAKE SOURCE LAUNCH...: zero changes nothing of a project that contains it, and that
+# project's program trains. parent/CMakeLists.txt has the checks.
 cmake=$1 source=$2
 shift 2
 work=$(mktemp -d) && cd "$work" || exit 1
