@@ -13,8 +13,8 @@ install(TARGETS zero_static zero_shared EXPORT zero
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# Man pages: a target of src/cli that writes them to man/ of the build, as zero.1 and zero-train.1,
-# is all that is needed.
+# Man pages: those that a target of src/cli writes to man/ of the build, as zero.1 and
+# zero-train.1.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
   FILES_MATCHING PATTERN "*.1")
 

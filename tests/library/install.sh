@@ -19,9 +19,12 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
         echo "$libdir/$file"
     done
     echo share/doc/zero/LICENSE
+    for page in "$build"/man/*.1; do
+        [ ! -f "$page" ] || echo "share/man/man1/$(basename "$page")"
+    done
 } | sort >"$into.expected"
 (cd "$stage$prefix" && find . -type f -o -type l) |
-    sed 's,^\./,,; s,libzero\.so\.[0-9]*\.[0-9.]*$,libzero.so.VERSION,; /share\/man\/man1\/.*\.1$/d
+    sed 's,^\./,,; s,libzero\.so\.[0-9]*\.[0-9.]*$,libzero.so.VERSION,
         s,\(zeroTargets\)-[a-z]*\.cmake$,\1-CONFIG.cmake,' | sort >"$into.found"
 (cd "$stage" && find . -type f -o -type l) | grep -v "^\.$prefix/" &&
     echo "FAILED: outside $prefix" && failed=1
