@@ -1,28 +1,28 @@
-# cmake -DROOT=<project> -P CheckLayers.cmake: the house keeps its floors apart.
+# cmake -DROOT=<project> -P CheckLayers.cmake: no floor of the house sees a higher one.
 #
-#   src/<layer>    includes its own folder, lower floors and zero/, and links lower floors alone;
+#   src/<layer>    includes its own folder, lower floors and zero/, and links lower floors only;
 #                  layers of one floor are siblings, which do not see each other
-#   include/zero   includes zero/; users need none of our inner headers
-#   gpu            includes its own folder, base/, math/ and zero/; alone sees CUDA
+#   include/zero   includes zero/ only: users do not have our internal headers
+#   gpu            includes its own folder, base/, math/ and zero/; only gpu/ sees CUDA
 #
-# MPI is named in comm/, cli/ and zero/comm.h only. Paths start at src/, include/ or the project, so every
-# include says which floor it takes from. Comments are not read.
+# Only comm/, cli/ and zero/comm.h name MPI. Paths start at src/, include/ or the project, so every
+# include says which floor it takes from. Comments are ignored.
 cmake_minimum_required(VERSION 3.20)
 
-# Lowest first; a floor's layers stand side by side.
-set(floors base io,math,comm data,nn sharding engine checkpoint train report cli)
+include(${CMAKE_CURRENT_LIST_DIR}/ZeroLayers.cmake)
 set(mpi_layers comm cli)
-set(cuda_header "^(cuda|cu[a-z]+_v2|cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|nvml|nvToolsExt)")
+set(cuda_header
+  "^(cuda|cu[a-z]+_v2|cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|nvml|nvToolsExt)")
 
-string(REPLACE "," ";" layers "${floors}")
+string(REPLACE "," ";" layers "${zero_floors}")
 set(bad "")
 macro(complain file text)
   file(RELATIVE_PATH complain_path ${ROOT} ${file})
   string(APPEND bad "\n  ${complain_path}: ${text}")
 endmacro()
 
-# Strings and character constants are read whole, and so are comments: a quote in a comment
-# or a /* in a string opens nothing.
+# Strings, character constants and comments are matched whole: a quote in a comment or a /* in
+# a string opens nothing.
 set(string_text "\"([^\"\\\n]|\\\\.)*\"|'([^'\\\n]|\\\\.)*'")
 set(comment_text "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/|//[^\n]*")
 
@@ -31,8 +31,9 @@ function(read_code file out_code)
   string(REPLACE ";" " " code "${code}") # a list would break here
   string(REGEX REPLACE "[][]" " " code "${code}")
   string(REPLACE "\\\n" " " code "${code}")
-  # Every piece of code takes the comments behind it along; only the piece stays.
-  string(REGEX REPLACE "([^/\"']+|/[^/*\"']|${string_text})(${comment_text})*" "\\1" code "\n${code}")
+  # Each piece of code is matched with the comments after it; only the code stays.
+  string(REGEX REPLACE "([^/\"']+|/[^/*\"']|${string_text})(${comment_text})*" "\\1"
+    code "\n${code}")
   set(${out_code} "${code}" PARENT_SCOPE)
 endfunction()
 
@@ -51,7 +52,7 @@ function(check_include file own_folders directive)
     endforeach()
     if(bracket STREQUAL "<")
       if(ours)
-        complain(${file} "<${path}>: our own headers stand in quotes")
+        complain(${file} "<${path}>: our own headers take quotes")
       elseif(path MATCHES "${cuda_header}" AND NOT "gpu" IN_LIST own_folders)
         complain(${file} "<${path}>: CUDA outside gpu/")
       endif()
@@ -66,7 +67,7 @@ function(check_include file own_folders directive)
   set(bad "${bad}" PARENT_SCOPE)
 endfunction()
 
-# A name, whatever it stands for: functions, types and constants alike.
+# Every name counts: functions, types and constants alike.
 function(check_no_mpi file code)
   string(REGEX REPLACE "${string_text}" "" code "${code}")
   string(REGEX MATCHALL "[A-Za-z0-9_]+" names "${code}")
@@ -105,8 +106,8 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
-# What links goes around includes: a declaration can be written again. Libraries of ours are
-# named zero_<layer>.
+# A library can be linked without an include, if its declarations are copied. Ours are named
+# zero_<layer>.
 function(check_links file lower)
   file(READ ${file} text)
   string(REGEX REPLACE "#[^\n]*" "" text "${text}")
@@ -122,7 +123,7 @@ function(check_links file lower)
 endfunction()
 
 set(lower zero)
-foreach(floor IN LISTS floors)
+foreach(floor IN LISTS zero_floors)
   string(REPLACE "," ";" siblings "${floor}")
   foreach(layer IN LISTS siblings)
     file(GLOB_RECURSE files ${ROOT}/src/${layer}/*.[ch])
@@ -160,5 +161,5 @@ foreach(file IN LISTS files)
 endforeach()
 
 if(bad)
-  message(FATAL_ERROR "layers are crossed:${bad}")
+  message(FATAL_ERROR "these break the layers:${bad}")
 endif()

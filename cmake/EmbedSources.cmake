@@ -2,9 +2,9 @@
 #
 #   zero_embed_sources(out)   sets `out` to the C file that the build writes
 #
-# The file is written again when a source changes or comes and goes. It is a string literal and
-# no assembler's .incbin, for compilers on every system take that. The second part of this file
-# is the script that the build runs.
+# The file is written again when a source is changed, added or removed. It is a string literal,
+# which compilers on every system take, unlike .incbin. The second part of this file is the
+# script that the build runs.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(zero_embed_sources out)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS
@@ -17,7 +17,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     list(JOIN sources "\n" lines)
     file(GENERATE OUTPUT ${list} CONTENT "${lines}\n")
     add_custom_command(OUTPUT ${text}
-      COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${text} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedSources.cmake
+      COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${text}
+        -P ${PROJECT_SOURCE_DIR}/cmake/EmbedSources.cmake
       DEPENDS ${sources} ${list} VERBATIM COMMENT "Embedding the sources")
     set_source_files_properties(${text} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
     set(${out} ${text} PARENT_SCOPE)

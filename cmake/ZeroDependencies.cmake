@@ -1,17 +1,28 @@
-# What the project stands on. Each is required, and a missing one says how to get it.
+# The project's dependencies. All are required; the error for a missing one says how to get it.
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/packages.txt rows REGEX "^[a-z]+:")
 list(TRANSFORM rows REPLACE "^[^ ]+ +([^ ]+).*" "\\1")
 list(REMOVE_DUPLICATES rows)
 list(JOIN rows " " apt_names)
 
 macro(zero_missing what)
-  message(FATAL_ERROR "${what} was not found. On Debian and Ubuntu: sh cmake/quickstart.sh deps, or\n  apt-get install ${apt_names}\n"
+  message(FATAL_ERROR "${what} was not found. On Debian and Ubuntu: "
+    "sh cmake/quickstart.sh deps, or\n  apt-get install ${apt_names}\n"
     "Elsewhere: install it, or point CMAKE_PREFIX_PATH at it.")
 endmacro()
 
 if(ZERO_CUDA)
-  message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend yet (gpu/README.md says what goes there). Configure with -DZERO_CUDA=OFF.")
+  message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend (gpu/README.md). "
+    "Configure with -DZERO_CUDA=OFF.")
 endif()
+
+# An imported target is visible in the directory that finds it and below. Those that we find are
+# made visible to a parent project, which links them with libzero; those that it found are its own.
+set(found_above "")
+foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
+  if(TARGET ${target})
+    list(APPEND found_above ${target})
+  endif()
+endforeach()
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig QUIET)
@@ -25,32 +36,37 @@ if(NOT MPI_C_FOUND)
 endif()
 find_package(BLAS)
 if(NOT BLAS_FOUND)
-  zero_missing("A BLAS (OpenBLAS is what we measure with; any one links)")
+  zero_missing("A BLAS (any one links; we measure with OpenBLAS)")
 endif()
 
-# zero_library(hwloc 2.1): the imported target PkgConfig::hwloc, at least of this version if one
-# is named.
+foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
+  if(NOT target IN_LIST found_above)
+    set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL ON)
+  endif()
+endforeach()
+
+# zero_library(hwloc 2.1): the imported target PkgConfig::hwloc, of this version or newer.
 macro(zero_library library)
-  pkg_check_modules(${library} QUIET IMPORTED_TARGET ${library})
+  pkg_check_modules(${library} QUIET IMPORTED_TARGET GLOBAL ${library})
   if(NOT ${library}_FOUND AND "${ARGN}" STREQUAL "")
     zero_missing("${library}")
   elseif(NOT ${library}_FOUND)
     zero_missing("${library} (${ARGN} or newer)")
   elseif(${library}_VERSION VERSION_LESS "${ARGN}")
-    zero_missing("${library} ${ARGN} or newer (version ${${library}_VERSION} is here)")
+    zero_missing("${library} ${ARGN} or newer (found ${${library}_VERSION})")
   endif()
 endmacro()
 
-zero_library(hwloc 2.1) # shows what a container forbids, if asked
+zero_library(hwloc 2.1) # older ones cannot show what a container forbids
 zero_library(jansson)
-zero_library(libxxhash 0.8) # the results of XXH3 are fixed from here on
+zero_library(libxxhash 0.8) # since then XXH3 has fixed results
 
 find_path(RANDOM123_INCLUDE Random123/philox.h)
 if(NOT RANDOM123_INCLUDE)
   zero_missing("Random123 (header-only)")
 endif()
-add_library(random123 INTERFACE)
-target_include_directories(random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE})
+add_library(zero_random123 INTERFACE)
+target_include_directories(zero_random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE})
 
 if(ZERO_TESTS)
   pkg_check_modules(cmocka QUIET IMPORTED_TARGET cmocka)

@@ -1,4 +1,4 @@
-# What this build is made of, what it leaves out, why, and how to have it.
+# Prints what this build consists of, what is off, and how to turn it on.
 function(zero_line name text)
   string(LENGTH "${name}" length)
   math(EXPR blanks "12 - ${length}")
@@ -6,7 +6,7 @@ function(zero_line name text)
   message(STATUS "  ${name}${space}${text}")
 endfunction()
 
-# zero_switch(tests ZERO_TESTS "on: what it does" "off: what is missing then")
+# zero_switch(tests ZERO_TESTS "text if on" "text if off")
 function(zero_switch name option on off)
   if(${option})
     zero_line(${name} "on: ${on} (off: -D${option}=OFF)")
@@ -15,8 +15,8 @@ function(zero_switch name option on off)
   endif()
 endfunction()
 
-# "mpirun (Open MPI) 4.1.4": which library, beside the version of the standard. Hydra of MPICH
-# begins with a heading.
+# The library's version, beside the standard's: "mpirun (Open MPI) 4.1.4". MPICH's Hydra prints a
+# heading first.
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version
   OUTPUT_VARIABLE mpi_version ERROR_QUIET)
 if(mpi_version MATCHES "^HYDRA build details:[ \n]*Version: *([^ \n]+)")
@@ -24,7 +24,7 @@ if(mpi_version MATCHES "^HYDRA build details:[ \n]*Version: *([^ \n]+)")
 endif()
 string(REGEX REPLACE "\n.*" "" mpi_version "${mpi_version}")
 
-# libblas.so may be a link to any vendor's; what stands behind it is what we run.
+# libblas.so may be a link to any vendor's library: its target is the one that runs.
 set(blas_files "")
 foreach(library IN LISTS BLAS_LIBRARIES)
   if(EXISTS "${library}")
@@ -42,10 +42,11 @@ elseif(blas_files MATCHES "blis")
 elseif(blas_files MATCHES "Accelerate")
   set(blas_vendor "Accelerate")
 else()
-  set(blas_vendor "unknown vendor; we measure with OpenBLAS")
+  set(blas_vendor "unknown vendor (we measure with OpenBLAS)")
 endif()
 
-message(STATUS "zero ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, in ${PROJECT_BINARY_DIR}")
+message(STATUS "zero ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, "
+  "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, in ${PROJECT_BINARY_DIR}")
 zero_line(MPI "${MPI_C_VERSION}, ${mpi_version}")
 zero_line(BLAS "${blas_vendor}: ${blas_files}")
 zero_line(hwloc "${hwloc_VERSION}")
@@ -55,7 +56,15 @@ zero_line(Random123 "${RANDOM123_INCLUDE}")
 if(ZERO_TESTS)
   zero_line(CMocka "${cmocka_VERSION}")
 endif()
+set(products "libzero (static, shared), headers")
+if(ZERO_PROGRAM)
+  set(products "zero, ${products}")
+endif()
+zero_switch(install ZERO_INSTALL "${products}, under ${CMAKE_INSTALL_PREFIX}"
+  "there is no install target")
+zero_switch(program ZERO_PROGRAM "zero" "the library alone")
+zero_switch(benchmarks ZERO_BENCH "bench_*, see bench/README.md" "none are built")
 zero_switch(tests ZERO_TESTS "ctest has them" "no tests are built")
-zero_switch(native ZERO_NATIVE "for this machine's CPU and no other" "runs on any CPU of this kind")
+zero_switch(native ZERO_NATIVE "for this machine's CPU only" "for any CPU of this architecture")
 zero_switch(sanitizers ZERO_SANITIZE "slow, finds memory errors" "for speed")
 zero_line(CUDA "off: this version has no CUDA backend")

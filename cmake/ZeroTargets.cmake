@@ -1,4 +1,4 @@
-# How our targets are made. Flags belong to targets: everything of ours links zero_flags.
+# Functions that make our targets. Flags belong to targets: all of ours link zero_flags.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 
@@ -7,19 +7,19 @@ target_compile_features(zero_flags INTERFACE c_std_11)
 target_compile_definitions(zero_flags INTERFACE
   _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _DARWIN_C_SOURCE)
 target_include_directories(zero_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-# The same sums on every CPU: no contraction unless an fma is written (design: "Bits").
+# Equal sums on every CPU: no contraction unless an fma is written.
 target_compile_options(zero_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
   $<$<CONFIG:Release>:-O3>)
 target_link_libraries(zero_flags INTERFACE m)
-# GCC 12 for ARM (seen: 12.2) ends with an internal error at loops that look for the largest of
-# many numbers by fmax(). There fmax() stays a call.
+# GCC 12 for ARM (seen: 12.2) has an internal error in loops that take a maximum by fmax(). There
+# fmax() stays a call.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND
    CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12 AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(zero_flags INTERFACE -fno-builtin-fmax -fno-builtin-fmin)
 endif()
-# Compilers for other CPUs than x86 may know this wish as -mcpu only.
+# Compilers for CPUs other than x86 may know -mcpu only.
 if(ZERO_NATIVE)
   check_c_compiler_flag(-march=native ZERO_HAVE_MARCH_NATIVE)
   if(ZERO_HAVE_MARCH_NATIVE)
@@ -27,7 +27,8 @@ if(ZERO_NATIVE)
   else()
     check_c_compiler_flag(-mcpu=native ZERO_HAVE_MCPU_NATIVE)
     if(NOT ZERO_HAVE_MCPU_NATIVE)
-      message(FATAL_ERROR "${CMAKE_C_COMPILER} takes neither -march=native nor -mcpu=native: it cannot compile for this machine's CPU. Configure with -DZERO_NATIVE=OFF.")
+      message(FATAL_ERROR "${CMAKE_C_COMPILER} takes neither -march=native nor -mcpu=native: it "
+        "cannot compile for this machine's CPU. Configure with -DZERO_NATIVE=OFF.")
     endif()
     target_compile_options(zero_flags INTERFACE -mcpu=native)
   endif()
@@ -36,31 +37,40 @@ set(zero_sanitizers -fsanitize=address,undefined)
 if(ZERO_SANITIZE)
   target_compile_options(zero_flags INTERFACE -O1 -fno-omit-frame-pointer ${zero_sanitizers}
     -fno-sanitize-recover=undefined
-    $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>) # loops that -O1 leaves as they are
+    $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>) # about loops that -O1 does not vectorize
   target_link_options(zero_flags INTERFACE ${zero_sanitizers})
 endif()
 if(ZERO_FUZZ) # libFuzzer sees which of our branches an input reaches
   set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer,address)
   check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n);
-    int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return !d && n; }" ZERO_HAVE_LIBFUZZER)
+    int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return !d && n; }"
+    ZERO_HAVE_LIBFUZZER)
   unset(CMAKE_REQUIRED_FLAGS)
   if(NOT ZERO_HAVE_LIBFUZZER)
-    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. Use clang, with its run-time library (Debian and Ubuntu: libclang-rt-14-dev, or the number of your clang).")
+    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. Use clang "
+      "with its run-time library (Debian and Ubuntu: libclang-rt-14-dev, or your clang's number).")
   endif()
   target_compile_options(zero_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): one folder of src/, one
-# library. A folder links the folders below it and no other, so a call upwards cannot link.
+# Static and shared libzero have the same objects. Only what include/zero declares is exported.
+function(zero_of_libzero target)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+endfunction()
+
+# zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): a folder of src/ as a
+# library. It links lower folders only, so an upward call cannot link.
 function(zero_layer name)
   cmake_parse_arguments(ARG "" "" "FILES;LINKS" ${ARGN})
   add_library(zero_${name} STATIC ${ARG_FILES})
   target_link_libraries(zero_${name} PUBLIC zero_flags ${ARG_LINKS})
+  zero_of_libzero(zero_${name})
 endfunction()
 
-# zero_kernels(out cpu_kernels LEVELS v3 v4 [OPTIONS ...]): cpu_kernels.c, compiled once per
-# instruction set to choose between at run time, each into its table zero_cpu_kernels_<level>.
-# Without ZERO_NATIVE these are x86-64 itself (base) and LEVELS above it; else, and on other
+# zero_kernels(out cpu_kernels LEVELS v3 v4 [OPTIONS ...]): compiles cpu_kernels.c once per
+# instruction set, each into its table zero_cpu_kernels_<level>, to choose from at run time.
+# Without ZERO_NATIVE the sets are x86-64 itself (base) and LEVELS above it; with it, and on other
 # CPUs, base alone. Sets out to the objects, which libzero takes as well, and out_choose to
 # whether there is a choice.
 set(zero_level_v3 x86-64-v3 -march=x86-64-v3)
@@ -73,6 +83,7 @@ function(zero_kernel_table source level name)
   target_compile_options(zero_${source}_${level} PRIVATE ${ARGN})
   target_compile_definitions(zero_${source}_${level} PRIVATE
     ZERO_KERNELS=zero_${source}_${level} ZERO_KERNELS_NAME="${name}")
+  zero_of_libzero(zero_${source}_${level})
 endfunction()
 
 function(zero_kernels out source)
@@ -96,7 +107,7 @@ function(zero_kernels out source)
 endfunction()
 
 # zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): test_x.c, run
-# by mpirun at several world sizes (3 finds what powers of two hide), or without it if no RANKS.
+# by mpirun at several world sizes (3 finds what powers of two hide), or alone without RANKS.
 function(zero_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -118,21 +129,21 @@ function(zero_test name)
   endforeach()
 endfunction()
 
-# Sets `out` to the launch line for n ranks, also where there are fewer cores or we are root;
-# what follows it may run on an emulated CPU (CMAKE_CROSSCOMPILING_EMULATOR).
+# Sets `out` to the launch line for n ranks, which works with fewer cores as well. It ends with
+# the emulator of a foreign CPU, if there is one.
 function(zero_mpi_command out n)
   set(${out} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
     --map-by :OVERSUBSCRIBE --bind-to none ${CMAKE_CROSSCOMPILING_EMULATOR} PARENT_SCOPE)
 endfunction()
 
-# Open MPI refuses root unless told twice; and containers often forbid a process to read another
-# one's memory, which it does not find out. Other MPIs do not look at these.
+# Open MPI refuses to run as root unless told twice, and does not notice when a container forbids
+# processes to read each other's memory. Other MPIs ignore these.
 set(ZERO_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_btl_vader_single_copy_mechanism=none)
 
 function(zero_test_settings name ranks timeout labels)
-  # A bare chroot cannot resolve its own name, and waits 5 s for that at each start of MPI; and
-  # without /sys hwloc complains on standard error, where tests expect our message alone.
+  # A bare chroot cannot resolve its own name: MPI would wait 5 s for that at each start. Without
+  # /sys hwloc complains on standard error, where tests expect our message alone.
   set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2
     "RES_OPTIONS=timeout:1 attempts:1")
   if(ZERO_SANITIZE)

@@ -5,8 +5,8 @@
 #       -DCMAKE_SYSROOT=DIR -DZERO_NATIVE=OFF
 #
 # DIR holds an ARM Debian's libc6-dev, libopenmpi-dev and the libraries of packages.txt, unpacked;
-# none of it is run. Ranks are started by the mpirun of this machine, which has to be of the same
-# version. What tests say of affinity and of resident memory is the emulator's.
+# nothing in it is executed. This machine's mpirun starts the ranks, so its version must match.
+# Affinity and resident memory, as tests see them, are the emulator's.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
@@ -19,7 +19,7 @@ set(libraries ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
 set(ENV{PKG_CONFIG_LIBDIR} ${libraries}/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
 
-# Open MPI's wrappers name directories of the machine they are made for: no wrapper, then.
+# Open MPI's wrappers name the directories of their own machine, so we use none.
 set(MPI_C_COMPILER ${CMAKE_C_COMPILER} CACHE FILEPATH "")
 set(MPI_C_COMPILER_INCLUDE_DIRS ${libraries}/openmpi/include CACHE STRING "")
 set(MPI_C_LIB_NAMES mpi CACHE STRING "")

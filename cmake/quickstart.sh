@@ -18,7 +18,7 @@ packages() { # packages COLUMN [PROBES]: the names in one column of packages.txt
         $column != "-" && !seen[$column]++ { printf "%s%s", separator, $column; separator = " " }'
 }
 
-# We ask for the thing and not for its package: whoever has an MPI of their own keeps it.
+# We probe for the thing, not for its package, so an MPI from elsewhere is kept.
 present() {
     case $1 in
         command:*) command -v "${1#*:}" ;;
@@ -34,7 +34,7 @@ missing() {
     done
 }
 
-explain() { # explain PROBES: what to run where we may not, or cannot, install
+explain() { # explain PROBES: says what to run where we cannot install
     cat >&2 <<END
 quickstart: missing: $1
 Install it, then run this again:
@@ -47,8 +47,8 @@ END
     exit 3
 }
 
-# Package lists may be absent (containers) or too old to fetch from. env, because sudo drops
-# our environment; < /dev/null, because no package may ask a question.
+# Package lists may be absent (containers) or out of date. env, because sudo drops our
+# environment; < /dev/null, because no package may ask a question.
 apt_install() {
     $as_root apt-get update -qq </dev/null || return
     $as_root env DEBIAN_FRONTEND=noninteractive \

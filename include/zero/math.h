@@ -1,19 +1,22 @@
-/* math.h - arithmetic as units know it: a backend that computes, and the matrix product.
+/* math.h - arithmetic as units see it: a backend, and the matrix product.
  *
- * Programs pass the two pointers on as they got them. layers.h has the calls. Matrices are
- * row-major; lengths count elements. */
+ * Units pass both pointers on unchanged; layers.h has the calls. Matrices are row-major;
+ * lengths count elements. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "zero/api.h"
 #include "zero/type.h"
+
+ZERO_API_BEGIN
 
 typedef struct zero_backend zero_backend; /* the functions that compute */
 typedef struct zero_math zero_math;       /* the state that they are given */
 
-/* c[m,n] = op(a) op(b), or c += op(a) op(b); op transposes if asked. What c holds is not
- * read unless it accumulates. m, n, k and the strides fit 32 bits. Weights are always b.
+/* c[m,n] = op(a) op(b), or c += op(a) op(b) to accumulate; op transposes if asked. c is read
+ * only to accumulate. m, n, k and the strides fit 32 bits. Weights are always b.
  *
  * in_bf16: a and b may be rounded to bf16 for the product, whose sums stay fp32, if that is
  * faster on this machine; b is not fp16. Denormals may then count as zero. */
@@ -26,3 +29,5 @@ typedef struct {
     float *c;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
 } zero_gemm;
+
+ZERO_API_END

@@ -1,19 +1,18 @@
-/* model.h - a model as the rest of the program sees it: tensors in groups, read by units.
+/* model.h - a model, described: tensors in groups, read by units.
  *
- *     tensors   what has a name and a shape: "h.3.mlp.c_fc.weight" [C, 4C]
+ *     tensors   have a name and a shape: "h.3.mlp.c_fc.weight" [C, 4C]
  *     groups    tensors that live and travel together, end to end in one flat space
  *     units     steps of the forward pass; each reads at most two groups
  *
  *     unit 0 -- out --> unit 1 -- out --> ... --> the last unit: losses
  *            <- stream -      <- stream -         gradients of the same shapes
  *
- * A group may be read by several units: the tied embedding is one group, read by the first
- * unit and the last. Describing a model takes no memory for its parameters, so one of 10^12
- * parameters is described as fast as a small one. Lengths count elements, unless they say
- * bytes.
+ * Several units may read one group: the tied embedding is one group, read by the first unit
+ * and the last. Describing a model takes no memory for its parameters, so 10^12 of them take
+ * no longer than a few. Lengths count elements, unless they say bytes.
  *
- * What trains a model decides when a unit's parameters are there (ZeRO, arXiv:1910.02054,
- * section 5): a unit may touch them only inside its calls. Nothing here is collective. */
+ * A unit may touch its parameters only inside its calls: when they are in memory is the
+ * trainer's decision (ZeRO, arXiv:1910.02054, section 5). Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +23,8 @@
 #include "zero/status.h"
 #include "zero/type.h"
 
+ZERO_API_BEGIN
+
 #define ZERO_UNIT_GROUPS 2 /* groups that one unit may read */
 
 typedef enum { ZERO_INIT_ZEROS, ZERO_INIT_ONES, ZERO_INIT_NORMAL } zero_init_kind;
@@ -33,20 +34,20 @@ typedef struct {
     int64_t rows, cols; /* a vector has one row */
     int64_t offset;     /* in its group's flat space; set by zero_model_describe() */
     int group;
-    bool
-        decays; /* whether AdamW's weight decay acts on it: matrices, not gains and biases */
+    bool decays; /* AdamW's weight decay acts on it: matrices, not gains and biases */
     zero_init_kind init;
     float init_std; /* of ZERO_INIT_NORMAL */
 } zero_tensor;
 
+/* zero_model_describe() sets all but the name. */
 typedef struct {
     char name[32];
-    int first_tensor, n_tensors; /* these three set by zero_model_describe() */
+    int first_tensor, n_tensors;
     int64_t n_params;
 } zero_group;
 
-/* The microbatch that a call works on. Inputs and targets are as the source wrote them, one
- * sample of T positions after the other. */
+/* The microbatch that a call works on. Inputs and targets are as the source wrote them: T
+ * positions of the first sample, then those of the next. */
 typedef struct {
     int64_t B, T;
     const void *inputs, *targets; /* [B,T] of the model's; targets NULL when generating */
@@ -54,64 +55,64 @@ typedef struct {
     float loss_seed;              /* d(objective)/d(loss of one position) */
 } zero_batch;
 
-/* One forward or backward call. All memory is the caller's, sized by zero_unit_sizes(), and
- * aligned to 64 bytes; what a unit needs none of is NULL. */
+/* One forward or backward call. The caller owns all memory, which has the sizes that the unit
+ * asked for, aligned to 64 bytes; NULL where it asked for none. */
 typedef struct {
     const zero_backend *backend;
     const zero_math *math;
     const zero_batch *batch;
-    bool training; /* dropout acts; `saved` will be read by a backward call */
+    bool training; /* dropout acts; a backward call will read `saved` */
 
     zero_type type;                      /* of the parameters; a gradient is fp32 */
     const void *param[ZERO_UNIT_GROUPS]; /* the unit's groups, whole */
     float *grad[ZERO_UNIT_GROUPS];       /* backward: their gradients */
-    bool
-        accumulate[ZERO_UNIT_GROUPS]; /* false: the call defines every element of grad[k] */
+    /* true: the call adds to grad[k]; false: it sets every element */
+    bool accumulate[ZERO_UNIT_GROUPS];
 
     const float *in; /* the previous unit's output; NULL for the first */
     float *out;      /* forward */
     float *stream;   /* backward, in place: gradient of the output, then of the input */
-    float *saved;    /* written forward, read backward */
-    float *work;     /* contents matter only inside the call */
-    float *
-        logits; /* the last unit's: workspace, or [B,V] of the last position (generating) */
-    float *row_loss; /* the last unit's: [B,T] */
+    float *saved;    /* written by forward, read by backward */
+    float *work;     /* its contents matter only inside the call */
+    /* last unit only: workspace, or [B,V] of the last position (generating) */
+    float *logits;
+    float *row_loss; /* last unit only: [B,T] */
 } zero_call;
 
 /* Floats that a unit needs for B samples of T positions. `row_loss` is B*T for the last unit
  * and 0 for all others. */
 typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;
-    double flops; /* of its forward calculation, for plans; 0: not known */
+    double flops; /* of its forward call, for plans; 0: not known */
 } zero_unit_sizes;
 
-/* Units hold no state of their own: equal calls give equal bits. A forward pass may be done
- * twice (recompute), and in any stage a unit meets the same numbers.
+/* Units have no state: equal calls give equal bits. A forward pass may be repeated
+ * (recompute). In every stage a unit meets the same numbers.
  *
- * The last unit's losses are those of single positions; the objective is their mean over the
- * global batch. Its forward call fills row_loss if there is one, which is so while evaluating;
- * its backward call always fills it, and begins the stream: d(in) from
- * batch->loss_seed * d(row loss)/d(in). Other units turn stream from d(out) into d(in); the
- * first one's d(in) nobody reads. */
+ * The last unit computes the loss of each position; the objective is their mean over the
+ * global batch. Its forward call fills row_loss if that is not NULL (evaluating). Its backward
+ * call always fills it, and starts the stream: d(in) from
+ * batch->loss_seed * d(row loss)/d(in). Other units turn stream from d(out) into d(in); that
+ * of the first unit is not read. */
 typedef struct zero_unit zero_unit;
 struct zero_unit {
     char name[32];
     int index; /* among the units of its kind: the layer of a block */
     int n_groups, groups[ZERO_UNIT_GROUPS];
-    const zero_tensor *tensors[ZERO_UNIT_GROUPS]; /* the first tensor of each group; set by
-                                                     zero_model_describe() */
+    /* the first tensor of each group; set by zero_model_describe() */
+    const zero_tensor *tensors[ZERO_UNIT_GROUPS];
     const void *shape;            /* the model's own description; borrowed, may be NULL */
     bool backward_without_params; /* param[k] may be NULL in backward calls */
 
     zero_unit_sizes (*sizes)(const zero_unit *unit, int64_t B, int64_t T);
-    /* The last unit's forward gives the loss of each row if there are targets and the call is
-     * not training; when training it may leave the loss to its backward, which follows. */
+    /* With targets and not training, the last unit gives the loss of each row. Training, it
+     * may leave that to the backward call that follows. */
     void (*forward)(const zero_unit *unit, const zero_call *call);
     void (*backward)(const zero_unit *unit, const zero_call *call);
 };
 
 typedef struct {
-    zero_tensor *tensors; /* owned, like all below */
+    zero_tensor *tensors; /* owned, like groups, units and shape */
     zero_group *groups;
     zero_unit *units;
     void *shape; /* of models that the library describes; else NULL */
@@ -119,10 +120,10 @@ typedef struct {
     int64_t vocab;                    /* ids that the first unit accepts; 0: no tokens */
     int64_t seq;                      /* positions that the first unit accepts */
     size_t input_bytes, target_bytes; /* of one position of a batch */
-    int64_t n_params;                 /* the paper's Psi; padding not counted */
+    int64_t n_params;                 /* the paper's Psi, without padding */
 } zero_model;
 
-/* What a program says of its model; all borrowed for the call. */
+/* A program's description of its model; all borrowed for the call. */
 typedef struct {
     int n_tensors, n_groups, n_units;
     const zero_tensor *tensors; /* those of group 0, then those of group 1, ... */
@@ -132,11 +133,13 @@ typedef struct {
     size_t input_bytes, target_bytes;
 } zero_model_tables;
 
-/* A model from tables; release with zero_model_destroy(). ZERO_ERR_INVALID, naming what is
- * wrong, unless there is a unit, every group has tensors and is read by a unit, sizes are
- * positive and 2^62 parameters at most, names are given and unique among their kind, units name
- * groups that there are and give their functions, and a position has 1 to 2^20 bytes of
- * inputs; ZERO_ERR_NOMEM. */
+/* A model from tables; release it with zero_model_destroy(). ZERO_ERR_INVALID names what is
+ * wrong, unless there is a unit; every group has tensors and is read by a unit; sizes are
+ * positive, with at most 2^62 parameters; names are given and unique among their kind; units
+ * name existing groups and give their functions; and a position has 1 to 2^20 bytes of inputs.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_model_describe(const zero_model_tables *tables,
                                                zero_model *model);
 void zero_model_destroy(zero_model *model); /* accepts a zeroed model */
+
+ZERO_API_END

@@ -1,31 +1,37 @@
-/* status.h - how every fallible function of the library reports failure.
+/* status.h - how every function that can fail reports it.
  *
- * The library never prints and never exits: it returns a status and leaves one message,
- * which names what was expected, what was found, where, and what to do. */
+ * The library never prints and never exits. A function returns a status and leaves one
+ * message: what was expected, what was found, where, and what to do. */
 #pragma once
+
+#include "zero/api.h"
+
+ZERO_API_BEGIN
 
 typedef enum {
     ZERO_OK = 0,
     ZERO_ERR_INVALID,     /* the caller, or the user, broke a documented condition */
-    ZERO_ERR_UNSUPPORTED, /* a valid wish that this build cannot fulfil */
+    ZERO_ERR_UNSUPPORTED, /* a valid request that this build cannot fulfil */
     ZERO_ERR_ENV,         /* launcher, machine or device do not allow it */
-    ZERO_ERR_NOMEM,       /* host or device memory exhausted */
+    ZERO_ERR_NOMEM,       /* host or device memory is exhausted */
     ZERO_ERR_IO,          /* a file could not be read or written */
-    ZERO_ERR_FORMAT,      /* a file was read, but its content is not what it must be */
+    ZERO_ERR_FORMAT,      /* a file was read, but its contents are wrong */
     ZERO_ERR_MPI,         /* an MPI call failed */
     ZERO_ERR_DIVERGED,    /* training produced a value that is not finite */
-    ZERO_ERR_STALLED, /* the watchdog: ranks wait and nothing moves; end all ranks at once */
-    ZERO_STOPPED, /* no failure: what was asked to stop has stopped, and can go on later */
+    ZERO_ERR_STALLED,     /* watchdog: nothing moves any more; end all ranks at once */
+    ZERO_STOPPED,         /* not a failure: stopped on request, can be resumed */
 } zero_status;
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))
 
-/* The text of this thread's last failure, without its place; valid until the next one. One
- * line without control characters, whatever names it shows. */
+/* The message of this thread's last failure, valid until the next one. One line without
+ * control characters, whatever names it quotes. */
 const char *zero_last_error(void);
-/* "file.c:42" of this thread's last failure, for bug reports and debug output. */
+/* Its place in the library, for bug reports: "file.c:42". */
 const char *zero_last_error_place(void);
 
-/* What the program ends with (README, "Exit codes"): 2 usage, 3 environment, 4 data, 75
- * stopped on request, 86 watchdog, 1 else. */
+/* The exit code for a status: 2 usage, 3 environment, 4 data, 75 stopped on request, 86
+ * watchdog, 1 anything else. */
 int zero_exit_code(zero_status status);
+
+ZERO_API_END

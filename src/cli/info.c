@@ -11,6 +11,7 @@
 #include "comm/spec.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
+#include "zero/version.h"
 
 typedef struct {
     bool json;
@@ -53,7 +54,7 @@ static void put_build(json_t *info)
     zero_launch_library(mpi, sizeof mpi);
     zero_blas_name(blas, sizeof blas);
     zero_blas_set_threads(1); /* as training has it unless told otherwise */
-    json_object_set_new(info, "version", json_string(ZERO_VERSION));
+    json_object_set_new(info, "version", json_string(zero_version()));
     json_object_set_new(info, "build", json_string(ZERO_BUILD));
     json_object_set_new(info, "mpi", json_string(mpi));
     json_object_set_new(info, "blas", json_string(blas));

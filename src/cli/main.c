@@ -8,6 +8,7 @@
 #include "cli/help.h"
 #include "comm/launch.h"
 #include "comm/sigterm.h"
+#include "zero/version.h"
 
 static bool is_one_of(const char *word, const char *a, const char *b)
 {
@@ -34,7 +35,7 @@ static zero_status dispatch(int argc, char **argv)
         return ZERO_OK;
     }
     if (is_one_of(argv[1], "--version", "version")) {
-        printf("zero %s\n", ZERO_VERSION);
+        printf("zero %s\n", zero_version());
         return ZERO_OK;
     }
     const zero_command *command = zero_command_find(argv[1]);

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "cli/help.h"
+#include "zero/version.h"
 
 /* Text as troff reads it: a bare dash is a hyphen, a backslash begins a command, and so do a dot
  * and a quote at the beginning of a line. A newline begins a paragraph. */
@@ -38,7 +39,7 @@ static void put_head(const zero_command *command, const char *summary, FILE *out
 {
     fputs(".TH ", out);
     put_title(command, true, out);
-    fprintf(out, " 1 \"\" \"zero %s\" \"zero\"\n", ZERO_VERSION);
+    fprintf(out, " 1 \"\" \"zero %s\" \"zero\"\n", zero_version());
     section("NAME", out);
     put_title(command, false, out);
     fputs(" \\- ", out);

@@ -9,6 +9,7 @@
 #include "nn/gpt2.h"
 #include "report/print_text.h"
 #include "report/show_profile.h"
+#include "zero/version.h"
 
 static double mib(size_t bytes)
 {
@@ -179,7 +180,7 @@ static void warn_oversubscribed(const zero_run_view *v)
 
 void zero_show_setup(const zero_run_view *v)
 {
-    printf("zero %s, %d rank%s, %d on this node\n", ZERO_VERSION, v->world->size,
+    printf("zero %s, %d rank%s, %d on this node\n", zero_version(), v->world->size,
            plural(v->world->size), v->node_ranks);
     show_model(v);
     show_training(v);

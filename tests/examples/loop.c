@@ -1,7 +1,7 @@
-/* A training loop of one's own with only the sharded optimizer of the library: linear
- * regression, y = w x, with bf16 or fp32 weights, each rank on samples of its own.
+/* A training loop of your own, with the library's sharded optimizer alone: linear regression,
+ * y = w x, with fp32 or bf16 weights, each rank on samples of its own.
  *
- * The weights lie in one flat array, the gradients in another; that is all the optimizer sees. */
+ * The optimizer sees one flat array of weights and one of gradients, and nothing else. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static float *weights_as_floats(zero_type type, const void *params, float room[N
     return room;
 }
 
-/* What the weights shall become, and sample `number` in which only some inputs are not 0. */
+/* The weights to be learned, and sample `number`, in which only some inputs are not 0. */
 static float true_weight(int i)
 {
     return (float)(i % 7 - 3) * 0.25f;
@@ -41,7 +41,7 @@ static float backward(zero_comm *comm, int step, const float w[N], float grad[N]
     return loss;
 }
 
-/* Ranks fail together and with one message; ending all of them is the program's part. */
+/* All ranks fail together, with one message. The program ends them. */
 static void check(zero_status status)
 {
     if (status == ZERO_OK) return;
@@ -55,7 +55,7 @@ static void end(const char *reason)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The gradients of all ranks are means over their own samples: their sum is divided by N_d. */
+/* Each rank's gradient is a mean over its own samples, so their sum is divided by N_d. */
 static void loop(zero_optimizer *optimizer, zero_comm *comm, zero_type type, void *params,
                  void *grads, float loss[2])
 {

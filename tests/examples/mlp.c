@@ -1,4 +1,4 @@
-/* A model of one's own under any stage of ZeRO, with the public headers alone: two layers,
+/* A model of your own under any stage of ZeRO, with the public headers alone: two layers,
  *     h = tanh(x W1 + b1)                            unit "hidden", group "first"
  *     y = h W2 + b2, loss = (y - target)^2 / 2       unit "output", group "second"
  * on generated samples of one position (T = 1): FEATURES floats in, one float as the target. */
@@ -30,7 +30,7 @@ static void hidden_forward(const zero_unit *u, const zero_call *c)
     zero_linear_forward(&linear, c->batch->inputs, c->out);
     for (int64_t i = 0; i < linear.rows * HIDDEN; i++)
         c->saved[i] = c->out[i] = tanhf(c->out[i]);
-    zero_poll(c); /* longer loops would, once a millisecond */
+    zero_poll(c); /* longer loops poll about once a millisecond */
 }
 
 static void hidden_backward(const zero_unit *u, const zero_call *c)
@@ -68,7 +68,7 @@ static void output_backward(const zero_unit *u, const zero_call *c)
     zero_linear_backward(&linear, c->in, c->work, c->stream);
 }
 
-/* What there is, and which unit reads it. */
+/* Tensors, groups, and the units that read them. */
 static zero_status describe(zero_model *model)
 {
     const zero_init_kind normal = ZERO_INIT_NORMAL;
@@ -97,7 +97,7 @@ static void sample(const void *arg, int64_t step, int64_t i, int64_t T, void *x,
     *target = in[0] * in[1] + sinf(2.0f * in[2]);
 }
 
-/* Ranks fail together and with one message; ending all of them is the program's part. */
+/* All ranks fail together, with one message. The program ends them. */
 static void check(zero_status status)
 {
     if (status == ZERO_OK) return;

@@ -1,5 +1,5 @@
-# cmake -DCHECK=<CheckLayers.cmake> -DWORK=<folder> -P negative.cmake: CheckLayers sees what it
-# claims to see. Each case is a clean tree with one file replaced.
+# cmake -DCHECK=<CheckLayers.cmake> -DWORK=<folder> -P negative.cmake: CheckLayers finds every
+# violation that it claims to find. Each case is a clean tree with one file replaced.
 cmake_minimum_required(VERSION 3.20)
 
 function(make_tree)
@@ -33,7 +33,7 @@ function(run_check out_result out_text)
   set(${out_text} "${text}" PARENT_SCOPE)
 endfunction()
 
-# With `file` holding `content` the check fails, and says `message`, once.
+# If `file` holds `content`, the check fails and says `message` once.
 function(must_fail file content message)
   make_tree()
   file(WRITE ${WORK}/${file} "${content}")
@@ -56,7 +56,7 @@ endif()
 must_fail(src/base/a.c "#include \"math/math.h\"\n" "\"math/math.h\": math/ is not its own folder")
 must_fail(src/train/a.h " #  include \"cli/cli.h\"\n" "\"cli/cli.h\": cli/ is not its own folder")
 must_fail(src/math/a.c "#include \"gpu/kernels.h\"\n" "\"gpu/kernels.h\": gpu/ is not its own folder")
-must_fail(src/math/a.c "#include <train/train.h>\n" "<train/train.h>: our own headers stand in quotes")
+must_fail(src/math/a.c "#include <train/train.h>\n" "<train/train.h>: our own headers take quotes")
 must_fail(src/math/a.c "/* a */ /* b\n*/ #include \"nn/nn.h\"\n" "\"nn/nn.h\": nn/ is not")
 must_fail(src/comm/a.c "#include \"math/math.h\"\n" "\"math/math.h\": math/ is not its own folder")
 must_fail(src/math/a.c "#include \"comm/comm.h\"\n" "\"comm/comm.h\": comm/ is not its own folder")

@@ -1,4 +1,4 @@
-/* Programs of somebody else's: models of their own under any stage, through include/zero. */
+/* Other people's programs: models of their own under any stage, through include/zero. */
 #define _POSIX_C_SOURCE 200809L
 #include "support/mpi_cmocka.h"
 
@@ -90,7 +90,7 @@ static void a_model_has_its_tensors_end_to_end_in_groups(void **state)
     zero_model_destroy(&m);
 }
 
-/* Breaks the tables of a sound model, each in one way. */
+/* Breaks the tables of a valid model in one way. */
 static void break_tables(tied_model *m, int how)
 {
     switch (how) {
@@ -248,7 +248,7 @@ static void remove_directory(const char *path)
     if (test_rank == 0) assert_int_equal(system(command), 0);
 }
 
-/* As a process leaves it that dies while it saves. */
+/* Leftovers of a process that died while saving. */
 static void leave_half_a_save(const char *dir, char left[128])
 {
     snprintf(left, 128, "%s/.tmp-step-00000004", dir);

@@ -60,7 +60,7 @@ static void by_trainer(int64_t n, zero_type type, float *first, float *last,
     zero_model_destroy(&model);
 }
 
-/* A loop of one's own. */
+/* A training loop of the program's own. */
 struct loop {
     int64_t n;
     zero_type type;
@@ -87,7 +87,7 @@ static void open_loop(struct loop *l, int64_t n, zero_type type, const float *ma
                        .sum = malloc(bytes)};
     zero_convert(ZERO_FP32, type, n, masters, l->params);
     assert_all(zero_optimizer_open(&spec, l->comm, l->params, &l->optimizer) == ZERO_OK);
-    /* Those of the trainer have more bits than its parameters. */
+    /* The trainer's masters have more bits than its parameters. */
     zero_optimizer_part parts[2];
     zero_optimizer_parts(l->optimizer, parts);
     for (int i = 0; i < 2 && type != ZERO_FP32; i++)
@@ -118,7 +118,7 @@ static void find_gradient(struct loop *l, int64_t step, double loss_scale)
     zero_convert(ZERO_FP32, l->type, l->n, l->sum, l->grads);
 }
 
-/* This rank's masters are those of the trainer, and its parameters those, rounded. */
+/* This rank's masters are the trainer's; its parameters are those, rounded. */
 static bool has_reached(const struct loop *l, const float *masters)
 {
     zero_optimizer_part parts[2];

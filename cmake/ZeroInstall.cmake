@@ -1,0 +1,62 @@
+# Installs the program, both libraries, headers, and the files by which CMake and pkg-config find
+# them. The tree may be moved as a whole.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(ZERO_PROGRAM)
+  # MPI and BLAS may lie where the loader does not look.
+  set_target_properties(zero PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS zero)
+endif()
+install(TARGETS zero_static zero_shared EXPORT zero
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Man pages: those that a target of src/cli writes to man/ of the build, as zero.1 and
+# zero-train.1.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
+  FILES_MATCHING PATTERN "*.1")
+
+# CMake: find_package(zero).
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zero)
+install(EXPORT zero FILE zeroTargets.cmake NAMESPACE zero:: DESTINATION ${package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/zeroConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/zeroConfig.cmake INSTALL_DESTINATION ${package_dir}
+  NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+# pkg-config: MPI and BLAS have no module of one name, so zero.pc holds the flags that we found.
+function(zero_link_flags out)
+  set(flags "")
+  foreach(library IN LISTS ARGN)
+    get_filename_component(dir "${library}" DIRECTORY)
+    if(NOT IS_ABSOLUTE "${library}")
+      string(REGEX REPLACE "^([^-])" "-l\\1" library "${library}")
+    elseif(library MATCHES "/lib([^/]+)\\.(so|dylib)$")
+      set(library -l${CMAKE_MATCH_1})
+      if(NOT dir IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+        list(PREPEND library -L${dir})
+      endif()
+    endif()
+    list(APPEND flags ${library})
+  endforeach()
+  list(JOIN flags " " flags)
+  set(${out} "${flags}" PARENT_SCOPE)
+endfunction()
+
+file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" up ${up}) # "../.."
+file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+zero_link_flags(mpi_libs ${MPI_C_LIBRARIES})
+zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES})
+zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES}
+  ${libxxhash_LINK_LIBRARIES})
+list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE mpi_flags)
+list(JOIN mpi_flags " " mpi_flags)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/zero.pc.in ${PROJECT_BINARY_DIR}/zero.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/zero.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,46 @@
+# install.sh CMAKE SOURCE BUILD PREFIX LIBDIR INTO: an install writes the expected files below
+# PREFIX, and nothing elsewhere. The tree is then moved to INTO; install_* build against it there.
+cmake=$1 source=$2 build=$3 prefix=$4 libdir=$5 into=$6
+stage=$into.stage
+failed=0
+rm -rf "$into" "$stage"
+mkdir -p "$(dirname "$into")"
+trap 'rm -rf "$stage"' EXIT
+
+DESTDIR=$stage "$cmake" --install "$build" >/dev/null || exit 1
+
+grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $prefix" && failed=1
+{
+    echo bin/zero
+    (cd "$source" && ls include/zero/*.h)
+    for file in libzero.a libzero.so libzero.so.0 libzero.so.VERSION pkgconfig/zero.pc \
+        cmake/zero/zeroConfig.cmake cmake/zero/zeroConfigVersion.cmake \
+        cmake/zero/zeroTargets.cmake cmake/zero/zeroTargets-CONFIG.cmake; do
+        echo "$libdir/$file"
+    done
+    echo share/doc/zero/LICENSE
+    for page in "$build"/man/*.1; do
+        [ ! -f "$page" ] || echo "share/man/man1/$(basename "$page")"
+    done
+} | sort >"$into.expected"
+(cd "$stage$prefix" && find . -type f -o -type l) |
+    sed 's,^\./,,; s,libzero\.so\.[0-9]*\.[0-9.]*$,libzero.so.VERSION,
+        s,\(zeroTargets\)-[a-z]*\.cmake$,\1-CONFIG.cmake,' | sort >"$into.found"
+(cd "$stage" && find . -type f -o -type l) | grep -v "^\.$prefix/" &&
+    echo "FAILED: outside $prefix" && failed=1
+diff "$into.expected" "$into.found" || {
+    echo "FAILED: expected (<) and installed (>) differ"
+    failed=1
+}
+
+mv "$stage$prefix" "$into"
+for file in "$into/bin/zero" "$into/$libdir"/libzero.so "$into/$libdir"/pkgconfig/zero.pc \
+    "$into/$libdir"/cmake/zero/*.cmake; do
+    case $file in
+        *.cmake | *.pc) grep -nF -e "$source" -e "$build" -e "$prefix/" "$file" ;;
+        *) readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -F "$build" ;;
+    esac && echo "FAILED: $file names a place of the build" && failed=1
+done
+"$into/bin/zero" --version || failed=1
+rm -f "$into.expected" "$into.found"
+exit $failed
