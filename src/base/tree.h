@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/half.h"
+#include "zero/type.h"
 
 #define ZERO_TREE_BLOCK 64
 

@@ -8,8 +8,8 @@
 
 #include "base/topology.h"
 #include "comm/launch.h"
+#include "math/backends.h"
 #include "math/blas.h"
-#include "math/cpu_kernels.h"
 
 static json_t *bytes(size_t n)
 {

@@ -13,6 +13,7 @@
 #include "comm/progress.h"
 #include "comm/watch.h"
 #include "engine/plan.h"
+#include "math/backends.h"
 #include "report/advice.h"
 #include "report/plan_report.h"
 

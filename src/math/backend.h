@@ -18,20 +18,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/half.h"
 #include "base/rng.h"
 #include "zero/math.h"
 #include "zero/status.h"
 
-/* What every call is given: how to keep communication going, and the backend's state. */
+#define ZERO_MATH_STATE 4
+
+/* Given to every call: how to keep communication going, and the backend's state. */
 struct zero_math {
     void (*poll)(void *arg); /* within products and long loops; NULL: no polling */
     void *poll_arg;
-    const void *state;         /* the backend's own, set by its open() */
-    const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
-    const void *bf16_products; /* likewise, in_bf16; NULL: as in fp32 */
-    const void *panels;        /* likewise, in attention */
-    float *scratch;            /* [zero_math_scratch()], borrowed, of any content */
+    float *scratch; /* [zero_math_scratch()], borrowed, of any content */
+    const void *state[ZERO_MATH_STATE]; /* the backend's own, set by its open() */
 };
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
@@ -61,7 +59,8 @@ typedef struct {
 } zero_adamw;
 
 struct zero_backend {
-    const char *name; /* as in --backend NAME */
+    const char *name;  /* as in --backend NAME */
+    const char *about; /* a few words for messages */
     /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
     zero_status (*open)(zero_math *math);
     zero_status (*sync)(const zero_math *math);
@@ -99,7 +98,9 @@ struct zero_backend {
                                const float *x, zero_type type, const void *gain,
                                const float *mean, const float *rstd, const float *dy,
                                float *dx, bool accumulate, float *dgain, float *dbias);
-    /* out[B,T,C]; lse[B,H,T] = log of each row's sum of exponentials; work: see below */
+    /* Floats of workspace that the two calls below need. */
+    int64_t (*attention_workspace)(const zero_attention *s);
+    /* out[B,T,C]; lse[B,H,T] = log of each row's sum of exponentials */
     void (*attention)(const zero_math *math, const zero_attention *s, const float *qkv,
                       float *out, float *lse, float *work);
     /* dqkv[B,T,3C] = ...; out and lse as attention() left them */
@@ -137,32 +138,15 @@ struct zero_backend {
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 
-/* Floats of workspace that attention() and attention_backward() need, for any backend: about
- * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T so and 16 more. */
-int64_t zero_attention_workspace(const zero_attention *s);
-
-/* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
- * at most as many elements (2^19) if it is not fp32. */
-int64_t zero_math_scratch(void);
-
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 
-/* The instruction set whose kernels the cpu backend chooses on this machine: "native" if
- * the build was for one machine, else "x86-64-v4" and the like. */
-const char *zero_cpu_kernels_name(void);
-
-/* The instruction set whose own kernels the cpu backend multiplies with in fp32 on this machine;
- * NULL: nothing is faster than BLAS, or BLAS has been given several threads. */
-const char *zero_cpu_fp32_name(void);
-
-/* The same in_bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened for products in
- * fp32. */
-const char *zero_cpu_bf16_name(void);
-
-/* Returns ZERO_ERR_INVALID, naming what there is, if this build has no backend of that
- * name. */
-ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backend **found);
+/* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
+ * at most as many elements (2^19) if it is not fp32. */
+static inline int64_t zero_math_scratch(void)
+{
+    return (int64_t)1 << 19;
+}
 
 static inline void zero_math_poll(const zero_math *math)
 {

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "math/cpu_head.h"
+
 /* From the workspace. */
 typedef struct {
     float *key_rows, *value_rows, *keys; /* packed by rows, by channels */
@@ -47,11 +49,11 @@ typedef struct {
 
 /* Scores become probabilities, and dO V' in ds the gradient of scores. */
 static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
-                          const zero_cpu_panel *t, float *p, float *ds)
+                          const zero_cpu_scores *t, float *p, float *ds)
 {
     const zero_cpu_kernels *kernels = k->kernels;
     const bool dropout = k->s->dropout.p > 0.0f;
-    float mean[ZERO_CPU_PANEL]; /* D */
+    float mean[ZERO_SCORE_ROWS]; /* D */
     kernels->dots(t->rows, k->size, w->dy, k->size, x->out + zero_head_in_out(k, t->first),
                   k->s->C, mean);
     kernels->softmax_again(t, x->lse + zero_head_in_lse(k, t->first), p);
@@ -66,8 +68,8 @@ static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
 static void backward_panel(const zero_head *k, const room *w, const arrays *x,
                            int64_t first, int64_t n, float *p, float *ds)
 {
-    const int64_t C = k->s->C, end = first + k->rows, keys = zero_least(end, k->s->T);
-    const zero_cpu_panel t = {n, first, end, k->stride};
+    const int64_t C = k->s->C, end = first + k->rows, keys = zero_min(end, k->s->T);
+    const zero_cpu_scores t = {n, first, end, k->stride};
     zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
                    k->scale_base2, w->q);
     zero_head_copy(k, x->dout + zero_head_in_out(k, first), C, n, 1.0f, w->dy);
@@ -96,10 +98,10 @@ static void spread(const zero_head *k, int64_t first, int64_t n, const float *we
 static void backward_block(const zero_head *k, const room *w, const arrays *x,
                            int64_t first)
 {
-    const int64_t C = k->s->C, n = zero_least(k->block, k->s->T - first);
+    const int64_t C = k->s->C, n = zero_min(k->block, k->s->T - first);
     const int64_t step = k->rows;
     for (int64_t r = 0; r < n; r += step)
-        backward_panel(k, w, x, first + r, zero_least(step, n - r), w->p + r * k->stride,
+        backward_panel(k, w, x, first + r, zero_min(step, n - r), w->p + r * k->stride,
                        w->ds + r * k->stride);
     zero_head_pack_channels(k, x->dout + zero_head_in_out(k, first), C, n, w->dys);
     zero_head_pack_channels(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,

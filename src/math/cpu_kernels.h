@@ -10,14 +10,7 @@
 #include <stdint.h>
 
 #include "math/backend.h"
-
-#define ZERO_CPU_PANEL 32 /* rows, at most */
-
-/* Scores of some queries: row r has first + r + 1 numbers, and room for len rounded up to 16
- * lanes, which become zero. Rows are `stride` apart. */
-typedef struct {
-    int64_t rows, first, len, stride;
-} zero_cpu_panel;
+#include "math/cpu_scores.h"
 
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
@@ -38,13 +31,13 @@ typedef struct {
                                float *dx, float *dgain, float *dbias);
     /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the sum of 2^x,
      * over_sum[r] = 1 / the sum of what is in x now. */
-    void (*softmax)(const zero_cpu_panel *t, float *x, float *lse, float *over_sum);
+    void (*softmax)(const zero_cpu_scores *t, float *x, float *lse, float *over_sum);
     /* x = the probabilities, given that logarithm. */
-    void (*softmax_again)(const zero_cpu_panel *t, const float *lse, float *x);
+    void (*softmax_again)(const zero_cpu_scores *t, const float *lse, float *x);
     /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
-    void (*softmax_backward)(const zero_cpu_panel *t, const float *mean, const float *p,
+    void (*softmax_backward)(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp);
-    /* out[r] = the sum of a[r, n] * b[r, n], r < rows <= ZERO_CPU_PANEL; n is a head's channels */
+    /* out[r] = the sum of a[r, n] * b[r, n], r < rows <= ZERO_SCORE_ROWS; n is a head's channels */
     void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
@@ -54,8 +47,5 @@ typedef struct {
                   float *master, float *m, float *v, void *param);
 } zero_cpu_kernels;
 
-#define ZERO_CPU_VARIANTS 3 /* at most */
-
-/* Fills `list` with the tables that this build has and this machine can run, best first,
- * and returns how many; at least 1. */
-int zero_cpu_kernels_list(const zero_cpu_kernels *list[ZERO_CPU_VARIANTS]);
+/* The kernels of this build that this CPU runs, best first: number i, or NULL past the end. */
+const zero_cpu_kernels *zero_cpu_kernels_at(int i);

@@ -15,13 +15,6 @@ typedef struct {
     char *a, *b; /* packed */
 } block;
 
-/* A dimension is cut into parts that are about equal, of whole granules. */
-static int64_t part_of(int64_t n, int64_t most, int64_t granule)
-{
-    int64_t parts = n > most ? (n + most - 1) / most : 1;
-    return zero_round_up((n + parts - 1) / parts, granule);
-}
-
 static void pack_a(const block *t)
 {
     const zero_gemm *g = t->g;
@@ -68,8 +61,8 @@ static void multiply(const block *t)
         for (int64_t j = 0; j < t->n; j += kernels->cols) {
             const char *a = t->a + (size_t)i * lane, *b = t->b + (size_t)j * lane;
             float *c = t->g->c + (t->i + i) * ldc + t->j + j;
-            int64_t rows = zero_least(kernels->rows, t->m - i);
-            int64_t cols = zero_least(kernels->cols, t->n - j);
+            int64_t rows = zero_min(kernels->rows, t->m - i);
+            int64_t cols = zero_min(kernels->cols, t->n - j);
             if (rows == kernels->rows && cols == kernels->cols)
                 kernels->multiply(depth, a, b, add, c, ldc);
             else
@@ -81,10 +74,10 @@ static void multiply(const block *t)
 
 static void multiply_rows(const zero_math *math, block *t)
 {
-    const int64_t part = part_of(t->g->n, t->kernels->block_n, t->kernels->cols);
+    const int64_t part = zero_block_len(t->g->n, t->kernels->block_n, t->kernels->cols);
     pack_a(t);
     for (t->j = 0; t->j < t->g->n; t->j += part) {
-        t->n = zero_least(part, t->g->n - t->j);
+        t->n = zero_min(part, t->g->n - t->j);
         pack_b(t);
         multiply(t);
         zero_math_poll(math);
@@ -98,16 +91,16 @@ void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kern
     assert((size_t)((kernels->block_m + kernels->block_n) * kernels->block_k) *
                zero_type_size(kernels->type) <=
            (size_t)zero_math_scratch() * sizeof(float));
-    const int64_t part_m = part_of(g->m, kernels->block_m, kernels->rows);
-    const int64_t part_k = part_of(g->k, kernels->block_k, kernels->depth);
+    const int64_t part_m = zero_block_len(g->m, kernels->block_m, kernels->rows);
+    const int64_t part_k = zero_block_len(g->k, kernels->block_k, kernels->depth);
     block t = {.kernels = kernels, .g = g, .a = (char *)math->scratch};
     t.b =
         t.a + (size_t)(kernels->block_m * kernels->block_k) * zero_type_size(kernels->type);
     for (t.i = 0; t.i < g->m; t.i += part_m) {
-        t.m = zero_least(part_m, g->m - t.i);
+        t.m = zero_min(part_m, g->m - t.i);
         t.p = 0;
         do { /* once even if k = 0: c must then become zero */
-            t.k = zero_least(part_k, g->k - t.p);
+            t.k = zero_min(part_k, g->k - t.p);
             multiply_rows(math, &t);
             t.p += part_k;
         } while (t.p < g->k);

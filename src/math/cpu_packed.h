@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "base/number.h"
 #include "math/backend.h"
 
 /* One operand as stored. */
@@ -45,23 +46,18 @@ typedef struct {
                           int64_t b_k, bool add, float *c, int64_t ldc);
 } zero_packed_kernels;
 
-#define ZERO_PACKED_VARIANTS 5 /* at most */
-
-/* What cuts into blocks needs everywhere: the smaller one, and whole granules. */
-static inline int64_t zero_least(int64_t a, int64_t b)
+/* How much of a dimension n a block takes: whole granules, at most `most`. Blocks are about
+ * equal, because a short last one would be slow. */
+static inline int64_t zero_block_len(int64_t n, int64_t most, int64_t granule)
 {
-    return a < b ? a : b;
+    int64_t blocks = n > most ? zero_divide_up(n, most) : 1;
+    return zero_round_up(zero_divide_up(n, blocks), granule);
 }
 
-static inline int64_t zero_round_up(int64_t n, int64_t granule)
-{
-    return (n + granule - 1) / granule * granule;
-}
-
-/* Fills `list` with what this build has and this machine can run, be it slower than sgemm,
- * and returns how many; at least 1. May ask the system for the use of AMX, once and for all
- * threads. */
-int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS]);
+/* All kernels of this build that this CPU runs, even those slower than sgemm, best first: number
+ * i, or NULL past the end. May ask the system for the use of AMX, once for all threads. */
+const zero_packed_kernels *zero_packed_at(int i);
+#define ZERO_PACKED_VARIANTS 5 /* as many, at most */
 
 /* The kernels that are faster here than sgemm, for products in fp32 and in_bf16; NULL if there
  * are none. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/number.h"
+
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>
 #endif
@@ -171,7 +173,7 @@ INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, in
                          int64_t k, int64_t width, int64_t step, float *out)
 {
     const __mmask16 lanes_of = first(width);
-    const int64_t there = zero_least(n, width);
+    const int64_t there = zero_min(n, width);
     for (int64_t p = 0; p < k; p += 16) {
         __m512 tile[16];
         prefetch_along_k(x, type, lane, p, k);
@@ -179,7 +181,7 @@ INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, in
             tile[r] = r < there ? read(type, element(x, type, lane + r, p), k - p)
                                 : _mm512_setzero_ps();
         transpose(tile);
-        const int64_t deep = zero_least(16, k - p);
+        const int64_t deep = zero_min(16, k - p);
         for (int64_t q = 0; q < deep; q++)
             _mm512_mask_storeu_ps(out + (p + q) * step, lanes_of, tile[q]);
     }
@@ -191,7 +193,7 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
     if (x->along_k) {
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
-                pack_along_k(x, type, l + h, n - l - h, k, zero_least(16, width - h), width,
+                pack_along_k(x, type, l + h, n - l - h, k, zero_min(16, width - h), width,
                              out + l * k + h);
         return;
     }

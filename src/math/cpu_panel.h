@@ -23,10 +23,5 @@ typedef struct {
 #define ZERO_PANEL_ROWS 12
 #define ZERO_PANEL_COLS 32
 
-/* The widest that this machine runs. */
-const zero_panel_kernels *zero_panels_best(void);
-
-#define ZERO_PANEL_VARIANTS 3 /* at most */
-
-/* Fills `list` with those that this machine can run, the widest first; returns how many. */
-int zero_panels_list(const zero_panel_kernels *list[ZERO_PANEL_VARIANTS]);
+/* The kernels of this build that this CPU runs, widest first: number i, or NULL past the end. */
+const zero_panel_kernels *zero_panels_at(int i);

@@ -8,36 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "math/cpu_kernels.h"
+#include "math/cpu_exponential.h"
+#include "math/cpu_scores.h"
 
 #define LANES  16
 #define SCORES 1024                /* whose sum is kept in single precision */
 #define LOG_2  0.69314718055994531 /* the natural logarithm of 2 */
 
-/* 2^x for x <= 0, with a relative error of at most 1.1e-7; 0 where that is below the normal
- * numbers. As exponential() of cpu_kernels.c; the polynomial is the minimax one with 2^0 = 1. */
-static inline float power_of_two(float x)
-{
-    const float magic = 12582912.0f;
-    float shifted = x + magic, r = x - (shifted - magic);
-    float p = 1.5594678e-4f;
-    p = p * r + 1.3406643e-3f;
-    p = p * r + 9.6176928e-3f;
-    p = p * r + 5.5503104e-2f;
-    p = p * r + 2.4022653e-1f;
-    p = p * r + 6.9314724e-1f;
-    p = p * r + 1.0f;
-
-    uint32_t bits;
-    float power;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + (127u << 23);
-    memcpy(&power, &bits, sizeof power);
-    return x < -126.0f ? 0.0f : p * power;
-}
-
 /* The lanes of a panel's rows, all at once: to fold one waits for itself at each step. */
-typedef float panel_lanes[ZERO_CPU_PANEL][LANES];
+typedef float panel_lanes[ZERO_SCORE_ROWS][LANES];
 
 static inline void add_half(int64_t rows, int half, panel_lanes s)
 {
@@ -69,7 +48,7 @@ static void fold_largest(int64_t rows, panel_lanes s)
 }
 
 /* Sets what lies right of the diagonal, in whole lanes; returns where these end. */
-static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
+static int64_t fill_above(const zero_cpu_scores *t, float value, float *x)
 {
     const int64_t end = (t->len + LANES - 1) / LANES * LANES;
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
@@ -84,7 +63,7 @@ static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
 }
 
 /* NaN is never the largest. */
-static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x,
+static void largest_of_rows(const zero_cpu_scores *t, int64_t end, const float *x,
                             panel_lanes most)
 {
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
@@ -99,7 +78,7 @@ static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x
 }
 
 /* x = 2^(x - most); total += the sums of x[at..end), which is at most one SCORES. */
-static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
+static void powers_of_rows(const zero_cpu_scores *t, int64_t at, int64_t end,
                            panel_lanes most, float *x, double *total)
 {
     panel_lanes sums;
@@ -117,10 +96,10 @@ static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
     for (int64_t r = 0; r < t->rows; r++) total[r] += (double)sums[r][0];
 }
 
-static void softmax(const zero_cpu_panel *t, float *x, float *lse, float *over_sum)
+static void softmax(const zero_cpu_scores *t, float *x, float *lse, float *over_sum)
 {
     panel_lanes most;
-    double total[ZERO_CPU_PANEL] = {0};
+    double total[ZERO_SCORE_ROWS] = {0};
     const int64_t end = fill_above(t, -INFINITY, x); /* 2 to that power is 0 */
     largest_of_rows(t, end, x, most);
     for (int64_t at = 0; at < end; at += SCORES)
@@ -131,7 +110,7 @@ static void softmax(const zero_cpu_panel *t, float *x, float *lse, float *over_s
     }
 }
 
-static void softmax_again(const zero_cpu_panel *t, const float *lse, float *x)
+static void softmax_again(const zero_cpu_scores *t, const float *lse, float *x)
 {
     const int64_t end = fill_above(t, -INFINITY, x);
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
@@ -141,7 +120,7 @@ static void softmax_again(const zero_cpu_panel *t, const float *lse, float *x)
     }
 }
 
-static void softmax_backward(const zero_cpu_panel *t, const float *mean, const float *p,
+static void softmax_backward(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp)
 {
     const int64_t end = fill_above(t, 0.0f, dp);

@@ -96,6 +96,11 @@ static void backward(const query *q, const float *qkv, const float *dout, float 
     }
 }
 
+int64_t zero_naive_attention_workspace(const zero_attention *s)
+{
+    return 3 * s->T;
+}
+
 void zero_naive_attention(const zero_math *math, const zero_attention *s, const float *qkv,
                           float *out, float *lse, float *work)
 {

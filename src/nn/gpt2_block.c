@@ -9,7 +9,8 @@
 #include "nn/layers.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "math/backends.h"
 
 enum { DROP_ATTENTION, DROP_PROJ, DROP_FCPROJ, DROPS_PER_BLOCK };
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/half.h"
+#include "base/type.h"
 #include "base/vector.h"
 
 #define CHUNK 16384
@@ -70,8 +71,7 @@ static bool chunk_agrees(uint32_t first, uint32_t stride)
 {
     float in[CHUNK];
     uint16_t want_bf16[CHUNK], want_fp16[CHUNK], got[CHUNK];
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
+    const zero_vector_kernels *kernels;
     bool same = true;
     for (uint32_t i = 0; i < CHUNK; i++) {
         uint32_t bits = first + i * stride;
@@ -83,10 +83,10 @@ static bool chunk_agrees(uint32_t first, uint32_t stride)
         same &= zero_to_bf16(in[i]) == want_bf16[i];
         same &= zero_to_fp16(in[i]) == want_fp16[i];
     }
-    for (int k = 0; k < n_lists; k++) {
-        convert_by(list[k], ZERO_FP32, ZERO_BF16, CHUNK, in, got);
+    for (int k = 0; (kernels = zero_vector_kernels_at(k)); k++) {
+        convert_by(kernels, ZERO_FP32, ZERO_BF16, CHUNK, in, got);
         same &= memcmp(got, want_bf16, sizeof got) == 0;
-        convert_by(list[k], ZERO_FP32, ZERO_FP16, CHUNK, in, got);
+        convert_by(kernels, ZERO_FP32, ZERO_FP16, CHUNK, in, got);
         same &= memcmp(got, want_fp16, sizeof got) == 0;
     }
     return same;
@@ -195,14 +195,13 @@ static void every_instruction_set_widens_as_defined(void **state)
     (void)state;
     uint16_t in[65536];
     float got[65536];
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
+    const zero_vector_kernels *kernels;
     for (uint32_t i = 0; i < 65536; i++) in[i] = (uint16_t)i;
-    for (int k = 0; k < n_lists; k++) {
-        convert_by(list[k], ZERO_BF16, ZERO_FP32, 65536, in, got);
+    for (int k = 0; (kernels = zero_vector_kernels_at(k)); k++) {
+        convert_by(kernels, ZERO_BF16, ZERO_FP32, 65536, in, got);
         for (int i = 0; i < 65536; i++)
             assert_true(bits_of(got[i]) == bits_of(zero_from_bf16(in[i])));
-        convert_by(list[k], ZERO_FP16, ZERO_FP32, 65536, in, got);
+        convert_by(kernels, ZERO_FP16, ZERO_FP32, 65536, in, got);
         for (int i = 0; i < 65536; i++)
             assert_true(bits_of(got[i]) == bits_of(zero_from_fp16(in[i])));
     }
@@ -301,6 +300,21 @@ static void types_have_names_and_sizes(void **state)
     assert_int_equal(zero_type_size(ZERO_FP16), 2);
 }
 
+static void types_are_found_by_their_names(void **state)
+{
+    (void)state;
+    zero_type found;
+    for (int t = 0; t < ZERO_TYPES; t++) {
+        found = (zero_type)((t + 1) % ZERO_TYPES);
+        assert_true(zero_type_find(zero_type_name((zero_type)t), &found));
+        assert_int_equal(found, t);
+    }
+    found = ZERO_BF16;
+    assert_false(zero_type_find("fp64", &found));
+    assert_false(zero_type_find("", &found));
+    assert_int_equal(found, ZERO_BF16);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest sweep[] = {
@@ -314,6 +328,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(fp16_is_the_compilers),
         cmocka_unit_test(any_length_at_any_place_converts_alike),
         cmocka_unit_test(types_have_names_and_sizes),
+        cmocka_unit_test(types_are_found_by_their_names),
     };
     if (argc > 1 && strcmp(argv[1], "all") == 0)
         return cmocka_run_group_tests(sweep, NULL, NULL);

@@ -2,7 +2,8 @@
  * oracle, and what an output may depend on. */
 #include "support/math_test.h"
 
-#include "math/cpu_panel.h"
+#include "math/backends.h"
+#include "math/cpu_state.h"
 
 /* As in test_math.c: what single precision gives; a wrong term is off by 1e-3 or more. */
 #define TOLERANCE 5e-6
@@ -71,22 +72,22 @@ static void check_against_oracle(zero_attention s)
 {
     void *pool = NULL;
     assert_int_equal(test_pool_make(&pool), 0);
-    const zero_panel_kernels *panels[ZERO_PANEL_VARIANTS];
-    const zero_packed_kernels *packed[ZERO_PACKED_VARIANTS];
+    const zero_panel_kernels *panels;
+    const zero_packed_kernels *packed;
     zero_math slow = opened(naive), fast = opened(cpu);
-    assert_ptr_equal(fast.panels, zero_panels_best());
+    assert_ptr_equal(zero_cpu_panels_of(&fast), zero_panels_at(0));
     problem want = make_problem(pool, s), got = same_inputs(pool, &want);
     solve(pool, naive, &slow, &want);
-    for (int i = 0, variants = zero_panels_list(panels); i < variants; i++) {
-        fast.panels = panels[i];
+    for (int i = 0; (panels = zero_panels_at(i)); i++) {
+        fast.state[ZERO_CPU_PANELS] = panels;
         solve(pool, cpu, &fast, &got);
         check_close(&got, &want, TOLERANCE);
     }
     got.s.in_bf16 = true;
-    for (int i = 0, variants = zero_packed_list(packed); i < variants; i++) {
-        fast.bf16_products = packed[i];
+    for (int i = 0; (packed = zero_packed_at(i)); i++) {
+        fast.state[ZERO_CPU_BF16_PRODUCTS] = packed;
         solve(pool, cpu, &fast, &got);
-        check_close(&got, &want, packed[i]->type == ZERO_BF16 ? 1.0 / 128 : TOLERANCE);
+        check_close(&got, &want, packed->type == ZERO_BF16 ? 1.0 / 128 : TOLERANCE);
     }
     test_pool_free(&pool);
 }
@@ -130,8 +131,8 @@ static void values_are_rounded_where_products_are_in_bf16(void **state)
     zero_convert(ZERO_FP32, ZERO_BF16, 70, values, half);
     zero_convert(ZERO_BF16, ZERO_FP32, 70, half, rounded);
     solve(*state, cpu, &math, &x);
-    assert_memory_equal(x.out, math.bf16_products ? rounded : values, sizeof rounded);
-    math.bf16_products = NULL;
+    assert_memory_equal(x.out, zero_cpu_bf16_of(&math) ? rounded : values, sizeof rounded);
+    math.state[ZERO_CPU_BF16_PRODUCTS] = NULL;
     solve(*state, cpu, &math, &x);
     assert_memory_equal(x.out, values, sizeof rounded);
 }

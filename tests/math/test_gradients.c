@@ -5,6 +5,8 @@
  * fourth order, (8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h. */
 #include "support/math_test.h"
 
+#include "math/backends.h"
+
 #define STEP 0.02f
 
 /* The single-precision outputs limit the difference: 6e-8 of the outputs' size, divided by

@@ -3,9 +3,10 @@
 
 #include <stdio.h>
 
+#include "base/cpu_level.h"
+#include "math/backends.h"
 #include "math/blas.h"
-#include "math/cpu_kernels.h"
-#include "math/cpu_panel.h"
+#include "math/cpu_state.h"
 
 /* The oracle rounds once, at the end. The cpu backend rounds at each of up to a few hundred
  * additions, 6e-8 each, mostly cancelling: errors of 1e-7 to 2e-6 of the largest result are
@@ -436,7 +437,8 @@ static void long_operations_poll(void **state)
 /* Runs every operation that has kernels of its own on random input; returns all results. */
 static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int64_t *len)
 {
-    zero_math math = {.state = kernels, .panels = zero_panels_best()};
+    zero_math math = {
+        .state = {[ZERO_CPU_KERNELS] = kernels, [ZERO_CPU_PANELS] = zero_panels_at(0)}};
     const int64_t B = 2, T = 67, C = 51, rows = B * T, n = rows * C;
 
     float *out = test_floats(pool, 18 * n + 4 * rows * T), *at = out;
@@ -472,19 +474,19 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
 static void every_instruction_set_gives_the_same_bits(void **state)
 {
     (void)state;
-    const zero_cpu_kernels *list[ZERO_CPU_VARIANTS];
-    int variants = zero_cpu_kernels_list(list);
-    assert_string_equal(list[0]->name, zero_cpu_kernels_name());
-    float *result[ZERO_CPU_VARIANTS];
-    void *pool[ZERO_CPU_VARIANTS];
-    for (int i = 0; i < variants; i++) {
+    const zero_cpu_kernels *kernels;
+    assert_string_equal(zero_cpu_kernels_at(0)->name, zero_cpu_kernels_name());
+    float *result[ZERO_CPU_LEVELS];
+    void *pool[ZERO_CPU_LEVELS];
+    int n = 0;
+    for (int i = 0; (kernels = zero_cpu_kernels_at(i)); i++, n++) {
         int64_t len = 0;
         assert_int_equal(test_pool_make(&pool[i]), 0);
-        result[i] = run_kernels(pool[i], list[i], &len);
-        print_message("%s: %lld numbers\n", list[i]->name, (long long)len);
+        result[i] = run_kernels(pool[i], kernels, &len);
+        print_message("%s: %lld numbers\n", kernels->name, (long long)len);
         if (i > 0) assert_same(len, result[i], result[0]);
     }
-    for (int i = 0; i < variants; i++) test_pool_free(&pool[i]);
+    for (int i = 0; i < n; i++) test_pool_free(&pool[i]);
 }
 
 static void backends_are_found_by_name(void **state)
@@ -497,7 +499,24 @@ static void backends_are_found_by_name(void **state)
     assert_ptr_equal(found, naive);
     assert_int_equal(zero_backend_find("tpu", &found), ZERO_ERR_INVALID);
     assert_ptr_equal(found, naive);
-    assert_non_null(strstr(zero_last_error(), "tpu"));
+    assert_non_null(strstr(zero_last_error(), "'tpu'"));
+}
+
+static void every_backend_is_listed_and_offered(void **state)
+{
+    (void)state;
+    const zero_backend *found = NULL;
+    const char *name;
+    int n = 0;
+    assert_string_equal(zero_backend_name_at(0), "cpu");
+    for (; (name = zero_backend_name_at(n)); n++) {
+        assert_int_equal(zero_backend_find(name, &found), ZERO_OK);
+        assert_string_equal(found->name, name);
+    }
+    assert_int_equal(n, 2);
+    assert_int_equal(zero_backend_find("", &found), ZERO_ERR_INVALID);
+    assert_non_null(
+        strstr(zero_last_error(), "choose 'cpu' (fast) or 'naive' (plain loops"));
 }
 
 static void blas_tells_its_name_and_obeys(void **state)
@@ -532,6 +551,7 @@ int main(void)
         test_with_pool(long_operations_poll),
         test_with_pool(every_instruction_set_gives_the_same_bits),
         test_with_pool(backends_are_found_by_name),
+        test_with_pool(every_backend_is_listed_and_offered),
         test_with_pool(blas_tells_its_name_and_obeys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

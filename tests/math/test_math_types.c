@@ -3,7 +3,9 @@
  * set. */
 #include "support/math_test.h"
 
-#include "math/cpu_kernels.h"
+#include "base/cpu_level.h"
+#include "base/half.h"
+#include "math/cpu_state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -21,20 +23,21 @@ typedef struct {
     zero_math math;
 } machine;
 
-#define MACHINES (1 + ZERO_CPU_VARIANTS)
+#define MACHINES (1 + ZERO_CPU_LEVELS)
 
 /* What the scratch held before must not matter: it starts as NaN. */
 static int make_machines(test_pool *pool, machine m[MACHINES])
 {
-    const zero_cpu_kernels *list[ZERO_CPU_VARIANTS];
-    int variants = zero_cpu_kernels_list(list);
+    const zero_cpu_kernels *kernels;
+    int n = 0;
     int64_t room = zero_math_scratch() * (int64_t)sizeof(float);
     float *scratch = test_bytes(pool, room);
     memset(scratch, 0xff, (size_t)room);
-    m[0] = (machine){naive, {.scratch = scratch}};
-    for (int i = 0; i < variants; i++)
-        m[1 + i] = (machine){cpu, {.state = list[i], .scratch = scratch}};
-    return 1 + variants;
+    m[n++] = (machine){naive, {.scratch = scratch}};
+    for (; (kernels = zero_cpu_kernels_at(n - 1)); n++)
+        m[n] =
+            (machine){cpu, {.state = {[ZERO_CPU_KERNELS] = kernels}, .scratch = scratch}};
+    return n;
 }
 
 /* The same numbers twice. The 16-bit ones are aligned to two bytes and no more. */

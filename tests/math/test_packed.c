@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/half.h"
-#include "math/cpu_packed.h"
+#include "math/cpu_state.h"
 
 /* Sums of products of bf16 numbers in fp32, against those in double, relative to |a||b|: up
  * to a thousand roundings of 6e-8, mostly cancelling. A wrong term is off by 1e-3 or more. */
@@ -20,17 +20,24 @@ typedef struct {
     size_t room;
 } machine;
 
+/* For all products; NULL: BLAS. */
+static void use_kernels(machine *m, const zero_packed_kernels *kernels)
+{
+    m->math.state[ZERO_CPU_FP32_PRODUCTS] = kernels;
+    m->math.state[ZERO_CPU_BF16_PRODUCTS] = kernels;
+}
+
 static int make_machines(test_pool *pool, machine m[ZERO_PACKED_VARIANTS])
 {
-    const zero_packed_kernels *list[ZERO_PACKED_VARIANTS];
-    int n = zero_packed_list(list);
-    for (int i = 0; i < n; i++) {
-        m[i] = (machine){.kernels = list[i]};
+    const zero_packed_kernels *kernels;
+    int n = 0;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++, n++) {
+        m[i] = (machine){.kernels = kernels};
         m[i].room = (size_t)zero_math_scratch() * sizeof(float);
         m[i].scratch = test_bytes(pool, (int64_t)m[i].room + 2 * GUARD);
         memset(m[i].scratch, 0xff, m[i].room + 2 * GUARD); /* NaN */
         assert_int_equal(zero_backend_cpu.open(&m[i].math), ZERO_OK);
-        m[i].math.fp32_products = m[i].math.bf16_products = list[i];
+        use_kernels(&m[i], kernels);
         m[i].math.scratch = (float *)(void *)(m[i].scratch + GUARD);
     }
     assert_true(n >= 1);
@@ -326,7 +333,7 @@ static void without_kernels_for_bf16_weights_are_widened(void **state)
     product x = make_product(*state, (const int64_t[]){600, 1100, 600}, 8, 0);
     for (int i = 0; i < n; i++) {
         const float *in_bf16 = computed(*state, &m[i], &x);
-        m[i].math.fp32_products = m[i].math.bf16_products = NULL;
+        use_kernels(&m[i], NULL);
         const float *widened = computed(*state, &m[i], &x);
         x.g.in_bf16 = false;
         const float *plain = computed(*state, &m[i], &x);

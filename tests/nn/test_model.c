@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "math/cpu_state.h"
 #include "nn/gpt2.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -671,7 +672,7 @@ static void open_backend(test_pool *pool, machine *m, const zero_backend *backen
 {
     m->backend = backend;
     assert_int_equal(backend->open(&m->math), ZERO_OK);
-    m->math.bf16_products = NULL; /* they round what the model in fp32 does not */
+    m->math.state[ZERO_CPU_BF16_PRODUCTS] = NULL; /* the model in fp32 does not round */
     m->math.scratch = test_floats(pool, zero_math_scratch());
 }
 

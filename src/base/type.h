@@ -1,0 +1,11 @@
+/* type.h - the types of zero/type.h as a list: for options, files and reports that name one. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "zero/type.h"
+
+#define ZERO_TYPES 3 /* zero_type counts from 0 */
+
+/* False, and *type as it was, if no type has this name. */
+bool zero_type_find(const char *name, zero_type *type);

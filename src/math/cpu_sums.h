@@ -1,0 +1,84 @@
+/* cpu_sums.h - sums, dot products and maxima in one fixed order: included by files that are
+ * compiled once per instruction set. */
+#pragma once
+
+#include <math.h>
+#include <string.h>
+
+#include "base/vector_lanes.h"
+
+#define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
+
+/* Registers that hold SUMS lanes: as many chains of additions go on at a time. */
+#define SUMS  32
+#define PARTS (SUMS / WIDTH)
+
+INLINE void add_lanes(floats part[PARTS], const float *x)
+{
+    for (int p = 0; p < PARTS; p++) part[p] += *(const floats *)(x + p * WIDTH);
+}
+
+/* The sum of at most CHUNK numbers: lane l adds elements l, l + 32, ..., then the lanes are
+ * folded in halves. The order is written down, so every vector width gives the same bits.
+ */
+static float sum_chunk(int64_t n, const float *x)
+{
+    floats part[PARTS] = {{0}};
+    float lane[WIDTH];
+    int64_t i = 0;
+    for (; i + SUMS <= n; i += SUMS) add_lanes(part, x + i);
+    if (i < n) {
+        float rest[SUMS] = {0};
+        for (int l = 0; i < n; i++, l++) rest[l] = x[i];
+        add_lanes(part, rest);
+    }
+    for (int half = PARTS / 2; half > 0; half /= 2)
+        for (int p = 0; p < half; p++) part[p] += part[p + half];
+    memcpy(lane, part, sizeof lane);
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    return lane[0];
+}
+
+static int64_t chunk_len(int64_t n, int64_t at)
+{
+    return n - at < CHUNK ? n - at : CHUNK;
+}
+
+/* Chunks are added in double: a row of 50 257 exponentials is then as exact as a short one.
+ */
+static double sum(int64_t n, const float *x)
+{
+    double total = 0.0;
+    for (int64_t at = 0; at < n; at += CHUNK)
+        total += (double)sum_chunk(chunk_len(n, at), x + at);
+    return total;
+}
+
+static double dot(int64_t n, const float *a, const float *b)
+{
+    float term[CHUNK];
+    double total = 0.0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t len = chunk_len(n, at);
+#pragma omp simd
+        for (int64_t i = 0; i < len; i++) term[i] = a[at + i] * b[at + i];
+        total += (double)sum_chunk(len, term);
+    }
+    return total;
+}
+
+/* NaN is never the largest; it spoils the sum of exponentials instead. */
+static float largest(int64_t n, const float *x)
+{
+    float most[SUMS];
+    for (int l = 0; l < SUMS; l++) most[l] = -INFINITY;
+    int64_t i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int l = 0; l < SUMS; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
+    for (int l = 0; i < n; i++, l++) most[l] = x[i] > most[l] ? x[i] : most[l];
+    for (int half = SUMS / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            most[l] = most[l + half] > most[l] ? most[l + half] : most[l];
+    return most[0];
+}
