@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 
 #define WORD       32 /* bytes of one word of a list */
 #define MAX_ROUNDS 10000
@@ -64,23 +65,13 @@ static zero_status read_sizes(const argument *a)
     return o->n_sizes > 0 ? ZERO_OK : expected(a, "a size, as in 64M");
 }
 
-static bool find_type(const char *word, zero_type *type)
-{
-    static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
-    for (int i = 0; i < BENCH_TYPES; i++) {
-        *type = types[i];
-        if (strcmp(word, zero_type_name(*type)) == 0) return true;
-    }
-    return false;
-}
-
 static zero_status read_types(const argument *a)
 {
     bench_options *o = a->options;
     const char *list = a->value;
     char word[WORD];
     for (o->n_types = 0; next_word(&list, word); o->n_types++)
-        if (o->n_types == BENCH_TYPES || !find_type(word, &o->types[o->n_types]))
+        if (o->n_types == BENCH_TYPES || !zero_type_find(word, &o->types[o->n_types]))
             return expected(a, "some of fp32,bf16,fp16");
     return o->n_types > 0 ? ZERO_OK : expected(a, "some of fp32,bf16,fp16");
 }

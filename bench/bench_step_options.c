@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/half.h"
+#include "base/type.h"
 
 #define SEQUENCES 4 /* over all ranks: 1024 tokens at T 256, 256 at T 64 */
 
@@ -42,9 +42,8 @@ static zero_status read_stages(const argument *a)
 
 static const char *find_dtype(const char *word, size_t length)
 {
-    static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
-    for (int i = 0; i < BENCH_DTYPES; i++) {
-        const char *name = zero_type_name(types[i]);
+    for (int i = 0; i < ZERO_TYPES; i++) {
+        const char *name = zero_type_name((zero_type)i);
         if (strlen(name) == length && memcmp(name, word, length) == 0) return name;
     }
     return NULL;

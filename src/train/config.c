@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 #include "data/tokenizer.h"
 
 /* What training a preset means if the user says nothing. Rates of GPT-3's table 2.1 for its
@@ -214,7 +215,7 @@ uint64_t zero_config_fingerprint(const zero_config *c)
 zero_type zero_config_type(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
-    while (strcmp(zero_type_name(type), c->dtype) != 0) type++;
+    (void)zero_type_find(c->dtype, &type); /* options take only names that there are */
     return type;
 }
 
