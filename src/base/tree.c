@@ -3,7 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/stream.h"
+#include "base/type.h"
 #include "base/vector.h"
 
 int64_t zero_tree_left(int64_t n)
@@ -38,7 +40,7 @@ static int left_terms(int n, const zero_tree_term *terms)
 
 static const void *elements(const slice *s, const zero_tree_term *term)
 {
-    return (const char *)term->data + (size_t)s->at * zero_type_size(term->type);
+    return zero_type_at(term->type, term->data, s->at);
 }
 
 /* out[len] = the sum of these terms, and of what is pending to their left. Who streams sums
@@ -74,7 +76,7 @@ static void sum_out(const slice *s, int n, const zero_tree_term *terms, zero_typ
 static int64_t unaligned(const void *out, zero_type type, int64_t len)
 {
     int64_t head = (int64_t)(-(uintptr_t)out % 64 / zero_type_size(type));
-    return head < len ? head : len;
+    return zero_min(head, len);
 }
 
 void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
@@ -86,7 +88,7 @@ void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type ty
         sum_out(&s, n, terms, type, out, false);
     }
     for (s.at = s.len; s.at < len; s.at += s.len) {
-        s.len = len - s.at < ZERO_VECTOR_TILE ? len - s.at : ZERO_VECTOR_TILE;
+        s.len = zero_min(len - s.at, ZERO_VECTOR_TILE);
         sum_out(&s, n, terms, type, out, stream);
     }
     if (stream) zero_stream_fence();
@@ -121,17 +123,12 @@ double zero_tree_sum_scalars(int64_t n, const double *x)
     return zero_tree_sum_scalars(left, x) + zero_tree_sum_scalars(n - left, x + left);
 }
 
-static const void *element(zero_type type, const void *x, int64_t i)
-{
-    return (const char *)x + (size_t)i * zero_type_size(type);
-}
-
 double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x)
 {
     if (n <= ZERO_VECTOR_SQUARES) return zero_vector_kernels_best()->squares(type, n, x);
     int64_t left = zero_tree_left(n);
     return zero_tree_sum_typed_squares(type, left, x) +
-           zero_tree_sum_typed_squares(type, n - left, element(type, x, left));
+           zero_tree_sum_typed_squares(type, n - left, zero_type_at(type, x, left));
 }
 
 double zero_tree_sum_squares(int64_t n, const float *x)

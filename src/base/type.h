@@ -1,4 +1,5 @@
-/* type.h - the types of zero/type.h as a list: for options, files and reports that name one. */
+/* type.h - the types of zero/type.h as a list, for options, files and reports that name one; and
+ * places in arrays of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,3 +10,9 @@
 
 /* False, and *type as it was, if no type has this name. */
 bool zero_type_find(const char *name, zero_type *type);
+
+/* Element i of an array. */
+static inline const void *zero_type_at(zero_type type, const void *x, int64_t i)
+{
+    return (const char *)x + zero_type_size(type) * (size_t)i;
+}

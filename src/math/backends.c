@@ -41,11 +41,11 @@ const char *zero_backend_name_at(int i)
     return i < BACKENDS ? backends[i]->name : NULL;
 }
 
-int64_t zero_attention_workspace(const zero_attention *s)
+int64_t zero_attention_workspace(const zero_attention *a)
 {
     int64_t most = 0;
     for (int i = 0; i < BACKENDS; i++)
-        most = zero_max(most, backends[i]->attention_workspace(s));
+        most = zero_max(most, backends[i]->attention_workspace(a));
     return most;
 }
 

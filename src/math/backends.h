@@ -13,7 +13,7 @@ const char *zero_backend_name_at(int i);
 
 /* Floats of workspace that attention() and attention_backward() need, for any backend: about
  * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T so and 16 more. */
-int64_t zero_attention_workspace(const zero_attention *s);
+int64_t zero_attention_workspace(const zero_attention *a);
 
 /* The instruction set whose kernels the cpu backend chooses on this machine: "native" if
  * the build was for one machine, else "x86-64-v4" and the like. */

@@ -3,16 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/type.h"
 #include "base/vector.h"
 #include "math/cpu_attention.h"
 #include "math/cpu_flat.h"
 #include "math/cpu_gemm.h"
 #include "math/cpu_state.h"
-
-static int64_t rows_per_piece(int64_t cols)
-{
-    return cols < ZERO_CPU_PIECE ? ZERO_CPU_PIECE / cols : 1;
-}
 
 static zero_status cpu_open(zero_math *math)
 {
@@ -27,6 +23,11 @@ static zero_status cpu_sync(const zero_math *math)
 {
     (void)math; /* every call has finished when it returns */
     return ZERO_OK;
+}
+
+static int64_t rows_per_piece(int64_t cols)
+{
+    return cols < ZERO_CPU_PIECE ? ZERO_CPU_PIECE / cols : 1;
 }
 
 /* A whole bias or gain as floats: where it is, or in the scratch from `at` on. */
@@ -66,9 +67,9 @@ static void drop(const zero_math *math, const zero_rng *stream, float p, int64_t
                  int64_t n, const float *x, float *y)
 {
     float mask[1024];
-    const int64_t room = sizeof mask / sizeof mask[0];
-    for (int64_t at = 0; at < n; at += room) {
-        int64_t len = zero_min(n - at, room);
+    const int64_t most = sizeof mask / sizeof mask[0];
+    for (int64_t at = 0; at < n; at += most) {
+        int64_t len = zero_min(n - at, most);
         zero_rng_dropout(stream, p, (uint64_t)(first + at), len, mask);
         zero_cpu_kernels_of(math)->multiply(len, x + at, mask, y + at);
     }
@@ -91,29 +92,29 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
     }
 }
 
-/* One row: added to, masked and added while it is in L1. */
+/* One row: bias, mask and residual while it is in L1. */
 static void add_masked_branch(const zero_math *math, const zero_rng *stream, float p,
                               int64_t first, int64_t cols, const float *bias,
-                              const float *around, float *x)
+                              const float *residual, float *x)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     kernels->add(cols, x, bias, x);
     drop(math, stream, p, first, cols, x, x);
-    kernels->add(cols, around, x, x);
+    kernels->add(cols, residual, x, x);
 }
 
 static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias, const float *around,
-                       float *x)
+                       int64_t cols, zero_type type, const void *bias,
+                       const float *residual, float *x)
 {
     const float *wide = widened(math, type, cols, bias, 0);
-    for (int64_t r = 0; r < B * T; r++, around += cols, x += cols) {
+    for (int64_t r = 0; r < B * T; r++, residual += cols, x += cols) {
         zero_rng stream = d->stream;
         stream.sample += (uint64_t)(r / T);
         if (d->p > 0.0f)
-            add_masked_branch(math, &stream, d->p, r % T * cols, cols, wide, around, x);
+            add_masked_branch(math, &stream, d->p, r % T * cols, cols, wide, residual, x);
         else
-            zero_cpu_kernels_of(math)->add_branch(cols, wide, around, x);
+            zero_cpu_kernels_of(math)->add_branch(cols, wide, residual, x);
         if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
@@ -140,67 +141,68 @@ static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols
     }
 }
 
-static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      zero_type type, const void *gain, const void *bias, float *y,
-                      float *mean, float *rstd)
+static void layernorm(const zero_math *math, const zero_layernorm *n)
 {
-    const int64_t step = rows_per_piece(C);
-    const float *g = widened(math, type, C, gain, 0), *b = widened(math, type, C, bias, C);
-    for (int64_t r = 0; r < rows; r += step) {
-        int64_t len = zero_min(rows - r, step);
-        zero_cpu_kernels_of(math)->layernorm(len, C, x + r * C, g, b, y + r * C, mean + r,
-                                             rstd + r);
+    const int64_t C = n->C, step = rows_per_piece(C);
+    zero_layernorm piece = *n;
+    piece.type = ZERO_FP32;
+    piece.gain = widened(math, n->type, C, n->gain, 0);
+    piece.bias = widened(math, n->type, C, n->bias, C);
+    for (int64_t r = 0; r < n->rows; r += step) {
+        piece.rows = zero_min(n->rows - r, step);
+        piece.x = n->x + r * C;
+        piece.y = n->y + r * C;
+        piece.mean = n->mean + r;
+        piece.rstd = n->rstd + r;
+        zero_cpu_kernels_of(math)->layernorm(&piece);
         zero_math_poll(math);
     }
 }
 
-static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, zero_type type, const void *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, bool accumulate, float *dgain, float *dbias)
+static void layernorm_backward(const zero_math *math, const zero_layernorm_grad *n)
 {
-    if (!accumulate) {
-        memset(dgain, 0, (size_t)C * sizeof *dgain);
-        memset(dbias, 0, (size_t)C * sizeof *dbias);
+    const int64_t C = n->C, step = rows_per_piece(C);
+    zero_layernorm_grad piece = *n;
+    if (!n->accumulate) {
+        memset(n->dgain, 0, (size_t)C * sizeof *n->dgain);
+        memset(n->dbias, 0, (size_t)C * sizeof *n->dbias);
     }
-    const int64_t step = rows_per_piece(C);
-    const float *g = widened(math, type, C, gain, 0);
-    for (int64_t r = 0; r < rows; r += step) {
-        int64_t len = zero_min(rows - r, step);
-        zero_cpu_kernels_of(math)->layernorm_backward(
-            len, C, x + r * C, g, mean + r, rstd + r, dy + r * C, dx + r * C, dgain, dbias);
+    piece.accumulate = true;
+    piece.type = ZERO_FP32;
+    piece.gain = widened(math, n->type, C, n->gain, 0);
+    for (int64_t r = 0; r < n->rows; r += step) {
+        piece.rows = zero_min(n->rows - r, step);
+        piece.x = n->x + r * C;
+        piece.mean = n->mean + r;
+        piece.rstd = n->rstd + r;
+        piece.dy = n->dy + r * C;
+        piece.dx = n->dx + r * C;
+        zero_cpu_kernels_of(math)->layernorm_backward(&piece);
         zero_math_poll(math);
     }
 }
 
-/* Element i of a typed array. */
-static const void *at(zero_type type, const void *x, int64_t i)
-{
-    return (const char *)x + zero_type_size(type) * (size_t)i;
-}
-
-static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, zero_type type, const void *wte,
-                      const void *wpe, float *out)
+static void embedding(const zero_math *math, const zero_embedding *e)
 {
     const zero_vector_kernels *kernels = zero_vector_kernels_best();
-    for (int64_t i = 0; i < B * T; i++) {
-        zero_vector_sum pair = {
-            .type = type, .a = at(type, wte, tokens[i] * C), .b = at(type, wpe, i % T * C)};
-        kernels->sum(&pair, C, ZERO_FP32, out + i * C, false);
+    const int64_t C = e->C;
+    for (int64_t i = 0; i < e->B * e->T; i++) {
+        zero_vector_sum pair = {.type = e->type,
+                                .a = zero_type_at(e->type, e->wte, e->tokens[i] * C),
+                                .b = zero_type_at(e->type, e->wpe, i % e->T * C)};
+        kernels->sum(&pair, C, ZERO_FP32, e->out + i * C, false);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
 }
 
-static void embedding_backward(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                               const int32_t *tokens, const float *dout, float *dwte,
-                               float *dwpe)
+static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    for (int64_t i = 0; i < B * T; i++) {
-        float *word = dwte + tokens[i] * C, *place = dwpe + i % T * C;
-        kernels->add(C, word, dout + i * C, word);
-        kernels->add(C, place, dout + i * C, place);
+    const int64_t C = e->C;
+    for (int64_t i = 0; i < e->B * e->T; i++) {
+        float *word = e->dwte + e->tokens[i] * C, *place = e->dwpe + i % e->T * C;
+        kernels->add(C, word, e->dout + i * C, word);
+        kernels->add(C, place, e->dout + i * C, place);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
 }
@@ -220,8 +222,8 @@ const zero_backend zero_backend_cpu = {
     .about = "fast",
     .open = cpu_open,
     .sync = cpu_sync,
-    .gemm = zero_cpu_gemm,
     .clear = zero_cpu_clear,
+    .gemm = zero_cpu_gemm,
     .add_bias = add_bias,
     .bias_backward = bias_backward,
     .add_branch = add_branch,

@@ -124,14 +124,13 @@ INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place
     if (type != ZERO_FP32) zero_stream_fence();
 }
 
-static void adamw(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
-                  float *master, float *m, float *v, void *param)
+static void adamw(const zero_adamw *h, const zero_adamw_arrays *a)
 {
-    const adamw_place start = {grad, master, m, v, param};
-    if (type == ZERO_FP32)
-        adamw_as(ZERO_FP32, h, n, start);
-    else if (type == ZERO_BF16)
-        adamw_as(ZERO_BF16, h, n, start);
+    const adamw_place start = {a->grad, a->master, a->m, a->v, a->param};
+    if (a->type == ZERO_FP32)
+        adamw_as(ZERO_FP32, h, a->n, start);
+    else if (a->type == ZERO_BF16)
+        adamw_as(ZERO_BF16, h, a->n, start);
     else
-        adamw_as(ZERO_FP16, h, n, start);
+        adamw_as(ZERO_FP16, h, a->n, start);
 }

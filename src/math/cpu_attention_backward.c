@@ -38,48 +38,44 @@ static room take_room(const zero_head *k, float *work)
     r.q = zero_head_take(&work, rows * k->size);
     r.dy = zero_head_take(&work, rows * k->size);
     r.dq = zero_head_take(&work, rows * k->width);
-    r.mask = zero_head_take(&work, k->s->T);
+    r.mask = zero_head_take(&work, k->a->T);
     return r;
 }
 
-typedef struct {
-    const float *qkv, *out, *lse, *dout;
-    float *dqkv;
-} arrays;
-
 /* Scores become probabilities, and dO V' in ds the gradient of scores. */
-static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
-                          const zero_cpu_scores *t, float *p, float *ds)
+static void softmax_panel(const zero_head *k, const room *w, const zero_cpu_scores *t,
+                          float *p, float *ds)
 {
-    const zero_cpu_kernels *kernels = k->kernels;
-    const bool dropout = k->s->dropout.p > 0.0f;
+    const zero_attention *a = k->a;
+    const bool dropout = a->dropout.p > 0.0f;
     float mean[ZERO_SCORE_ROWS]; /* D */
-    kernels->dots(t->rows, k->size, w->dy, k->size, x->out + zero_head_in_out(k, t->first),
-                  k->s->C, mean);
-    kernels->softmax_again(t, x->lse + zero_head_in_lse(k, t->first), p);
+    k->kernels->dots(t->rows, k->size, w->dy, k->size,
+                     a->out + zero_head_in_out(k, t->first), a->C, mean);
+    k->kernels->softmax_again(t, a->lse + zero_head_in_lse(k, t->first), p);
     for (int64_t r = 0; dropout && r < t->rows; r++)
         zero_head_drop(k, t->first + r, w->mask, ds + r * t->stride);
-    kernels->softmax_backward(t, mean, p, ds);
+    k->kernels->softmax_backward(t, mean, p, ds);
     for (int64_t r = 0; dropout && r < t->rows; r++)
         zero_head_drop(k, t->first + r, w->mask, p + r * t->stride);
 }
 
-/* P, dS and dQ of one panel of queries, of which n are there. */
-static void backward_panel(const zero_head *k, const room *w, const arrays *x,
-                           int64_t first, int64_t n, float *p, float *ds)
+/* P, dS and dQ of one panel of queries, of which the first n exist. */
+static void backward_panel(const zero_head *k, const room *w, int64_t first, int64_t n,
+                           float *p, float *ds)
 {
-    const int64_t C = k->s->C, end = first + k->rows, keys = zero_min(end, k->s->T);
+    const zero_attention *a = k->a;
+    const int64_t C = a->C, end = first + k->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, k->stride};
-    zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
+    zero_head_copy(k, a->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
                    k->scale_base2, w->q);
-    zero_head_copy(k, x->dout + zero_head_in_out(k, first), C, n, 1.0f, w->dy);
+    zero_head_copy(k, a->dout + zero_head_in_out(k, first), C, n, 1.0f, w->dy);
     zero_head_scores(k, w->q, w->key_rows, keys, p);
     zero_head_scores(k, w->dy, w->value_rows, keys, ds);
-    softmax_panel(k, w, x, &t, p, ds);
+    softmax_panel(k, w, &t, p, ds);
     zero_head_mix(k, ds, w->keys, keys, w->dq);
     for (int64_t r = 0; r < n; r++)
         k->kernels->scale(k->size, k->scale, w->dq + r * k->width,
-                          x->dqkv + zero_head_in_qkv(k, first + r, ZERO_QUERY));
+                          a->dqkv + zero_head_in_qkv(k, first + r, ZERO_QUERY));
 }
 
 /* out[T, width] (+)= weight[n, stride]' y, of a block of n queries from `first` on. A panel of
@@ -95,59 +91,56 @@ static void spread(const zero_head *k, int64_t first, int64_t n, const float *we
     }
 }
 
-static void backward_block(const zero_head *k, const room *w, const arrays *x,
-                           int64_t first)
+static void backward_block(const zero_head *k, const room *w, int64_t first)
 {
-    const int64_t C = k->s->C, n = zero_min(k->block, k->s->T - first);
+    const zero_attention *a = k->a;
+    const int64_t C = a->C, n = zero_min(k->block, a->T - first);
     const int64_t step = k->rows;
     for (int64_t r = 0; r < n; r += step)
-        backward_panel(k, w, x, first + r, zero_min(step, n - r), w->p + r * k->stride,
+        backward_panel(k, w, first + r, zero_min(step, n - r), w->p + r * k->stride,
                        w->ds + r * k->stride);
-    zero_head_pack_channels(k, x->dout + zero_head_in_out(k, first), C, n, w->dys);
-    zero_head_pack_channels(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
+    zero_head_pack_channels(k, a->dout + zero_head_in_out(k, first), C, n, w->dys);
+    zero_head_pack_channels(k, a->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
                             w->queries);
     spread(k, first, n, w->p, w->dys, w->dv);
     spread(k, first, n, w->ds, w->queries, w->dk);
 }
 
-/* Scores were scaled by way of queries, of which dK has seen unscaled ones. */
-static void store_keys_and_values(const zero_head *k, const room *w, float *dqkv)
+/* Scores were scaled through the queries, but dK was computed from unscaled ones. */
+static void store_keys_and_values(const zero_head *k, const room *w)
 {
-    for (int64_t t = 0; t < k->s->T; t++) {
-        float *dk = dqkv + zero_head_in_qkv(k, t, ZERO_KEY);
-        float *dv = dqkv + zero_head_in_qkv(k, t, ZERO_VALUE);
+    for (int64_t t = 0; t < k->a->T; t++) {
+        float *dk = k->a->dqkv + zero_head_in_qkv(k, t, ZERO_KEY);
+        float *dv = k->a->dqkv + zero_head_in_qkv(k, t, ZERO_VALUE);
         k->kernels->scale(k->size, k->scale, w->dk + t * k->width, dk);
         memcpy(dv, w->dv + t * k->width, (size_t)k->size * sizeof *dv);
     }
 }
 
-static void backward(const zero_head *k, const arrays *x, float *work)
+static void backward(const zero_head *k, float *work)
 {
-    const int64_t T = k->s->T, C = k->s->C;
-    const float *keys = x->qkv + zero_head_in_qkv(k, 0, ZERO_KEY);
-    const float *values = x->qkv + zero_head_in_qkv(k, 0, ZERO_VALUE);
+    const int64_t T = k->a->T, C = k->a->C;
+    const float *keys = k->a->qkv + zero_head_in_qkv(k, 0, ZERO_KEY);
+    const float *values = k->a->qkv + zero_head_in_qkv(k, 0, ZERO_VALUE);
     const room w = take_room(k, work);
     zero_head_pack_rows(k, keys, 3 * C, T, w.key_rows);
     zero_head_pack_rows(k, values, 3 * C, T, w.value_rows);
     zero_head_pack_channels(k, keys, 3 * C, T, w.keys);
     for (int64_t first = 0; first < T; first += k->block) {
         k->packed->begin();
-        backward_block(k, &w, x, first);
+        backward_block(k, &w, first);
         k->packed->end();
         zero_math_poll(k->math);
     }
-    store_keys_and_values(k, &w, x->dqkv);
+    store_keys_and_values(k, &w);
 }
 
-void zero_cpu_attention_backward(const zero_math *math, const zero_attention *s,
-                                 const float *qkv, const float *out, const float *lse,
-                                 const float *dout, float *dqkv, float *work)
+void zero_cpu_attention_backward(const zero_math *math, const zero_attention *a)
 {
-    const arrays x = {qkv, out, lse, dout, dqkv};
-    for (int64_t b = 0; b < s->B; b++)
-        for (int64_t h = 0; h < s->H; h++) {
-            float *rest = work;
-            zero_head k = zero_head_at(math, s, b, h, &rest);
-            backward(&k, &x, rest);
+    for (int64_t b = 0; b < a->B; b++)
+        for (int64_t h = 0; h < a->H; h++) {
+            float *rest = a->work;
+            zero_head k = zero_head_at(math, a, b, h, &rest);
+            backward(&k, rest);
         }
 }

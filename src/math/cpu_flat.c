@@ -1,5 +1,5 @@
-/* cpu_flat.c - the cpu backend: what is done to flat ranges, the optimizer's step and gradients.
- * Ranges are taken in pieces, with a poll after each. */
+/* cpu_flat.c - the cpu backend: what is done to flat ranges, which are the optimizer's states and
+ * gradients. They are taken in pieces, with a poll after each. */
 #include "math/cpu_flat.h"
 
 #include <assert.h>
@@ -7,6 +7,7 @@
 
 #include "base/stream.h"
 #include "base/tree.h"
+#include "base/type.h"
 #include "base/vector.h"
 #include "math/cpu_state.h"
 
@@ -17,12 +18,6 @@ static int64_t piece_len(int64_t n, int64_t at)
     return zero_min(n - at, ZERO_CPU_PIECE);
 }
 
-/* Element i of a typed array. */
-static const void *at(zero_type type, const void *x, int64_t i)
-{
-    return (const char *)x + zero_type_size(type) * (size_t)i;
-}
-
 void zero_cpu_clear(const zero_math *math, int64_t n, float *x)
 {
     for (int64_t at = 0; at < n; at += ZERO_CPU_PIECE) {
@@ -31,14 +26,20 @@ void zero_cpu_clear(const zero_math *math, int64_t n, float *x)
     }
 }
 
-void zero_cpu_adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
-                    const void *grad, float *master, float *m, float *v, void *param)
+void zero_cpu_adamw(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a)
 {
-    assert((type == ZERO_FP32) == (param == NULL));
-    for (int64_t i = 0; i < n; i += ZERO_CPU_PIECE) {
-        void *rounded = param ? (uint16_t *)param + i : NULL;
-        zero_cpu_kernels_of(math)->adamw(h, piece_len(n, i), type, at(type, grad, i),
-                                         master + i, m + i, v + i, rounded);
+    assert((a->type == ZERO_FP32) == (a->param == NULL));
+    for (int64_t i = 0; i < a->n; i += ZERO_CPU_PIECE) {
+        const zero_adamw_arrays piece = {
+            .n = piece_len(a->n, i),
+            .type = a->type,
+            .grad = zero_type_at(a->type, a->grad, i),
+            .master = a->master + i,
+            .m = a->m + i,
+            .v = a->v + i,
+            .param = a->param ? (uint16_t *)a->param + i : NULL,
+        };
+        zero_cpu_kernels_of(math)->adamw(h, &piece);
         zero_math_poll(math);
     }
 }
@@ -52,10 +53,10 @@ double zero_cpu_sum_squares(const zero_math *math, zero_type type, int64_t n, co
     }
     int64_t left = zero_tree_left(n);
     return zero_cpu_sum_squares(math, type, left, x) +
-           zero_cpu_sum_squares(math, type, n - left, at(type, x, left));
+           zero_cpu_sum_squares(math, type, n - left, zero_type_at(type, x, left));
 }
 
-/* What caches cannot hold is stored past them: 0.24 ns per element instead of 0.36. */
+/* Ranges that no cache holds are stored past them: 0.24 ns per element instead of 0.36. */
 static bool streams(int64_t n, const void *out)
 {
     return n >= LARGE && (uintptr_t)out % 64 == 0;

@@ -4,8 +4,7 @@
 #include "math/backend.h"
 
 void zero_cpu_clear(const zero_math *math, int64_t n, float *x);
-void zero_cpu_adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
-                    const void *grad, float *master, float *m, float *v, void *param);
+void zero_cpu_adamw(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a);
 double zero_cpu_sum_squares(const zero_math *math, zero_type type, int64_t n,
                             const void *x);
 void zero_cpu_round(const zero_math *math, zero_type type, int64_t n, const float *in,

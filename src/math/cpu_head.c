@@ -11,7 +11,7 @@
 static void choose_products(zero_head *k)
 {
     const zero_packed_kernels *bf16 = zero_cpu_bf16_of(k->math);
-    const bool in_bf16 = k->s->in_bf16 && bf16 && bf16->multiply_part;
+    const bool in_bf16 = k->a->in_bf16 && bf16 && bf16->multiply_part;
     k->panels = in_bf16 ? NULL : zero_cpu_panels_of(k->math);
     k->packed = in_bf16 ? bf16 : &k->panels->packed;
     k->rows = k->packed->rows;
@@ -20,16 +20,16 @@ static void choose_products(zero_head *k)
     assert(k->block % k->rows == 0);
 }
 
-zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b, int64_t h,
+zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
                        float **work)
 {
-    assert(s->C % s->H == 0);
-    zero_head k = {.math = math, .s = s, .b = b, .h = h};
+    assert(a->C % a->H == 0);
+    zero_head k = {.math = math, .a = a, .b = b, .h = h};
     k.kernels = zero_cpu_kernels_of(math);
     choose_products(&k);
-    k.size = s->C / s->H;
+    k.size = a->C / a->H;
     k.width = zero_round_up(k.size, k.packed->cols);
-    k.stride = zero_head_stride(s->T);
+    k.stride = zero_head_stride(a->T);
     k.scale = (float)(1.0 / sqrt((double)k.size));
     k.scale_base2 = (float)(LOG2_E / sqrt((double)k.size));
     k.left = zero_head_take(work, ZERO_SCORE_ROWS / 2 * (k.stride + k.width));
@@ -38,17 +38,17 @@ zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b
 
 int64_t zero_head_in_qkv(const zero_head *k, int64_t t, zero_head_part part)
 {
-    return ((k->b * k->s->T + t) * 3 + (int64_t)part) * k->s->C + k->h * k->size;
+    return ((k->b * k->a->T + t) * 3 + (int64_t)part) * k->a->C + k->h * k->size;
 }
 
 int64_t zero_head_in_out(const zero_head *k, int64_t t)
 {
-    return (k->b * k->s->T + t) * k->s->C + k->h * k->size;
+    return (k->b * k->a->T + t) * k->a->C + k->h * k->size;
 }
 
 int64_t zero_head_in_lse(const zero_head *k, int64_t t)
 {
-    return (k->b * k->s->H + k->h) * k->s->T + t;
+    return (k->b * k->a->H + k->h) * k->a->T + t;
 }
 
 float *zero_head_take(float **work, int64_t n)
@@ -125,24 +125,24 @@ void zero_head_multiply(const zero_head *k, const zero_left *a, int64_t n, const
 void zero_head_scores(const zero_head *k, const float *x, const void *y, int64_t n,
                       float *score)
 {
-    const zero_left a = {x, k->size, 1, k->size};
-    zero_head_multiply(k, &a, n, y, 0, k->size, false, score, k->stride);
+    const zero_left left = {x, k->size, 1, k->size};
+    zero_head_multiply(k, &left, n, y, 0, k->size, false, score, k->stride);
 }
 
 void zero_head_mix(const zero_head *k, const float *weight, const void *y, int64_t n,
                    float *out)
 {
-    const zero_left a = {weight, k->stride, 1, n};
-    zero_head_multiply(k, &a, k->size, y, 0, k->s->T, false, out, k->width);
+    const zero_left left = {weight, k->stride, 1, n};
+    zero_head_multiply(k, &left, k->size, y, 0, k->a->T, false, out, k->width);
 }
 
 /* Row i of the mask is elements (h T + i) T ... of the sample's stream. */
 void zero_head_drop(const zero_head *k, int64_t i, float *mask, float *row)
 {
-    const zero_dropout *d = &k->s->dropout;
+    const zero_dropout *d = &k->a->dropout;
     zero_rng stream = d->stream;
     stream.sample += (uint64_t)k->b;
-    uint64_t first = (uint64_t)((k->h * k->s->T + i) * k->s->T);
+    uint64_t first = (uint64_t)((k->h * k->a->T + i) * k->a->T);
     zero_rng_dropout(&stream, d->p, first, i + 1, mask);
     k->kernels->multiply(i + 1, row, mask, row);
 }

@@ -31,7 +31,7 @@ typedef enum { ZERO_QUERY, ZERO_KEY, ZERO_VALUE } zero_head_part;
 
 typedef struct {
     const zero_math *math;
-    const zero_attention *s;
+    const zero_attention *a;
     const zero_cpu_kernels *kernels;
     const zero_packed_kernels *packed; /* for products in fp32 those of panels */
     const zero_panel_kernels *panels;  /* NULL: products in bf16 */
@@ -45,7 +45,7 @@ typedef struct {
 } zero_head;
 
 /* Takes room for `left` from *work. */
-zero_head zero_head_at(const zero_math *math, const zero_attention *s, int64_t b, int64_t h,
+zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
                        float **work);
 
 /* Offsets of position t: in qkv[B,T,3C], in out[B,T,C], in lse[B,H,T]. */

@@ -32,10 +32,10 @@ static void add(int64_t n, const float *a, const float *b, float *out)
     for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
 }
 
-static void add_branch(int64_t n, const float *bias, const float *around, float *x)
+static void add_branch(int64_t n, const float *bias, const float *residual, float *x)
 {
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) x[i] = around[i] + (x[i] + bias[i]);
+    for (int64_t i = 0; i < n; i++) x[i] = residual[i] + (x[i] + bias[i]);
 }
 
 static void multiply(int64_t n, const float *a, const float *b, float *out)
@@ -117,10 +117,12 @@ static double sum_square_deviations(int64_t n, const float *x, float mean)
     return total;
 }
 
-static void layernorm(int64_t rows, int64_t C, const float *x, const float *gain,
-                      const float *bias, float *y, float *mean, float *rstd)
+static void layernorm(const zero_layernorm *n)
 {
-    for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+    const int64_t C = n->C;
+    const float *x = n->x, *gain = n->gain, *bias = n->bias;
+    float *y = n->y;
+    for (int64_t r = 0; r < n->rows; r++, x += C, y += C) {
         ask_ahead(C, x);
         ask_ahead(C, y);
         float mu = (float)(sum(C, x) / (double)C);
@@ -128,8 +130,8 @@ static void layernorm(int64_t rows, int64_t C, const float *x, const float *gain
         float scale = (float)(1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS));
 #pragma omp simd
         for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mu) * scale * gain[c] + bias[c];
-        mean[r] = mu;
-        rstd[r] = scale;
+        n->mean[r] = mu;
+        n->rstd[r] = scale;
     }
 }
 
@@ -150,12 +152,13 @@ static double project(int64_t C, const float *x, const float *gain, float mean, 
 }
 
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
-static void layernorm_backward(int64_t rows, int64_t C, const float *x, const float *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, float *dgain, float *dbias)
+static void layernorm_backward(const zero_layernorm_grad *n)
 {
-    for (int64_t r = 0; r < rows; r++, x += C, dy += C, dx += C) {
-        float mu = mean[r], scale = rstd[r];
+    const int64_t C = n->C;
+    const float *x = n->x, *gain = n->gain, *dy = n->dy;
+    float *dx = n->dx, *dgain = n->dgain, *dbias = n->dbias;
+    for (int64_t r = 0; r < n->rows; r++, x += C, dy += C, dx += C) {
+        float mu = n->mean[r], scale = n->rstd[r];
         ask_ahead(C, x);
         ask_ahead(C, dy);
         ask_ahead(C, dx);

@@ -17,18 +17,16 @@ typedef struct {
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
     void (*scale)(int64_t n, float factor, const float *x, float *out);
-    void (*add_branch)(int64_t n, const float *bias, const float *around, float *x);
+    void (*add_branch)(int64_t n, const float *bias, const float *residual, float *x);
     /* One row; y may not be x. */
     void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
     /* One row; dbias is added to. */
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
-    void (*layernorm)(int64_t rows, int64_t C, const float *x, const float *gain,
-                      const float *bias, float *y, float *mean, float *rstd);
-    /* dx, dgain and dbias are added to and overlap no input */
-    void (*layernorm_backward)(int64_t rows, int64_t C, const float *x, const float *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, float *dgain, float *dbias);
+    /* Gain and bias are fp32. */
+    void (*layernorm)(const zero_layernorm *n);
+    /* The same; dgain and dbias are added to, and outputs overlap no input. */
+    void (*layernorm_backward)(const zero_layernorm_grad *n);
     /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the sum of 2^x,
      * over_sum[r] = 1 / the sum of what is in x now. */
     void (*softmax)(const zero_cpu_scores *t, float *x, float *lse, float *over_sum);
@@ -43,8 +41,7 @@ typedef struct {
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
     /* The table's, of any type. */
-    void (*adamw)(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
-                  float *master, float *m, float *v, void *param);
+    void (*adamw)(const zero_adamw *h, const zero_adamw_arrays *a);
 } zero_cpu_kernels;
 
 /* The kernels of this build that this CPU runs, best first: number i, or NULL past the end. */

@@ -73,8 +73,8 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
 static const double sqrt_2_over_pi = 0.79788456080286535588;
 
 static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias, const float *around,
-                       float *x)
+                       int64_t cols, zero_type type, const void *bias,
+                       const float *residual, float *x)
 {
     for (int64_t i = 0; i < B * T * cols; i++) {
         zero_rng stream = d->stream;
@@ -82,7 +82,7 @@ static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, 
         float mask = 1.0f;
         if (d->p > 0.0f)
             zero_rng_dropout(&stream, d->p, (uint64_t)(i % (T * cols)), 1, &mask);
-        x[i] = around[i] + (x[i] + zero_naive_get(type, bias, i % cols)) * mask;
+        x[i] = residual[i] + (x[i] + zero_naive_get(type, bias, i % cols)) * mask;
     }
     zero_math_poll(math);
 }
@@ -110,84 +110,80 @@ static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols
     bias_backward(math, rows, cols, dx, accumulate, dbias);
 }
 
-static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      zero_type type, const void *gain, const void *bias, float *y,
-                      float *mean, float *rstd)
+static void layernorm(const zero_math *math, const zero_layernorm *n)
 {
-    for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+    const double C = (double)n->C;
+    for (int64_t r = 0; r < n->rows; r++) {
+        const float *x = n->x + r * n->C;
         double mu = 0.0, variance = 0.0;
-        for (int64_t c = 0; c < C; c++) mu += (double)x[c] / (double)C;
-        for (int64_t c = 0; c < C; c++)
-            variance += ((double)x[c] - mu) * ((double)x[c] - mu) / (double)C;
+        for (int64_t c = 0; c < n->C; c++) mu += (double)x[c] / C;
+        for (int64_t c = 0; c < n->C; c++)
+            variance += ((double)x[c] - mu) * ((double)x[c] - mu) / C;
         double scale = 1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS);
-        for (int64_t c = 0; c < C; c++)
-            y[c] = (float)(((double)x[c] - mu) * scale *
-                               (double)zero_naive_get(type, gain, c) +
-                           (double)zero_naive_get(type, bias, c));
-        mean[r] = (float)mu;
-        rstd[r] = (float)scale;
+        for (int64_t c = 0; c < n->C; c++) {
+            double gain = (double)zero_naive_get(n->type, n->gain, c);
+            double bias = (double)zero_naive_get(n->type, n->bias, c);
+            n->y[r * n->C + c] = (float)(((double)x[c] - mu) * scale * gain + bias);
+        }
+        n->mean[r] = (float)mu;
+        n->rstd[r] = (float)scale;
     }
     zero_math_poll(math);
 }
 
-/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
-static void layernorm_dx(int64_t C, const float *x, zero_type type, const void *gain,
-                         double mean, double rstd, const float *dy, float *dx)
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r. */
+static void layernorm_dx(const zero_layernorm_grad *n, int64_t r)
 {
+    const float *x = n->x + r * n->C, *dy = n->dy + r * n->C;
+    const double mean = (double)n->mean[r], rstd = (double)n->rstd[r], C = (double)n->C;
+    float *dx = n->dx + r * n->C;
     double along_one = 0.0, along_x = 0.0;
-    for (int64_t c = 0; c < C; c++) {
-        double g = (double)dy[c] * (double)zero_naive_get(type, gain, c);
-        along_one += g / (double)C;
-        along_x += g * ((double)x[c] - mean) * rstd / (double)C;
+    for (int64_t c = 0; c < n->C; c++) {
+        double g = (double)dy[c] * (double)zero_naive_get(n->type, n->gain, c);
+        along_one += g / C;
+        along_x += g * ((double)x[c] - mean) * rstd / C;
     }
-    for (int64_t c = 0; c < C; c++) {
-        double g = (double)dy[c] * (double)zero_naive_get(type, gain, c),
-               xhat = ((double)x[c] - mean) * rstd;
+    for (int64_t c = 0; c < n->C; c++) {
+        double g = (double)dy[c] * (double)zero_naive_get(n->type, n->gain, c);
+        double xhat = ((double)x[c] - mean) * rstd;
         dx[c] = (float)((double)dx[c] + rstd * (g - along_one - xhat * along_x));
     }
 }
 
-static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, zero_type type, const void *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, bool accumulate, float *dgain, float *dbias)
+static void layernorm_backward(const zero_math *math, const zero_layernorm_grad *n)
 {
-    for (int64_t r = 0; r < rows; r++)
-        layernorm_dx(C, x + r * C, type, gain, (double)mean[r], (double)rstd[r], dy + r * C,
-                     dx + r * C);
-    for (int64_t c = 0; c < C; c++) {
-        double gain_sum = accumulate ? (double)dgain[c] : 0.0;
-        double bias_sum = accumulate ? (double)dbias[c] : 0.0;
-        for (int64_t r = 0; r < rows; r++) {
-            double xhat = ((double)x[r * C + c] - (double)mean[r]) * (double)rstd[r];
-            gain_sum += (double)dy[r * C + c] * xhat;
-            bias_sum += (double)dy[r * C + c];
+    for (int64_t r = 0; r < n->rows; r++) layernorm_dx(n, r);
+    for (int64_t c = 0; c < n->C; c++) {
+        double gain_sum = n->accumulate ? (double)n->dgain[c] : 0.0;
+        double bias_sum = n->accumulate ? (double)n->dbias[c] : 0.0;
+        for (int64_t r = 0; r < n->rows; r++) {
+            double x = (double)n->x[r * n->C + c], dy = (double)n->dy[r * n->C + c];
+            gain_sum += dy * ((x - (double)n->mean[r]) * (double)n->rstd[r]);
+            bias_sum += dy;
         }
-        dgain[c] = (float)gain_sum;
-        dbias[c] = (float)bias_sum;
+        n->dgain[c] = (float)gain_sum;
+        n->dbias[c] = (float)bias_sum;
     }
     zero_math_poll(math);
 }
 
-static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, zero_type type, const void *wte,
-                      const void *wpe, float *out)
+static void embedding(const zero_math *math, const zero_embedding *e)
 {
-    for (int64_t i = 0; i < B * T; i++)
+    const int64_t C = e->C;
+    for (int64_t i = 0; i < e->B * e->T; i++)
         for (int64_t c = 0; c < C; c++)
-            out[i * C + c] = zero_naive_get(type, wte, tokens[i] * C + c) +
-                             zero_naive_get(type, wpe, i % T * C + c);
+            e->out[i * C + c] = zero_naive_get(e->type, e->wte, e->tokens[i] * C + c) +
+                                zero_naive_get(e->type, e->wpe, i % e->T * C + c);
     zero_math_poll(math);
 }
 
-static void embedding_backward(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                               const int32_t *tokens, const float *dout, float *dwte,
-                               float *dwpe)
+static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
-    for (int64_t i = 0; i < B * T; i++) {
+    const int64_t C = e->C;
+    for (int64_t i = 0; i < e->B * e->T; i++) {
         for (int64_t c = 0; c < C; c++) {
-            dwte[tokens[i] * C + c] += dout[i * C + c];
-            dwpe[i % T * C + c] += dout[i * C + c];
+            e->dwte[e->tokens[i] * C + c] += e->dout[i * C + c];
+            e->dwpe[i % e->T * C + c] += e->dout[i * C + c];
         }
     }
     zero_math_poll(math);

@@ -7,16 +7,13 @@
 /* Element i of a typed array, widened. */
 float zero_naive_get(zero_type type, const void *x, int64_t i);
 
-int64_t zero_naive_attention_workspace(const zero_attention *s);
-void zero_naive_attention(const zero_math *math, const zero_attention *s, const float *qkv,
-                          float *out, float *lse, float *work);
-void zero_naive_attention_backward(const zero_math *math, const zero_attention *s,
-                                   const float *qkv, const float *out, const float *lse,
-                                   const float *dout, float *dqkv, float *work);
+int64_t zero_naive_attention_workspace(const zero_attention *a);
+void zero_naive_attention(const zero_math *math, const zero_attention *a);
+void zero_naive_attention_backward(const zero_math *math, const zero_attention *a);
 
 void zero_naive_clear(const zero_math *math, int64_t n, float *x);
-void zero_naive_adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
-                      const void *grad, float *master, float *m, float *v, void *param);
+void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
+                      const zero_adamw_arrays *a);
 double zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n,
                               const void *x);
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,

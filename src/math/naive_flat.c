@@ -5,7 +5,6 @@
 #include "base/tree.h"
 #include "math/naive.h"
 
-/* Element i of a typed array, widened. */
 float zero_naive_get(zero_type type, const void *x, int64_t i)
 {
     if (type == ZERO_FP32) return ((const float *)x)[i];
@@ -27,19 +26,20 @@ void zero_naive_clear(const zero_math *math, int64_t n, float *x)
     zero_math_poll(math);
 }
 
-void zero_naive_adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
-                      const void *grad, float *master, float *m, float *v, void *param)
+void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
+                      const zero_adamw_arrays *a)
 {
     const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
     const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
-    for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
-        float g = zero_naive_get(type, grad, i) * h->grad_scale;
+    float *m = a->m, *v = a->v, *master = a->master;
+    for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
+        float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
         m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
         v[i] = h->beta2 * v[i] + (1.0f - h->beta2) * g * g; /* line 8 */
         float decay = h->lr * h->weight_decay * master[i];
         float step = h->lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + h->eps);
         master[i] = master[i] - decay - step; /* line 12 */
-        if (type != ZERO_FP32) put(type, master[i], param, i);
+        if (a->type != ZERO_FP32) put(a->type, master[i], a->param, i);
     }
     zero_math_poll(math);
 }

@@ -47,12 +47,6 @@ static struct saved cut_saved(const zero_gpt2_shape *s, int64_t rows, float *mem
     return v;
 }
 
-static zero_attention attention_of(const zero_unit *u, int64_t B, int64_t T)
-{
-    const zero_gpt2_shape *s = shape_of(u);
-    return (zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads};
-}
-
 /* Products of matrices; attention's two are counted as if nothing were masked. Narayanan et
  * al. 2104.04473, appendix. */
 static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
@@ -65,8 +59,8 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     const zero_gpt2_shape *s = shape_of(u);
     int64_t n = B * T * s->hidden;
-    zero_attention a = attention_of(u, B, T);
-    int64_t attention = zero_attention_workspace(&a);
+    int64_t attention = zero_attention_workspace(
+        &(zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads});
     return (zero_unit_sizes){.out = n,
                              .saved = saved_floats(s, B * T),
                              .forward_work = attention,
@@ -139,14 +133,26 @@ static zero_layer_norm norm(const zero_unit *u, const zero_call *c, int gain)
         .unit = u, .call = c, .gain = gain, .rows = c->batch->B * c->batch->T};
 }
 
+/* As forward needs it; backward adds dout and dqkv, and has its workspace elsewhere. */
+static zero_attention attention_of(const zero_unit *u, const zero_call *c,
+                                   const struct saved *s)
+{
+    return (zero_attention){.B = c->batch->B,
+                            .T = c->batch->T,
+                            .C = shape_of(u)->hidden,
+                            .H = shape_of(u)->heads,
+                            .dropout = mask(u, c, DROP_ATTENTION),
+                            .in_bf16 = c->type == ZERO_BF16,
+                            .qkv = s->qkv,
+                            .out = s->attended,
+                            .lse = s->lse,
+                            .work = c->work};
+}
+
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T;
-    struct saved s = cut_saved(shape_of(u), rows, c->saved);
-    zero_attention a = attention_of(u, B, T);
-    a.dropout = mask(u, c, DROP_ATTENTION);
-    a.in_bf16 = c->type == ZERO_BF16;
-
+    struct saved s = cut_saved(shape_of(u), c->batch->B * c->batch->T, c->saved);
+    zero_attention attention = attention_of(u, c, &s);
     zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
     zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
@@ -154,7 +160,7 @@ static void forward(const zero_unit *u, const zero_call *c)
 
     zero_layer_norm_forward(&norm1, c->in, s.norm1, s.moments1);
     zero_linear_forward(&qkv, s.norm1, s.qkv);
-    c->backend->attention(c->math, &a, s.qkv, s.attended, s.lse, c->work);
+    c->backend->attention(c->math, &attention);
     add_branch(&proj, DROP_PROJ, s.attended, c->in, s.middle);
 
     zero_layer_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
@@ -164,16 +170,15 @@ static void forward(const zero_unit *u, const zero_call *c)
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T, n = rows * shape_of(u)->hidden;
+    int64_t rows = c->batch->B * c->batch->T, n = rows * shape_of(u)->hidden;
     struct saved s = cut_saved(shape_of(u), rows, c->saved);
-    zero_attention a = attention_of(u, B, T);
-    a.dropout = mask(u, c, DROP_ATTENTION);
-    a.in_bf16 = c->type == ZERO_BF16;
-
     float *wide = c->work;        /* [rows, 4C]: d(fc), later d(qkv) */
     float *narrow = wide + 4 * n; /* [rows, C] */
     float *masked = narrow + n;   /* [rows, C] */
-    float *attend = masked + n;   /* attention's workspace */
+    zero_attention attention = attention_of(u, c, &s);
+    attention.work = masked + n;
+    attention.dout = narrow;
+    attention.dqkv = wide;
     zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
     zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
@@ -186,8 +191,7 @@ static void backward(const zero_unit *u, const zero_call *c)
 
     branch = branch_gradient(u, c, DROP_PROJ, masked);
     zero_linear_backward(&proj, s.attended, branch, narrow);
-    c->backend->attention_backward(c->math, &a, s.qkv, s.attended, s.lse, narrow, wide,
-                                   attend);
+    c->backend->attention_backward(c->math, &attention);
     zero_linear_backward(&qkv, s.norm1, wide, narrow);
     zero_layer_norm_backward(&norm1, c->in, s.moments1, narrow, c->stream);
 }

@@ -31,9 +31,14 @@ static void forward(const zero_unit *u, const zero_call *c)
     const zero_batch *b = c->batch;
     int64_t C = shape_of(u)->hidden;
     zero_dropout d = mask(u, c);
-    c->backend->embedding(c->math, b->B, b->T, C, b->inputs, c->type,
-                          zero_weight(u, c, 0, ZERO_WTE), zero_weight(u, c, 0, ZERO_WPE),
-                          c->out);
+    c->backend->embedding(c->math, &(zero_embedding){.B = b->B,
+                                                     .T = b->T,
+                                                     .C = C,
+                                                     .tokens = b->inputs,
+                                                     .type = c->type,
+                                                     .wte = zero_weight(u, c, 0, ZERO_WTE),
+                                                     .wpe = zero_weight(u, c, 0, ZERO_WPE),
+                                                     .out = c->out});
     if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->out, c->out);
 }
 
@@ -45,9 +50,14 @@ static void backward(const zero_unit *u, const zero_call *c)
     zero_dropout d = mask(u, c);
     if (!c->accumulate[0]) c->backend->clear(c->math, (s->vocab + s->seq) * C, c->grad[0]);
     if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->stream, c->stream);
-    c->backend->embedding_backward(c->math, b->B, b->T, C, b->inputs, c->stream,
-                                   zero_weight_grad(u, c, 0, ZERO_WTE),
-                                   zero_weight_grad(u, c, 0, ZERO_WPE));
+    c->backend->embedding_backward(
+        c->math, &(zero_embedding_grad){.B = b->B,
+                                        .T = b->T,
+                                        .C = C,
+                                        .tokens = b->inputs,
+                                        .dout = c->stream,
+                                        .dwte = zero_weight_grad(u, c, 0, ZERO_WTE),
+                                        .dwpe = zero_weight_grad(u, c, 0, ZERO_WPE)});
 }
 
 void zero_gpt2_embedding_unit(zero_unit *unit)

@@ -102,8 +102,15 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm(
-        c->math, n->rows, C, x, c->type, zero_weight(n->unit, c, n->group, n->gain),
-        zero_weight(n->unit, c, n->group, n->gain + 1), y, moments, moments + n->rows);
+        c->math, &(zero_layernorm){.rows = n->rows,
+                                   .C = C,
+                                   .x = x,
+                                   .type = c->type,
+                                   .gain = zero_weight(n->unit, c, n->group, n->gain),
+                                   .bias = zero_weight(n->unit, c, n->group, n->gain + 1),
+                                   .y = y,
+                                   .mean = moments,
+                                   .rstd = moments + n->rows});
 }
 
 void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
@@ -111,9 +118,18 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
 {
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
-    c->backend->layernorm_backward(c->math, n->rows, C, x, c->type,
-                                   zero_weight(n->unit, c, n->group, n->gain), moments,
-                                   moments + n->rows, dy, dx, c->accumulate[n->group],
-                                   zero_weight_grad(n->unit, c, n->group, n->gain),
-                                   zero_weight_grad(n->unit, c, n->group, n->gain + 1));
+    c->backend->layernorm_backward(
+        c->math, &(zero_layernorm_grad){
+                     .rows = n->rows,
+                     .C = C,
+                     .x = x,
+                     .type = c->type,
+                     .gain = zero_weight(n->unit, c, n->group, n->gain),
+                     .mean = moments,
+                     .rstd = moments + n->rows,
+                     .dy = dy,
+                     .dx = dx,
+                     .accumulate = c->accumulate[n->group],
+                     .dgain = zero_weight_grad(n->unit, c, n->group, n->gain),
+                     .dbias = zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
 }

@@ -303,11 +303,6 @@ static void what_is_not_finite_stays_in_its_row_and_column(void **state)
     }
 }
 
-static void count_poll(void *arg)
-{
-    ++*(int *)arg;
-}
-
 /* One block as large as it may be, or two each of m, n and k. */
 static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
 {
@@ -319,7 +314,7 @@ static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
             const int64_t size[] = {k->block_m + more, k->block_n + more,
                                     k->block_k + more};
             product x = make_product(*state, size, 0, 0);
-            m[i].math.poll = count_poll, m[i].math.poll_arg = &polls;
+            m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
             polls = 0;
             computed(*state, &m[i], &x);
             assert_int_equal(polls, more ? 8 : 1);

@@ -8,8 +8,6 @@
 #include "math/cpu_state.h"
 #include "nn/gpt2.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static zero_model describe(const zero_gpt2_shape *shape)
 {
     zero_model model;
