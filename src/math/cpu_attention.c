@@ -1,11 +1,11 @@
-/* Forward: Dao et al., FlashAttention, arXiv:2205.14135, algorithm 1, without its tiling over
- * keys. Exponentials are not normalised; rows of the result are divided by their sums, which is
- * C/H numbers instead of T. */
+/* cpu_attention.c - the forward pass: Dao et al., FlashAttention, arXiv:2205.14135, algorithm 1,
+ * without its tiling over keys. Exponentials stay as they are, and rows of the result are divided
+ * by their sums: C/H numbers instead of T. */
 #include "math/cpu_attention.h"
 
 #include "math/cpu_head.h"
 
-#define BUFFERS 14 /* that backward takes; each starts a line */
+#define BUFFERS 14 /* backward takes at most that many; each starts a cache line */
 
 int64_t zero_cpu_attention_workspace(const zero_attention *a)
 {
@@ -15,67 +15,68 @@ int64_t zero_cpu_attention_workspace(const zero_attention *a)
            3 * ZERO_SCORE_ROWS * width + T + BUFFERS * ZERO_HEAD_LINE;
 }
 
-/* From the workspace. */
+/* Parts of the workspace. */
 typedef struct {
     float *keys, *values; /* packed by rows, by channels */
-    float *q, *p, *y;     /* of one panel: [panel, C/H], [panel, stride], [panel, width] */
+    float *q, *p, *y;     /* one panel's: [panel, C/H], [panel, stride], [panel, width] */
     float *mask;          /* [T] */
-} room;
+} workspace;
 
-static room take_room(const zero_head *k, float *work)
+static workspace take_workspace(const zero_head *head, float *work)
 {
-    const int64_t rows = k->rows;
-    room r;
-    r.keys = zero_head_take(&work, k->stride * k->width);
-    r.values = zero_head_take(&work, k->stride * k->width);
-    r.q = zero_head_take(&work, rows * k->size);
-    r.p = zero_head_take(&work, rows * k->stride);
-    r.y = zero_head_take(&work, rows * k->width);
-    r.mask = zero_head_take(&work, k->a->T);
+    const int64_t rows = head->rows;
+    workspace r;
+    r.keys = zero_head_take(&work, head->stride * head->width);
+    r.values = zero_head_take(&work, head->stride * head->width);
+    r.q = zero_head_take(&work, rows * head->size);
+    r.p = zero_head_take(&work, rows * head->stride);
+    r.y = zero_head_take(&work, rows * head->width);
+    r.mask = zero_head_take(&work, head->a->T);
     return r;
 }
 
 /* One panel of queries, of which the first n exist. */
-static void forward_panel(const zero_head *k, const room *w, int64_t first, int64_t n)
+static void forward_panel(const zero_head *head, const workspace *w, int64_t first,
+                          int64_t n)
 {
-    const zero_attention *a = k->a;
-    const int64_t end = first + k->rows, keys = zero_min(end, a->T);
-    const zero_cpu_scores t = {n, first, end, k->stride};
+    const zero_attention *a = head->a;
+    const int64_t end = first + head->rows, keys = zero_min(end, a->T);
+    const zero_cpu_scores t = {n, first, end, head->stride};
     float over_sum[ZERO_SCORE_ROWS];
-    zero_head_copy(k, a->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * a->C, n,
-                   k->scale_base2, w->q);
-    zero_head_scores(k, w->q, w->keys, keys, w->p);
-    k->kernels->softmax(&t, w->p, a->lse + zero_head_in_lse(k, first), over_sum);
+    zero_head_copy(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * a->C, n,
+                   head->scale_base2, w->q);
+    zero_head_scores(head, w->q, w->keys, keys, w->p);
+    head->kernels->softmax(&t, w->p, a->lse + zero_head_in_lse(head, first), over_sum);
     if (a->dropout.p > 0.0f)
         for (int64_t r = 0; r < n; r++)
-            zero_head_drop(k, first + r, w->mask, w->p + r * k->stride);
-    zero_head_mix(k, w->p, w->values, keys, w->y);
+            zero_head_drop(head, first + r, w->mask, w->p + r * head->stride);
+    zero_head_mix(head, w->p, w->values, keys, w->y);
     for (int64_t r = 0; r < n; r++)
-        k->kernels->scale(k->size, over_sum[r], w->y + r * k->width,
-                          a->out + zero_head_in_out(k, first + r));
+        head->kernels->scale(head->size, over_sum[r], w->y + r * head->width,
+                             a->out + zero_head_in_out(head, first + r));
 }
 
 /* The panels of one block, between two polls. */
-static void forward_block(const zero_head *k, const room *w, int64_t first)
+static void forward_block(const zero_head *head, const workspace *w, int64_t first)
 {
-    const int64_t end = zero_min(first + k->block, k->a->T);
-    k->packed->begin();
-    for (; first < end; first += k->rows)
-        forward_panel(k, w, first, zero_min(k->rows, end - first));
-    k->packed->end();
+    const int64_t end = zero_min(first + head->block, head->a->T);
+    head->packed->begin();
+    for (; first < end; first += head->rows)
+        forward_panel(head, w, first, zero_min(head->rows, end - first));
+    head->packed->end();
 }
 
-static void forward(const zero_head *k, float *work)
+static void forward(const zero_head *head, float *work)
 {
-    const int64_t T = k->a->T, stride = 3 * k->a->C;
-    const float *qkv = k->a->qkv;
-    const room w = take_room(k, work);
-    zero_head_pack_rows(k, qkv + zero_head_in_qkv(k, 0, ZERO_KEY), stride, T, w.keys);
-    zero_head_pack_channels(k, qkv + zero_head_in_qkv(k, 0, ZERO_VALUE), stride, T,
+    const int64_t T = head->a->T, stride = 3 * head->a->C;
+    const float *qkv = head->a->qkv;
+    const workspace w = take_workspace(head, work);
+    zero_head_pack_rows(head, qkv + zero_head_in_qkv(head, 0, ZERO_KEY), stride, T, w.keys);
+    zero_head_pack_channels(head, qkv + zero_head_in_qkv(head, 0, ZERO_VALUE), stride, T,
                             w.values);
-    for (int64_t first = 0; first < T; first += k->block) {
-        forward_block(k, &w, first);
-        zero_math_poll(k->math);
+    for (int64_t first = 0; first < T; first += head->block) {
+        forward_block(head, &w, first);
+        zero_math_poll(head->math);
     }
 }
 
@@ -84,7 +85,7 @@ void zero_cpu_attention(const zero_math *math, const zero_attention *a)
     for (int64_t b = 0; b < a->B; b++)
         for (int64_t h = 0; h < a->H; h++) {
             float *rest = a->work;
-            zero_head k = zero_head_at(math, a, b, h, &rest);
-            forward(&k, rest);
+            zero_head head = zero_head_at(math, a, b, h, &rest);
+            forward(&head, rest);
         }
 }

@@ -6,14 +6,26 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Adding 1.5 * 2^23 rounds to the nearest integer n and leaves it in the low bits: rintf would be
+ * a function call on plain x86-64. */
+#define ROUNDING 12582912.0f
+
+/* 2^n by its exponent bits, given n + ROUNDING. */
+static inline float power_of_rounded(float shifted)
+{
+    uint32_t bits;
+    float power;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + (127u << 23);
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
 /* e^x with a relative error of at most 8.1e-8; 0 where that is below the normal numbers,
- * infinity from 88.37 on. x = n ln 2 + r, |r| <= ln(2)/2; e^r by a polynomial (Cephes
- * expf), 2^n by its exponent bits. Adding 1.5 * 2^23 rounds to the nearest integer and
- * leaves it in the low bits: rintf would be a function call on plain x86-64. */
+ * infinity from 88.37 on. x = n ln 2 + r, |r| <= ln(2)/2; e^r by a polynomial (Cephes expf). */
 static inline float exponential(float x)
 {
-    const float magic = 12582912.0f;
-    float shifted = x * 1.44269504f + magic, n = shifted - magic;
+    float shifted = x * 1.44269504f + ROUNDING, n = shifted - ROUNDING;
     float r = x - n * 0.693359375f - n * -2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -22,23 +34,16 @@ static inline float exponential(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     float e_to_r = p * (r * r) + r + 1.0f;
-
-    uint32_t bits;
-    float power;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + (127u << 23);
-    memcpy(&power, &bits, sizeof power);
-    float y = e_to_r * power;
+    float y = e_to_r * power_of_rounded(shifted);
     y = x < -87.33f ? 0.0f : y;
     return x > 88.37f ? INFINITY : y;
 }
 
 /* 2^x for x <= 0, with a relative error of at most 1.1e-7; 0 where that is below the normal
- * numbers. As exponential() of cpu_kernels.c; the polynomial is the minimax one with 2^0 = 1. */
+ * numbers. The polynomial is the minimax one with 2^0 = 1. */
 static inline float power_of_two(float x)
 {
-    const float magic = 12582912.0f;
-    float shifted = x + magic, r = x - (shifted - magic);
+    float shifted = x + ROUNDING, r = x - (shifted - ROUNDING);
     float p = 1.5594678e-4f;
     p = p * r + 1.3406643e-3f;
     p = p * r + 9.6176928e-3f;
@@ -46,11 +51,5 @@ static inline float power_of_two(float x)
     p = p * r + 2.4022653e-1f;
     p = p * r + 6.9314724e-1f;
     p = p * r + 1.0f;
-
-    uint32_t bits;
-    float power;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + (127u << 23);
-    memcpy(&power, &bits, sizeof power);
-    return x < -126.0f ? 0.0f : p * power;
+    return x < -126.0f ? 0.0f : p * power_of_rounded(shifted);
 }

@@ -8,20 +8,21 @@
 #include "math/cpu_softmax.h"
 #include "math/cpu_sums.h"
 
-/* This file is compiled once per instruction set; the build gives each its table's name. */
+/* This file is compiled once per instruction set; the build names each table. */
 extern const zero_cpu_kernels ZERO_KERNELS;
 
-#define STRIDE 256 /* elements computed at a time, while */
-#define AHEAD  512 /* those so far behind them are asked for */
+#define STRIDE \
+    256 /* elements computed at a time, while those AHEAD of them are prefetched */
+#define AHEAD 512
 
 static int64_t stride_len(int64_t n, int64_t at)
 {
-    return n - at < STRIDE ? n - at : STRIDE;
+    return zero_min(n - at, STRIDE);
 }
 
-/* Asks for what a loop over x comes to later. Long loop bodies do not run ahead of their loads
- * far enough: the backward pass of GELU takes 0.8 ns per element with this and 2.7 without. */
-static inline void ask_ahead(int64_t n, const float *x)
+/* Long loop bodies do not run far enough ahead of their loads: the backward pass of GELU takes
+ * 0.8 ns per element with this prefetch and 2.7 without. */
+static inline void prefetch_ahead(int64_t n, const float *x)
 {
     for (int64_t i = 0; i < n; i += 16) __builtin_prefetch(x + AHEAD + i, 0, 3);
 }
@@ -50,8 +51,7 @@ static void scale(int64_t n, float factor, const float *x, float *out)
     for (int64_t i = 0; i < n; i++) out[i] = factor * x[i];
 }
 
-/* GELU's 0.5 (1 + tanh u) is the logistic function of 2u, u = sqrt(2/pi) (x + 0.044715
- * x^3). */
+/* GELU's 0.5 (1 + tanh u) is the logistic function of 2u, u = sqrt(2/pi) (x + 0.044715 x^3). */
 #define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
 #define TWO_U_X3 0.071354816273f /* 2 sqrt(2/pi) 0.044715 */
 
@@ -78,8 +78,8 @@ static void bias_gelu(int64_t n, const float *bias, float *x, float *y)
 {
     for (int64_t at = 0; at < n; at += STRIDE) {
         const int64_t len = stride_len(n, at), end = at + len;
-        ask_ahead(len, x + at);
-        ask_ahead(len, y + at);
+        prefetch_ahead(len, x + at);
+        prefetch_ahead(len, y + at);
 #pragma omp simd
         for (int64_t i = at; i < end; i++) {
             x[i] += bias[i];
@@ -93,8 +93,8 @@ static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float
 {
     for (int64_t at = 0; at < n; at += STRIDE) {
         const int64_t len = stride_len(n, at), end = at + len;
-        ask_ahead(len, x + at);
-        ask_ahead(len, dy + at);
+        prefetch_ahead(len, x + at);
+        prefetch_ahead(len, dy + at);
 #pragma omp simd
         for (int64_t i = at; i < end; i++) {
             float d = dy[i] * gelu_slope(x[i]);
@@ -123,8 +123,8 @@ static void layernorm(const zero_layernorm *n)
     const float *x = n->x, *gain = n->gain, *bias = n->bias;
     float *y = n->y;
     for (int64_t r = 0; r < n->rows; r++, x += C, y += C) {
-        ask_ahead(C, x);
-        ask_ahead(C, y);
+        prefetch_ahead(C, x);
+        prefetch_ahead(C, y);
         float mu = (float)(sum(C, x) / (double)C);
         double variance = sum_square_deviations(C, x, mu) / (double)C;
         float scale = (float)(1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS));
@@ -159,9 +159,9 @@ static void layernorm_backward(const zero_layernorm_grad *n)
     float *dx = n->dx, *dgain = n->dgain, *dbias = n->dbias;
     for (int64_t r = 0; r < n->rows; r++, x += C, dy += C, dx += C) {
         float mu = n->mean[r], scale = n->rstd[r];
-        ask_ahead(C, x);
-        ask_ahead(C, dy);
-        ask_ahead(C, dx);
+        prefetch_ahead(C, x);
+        prefetch_ahead(C, dy);
+        prefetch_ahead(C, dx);
         float along_one = (float)(dot(C, dy, gain) / (double)C);
         float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
 #pragma omp simd
@@ -174,8 +174,8 @@ static void layernorm_backward(const zero_layernorm_grad *n)
     }
 }
 
-/* out = e^(x - most), while the row that comes next is brought to L2: 0.57 ns per logit with
- * its other passes instead of 0.66. */
+/* out = e^(x - most), while the next row is prefetched to L2: all passes of cross_entropy then
+ * take 0.57 ns per logit instead of 0.66. */
 static void exponentials(int64_t n, const float *x, float most, const float *next,
                          float *out)
 {

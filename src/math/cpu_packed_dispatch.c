@@ -1,3 +1,4 @@
+/* cpu_packed_dispatch.c - the kernels of products: which this CPU runs, and which are worth it. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,8 +34,7 @@ const zero_packed_kernels *zero_packed_fp32(void)
     return best->beats_blas && zero_blas_threads() <= 1 ? &best->packed : NULL;
 }
 
-/* For products in bf16, best first. */
-#define N_BF16 2
+#define N_BF16 2 /* kernels for products in bf16 */
 
 #ifdef ZERO_BGEMM_X86
 #include <sys/syscall.h>
@@ -45,14 +45,14 @@ extern const zero_packed_kernels zero_bgemm_amx, zero_bgemm_avx512;
 static const zero_packed_kernels *const bf16[N_BF16] = {&zero_bgemm_amx,
                                                         &zero_bgemm_avx512};
 
-/* Linux keeps 8 KiB of tiles for a process only if it asks (5.16 and later; asm/prctl.h). */
+/* Linux (5.16 and later; asm/prctl.h) reserves the 8 KiB of tile registers on request only. */
 static bool amx_is_granted(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* Those before it do not run here. */
+/* The best that runs here; N_BF16 if none does. */
 static int first_bf16(void)
 {
     if (!zero_cpu_runs(ZERO_CPU_BF16)) return N_BF16;
@@ -67,8 +67,8 @@ static int first_bf16(void)
 }
 #endif
 
-/* CPUs with AMX do one vdpbf16ps in two cycles, half of what two fp32 fma's do: there it is
- * AMX or fp32. CPUs without it (Zen 4, ...) do twice as much as in fp32. */
+/* CPUs with AMX do one vdpbf16ps in two cycles, half the work of their fp32 fma's: there the
+ * choice is AMX or fp32. CPUs without AMX (Zen 4, ...) do twice as much as in fp32. */
 const zero_packed_kernels *zero_packed_bf16(void)
 {
     int i = first_bf16();

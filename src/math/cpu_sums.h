@@ -5,32 +5,33 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/vector_lanes.h"
 
-#define CHUNK 1024 /* elements whose terms are computed, then summed: they stay in L1 */
+#define CHUNK \
+    1024 /* terms are computed, then summed, that many at a time: they stay in L1 */
 
-/* Registers that hold SUMS lanes: as many chains of additions go on at a time. */
+/* Partial sums run side by side, in PARTS registers. */
 #define SUMS  32
 #define PARTS (SUMS / WIDTH)
 
-INLINE void add_lanes(floats part[PARTS], const float *x)
+INLINE void add_to_parts(floats part[PARTS], const float *x)
 {
     for (int p = 0; p < PARTS; p++) part[p] += *(const floats *)(x + p * WIDTH);
 }
 
-/* The sum of at most CHUNK numbers: lane l adds elements l, l + 32, ..., then the lanes are
- * folded in halves. The order is written down, so every vector width gives the same bits.
- */
+/* The sum of at most CHUNK numbers: partial sum l adds elements l, l + 32, ..., then they are
+ * folded in halves. The order is fixed, so every vector width gives the same bits. */
 static float sum_chunk(int64_t n, const float *x)
 {
     floats part[PARTS] = {{0}};
     float lane[WIDTH];
     int64_t i = 0;
-    for (; i + SUMS <= n; i += SUMS) add_lanes(part, x + i);
+    for (; i + SUMS <= n; i += SUMS) add_to_parts(part, x + i);
     if (i < n) {
         float rest[SUMS] = {0};
         for (int l = 0; i < n; i++, l++) rest[l] = x[i];
-        add_lanes(part, rest);
+        add_to_parts(part, rest);
     }
     for (int half = PARTS / 2; half > 0; half /= 2)
         for (int p = 0; p < half; p++) part[p] += part[p + half];
@@ -42,11 +43,10 @@ static float sum_chunk(int64_t n, const float *x)
 
 static int64_t chunk_len(int64_t n, int64_t at)
 {
-    return n - at < CHUNK ? n - at : CHUNK;
+    return zero_min(n - at, CHUNK);
 }
 
-/* Chunks are added in double: a row of 50 257 exponentials is then as exact as a short one.
- */
+/* Chunks are added in double: a row of 50 257 exponentials is then as exact as a short one. */
 static double sum(int64_t n, const float *x)
 {
     double total = 0.0;
@@ -68,7 +68,7 @@ static double dot(int64_t n, const float *a, const float *b)
     return total;
 }
 
-/* NaN is never the largest; it spoils the sum of exponentials instead. */
+/* NaN is never the largest; the sum of exponentials becomes NaN instead. */
 static float largest(int64_t n, const float *x)
 {
     float most[SUMS];
