@@ -43,8 +43,8 @@ static const void *elements(const slice *s, const zero_tree_term *term)
     return zero_type_at(term->type, term->data, s->at);
 }
 
-/* out[len] = the sum of these terms, and of what is pending to their left. Who streams sums
- * what is large, and has it read ahead. */
+/* out[len] = the sum of these terms and of those pending to their left. Streaming callers sum
+ * large arrays, so prefetch too. */
 static void sum_slice(const slice *s, int n, const zero_tree_term *terms,
                       zero_vector_sum *sum, zero_type type, void *out, bool stream)
 {
@@ -56,11 +56,11 @@ static void sum_slice(const slice *s, int n, const zero_tree_term *terms,
         s->kernels->sum(sum, s->len, type, out, stream);
         return;
     }
-    float room[ZERO_VECTOR_TILE];
+    float partial[ZERO_VECTOR_TILE];
     int left = left_terms(n, terms);
     zero_vector_sum left_sum = {.read_ahead = sum->read_ahead};
-    sum_slice(s, left, terms, &left_sum, ZERO_FP32, room, false);
-    sum->pending[sum->depth++] = room;
+    sum_slice(s, left, terms, &left_sum, ZERO_FP32, partial, false);
+    sum->pending[sum->depth++] = partial;
     sum_slice(s, n - left, terms + left, sum, type, out, stream);
 }
 
@@ -72,7 +72,7 @@ static void sum_out(const slice *s, int n, const zero_tree_term *terms, zero_typ
     sum_slice(s, n, terms, &sum, type, to, stream);
 }
 
-/* Elements in front of the first line of 64 bytes, at most len. */
+/* Elements before the first aligned line of 64 bytes, at most len. */
 static int64_t unaligned(const void *out, zero_type type, int64_t len)
 {
     int64_t head = (int64_t)(-(uintptr_t)out % 64 / zero_type_size(type));
@@ -150,8 +150,8 @@ int64_t zero_tree_span_next(int64_t first, int64_t count)
     return size;
 }
 
-/* A right child finds its sibling, if that is within the span, as the last term: a larger one
- * would end elsewhere, a smaller one would have found its own. */
+/* A right child finds its sibling, if the span has it, as the last term: a larger term would end
+ * elsewhere, and a smaller one would have been merged with its own sibling. */
 void zero_tree_span_append(zero_tree_span *span, int64_t size, double x)
 {
     int64_t at = span->first + span->count;
@@ -186,8 +186,8 @@ bool zero_tree_span_is_whole(const zero_tree_span *span)
     return span->first == 0 && span->count == span->blocks;
 }
 
-/* The tree splits at the largest power of two, so the subtrees fall in size and what is right
- * of each is its sibling. */
+/* The tree splits at the largest power of two, so subtrees get smaller from left to right, and
+ * all that is right of one is its sibling. */
 double zero_tree_span_sum(const zero_tree_span *span)
 {
     assert(zero_tree_span_is_whole(span));
