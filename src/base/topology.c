@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory_limit.h"
 
-/* A line of /proc/meminfo in bytes; 0 if there is none. */
+/* A line of /proc/meminfo in bytes; 0 if it is missing. */
 static size_t meminfo(const char *key)
 {
     FILE *file = fopen("/proc/meminfo", "r");
@@ -76,7 +76,7 @@ static void read_cpu_name(hwloc_topology_t machine, zero_topology *t)
     snprintf(t->cpu, sizeof t->cpu, "%s", name ? name : "");
 }
 
-/* Usable is both allowed and bound. If the system does not tell the binding, there is none. */
+/* Usable is allowed and bound; allowed if the system does not tell the binding. */
 static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
 {
     if (hwloc_get_cpubind(machine, set, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(set);

@@ -151,7 +151,7 @@ int64_t zero_tree_span_next(int64_t first, int64_t count)
 }
 
 /* A right child finds its sibling, if the span has it, as the last term: a larger term would end
- * elsewhere, and a smaller one would have been merged with its own sibling. */
+ * elsewhere, and a smaller one would have been merged already. */
 void zero_tree_span_append(zero_tree_span *span, int64_t size, double x)
 {
     int64_t at = span->first + span->count;

@@ -1,3 +1,4 @@
+/* vector_dispatch.c - the kernels of vector_kernels.c by level. */
 #include "base/vector.h"
 
 #include <stddef.h>

@@ -256,7 +256,7 @@ INLINE bits16 to_fp16(floats x)
 }
 #endif
 
-/* Callers inline these with constant types: every mixture of types gets a loop of its own. */
+/* Callers inline these with constant types: every mixture of types becomes a separate loop. */
 INLINE floats load(zero_type type, const void *in, int64_t i)
 {
     if (type == ZERO_FP32) return *(const floats *)((const float *)in + i);

@@ -15,12 +15,12 @@ const char *zero_backend_name_at(int i);
  * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T so and 16 more. */
 int64_t zero_attention_workspace(const zero_attention *a);
 
-/* The instruction set whose kernels the cpu backend chooses on this machine: "native" if
+/* The instruction set of the kernels that the cpu backend chooses on this machine: "native" if
  * the build was for one machine, else "x86-64-v4" and the like. */
 const char *zero_cpu_kernels_name(void);
 
-/* The instruction set whose own kernels the cpu backend multiplies with in fp32; NULL: BLAS
- * multiplies, for none of them is faster here, or BLAS was given several threads. */
+/* The instruction set of the kernels that multiply in fp32; NULL: BLAS multiplies, because it is
+ * faster here or was given several threads. */
 const char *zero_cpu_fp32_name(void);
 
 /* The same in_bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened, and multiplied as

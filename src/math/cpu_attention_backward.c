@@ -78,8 +78,8 @@ static void backward_panel(const zero_head *head, const workspace *w, int64_t fi
                              a->dqkv + zero_head_in_qkv(head, first + r, ZERO_QUERY));
 }
 
-/* out[T, width] (+)= weight[n, stride]' y, of a block of n queries from `first` on. A panel of
- * keys meets the queries from its own diagonal on: those of its own block are its first. */
+/* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A panel of
+ * keys meets the queries from its diagonal on; its first are those of the same block. */
 static void spread(const zero_head *head, int64_t first, int64_t n, const float *weight,
                    const float *y, float *out)
 {

@@ -1,4 +1,4 @@
-/* cpu_bgemm.h - what the kernels for products in bf16 share: panels of 32 lanes, cut into AMX tiles.
+/* cpu_bgemm.h - shared by the kernels for products in bf16: panels of 32 lanes, in AMX tiles.
  *
  * An AMX tile is 16 lanes x 32 of k, 1 KiB: what AMX loads into one register, and what vdpbf16ps
  * reads in order:

@@ -2,7 +2,7 @@
  * panels (cpu_packed.h), products of them, and scores.
  *
  *          keys 0 ........ first + rows
- *   first   | P P P P P P .        a panel of queries meets the panels of keys up to its own
+ *   first   | P P P P P P .        a panel of queries meets the panels of keys up to its
  *   + rows  | P P P P P P P        diagonal; scores above the diagonal are zero
  *
  * Nothing is as large as T x T: forward holds the scores of one panel of queries at a time,

@@ -1,5 +1,4 @@
-/* naive.h - what the files of the naive backend share: attention and flat ranges have files of
- * their own. */
+/* naive.h - the naive backend's operations that are not in naive.c. */
 #pragma once
 
 #include "math/backend.h"

@@ -87,7 +87,7 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y)
     c->backend->add_bias(c->math, l->rows, cols_of(l), c->type, zero_linear_bias(l), y);
 }
 
-/* The bias first: dy has just been written, and part of it may still be in a cache. */
+/* The bias comes first: dy has just been written, and part of it may still be in a cache. */
 void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
 {
     const zero_call *c = l->call;

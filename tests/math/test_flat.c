@@ -1,5 +1,5 @@
-/* Operations on flat ranges, the optimizer's states and gradients: in fp32 against the oracle; on 16
- * bits with the bits of the same call on the same numbers widened, by every instruction set. */
+/* Operations on flat ranges, which are the optimizer's states and gradients: in fp32 against the
+ * oracle; on 16 bits, by every instruction set, with the bits of the same numbers widened. */
 #include "support/math_machines.h"
 
 #include "base/half.h"
