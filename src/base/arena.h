@@ -18,7 +18,7 @@ typedef struct {
     size_t mapped;
 } zero_arena;
 
-/* Returns ZERO_ERR_NOMEM, with the size, if the machine has not that much memory. */
+/* Returns ZERO_ERR_NOMEM, with the size, if the machine does not have it. */
 ZERO_NODISCARD zero_status zero_arena_init(zero_arena *arena, size_t bytes);
 void zero_arena_destroy(zero_arena *arena); /* accepts a zeroed arena */
 

@@ -247,8 +247,8 @@ static void pack_b(const zero_operand *b, int64_t n, int64_t k, void *out)
     pack(b, n, k, COLS, out);
 }
 
-/* A block of a is 1.5 MiB, one of b 0.5: both fit an L2 of 2 MiB, and for most models a block
- * spans all of k. */
+/* A block of a is 1.5 MiB, one of b 0.5: both fit an L2 of 2 MiB, and a k of up to 768 is one
+ * block. */
 const zero_panel_kernels ZERO_KERNELS = {
     .packed = {.name = NAME,
                .rows = ROWS,

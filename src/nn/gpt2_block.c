@@ -42,7 +42,7 @@ static struct saved cut_saved(const zero_gpt2_shape *s, int64_t rows, float *mem
     return v;
 }
 
-/* Of matrix products; attention's two count as if nothing were masked. Narayanan et al.
+/* Matrix products only; attention's two count as if nothing were masked. Narayanan et al.
  * 2104.04473, appendix. */
 static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
 {

@@ -1,5 +1,5 @@
-/* The conversions of half.h against a second way to round, for a sample of all floats, or
- * for every one: test_half all. */
+/* The conversions of half.h against a second way to round, for a sample of all floats, or for all
+ * of them: test_half all. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* x / 2^shift, to nearest even, by looking at what is cut off. 1 <= shift <= 31 */
+/* x / 2^shift, to nearest even, by looking at the bits cut off. 1 <= shift <= 31 */
 static inline uint32_t shift_right(uint32_t x, uint32_t shift)
 {
     uint32_t kept = x >> shift, cut = x & ((1u << shift) - 1), tie = 1u << (shift - 1);
@@ -51,7 +51,7 @@ static inline uint16_t fp16_of(uint32_t bits)
     int32_t exponent = (int32_t)(magnitude >> 23) - 127;
     uint32_t fraction =
         (magnitude & 0x7fffff) | 1u << 23; /* in units of 2^(exponent - 23) */
-    int32_t below = -14 - exponent;        /* bits that a denormal has less */
+    int32_t below = -14 - exponent;        /* bits that a denormal lacks */
     uint32_t shift = below <= 0 ? 13 : below < 18 ? (uint32_t)(13 + below) : 31;
     uint32_t units = exponent < -126 ? 0 : shift_right(fraction, shift);
     uint32_t half = below > 0 ? units : units + ((uint32_t)(exponent + 14) << 10);
@@ -143,7 +143,7 @@ static void rounding_happens_where_it_was_worked_out_by_hand(void **state)
         {-0x1.000002p-25f, 0xb300, 0x8001}, /* a little more than the tie */
         {0x1p-126f, 0x0080, 0x0000},        /* bf16: the smallest normal */
         {0x1.fffffcp-127f, 0x0000, 0x0000}, /* a denormal next to it: flushed */
-        {-0x1p-127f, 0x8000, 0x8000},       /* bf16 could say it; flushed all the same */
+        {-0x1p-127f, 0x8000, 0x8000},       /* bf16 has it; flushed all the same */
         {INFINITY, 0x7f80, 0x7c00},
         {-INFINITY, 0xff80, 0xfc00},
     };
@@ -207,7 +207,7 @@ static void every_instruction_set_widens_as_defined(void **state)
     }
 }
 
-/* But NaN, which becomes quiet, and bf16's denormals, which become zero. */
+/* Except NaN, which becomes quiet, and bf16's denormals, which become zero. */
 static void widened_numbers_round_back_to_themselves(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void fp16_is_the_compilers(void **state)
 
 #define MOST 70
 
-/* One number, as the functions for one number say. */
+/* One number, by the functions for single numbers. */
 static void convert_one(zero_type from, zero_type to, const char *in, char *out)
 {
     float x;

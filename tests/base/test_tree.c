@@ -23,7 +23,7 @@
 
 static const zero_rng stream = {.purpose = ZERO_RNG_TEST, .seed = 7};
 
-/* Leaves as numbers, and the same leaves as they are stored. */
+/* Leaves as floats, and the same leaves as stored. */
 typedef struct {
     float x[LEAVES][LEN];
     _Alignas(64) char stored[LEAVES][ROOM * 4];
@@ -65,7 +65,7 @@ static float tree(const leaves *l, int first, int n, int64_t i)
     return tree(l, first, left, i) + tree(l, first + left, n - left, i);
 }
 
-/* Magnitudes from 2^-8 to 2^8: whoever adds in another order gets other bits. */
+/* Magnitudes from 2^-8 to 2^8: another order of additions gives other bits. */
 static void make_leaf(leaves *l, int k, zero_type type, size_t offset)
 {
     char *data = l->stored[k] + offset * zero_type_size(type);
@@ -189,7 +189,7 @@ static void whoever_sums_a_subtree_first_changes_no_bit(void **state)
     free(l);
 }
 
-/* As a hierarchy of nodes does it: each sums what it covers, one sums what they send. */
+/* Like a hierarchy of nodes: each sums its own subtrees, and one sums the results. */
 static void sums_of_covers_make_the_sum_of_the_whole(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void a_million_terms_need_little_stack(void **state)
     free(terms);
 }
 
-/* pending[0] + (pending[1] + (a + b)), or without b, or without what is pending. */
+/* pending[0] + (pending[1] + (a + b)), or without b, or without pending terms. */
 static void every_instruction_set_adds_as_defined(void **state)
 {
     (void)state;

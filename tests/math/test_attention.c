@@ -1,11 +1,11 @@
-/* Attention of the cpu backend, on each set of panels that this machine can run: against the
- * oracle, and what an output may depend on. */
+/* Attention of the cpu backend, by each kind of panels that this machine runs, against the oracle;
+ * and which inputs an output may depend on. */
 #include "support/math_test.h"
 
 #include "math/backends.h"
 #include "math/cpu_state.h"
 
-/* As in test_math.c: what single precision gives; a wrong term is off by 1e-3 or more. */
+/* As in test_math.c: the error of single precision; a wrong term is off by 1e-3 or more. */
 #define TOLERANCE 5e-6
 
 static const zero_backend *const cpu = &zero_backend_cpu;
@@ -13,7 +13,7 @@ static const zero_backend *const naive = &zero_backend_naive;
 
 /* Everything that forward and backward read and write. */
 typedef struct {
-    zero_attention s; /* but its workspace */
+    zero_attention s; /* without workspace */
     int64_t n, rows;  /* B T C, B H T */
     float *qkv, *dout;
 } problem;
@@ -28,7 +28,7 @@ static problem make_problem(test_pool *pool, zero_attention s)
     return x;
 }
 
-/* The same inputs, with room for other results. */
+/* The same inputs, with outputs of its own. */
 static problem same_inputs(test_pool *pool, const problem *of)
 {
     problem x = *of;
@@ -37,8 +37,8 @@ static problem same_inputs(test_pool *pool, const problem *of)
     return x;
 }
 
-/* What the workspace held before, and where it starts, must not matter; behind its end nothing
- * may change. */
+/* The workspace's old contents and its alignment must not matter, and nothing may be written
+ * past its end. */
 static void solve(test_pool *pool, const zero_backend *ops, const zero_math *math,
                   const problem *x)
 {
@@ -60,8 +60,8 @@ static void check_close(const problem *got, const problem *want, double toleranc
     assert_true(test_error(3 * want->n, got->s.dqkv, want->s.dqkv) < tolerance);
 }
 
-/* On all panels, and by all kernels for bf16. There factors are off by up to 2^-9; their sums,
- * by less than that of the largest. */
+/* By all panels, and by all kernels for bf16. There factors are off by up to 2^-9, and sums by
+ * less than 2^-9 of the largest. */
 static void check_against_oracle(zero_attention s)
 {
     void *pool = NULL;
@@ -113,7 +113,7 @@ static void attention_agrees_over_long_rows(void **state)
     check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
 }
 
-/* A query that sees one key has its value: rounded, where there are kernels that round. */
+/* The output of a query that sees one key is its value, rounded if the kernels round. */
 static void values_are_rounded_where_products_are_in_bf16(void **state)
 {
     zero_math math = test_opened(cpu);
@@ -159,7 +159,7 @@ static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
     check_batch(state, true);
 }
 
-/* Positions from `t` on become others: what lies before them is as it was. */
+/* Changing positions from `t` on changes nothing before them. */
 static void check_past(void **state, bool in_bf16)
 {
     zero_math math = test_opened(cpu);

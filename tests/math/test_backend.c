@@ -1,5 +1,5 @@
-/* All operations of a backend together: they poll, and every instruction set gives the same bits;
- * and the list of backends. */
+/* All operations of a backend: they poll, and every instruction set gives the same bits. And the
+ * list of backends. */
 #include "support/math_machines.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void long_operations_on_16_bits_poll(void **state)
     assert_polls(cpu->accumulate(&math, ZERO_BF16, n, y, x.wide, y));
 }
 
-/* Runs every operation that has kernels of its own on random input; returns all results. */
+/* Runs every operation that has kernels, on random input; returns all results. */
 static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int64_t *len)
 {
     const zero_adamw recipe = test_recipe();
@@ -173,7 +173,7 @@ static void blas_tells_its_name_and_obeys(void **state)
     char name[64] = "";
     zero_blas_name(name, sizeof name);
     assert_true(strlen(name) >= 4);
-    /* Of a library that it has no name for it cannot know the threads either. */
+    /* A library without a known name has no known call for threads. */
     int expected = strcmp(name, "BLAS") == 0 ? 0 : 1;
     assert_int_equal(zero_blas_set_threads(1), expected);
     print_message("%s\n", name);

@@ -33,8 +33,8 @@ static void adamw_agrees_to_the_bit(void **state)
 }
 
 /* Under a constant gradient g, m / (1 - beta1^t) stays g and the root of v / (1 - beta2^t)
- * stays |g|: after the decay, each step moves by lr g / (|g| + eps). With eps so large, its
- * place outside the root is seen too. */
+ * stays |g|: after the decay, each step moves by lr g / (|g| + eps). A large eps shows that it
+ * is outside the root. */
 static void adamw_moves_as_its_equation_says_under_constant_gradients(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void assert_same_states(int64_t n, const states *got, const states *want)
     assert_same_numbers(n, got->v, want->v);
 }
 
-/* A step on the same numbers in fp32, by the oracle, and all machines against it. */
+/* All machines against the oracle's step on the same numbers in fp32. */
 static void check_adamw(test_pool *pool, const machine *m, int machines, zero_type type,
                         int64_t n)
 {
@@ -127,7 +127,7 @@ static float rounded(zero_type type, float x)
     return type == ZERO_FP16 ? zero_from_fp16(zero_to_fp16(x)) : x;
 }
 
-/* Of every size that rounding meets: too large, too small, ties, infinity, NaN. */
+/* All cases of rounding: too large, too small, ties, infinity, NaN. */
 static float *odd_floats(test_pool *pool, int64_t n)
 {
     static const float odd[] = {65520.0f,    65519.0f, 1e-39f,   1e-6f, 3.4e38f,
@@ -180,13 +180,13 @@ static void gradients_are_rounded_and_accumulated_as_each_number_alone(void **st
             }
 }
 
-/* Long enough to be stored past the caches, where that can be aligned and where it cannot. */
+/* Long enough to be stored past the caches; aligned for that, and not. */
 static void long_groups_are_rounded_as_short_ones(void **state)
 {
     const int64_t n = ((int64_t)1 << 20) + 77;
     const float *in = odd_floats(*state, n);
-    uint16_t *want = test_bytes(*state, 2 * n), *room = test_bytes(*state, 2 * n + 128);
-    uint16_t *aligned = room + (-(uintptr_t)room % 64) / 2;
+    uint16_t *want = test_bytes(*state, 2 * n), *memory = test_bytes(*state, 2 * n + 128);
+    uint16_t *aligned = memory + (-(uintptr_t)memory % 64) / 2;
     zero_math math = {0};
     for (int t = 0; t < 2; t++)
         for (int shift = 0; shift < 2; shift++) {
@@ -217,7 +217,7 @@ static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **stat
         assert_true(cpu->sum_squares(&fast, ZERO_FP32, sizes[i], x) ==
                     naive->sum_squares(&slow, ZERO_FP32, sizes[i], x));
     double left =
-        cpu->sum_squares(&fast, ZERO_FP32, 262144, x); /* the tree's own left part */
+        cpu->sum_squares(&fast, ZERO_FP32, 262144, x); /* the tree's left subtree */
     assert_true(left + cpu->sum_squares(&fast, ZERO_FP32, n - 262144, x + 262144) ==
                 cpu->sum_squares(&fast, ZERO_FP32, n, x));
 }

@@ -9,9 +9,8 @@
 
 #define STEP 0.02f
 
-/* The single-precision outputs limit the difference: 6e-8 of the outputs' size, divided by
- * h, 1e-5; its own error, of order h^4, is smaller. A wrong factor or a lost term is 1e-2.
- */
+/* Single-precision outputs limit the difference: 6e-8 of their size divided by h, 1e-5; its error
+ * of order h^4 is smaller. A wrong factor or a lost term is 1e-2. */
 #define TOLERANCE 2e-4
 
 #define MAX_INPUTS 5
@@ -26,7 +25,7 @@ struct layer {
     int n_inputs;
     int64_t len[MAX_INPUTS], out_len;
     float *in[MAX_INPUTS], *grad[MAX_INPUTS], *out, *dout;
-    float *kept[3]; /* what forward leaves for backward, and workspace */
+    float *kept[3]; /* written forward, read backward; and workspace */
 };
 
 static const zero_backend *const ops = &zero_backend_naive;

@@ -3,8 +3,8 @@
 #include "support/math_test.h"
 
 /* The oracle rounds once, at the end. The cpu backend rounds at each of up to a few hundred
- * additions, 6e-8 each, mostly cancelling: errors of 1e-7 to 2e-6 of the largest result are
- * what single precision gives. A wrong term is off by 1e-3 or more. */
+ * additions, 6e-8 each, mostly cancelling: errors of single precision are 1e-7 to 2e-6 of the
+ * largest result. A wrong term is off by 1e-3 or more. */
 #define TOLERANCE 5e-6
 
 #define assert_close(n, got, want) assert_true(test_error(n, got, want) < TOLERANCE)
@@ -89,7 +89,7 @@ static void dropout_agrees_to_the_bit(void **state)
     }
 }
 
-/* And with what they put together: bias, dropout, sum. Two samples, so that masks differ. */
+/* Both backends, and the steps one by one: bias, dropout, sum. Two samples: their masks differ. */
 static void branches_end_to_the_bit(void **state)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
@@ -141,10 +141,10 @@ static void gelu_agrees_also_far_from_zero(void **state)
     for (size_t s = 0; s < COUNT(lengths); s++) check_gelu(*state, 1, lengths[s]);
     for (size_t s = 0; s < COUNT(shapes); s++)
         check_gelu(*state, shapes[s][0], shapes[s][1]);
-    const float one[] = {1, 1, 1, 1}, none[4] = {0};
+    const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
     const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
     float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
-    cpu->bias_gelu(&fast, 1, 4, ZERO_FP32, none, x, y);
+    cpu->bias_gelu(&fast, 1, 4, ZERO_FP32, zeros, x, y);
     cpu->bias_gelu_backward(&fast, 1, 4, x, one, dx, false, dbias);
     for (int i = 0; i < 4; i++) {
         assert_true(y[i] == values[i]);
@@ -152,8 +152,7 @@ static void gelu_agrees_also_far_from_zero(void **state)
     }
 }
 
-/* 2^-126 .. 2^127 through the only operation that shows single values of the exponential.
- */
+/* 2^-126 .. 2^127, through the only operation that shows single values of the exponential. */
 static void the_exponential_is_exact_to_single_precision(void **state)
 {
     (void)state;

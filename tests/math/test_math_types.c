@@ -33,14 +33,14 @@ static void products_have_the_bits_of_widened_weights(void **state)
                                 {5, 9, 1025}, {130, 1, 200}, {600, 1030, 1100}};
     machine m[MACHINES];
     int n = make_machines(*state, m);
-    for (int i = 0; i < n; i++) /* The oracle is spared the long one. */
+    for (int i = 0; i < n; i++) /* The long one takes too long for the oracle. */
         for (size_t s = 0; s < COUNT(sizes) - (m[i].ops == &zero_backend_naive); s++)
             for (int flags = 0; flags < 8; flags++)
                 for (int t = 0; t < 2; t++)
                     check_gemm(*state, &m[i], halves[t], sizes[s], flags, 3 * (flags % 2));
 }
 
-/* ---- what reads gains, biases and embeddings ---- */
+/* ---- gains, biases and embeddings ---- */
 
 static void check_bias(test_pool *pool, const machine *m, zero_type type, int64_t rows,
                        int64_t cols)
@@ -52,7 +52,7 @@ static void check_bias(test_pool *pool, const machine *m, zero_type type, int64_
     assert_same(rows * cols, got, want);
 }
 
-/* What adds a bias on its way. */
+/* Operations that add a bias on the way. */
 static void check_activation(test_pool *pool, const machine *m, zero_type type,
                              int64_t rows, int64_t cols)
 {

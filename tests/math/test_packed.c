@@ -1,5 +1,5 @@
-/* Packed products, by each kernel that this machine can run: against the oracle, those in bf16
- * on factors rounded one by one, and what holds whatever the sizes. */
+/* Packed products by each kernel that this machine runs: against the oracle (those in bf16 on
+ * factors rounded one by one), and laws that hold for all sizes. */
 #include "support/math_test.h"
 
 #include <stdio.h>
@@ -11,13 +11,13 @@
  * to a thousand roundings of 6e-8, mostly cancelling. A wrong term is off by 1e-3 or more. */
 #define TOLERANCE 1e-6
 
-#define GUARD 64 /* bytes before and behind what a product may write */
+#define GUARD 64 /* bytes before and after the memory that a product may write */
 
 typedef struct {
     const zero_packed_kernels *kernels;
     zero_math math;
     char *scratch; /* with its guards */
-    size_t room;
+    size_t bytes;
 } machine;
 
 /* For all products; NULL: BLAS. */
@@ -33,9 +33,9 @@ static int make_machines(test_pool *pool, machine m[ZERO_PACKED_VARIANTS])
     int n = 0;
     for (int i = 0; (kernels = zero_packed_at(i)); i++, n++) {
         m[i] = (machine){.kernels = kernels};
-        m[i].room = (size_t)zero_math_scratch() * sizeof(float);
-        m[i].scratch = test_bytes(pool, (int64_t)m[i].room + 2 * GUARD);
-        memset(m[i].scratch, 0xff, m[i].room + 2 * GUARD); /* NaN */
+        m[i].bytes = (size_t)zero_math_scratch() * sizeof(float);
+        m[i].scratch = test_bytes(pool, (int64_t)m[i].bytes + 2 * GUARD);
+        memset(m[i].scratch, 0xff, m[i].bytes + 2 * GUARD); /* NaN */
         assert_int_equal(zero_backend_cpu.open(&m[i].math), ZERO_OK);
         use_kernels(&m[i], kernels);
         m[i].math.scratch = (float *)(void *)(m[i].scratch + GUARD);
@@ -48,11 +48,11 @@ static void assert_guarded(const machine *m)
 {
     for (int i = 0; i < GUARD; i++) {
         assert_true(m->scratch[i] == (char)0xff);
-        assert_true(m->scratch[GUARD + m->room + (size_t)i] == (char)0xff);
+        assert_true(m->scratch[GUARD + m->bytes + (size_t)i] == (char)0xff);
     }
 }
 
-/* One product, its operands as given and rounded to bf16 one by one. */
+/* One product; its factors as given, and rounded to bf16 one by one. */
 typedef struct {
     zero_gemm g;
     int64_t len_a, len_b, len_c; /* with what lies between the rows */
@@ -93,7 +93,7 @@ static bool rounds(const machine *m)
     return m->kernels->type == ZERO_BF16;
 }
 
-/* c as the oracle has it, from factors as the kernel rounds them. */
+/* The oracle's c, from factors as the kernel rounds them. */
 static float *expected(test_pool *pool, const machine *m, const product *x)
 {
     zero_math slow = {0};
@@ -144,7 +144,7 @@ static void assert_near(const product *x, const float *got, const float *want)
     }
 }
 
-/* Each size with its own arrays, so that none of a test run out of room. */
+/* Each size has a pool of its own: one pool would overflow. */
 static void check_sizes(const int64_t size[3], int first_flags, int last_flags)
 {
     for (int flags = first_flags; flags <= last_flags; flags++) {
@@ -238,9 +238,9 @@ static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
     }
 }
 
-/* In bf16 to accumulate is to go on with the sum: k cut at the end of a tile has the bits of
- * all. In fp32 each block of k has a sum of its own. */
-static void a_sum_that_goes_on_has_the_bits_of_one(void **state)
+/* In bf16 accumulating continues the sum: a k cut at the end of an AMX tile has the bits of the
+ * whole. In fp32 each block of k is summed separately. */
+static void a_continued_sum_has_the_bits_of_one(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
@@ -285,7 +285,7 @@ static void factors_are_rounded_as_half_h_says(void **state)
             }
 }
 
-/* Row 3 meets a NaN, column 5 an infinity: they spoil these and no others. */
+/* Row 3 meets a NaN, column 5 an infinity: no other rows and columns change. */
 static void what_is_not_finite_stays_in_its_row_and_column(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
@@ -303,7 +303,7 @@ static void what_is_not_finite_stays_in_its_row_and_column(void **state)
     }
 }
 
-/* One block as large as it may be, or two each of m, n and k. */
+/* One block of the largest size, or two blocks each along m, n and k. */
 static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
@@ -346,7 +346,7 @@ int main(void)
         cmocka_unit_test(larger_sizes_and_empty_sums_agree_with_the_oracle),
         test_with_pool(factors_in_fp32_and_in_bf16_give_the_same_bits),
         cmocka_unit_test(a_cut_of_rows_or_columns_gives_the_same_bits),
-        test_with_pool(a_sum_that_goes_on_has_the_bits_of_one),
+        test_with_pool(a_continued_sum_has_the_bits_of_one),
         test_with_pool(factors_are_rounded_as_half_h_says),
         test_with_pool(what_is_not_finite_stays_in_its_row_and_column),
         test_with_pool(blocks_poll_and_the_largest_fit_the_scratch),

@@ -44,7 +44,7 @@ static void every_preset_is_a_sound_model_of_the_size_that_is_counted(void **sta
     }
 }
 
-/* What a name says in billions: "paper-nomp-2.5b" 2.5, "paper-1t" 1000; 0 if it says none. */
+/* The billions in a name: "paper-nomp-2.5b" 2.5, "paper-1t" 1000; 0 without a number. */
 static double billions(const char *name)
 {
     while (*name && !(name[0] == '-' && name[1] >= '0' && name[1] <= '9')) name++;
@@ -71,7 +71,7 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
     (void)state;
     static const struct {
         const char *name;
-        double billions;                      /* what it counts instead */
+        double billions;                      /* counted instead */
     } others[] = {{"paper-1.5b", 1.56},       /* as GPT-2's largest: cut off, not rounded */
                   {"paper-nomp-1.5b", 1.60},  /* right without its embeddings only */
                   {"paper-ddp-1.38b", 1.21}}; /* Megatron-LM calls this shape 1.2B */
@@ -91,7 +91,7 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
     assert_int_equal(named, n - 5); /* all but tiny and GPT-2's four */
 }
 
-/* Units count masked attention as well, half of 12 L T C; the embedding only adds. */
+/* Units also count masked attention, half of 12 L T C; the embedding does not multiply. */
 static void
 a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **state)
 {
@@ -108,7 +108,7 @@ a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **sta
     zero_model_destroy(&m);
 }
 
-/* "paper-80b" belongs to "paper", and the message has to lead there. */
+/* "paper-80b" belongs to "paper", which the message must name. */
 static void the_answer_to_an_unknown_preset_names_every_family(void **state)
 {
     (void)state;

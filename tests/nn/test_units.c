@@ -15,14 +15,14 @@ typedef struct {
     const zero_backend *backend;
     zero_math math;
     zero_batch batch;
-    zero_type type;                            /* of what the units read */
-    uint16_t *half[MAX_UNITS];                 /* by group, where that is not param */
+    zero_type type;            /* of the weights that units read */
+    uint16_t *half[MAX_UNITS]; /* by group, if the units read it instead of param */
     float *param[MAX_UNITS], *grad[MAX_UNITS]; /* by group */
     float *out[MAX_UNITS], *saved[MAX_UNITS];  /* by unit */
     float *stream, *work, *logits, *row_loss;
 } machine;
 
-/* Weights of a size at which every path of the model matters. */
+/* Weights large enough for every path of the model to matter. */
 static void set_weights(test_pool *pool, machine *m)
 {
     for (int g = 0; g < m->model.n_groups; g++) {
@@ -123,7 +123,7 @@ static void gradient(const machine *m)
     for (int u = m->model.n_units - 2; u >= 0; u--) run_backward(m, u);
 }
 
-/* The step of the differences; single precision limits them, not their order. */
+/* The step of the differences, whose error comes from single precision, not from their order. */
 #define STEP      2e-3f
 #define TOLERANCE 2e-3 /* of the gradient's length; measured: at most 4e-4 */
 
@@ -305,7 +305,7 @@ static void weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32(void **
     check_half(*state, &zero_backend_cpu, ZERO_FP16);
 }
 
-/* Generating gives the logits of the last position only: those of the loss over them. */
+/* Generating gives the logits of the last position only; they must reproduce its loss. */
 static void generated_logits_are_those_of_the_last_position(void **state)
 {
     machine m;

@@ -17,14 +17,14 @@ typedef struct {
 
 #define MACHINES (1 + ZERO_CPU_LEVELS)
 
-/* What the scratch held before must not matter: it starts as NaN. */
+/* The scratch starts as NaN: its old contents must not matter. */
 static inline int make_machines(test_pool *pool, machine m[MACHINES])
 {
     const zero_cpu_kernels *kernels;
     int n = 0;
-    int64_t room = zero_math_scratch() * (int64_t)sizeof(float);
-    float *scratch = test_bytes(pool, room);
-    memset(scratch, 0xff, (size_t)room);
+    int64_t bytes = zero_math_scratch() * (int64_t)sizeof(float);
+    float *scratch = test_bytes(pool, bytes);
+    memset(scratch, 0xff, (size_t)bytes);
     m[n++] = (machine){&zero_backend_naive, {.scratch = scratch}};
     for (; (kernels = zero_cpu_kernels_at(n - 1)); n++)
         m[n] = (machine){&zero_backend_cpu,
@@ -32,7 +32,7 @@ static inline int make_machines(test_pool *pool, machine m[MACHINES])
     return n;
 }
 
-/* The same numbers twice. The 16-bit ones are aligned to two bytes and no more. */
+/* The same numbers twice. The 16-bit ones are aligned to two bytes only. */
 typedef struct {
     zero_type type;
     uint16_t *half;
