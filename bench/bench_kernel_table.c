@@ -7,31 +7,31 @@ static void *at_type(const bench_lanes *l, char *lane, int64_t at)
 
 static void layernorm(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->layernorm(&l->math, &(zero_layernorm){.rows = n / l->C,
-                                                      .C = l->C,
-                                                      .x = l->lane[BENCH_X] + at,
-                                                      .type = l->type,
-                                                      .gain = l->param,
-                                                      .bias = l->grad,
-                                                      .y = l->lane[BENCH_Y] + at,
-                                                      .mean = l->lse,
-                                                      .rstd = l->losses});
+    l->backend->layernorm(&l->math, &(zero_layernorm_args){.rows = n / l->C,
+                                                           .C = l->C,
+                                                           .x = l->lane[BENCH_X] + at,
+                                                           .type = l->type,
+                                                           .gain = l->param,
+                                                           .bias = l->grad,
+                                                           .y = l->lane[BENCH_Y] + at,
+                                                           .mean = l->lse,
+                                                           .rstd = l->losses});
 }
 
 static void layernorm_backward(bench_lanes *l, int64_t at, int64_t n)
 {
     l->backend->layernorm_backward(&l->math,
-                                   &(zero_layernorm_grad){.rows = n / l->C,
-                                                          .C = l->C,
-                                                          .x = l->lane[BENCH_X] + at,
-                                                          .type = l->type,
-                                                          .gain = l->param,
-                                                          .mean = l->mean,
-                                                          .rstd = l->rstd,
-                                                          .dy = l->lane[BENCH_Y] + at,
-                                                          .dx = l->lane[BENCH_Z] + at,
-                                                          .dgain = l->sums,
-                                                          .dbias = l->more_sums});
+                                   &(zero_layernorm_grad_args){.rows = n / l->C,
+                                                               .C = l->C,
+                                                               .x = l->lane[BENCH_X] + at,
+                                                               .type = l->type,
+                                                               .gain = l->param,
+                                                               .mean = l->mean,
+                                                               .rstd = l->rstd,
+                                                               .dy = l->lane[BENCH_Y] + at,
+                                                               .dx = l->lane[BENCH_Z] + at,
+                                                               .dgain = l->sums,
+                                                               .dbias = l->more_sums});
 }
 
 static void bias_gelu(bench_lanes *l, int64_t at, int64_t n)

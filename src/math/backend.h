@@ -45,7 +45,7 @@ typedef struct {
     zero_type type;
     const void *gain, *bias; /* [C] of `type` */
     float *y, *mean, *rstd;  /* [rows, C], [rows], [rows] */
-} zero_layernorm;
+} zero_layernorm_args;
 
 /* dx += ..., dgain (+)= ..., dbias (+)= ... */
 typedef struct {
@@ -58,7 +58,7 @@ typedef struct {
     float *dx;
     bool accumulate;
     float *dgain, *dbias;
-} zero_layernorm_grad;
+} zero_layernorm_grad_args;
 
 /* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores are
  * scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
@@ -146,8 +146,8 @@ struct zero_backend {
     void (*bias_gelu_backward)(const zero_math *math, int64_t rows, int64_t cols,
                                const float *x, const float *dy, float *dx, bool accumulate,
                                float *dbias);
-    void (*layernorm)(const zero_math *math, const zero_layernorm *n);
-    void (*layernorm_backward)(const zero_math *math, const zero_layernorm_grad *n);
+    void (*layernorm)(const zero_math *math, const zero_layernorm_args *n);
+    void (*layernorm_backward)(const zero_math *math, const zero_layernorm_grad_args *n);
     /* Floats of workspace for either direction; reads the shape alone. */
     int64_t (*attention_workspace)(const zero_attention *a);
     void (*attention)(const zero_math *math, const zero_attention *a);

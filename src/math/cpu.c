@@ -141,10 +141,10 @@ static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols
     }
 }
 
-static void layernorm(const zero_math *math, const zero_layernorm *n)
+static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 {
     const int64_t C = n->C, step = rows_per_piece(C);
-    zero_layernorm piece = *n;
+    zero_layernorm_args piece = *n;
     piece.type = ZERO_FP32;
     piece.gain = widened(math, n->type, C, n->gain, 0);
     piece.bias = widened(math, n->type, C, n->bias, C);
@@ -159,10 +159,10 @@ static void layernorm(const zero_math *math, const zero_layernorm *n)
     }
 }
 
-static void layernorm_backward(const zero_math *math, const zero_layernorm_grad *n)
+static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
 {
     const int64_t C = n->C, step = rows_per_piece(C);
-    zero_layernorm_grad piece = *n;
+    zero_layernorm_grad_args piece = *n;
     if (!n->accumulate) {
         memset(n->dgain, 0, (size_t)C * sizeof *n->dgain);
         memset(n->dbias, 0, (size_t)C * sizeof *n->dbias);

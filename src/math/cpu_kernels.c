@@ -117,7 +117,7 @@ static double sum_square_deviations(int64_t n, const float *x, float mean)
     return total;
 }
 
-static void layernorm(const zero_layernorm *n)
+static void layernorm(const zero_layernorm_args *n)
 {
     const int64_t C = n->C;
     const float *x = n->x, *gain = n->gain, *bias = n->bias;
@@ -152,7 +152,7 @@ static double project(int64_t C, const float *x, const float *gain, float mean, 
 }
 
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
-static void layernorm_backward(const zero_layernorm_grad *n)
+static void layernorm_backward(const zero_layernorm_grad_args *n)
 {
     const int64_t C = n->C;
     const float *x = n->x, *gain = n->gain, *dy = n->dy;

@@ -23,9 +23,9 @@ typedef struct {
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
     /* Gain and bias in fp32. */
-    void (*layernorm)(const zero_layernorm *n);
+    void (*layernorm)(const zero_layernorm_args *n);
     /* Gain in fp32; dgain and dbias are added to, and outputs overlap no input. */
-    void (*layernorm_backward)(const zero_layernorm_grad *n);
+    void (*layernorm_backward)(const zero_layernorm_grad_args *n);
     /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the row's sum of 2^x
      * before, over_sum[r] = 1 / the row's sum after. */
     void (*softmax)(const zero_cpu_scores *t, float *x, float *lse, float *over_sum);

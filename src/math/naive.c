@@ -110,7 +110,7 @@ static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols
     bias_backward(math, rows, cols, dx, accumulate, dbias);
 }
 
-static void layernorm(const zero_math *math, const zero_layernorm *n)
+static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 {
     const double C = (double)n->C;
     for (int64_t r = 0; r < n->rows; r++) {
@@ -132,7 +132,7 @@ static void layernorm(const zero_math *math, const zero_layernorm *n)
 }
 
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r. */
-static void layernorm_dx(const zero_layernorm_grad *n, int64_t r)
+static void layernorm_dx(const zero_layernorm_grad_args *n, int64_t r)
 {
     const float *x = n->x + r * n->C, *dy = n->dy + r * n->C;
     const double mean = (double)n->mean[r], rstd = (double)n->rstd[r], C = (double)n->C;
@@ -150,7 +150,7 @@ static void layernorm_dx(const zero_layernorm_grad *n, int64_t r)
     }
 }
 
-static void layernorm_backward(const zero_math *math, const zero_layernorm_grad *n)
+static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
 {
     for (int64_t r = 0; r < n->rows; r++) layernorm_dx(n, r);
     for (int64_t c = 0; c < n->C; c++) {

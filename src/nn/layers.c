@@ -102,15 +102,16 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm(
-        c->math, &(zero_layernorm){.rows = n->rows,
-                                   .C = C,
-                                   .x = x,
-                                   .type = c->type,
-                                   .gain = zero_weight(n->unit, c, n->group, n->gain),
-                                   .bias = zero_weight(n->unit, c, n->group, n->gain + 1),
-                                   .y = y,
-                                   .mean = moments,
-                                   .rstd = moments + n->rows});
+        c->math,
+        &(zero_layernorm_args){.rows = n->rows,
+                               .C = C,
+                               .x = x,
+                               .type = c->type,
+                               .gain = zero_weight(n->unit, c, n->group, n->gain),
+                               .bias = zero_weight(n->unit, c, n->group, n->gain + 1),
+                               .y = y,
+                               .mean = moments,
+                               .rstd = moments + n->rows});
 }
 
 void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
@@ -119,7 +120,7 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm_backward(
-        c->math, &(zero_layernorm_grad){
+        c->math, &(zero_layernorm_grad_args){
                      .rows = n->rows,
                      .C = C,
                      .x = x,

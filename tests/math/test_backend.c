@@ -38,10 +38,11 @@ static void long_operations_poll(void **state)
     assert_polls(cpu->dropout(&math, &d, 1, n, x, y));
     assert_polls(cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, y));
     assert_polls(cpu->bias_gelu_backward(&math, rows, C, x, y, y, false, w));
-    assert_polls(
-        cpu->layernorm(&math, &(zero_layernorm){rows, C, x, ZERO_FP32, w, w, y, z, u}));
+    assert_polls(cpu->layernorm(
+        &math, &(zero_layernorm_args){rows, C, x, ZERO_FP32, w, w, y, z, u}));
     assert_polls(cpu->layernorm_backward(
-        &math, &(zero_layernorm_grad){rows, C, x, ZERO_FP32, w, z, u, x, y, false, z, u}));
+        &math,
+        &(zero_layernorm_grad_args){rows, C, x, ZERO_FP32, w, z, u, x, y, false, z, u}));
     assert_polls(cpu->attention(&math, &s));
     s.out = z, s.dout = u, s.dqkv = y;
     assert_polls(cpu->attention_backward(&math, &s));
@@ -100,10 +101,11 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     cpu->attention_backward(&math, &s);
     float *mean = dqkv + 3 * n, *rstd = mean + rows, *norm = rstd + rows, *dx = norm + n;
     float *dgain = dx + n, *dbias = dgain + C;
-    cpu->layernorm(&math, &(zero_layernorm){rows, C, x, ZERO_FP32, w, w, norm, mean, rstd});
+    cpu->layernorm(&math,
+                   &(zero_layernorm_args){rows, C, x, ZERO_FP32, w, w, norm, mean, rstd});
     cpu->layernorm_backward(&math,
-                            &(zero_layernorm_grad){rows, C, x, ZERO_FP32, w, mean, rstd, dy,
-                                                   dx, false, dgain, dbias});
+                            &(zero_layernorm_grad_args){rows, C, x, ZERO_FP32, w, mean,
+                                                        rstd, dy, dx, false, dgain, dbias});
     float *branch = dbias + C, *act = branch + n, *dact = act + n, *dsum = dact + n;
     float *logits = dsum + C, *loss = logits + n;
     memcpy(branch, dy, (size_t)n * sizeof *dy);

@@ -165,28 +165,28 @@ static void linear_has_the_gradient_of_its_forward(void **state)
 
 static void layernorm_forward(layer *l)
 {
-    ops->layernorm(&math, &(zero_layernorm){.rows = l->B * l->T,
-                                            .C = l->C,
-                                            .x = l->in[0],
-                                            .gain = l->in[1],
-                                            .bias = l->in[2],
-                                            .y = l->out,
-                                            .mean = l->kept[0],
-                                            .rstd = l->kept[1]});
+    ops->layernorm(&math, &(zero_layernorm_args){.rows = l->B * l->T,
+                                                 .C = l->C,
+                                                 .x = l->in[0],
+                                                 .gain = l->in[1],
+                                                 .bias = l->in[2],
+                                                 .y = l->out,
+                                                 .mean = l->kept[0],
+                                                 .rstd = l->kept[1]});
 }
 
 static void layernorm_backward(layer *l)
 {
-    ops->layernorm_backward(&math, &(zero_layernorm_grad){.rows = l->B * l->T,
-                                                          .C = l->C,
-                                                          .x = l->in[0],
-                                                          .gain = l->in[1],
-                                                          .mean = l->kept[0],
-                                                          .rstd = l->kept[1],
-                                                          .dy = l->dout,
-                                                          .dx = l->grad[0],
-                                                          .dgain = l->grad[1],
-                                                          .dbias = l->grad[2]});
+    ops->layernorm_backward(&math, &(zero_layernorm_grad_args){.rows = l->B * l->T,
+                                                               .C = l->C,
+                                                               .x = l->in[0],
+                                                               .gain = l->in[1],
+                                                               .mean = l->kept[0],
+                                                               .rstd = l->kept[1],
+                                                               .dy = l->dout,
+                                                               .dx = l->grad[0],
+                                                               .dgain = l->grad[1],
+                                                               .dbias = l->grad[2]});
 }
 
 static void layernorm_has_the_gradient_of_its_forward(void **state)

@@ -181,7 +181,7 @@ static void check_layernorm(test_pool *pool, int64_t rows, int64_t C, bool accum
     float *sum = test_floats(pool, n), *dx[2] = {sum, test_copy(pool, n, sum)};
     float *dgain[2] = {test_copy(pool, C, gain), test_copy(pool, C, gain)};
     float *dbias[2] = {test_copy(pool, C, bias), test_copy(pool, C, bias)};
-    zero_layernorm of = {.rows = rows, .C = C, .x = x, .gain = gain, .bias = bias};
+    zero_layernorm_args of = {.rows = rows, .C = C, .x = x, .gain = gain, .bias = bias};
     of.y = y[0], of.mean = mean[0], of.rstd = rstd[0];
     naive->layernorm(&slow, &of);
     of.y = y[1], of.mean = mean[1], of.rstd = rstd[1];
@@ -189,7 +189,7 @@ static void check_layernorm(test_pool *pool, int64_t rows, int64_t C, bool accum
     assert_close(n, y[1], y[0]);
     assert_close(rows, mean[1], mean[0]);
     assert_close(rows, rstd[1], rstd[0]);
-    zero_layernorm_grad grad = {.rows = rows, .C = C, .x = x, .gain = gain};
+    zero_layernorm_grad_args grad = {.rows = rows, .C = C, .x = x, .gain = gain};
     grad.mean = mean[0], grad.rstd = rstd[0], grad.dy = dy, grad.accumulate = accumulate;
     grad.dx = dx[0], grad.dgain = dgain[0], grad.dbias = dbias[0];
     naive->layernorm_backward(&slow, &grad);
@@ -269,14 +269,14 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
         assert_true(isnan(loss[0]) && isnan(logits[0]));
         both[k]->bias_gelu(&math, 1, 40, ZERO_FP32, gain, x, y);
         assert_true(isnan(y[35]) && y[34] == 0.0f);
-        both[k]->layernorm(&math, &(zero_layernorm){.rows = 1,
-                                                    .C = 40,
-                                                    .x = x,
-                                                    .gain = gain,
-                                                    .bias = gain,
-                                                    .y = y,
-                                                    .mean = mean,
-                                                    .rstd = rstd});
+        both[k]->layernorm(&math, &(zero_layernorm_args){.rows = 1,
+                                                         .C = 40,
+                                                         .x = x,
+                                                         .gain = gain,
+                                                         .bias = gain,
+                                                         .y = y,
+                                                         .mean = mean,
+                                                         .rstd = rstd});
         assert_true(isnan(y[0]) && isnan(rstd[0]));
         x[35] = INFINITY;
         both[k]->bias_gelu(&math, 1, 40, ZERO_FP32, gain, x, y);

@@ -88,10 +88,12 @@ static void check_layernorm(test_pool *pool, const machine *m, zero_type type, i
         mean[i] = test_floats(pool, rows), rstd[i] = test_floats(pool, rows);
         dx[i] = test_copy(pool, n, x);
         dgain[i] = test_floats(pool, C), dbias[i] = test_floats(pool, C);
-        zero_layernorm of = {.rows = rows, .C = C, .x = x, .type = t, .gain = g, .bias = b};
+        zero_layernorm_args of = {
+            .rows = rows, .C = C, .x = x, .type = t, .gain = g, .bias = b};
         of.y = y[i], of.mean = mean[i], of.rstd = rstd[i];
         m->ops->layernorm(&m->math, &of);
-        zero_layernorm_grad grad = {.rows = rows, .C = C, .x = x, .type = t, .gain = g};
+        zero_layernorm_grad_args grad = {
+            .rows = rows, .C = C, .x = x, .type = t, .gain = g};
         grad.mean = mean[i], grad.rstd = rstd[i], grad.dy = dy;
         grad.dx = dx[i], grad.dgain = dgain[i], grad.dbias = dbias[i];
         m->ops->layernorm_backward(&m->math, &grad);
