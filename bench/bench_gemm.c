@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "math/blas.h"
 #include "math/cpu_packed.h"
+#include "math/cpu_state.h"
 
 enum { PLAIN, TILES, KERNELS, WAYS = KERNELS + ZERO_PACKED_VARIANTS };
 
@@ -125,21 +126,23 @@ static int ascending(const void *a, const void *b)
 
 static void open_ways(bench *b)
 {
-    const zero_packed_kernels *list[ZERO_PACKED_VARIANTS];
     b->names[PLAIN] = "sgemm";
     b->names[TILES] = "its tiles";
-    b->ways = KERNELS + zero_packed_list(list);
+    b->ways = KERNELS;
+    while (b->ways < WAYS && zero_packed_at(b->ways - KERNELS)) b->ways++;
     float *scratch = memory((size_t)zero_math_scratch() * sizeof(float));
     for (int way = 0; way < b->ways; way++) {
         zero_math *math = &b->math[way];
         if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
         math->poll = note_gap, math->poll_arg = b;
         math->scratch = scratch;
-        math->fp32_products = NULL;
+        math->state[ZERO_CPU_FP32_PRODUCTS] = NULL;
         if (way < KERNELS) continue;
-        math->fp32_products = math->bf16_products = list[way - KERNELS];
-        b->names[way] = list[way - KERNELS]->name;
-        b->in_bf16[way] = list[way - KERNELS]->type == ZERO_BF16;
+        const zero_packed_kernels *kernels = zero_packed_at(way - KERNELS);
+        math->state[ZERO_CPU_FP32_PRODUCTS] = kernels;
+        math->state[ZERO_CPU_BF16_PRODUCTS] = kernels;
+        b->names[way] = kernels->name;
+        b->in_bf16[way] = kernels->type == ZERO_BF16;
     }
 }
 

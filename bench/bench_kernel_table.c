@@ -7,15 +7,31 @@ static void *at_type(const bench_lanes *l, char *lane, int64_t at)
 
 static void layernorm(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->layernorm(&l->math, n / l->C, l->C, l->lane[BENCH_X] + at, l->type,
-                          l->param, l->grad, l->lane[BENCH_Y] + at, l->lse, l->losses);
+    l->backend->layernorm(&l->math, &(zero_layernorm_args){.rows = n / l->C,
+                                                           .C = l->C,
+                                                           .x = l->lane[BENCH_X] + at,
+                                                           .type = l->type,
+                                                           .gain = l->param,
+                                                           .bias = l->grad,
+                                                           .y = l->lane[BENCH_Y] + at,
+                                                           .mean = l->lse,
+                                                           .rstd = l->losses});
 }
 
 static void layernorm_backward(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->layernorm_backward(&l->math, n / l->C, l->C, l->lane[BENCH_X] + at, l->type,
-                                   l->param, l->mean, l->rstd, l->lane[BENCH_Y] + at,
-                                   l->lane[BENCH_Z] + at, false, l->sums, l->more_sums);
+    l->backend->layernorm_backward(&l->math,
+                                   &(zero_layernorm_grad_args){.rows = n / l->C,
+                                                               .C = l->C,
+                                                               .x = l->lane[BENCH_X] + at,
+                                                               .type = l->type,
+                                                               .gain = l->param,
+                                                               .mean = l->mean,
+                                                               .rstd = l->rstd,
+                                                               .dy = l->lane[BENCH_Y] + at,
+                                                               .dx = l->lane[BENCH_Z] + at,
+                                                               .dgain = l->sums,
+                                                               .dbias = l->more_sums});
 }
 
 static void bias_gelu(bench_lanes *l, int64_t at, int64_t n)
@@ -56,24 +72,29 @@ static zero_attention attention_of(const bench_lanes *l)
                             .T = l->T,
                             .C = l->C,
                             .H = l->H,
-                            .in_bf16 = l->type == ZERO_BF16};
+                            .in_bf16 = l->type == ZERO_BF16,
+                            .lse = l->lse,
+                            .work = l->work};
 }
 
 static void attention(bench_lanes *l, int64_t at, int64_t n)
 {
     (void)n;
     zero_attention a = attention_of(l);
-    l->backend->attention(&l->math, &a, l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at,
-                          l->lse, l->work);
+    a.qkv = l->lane[BENCH_X] + at;
+    a.out = l->lane[BENCH_Y] + at;
+    l->backend->attention(&l->math, &a);
 }
 
 static void attention_backward(bench_lanes *l, int64_t at, int64_t n)
 {
     (void)n;
     zero_attention a = attention_of(l);
-    l->backend->attention_backward(&l->math, &a, l->lane[BENCH_X] + at,
-                                   l->lane[BENCH_Y] + at, l->lse, l->lane[BENCH_Z] + at,
-                                   l->lane[BENCH_M] + at, l->work);
+    a.qkv = l->lane[BENCH_X] + at;
+    a.out = l->lane[BENCH_Y] + at;
+    a.dout = l->lane[BENCH_Z] + at;
+    a.dqkv = l->lane[BENCH_M] + at;
+    l->backend->attention_backward(&l->math, &a);
 }
 
 static void cross_entropy(bench_lanes *l, int64_t at, int64_t n)
@@ -84,15 +105,26 @@ static void cross_entropy(bench_lanes *l, int64_t at, int64_t n)
 
 static void embedding(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->embedding(&l->math, n / l->C / l->T, l->T, l->C, l->tokens, l->type,
-                          l->param, l->grad, l->lane[BENCH_X] + at);
+    l->backend->embedding(&l->math, &(zero_embedding){.B = n / l->C / l->T,
+                                                      .T = l->T,
+                                                      .C = l->C,
+                                                      .tokens = l->tokens,
+                                                      .type = l->type,
+                                                      .wte = l->param,
+                                                      .wpe = l->grad,
+                                                      .out = l->lane[BENCH_X] + at});
 }
 
 static void embedding_backward(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->embedding_backward(&l->math, n / l->C / l->T, l->T, l->C, l->tokens,
-                                   l->lane[BENCH_X] + at, l->lane[BENCH_Y],
-                                   l->lane[BENCH_Z]);
+    l->backend->embedding_backward(&l->math,
+                                   &(zero_embedding_grad){.B = n / l->C / l->T,
+                                                          .T = l->T,
+                                                          .C = l->C,
+                                                          .tokens = l->tokens,
+                                                          .dout = l->lane[BENCH_X] + at,
+                                                          .dwte = l->lane[BENCH_Y],
+                                                          .dwpe = l->lane[BENCH_Z]});
 }
 
 static void clear(bench_lanes *l, int64_t at, int64_t n)
@@ -110,9 +142,14 @@ static void adamw(bench_lanes *l, int64_t at, int64_t n)
                           .grad_scale = 1.0f,
                           .step = 10};
     void *param = l->type == ZERO_FP32 ? NULL : at_type(l, l->param, at);
-    l->backend->adamw(&l->math, &h, n, l->type, at_type(l, l->grad, at),
-                      l->lane[BENCH_X] + at, l->lane[BENCH_M] + at, l->lane[BENCH_V] + at,
-                      param);
+    l->backend->adamw(&l->math, &h,
+                      &(zero_adamw_arrays){.n = n,
+                                           .type = l->type,
+                                           .grad = at_type(l, l->grad, at),
+                                           .master = l->lane[BENCH_X] + at,
+                                           .m = l->lane[BENCH_M] + at,
+                                           .v = l->lane[BENCH_V] + at,
+                                           .param = param});
 }
 
 static void sum_squares(bench_lanes *l, int64_t at, int64_t n)

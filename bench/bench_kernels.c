@@ -20,8 +20,8 @@
 #include "bench_step_options.h"
 #include "comm/launch.h"
 #include "data/tokenizer.h"
+#include "math/backends.h"
 #include "math/blas.h"
-#include "math/cpu_kernels.h"
 #include "nn/gpt2.h"
 
 #define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/rng.h"
+#include "math/backends.h"
 
 #define PERIOD 4096 /* of the numbers */
 #define GAP    1040 /* floats between lanes, which in a run lie no whole pages apart either */

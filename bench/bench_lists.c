@@ -81,8 +81,3 @@ zero_status bench_list_read_sizes(const char *option, const char *list,
     *n = count;
     return ZERO_OK;
 }
-
-const char *bench_type_at(int i)
-{
-    return i >= ZERO_FP32 && i <= ZERO_FP16 ? zero_type_name((zero_type)i) : NULL;
-}

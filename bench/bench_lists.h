@@ -2,7 +2,6 @@
 #pragma once
 
 #include "zero/status.h"
-#include "zero/type.h"
 
 #define BENCH_LIST 16 /* words at most */
 
@@ -15,6 +14,3 @@ ZERO_NODISCARD zero_status bench_list_read(const char *option, const char *list,
 /* The same of sizes in bytes, 1 to 2^31 - 1, each with a suffix if it has one. */
 ZERO_NODISCARD zero_status bench_list_read_sizes(const char *option, const char *list,
                                                  size_t sizes[BENCH_LIST], int *n);
-
-/* "fp32", "bf16", "fp16" by number; NULL past the last one. */
-const char *bench_type_at(int i);

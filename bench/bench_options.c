@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 
 /* As options fill it. */
 typedef struct {
@@ -77,8 +78,8 @@ static zero_status read_types(const wish *w, bench_options *o)
 {
     int which[BENCH_LIST];
     const char *standard = o->mode == BENCH_TABLE ? "fp32,bf16" : "fp32";
-    ZERO_TRY(bench_list_read("types", w->types ? w->types : standard, bench_type_at, which,
-                             &o->n_types));
+    ZERO_TRY(bench_list_read("types", w->types ? w->types : standard, zero_type_name_at,
+                             which, &o->n_types));
     for (int i = 0; i < o->n_types; i++) o->types[i] = (zero_type)which[i];
     return ZERO_OK;
 }

@@ -23,8 +23,8 @@
 #include "comm/launch.h"
 #include "data/tokenizer.h"
 #include "engine/plan.h"
+#include "math/backends.h"
 #include "math/blas.h"
-#include "math/cpu_kernels.h"
 #include "nn/gpt2.h"
 
 #define ENGINES (BENCH_STAGES * BENCH_DTYPES)

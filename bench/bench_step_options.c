@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 
 #define SEQUENCES 4 /* over all ranks: 1024 tokens at T 256, 256 at T 64 */
 
@@ -56,9 +57,9 @@ static zero_status read_lists(bench_step_options *o)
         ZERO_TRY(
             bench_list_read("stages", o->stage_list, stage_at, o->stages, &o->n_stages));
     if (o->dtype_list)
-        ZERO_TRY(
-            bench_list_read("dtypes", o->dtype_list, bench_type_at, types, &o->n_dtypes));
-    for (int i = 0; i < o->n_dtypes; i++) o->dtypes[i] = bench_type_at(types[i]);
+        ZERO_TRY(bench_list_read("dtypes", o->dtype_list, zero_type_name_at, types,
+                                 &o->n_dtypes));
+    for (int i = 0; i < o->n_dtypes; i++) o->dtypes[i] = zero_type_name_at(types[i]);
     return ZERO_OK;
 }
 

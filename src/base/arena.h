@@ -1,10 +1,10 @@
 /* arena.h - the one piece of memory that a run works in.
  *
- * Taken once, before the first step, and cut by the schedule. Its pages are touched at once,
- * so that the first step is like all others. Aligned to 2 MiB with huge pages advised, which
- * streaming kernels and transfers between ranks like. In builds with the address sanitizer,
- * parts outside their planned lifetime are poisoned, so that a schedule that frees too early
- * is found by the first wrong access. */
+ * It is taken once, before the first step, and cut up by the schedule. Its pages are touched at
+ * once, so that the first step is like all others. It is aligned to 2 MiB with huge pages
+ * advised, which is good for streaming kernels and transfers between ranks. Builds with the
+ * address sanitizer poison parts outside their planned lifetime: the first wrong access finds a
+ * schedule that frees too early. */
 #pragma once
 
 #include <stddef.h>
@@ -14,11 +14,11 @@
 typedef struct {
     char *base; /* zeroed */
     size_t bytes;
-    void *mapping; /* what to unmap */
+    void *mapping; /* to unmap */
     size_t mapped;
 } zero_arena;
 
-/* Returns ZERO_ERR_NOMEM, with the size, if the machine has no such room. */
+/* Returns ZERO_ERR_NOMEM, with the size, if the machine does not have it. */
 ZERO_NODISCARD zero_status zero_arena_init(zero_arena *arena, size_t bytes);
 void zero_arena_destroy(zero_arena *arena); /* accepts a zeroed arena */
 
@@ -26,5 +26,5 @@ void zero_arena_destroy(zero_arena *arena); /* accepts a zeroed arena */
 void zero_arena_poison(const void *p, size_t bytes);
 /* Marks bytes as in use, with contents that no correct program reads (NaN). */
 void zero_arena_unpoison(void *p, size_t bytes);
-/* Marks bytes as ordinary memory again: before they are given back. */
+/* Marks bytes as ordinary memory again, before they are given back. */
 void zero_arena_release(const void *p, size_t bytes);

@@ -1,5 +1,5 @@
 /* clock.h - the only clock the program reads. */
 #pragma once
 
-/* Seconds since some fixed moment; never goes back. */
+/* Seconds since some fixed moment; never goes backwards. */
 double zero_clock_seconds(void);

@@ -2,21 +2,8 @@
 
 #include <string.h>
 
-#include "base/vector.h"
-
 #define SIGN     0x80000000u
 #define INFINITE 0x7f800000u
-
-size_t zero_type_size(zero_type type)
-{
-    return type == ZERO_FP32 ? 4 : 2;
-}
-
-const char *zero_type_name(zero_type type)
-{
-    static const char *const names[] = {"fp32", "bf16", "fp16"};
-    return names[type];
-}
 
 static uint32_t bits_of(float x)
 {
@@ -42,7 +29,7 @@ uint16_t zero_to_bf16(float x)
     uint32_t bits = bits_of(x), magnitude = bits & ~SIGN;
     if (magnitude > INFINITE) return (uint16_t)(bits >> 16 | 0x40);
     if (magnitude < 0x00800000u) return (uint16_t)(bits >> 16 & 0x8000);
-    /* A half of the last kept bit, less one if that is even: ties then stay. */
+    /* Half of the last kept bit, less one if that bit is even: ties then go to even. */
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -63,20 +50,11 @@ uint16_t zero_to_fp16(float x)
     if (magnitude > INFINITE) return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
     if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00); /* 65520: the tie */
     if (magnitude < 0x38800000u) {
-        /* Below 2^-14 halves are multiples of 2^-24, which is the unit of floats at 0.5:
-         * the addition rounds. */
+        /* Below 2^-14, fp16 counts in units of 2^-24, the spacing of floats at 0.5: the
+         * addition rounds. */
         uint32_t units = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
         return (uint16_t)(sign | units);
     }
     uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
     return (uint16_t)(sign | ((rounded - (112u << 23)) >> 13));
-}
-
-void zero_convert(zero_type from, zero_type to, int64_t n, const void *in, void *out)
-{
-    zero_vector_sum alone = {.type = from, .a = in};
-    if (from == to)
-        memmove(out, in, (size_t)n * zero_type_size(to));
-    else
-        zero_vector_kernels_best()->sum(&alone, n, to, out, false);
 }

@@ -19,8 +19,7 @@ static const hierarchy version1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byt
 static const hierarchy version2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
                                    "inactive_file"};
 
-/* The number behind `key` (NULL: the file's first) in <folder>/<name>; "max" is no number.
- */
+/* The number after `key` (NULL: the first in the file) in <folder>/<name>; "max" is not one. */
 static bool read_number(const char *folder, const char *name, const char *key,
                         uint64_t *out)
 {
@@ -42,7 +41,7 @@ static bool read_number(const char *folder, const char *name, const char *key,
     return found;
 }
 
-/* One group's part in the verdict. */
+/* Tightens *least to one group's limit. */
 static void apply_group(const char *folder, const hierarchy *h, zero_memory_limit *least)
 {
     uint64_t limit, usage = 0, cache = 0;
@@ -51,7 +50,7 @@ static void apply_group(const char *folder, const hierarchy *h, zero_memory_limi
     if (limit >= UINT64_C(1) << 60) return;
     read_number(folder, h->usage, NULL, &usage);
     read_number(folder, "memory.stat", h->cache, &cache);
-    /* Idle file cache counts as usage, but the kernel gives it back before it kills. */
+    /* Idle file cache counts as usage, but the kernel gives it back before it kills a process. */
     usage = usage > cache ? usage - cache : 0;
     uint64_t available = limit > usage ? limit - usage : 0;
     if (least->limit == 0 || available < least->available)
@@ -59,9 +58,8 @@ static void apply_group(const char *folder, const hierarchy *h, zero_memory_limi
     if (least->limit == 0 || limit < least->limit) least->limit = (size_t)limit;
 }
 
-/* From the group at `path` up to the root. In a container the path may be the host's, with
- * no folder here: those levels are absent, and the mount itself is the container's group.
- */
+/* From the group at `path` up to the root. In a container the path may be the host's, with no
+ * folder here: those levels are skipped, and the mount itself is the container's group. */
 static void apply_ancestors(const char *root, char *path, const hierarchy *h,
                             zero_memory_limit *least)
 {
@@ -75,7 +73,7 @@ static void apply_ancestors(const char *root, char *path, const hierarchy *h,
     }
 }
 
-/* Whether a comma-separated list of controllers has `memory`. */
+/* Whether `memory` is in a comma-separated list of controllers. */
 static bool names_memory(char *controllers)
 {
     char *rest = NULL;

@@ -12,7 +12,7 @@ static size_t count_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* What a suffix multiplies by: 1 for none, 0 for one that is not ours. */
+/* The factor of a suffix: 1 without one, 0 for an unknown one. */
 static int64_t scale_of(const char *suffix)
 {
     static const char units[] = "KMGT";

@@ -16,7 +16,7 @@ static inline bool zero_range_is_empty(zero_range range)
     return range.begin >= range.end;
 }
 
-/* What lies in both; an empty range if nothing does. */
+/* The elements in both; an empty range if there are none. */
 static inline zero_range zero_range_overlap(zero_range a, zero_range b)
 {
     return (zero_range){zero_max(a.begin, b.begin), zero_min(a.end, b.end)};

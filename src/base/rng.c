@@ -34,8 +34,8 @@ void zero_rng_normal(const zero_rng *rng, uint64_t first, int64_t n, float *out)
     philox4x64_ctr_t words = {{0}};
     double radius = 0.0, angle = 0.0;
     for (int64_t k = 0; k < n; k++) {
-        /* Elements 2j and 2j+1 share the two draws with the same indices, so that any range
-         * of the stream gives the same numbers as the whole. */
+        /* Elements 2j and 2j+1 share draws 2j and 2j+1, so that any range of the stream gives
+         * the same numbers as the whole. */
         uint64_t i = first + (uint64_t)k, slot = i % WORDS_PER_BLOCK;
         if (k == 0 || slot == 0) words = block(rng, i / WORDS_PER_BLOCK);
         if (k == 0 || slot % 2 == 0) {

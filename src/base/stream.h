@@ -1,15 +1,14 @@
-/* stream.h - writing past the caches, for what this core will not read soon.
+/* stream.h - stores past the caches, for data that this core will not read soon.
  *
- * A stored line is otherwise read from memory first, and a line that another core has read
- * is fetched back from there: streaming spares both. Where the CPU has no such stores these
- * are plain ones. */
+ * An ordinary store reads its line first, from memory or from the cache of the core that has it:
+ * streaming spares both. On CPUs without such stores these are plain ones. */
 #pragma once
 
 #include <stddef.h>
 
-/* memcpy past the caches; any alignment, no overlap. Its end is fenced as below. */
+/* memcpy past the caches; any alignment, no overlap. Ends with the fence below. */
 void zero_stream_copy(void *to, const void *from, size_t bytes);
 
-/* Streamed stores before this come before every store after it, for all who look: without
- * it a flag that says "written" could be seen first. */
+/* Makes streamed stores before it visible before every store after it: otherwise another core
+ * could see a flag that says "written" first. */
 void zero_stream_fence(void);

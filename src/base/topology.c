@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory_limit.h"
 
-/* A line of /proc/meminfo in bytes; 0 if there is none. */
+/* A line of /proc/meminfo in bytes; 0 if it is missing. */
 static size_t meminfo(const char *key)
 {
     FILE *file = fopen("/proc/meminfo", "r");
@@ -39,12 +39,12 @@ static void read_memory(hwloc_topology_t machine, zero_topology *t)
     zero_memory_limit group;
     zero_memory_limit_read("", &group);
     /* Not hwloc's sum over NUMA nodes: on virtual machines whose memory grew after the
-     * start the nodes still show the old size (5 of 25 GB seen). */
+     * start, nodes still show the old size (seen: 5 of 25 GB). */
     t->machine_memory = meminfo("MemTotal");
     if (t->machine_memory == 0)
         t->machine_memory = (size_t)hwloc_get_root_obj(machine)->total_memory;
     t->memory_limit = group.limit;
-    /* Free memory and what the kernel would give back; more honest than "free". */
+    /* Free memory and caches that the kernel would give back. */
     t->memory_available = meminfo("MemAvailable");
     if (group.limit && group.available < t->memory_available)
         t->memory_available = group.available;
@@ -52,7 +52,8 @@ static void read_memory(hwloc_topology_t machine, zero_topology *t)
 }
 
 /* Objects of one type that share a thread with `set`; all of them if it is NULL. */
-static int count(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
+static int count_objects(hwloc_topology_t machine, hwloc_obj_type_t type,
+                         hwloc_const_cpuset_t set)
 {
     int n = 0;
     hwloc_obj_t o = NULL;
@@ -75,26 +76,26 @@ static void read_cpu_name(hwloc_topology_t machine, zero_topology *t)
     snprintf(t->cpu, sizeof t->cpu, "%s", name ? name : "");
 }
 
-/* What is both allowed and bound. A system that cannot tell the binding has none. */
+/* Usable is allowed and bound; allowed if the system does not tell the binding. */
 static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
 {
     if (hwloc_get_cpubind(machine, set, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(set);
     hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(machine);
-    t->allowed_cores = count(machine, HWLOC_OBJ_CORE, allowed);
-    t->allowed_threads = count(machine, HWLOC_OBJ_PU, allowed);
+    t->allowed_cores = count_objects(machine, HWLOC_OBJ_CORE, allowed);
+    t->allowed_threads = count_objects(machine, HWLOC_OBJ_PU, allowed);
     hwloc_bitmap_and(set, set, allowed);
-    t->usable_cores = count(machine, HWLOC_OBJ_CORE, set);
-    t->usable_threads = count(machine, HWLOC_OBJ_PU, set);
+    t->usable_cores = count_objects(machine, HWLOC_OBJ_CORE, set);
+    t->usable_threads = count_objects(machine, HWLOC_OBJ_PU, set);
 }
 
 static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
 {
     *t = (zero_topology){0};
     read_cpu_name(machine, t);
-    t->machine_cores = count(machine, HWLOC_OBJ_CORE, NULL);
-    t->machine_threads = count(machine, HWLOC_OBJ_PU, NULL);
+    t->machine_cores = count_objects(machine, HWLOC_OBJ_CORE, NULL);
+    t->machine_threads = count_objects(machine, HWLOC_OBJ_PU, NULL);
     read_usable(machine, set, t);
-    t->numa_nodes = count(machine, HWLOC_OBJ_NUMANODE, NULL);
+    t->numa_nodes = count_objects(machine, HWLOC_OBJ_NUMANODE, NULL);
     t->l2 = cache_size(machine, HWLOC_OBJ_L2CACHE);
     t->l3 = cache_size(machine, HWLOC_OBJ_L3CACHE);
     read_memory(machine, t);
@@ -112,8 +113,7 @@ zero_status zero_topology_read(zero_topology *topology)
     hwloc_topology_t machine;
     if (hwloc_topology_init(&machine) != 0)
         return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
-    /* Without the flag hwloc hides what a container forbids, and the machine looks smaller.
-     */
+    /* Without the flag hwloc hides cores that a container forbids. */
     hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_cpuset_t set = hwloc_bitmap_alloc();
     bool ok = set && hwloc_topology_load(machine) == 0;
@@ -124,7 +124,7 @@ zero_status zero_topology_read(zero_topology *topology)
     if (ok) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_ENV,
-        "hwloc cannot read this machine's topology: %s. `lstopo` shows whether "
-        "hwloc works here; HWLOC_XMLFILE can name a topology saved elsewhere.",
+        "hwloc cannot read this machine's topology: %s. `lstopo` shows whether hwloc works "
+        "here; HWLOC_XMLFILE can name a topology saved elsewhere.",
         strerror(error));
 }

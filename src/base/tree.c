@@ -3,7 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/stream.h"
+#include "base/type.h"
 #include "base/vector.h"
 
 int64_t zero_tree_left(int64_t n)
@@ -38,11 +40,11 @@ static int left_terms(int n, const zero_tree_term *terms)
 
 static const void *elements(const slice *s, const zero_tree_term *term)
 {
-    return (const char *)term->data + (size_t)s->at * zero_type_size(term->type);
+    return zero_type_at(term->type, term->data, s->at);
 }
 
-/* out[len] = the sum of these terms, and of what is pending to their left. Who streams sums
- * what is large, and has it read ahead. */
+/* out[len] = the sum of these terms and of those pending to their left. Streaming callers sum
+ * large arrays, so prefetch too. */
 static void sum_slice(const slice *s, int n, const zero_tree_term *terms,
                       zero_vector_sum *sum, zero_type type, void *out, bool stream)
 {
@@ -54,11 +56,11 @@ static void sum_slice(const slice *s, int n, const zero_tree_term *terms,
         s->kernels->sum(sum, s->len, type, out, stream);
         return;
     }
-    float room[ZERO_VECTOR_TILE];
+    float partial[ZERO_VECTOR_TILE];
     int left = left_terms(n, terms);
     zero_vector_sum left_sum = {.read_ahead = sum->read_ahead};
-    sum_slice(s, left, terms, &left_sum, ZERO_FP32, room, false);
-    sum->pending[sum->depth++] = room;
+    sum_slice(s, left, terms, &left_sum, ZERO_FP32, partial, false);
+    sum->pending[sum->depth++] = partial;
     sum_slice(s, n - left, terms + left, sum, type, out, stream);
 }
 
@@ -70,11 +72,11 @@ static void sum_out(const slice *s, int n, const zero_tree_term *terms, zero_typ
     sum_slice(s, n, terms, &sum, type, to, stream);
 }
 
-/* Elements in front of the first line of 64 bytes, at most len. */
+/* Elements before the first aligned line of 64 bytes, at most len. */
 static int64_t unaligned(const void *out, zero_type type, int64_t len)
 {
     int64_t head = (int64_t)(-(uintptr_t)out % 64 / zero_type_size(type));
-    return head < len ? head : len;
+    return zero_min(head, len);
 }
 
 void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
@@ -86,7 +88,7 @@ void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type ty
         sum_out(&s, n, terms, type, out, false);
     }
     for (s.at = s.len; s.at < len; s.at += s.len) {
-        s.len = len - s.at < ZERO_VECTOR_TILE ? len - s.at : ZERO_VECTOR_TILE;
+        s.len = zero_min(len - s.at, ZERO_VECTOR_TILE);
         sum_out(&s, n, terms, type, out, stream);
     }
     if (stream) zero_stream_fence();
@@ -121,17 +123,12 @@ double zero_tree_sum_scalars(int64_t n, const double *x)
     return zero_tree_sum_scalars(left, x) + zero_tree_sum_scalars(n - left, x + left);
 }
 
-static const void *element(zero_type type, const void *x, int64_t i)
-{
-    return (const char *)x + (size_t)i * zero_type_size(type);
-}
-
 double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x)
 {
     if (n <= ZERO_VECTOR_SQUARES) return zero_vector_kernels_best()->squares(type, n, x);
     int64_t left = zero_tree_left(n);
     return zero_tree_sum_typed_squares(type, left, x) +
-           zero_tree_sum_typed_squares(type, n - left, element(type, x, left));
+           zero_tree_sum_typed_squares(type, n - left, zero_type_at(type, x, left));
 }
 
 double zero_tree_sum_squares(int64_t n, const float *x)
@@ -153,8 +150,8 @@ int64_t zero_tree_span_next(int64_t first, int64_t count)
     return size;
 }
 
-/* A right child finds its sibling, if that is within the span, as the last term: a larger one
- * would end elsewhere, a smaller one would have found its own. */
+/* A right child finds its sibling, if the span has it, as the last term: a larger term would end
+ * elsewhere, and a smaller one would have been merged already. */
 void zero_tree_span_append(zero_tree_span *span, int64_t size, double x)
 {
     int64_t at = span->first + span->count;
@@ -189,8 +186,8 @@ bool zero_tree_span_is_whole(const zero_tree_span *span)
     return span->first == 0 && span->count == span->blocks;
 }
 
-/* The tree splits at the largest power of two, so the subtrees fall in size and what is right
- * of each is its sibling. */
+/* The tree splits at the largest power of two, so subtrees get smaller from left to right, and
+ * all that is right of one is its sibling. */
 double zero_tree_span_sum(const zero_tree_span *span)
 {
     assert(zero_tree_span_is_whole(span));

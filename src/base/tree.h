@@ -8,8 +8,8 @@
  *     n = 7:   ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6)
  *
  * Sums of squares follow the complete tree over blocks of 64 elements (the granule of a
- * shard), so they do not depend on where a flat space is cut: who has some of the blocks sums
- * the subtrees that lie within them, a span, and spans that adjoin can be merged.
+ * shard), so they do not depend on where a flat space is cut: a rank that holds some of the blocks
+ * sums the subtrees within them, a span, and adjoining spans can be merged.
  *
  *     7 blocks      0   1   2   3   4   5   6
  *     blocks 1..4       x   x...x   x              terms: x1, x2 + x3, x4
@@ -21,14 +21,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/half.h"
+#include "zero/type.h"
 
 #define ZERO_TREE_BLOCK 64
 
 /* The size of the left subtree: the largest power of two below n. n >= 2. */
 int64_t zero_tree_left(int64_t n);
 
-/* A subtree's sum, or a leaf: what the leaves first .. first + count - 1 come to. */
+/* The sum of a subtree, or a leaf: of the leaves first .. first + count - 1. */
 typedef struct {
     const void *data; /* aligned to its elements */
     zero_type type;
@@ -36,13 +36,13 @@ typedef struct {
 } zero_tree_term;
 
 /* out[i] = the sum over the tree of all leaves that the terms cover, in fp32, rounded to
- * `type` once, i < len. The terms stand in order and adjoin; each covers a complete subtree
- * of the tree over [terms[0].first, end). `out` may be one of the inputs if its type is the
- * same; nothing else overlaps. 1 <= n <= 2^20.
+ * `type` once, i < len. The terms are in order and adjoin; each covers a complete subtree of the
+ * tree over [terms[0].first, end). `out` may be one of the inputs if its type is the same;
+ * nothing else overlaps. 1 <= n <= 2^20.
  *
- * stream: `out` will not be read soon by this core, and is stored past the caches; a release
- * store that follows publishes it as ever. The bits depend on neither alignment, len, stream
- * nor CPU; which NaN a NaN is may. */
+ * stream: this core will not read `out` soon, so it is stored past the caches; a release store
+ * publishes it as usual. The bits depend on neither alignment, len, stream nor CPU; only NaN
+ * payloads may. */
 void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
                    void *out, bool stream);
 
@@ -62,25 +62,25 @@ double zero_tree_sum_squares(int64_t n, const float *x);
 /* The same of numbers of any type, widened. */
 double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x);
 
-/* ---- sums of which each rank has a part ---- */
+/* ---- sums shared by ranks ---- */
 
 #define ZERO_TREE_SPAN_BLOCKS ((int64_t)1 << 57) /* at most: 2^63 elements */
 #define ZERO_TREE_SPAN_TERMS  112                /* twice the 56 levels below the root */
 
-/* What the blocks first .. first + count - 1 of a tree over `blocks` come to, as the values of
- * the largest subtrees within them that are complete: 2^k blocks from a multiple of 2^k on.
- * An empty span (count 0) may begin anywhere. It has no pointers: it may travel as bytes. */
+/* The sum of blocks first .. first + count - 1 of a tree over `blocks`, as the values of the
+ * largest complete subtrees within them: 2^k blocks from a multiple of 2^k on. An empty span
+ * (count 0) may begin anywhere. A span has no pointers: it may travel as bytes. */
 typedef struct {
     int64_t blocks, first, count;
     int n;
     double term[ZERO_TREE_SPAN_TERMS]; /* [n], in the order of blocks */
 } zero_tree_span;
 
-/* The blocks of a flat space: of 64 elements each, the last maybe of fewer. */
+/* The blocks of a flat space: 64 elements each, the last perhaps fewer. */
 int64_t zero_tree_blocks(int64_t elements);
 
-/* How many blocks the first of those subtrees has, of the span over count >= 1 blocks from
- * `first` on. Who fills a span goes through its subtrees:
+/* How many blocks the first of these subtrees has, for a span over count >= 1 blocks from
+ * `first` on. A span is filled subtree by subtree:
  *
  *     zero_tree_span span = {.blocks = blocks, .first = first};
  *     for (int64_t size, at = first; at < end; at += size) {
@@ -89,14 +89,14 @@ int64_t zero_tree_blocks(int64_t elements);
  *     } */
 int64_t zero_tree_span_next(int64_t first, int64_t count);
 
-/* The span grows by the `size` blocks behind it, a complete subtree whose value is x. */
+/* Appends the next `size` blocks to the span, a complete subtree whose value is x. */
 void zero_tree_span_append(zero_tree_span *span, int64_t size, double x);
 
-/* *left = both, exactly: however spans are merged, the bits are the same. False, and *left as
- * it was, if they are of different trees or `right` does not begin where *left ends. */
+/* Appends `right` to *left, exactly: however spans are merged, the bits are the same. False, and
+ * *left as it was, if their trees differ or `right` does not begin where *left ends. */
 bool zero_tree_span_merge(zero_tree_span *left, const zero_tree_span *right);
 
-bool zero_tree_span_is_whole(const zero_tree_span *span); /* all of its tree's blocks */
+bool zero_tree_span_is_whole(const zero_tree_span *span); /* has all blocks of its tree */
 
-/* The tree's sum, to the bit that of zero_tree_sum_squares(). The span is whole. */
+/* The sum of a whole span, to the bit that of zero_tree_sum_squares(). */
 double zero_tree_span_sum(const zero_tree_span *span);

@@ -1,3 +1,4 @@
+/* vector_dispatch.c - the kernels of vector_kernels.c by level. */
 #include "base/vector.h"
 
 #include <stddef.h>
@@ -6,36 +7,28 @@
 
 extern const zero_vector_kernels zero_vector_kernels_base;
 
-typedef struct {
-    const zero_vector_kernels *kernels;
-    bool (*runs_here)(void);
-} variant;
-
-#ifdef ZERO_VECTOR_X86
+#ifdef ZERO_KERNEL_LEVELS
 extern const zero_vector_kernels zero_vector_kernels_v3, zero_vector_kernels_v4,
     zero_vector_kernels_bf16;
 
-static const variant variants[] = {
-    {&zero_vector_kernels_bf16, zero_cpu_runs_bf16},
-    {&zero_vector_kernels_v4, zero_cpu_runs_v4},
-    {&zero_vector_kernels_v3, zero_cpu_runs_v3},
-    {&zero_vector_kernels_base, zero_cpu_runs_any},
+static const zero_vector_kernels *const levels[] = {
+    [ZERO_CPU_BASE] = &zero_vector_kernels_base,
+    [ZERO_CPU_V3] = &zero_vector_kernels_v3,
+    [ZERO_CPU_V4] = &zero_vector_kernels_v4,
+    [ZERO_CPU_BF16] = &zero_vector_kernels_bf16,
 };
 #else
-static const variant variants[] = {{&zero_vector_kernels_base, zero_cpu_runs_any}};
+static const zero_vector_kernels *const levels[] = {&zero_vector_kernels_base};
 #endif
-
-int zero_vector_kernels_list(const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS])
-{
-    int n = 0;
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
-        if (variants[i].runs_here()) list[n++] = variants[i].kernels;
-    return n;
-}
+#define LEVELS ((int)(sizeof levels / sizeof levels[0]))
 
 const zero_vector_kernels *zero_vector_kernels_best(void)
 {
-    size_t i = 0;
-    while (!variants[i].runs_here()) i++;
-    return variants[i].kernels;
+    return levels[zero_cpu_best_level(LEVELS)];
+}
+
+const zero_vector_kernels *zero_vector_kernels_at(int i)
+{
+    int level = zero_cpu_best_level(LEVELS) - i;
+    return level >= 0 ? levels[level] : NULL;
 }

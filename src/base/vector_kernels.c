@@ -3,10 +3,10 @@
 #include "base/tree.h"
 #include "base/vector_lanes.h"
 
-/* This file is compiled once per instruction set; the build gives each its table's name. */
+/* This file is compiled once per instruction set; the build names each table. */
 extern const zero_vector_kernels ZERO_KERNELS;
 
-/* One number, as half.h defines it: the rest behind the last whole register. */
+/* One number, as half.h defines it: for the rest after the last whole register. */
 static float get(zero_type type, const void *in, int64_t i)
 {
     if (type == ZERO_FP32) return ((const float *)in)[i];
@@ -22,9 +22,8 @@ static void put(zero_type type, float x, void *out, int64_t i)
         ((uint16_t *)out)[i] = type == ZERO_BF16 ? zero_to_bf16(x) : zero_to_fp16(x);
 }
 
-/* Asks for what the next tile reads here while this one is summed: arrays that change every
- * few KiB outrun the CPU's own prefetching. From memory worth 5 to 15 %; in caches it costs
- * as much. */
+/* Prefetches the next tile while this one is summed: arrays that change every few KiB outrun the
+ * CPU's own prefetching. Gains 5 to 15 % from memory; costs as much from caches. */
 INLINE void prefetch(zero_type type, const void *in, int64_t i)
 {
     size_t size = type == ZERO_FP32 ? 4 : 2;
@@ -160,9 +159,9 @@ INLINE double square_block(zero_type type, const void *x, int64_t at)
     return lane[0];
 }
 
-/* Memory gives more when it is read in several places at once, each asked for a little ahead:
- * 19 GB/s instead of 15 on one core. */
-INLINE void ask_ahead(zero_type type, const void *x, int64_t at)
+/* Memory is faster when read in several places at once, each prefetched a little ahead: 19 GB/s
+ * instead of 15 on one core. */
+INLINE void prefetch_block(zero_type type, const void *x, int64_t at)
 {
     const size_t size = type == ZERO_FP32 ? 4 : 2;
     const char *next = (const char *)x + (size_t)at * size + SQUARES_AHEAD;
@@ -178,7 +177,7 @@ static double square_rest(zero_type type, int64_t n, const void *x, int64_t at)
     return square_block(ZERO_FP32, rest, 0);
 }
 
-/* Siblings in pairs, level by level; who has none goes up as it is. */
+/* Siblings in pairs, level by level; one without a sibling moves up unchanged. */
 static double add_pairs(int64_t n, double *sum)
 {
     for (; n > 1; n = (n + 1) / 2) {
@@ -196,7 +195,7 @@ INLINE double squares_of(zero_type type, int64_t n, const void *x)
     for (int64_t b = 0; b < quarter; b++)
         for (int64_t k = 0; k < 4; k++) {
             int64_t block = k * quarter + b;
-            ask_ahead(type, x, block * ZERO_TREE_BLOCK);
+            prefetch_block(type, x, block * ZERO_TREE_BLOCK);
             sum[block] = square_block(type, x, block * ZERO_TREE_BLOCK);
         }
     for (int64_t b = 4 * quarter; b < whole; b++)

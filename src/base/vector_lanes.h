@@ -1,8 +1,8 @@
 /* vector_lanes.h - a register's worth of numbers at a time: widened, rounded, streamed.
  *
- * Included by files that are compiled once per instruction set, vector_kernels.c and those in
- * math/: width and instructions are chosen here, by what the compiler may use. Where there is
- * no instruction for it, plain integer arithmetic does the same, number for number as half.c. */
+ * Included by files that are compiled once per instruction set (vector_kernels.c, and some in
+ * math/): width and instructions follow from what the compiler may use. Without an instruction
+ * plain integer arithmetic does the same, number for number as half.c. */
 #pragma once
 
 #include <math.h>
@@ -26,7 +26,7 @@
 #define WIDTH 4
 #endif
 
-/* As wide as the registers: GCC takes wider ones apart by way of memory, 5 times slower. */
+/* As wide as the registers: GCC splits wider ones through memory, 5 times slower. */
 typedef float floats __attribute__((vector_size(4 * WIDTH), aligned(1), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 typedef uint32_t bits32 __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
@@ -35,9 +35,8 @@ typedef double doubles __attribute__((vector_size(4 * WIDTH), may_alias));
 
 /* widen(x): zeros above. narrow(x): the lower halves; the upper ones are zero.
  * low, high: half of the numbers as doubles.
- * stream, stream16: stored past the caches, to addresses aligned to what is stored. The
- * widest stores are the fastest: those of 64 bytes stream a sum at 1.15 times the speed of
- * those of 16. */
+ * stream, stream16: stores past the caches, to addresses aligned to the size stored. Wide stores
+ * are faster: with 64 bytes a sum streams at 1.15 times the speed of 16. */
 #if defined(__AVX512F__)
 INLINE bits32 widen(bits16 x)
 {
@@ -116,7 +115,7 @@ INLINE bits32 widen(bits16 x)
     return (bits32)_mm_unpacklo_epi16(_mm_cvtsi64_si128((long long)x), _mm_setzero_si128());
 }
 
-/* SSE2 packs signed numbers only: as such the halves fit. */
+/* SSE2 packs signed numbers only; the halves fit as such. */
 INLINE bits16 narrow(bits32 x)
 {
     __m128i halves = _mm_srai_epi32(_mm_slli_epi32((__m128i)x, 16), 16);
@@ -257,8 +256,7 @@ INLINE bits16 to_fp16(floats x)
 }
 #endif
 
-/* Types are constants wherever these are inlined, so that every mixture of types gets a loop
- * of its own. */
+/* Callers inline these with constant types: every mixture of types becomes a separate loop. */
 INLINE floats load(zero_type type, const void *in, int64_t i)
 {
     if (type == ZERO_FP32) return *(const floats *)((const float *)in + i);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 #include "io/json_input.h"
 
 /* What is shown to people must not steer their terminals. */
@@ -90,12 +91,10 @@ static zero_status take_loss_scale(const char *path, const json_t *root,
     double value;
     int64_t hysteresis;
     ZERO_TRY(zero_json_text(path, root, "dtype", &dtype));
-    for (scale->type = ZERO_FP32; strcmp(zero_type_name(scale->type), dtype) != 0;
-         scale->type++)
-        if (scale->type == ZERO_FP16)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'",
-                             path, dtype);
+    if (!zero_type_find(dtype, &scale->type))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'", path,
+                         dtype);
     ZERO_TRY(zero_json_object(path, root, "loss_scale", &object));
     ZERO_TRY(zero_json_only(path, object, 3, keys));
     ZERO_TRY(zero_json_real(path, object, "scale", &value));

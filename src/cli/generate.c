@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/model.h"
@@ -88,7 +89,8 @@ static zero_type type_of(const job *j)
 {
     zero_type type = ZERO_FP32;
     if (!j->options.dtype) return j->checkpoint.manifest.loss_scale.type;
-    while (strcmp(zero_type_name(type), j->options.dtype) != 0) type++;
+    (void)zero_type_find(j->options.dtype,
+                         &type); /* options take only names that there are */
     return type;
 }
 

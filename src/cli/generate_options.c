@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 
 #define TEXT          .kind = ZERO_OPTION_TEXT
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
@@ -27,7 +28,7 @@ static const zero_option rows[] = {
     {.name = "raw", FLAG, FIELD(raw), .help = "print all bytes, not only those harmless to a terminal"},
     {.group = "Placement", .name = "stage", WHOLE(0, 3), FIELD(stage), .standard = "0",
      .help = "who holds the model: 0 every rank; 1, 2 each node once; 3 in parts on all ranks"},
-    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16", .absent = "the run's",
+    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's",
      .help = "of parameters and products"},
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .absent = "what is free",
      .help = "bytes per rank that it may need; 0: do not check"},

@@ -7,10 +7,11 @@
 
 #include "base/fail.h"
 #include "base/topology.h"
+#include "base/type.h"
 #include "comm/launch.h"
 #include "comm/spec.h"
+#include "math/backends.h"
 #include "math/blas.h"
-#include "math/cpu_kernels.h"
 #include "zero/version.h"
 
 typedef struct {
@@ -48,6 +49,14 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
+/* What a list of names holds. */
+static json_t *names(const char *(*name_at)(int i))
+{
+    json_t *list = json_array();
+    for (int i = 0; name_at(i); i++) json_array_append_new(list, json_string(name_at(i)));
+    return list;
+}
+
 static void put_build(json_t *info)
 {
     char mpi[128], blas[128];
@@ -58,7 +67,7 @@ static void put_build(json_t *info)
     json_object_set_new(info, "build", json_string(ZERO_BUILD));
     json_object_set_new(info, "mpi", json_string(mpi));
     json_object_set_new(info, "blas", json_string(blas));
-    json_object_set_new(info, "backends", json_pack("[s, s]", "cpu", "naive"));
+    json_object_set_new(info, "backends", names(zero_backend_name_at));
     json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
     json_object_set_new(info, "fp32_products", text_or_null(zero_cpu_fp32_name()));
     json_object_set_new(info, "bf16_products", text_or_null(zero_cpu_bf16_name()));
@@ -79,15 +88,13 @@ static void put_machine(json_t *info, const zero_topology *t)
 
 static void put_choices(json_t *info)
 {
-    json_t *stages = json_array(), *types = json_array(), *collectives = json_array();
+    json_t *stages = json_array(), *collectives = json_array();
     for (int s = 0; s <= 3; s++) json_array_append_new(stages, json_integer(s));
-    for (int t = ZERO_FP32; t <= ZERO_FP16; t++)
-        json_array_append_new(types, json_string(zero_type_name((zero_type)t)));
     for (int a = 0; a < ZERO_ALGORITHMS; a++)
         json_array_append_new(collectives,
                               json_string(zero_algorithm_name((zero_algorithm)a)));
     json_object_set_new(info, "stages", stages);
-    json_object_set_new(info, "types", types);
+    json_object_set_new(info, "types", names(zero_type_name_at));
     json_object_set_new(info, "collectives", collectives);
     json_object_set_new(info, "cuda", json_false());
 }

@@ -4,7 +4,9 @@
 
 #include <xxhash.h>
 
+#include "base/type.h"
 #include "comm/spec.h"
+#include "math/backends.h"
 
 #define TEXT   .kind = ZERO_OPTION_TEXT
 #define CHOICE .kind = ZERO_OPTION_CHOICE
@@ -39,7 +41,7 @@ const zero_option zero_run_options[] = {
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), RUN, .standard = "0", .help = "share of activations dropped in training"},
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
      .help = "initial weights: model.safetensors of a GPT-2, or its folder"},
-    {.name = "backend", TEXT, FIELD(backend), RUN, .argument = "NAME", .standard = "cpu", .help = "what computes: cpu, or naive (plain loops)"},
+    {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, the oracle of the tests"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
      .help = "stories, stories:SIZE, self (zero's own sources), a file, a directory or a 'pattern'"},
@@ -68,7 +70,7 @@ const zero_option zero_run_options[] = {
      .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters"},
     {.name = "bucket", WHOLE(64, 64 * ZERO_CONFIG_BUCKET), FIELD(bucket), PLAN, .standard = "1048576",
      .help = "elements of other ranks' gradients staged at a time"},
-    {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .words = "fp32|bf16|fp16", .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
+    {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
     {.name = "partition", CHOICE, FIELD(partition), PLAN, .words = "slice|owner", .standard = "slice",
      .help = "every group in shards, or the model cut once (the paper)"},
     {.name = "prefetch", WHOLE(0, INT31), FIELD(prefetch), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},

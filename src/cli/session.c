@@ -12,6 +12,7 @@
 #include "comm/progress.h"
 #include "comm/watch.h"
 #include "engine/plan.h"
+#include "math/backends.h"
 #include "report/advice.h"
 #include "report/plan_report.h"
 
@@ -144,9 +145,10 @@ static zero_status compare_weights(zero_session *s)
     ZERO_TRY(is_rank_0s(s, hash, &same));
     zero_status st = ZERO_OK;
     if (!same)
-        st = zero_fail(ZERO_ERR_FORMAT,
-                       "--init-from %s differs from rank 0's: every node needs the same file",
-                       s->config.init_from);
+        st = zero_fail(
+            ZERO_ERR_FORMAT,
+            "--init-from %s differs from rank 0's: every node needs the same file",
+            s->config.init_from);
     return zero_agree(&s->world, st);
 }
 

@@ -1,37 +1,35 @@
-/* backend.h - the arithmetic, behind one table of functions.
+/* backend.h - the arithmetic: one table of functions.
  *
  * Everything above computes through a backend, so the sharding logic is the same code on a
- * laptop and on a GPU node. Matrices are row-major; pointers are in the backend's memory
- * and never overlap unless said. Calls run in the order made and may return early: sync()
- * waits for them, and reports what failed meanwhile. No call allocates.
+ * laptop and on a GPU node. Matrices are row-major; pointers are in the backend's memory and
+ * do not overlap unless said. Calls run in the order made and may return early: sync() waits
+ * for them and reports what failed. No call allocates.
  *
  * Weights, and gradients as the optimizer reads them, are arrays of a zero_type; everything
  * else is fp32, and so is all arithmetic but products in_bf16. A call on 16-bit numbers gives
- * the bits of the same call on the same numbers widened to fp32 (which NaN a NaN is may
- * differ).
+ * the bits of the same call on these numbers widened to fp32; only NaN payloads may differ.
  *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
- * usually B*T. Lengths count elements. "+=" means that the call adds to what is there. */
+ * usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if `accumulate`
+ * is set, else it defines. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/half.h"
 #include "base/rng.h"
 #include "zero/math.h"
 #include "zero/status.h"
 
-/* What every call is given: how to keep communication going, and the backend's state. */
+#define ZERO_MATH_STATE 4
+
+/* Given to every call: how to keep communication going, and the backend's state. */
 struct zero_math {
     void (*poll)(void *arg); /* within products and long loops; NULL: no polling */
     void *poll_arg;
-    const void *state;         /* the backend's own, set by its open() */
-    const void *fp32_products; /* likewise: how it multiplies; NULL: by BLAS */
-    const void *bf16_products; /* likewise, in_bf16; NULL: as in fp32 */
-    const void *panels;        /* likewise, in attention */
-    float *scratch;            /* [zero_math_scratch()], borrowed, of any content */
+    float *scratch;                     /* [zero_math_scratch()], borrowed, any content */
+    const void *state[ZERO_MATH_STATE]; /* private to the backend; set by its open() */
 };
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */
@@ -40,28 +38,86 @@ typedef struct {
     float p; /* 0: no dropout, the stream is not read */
 } zero_dropout;
 
-/* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores
- * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
+/* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
+typedef struct {
+    int64_t rows, C;
+    const float *x;
+    zero_type type;
+    const void *gain, *bias; /* [C] of `type` */
+    float *y, *mean, *rstd;  /* [rows, C], [rows], [rows] */
+} zero_layernorm_args;
+
+/* dx += ..., dgain (+)= ..., dbias (+)= ... */
+typedef struct {
+    int64_t rows, C;
+    const float *x;
+    zero_type type;
+    const void *gain;
+    const float *mean, *rstd; /* as layernorm() left them */
+    const float *dy;
+    float *dx;
+    bool accumulate;
+    float *dgain, *dbias;
+} zero_layernorm_grad_args;
+
+/* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores are
+ * scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
  *
  * in_bf16, as for zero_gemm: the factors of all products may be rounded to bf16, which are q, k,
  * v, probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay
- * fp32. */
+ * fp32.
+ *
+ * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {
     int64_t B, T, C, H;
     zero_dropout dropout;
     bool in_bf16;
+    const float *qkv;
+    float *out;        /* [B,T,C] */
+    float *lse;        /* [B,H,T]: the logarithm of each row's sum of exponentials */
+    float *work;       /* [zero_attention_workspace()] */
+    const float *dout; /* [B,T,C] */
+    float *dqkv;       /* [B,T,3C] */
 } zero_attention;
 
-/* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after
- * bias correction; the decay acts on the old parameter. */
+/* out[B,T,C] = wte[token] + wpe[t] */
+typedef struct {
+    int64_t B, T, C;
+    const int32_t *tokens; /* [B,T] */
+    zero_type type;
+    const void *wte, *wpe; /* [V,C], [T,C] of `type` */
+    float *out;
+} zero_embedding;
+
+/* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions */
+typedef struct {
+    int64_t B, T, C;
+    const int32_t *tokens;
+    const float *dout;
+    float *dwte, *dwpe;
+} zero_embedding_grad;
+
+/* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after bias
+ * correction; the decay acts on the old parameter. */
 typedef struct {
     float lr, beta1, beta2, eps, weight_decay;
-    float grad_scale; /* gradients are multiplied with it first (clipping) */
+    float grad_scale; /* multiplies gradients first (clipping) */
     int64_t step;     /* t, from 1 */
 } zero_adamw;
 
+/* The n parameters that a step moves. */
+typedef struct {
+    int64_t n;
+    zero_type type;
+    const void *grad;      /* of `type` */
+    float *master, *m, *v; /* updated */
+    void *param;           /* of `type`: the master rounded. With fp32 the master is the
+                               parameter, and this is NULL */
+} zero_adamw_arrays;
+
 struct zero_backend {
-    const char *name; /* as in --backend NAME */
+    const char *name;  /* as in --backend NAME */
+    const char *about; /* a few words for messages */
     /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
     zero_status (*open)(zero_math *math);
     zero_status (*sync)(const zero_math *math);
@@ -74,11 +130,11 @@ struct zero_backend {
     /* dbias[cols] (+)= the sum of dy's rows */
     void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
                           const float *dy, bool accumulate, float *dbias);
-    /* The end of a branch and the way around it, for B samples of T rows:
-     * x[B,T,cols] = around + (x + bias) * mask; no mask if p is 0 */
+    /* The end of a residual branch, for B samples of T rows:
+     * x[B,T,cols] = residual + (x + bias) * mask; no mask if p is 0 */
     void (*add_branch)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias, const float *around,
-                       float *x);
+                       int64_t cols, zero_type type, const void *bias,
+                       const float *residual, float *x);
     /* y = x * mask for B samples of n elements; y may be x. Its own derivative. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y);
@@ -90,40 +146,21 @@ struct zero_backend {
     void (*bias_gelu_backward)(const zero_math *math, int64_t rows, int64_t cols,
                                const float *x, const float *dy, float *dx, bool accumulate,
                                float *dbias);
-    /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
-    void (*layernorm)(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      zero_type type, const void *gain, const void *bias, float *y,
-                      float *mean, float *rstd);
-    /* dx += ..., dgain (+)= ..., dbias (+)= ... */
-    void (*layernorm_backward)(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, zero_type type, const void *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, bool accumulate, float *dgain, float *dbias);
-    /* out[B,T,C]; lse[B,H,T] = log of each row's sum of exponentials; work: see below */
-    void (*attention)(const zero_math *math, const zero_attention *s, const float *qkv,
-                      float *out, float *lse, float *work);
-    /* dqkv[B,T,3C] = ...; out and lse as attention() left them */
-    void (*attention_backward)(const zero_math *math, const zero_attention *s,
-                               const float *qkv, const float *out, const float *lse,
-                               const float *dout, float *dqkv, float *work);
-    /* out[B,T,C] = wte[token] + wpe[t] */
-    void (*embedding)(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, zero_type type, const void *wte,
-                      const void *wpe, float *out);
-    /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions */
-    void (*embedding_backward)(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                               const int32_t *tokens, const float *dout, float *dwte,
-                               float *dwpe);
+    void (*layernorm)(const zero_math *math, const zero_layernorm_args *n);
+    void (*layernorm_backward)(const zero_math *math, const zero_layernorm_grad_args *n);
+    /* Floats of workspace for either direction; reads the shape alone. */
+    int64_t (*attention_workspace)(const zero_attention *a);
+    void (*attention)(const zero_math *math, const zero_attention *a);
+    void (*attention_backward)(const zero_math *math, const zero_attention *a);
+    void (*embedding)(const zero_math *math, const zero_embedding *e);
+    void (*embedding_backward)(const zero_math *math, const zero_embedding_grad *e);
     /* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is; if
      * dscale != 0, logits[rows,V] become their gradient, dscale * (softmax - onehot); if it
      * is 0 they are left as they are. */
     void (*cross_entropy)(const zero_math *math, int64_t rows, int64_t V,
                           const int32_t *targets, float dscale, float *logits, float *loss);
-    /* One optimizer step over n parameters; master, m and v are updated. grad and param have
-     * `type`: param[i] = master[i] rounded. With fp32 the master is the parameter, and param
-     * is NULL. Element by element: any cut of the range gives the same bits. */
-    void (*adamw)(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
-                  const void *grad, float *master, float *m, float *v, void *param);
+    /* One optimizer step, element by element: any cut of the range gives the same bits. */
+    void (*adamw)(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a);
     /* The sum of x's squares over the fixed tree of base/tree.h. */
     double (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x);
     /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be in */
@@ -137,32 +174,15 @@ struct zero_backend {
 
 #define ZERO_LAYERNORM_EPS 1e-5f
 
-/* Floats of workspace that attention() and attention_backward() need, for any backend: about
- * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T so and 16 more. */
-int64_t zero_attention_workspace(const zero_attention *s);
-
-/* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
- * at most as many elements (2^19) if it is not fp32. */
-int64_t zero_math_scratch(void);
-
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 
-/* The instruction set whose kernels the cpu backend chooses on this machine: "native" if
- * the build was for one machine, else "x86-64-v4" and the like. */
-const char *zero_cpu_kernels_name(void);
-
-/* The instruction set whose own kernels the cpu backend multiplies with in fp32 on this machine;
- * NULL: nothing is faster than BLAS, or BLAS has been given several threads. */
-const char *zero_cpu_fp32_name(void);
-
-/* The same in_bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened for products in
- * fp32. */
-const char *zero_cpu_bf16_name(void);
-
-/* Returns ZERO_ERR_INVALID, naming what there is, if this build has no backend of that
- * name. */
-ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backend **found);
+/* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
+ * at most as many elements (2^19) if it is not fp32. */
+static inline int64_t zero_math_scratch(void)
+{
+    return (int64_t)1 << 19;
+}
 
 static inline void zero_math_poll(const zero_math *math)
 {

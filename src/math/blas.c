@@ -13,21 +13,20 @@ void sgemm_(const char *transa, const char *transb, const int *m, const int *n,
             const float *b, const int *ldb, const float *beta, float *c, const int *ldc,
             size_t transa_len, size_t transb_len);
 
-/* Null where the library is another one. */
+/* NULL if the library is another one. */
 __attribute__((weak)) void openblas_set_num_threads(int n);
 __attribute__((weak)) int openblas_get_num_threads(void);
 __attribute__((weak)) char *openblas_get_config(void);
 __attribute__((weak)) char *openblas_get_corename(void);
 
-/* BLIS has its own integer here, of 64 bits unless it was built otherwise: what we pass and
- * keep fits both. */
+/* BLIS has an integer type of its own, 64 bits unless built otherwise: our values fit both. */
 __attribute__((weak)) void bli_thread_set_num_threads(int64_t n);
 __attribute__((weak)) int64_t bli_thread_get_num_threads(void);
 __attribute__((weak)) const char *bli_info_get_version_str(void);
 __attribute__((weak)) int bli_arch_query_id(void);
 __attribute__((weak)) const char *bli_arch_string(int id);
 
-/* The C interface of Intel MKL; its names in small letters are the Fortran one. */
+/* The C interface of Intel MKL; its lower-case names are the Fortran interface. */
 __attribute__((weak)) void MKL_Set_Num_Threads(int n);
 __attribute__((weak)) int MKL_Get_Max_Threads(void);
 __attribute__((weak)) void MKL_Get_Version_String(char *text, int size);
@@ -38,7 +37,7 @@ static int small(int64_t n)
     return (int)n;
 }
 
-/* BLAS wants strides of at least 1, also for empty matrices. */
+/* BLAS requires strides of at least 1, even for empty matrices. */
 static int stride(int64_t given, int64_t dense)
 {
     int64_t ld = given ? given : dense;
@@ -48,7 +47,7 @@ static int stride(int64_t given, int64_t dense)
 void zero_blas_gemm(const zero_gemm *g)
 {
     assert(g->b_type == ZERO_FP32 && "BLAS multiplies floats");
-    /* BLAS stores columns: what it takes for op(b)' op(a)' is our row-major product. */
+    /* BLAS is column-major: its op(b)' op(a)' is our row-major product. */
     const int m = small(g->m), n = small(g->n), k = small(g->k);
     const int lda = stride(g->lda, g->transpose_a ? g->m : g->k);
     const int ldb = stride(g->ldb, g->transpose_b ? g->k : g->n);

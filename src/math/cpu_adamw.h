@@ -1,17 +1,17 @@
 /* cpu_adamw.h - the optimizer's loop, a register at a time: one pass reads a gradient of any
- * type, updates master and moments, and writes the parameter.
- *
- * Included by cpu_kernels.c, which is compiled once per instruction set. */
+ * type, updates master and moments, and writes the parameter. Included by cpu_kernels.c, which is
+ * compiled once per instruction set. */
 #pragma once
 
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/stream.h"
 #include "base/vector_lanes.h"
 #include "math/backend.h"
 
-#define ADAMW_AHEAD 1024 /* bytes: asked for while others are computed */
+#define ADAMW_AHEAD 1024 /* bytes prefetched ahead */
 
 /* The numbers of one step, the same for all elements. */
 typedef struct {
@@ -34,7 +34,7 @@ static adamw_factors adamw_prepare(const zero_adamw *h)
     };
 }
 
-/* Where the step has come to in each array; param is NULL with fp32. */
+/* The current place in each array; param is NULL with fp32. */
 typedef struct {
     const char *grad;
     float *master, *m, *v;
@@ -71,27 +71,27 @@ INLINE void adamw_register(zero_type type, const adamw_factors *f, const adamw_p
     if (type != ZERO_FP32) store(type, moved, at->param, 0, streaming);
 }
 
-/* Fewer elements than a register has: by way of one that is filled up with zeros. */
+/* Fewer elements than a register holds, padded with zeros. */
 INLINE void adamw_few(zero_type type, const adamw_factors *f, int64_t n,
                       const adamw_place *at)
 {
     float grad[WIDTH] = {0}, master[WIDTH] = {0}, m[WIDTH] = {0}, v[WIDTH] = {0};
     uint16_t param[WIDTH];
     const size_t bytes = (size_t)n * sizeof(float);
-    const adamw_place room = {(char *)grad, master, m, v, param};
+    const adamw_place padded = {(char *)grad, master, m, v, param};
     memcpy(grad, at->grad, type == ZERO_FP32 ? bytes : bytes / 2);
     memcpy(master, at->master, bytes);
     memcpy(m, at->m, bytes);
     memcpy(v, at->v, bytes);
-    adamw_register(type, f, &room, false);
+    adamw_register(type, f, &padded, false);
     memcpy(at->master, master, bytes);
     memcpy(at->m, m, bytes);
     memcpy(at->v, v, bytes);
     if (type != ZERO_FP32) memcpy(at->param, param, bytes / 2);
 }
 
-/* The arrays lie far apart and come from memory: four streams outrun the CPU's prefetching. */
-INLINE void adamw_ask(const adamw_place *at)
+/* Four streams from memory outrun the CPU's own prefetching. */
+INLINE void adamw_prefetch(const adamw_place *at)
 {
     __builtin_prefetch(at->grad + ADAMW_AHEAD, 0, 3);
     __builtin_prefetch((const char *)at->master + ADAMW_AHEAD, 1, 3);
@@ -99,16 +99,16 @@ INLINE void adamw_ask(const adamw_place *at)
     __builtin_prefetch((const char *)at->v + ADAMW_AHEAD, 1, 3);
 }
 
-/* Elements before param can be streamed to; at most n. */
+/* Elements before the first aligned store to param; at most n. */
 INLINE int64_t adamw_head(zero_type type, int64_t n, const uint16_t *param)
 {
     if (type == ZERO_FP32) return 0;
     int64_t head = (int64_t)(-(uintptr_t)param % (2 * WIDTH) / 2);
-    return head < n ? head : n;
+    return zero_min(head, n);
 }
 
-/* 16-bit parameters are read by the next forward pass at the earliest, so they are stored past
- * the caches. */
+/* 16-bit parameters are not read before the next forward pass, so they are stored past the
+ * caches. */
 INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place at)
 {
     const adamw_factors f = adamw_prepare(h);
@@ -116,7 +116,7 @@ INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place
     if (i > 0) adamw_few(type, &f, i, &at);
     adamw_advance(type, i, &at);
     for (; i + WIDTH <= n; i += WIDTH) {
-        adamw_ask(&at);
+        adamw_prefetch(&at);
         adamw_register(type, &f, &at, true);
         adamw_advance(type, WIDTH, &at);
     }
@@ -124,14 +124,13 @@ INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place
     if (type != ZERO_FP32) zero_stream_fence();
 }
 
-static void adamw(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
-                  float *master, float *m, float *v, void *param)
+static void adamw(const zero_adamw *h, const zero_adamw_arrays *a)
 {
-    const adamw_place start = {grad, master, m, v, param};
-    if (type == ZERO_FP32)
-        adamw_as(ZERO_FP32, h, n, start);
-    else if (type == ZERO_BF16)
-        adamw_as(ZERO_BF16, h, n, start);
+    const adamw_place start = {a->grad, a->master, a->m, a->v, a->param};
+    if (a->type == ZERO_FP32)
+        adamw_as(ZERO_FP32, h, a->n, start);
+    else if (a->type == ZERO_BF16)
+        adamw_as(ZERO_BF16, h, a->n, start);
     else
-        adamw_as(ZERO_FP16, h, n, start);
+        adamw_as(ZERO_FP16, h, a->n, start);
 }

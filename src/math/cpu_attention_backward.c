@@ -1,151 +1,146 @@
-/* With P the probabilities and D = rowsum(dO * O), Dao et al., FlashAttention, arXiv:2205.14135,
- * algorithm 4:
+/* cpu_attention_backward.c - Dao et al., FlashAttention, arXiv:2205.14135, algorithm 4. With P the
+ * probabilities and D = rowsum(dO * O):
  *
  *     dV = P' dO     dS = P * (dO V' - D)     dQ = dS K     dK = dS' Q
  *
- * A block of queries has its P and dS first, panel by panel, then adds to dV and dK of all the
- * keys that it sees. These stay in the workspace until the head is done. With dropout's mask M,
- * P in dV is P * M, and dO V' in dS is M * (dO V'). */
+ * A block of queries computes its P and dS first, panel by panel, then adds to dV and dK of all
+ * keys that it sees. dV and dK stay in the workspace until the head is done. With dropout's mask
+ * M, P in dV is P * M, and dO V' in dS is M * (dO V'). */
 #include "math/cpu_attention.h"
 
 #include <string.h>
 
-/* From the workspace. */
+#include "math/cpu_head.h"
+
+/* Parts of the workspace. */
 typedef struct {
     float *key_rows, *value_rows, *keys; /* packed by rows, by channels */
     float *dk, *dv;                      /* [T, width], whole panels */
     float *dys, *queries;                /* a block's, packed by channels */
     float *p, *ds;                       /* a block's, [block, stride] */
-    float *q, *dy, *dq; /* of one panel: [panel, C/H], .., [panel, width] */
+    float *q, *dy, *dq; /* one panel's: [panel, C/H], [panel, C/H], [panel, width] */
     float *mask;        /* [T] */
-} room;
+} workspace;
 
-static room take_room(const zero_head *k, float *work)
+static workspace take_workspace(const zero_head *head, float *work)
 {
-    const int64_t rows = k->rows;
-    room r;
-    r.key_rows = zero_head_take(&work, k->stride * k->width);
-    r.value_rows = zero_head_take(&work, k->stride * k->width);
-    r.keys = zero_head_take(&work, k->stride * k->width);
-    r.dk = zero_head_take(&work, k->stride * k->width);
-    r.dv = zero_head_take(&work, k->stride * k->width);
-    r.dys = zero_head_take(&work, k->block * k->width);
-    r.queries = zero_head_take(&work, k->block * k->width);
-    r.p = zero_head_take(&work, k->block * k->stride);
-    r.ds = zero_head_take(&work, k->block * k->stride);
-    r.q = zero_head_take(&work, rows * k->size);
-    r.dy = zero_head_take(&work, rows * k->size);
-    r.dq = zero_head_take(&work, rows * k->width);
-    r.mask = zero_head_take(&work, k->s->T);
+    const int64_t rows = head->rows;
+    workspace r;
+    r.key_rows = zero_head_take(&work, head->stride * head->width);
+    r.value_rows = zero_head_take(&work, head->stride * head->width);
+    r.keys = zero_head_take(&work, head->stride * head->width);
+    r.dk = zero_head_take(&work, head->stride * head->width);
+    r.dv = zero_head_take(&work, head->stride * head->width);
+    r.dys = zero_head_take(&work, head->block * head->width);
+    r.queries = zero_head_take(&work, head->block * head->width);
+    r.p = zero_head_take(&work, head->block * head->stride);
+    r.ds = zero_head_take(&work, head->block * head->stride);
+    r.q = zero_head_take(&work, rows * head->size);
+    r.dy = zero_head_take(&work, rows * head->size);
+    r.dq = zero_head_take(&work, rows * head->width);
+    r.mask = zero_head_take(&work, head->a->T);
     return r;
 }
 
-typedef struct {
-    const float *qkv, *out, *lse, *dout;
-    float *dqkv;
-} arrays;
-
-/* Scores become probabilities, and dO V' in ds the gradient of scores. */
-static void softmax_panel(const zero_head *k, const room *w, const arrays *x,
-                          const zero_cpu_panel *t, float *p, float *ds)
+/* Turns scores in p into probabilities, and dO V' in ds into the gradient of scores. */
+static void softmax_panel(const zero_head *head, const workspace *w,
+                          const zero_cpu_scores *t, float *p, float *ds)
 {
-    const zero_cpu_kernels *kernels = k->kernels;
-    const bool dropout = k->s->dropout.p > 0.0f;
-    float mean[ZERO_CPU_PANEL]; /* D */
-    kernels->dots(t->rows, k->size, w->dy, k->size, x->out + zero_head_in_out(k, t->first),
-                  k->s->C, mean);
-    kernels->softmax_again(t, x->lse + zero_head_in_lse(k, t->first), p);
+    const zero_attention *a = head->a;
+    const bool dropout = a->dropout.p > 0.0f;
+    float mean[ZERO_SCORE_ROWS]; /* D */
+    head->kernels->dots(t->rows, head->size, w->dy, head->size,
+                        a->out + zero_head_in_out(head, t->first), a->C, mean);
+    head->kernels->softmax_again(t, a->lse + zero_head_in_lse(head, t->first), p);
     for (int64_t r = 0; dropout && r < t->rows; r++)
-        zero_head_drop(k, t->first + r, w->mask, ds + r * t->stride);
-    kernels->softmax_backward(t, mean, p, ds);
+        zero_head_drop(head, t->first + r, w->mask, ds + r * t->stride);
+    head->kernels->softmax_backward(t, mean, p, ds);
     for (int64_t r = 0; dropout && r < t->rows; r++)
-        zero_head_drop(k, t->first + r, w->mask, p + r * t->stride);
+        zero_head_drop(head, t->first + r, w->mask, p + r * t->stride);
 }
 
-/* P, dS and dQ of one panel of queries, of which n are there. */
-static void backward_panel(const zero_head *k, const room *w, const arrays *x,
-                           int64_t first, int64_t n, float *p, float *ds)
+/* P, dS and dQ of one panel of queries, of which the first n exist. */
+static void backward_panel(const zero_head *head, const workspace *w, int64_t first,
+                           int64_t n, float *p, float *ds)
 {
-    const int64_t C = k->s->C, end = first + k->rows, keys = zero_least(end, k->s->T);
-    const zero_cpu_panel t = {n, first, end, k->stride};
-    zero_head_copy(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
-                   k->scale_base2, w->q);
-    zero_head_copy(k, x->dout + zero_head_in_out(k, first), C, n, 1.0f, w->dy);
-    zero_head_scores(k, w->q, w->key_rows, keys, p);
-    zero_head_scores(k, w->dy, w->value_rows, keys, ds);
-    softmax_panel(k, w, x, &t, p, ds);
-    zero_head_mix(k, ds, w->keys, keys, w->dq);
+    const zero_attention *a = head->a;
+    const int64_t C = a->C, end = first + head->rows, keys = zero_min(end, a->T);
+    const zero_cpu_scores t = {n, first, end, head->stride};
+    zero_head_copy(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C, n,
+                   head->scale_base2, w->q);
+    zero_head_copy(head, a->dout + zero_head_in_out(head, first), C, n, 1.0f, w->dy);
+    zero_head_scores(head, w->q, w->key_rows, keys, p);
+    zero_head_scores(head, w->dy, w->value_rows, keys, ds);
+    softmax_panel(head, w, &t, p, ds);
+    zero_head_mix(head, ds, w->keys, keys, w->dq);
     for (int64_t r = 0; r < n; r++)
-        k->kernels->scale(k->size, k->scale, w->dq + r * k->width,
-                          x->dqkv + zero_head_in_qkv(k, first + r, ZERO_QUERY));
+        head->kernels->scale(head->size, head->scale, w->dq + r * head->width,
+                             a->dqkv + zero_head_in_qkv(head, first + r, ZERO_QUERY));
 }
 
-/* out[T, width] (+)= weight[n, stride]' y, of a block of n queries from `first` on. A panel of
- * keys meets the queries from its own diagonal on: those of its own block are its first. */
-static void spread(const zero_head *k, int64_t first, int64_t n, const float *weight,
+/* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A panel of
+ * keys meets the queries from its diagonal on; its first are those of the same block. */
+static void spread(const zero_head *head, int64_t first, int64_t n, const float *weight,
                    const float *y, float *out)
 {
-    for (int64_t j = 0; j < first + n; j += k->rows) {
+    for (int64_t j = 0; j < first + n; j += head->rows) {
         const int64_t from = j > first ? j - first : 0;
-        const zero_left a = {weight + from * k->stride + j, 1, k->stride, n - from};
-        zero_head_multiply(k, &a, k->size, y, from, n, j < first, out + j * k->width,
-                           k->width);
+        const zero_left a = {weight + from * head->stride + j, 1, head->stride, n - from};
+        zero_head_multiply(head, &a, head->size, y, from, n, j < first,
+                           out + j * head->width, head->width);
     }
 }
 
-static void backward_block(const zero_head *k, const room *w, const arrays *x,
-                           int64_t first)
+static void backward_block(const zero_head *head, const workspace *w, int64_t first)
 {
-    const int64_t C = k->s->C, n = zero_least(k->block, k->s->T - first);
-    const int64_t step = k->rows;
+    const zero_attention *a = head->a;
+    const int64_t C = a->C, n = zero_min(head->block, a->T - first);
+    const int64_t step = head->rows;
     for (int64_t r = 0; r < n; r += step)
-        backward_panel(k, w, x, first + r, zero_least(step, n - r), w->p + r * k->stride,
-                       w->ds + r * k->stride);
-    zero_head_pack_channels(k, x->dout + zero_head_in_out(k, first), C, n, w->dys);
-    zero_head_pack_channels(k, x->qkv + zero_head_in_qkv(k, first, ZERO_QUERY), 3 * C, n,
-                            w->queries);
-    spread(k, first, n, w->p, w->dys, w->dv);
-    spread(k, first, n, w->ds, w->queries, w->dk);
+        backward_panel(head, w, first + r, zero_min(step, n - r), w->p + r * head->stride,
+                       w->ds + r * head->stride);
+    zero_head_pack_channels(head, a->dout + zero_head_in_out(head, first), C, n, w->dys);
+    zero_head_pack_channels(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C,
+                            n, w->queries);
+    spread(head, first, n, w->p, w->dys, w->dv);
+    spread(head, first, n, w->ds, w->queries, w->dk);
 }
 
-/* Scores were scaled by way of queries, of which dK has seen unscaled ones. */
-static void store_keys_and_values(const zero_head *k, const room *w, float *dqkv)
+/* Scores were scaled through the queries, but dK was computed from unscaled ones. */
+static void store_keys_and_values(const zero_head *head, const workspace *w)
 {
-    for (int64_t t = 0; t < k->s->T; t++) {
-        float *dk = dqkv + zero_head_in_qkv(k, t, ZERO_KEY);
-        float *dv = dqkv + zero_head_in_qkv(k, t, ZERO_VALUE);
-        k->kernels->scale(k->size, k->scale, w->dk + t * k->width, dk);
-        memcpy(dv, w->dv + t * k->width, (size_t)k->size * sizeof *dv);
+    for (int64_t t = 0; t < head->a->T; t++) {
+        float *dk = head->a->dqkv + zero_head_in_qkv(head, t, ZERO_KEY);
+        float *dv = head->a->dqkv + zero_head_in_qkv(head, t, ZERO_VALUE);
+        head->kernels->scale(head->size, head->scale, w->dk + t * head->width, dk);
+        memcpy(dv, w->dv + t * head->width, (size_t)head->size * sizeof *dv);
     }
 }
 
-static void backward(const zero_head *k, const arrays *x, float *work)
+static void backward(const zero_head *head, float *work)
 {
-    const int64_t T = k->s->T, C = k->s->C;
-    const float *keys = x->qkv + zero_head_in_qkv(k, 0, ZERO_KEY);
-    const float *values = x->qkv + zero_head_in_qkv(k, 0, ZERO_VALUE);
-    const room w = take_room(k, work);
-    zero_head_pack_rows(k, keys, 3 * C, T, w.key_rows);
-    zero_head_pack_rows(k, values, 3 * C, T, w.value_rows);
-    zero_head_pack_channels(k, keys, 3 * C, T, w.keys);
-    for (int64_t first = 0; first < T; first += k->block) {
-        k->packed->begin();
-        backward_block(k, &w, x, first);
-        k->packed->end();
-        zero_math_poll(k->math);
+    const int64_t T = head->a->T, C = head->a->C;
+    const float *keys = head->a->qkv + zero_head_in_qkv(head, 0, ZERO_KEY);
+    const float *values = head->a->qkv + zero_head_in_qkv(head, 0, ZERO_VALUE);
+    const workspace w = take_workspace(head, work);
+    zero_head_pack_rows(head, keys, 3 * C, T, w.key_rows);
+    zero_head_pack_rows(head, values, 3 * C, T, w.value_rows);
+    zero_head_pack_channels(head, keys, 3 * C, T, w.keys);
+    for (int64_t first = 0; first < T; first += head->block) {
+        head->packed->begin();
+        backward_block(head, &w, first);
+        head->packed->end();
+        zero_math_poll(head->math);
     }
-    store_keys_and_values(k, &w, x->dqkv);
+    store_keys_and_values(head, &w);
 }
 
-void zero_cpu_attention_backward(const zero_math *math, const zero_attention *s,
-                                 const float *qkv, const float *out, const float *lse,
-                                 const float *dout, float *dqkv, float *work)
+void zero_cpu_attention_backward(const zero_math *math, const zero_attention *a)
 {
-    const arrays x = {qkv, out, lse, dout, dqkv};
-    for (int64_t b = 0; b < s->B; b++)
-        for (int64_t h = 0; h < s->H; h++) {
-            float *rest = work;
-            zero_head k = zero_head_at(math, s, b, h, &rest);
-            backward(&k, &x, rest);
+    for (int64_t b = 0; b < a->B; b++)
+        for (int64_t h = 0; h < a->H; h++) {
+            float *rest = a->work;
+            zero_head head = zero_head_at(math, a, b, h, &rest);
+            backward(&head, rest);
         }
 }

@@ -1,21 +1,21 @@
-/* cpu_bgemm.h - what the kernels for products in bf16 share: tiles.
+/* cpu_bgemm.h - shared by the kernels for products in bf16: panels of 32 lanes, in AMX tiles.
  *
- * Both operands are packed to *tiles* of 16 lanes x 32 of k, 1 KiB each, which is what AMX
- * multiplies and what vdpbf16ps reads in order:
+ * An AMX tile is 16 lanes x 32 of k, 1 KiB: what AMX loads into one register, and what vdpbf16ps
+ * reads in order:
  *
  *     a: [lane][pair][2]    b: [pair][lane][2]    a pair is two neighbours along k
  *
- * Tiles follow each other along k, then come the next 16 lanes. A square is 32 x 32.
+ * AMX tiles follow each other along k, then come the next 16 lanes. A tile of c is 32 x 32.
  * Rounding is zero_to_bf16's; denormals of fp32 and bf16 count as zero, also in sums.
  * Source: Intel Architecture Instruction Set Extensions, TDPBF16PS and VDPBF16PS. */
 #pragma once
 
 #include "math/cpu_packed.h"
 
-#define ZERO_TILE_LANES   16
-#define ZERO_TILE_DEPTH   32
-#define ZERO_TILE_NUMBERS (ZERO_TILE_LANES * ZERO_TILE_DEPTH)
-#define ZERO_SQUARE       32
+#define ZERO_AMX_LANES   16
+#define ZERO_AMX_DEPTH   32
+#define ZERO_AMX_NUMBERS (ZERO_AMX_LANES * ZERO_AMX_DEPTH)
+#define ZERO_BGEMM_TILE  32 /* rows, and columns */
 
 /* Both kernels pack by these, which need AVX512-BF16. */
 void zero_bgemm_pack_a(const zero_operand *a, int64_t lanes, int64_t k, void *out);
@@ -23,6 +23,6 @@ void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *ou
 
 /* Blocks of 768 KiB of a and 1248 KiB of b, packed. */
 #define ZERO_BGEMM_SHAPE \
-    .type = ZERO_BF16, .rows = ZERO_SQUARE, .cols = ZERO_SQUARE, .depth = ZERO_TILE_DEPTH, \
-    .block_m = 512, .block_n = 832, .block_k = 768, .pack_a = zero_bgemm_pack_a, \
-    .pack_b = zero_bgemm_pack_b
+    .type = ZERO_BF16, .rows = ZERO_BGEMM_TILE, .cols = ZERO_BGEMM_TILE, \
+    .depth = ZERO_AMX_DEPTH, .block_m = 512, .block_n = 832, .block_k = 768, \
+    .pack_a = zero_bgemm_pack_a, .pack_b = zero_bgemm_pack_b

@@ -1,11 +1,11 @@
-/* cpu_bgemm_amx.c - a square by tdpbf16ps, as 2 x 2 tiles; compiled for AMX-BF16. */
+/* cpu_bgemm_amx.c - a tile by tdpbf16ps, as 2 x 2 AMX tiles; compiled for AMX-BF16. */
 #include "math/cpu_bgemm.h"
 
 #include <immintrin.h>
 
 extern const zero_packed_kernels zero_bgemm_amx;
 
-/* What ldtilecfg reads (palette 1). */
+/* The operand of ldtilecfg (palette 1). */
 typedef struct {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
@@ -14,8 +14,8 @@ typedef struct {
 
 _Static_assert(sizeof(tile_shapes) == 64, "as the instruction reads it");
 
-/* All eight are 16 rows of 64 bytes: 16 floats of c, 16 pairs of a or b. A constant: for GCC 12
- * the intrinsic reads 8 bytes of it, and the others need not have been stored. */
+/* All eight are 16 rows of 64 bytes: 16 floats of c, 16 pairs of a or b. It must be a constant:
+ * GCC 12 thinks that the intrinsic reads 8 bytes, and drops stores to the others. */
 static const tile_shapes shapes = {
     .palette = 1,
     .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
@@ -27,7 +27,7 @@ static void begin(void)
     _tile_loadconfig(&shapes);
 }
 
-/* Tiles in use would be saved at each change of threads. */
+/* AMX tiles in use would be saved at each switch of threads. */
 static void end(void)
 {
     _tile_release();
@@ -59,15 +59,15 @@ static void store(float *c, int64_t ldc)
     _tile_stored(3, c + 16 * ldc + 16, bytes);
 }
 
-/* next_a, next_b: to the next 16 lanes */
-static void square(int64_t k, const uint16_t *a, int64_t next_a, const uint16_t *b,
-                   int64_t next_b, bool add, float *c, int64_t ldc)
+/* next_a, next_b: offsets of the next 16 lanes */
+static void compute_tile(int64_t k, const uint16_t *a, int64_t next_a, const uint16_t *b,
+                         int64_t next_b, bool add, float *c, int64_t ldc)
 {
     if (add)
         load(c, ldc);
     else
         clear();
-    for (; k > 0; k -= ZERO_TILE_DEPTH, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS) {
+    for (; k > 0; k -= ZERO_AMX_DEPTH, a += ZERO_AMX_NUMBERS, b += ZERO_AMX_NUMBERS) {
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b, 64);
         _tile_dpbf16ps(0, 4, 6);
@@ -83,14 +83,14 @@ static void square(int64_t k, const uint16_t *a, int64_t next_a, const uint16_t 
 static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,
                      int64_t ldc)
 {
-    square(k, a, k * ZERO_TILE_LANES, b, k * ZERO_TILE_LANES, add, c, ldc);
+    compute_tile(k, a, k * ZERO_AMX_LANES, b, k * ZERO_AMX_LANES, add, c, ldc);
 }
 
 static void multiply_part(int64_t k, const void *a, const void *b, int64_t b_from,
                           int64_t b_k, bool add, float *c, int64_t ldc)
 {
-    square(k, a, k * ZERO_TILE_LANES, (const uint16_t *)b + b_from * ZERO_TILE_LANES,
-           b_k * ZERO_TILE_LANES, add, c, ldc);
+    compute_tile(k, a, k * ZERO_AMX_LANES, (const uint16_t *)b + b_from * ZERO_AMX_LANES,
+                 b_k * ZERO_AMX_LANES, add, c, ldc);
 }
 
 const zero_packed_kernels zero_bgemm_amx = {

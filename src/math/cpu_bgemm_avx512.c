@@ -1,11 +1,11 @@
-/* cpu_bgemm_avx512.c - a square by vdpbf16ps; compiled for AVX512-BF16. */
+/* cpu_bgemm_avx512.c - a tile by vdpbf16ps; compiled for AVX512-BF16. */
 #include "math/cpu_bgemm.h"
 
 #include <immintrin.h>
 #include <string.h>
 
-#define ROWS \
-    8 /* with two registers of columns: 16 sums in registers, 2 + 8 loads for them */
+/* At a time: with two registers of columns 16 sums in registers, and 2 + 8 loads for them. */
+#define ROWS 8
 
 extern const zero_packed_kernels zero_bgemm_avx512;
 
@@ -13,7 +13,7 @@ static void nothing(void)
 {
 }
 
-/* Two numbers of k of one row, in all lanes. */
+/* A pair of one row, in every element of a register. */
 static inline __m512bh pair_at(const uint16_t *a)
 {
     int pair;
@@ -21,7 +21,7 @@ static inline __m512bh pair_at(const uint16_t *a)
     return (__m512bh)_mm512_set1_epi32(pair);
 }
 
-/* c[8,32] from 8 rows of a's tiles; columns: to the next 16 columns of b */
+/* c[8,32] from 8 rows of a's AMX tiles; columns: offset of the next 16 columns of b */
 static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, int64_t columns,
                           bool add, float *c, int64_t ldc)
 {
@@ -29,7 +29,7 @@ static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, int64
     for (int r = 0; r < ROWS; r++)
         for (int h = 0; h < 2; h++)
             sum[r][h] = add ? _mm512_loadu_ps(c + r * ldc + 16 * h) : _mm512_setzero_ps();
-    for (; k > 0; k -= ZERO_TILE_DEPTH, a += ZERO_TILE_NUMBERS, b += ZERO_TILE_NUMBERS)
+    for (; k > 0; k -= ZERO_AMX_DEPTH, a += ZERO_AMX_NUMBERS, b += ZERO_AMX_NUMBERS)
         for (int q = 0; q < 16; q++) {
             __m512bh left = (__m512bh)_mm512_loadu_si512(b + 32 * q);
             __m512bh right = (__m512bh)_mm512_loadu_si512(b + columns + 32 * q);
@@ -46,12 +46,12 @@ static void multiply_rows(int64_t k, const uint16_t *a, const uint16_t *b, int64
 static void multiply_part(int64_t k, const void *a, const void *b, int64_t b_from,
                           int64_t b_k, bool add, float *c, int64_t ldc)
 {
-    const uint16_t *columns = (const uint16_t *)b + b_from * ZERO_TILE_LANES;
-    for (int64_t i = 0; i < ZERO_SQUARE; i += ROWS) {
-        const uint16_t *tiles = a;
-        tiles += i / ZERO_TILE_LANES * k * ZERO_TILE_LANES;
-        multiply_rows(k, tiles + i % ZERO_TILE_LANES * ZERO_TILE_DEPTH, columns,
-                      b_k * ZERO_TILE_LANES, add, c + i * ldc, ldc);
+    const uint16_t *columns = (const uint16_t *)b + b_from * ZERO_AMX_LANES;
+    for (int64_t i = 0; i < ZERO_BGEMM_TILE; i += ROWS) {
+        const uint16_t *lanes = a;
+        lanes += i / ZERO_AMX_LANES * k * ZERO_AMX_LANES;
+        multiply_rows(k, lanes + i % ZERO_AMX_LANES * ZERO_AMX_DEPTH, columns,
+                      b_k * ZERO_AMX_LANES, add, c + i * ldc, ldc);
     }
 }
 

@@ -1,15 +1,15 @@
-/* cpu_bgemm_pack.c - from rows of fp32 or bf16 to tiles of bf16; compiled for AVX512-BF16.
+/* cpu_bgemm_pack.c - from rows of fp32 or bf16 to AMX tiles of bf16; compiled for AVX512-BF16.
  *
- * A tile is read as 16 registers of pairs: [lane][pair] from an array whose rows run along k,
- * [pair][lane] from one whose rows run along the lanes. Where a wants what b gets, or the
- * other way round, it is transposed in registers. */
+ * An AMX tile is read as 16 registers of pairs: [lane][pair] from an array whose rows run along
+ * k, [pair][lane] from one whose rows run along the lanes. It is transposed in registers where
+ * the factor needs the other order. */
 #include "math/cpu_bgemm.h"
 
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The first n of 16 or 32 lanes; n <= 0: none. */
+/* Masks of the first n of 16 or 32 elements; n <= 0: none. */
 INLINE __mmask16 first16(int64_t n)
 {
     return (__mmask16)(n >= 16 ? 0xffff : n > 0 ? (1u << n) - 1 : 0);
@@ -29,7 +29,7 @@ INLINE __m512i row_of_pairs(zero_type type, const void *row, int64_t n)
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* 16 numbers of a row, those of the mask, each in the lower half of a lane. */
+/* Up to 16 numbers of a row, as the mask says, each in the lower half of 32 bits. */
 INLINE __m512i row_of_lanes(zero_type type, const void *row, __mmask16 mask)
 {
     if (type == ZERO_BF16)
@@ -38,7 +38,7 @@ INLINE __m512i row_of_lanes(zero_type type, const void *row, __mmask16 mask)
         (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, row)));
 }
 
-/* A row of the array; rows from n on are not there. */
+/* Row r of the array. */
 INLINE const char *row_at(zero_type type, const char *from, int64_t stride, int64_t r)
 {
     return from + (type == ZERO_BF16 ? 2 : 4) * r * stride;
@@ -65,7 +65,7 @@ INLINE void read_along_lanes(zero_type type, const char *from, int64_t stride,
     }
 }
 
-/* 16 x 16 pairs: within 128-bit lanes first, then the lanes. */
+/* 16 x 16 pairs: within quarters of 128 bits first, then the quarters. */
 INLINE void transpose(__m512i x[16])
 {
     __m512i y[16];
@@ -92,8 +92,9 @@ INLINE void transpose(__m512i x[16])
     for (int i = 0; i < 16; i++) x[i] = y[i];
 }
 
-INLINE void pack_tile(const zero_operand *x, zero_type type, bool along_k, bool lanes_first,
-                      int64_t lane, int64_t p, int64_t lanes, int64_t k, uint16_t *out)
+INLINE void pack_amx_tile(const zero_operand *x, zero_type type, bool along_k,
+                          bool lanes_first, int64_t lane, int64_t p, int64_t lanes,
+                          int64_t k, uint16_t *out)
 {
     __m512i tile[16];
     const char *from = x->data;
@@ -111,16 +112,15 @@ INLINE void pack_tile(const zero_operand *x, zero_type type, bool along_k, bool 
 INLINE void pack_as(const zero_operand *x, zero_type type, bool along_k, bool lanes_first,
                     int64_t lanes, int64_t k, uint16_t *out)
 {
-    const int64_t k_tiles = (k + ZERO_TILE_DEPTH - 1) / ZERO_TILE_DEPTH;
-    const int64_t rows =
-        (lanes + ZERO_SQUARE - 1) / ZERO_SQUARE * ZERO_SQUARE / ZERO_TILE_LANES;
+    const int64_t k_tiles = zero_divide_up(k, ZERO_AMX_DEPTH);
+    const int64_t rows = zero_round_up(lanes, ZERO_BGEMM_TILE) / ZERO_AMX_LANES;
     const int64_t outer = along_k ? rows : k_tiles, inner = along_k ? k_tiles : rows;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++) {
             int64_t row = along_k ? o : i, t = along_k ? i : o;
-            pack_tile(x, type, along_k, lanes_first, row * ZERO_TILE_LANES,
-                      t * ZERO_TILE_DEPTH, lanes, k,
-                      out + (row * k_tiles + t) * ZERO_TILE_NUMBERS);
+            pack_amx_tile(x, type, along_k, lanes_first, row * ZERO_AMX_LANES,
+                          t * ZERO_AMX_DEPTH, lanes, k,
+                          out + (row * k_tiles + t) * ZERO_AMX_NUMBERS);
         }
 }
 

@@ -1,4 +1,4 @@
-#include <stdbool.h>
+/* cpu_dispatch.c - the kernels of cpu_kernels.c by level. */
 #include <stddef.h>
 
 #include "base/cpu_level.h"
@@ -6,34 +6,21 @@
 
 extern const zero_cpu_kernels zero_cpu_kernels_base;
 
-typedef struct {
-    const zero_cpu_kernels *kernels;
-    bool (*runs_here)(void);
-} variant;
-
-#ifdef ZERO_KERNELS_X86
+#ifdef ZERO_KERNEL_LEVELS
 extern const zero_cpu_kernels zero_cpu_kernels_v3, zero_cpu_kernels_v4;
 
-static const variant variants[] = {
-    {&zero_cpu_kernels_v4, zero_cpu_runs_v4},
-    {&zero_cpu_kernels_v3, zero_cpu_runs_v3},
-    {&zero_cpu_kernels_base, zero_cpu_runs_any},
+static const zero_cpu_kernels *const levels[] = {
+    [ZERO_CPU_BASE] = &zero_cpu_kernels_base,
+    [ZERO_CPU_V3] = &zero_cpu_kernels_v3,
+    [ZERO_CPU_V4] = &zero_cpu_kernels_v4,
 };
 #else
-static const variant variants[] = {{&zero_cpu_kernels_base, zero_cpu_runs_any}};
+static const zero_cpu_kernels *const levels[] = {&zero_cpu_kernels_base};
 #endif
+#define LEVELS ((int)(sizeof levels / sizeof levels[0]))
 
-int zero_cpu_kernels_list(const zero_cpu_kernels *list[ZERO_CPU_VARIANTS])
+const zero_cpu_kernels *zero_cpu_kernels_at(int i)
 {
-    int n = 0;
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
-        if (variants[i].runs_here()) list[n++] = variants[i].kernels;
-    return n;
-}
-
-const char *zero_cpu_kernels_name(void)
-{
-    const zero_cpu_kernels *list[ZERO_CPU_VARIANTS];
-    zero_cpu_kernels_list(list);
-    return list[0]->name;
+    int level = zero_cpu_best_level(LEVELS) - i;
+    return level >= 0 ? levels[level] : NULL;
 }

@@ -1,61 +1,47 @@
 /* cpu_kernels.h - the inner loops of the cpu backend, once per instruction set.
  *
- * cpu_kernels.c is compiled several times into tables of this type. All tables give the
- * same bits: loops over elements do the same to each element, sums run in 32 lanes, those of
- * attention in 16, whatever the registers' width, and nothing is contracted to fused
- * multiply-adds. NaN and infinity pass through as in plain arithmetic. Outputs may be inputs
- * unless said. */
+ * cpu_kernels.c is compiled several times into tables of this type. All tables give the same
+ * bits: loops do the same to each element; sums have 32 partial sums, those of attention 16,
+ * whatever the registers' width; and nothing is contracted to fused multiply-adds. NaN and
+ * infinity pass through as in plain arithmetic. Outputs may be inputs unless said. */
 #pragma once
 
 #include <stdint.h>
 
 #include "math/backend.h"
-
-#define ZERO_CPU_PANEL 32 /* rows, at most */
-
-/* Scores of some queries: row r has first + r + 1 numbers, and room for len rounded up to 16
- * lanes, which become zero. Rows are `stride` apart. */
-typedef struct {
-    int64_t rows, first, len, stride;
-} zero_cpu_panel;
+#include "math/cpu_scores.h"
 
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
     void (*scale)(int64_t n, float factor, const float *x, float *out);
-    void (*add_branch)(int64_t n, const float *bias, const float *around, float *x);
-    /* One row; y may not be x. */
+    void (*add_branch)(int64_t n, const float *bias, const float *residual, float *x);
+    /* One row; y must not be x. */
     void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
     /* One row; dbias is added to. */
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
-    void (*layernorm)(int64_t rows, int64_t C, const float *x, const float *gain,
-                      const float *bias, float *y, float *mean, float *rstd);
-    /* dx, dgain and dbias are added to and overlap no input */
-    void (*layernorm_backward)(int64_t rows, int64_t C, const float *x, const float *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, float *dgain, float *dbias);
-    /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the sum of 2^x,
-     * over_sum[r] = 1 / the sum of what is in x now. */
-    void (*softmax)(const zero_cpu_panel *t, float *x, float *lse, float *over_sum);
-    /* x = the probabilities, given that logarithm. */
-    void (*softmax_again)(const zero_cpu_panel *t, const float *lse, float *x);
+    /* Gain and bias in fp32. */
+    void (*layernorm)(const zero_layernorm_args *n);
+    /* Gain in fp32; dgain and dbias are added to, and outputs overlap no input. */
+    void (*layernorm_backward)(const zero_layernorm_grad_args *n);
+    /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the row's sum of 2^x
+     * before, over_sum[r] = 1 / the row's sum after. */
+    void (*softmax)(const zero_cpu_scores *t, float *x, float *lse, float *over_sum);
+    /* x = the probabilities, given lse as softmax() left it. */
+    void (*softmax_again)(const zero_cpu_scores *t, const float *lse, float *x);
     /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
-    void (*softmax_backward)(const zero_cpu_panel *t, const float *mean, const float *p,
+    void (*softmax_backward)(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp);
-    /* out[r] = the sum of a[r, n] * b[r, n], r < rows <= ZERO_CPU_PANEL; n is a head's channels */
+    /* out[r] = the sum over n of a[r, n] * b[r, n], r < rows <= ZERO_SCORE_ROWS */
     void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
-    /* The table's, of any type. */
-    void (*adamw)(const zero_adamw *h, int64_t n, zero_type type, const void *grad,
-                  float *master, float *m, float *v, void *param);
+    /* As in the table, of any type. */
+    void (*adamw)(const zero_adamw *h, const zero_adamw_arrays *a);
 } zero_cpu_kernels;
 
-#define ZERO_CPU_VARIANTS 3 /* at most */
-
-/* Fills `list` with the tables that this build has and this machine can run, best first,
- * and returns how many; at least 1. */
-int zero_cpu_kernels_list(const zero_cpu_kernels *list[ZERO_CPU_VARIANTS]);
+/* The kernels of this build that this CPU runs, best first: number i, or NULL past the end. */
+const zero_cpu_kernels *zero_cpu_kernels_at(int i);

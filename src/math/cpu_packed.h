@@ -1,10 +1,20 @@
 /* cpu_packed.h - products whose factors are packed first: copied, block by block, into the
  * order in which a kernel reads them, rounded or widened to the kernel's type on the way.
  *
- * Lanes are rows of a or columns of b. A kernel multiplies `rows` lanes of a with `cols` lanes
- * of b, a *square* of c. Packed, the lanes of one square lie together for all k of the block;
- * how, the kernel decides. What is missing of the last square, or of the last `depth` of k, is
- * zero.
+ *                           block of b
+ *                           +-------+-------+-------+
+ *                           |       | panel |       |
+ *                           |       | of b  |       |  k      lane   a row of a, a column of b
+ *       block of a          |       |       |       |         panel  the lanes of one tile, for
+ *       +------------+      +-------+-------+-------+                all k of the block
+ *       |            |      |       |       |       |         tile   rows x cols of c, which a
+ *       +------------+      +-------+-------+-------+                kernel computes in registers
+ *       | panel of a |      |       | tile  |       |  rows   block  whole panels, packed at one
+ *       +------------+      +-------+-------+-------+                time: they stay in a cache
+ *             k                        cols
+ *
+ * The kernel decides how the numbers of a panel are ordered. Packing fills the last panel with
+ * zero lanes, and the last `depth` of k with zeros.
  *
  * An element's sum runs along k in an order that the kernel alone decides, not m, n or strides:
  * any cut of m or n has the bits of the whole. Kernels differ in bits.
@@ -14,9 +24,10 @@
 
 #include <stdint.h>
 
+#include "base/number.h"
 #include "math/backend.h"
 
-/* One operand as stored. */
+/* One factor as stored. */
 typedef struct {
     const void *data;
     zero_type type;
@@ -25,50 +36,45 @@ typedef struct {
 } zero_operand;
 
 typedef struct {
-    const char *name; /* "AMX-BF16", "AVX-512", ... */
-    zero_type type;   /* of packed numbers: fp32 or bf16 */
-    int64_t rows, cols, depth;
-    int64_t block_m, block_n, block_k; /* packed at a time, at most; multiples of those */
-    /* Packs lanes x k numbers, from element `data` on; `out` has room for whole squares. */
+    const char *name;                  /* "AMX-BF16", "AVX-512", ... */
+    zero_type type;                    /* of packed numbers: fp32 or bf16 */
+    int64_t rows, cols;                /* of a tile; lanes of a panel of a, of b */
+    int64_t depth;                     /* k comes in multiples of it */
+    int64_t block_m, block_n, block_k; /* at most; multiples of rows, cols, depth */
+    /* Packs lanes x k numbers, from element `data` on, to whole panels. */
     void (*pack_a)(const zero_operand *a, int64_t lanes, int64_t k, void *out);
     void (*pack_b)(const zero_operand *b, int64_t lanes, int64_t k, void *out);
-    /* What begin() sets up for multiply() belongs to the thread until end(). */
+    /* Prepares this thread for multiply(), until end(). */
     void (*begin)(void);
     void (*end)(void);
-    /* c[rows, cols] = a b, or += ; k is a multiple of depth. c may be written before a and b
-     * are read whole. */
+    /* One tile: c[rows, cols] = a b, or +=, with a panel of each; k is a multiple of depth. c may
+     * be written before a and b are read whole. */
     void (*multiply)(int64_t k, const void *a, const void *b, bool add, float *c,
                      int64_t ldc);
-    /* The same where b was packed for b_k of k, of which those from b_from on are meant, both
-     * multiples of depth. In kernels for bf16 only. */
+    /* The same with part of a panel of b: it was packed for b_k of k, and those from b_from on
+     * are used. Both are multiples of depth. In kernels for bf16 only. */
     void (*multiply_part)(int64_t k, const void *a, const void *b, int64_t b_from,
                           int64_t b_k, bool add, float *c, int64_t ldc);
 } zero_packed_kernels;
 
-#define ZERO_PACKED_VARIANTS 5 /* at most */
-
-/* What cuts into blocks needs everywhere: the smaller one, and whole granules. */
-static inline int64_t zero_least(int64_t a, int64_t b)
+/* The length of blocks along a dimension of n: whole granules, at most `most`. All are about
+ * equal, because a short last one would be slow. */
+static inline int64_t zero_block_len(int64_t n, int64_t most, int64_t granule)
 {
-    return a < b ? a : b;
+    int64_t blocks = n > most ? zero_divide_up(n, most) : 1;
+    return zero_round_up(zero_divide_up(n, blocks), granule);
 }
 
-static inline int64_t zero_round_up(int64_t n, int64_t granule)
-{
-    return (n + granule - 1) / granule * granule;
-}
+/* All kernels of this build that this CPU runs, even those slower than sgemm, best first: number
+ * i, or NULL past the end. May ask the system for the use of AMX, once for all threads. */
+const zero_packed_kernels *zero_packed_at(int i);
+#define ZERO_PACKED_VARIANTS 5 /* as many, at most */
 
-/* Fills `list` with what this build has and this machine can run, be it slower than sgemm,
- * and returns how many; at least 1. May ask the system for the use of AMX, once and for all
- * threads. */
-int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS]);
-
-/* The kernels that are faster here than sgemm, for products in fp32 and in_bf16; NULL if there
- * are none. */
+/* The kernels for products in fp32 and in_bf16, if they are faster here than sgemm, else NULL. */
 const zero_packed_kernels *zero_packed_fp32(void);
 const zero_packed_kernels *zero_packed_bf16(void);
 
 /* The product by these kernels; strides are given, and b is not fp16 if they are bf16. Polls
- * between blocks, which packed fill no more than zero_math_scratch(). */
+ * between blocks; a packed block of a and one of b fit zero_math_scratch(). */
 void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kernels,
                           const zero_gemm *g);

@@ -1,3 +1,4 @@
+/* cpu_packed_dispatch.c - the kernels of products: which this CPU runs, and which are worth it. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -8,43 +9,32 @@
 
 extern const zero_panel_kernels zero_cpu_panel_base;
 
-typedef struct {
-    const zero_panel_kernels *kernels;
-    bool (*runs_here)(void);
-} variant;
-
-#ifdef ZERO_KERNELS_X86
+#ifdef ZERO_KERNEL_LEVELS
 extern const zero_panel_kernels zero_cpu_panel_v3, zero_cpu_panel_v4;
 
-static const variant variants[ZERO_PANEL_VARIANTS] = {
-    {&zero_cpu_panel_v4, zero_cpu_runs_v4},
-    {&zero_cpu_panel_v3, zero_cpu_runs_v3},
-    {&zero_cpu_panel_base, zero_cpu_runs_any},
+static const zero_panel_kernels *const levels[] = {
+    [ZERO_CPU_BASE] = &zero_cpu_panel_base,
+    [ZERO_CPU_V3] = &zero_cpu_panel_v3,
+    [ZERO_CPU_V4] = &zero_cpu_panel_v4,
 };
 #else
-static const variant variants[] = {{&zero_cpu_panel_base, zero_cpu_runs_any}};
+static const zero_panel_kernels *const levels[] = {&zero_cpu_panel_base};
 #endif
+#define LEVELS ((int)(sizeof levels / sizeof levels[0]))
 
-int zero_panels_list(const zero_panel_kernels *list[ZERO_PANEL_VARIANTS])
+const zero_panel_kernels *zero_panels_at(int i)
 {
-    int n = 0;
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
-        if (variants[i].runs_here()) list[n++] = variants[i].kernels;
-    return n;
-}
-
-const zero_panel_kernels *zero_panels_best(void)
-{
-    const zero_panel_kernels *list[ZERO_PANEL_VARIANTS];
-    zero_panels_list(list);
-    return list[0];
+    int level = zero_cpu_best_level(LEVELS) - i;
+    return level >= 0 ? levels[level] : NULL;
 }
 
 const zero_packed_kernels *zero_packed_fp32(void)
 {
-    const zero_panel_kernels *best = zero_panels_best();
+    const zero_panel_kernels *best = zero_panels_at(0);
     return best->beats_blas && zero_blas_threads() <= 1 ? &best->packed : NULL;
 }
+
+#define N_BF16 2 /* kernels for products in bf16 */
 
 #ifdef ZERO_BGEMM_X86
 #include <sys/syscall.h>
@@ -52,62 +42,44 @@ const zero_packed_kernels *zero_packed_fp32(void)
 
 extern const zero_packed_kernels zero_bgemm_amx, zero_bgemm_avx512;
 
-/* Linux keeps 8 KiB of tiles for a process only if it asks (5.16 and later; asm/prctl.h). */
+static const zero_packed_kernels *const bf16[N_BF16] = {&zero_bgemm_amx,
+                                                        &zero_bgemm_avx512};
+
+/* Linux (5.16 and later; asm/prctl.h) reserves the 8 KiB of tile registers on request only. */
 static bool amx_is_granted(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-static int list_bf16(const zero_packed_kernels **list)
+/* The best that runs here; N_BF16 if none does. */
+static int first_bf16(void)
 {
-    int n = 0;
-    if (!zero_cpu_runs_bf16()) return 0;
-    if (zero_cpu_has_amx() && amx_is_granted()) list[n++] = &zero_bgemm_amx;
-    list[n++] = &zero_bgemm_avx512;
-    return n;
-}
-
-/* CPUs with AMX do one vdpbf16ps in two cycles, half of what two fp32 fma's do: there it is
- * AMX or fp32. CPUs without it (Zen 4, ...) do twice as much as in fp32. */
-const zero_packed_kernels *zero_packed_bf16(void)
-{
-    if (!zero_cpu_runs_bf16()) return NULL;
-    if (!zero_cpu_has_amx()) return &zero_bgemm_avx512;
-    return amx_is_granted() ? &zero_bgemm_amx : NULL;
+    if (!zero_cpu_runs(ZERO_CPU_BF16)) return N_BF16;
+    return zero_cpu_has_amx() && amx_is_granted() ? 0 : 1;
 }
 #else
-static int list_bf16(const zero_packed_kernels **list)
-{
-    (void)list;
-    return 0;
-}
+static const zero_packed_kernels *const bf16[N_BF16] = {NULL};
 
-const zero_packed_kernels *zero_packed_bf16(void)
+static int first_bf16(void)
 {
-    return NULL;
+    return N_BF16;
 }
 #endif
 
-int zero_packed_list(const zero_packed_kernels *list[ZERO_PACKED_VARIANTS])
+/* CPUs with AMX do one vdpbf16ps in two cycles, half the work of their fp32 fma's: there the
+ * choice is AMX or fp32. CPUs without AMX (Zen 4, ...) do twice as much as in fp32. */
+const zero_packed_kernels *zero_packed_bf16(void)
 {
-    const zero_panel_kernels *panels[ZERO_PANEL_VARIANTS];
-    int n = list_bf16(list), n_panels = zero_panels_list(panels);
-    for (int i = 0; i < n_panels; i++) list[n++] = &panels[i]->packed;
-    return n;
+    int i = first_bf16();
+    bool is_slow = i == 1 && zero_cpu_has_amx();
+    return i < N_BF16 && !is_slow ? bf16[i] : NULL;
 }
 
-static const char *name_of(const zero_packed_kernels *kernels)
+const zero_packed_kernels *zero_packed_at(int i)
 {
-    return kernels ? kernels->name : NULL;
-}
-
-const char *zero_cpu_fp32_name(void)
-{
-    return name_of(zero_packed_fp32());
-}
-
-const char *zero_cpu_bf16_name(void)
-{
-    return name_of(zero_packed_bf16());
+    i += first_bf16();
+    if (i < N_BF16) return bf16[i];
+    const zero_panel_kernels *panels = zero_panels_at(i - N_BF16);
+    return panels ? &panels->packed : NULL;
 }

@@ -1,8 +1,10 @@
-/* This file is compiled once per instruction set, with contraction: that is where its fused
- * multiply-adds come from. */
+/* cpu_panel.c - compiled once per instruction set, with contraction: its multiply-adds become fused
+ * ones. */
 #include "math/cpu_panel.h"
 
 #include <string.h>
+
+#include "base/number.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>
@@ -12,65 +14,65 @@ extern const zero_panel_kernels ZERO_KERNELS;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* As many sums as registers hold beside two of b and one of a. Enough are independent of each
- * other to hide how long a multiply-add takes. */
+/* The sums of a tile fill the registers, but for two of b and one of a. They are independent,
+ * which hides the latency of multiply-adds. */
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #define NAME  "AVX-512"
-#define LANES 16
+#define WIDTH 16
 #define ROWS  12
 #elif defined(__AVX__)
 #define NAME  "AVX"
-#define LANES 8
+#define WIDTH 8
 #define ROWS  6
 #elif defined(__aarch64__)
 #define NAME  "NEON"
-#define LANES 4
+#define WIDTH 4
 #define ROWS  12
 #else
 #define NAME  "vectors of 4"
-#define LANES 4
+#define WIDTH 4
 #define ROWS  6
 #endif
-#define COLS (2 * LANES)
+#define COLS (2 * WIDTH)
 _Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
-/* How far ahead of its use a line is asked for: packed b, rows of an array in numbers, and
- * arrays of short rows in rows. Measured to gain 2 % (512 rows of a) to 5 % (128). */
+/* How far ahead a cache line is prefetched: numbers of packed b, numbers along a row, and rows
+ * of arrays with short rows. Gains 2 % (512 rows of a) to 5 % (128). */
 #define AHEAD      (16 * COLS)
 #define AHEAD_K    128
 #define AHEAD_ROWS 16
 
-typedef float lanes
-    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+typedef float floats
+    __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-INLINE lanes *at(float *c)
+INLINE floats *at(float *c)
 {
-    return (lanes *)(void *)c;
+    return (floats *)(void *)c;
 }
 
-INLINE lanes load(const float *x)
+INLINE floats load(const float *x)
 {
-    return *(const lanes *)(const void *)x;
+    return *(const floats *)(const void *)x;
 }
 
-/* Of the panel's two halves, or of the left one. */
+/* A tile by both halves of a panel, or by the left one. */
 INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_t a_k,
                     const float *b, bool add, float *c, int64_t ldc)
 {
-    lanes sum[ROWS][2];
+    floats sum[ROWS][2];
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
         __builtin_prefetch(c + i * ldc, 1);
         if (halves == 2) __builtin_prefetch(c + i * ldc + COLS - 1, 1);
-        sum[i][0] = sum[i][1] = (lanes){0};
+        sum[i][0] = sum[i][1] = (floats){0};
     }
     for (int64_t p = 0; p < k; p++, a += a_k, b += COLS) {
-        const lanes left = load(b), right = halves == 2 ? load(b + LANES) : left;
+        const floats left = load(b), right = halves == 2 ? load(b + WIDTH) : left;
         __builtin_prefetch(b + AHEAD);
-        if (halves == 2) __builtin_prefetch(b + AHEAD + LANES);
+        if (halves == 2) __builtin_prefetch(b + AHEAD + WIDTH);
 #pragma GCC unroll 12
         for (int i = 0; i < ROWS; i++) {
-            const lanes x = a[i * a_row] - (lanes){0};
+            const floats x = a[i * a_row] - (floats){0};
             sum[i][0] += x * left;
             if (halves == 2) sum[i][1] += x * right;
         }
@@ -78,9 +80,9 @@ INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
         if (add) sum[i][0] += load(c + i * ldc);
-        if (add && halves == 2) sum[i][1] += load(c + i * ldc + LANES);
+        if (add && halves == 2) sum[i][1] += load(c + i * ldc + WIDTH);
         *at(c + i * ldc) = sum[i][0];
-        if (halves == 2) *at(c + i * ldc + LANES) = sum[i][1];
+        if (halves == 2) *at(c + i * ldc + WIDTH) = sum[i][1];
     }
 }
 
@@ -119,8 +121,8 @@ INLINE __mmask16 first(int64_t n)
     return (__mmask16)(n >= 16 ? 0xffff : n > 0 ? (1u << n) - 1 : 0);
 }
 
-/* The first n <= 16 numbers of x as floats, and zeros. */
-INLINE __m512 read(zero_type type, const void *x, int64_t n)
+/* The first n <= 16 numbers of x as floats; the others are zero. */
+INLINE __m512 read_floats(zero_type type, const void *x, int64_t n)
 {
     if (type == ZERO_FP32) return _mm512_maskz_loadu_ps(first(n), x);
     __m256i half = _mm256_maskz_loadu_epi16(first(n), x);
@@ -128,7 +130,7 @@ INLINE __m512 read(zero_type type, const void *x, int64_t n)
     return (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
 }
 
-/* 16 x 16 numbers: within 128-bit lanes first, then the lanes. */
+/* 16 x 16 numbers: within quarters of 128 bits first, then the quarters. */
 INLINE void transpose(__m512 x[16])
 {
     __m512 y[16];
@@ -156,7 +158,7 @@ INLINE void transpose(__m512 x[16])
     }
 }
 
-/* Of 16 lanes what comes AHEAD_K later, which may be the start of the next 16. */
+/* 16 lanes, AHEAD_K later; past the end of k, the start of the next 16. */
 INLINE void prefetch_along_k(const zero_operand *x, zero_type type, int64_t lane, int64_t p,
                              int64_t k)
 {
@@ -166,22 +168,22 @@ INLINE void prefetch_along_k(const zero_operand *x, zero_type type, int64_t lane
             element(x, type, lane + r + (ends ? 16 : 0), p + AHEAD_K - (ends ? k : 0)));
 }
 
-/* `width` <= 16 lanes, of which n are there, 16 of k at a time. */
+/* `width` <= 16 lanes, of which the first n exist, 16 of k at a time. */
 INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, int64_t n,
                          int64_t k, int64_t width, int64_t step, float *out)
 {
-    const __mmask16 lanes_of = first(width);
-    const int64_t there = zero_least(n, width);
+    const __mmask16 kept = first(width);
+    const int64_t exist = zero_min(n, width);
     for (int64_t p = 0; p < k; p += 16) {
-        __m512 tile[16];
+        __m512 x16[16];
         prefetch_along_k(x, type, lane, p, k);
         for (int64_t r = 0; r < 16; r++)
-            tile[r] = r < there ? read(type, element(x, type, lane + r, p), k - p)
-                                : _mm512_setzero_ps();
-        transpose(tile);
-        const int64_t deep = zero_least(16, k - p);
+            x16[r] = r < exist ? read_floats(type, element(x, type, lane + r, p), k - p)
+                               : _mm512_setzero_ps();
+        transpose(x16);
+        const int64_t deep = zero_min(16, k - p);
         for (int64_t q = 0; q < deep; q++)
-            _mm512_mask_storeu_ps(out + (p + q) * step, lanes_of, tile[q]);
+            _mm512_mask_storeu_ps(out + (p + q) * step, kept, x16[q]);
     }
 }
 
@@ -191,7 +193,7 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
     if (x->along_k) {
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
-                pack_along_k(x, type, l + h, n - l - h, k, zero_least(16, width - h), width,
+                pack_along_k(x, type, l + h, n - l - h, k, zero_min(16, width - h), width,
                              out + l * k + h);
         return;
     }
@@ -200,8 +202,9 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
             __builtin_prefetch(element(x, type, l, p + AHEAD_ROWS));
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
-                _mm512_mask_storeu_ps(out + l * k + p * width + h, first(width - h),
-                                      read(type, element(x, type, l + h, p), n - l - h));
+                _mm512_mask_storeu_ps(
+                    out + l * k + p * width + h, first(width - h),
+                    read_floats(type, element(x, type, l + h, p), n - l - h));
     }
 }
 
@@ -244,8 +247,8 @@ static void pack_b(const zero_operand *b, int64_t n, int64_t k, void *out)
     pack(b, n, k, COLS, out);
 }
 
-/* A block of a is 1.5 MiB, of b 0.5: rows of a panel pass once over k for most models, and both
- * lie in L2 where it has 2 MiB. */
+/* A block of a is 1.5 MiB, one of b 0.5: both fit an L2 of 2 MiB, and a k of up to 768 is one
+ * block. */
 const zero_panel_kernels ZERO_KERNELS = {
     .packed = {.name = NAME,
                .rows = ROWS,
@@ -259,7 +262,7 @@ const zero_panel_kernels ZERO_KERNELS = {
                .begin = nothing,
                .end = nothing,
                .multiply = multiply_packed},
-    .beats_blas = LANES == 16,
+    .beats_blas = WIDTH == 16,
     .multiply = multiply,
     .multiply_left = multiply_left,
 };

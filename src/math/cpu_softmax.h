@@ -1,51 +1,31 @@
-/* cpu_softmax.h - softmax over panels of attention's scores, for cpu_kernels.c, which is compiled
+/* cpu_softmax.h - softmax over attention's scores: included by cpu_kernels.c, which is compiled
  * once per instruction set.
  *
- * Sums and maxima run in 16 lanes, which are folded in halves, so every vector width gives the
- * same bits; what is right of the diagonal is set before, so that rows are whole lanes. */
+ * Sums and maxima have 16 partial ones (lanes), which are folded in halves, so every vector width
+ * gives the same bits. Scores right of the diagonal are set first: rows are then whole lanes. */
 #pragma once
 
 #include <math.h>
 #include <string.h>
 
-#include "math/cpu_kernels.h"
+#include "base/number.h"
+#include "math/cpu_exponential.h"
+#include "math/cpu_scores.h"
 
 #define LANES  16
-#define SCORES 1024                /* whose sum is kept in single precision */
+#define SCORES 1024                /* summed in single precision at a time */
 #define LOG_2  0.69314718055994531 /* the natural logarithm of 2 */
 
-/* 2^x for x <= 0, with a relative error of at most 1.1e-7; 0 where that is below the normal
- * numbers. As exponential() of cpu_kernels.c; the polynomial is the minimax one with 2^0 = 1. */
-static inline float power_of_two(float x)
-{
-    const float magic = 12582912.0f;
-    float shifted = x + magic, r = x - (shifted - magic);
-    float p = 1.5594678e-4f;
-    p = p * r + 1.3406643e-3f;
-    p = p * r + 9.6176928e-3f;
-    p = p * r + 5.5503104e-2f;
-    p = p * r + 2.4022653e-1f;
-    p = p * r + 6.9314724e-1f;
-    p = p * r + 1.0f;
+/* The lanes of all rows: folding one row at a time is latency-bound. */
+typedef float all_lanes[ZERO_SCORE_ROWS][LANES];
 
-    uint32_t bits;
-    float power;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + (127u << 23);
-    memcpy(&power, &bits, sizeof power);
-    return x < -126.0f ? 0.0f : p * power;
-}
-
-/* The lanes of a panel's rows, all at once: to fold one waits for itself at each step. */
-typedef float panel_lanes[ZERO_CPU_PANEL][LANES];
-
-static inline void add_half(int64_t rows, int half, panel_lanes s)
+static inline void add_half(int64_t rows, int half, all_lanes s)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int l = 0; l < half; l++) s[r][l] += s[r][l + half];
 }
 
-static void fold_sums(int64_t rows, panel_lanes s)
+static void fold_sums(int64_t rows, all_lanes s)
 {
     add_half(rows, 8, s);
     add_half(rows, 4, s);
@@ -53,14 +33,14 @@ static void fold_sums(int64_t rows, panel_lanes s)
     add_half(rows, 1, s);
 }
 
-static inline void larger_half(int64_t rows, int half, panel_lanes s)
+static inline void larger_half(int64_t rows, int half, all_lanes s)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int l = 0; l < half; l++)
             s[r][l] = s[r][l + half] > s[r][l] ? s[r][l + half] : s[r][l];
 }
 
-static void fold_largest(int64_t rows, panel_lanes s)
+static void fold_largest(int64_t rows, all_lanes s)
 {
     larger_half(rows, 8, s);
     larger_half(rows, 4, s);
@@ -68,10 +48,10 @@ static void fold_largest(int64_t rows, panel_lanes s)
     larger_half(rows, 1, s);
 }
 
-/* Sets what lies right of the diagonal, in whole lanes; returns where these end. */
-static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
+/* Sets the scores right of the diagonal, to the end of whole lanes, which it returns. */
+static int64_t fill_above(const zero_cpu_scores *t, float value, float *x)
 {
-    const int64_t end = (t->len + LANES - 1) / LANES * LANES;
+    const int64_t end = zero_round_up(t->len, LANES);
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
         const int64_t n = t->first + r + 1;
         for (int64_t j = n / LANES * LANES; j < end; j += LANES) {
@@ -84,8 +64,8 @@ static int64_t fill_above(const zero_cpu_panel *t, float value, float *x)
 }
 
 /* NaN is never the largest. */
-static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x,
-                            panel_lanes most)
+static void largest_of_rows(const zero_cpu_scores *t, int64_t end, const float *x,
+                            all_lanes most)
 {
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
         float a[LANES];
@@ -98,11 +78,11 @@ static void largest_of_rows(const zero_cpu_panel *t, int64_t end, const float *x
     fold_largest(t->rows, most);
 }
 
-/* x = 2^(x - most); total += the sums of x[at..end), which is at most one SCORES. */
-static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
-                           panel_lanes most, float *x, double *total)
+/* x = 2^(x - most); total += the rows' sums of x[at..end), at most SCORES. */
+static void powers_of_rows(const zero_cpu_scores *t, int64_t at, int64_t end,
+                           all_lanes most, float *x, double *total)
 {
-    panel_lanes sums;
+    all_lanes sums;
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
         const float least = most[r][0];
         float s[LANES] = {0};
@@ -117,21 +97,21 @@ static void powers_of_rows(const zero_cpu_panel *t, int64_t at, int64_t end,
     for (int64_t r = 0; r < t->rows; r++) total[r] += (double)sums[r][0];
 }
 
-static void softmax(const zero_cpu_panel *t, float *x, float *lse, float *over_sum)
+static void softmax(const zero_cpu_scores *t, float *x, float *lse, float *over_sum)
 {
-    panel_lanes most;
-    double total[ZERO_CPU_PANEL] = {0};
+    all_lanes most;
+    double total[ZERO_SCORE_ROWS] = {0};
     const int64_t end = fill_above(t, -INFINITY, x); /* 2 to that power is 0 */
     largest_of_rows(t, end, x, most);
     for (int64_t at = 0; at < end; at += SCORES)
-        powers_of_rows(t, at, at + (end - at < SCORES ? end - at : SCORES), most, x, total);
+        powers_of_rows(t, at, at + zero_min(end - at, SCORES), most, x, total);
     for (int64_t r = 0; r < t->rows; r++) {
         lse[r] = (float)((double)most[r][0] * LOG_2 + log(total[r]));
         over_sum[r] = (float)(1.0 / total[r]);
     }
 }
 
-static void softmax_again(const zero_cpu_panel *t, const float *lse, float *x)
+static void softmax_again(const zero_cpu_scores *t, const float *lse, float *x)
 {
     const int64_t end = fill_above(t, -INFINITY, x);
     for (int64_t r = 0; r < t->rows; r++, x += t->stride) {
@@ -141,7 +121,7 @@ static void softmax_again(const zero_cpu_panel *t, const float *lse, float *x)
     }
 }
 
-static void softmax_backward(const zero_cpu_panel *t, const float *mean, const float *p,
+static void softmax_backward(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp)
 {
     const int64_t end = fill_above(t, 0.0f, dp);
@@ -155,7 +135,7 @@ static void softmax_backward(const zero_cpu_panel *t, const float *mean, const f
 static void dots(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float *out)
 {
-    panel_lanes sums;
+    all_lanes sums;
     for (int64_t r = 0; r < rows; r++, a += lda, b += ldb) {
         float s[LANES] = {0};
         int64_t c = 0;

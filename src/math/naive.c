@@ -3,36 +3,17 @@
 #include "math/naive.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "base/tree.h"
-
-static zero_status open(zero_math *math)
-{
-    math->state = NULL;
-    return ZERO_OK;
-}
-
-static zero_status sync(const zero_math *math)
+static zero_status naive_open(zero_math *math)
 {
     (void)math;
     return ZERO_OK;
 }
 
-/* Element i of a typed array, widened. */
-static float get(zero_type type, const void *x, int64_t i)
+static zero_status naive_sync(const zero_math *math)
 {
-    if (type == ZERO_FP32) return ((const float *)x)[i];
-    uint16_t half = ((const uint16_t *)x)[i];
-    return type == ZERO_BF16 ? zero_from_bf16(half) : zero_from_fp16(half);
-}
-
-static void put(zero_type type, float value, void *x, int64_t i)
-{
-    if (type == ZERO_FP32)
-        ((float *)x)[i] = value;
-    else
-        ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
+    (void)math;
+    return ZERO_OK;
 }
 
 static void gemm(const zero_math *math, const zero_gemm *g)
@@ -45,7 +26,8 @@ static void gemm(const zero_math *math, const zero_gemm *g)
             double sum = g->accumulate ? (double)g->c[i * ldc + j] : 0.0;
             for (int64_t p = 0; p < g->k; p++) {
                 float a = g->transpose_a ? g->a[p * lda + i] : g->a[i * lda + p];
-                float b = get(g->b_type, g->b, g->transpose_b ? j * ldb + p : p * ldb + j);
+                float b = zero_naive_get(g->b_type, g->b,
+                                         g->transpose_b ? j * ldb + p : p * ldb + j);
                 sum += (double)a * (double)b;
             }
             g->c[i * ldc + j] = (float)sum;
@@ -58,7 +40,7 @@ static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_typ
                      const void *bias, float *x)
 {
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) x[r * cols + c] += get(type, bias, c);
+        for (int64_t c = 0; c < cols; c++) x[r * cols + c] += zero_naive_get(type, bias, c);
     zero_math_poll(math);
 }
 
@@ -70,12 +52,6 @@ static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
         for (int64_t r = 0; r < rows; r++) sum += (double)dy[r * cols + c];
         dbias[c] = (float)sum;
     }
-    zero_math_poll(math);
-}
-
-static void clear(const zero_math *math, int64_t n, float *x)
-{
-    for (int64_t i = 0; i < n; i++) x[i] = 0.0f;
     zero_math_poll(math);
 }
 
@@ -97,8 +73,8 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
 static const double sqrt_2_over_pi = 0.79788456080286535588;
 
 static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias, const float *around,
-                       float *x)
+                       int64_t cols, zero_type type, const void *bias,
+                       const float *residual, float *x)
 {
     for (int64_t i = 0; i < B * T * cols; i++) {
         zero_rng stream = d->stream;
@@ -106,7 +82,7 @@ static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, 
         float mask = 1.0f;
         if (d->p > 0.0f)
             zero_rng_dropout(&stream, d->p, (uint64_t)(i % (T * cols)), 1, &mask);
-        x[i] = around[i] + (x[i] + get(type, bias, i % cols)) * mask;
+        x[i] = residual[i] + (x[i] + zero_naive_get(type, bias, i % cols)) * mask;
     }
     zero_math_poll(math);
 }
@@ -115,7 +91,7 @@ static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_ty
                       const void *bias, float *x, float *y)
 {
     for (int64_t i = 0; i < rows * cols; i++) {
-        x[i] += get(type, bias, i % cols);
+        x[i] += zero_naive_get(type, bias, i % cols);
         double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         y[i] = (float)(0.5 * v * (1.0 + tanh(u)));
     }
@@ -134,83 +110,80 @@ static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols
     bias_backward(math, rows, cols, dx, accumulate, dbias);
 }
 
-static void layernorm(const zero_math *math, int64_t rows, int64_t C, const float *x,
-                      zero_type type, const void *gain, const void *bias, float *y,
-                      float *mean, float *rstd)
+static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 {
-    for (int64_t r = 0; r < rows; r++, x += C, y += C) {
+    const double C = (double)n->C;
+    for (int64_t r = 0; r < n->rows; r++) {
+        const float *x = n->x + r * n->C;
         double mu = 0.0, variance = 0.0;
-        for (int64_t c = 0; c < C; c++) mu += (double)x[c] / (double)C;
-        for (int64_t c = 0; c < C; c++)
-            variance += ((double)x[c] - mu) * ((double)x[c] - mu) / (double)C;
+        for (int64_t c = 0; c < n->C; c++) mu += (double)x[c] / C;
+        for (int64_t c = 0; c < n->C; c++)
+            variance += ((double)x[c] - mu) * ((double)x[c] - mu) / C;
         double scale = 1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS);
-        for (int64_t c = 0; c < C; c++)
-            y[c] = (float)(((double)x[c] - mu) * scale * (double)get(type, gain, c) +
-                           (double)get(type, bias, c));
-        mean[r] = (float)mu;
-        rstd[r] = (float)scale;
+        for (int64_t c = 0; c < n->C; c++) {
+            double gain = (double)zero_naive_get(n->type, n->gain, c);
+            double bias = (double)zero_naive_get(n->type, n->bias, c);
+            n->y[r * n->C + c] = (float)(((double)x[c] - mu) * scale * gain + bias);
+        }
+        n->mean[r] = (float)mu;
+        n->rstd[r] = (float)scale;
     }
     zero_math_poll(math);
 }
 
-/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
-static void layernorm_dx(int64_t C, const float *x, zero_type type, const void *gain,
-                         double mean, double rstd, const float *dy, float *dx)
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r. */
+static void layernorm_dx(const zero_layernorm_grad_args *n, int64_t r)
 {
+    const float *x = n->x + r * n->C, *dy = n->dy + r * n->C;
+    const double mean = (double)n->mean[r], rstd = (double)n->rstd[r], C = (double)n->C;
+    float *dx = n->dx + r * n->C;
     double along_one = 0.0, along_x = 0.0;
-    for (int64_t c = 0; c < C; c++) {
-        double g = (double)dy[c] * (double)get(type, gain, c);
-        along_one += g / (double)C;
-        along_x += g * ((double)x[c] - mean) * rstd / (double)C;
+    for (int64_t c = 0; c < n->C; c++) {
+        double g = (double)dy[c] * (double)zero_naive_get(n->type, n->gain, c);
+        along_one += g / C;
+        along_x += g * ((double)x[c] - mean) * rstd / C;
     }
-    for (int64_t c = 0; c < C; c++) {
-        double g = (double)dy[c] * (double)get(type, gain, c),
-               xhat = ((double)x[c] - mean) * rstd;
+    for (int64_t c = 0; c < n->C; c++) {
+        double g = (double)dy[c] * (double)zero_naive_get(n->type, n->gain, c);
+        double xhat = ((double)x[c] - mean) * rstd;
         dx[c] = (float)((double)dx[c] + rstd * (g - along_one - xhat * along_x));
     }
 }
 
-static void layernorm_backward(const zero_math *math, int64_t rows, int64_t C,
-                               const float *x, zero_type type, const void *gain,
-                               const float *mean, const float *rstd, const float *dy,
-                               float *dx, bool accumulate, float *dgain, float *dbias)
+static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
 {
-    for (int64_t r = 0; r < rows; r++)
-        layernorm_dx(C, x + r * C, type, gain, (double)mean[r], (double)rstd[r], dy + r * C,
-                     dx + r * C);
-    for (int64_t c = 0; c < C; c++) {
-        double gain_sum = accumulate ? (double)dgain[c] : 0.0;
-        double bias_sum = accumulate ? (double)dbias[c] : 0.0;
-        for (int64_t r = 0; r < rows; r++) {
-            double xhat = ((double)x[r * C + c] - (double)mean[r]) * (double)rstd[r];
-            gain_sum += (double)dy[r * C + c] * xhat;
-            bias_sum += (double)dy[r * C + c];
+    for (int64_t r = 0; r < n->rows; r++) layernorm_dx(n, r);
+    for (int64_t c = 0; c < n->C; c++) {
+        double gain_sum = n->accumulate ? (double)n->dgain[c] : 0.0;
+        double bias_sum = n->accumulate ? (double)n->dbias[c] : 0.0;
+        for (int64_t r = 0; r < n->rows; r++) {
+            double x = (double)n->x[r * n->C + c], dy = (double)n->dy[r * n->C + c];
+            gain_sum += dy * ((x - (double)n->mean[r]) * (double)n->rstd[r]);
+            bias_sum += dy;
         }
-        dgain[c] = (float)gain_sum;
-        dbias[c] = (float)bias_sum;
+        n->dgain[c] = (float)gain_sum;
+        n->dbias[c] = (float)bias_sum;
     }
     zero_math_poll(math);
 }
 
-static void embedding(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                      const int32_t *tokens, zero_type type, const void *wte,
-                      const void *wpe, float *out)
+static void embedding(const zero_math *math, const zero_embedding *e)
 {
-    for (int64_t i = 0; i < B * T; i++)
+    const int64_t C = e->C;
+    for (int64_t i = 0; i < e->B * e->T; i++)
         for (int64_t c = 0; c < C; c++)
-            out[i * C + c] =
-                get(type, wte, tokens[i] * C + c) + get(type, wpe, i % T * C + c);
+            e->out[i * C + c] = zero_naive_get(e->type, e->wte, e->tokens[i] * C + c) +
+                                zero_naive_get(e->type, e->wpe, i % e->T * C + c);
     zero_math_poll(math);
 }
 
-static void embedding_backward(const zero_math *math, int64_t B, int64_t T, int64_t C,
-                               const int32_t *tokens, const float *dout, float *dwte,
-                               float *dwpe)
+static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
-    for (int64_t i = 0; i < B * T; i++) {
+    const int64_t C = e->C;
+    for (int64_t i = 0; i < e->B * e->T; i++) {
         for (int64_t c = 0; c < C; c++) {
-            dwte[tokens[i] * C + c] += dout[i * C + c];
-            dwpe[i % T * C + c] += dout[i * C + c];
+            e->dwte[e->tokens[i] * C + c] += e->dout[i * C + c];
+            e->dwpe[i % e->T * C + c] += e->dout[i * C + c];
         }
     }
     zero_math_poll(math);
@@ -233,78 +206,13 @@ static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
     zero_math_poll(math);
 }
 
-static void adamw(const zero_math *math, const zero_adamw *h, int64_t n, zero_type type,
-                  const void *grad, float *master, float *m, float *v, void *param)
-{
-    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
-    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
-    for (int64_t i = 0; i < n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
-        float g = get(type, grad, i) * h->grad_scale;
-        m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
-        v[i] = h->beta2 * v[i] + (1.0f - h->beta2) * g * g; /* line 8 */
-        float decay = h->lr * h->weight_decay * master[i];
-        float step = h->lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + h->eps);
-        master[i] = master[i] - decay - step; /* line 12 */
-        if (type != ZERO_FP32) put(type, master[i], param, i);
-    }
-    zero_math_poll(math);
-}
-
-/* A block is added by halves. */
-static double fold(double block[ZERO_TREE_BLOCK])
-{
-    for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) block[i] += block[i + half];
-    return block[0];
-}
-
-/* The tree of base/tree.h. */
-static double tree_squares(zero_type type, int64_t begin, int64_t n, const void *x)
-{
-    if (n <= ZERO_TREE_BLOCK) {
-        double square[ZERO_TREE_BLOCK] = {0};
-        for (int64_t i = 0; i < n; i++) {
-            double value = (double)get(type, x, begin + i);
-            square[i] = value * value;
-        }
-        return fold(square);
-    }
-    int64_t left = zero_tree_left(n);
-    return tree_squares(type, begin, left, x) +
-           tree_squares(type, begin + left, n - left, x);
-}
-
-static double sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x)
-{
-    zero_math_poll(math);
-    return tree_squares(type, 0, n, x);
-}
-
-static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in,
-                     void *out)
-{
-    for (int64_t i = 0; i < n; i++) put(type, in[i], out, i);
-    zero_math_poll(math);
-}
-
-static void accumulate(const zero_math *math, zero_type type, int64_t n, const float *sum,
-                       const float *leaf, float *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float rounded = leaf[i];
-        if (type == ZERO_BF16) rounded = zero_from_bf16(zero_to_bf16(rounded));
-        if (type == ZERO_FP16) rounded = zero_from_fp16(zero_to_fp16(rounded));
-        out[i] = sum ? sum[i] + rounded : rounded;
-    }
-    zero_math_poll(math);
-}
-
 const zero_backend zero_backend_naive = {
     .name = "naive",
-    .open = open,
-    .sync = sync,
+    .about = "plain loops, for checking",
+    .open = naive_open,
+    .sync = naive_sync,
     .gemm = gemm,
-    .clear = clear,
+    .clear = zero_naive_clear,
     .add_bias = add_bias,
     .bias_backward = bias_backward,
     .add_branch = add_branch,
@@ -313,13 +221,14 @@ const zero_backend zero_backend_naive = {
     .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
+    .attention_workspace = zero_naive_attention_workspace,
     .attention = zero_naive_attention,
     .attention_backward = zero_naive_attention_backward,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
-    .adamw = adamw,
-    .sum_squares = sum_squares,
-    .round = round_to,
-    .accumulate = accumulate,
+    .adamw = zero_naive_adamw,
+    .sum_squares = zero_naive_sum_squares,
+    .round = zero_naive_round,
+    .accumulate = zero_naive_accumulate,
 };

@@ -1,10 +1,21 @@
-/* naive.h - the attention of the naive backend, which has a file of its own. */
+/* naive.h - the naive backend's operations that are not in naive.c. */
 #pragma once
 
 #include "math/backend.h"
 
-void zero_naive_attention(const zero_math *math, const zero_attention *s, const float *qkv,
-                          float *out, float *lse, float *work);
-void zero_naive_attention_backward(const zero_math *math, const zero_attention *s,
-                                   const float *qkv, const float *out, const float *lse,
-                                   const float *dout, float *dqkv, float *work);
+/* Element i of a typed array, widened. */
+float zero_naive_get(zero_type type, const void *x, int64_t i);
+
+int64_t zero_naive_attention_workspace(const zero_attention *a);
+void zero_naive_attention(const zero_math *math, const zero_attention *a);
+void zero_naive_attention_backward(const zero_math *math, const zero_attention *a);
+
+void zero_naive_clear(const zero_math *math, int64_t n, float *x);
+void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
+                      const zero_adamw_arrays *a);
+double zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n,
+                              const void *x);
+void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
+                      void *out);
+void zero_naive_accumulate(const zero_math *math, zero_type type, int64_t n,
+                           const float *sum, const float *leaf, float *out);

@@ -17,7 +17,7 @@ static zero_status check_range(const char *option, int64_t value, int64_t most)
 
 zero_status zero_gpt2_check(const zero_gpt2_shape *s)
 {
-    /* Upper limits keep every product of the sizes below far from 2^63. */
+    /* The upper limits keep all products of sizes far below 2^63. */
     ZERO_TRY(check_range("--layers", s->layers, ZERO_GPT2_LAYERS));
     ZERO_TRY(check_range("--hidden", s->hidden, 1 << 17));
     ZERO_TRY(check_range("--heads", s->heads, 1 << 16));
@@ -60,11 +60,11 @@ static void add_group(zero_model *m, const char *name)
 static void add_tensor(zero_model *m, const char *prefix, const char *layer,
                        const char *suffix, const zero_tensor *t)
 {
-    zero_tensor *own = &m->tensors[m->n_tensors++];
-    *own = *t;
-    own->group = m->n_groups - 1;
-    own->decays = t->init == ZERO_INIT_NORMAL;
-    snprintf(own->name, sizeof own->name, "%s%s%s", prefix, layer, suffix);
+    zero_tensor *added = &m->tensors[m->n_tensors++];
+    *added = *t;
+    added->group = m->n_groups - 1;
+    added->decays = t->init == ZERO_INIT_NORMAL;
+    snprintf(added->name, sizeof added->name, "%s%s%s", prefix, layer, suffix);
 }
 
 static void add_matrix(zero_model *m, const char *prefix, const char *layer, int64_t rows,

@@ -1,20 +1,37 @@
-/* gpt2.h - the units of GPT-2 (zero/gpt2.h), for the files that calculate them. */
+/* gpt2.h - the units of GPT-2 (zero/gpt2.h), for the files that compute them. */
 #pragma once
 
 #include "nn/model.h"
 #include "zero/gpt2.h"
 
-/* The units' calculations; used by zero_gpt2_describe(). */
+/* Set a unit's name and functions, for zero_gpt2_describe(). */
 void zero_gpt2_embedding_unit(zero_unit *unit);
 void zero_gpt2_block_unit(zero_unit *unit);
 void zero_gpt2_head_unit(zero_unit *unit);
 
 /* N = 12 L C^2 + V C: parameters that are multiplied with every position. */
 double zero_gpt2_multiplied(const zero_gpt2_shape *shape);
-/* Of a training step, per position: 6 N + 6 L T C. Backward is twice forward; what
- * is masked in attention, and recomputed, does not count (Narayanan et al. 2104.04473, appendix,
- * count both). */
+/* Flops of a training step, per position: 6 N + 6 L T C. Backward is twice forward. Masked
+ * attention and recomputation do not count (Narayanan et al. 2104.04473, appendix, count both). */
 double zero_gpt2_flops(const zero_gpt2_shape *shape);
+
+static inline const zero_gpt2_shape *zero_gpt2_shape_of(const zero_unit *u)
+{
+    return u->shape;
+}
+
+/* The model's dropout mask `number` for this call: 0 is the embedding's, blocks have the others. */
+static inline zero_dropout zero_gpt2_mask(const zero_unit *u, const zero_call *c,
+                                          int number)
+{
+    const zero_gpt2_shape *shape = zero_gpt2_shape_of(u);
+    return (zero_dropout){.p = c->training ? shape->dropout : 0.0f,
+                          .stream = {.seed = (uint64_t)shape->seed,
+                                     .purpose = ZERO_RNG_DROPOUT,
+                                     .step = (uint64_t)c->batch->step,
+                                     .sample = (uint64_t)c->batch->first_sample,
+                                     .tensor = (uint64_t)number}};
+}
 
 /* Tensors in the order in which their group holds them. */
 enum { ZERO_WTE, ZERO_WPE, ZERO_EMBEDDING_TENSORS };

@@ -1,22 +1,18 @@
-/* One transformer block; rows = B*T.
+/* gpt2_block.c - one transformer block; rows = B*T.
  *
  *     x ── norm 1 ── qkv ── attention ── proj ── drop ──(+ x)── middle
  *     middle ── norm 2 ── fc ── gelu ── fcproj ── drop ──(+ middle)── out
  *
- * What the backward pass reads is kept in `saved`, cut as struct saved says. The gradient
- * stream holds d(out) on entry and d(x) at the end: the residual path is the stream itself. */
+ * Forward keeps for backward what struct saved lists. The gradient stream holds d(out) on entry
+ * and d(x) at the end: the residual path is the stream itself. */
 #include "nn/gpt2.h"
 #include "nn/layers.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "math/backends.h"
 
 enum { DROP_ATTENTION, DROP_PROJ, DROP_FCPROJ, DROPS_PER_BLOCK };
-
-static const zero_gpt2_shape *shape_of(const zero_unit *u)
-{
-    return u->shape;
-}
 
 struct saved {
     float *norm1, *qkv, *attended, *middle, *norm2, *fc, *gelu; /* [rows, C] (3C, 4C, 4C) */
@@ -46,14 +42,8 @@ static struct saved cut_saved(const zero_gpt2_shape *s, int64_t rows, float *mem
     return v;
 }
 
-static zero_attention attention_of(const zero_unit *u, int64_t B, int64_t T)
-{
-    const zero_gpt2_shape *s = shape_of(u);
-    return (zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads};
-}
-
-/* Products of matrices; attention's two are counted as if nothing were masked. Narayanan et
- * al. 2104.04473, appendix. */
+/* Matrix products only; attention's two count as if nothing were masked. Narayanan et al.
+ * 2104.04473, appendix. */
 static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
 {
     double rows = (double)(B * T), C = (double)s->hidden;
@@ -62,10 +52,10 @@ static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
-    const zero_gpt2_shape *s = shape_of(u);
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     int64_t n = B * T * s->hidden;
-    zero_attention a = attention_of(u, B, T);
-    int64_t attention = zero_attention_workspace(&a);
+    int64_t attention = zero_attention_workspace(
+        &(zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads});
     return (zero_unit_sizes){.out = n,
                              .saved = saved_floats(s, B * T),
                              .forward_work = attention,
@@ -75,14 +65,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 
 static zero_dropout mask(const zero_unit *u, const zero_call *c, int which)
 {
-    return (zero_dropout){
-        .p = c->training ? shape_of(u)->dropout : 0.0f,
-        .stream = {.seed = (uint64_t)shape_of(u)->seed,
-                   .purpose = ZERO_RNG_DROPOUT,
-                   .step = (uint64_t)c->batch->step,
-                   .sample = (uint64_t)c->batch->first_sample,
-                   .tensor = (uint64_t)(1 + DROPS_PER_BLOCK * u->index + which)},
-    };
+    return zero_gpt2_mask(u, c, 1 + DROPS_PER_BLOCK * u->index + which);
 }
 
 /* out = x + drop(in W + b) */
@@ -92,8 +75,9 @@ static void add_branch(const zero_linear *l, int which, const float *in, const f
     const zero_call *c = l->call;
     const zero_dropout d = mask(l->unit, c, which);
     zero_linear_product(l, in, out);
-    c->backend->add_branch(c->math, &d, c->batch->B, c->batch->T, shape_of(l->unit)->hidden,
-                           c->type, zero_linear_bias(l), x, out);
+    c->backend->add_branch(c->math, &d, c->batch->B, c->batch->T,
+                           zero_gpt2_shape_of(l->unit)->hidden, c->type,
+                           zero_linear_bias(l), x, out);
 }
 
 /* before = in W + b, after = gelu(before) */
@@ -101,28 +85,29 @@ static void add_gelu(const zero_linear *l, const float *in, float *before, float
 {
     const zero_call *c = l->call;
     zero_linear_product(l, in, before);
-    c->backend->bias_gelu(c->math, l->rows, 4 * shape_of(l->unit)->hidden, c->type,
-                          zero_linear_bias(l), before, after);
+    c->backend->bias_gelu(c->math, l->rows, 4 * zero_gpt2_shape_of(l->unit)->hidden,
+                          c->type, zero_linear_bias(l), before, after);
 }
 
-/* In `d`, d(after) becomes d(before); from that the gradients of W, b and in. */
+/* Turns d(after) in `d` into d(before), and computes the gradients of W, b and in from it. */
 static void gelu_backward(const zero_linear *l, const float *in, const float *before,
                           float *d, float *d_in)
 {
     const zero_call *c = l->call;
-    c->backend->bias_gelu_backward(c->math, l->rows, 4 * shape_of(l->unit)->hidden, before,
-                                   d, d, c->accumulate[l->group], zero_linear_bias_grad(l));
+    c->backend->bias_gelu_backward(c->math, l->rows,
+                                   4 * zero_gpt2_shape_of(l->unit)->hidden, before, d, d,
+                                   c->accumulate[l->group], zero_linear_bias_grad(l));
     zero_linear_product_backward(l, in, d, d_in);
 }
 
-/* The gradient of the branch before its dropout: the stream itself, or its masked copy. */
+/* The gradient of a branch before its dropout: the stream itself, or its masked copy. */
 static const float *branch_gradient(const zero_unit *u, const zero_call *c, int which,
                                     float *copy)
 {
     zero_dropout d = mask(u, c, which);
     if (d.p <= 0.0f) return c->stream;
-    c->backend->dropout(c->math, &d, c->batch->B, c->batch->T * shape_of(u)->hidden,
-                        c->stream, copy);
+    c->backend->dropout(c->math, &d, c->batch->B,
+                        c->batch->T * zero_gpt2_shape_of(u)->hidden, c->stream, copy);
     return copy;
 }
 
@@ -138,14 +123,26 @@ static zero_layer_norm norm(const zero_unit *u, const zero_call *c, int gain)
         .unit = u, .call = c, .gain = gain, .rows = c->batch->B * c->batch->T};
 }
 
+/* For forward; backward adds dout and dqkv, and has its workspace elsewhere. */
+static zero_attention attention_of(const zero_unit *u, const zero_call *c,
+                                   const struct saved *s)
+{
+    return (zero_attention){.B = c->batch->B,
+                            .T = c->batch->T,
+                            .C = zero_gpt2_shape_of(u)->hidden,
+                            .H = zero_gpt2_shape_of(u)->heads,
+                            .dropout = mask(u, c, DROP_ATTENTION),
+                            .in_bf16 = c->type == ZERO_BF16,
+                            .qkv = s->qkv,
+                            .out = s->attended,
+                            .lse = s->lse,
+                            .work = c->work};
+}
+
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T;
-    struct saved s = cut_saved(shape_of(u), rows, c->saved);
-    zero_attention a = attention_of(u, B, T);
-    a.dropout = mask(u, c, DROP_ATTENTION);
-    a.in_bf16 = c->type == ZERO_BF16;
-
+    struct saved s = cut_saved(zero_gpt2_shape_of(u), c->batch->B * c->batch->T, c->saved);
+    zero_attention attention = attention_of(u, c, &s);
     zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
     zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
@@ -153,7 +150,7 @@ static void forward(const zero_unit *u, const zero_call *c)
 
     zero_layer_norm_forward(&norm1, c->in, s.norm1, s.moments1);
     zero_linear_forward(&qkv, s.norm1, s.qkv);
-    c->backend->attention(c->math, &a, s.qkv, s.attended, s.lse, c->work);
+    c->backend->attention(c->math, &attention);
     add_branch(&proj, DROP_PROJ, s.attended, c->in, s.middle);
 
     zero_layer_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
@@ -163,16 +160,15 @@ static void forward(const zero_unit *u, const zero_call *c)
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T, n = rows * shape_of(u)->hidden;
-    struct saved s = cut_saved(shape_of(u), rows, c->saved);
-    zero_attention a = attention_of(u, B, T);
-    a.dropout = mask(u, c, DROP_ATTENTION);
-    a.in_bf16 = c->type == ZERO_BF16;
-
+    int64_t rows = c->batch->B * c->batch->T, n = rows * zero_gpt2_shape_of(u)->hidden;
+    struct saved s = cut_saved(zero_gpt2_shape_of(u), rows, c->saved);
     float *wide = c->work;        /* [rows, 4C]: d(fc), later d(qkv) */
     float *narrow = wide + 4 * n; /* [rows, C] */
     float *masked = narrow + n;   /* [rows, C] */
-    float *attend = masked + n;   /* attention's workspace */
+    zero_attention attention = attention_of(u, c, &s);
+    attention.work = masked + n;
+    attention.dout = narrow;
+    attention.dqkv = wide;
     zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
     zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
     zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
@@ -185,8 +181,7 @@ static void backward(const zero_unit *u, const zero_call *c)
 
     branch = branch_gradient(u, c, DROP_PROJ, masked);
     zero_linear_backward(&proj, s.attended, branch, narrow);
-    c->backend->attention_backward(c->math, &a, s.qkv, s.attended, s.lse, narrow, wide,
-                                   attend);
+    c->backend->attention_backward(c->math, &attention);
     zero_linear_backward(&qkv, s.norm1, wide, narrow);
     zero_layer_norm_backward(&norm1, c->in, s.moments1, narrow, c->stream);
 }

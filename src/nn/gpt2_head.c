@@ -1,30 +1,27 @@
-/* The last unit: final norm, logits by the tied embedding, cross-entropy.
+/* gpt2_head.c - the last unit: final norm, logits by the tied embedding, cross-entropy.
  *
- * Logits of a whole microbatch, [B*T, V], would be the largest array of a small model, so
- * rows are taken in chunks: a chunk's logits become its loss and its gradient at once. When
- * training, forward therefore stops at the norm and backward sweeps the chunks. */
+ * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model, so rows
+ * are taken in chunks: a chunk's logits become its loss and its gradient at once. When training,
+ * forward therefore stops at the norm, and backward goes through the chunks. */
 #include "nn/gpt2.h"
 #include "zero/layers.h"
 
 #include <string.h>
 
+#include "base/number.h"
+
 #define CHUNK 256 /* rows: enough for GEMM, few beside the activations */
 
 enum { FINAL, EMBEDDING }; /* the unit's groups */
 
-static const zero_gpt2_shape *shape_of(const zero_unit *u)
-{
-    return u->shape;
-}
-
 static int64_t chunk_rows(int64_t rows)
 {
-    return rows < CHUNK ? rows : CHUNK;
+    return zero_min(rows, CHUNK);
 }
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
-    const zero_gpt2_shape *s = shape_of(u);
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     int64_t rows = B * T;
     return (zero_unit_sizes){.saved = rows * (s->hidden + 2),
                              .backward_work = rows * s->hidden,
@@ -37,7 +34,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 static void compute_logits(const zero_unit *u, const zero_call *c, const float *normed,
                            int64_t rows, float *logits)
 {
-    const zero_gpt2_shape *s = shape_of(u);
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     c->backend->gemm(c->math, &(zero_gemm){.transpose_b = true,
                                            .in_bf16 = c->type == ZERO_BF16,
                                            .m = rows,
@@ -52,7 +49,7 @@ static void compute_logits(const zero_unit *u, const zero_call *c, const float *
 static void chunk_loss(const zero_unit *u, const zero_call *c, const float *normed,
                        int64_t first, int64_t rows, float dscale)
 {
-    const zero_gpt2_shape *s = shape_of(u);
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     const int32_t *targets = c->batch->targets;
     compute_logits(u, c, normed + first * s->hidden, rows, c->logits);
     c->backend->cross_entropy(c->math, rows, s->vocab, targets + first, dscale, c->logits,
@@ -61,26 +58,27 @@ static void chunk_loss(const zero_unit *u, const zero_call *c, const float *norm
 
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T, C = shape_of(u)->hidden;
+    int64_t B = c->batch->B, T = c->batch->T, rows = B * T,
+            C = zero_gpt2_shape_of(u)->hidden;
     float *normed = c->saved, *moments = normed + rows * C;
     zero_layer_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
     zero_layer_norm_forward(&norm, c->in, normed, moments);
     if (c->training) return;
-    if (!c->batch->targets) { /* generating: what follows the last position */
+    if (!c->batch->targets) { /* generating: only the last position matters */
         for (int64_t b = 0; b < B; b++)
             compute_logits(u, c, normed + (b * T + T - 1) * C, 1,
-                           c->logits + b * shape_of(u)->vocab);
+                           c->logits + b * zero_gpt2_shape_of(u)->vocab);
         return;
     }
     for (int64_t first = 0; first < rows; first += CHUNK)
         chunk_loss(u, c, normed, first, chunk_rows(rows - first), 0.0f);
 }
 
-/* From the chunk's d(logits): d(normed) and the embedding's gradient. */
+/* Computes d(normed) and the embedding's gradient from the chunk's d(logits). */
 static void chunk_backward(const zero_unit *u, const zero_call *c, const float *normed,
                            int64_t rows, bool accumulate, float *d_normed)
 {
-    const zero_gpt2_shape *s = shape_of(u);
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_a = true,
                                   .accumulate = accumulate,
@@ -103,13 +101,13 @@ static void chunk_backward(const zero_unit *u, const zero_call *c, const float *
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
-    const zero_gpt2_shape *s = shape_of(u);
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     int64_t C = s->hidden, rows = c->batch->B * c->batch->T;
     const float *normed = c->saved, *moments = normed + rows * C;
     float *d_normed = c->work;
     bool add = c->accumulate[EMBEDDING];
 
-    /* The head is the embedding's first writer: positions get nothing from here. */
+    /* The head writes the embedding's gradient first, and contributes nothing to positions. */
     if (!add)
         c->backend->clear(c->math, s->seq * C, zero_weight_grad(u, c, EMBEDDING, ZERO_WPE));
     for (int64_t first = 0; first < rows; first += CHUNK) {

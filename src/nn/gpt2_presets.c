@@ -1,19 +1,20 @@
-/* The models that have a name: GPT-2's own, and those that the papers trained or planned.
+/* gpt2_presets.c - models that have a name: GPT-2's, and those that the papers trained or planned.
  *
  * The papers name their models by billions of parameters and give layers, hidden size and
- * heads. The ZeRO paper does not state vocabulary or length of sequence: GPT-2's vocabulary
- * stands for the first, the 1024 of its examples for the second. Where its tables disagree:
+ * heads. The ZeRO paper states neither vocabulary nor sequence length: here they are GPT-2's
+ * vocabulary and the 1024 of the paper's examples. Where its tables disagree:
  *   - Table 4 prints hidden 4096 for 40B and 60B, which would be models of 18 and 27
  *     billions. The appendix (table 5) says 6144, and that fits the names.
  *   - "60B" is two models: 132 x 6144 (figures 2 and 6) and 75 x 8192 (figures 3 and 8, here
  *     paper-60b-wide). So is "40B": 88 x 6144 (figure 2) and 50 x 8192 (figures 6 and 7).
- *   - Heads differ between tables; none of that changes Psi. paper-60b has 32 in table 5, 64
+ *   - Heads differ between tables, which does not change Psi. paper-60b has 32 in table 5, 64
  *     in table 7; paper-60b-wide 32 in table 6, 64 in table 9.
  *   - "1.38B", the largest that fits without ZeRO, counts 1.21 billions. */
-#include "base/fail.h"
 #include "nn/gpt2.h"
 
 #include <string.h>
+
+#include "base/fail.h"
 
 /* clang-format off */
 #define SHAPE(l, c, h, t) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = 50257}
@@ -39,7 +40,7 @@ static const zero_gpt2_preset_row presets[] = {
     {"paper-170b", "ZeRO, table 5", SHAPE(212, 8192, 64, 1024)},
     {"paper-1t", "ZeRO-Infinity, fig. 2a", SHAPE(128, 25600, 256, 1024)},
 
-    /* Table 10: what 128 ranks train without tensor parallelism, and without ZeRO (DDP). */
+    /* Table 10: models that 128 ranks train without tensor parallelism, and without ZeRO (DDP). */
     {"paper-ddp-1.16b", "ZeRO, table 10", SHAPE(24, 1920, 16, 1024)},
     {"paper-ddp-1.38b", "ZeRO, table 10", SHAPE(40, 1536, 16, 1024)},
     {"paper-nomp-1.5b", "ZeRO, table 10", SHAPE(34, 1920, 16, 1024)},

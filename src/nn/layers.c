@@ -87,7 +87,7 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y)
     c->backend->add_bias(c->math, l->rows, cols_of(l), c->type, zero_linear_bias(l), y);
 }
 
-/* The bias first: dy has just been written, and part of it may still be in a cache. */
+/* The bias comes first: dy has just been written, and part of it may still be in a cache. */
 void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
 {
     const zero_call *c = l->call;
@@ -102,8 +102,16 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm(
-        c->math, n->rows, C, x, c->type, zero_weight(n->unit, c, n->group, n->gain),
-        zero_weight(n->unit, c, n->group, n->gain + 1), y, moments, moments + n->rows);
+        c->math,
+        &(zero_layernorm_args){.rows = n->rows,
+                               .C = C,
+                               .x = x,
+                               .type = c->type,
+                               .gain = zero_weight(n->unit, c, n->group, n->gain),
+                               .bias = zero_weight(n->unit, c, n->group, n->gain + 1),
+                               .y = y,
+                               .mean = moments,
+                               .rstd = moments + n->rows});
 }
 
 void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
@@ -111,9 +119,18 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
 {
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
-    c->backend->layernorm_backward(c->math, n->rows, C, x, c->type,
-                                   zero_weight(n->unit, c, n->group, n->gain), moments,
-                                   moments + n->rows, dy, dx, c->accumulate[n->group],
-                                   zero_weight_grad(n->unit, c, n->group, n->gain),
-                                   zero_weight_grad(n->unit, c, n->group, n->gain + 1));
+    c->backend->layernorm_backward(
+        c->math, &(zero_layernorm_grad_args){
+                     .rows = n->rows,
+                     .C = C,
+                     .x = x,
+                     .type = c->type,
+                     .gain = zero_weight(n->unit, c, n->group, n->gain),
+                     .mean = moments,
+                     .rstd = moments + n->rows,
+                     .dy = dy,
+                     .dx = dx,
+                     .accumulate = c->accumulate[n->group],
+                     .dgain = zero_weight_grad(n->unit, c, n->group, n->gain),
+                     .dbias = zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
 }

@@ -1,12 +1,12 @@
-/* layers.h - the products of a linear layer without its bias, for units that add the bias, and
- * take its gradient, together with what comes next: one pass over the activations less. */
+/* layers.h - the products of a linear layer without its bias, for units that fuse the bias and
+ * its gradient with the next operation: one pass over the activations less. */
 #pragma once
 
 #include "zero/layers.h"
 
 /* y[rows,out] = x[rows,in] W */
 void zero_linear_product(const zero_linear *l, const float *x, float *y);
-/* dW from x and dy, added if the call accumulates; dx = dy W^T, unless dx is NULL */
+/* dW from x and dy, added if the call accumulates; dx = dy W^T unless dx is NULL */
 void zero_linear_product_backward(const zero_linear *l, const float *x, const float *dy,
                                   float *dx);
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 void zero_model_destroy(zero_model *model)
 {
     free(model->tensors);
@@ -32,9 +34,8 @@ void zero_model_init_params(const zero_model *model, int group, int64_t seed, in
     memset(out, 0, (size_t)(end - begin) * sizeof *out);
     for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
-        int64_t from = t->offset, to = t->offset + t->rows * t->cols;
-        if (from < begin) from = begin;
-        if (to > end) to = end;
+        int64_t from = zero_max(t->offset, begin);
+        int64_t to = zero_min(t->offset + t->rows * t->cols, end);
         if (from < to)
             init_range(t, (uint64_t)i, seed, from - t->offset, to - from,
                        out + from - begin);

@@ -1,11 +1,11 @@
-/* model.h - what the rest of the library asks of a model (zero/model.h). */
+/* model.h - a model (zero/model.h) as the rest of the library uses it. */
 #pragma once
 
 #include "math/backend.h"
 #include "zero/model.h"
 
-/* Of tables that the model owns already: works out what zero_model_describe() sets and checks
- * what it checks. Fails as it does; the model is still to be destroyed. */
+/* zero_model_describe() for a model that owns its tables already: sets and checks the same. If it
+ * fails, the caller still destroys the model. */
 ZERO_NODISCARD zero_status zero_model_complete(zero_model *model);
 
 /* ZERO_ERR_INVALID, naming the unit, unless all sizes for B samples of T positions are from 0
@@ -13,12 +13,12 @@ ZERO_NODISCARD zero_status zero_model_complete(zero_model *model);
 ZERO_NODISCARD zero_status zero_model_check_sizes(const zero_model *model, int64_t B,
                                                   int64_t T);
 
-/* Writes the initial values of a group's elements [begin, end) to out. They depend only on
- * the seed, the tensor and the element. Padding, which lies beyond n_params, is zero. */
+/* Writes the initial values of a group's elements [begin, end) to out. They depend only on the
+ * seed, the tensor and the element. Padding, from n_params on, is zero. */
 void zero_model_init_params(const zero_model *model, int group, int64_t seed, int64_t begin,
                             int64_t end, float *out);
 
-/* The last unit, in the order of the backward pass, that adds to a group's gradient; and the
- * first, which defines it. */
+/* The last unit, in backward order, that adds to a group's gradient; and the first, which defines
+ * it. */
 int zero_model_last_writer(const zero_model *model, int group);
 int zero_model_first_writer(const zero_model *model, int group);

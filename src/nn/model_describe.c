@@ -1,5 +1,4 @@
-/* Tables become a model: what follows from them is worked out, what is wrong with them told. */
-#include "base/fail.h"
+/* model_describe.c - completes a model from its tables, and says what is wrong with them. */
 #include "nn/model.h"
 
 #include <inttypes.h>
@@ -7,20 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 static const int64_t most_params = INT64_C(1) << 62;
 
 /* ---- names ---- */
 
-/* Where a table keeps names: record i's is at `first` + i * `apart`, of `size` bytes. */
+/* The names of a table: record i's is at `first` + i * `stride`, in `size` bytes. */
 struct names {
     const char *kind, *first;
-    size_t apart, size;
+    size_t stride, size;
     int n;
 };
 
 static const char *name_of(const struct names *list, int i)
 {
-    return list->first + list->apart * (size_t)i;
+    return list->first + list->stride * (size_t)i;
 }
 
 static int by_text(const void *a, const void *b)
@@ -36,9 +37,8 @@ static zero_status check_unique(const struct names *list, const char **sorted)
     for (int i = 1; i < list->n; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             return zero_fail(ZERO_ERR_INVALID,
-                             "two %ss are called '%s': expected each to have a name of "
-                             "its own",
-                             list->kind, sorted[i]);
+                             "two %ss are called '%s': their names must differ", list->kind,
+                             sorted[i]);
     return ZERO_OK;
 }
 
@@ -48,7 +48,7 @@ static zero_status check_names(const struct names *list)
         const char *name = name_of(list, i);
         if (*name == '\0' || !memchr(name, '\0', list->size))
             return zero_fail(ZERO_ERR_INVALID,
-                             "%s %d has no name, or a longer one than %zu characters",
+                             "%s %d has no name, or one of more than %zu characters",
                              list->kind, i, list->size - 1);
     }
     const char **sorted = malloc((size_t)list->n * sizeof *sorted);
@@ -79,19 +79,18 @@ static zero_status check_tensor(const zero_model *m, const zero_tensor *t)
         return zero_fail(
             ZERO_ERR_INVALID,
             "tensor '%s' has %" PRId64 " rows and %" PRId64
-            " columns: expected at least 1 of each, and 2^62 parameters in all "
-            "at most",
+            " columns: expected at least 1 of each, and at most 2^62 parameters in all",
             t->name, t->rows, t->cols);
     bool known = t->init == ZERO_INIT_ZEROS || t->init == ZERO_INIT_ONES ||
                  t->init == ZERO_INIT_NORMAL;
     if (known && isfinite(t->init_std) && t->init_std >= 0.0f) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "tensor '%s' begins as kind %d with deviation %g: expected one of "
-                     "zero_init_kind, and a finite deviation, not negative",
+                     "tensor '%s' starts as kind %d with deviation %g: expected one of "
+                     "zero_init_kind, and a deviation that is finite and not negative",
                      t->name, (int)t->init, (double)t->init_std);
 }
 
-/* Tensors of a group adjoin, in the order of groups. */
+/* Tensors of a group adjoin, and groups come in order. */
 static zero_status add_tensor(zero_model *m, int i)
 {
     zero_tensor *t = &m->tensors[i];
@@ -100,8 +99,8 @@ static zero_status add_tensor(zero_model *m, int i)
     if (t->group < 0 || t->group >= m->n_groups ||
         (t->group != newest && t->group != newest + 1))
         return zero_fail(ZERO_ERR_INVALID,
-                         "tensor '%s' is in group %d, behind one of group %d: expected the "
-                         "tensors of groups 0 to %d in this order, each with at least one",
+                         "tensor '%s' is in group %d, after one of group %d: expected the "
+                         "tensors of groups 0 to %d in this order, at least one of each",
                          t->name, t->group, newest, m->n_groups - 1);
     zero_group *g = &m->groups[t->group];
     if (g->n_tensors == 0) g->first_tensor = i;
@@ -137,10 +136,10 @@ static zero_status check_unit(const zero_model *m, const zero_unit *u)
     for (int k = 0; k < u->n_groups; k++) {
         int g = u->groups[k];
         if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' reads group %d: expected different ones from 0 to "
-                             "%d",
-                             u->name, g, m->n_groups - 1);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "unit '%s' reads group %d: expected different ones from 0 to %d", u->name,
+                g, m->n_groups - 1);
     }
     return ZERO_OK;
 }
@@ -152,10 +151,10 @@ static zero_status check_readers(const zero_model *m, bool *is_read)
             is_read[m->units[i].groups[k]] = true;
     for (int g = 0; g < m->n_groups; g++)
         if (!is_read[g])
-            return zero_fail(ZERO_ERR_INVALID,
-                             "group '%s' is read by no unit: its gradient would never be "
-                             "defined",
-                             m->groups[g].name);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "group '%s' is read by no unit: its gradient would never be defined",
+                m->groups[g].name);
     return ZERO_OK;
 }
 
@@ -191,12 +190,12 @@ static zero_status check_positions(const zero_model *m)
     if (m->seq >= 1 && m->input_bytes >= 1 && m->input_bytes <= most &&
         m->target_bytes <= most)
         return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "a model of %" PRId64 " positions with %zu bytes of inputs and %zu of "
-        "targets each: expected at least 1 position, 1 to 2^20 bytes of inputs "
-        "and at most 2^20 of targets",
-        m->seq, m->input_bytes, m->target_bytes);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a model of %" PRId64
+                     " positions with %zu bytes of inputs and %zu of targets each: "
+                     "expected at least 1 position, 1 to 2^20 bytes of inputs and at most "
+                     "2^20 of targets",
+                     m->seq, m->input_bytes, m->target_bytes);
 }
 
 zero_status zero_model_complete(zero_model *m)
@@ -218,7 +217,7 @@ static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
                          t->n_units);
     memcpy(m->tensors, t->tensors, (size_t)t->n_tensors * sizeof *m->tensors);
     memcpy(m->units, t->units, (size_t)t->n_units * sizeof *m->units);
-    /* Of a name that is too long the end is missing, which the check of names finds. */
+    /* Long names are cut here and caught by the name check. */
     for (int g = 0; g < t->n_groups; g++)
         if (t->groups[g])
             memcpy(m->groups[g].name, t->groups[g],

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "data/corpus.h"
+#include "math/backends.h"
 
 /* ---- what is planned ---- */
 

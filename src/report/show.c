@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "math/backends.h"
 #include "math/blas.h"
-#include "math/cpu_kernels.h"
 #include "nn/gpt2.h"
 #include "report/print_text.h"
 #include "report/show_profile.h"

@@ -66,8 +66,14 @@ void zero_update_apply(const zero_backend *backend, const zero_math *math,
         if (!t->decays) h.weight_decay = 0.0f;
         int64_t at = from - range.begin;
         size_t byte = (size_t)at * size;
-        backend->adamw(math, &h, to - from, state->type, (const char *)state->grad + byte,
-                       state->master + at, state->momentum + at, state->variance + at,
-                       state->param ? (char *)state->param + byte : NULL);
+        backend->adamw(math, &h,
+                       &(zero_adamw_arrays){
+                           .n = to - from,
+                           .type = state->type,
+                           .grad = (const char *)state->grad + byte,
+                           .master = state->master + at,
+                           .m = state->momentum + at,
+                           .v = state->variance + at,
+                           .param = state->param ? (char *)state->param + byte : NULL});
     }
 }

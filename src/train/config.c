@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 #include "data/tokenizer.h"
 
 /* How a preset is trained if the user says nothing. Rates are those of GPT-3's table 2.1; the
@@ -207,7 +208,7 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
 zero_type zero_config_type(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
-    while (strcmp(zero_type_name(type), c->dtype) != 0) type++;
+    (void)zero_type_find(c->dtype, &type); /* options take only names that there are */
     return type;
 }
 

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "math/backends.h"
 #include "sharding/update.h"
 #include "train/compare.h"
 

@@ -70,10 +70,15 @@ static void update_span(zero_optimizer *o, int i, zero_range span, const zero_ad
     char *param = params->own[i] + zero_optimizer_bytes(o, at);
     bool is_master = o->spec.type == ZERO_FP32;
     if (n <= 0) return;
-    o->backend->adamw(&o->math, h, n, o->spec.type,
-                      grads->own[i] + zero_optimizer_bytes(o, at),
-                      is_master ? (float *)(void *)param : p->master + at, p->momentum + at,
-                      p->variance + at, is_master ? NULL : param);
+    o->backend->adamw(
+        &o->math, h,
+        &(zero_adamw_arrays){.n = n,
+                             .type = o->spec.type,
+                             .grad = grads->own[i] + zero_optimizer_bytes(o, at),
+                             .master = is_master ? (float *)(void *)param : p->master + at,
+                             .m = p->momentum + at,
+                             .v = p->variance + at,
+                             .param = is_master ? NULL : param});
 }
 
 static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,

@@ -9,6 +9,7 @@
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
 #include "engine/engine.h"
+#include "math/backends.h"
 #include "sharding/update.h"
 #include "train/compare.h"
 #include "train/config.h"

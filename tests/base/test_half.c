@@ -1,5 +1,5 @@
-/* The conversions of half.h against a second way to round, for a sample of all floats, or
- * for every one: test_half all. */
+/* The conversions of half.h against a second way to round, for a sample of all floats, or for all
+ * of them: test_half all. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/half.h"
+#include "base/type.h"
 #include "base/vector.h"
 
 #define CHUNK 16384
@@ -29,7 +30,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* x / 2^shift, to nearest even, by looking at what is cut off. 1 <= shift <= 31 */
+/* x / 2^shift, to nearest even, by looking at the bits cut off. 1 <= shift <= 31 */
 static inline uint32_t shift_right(uint32_t x, uint32_t shift)
 {
     uint32_t kept = x >> shift, cut = x & ((1u << shift) - 1), tie = 1u << (shift - 1);
@@ -50,7 +51,7 @@ static inline uint16_t fp16_of(uint32_t bits)
     int32_t exponent = (int32_t)(magnitude >> 23) - 127;
     uint32_t fraction =
         (magnitude & 0x7fffff) | 1u << 23; /* in units of 2^(exponent - 23) */
-    int32_t below = -14 - exponent;        /* bits that a denormal has less */
+    int32_t below = -14 - exponent;        /* bits that a denormal lacks */
     uint32_t shift = below <= 0 ? 13 : below < 18 ? (uint32_t)(13 + below) : 31;
     uint32_t units = exponent < -126 ? 0 : shift_right(fraction, shift);
     uint32_t half = below > 0 ? units : units + ((uint32_t)(exponent + 14) << 10);
@@ -70,8 +71,7 @@ static bool chunk_agrees(uint32_t first, uint32_t stride)
 {
     float in[CHUNK];
     uint16_t want_bf16[CHUNK], want_fp16[CHUNK], got[CHUNK];
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
+    const zero_vector_kernels *kernels;
     bool same = true;
     for (uint32_t i = 0; i < CHUNK; i++) {
         uint32_t bits = first + i * stride;
@@ -83,10 +83,10 @@ static bool chunk_agrees(uint32_t first, uint32_t stride)
         same &= zero_to_bf16(in[i]) == want_bf16[i];
         same &= zero_to_fp16(in[i]) == want_fp16[i];
     }
-    for (int k = 0; k < n_lists; k++) {
-        convert_by(list[k], ZERO_FP32, ZERO_BF16, CHUNK, in, got);
+    for (int k = 0; (kernels = zero_vector_kernels_at(k)); k++) {
+        convert_by(kernels, ZERO_FP32, ZERO_BF16, CHUNK, in, got);
         same &= memcmp(got, want_bf16, sizeof got) == 0;
-        convert_by(list[k], ZERO_FP32, ZERO_FP16, CHUNK, in, got);
+        convert_by(kernels, ZERO_FP32, ZERO_FP16, CHUNK, in, got);
         same &= memcmp(got, want_fp16, sizeof got) == 0;
     }
     return same;
@@ -143,7 +143,7 @@ static void rounding_happens_where_it_was_worked_out_by_hand(void **state)
         {-0x1.000002p-25f, 0xb300, 0x8001}, /* a little more than the tie */
         {0x1p-126f, 0x0080, 0x0000},        /* bf16: the smallest normal */
         {0x1.fffffcp-127f, 0x0000, 0x0000}, /* a denormal next to it: flushed */
-        {-0x1p-127f, 0x8000, 0x8000},       /* bf16 could say it; flushed all the same */
+        {-0x1p-127f, 0x8000, 0x8000},       /* bf16 has it; flushed all the same */
         {INFINITY, 0x7f80, 0x7c00},
         {-INFINITY, 0xff80, 0xfc00},
     };
@@ -195,20 +195,19 @@ static void every_instruction_set_widens_as_defined(void **state)
     (void)state;
     uint16_t in[65536];
     float got[65536];
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
+    const zero_vector_kernels *kernels;
     for (uint32_t i = 0; i < 65536; i++) in[i] = (uint16_t)i;
-    for (int k = 0; k < n_lists; k++) {
-        convert_by(list[k], ZERO_BF16, ZERO_FP32, 65536, in, got);
+    for (int k = 0; (kernels = zero_vector_kernels_at(k)); k++) {
+        convert_by(kernels, ZERO_BF16, ZERO_FP32, 65536, in, got);
         for (int i = 0; i < 65536; i++)
             assert_true(bits_of(got[i]) == bits_of(zero_from_bf16(in[i])));
-        convert_by(list[k], ZERO_FP16, ZERO_FP32, 65536, in, got);
+        convert_by(kernels, ZERO_FP16, ZERO_FP32, 65536, in, got);
         for (int i = 0; i < 65536; i++)
             assert_true(bits_of(got[i]) == bits_of(zero_from_fp16(in[i])));
     }
 }
 
-/* But NaN, which becomes quiet, and bf16's denormals, which become zero. */
+/* Except NaN, which becomes quiet, and bf16's denormals, which become zero. */
 static void widened_numbers_round_back_to_themselves(void **state)
 {
     (void)state;
@@ -247,7 +246,7 @@ static void fp16_is_the_compilers(void **state)
 
 #define MOST 70
 
-/* One number, as the functions for one number say. */
+/* One number, by the functions for single numbers. */
 static void convert_one(zero_type from, zero_type to, const char *in, char *out)
 {
     float x;
@@ -301,6 +300,21 @@ static void types_have_names_and_sizes(void **state)
     assert_int_equal(zero_type_size(ZERO_FP16), 2);
 }
 
+static void types_are_found_by_their_names(void **state)
+{
+    (void)state;
+    zero_type found;
+    for (int t = 0; t < ZERO_TYPES; t++) {
+        found = (zero_type)((t + 1) % ZERO_TYPES);
+        assert_true(zero_type_find(zero_type_name((zero_type)t), &found));
+        assert_int_equal(found, t);
+    }
+    found = ZERO_BF16;
+    assert_false(zero_type_find("fp64", &found));
+    assert_false(zero_type_find("", &found));
+    assert_int_equal(found, ZERO_BF16);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest sweep[] = {
@@ -314,6 +328,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(fp16_is_the_compilers),
         cmocka_unit_test(any_length_at_any_place_converts_alike),
         cmocka_unit_test(types_have_names_and_sizes),
+        cmocka_unit_test(types_are_found_by_their_names),
     };
     if (argc > 1 && strcmp(argv[1], "all") == 0)
         return cmocka_run_group_tests(sweep, NULL, NULL);

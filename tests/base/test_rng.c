@@ -1,4 +1,4 @@
-/* Random numbers and the summation tree: what every other part takes for granted. */
+/* Random numbers, and the summation tree over scalars. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void philox_gives_the_published_vectors(void **state)
     }
 }
 
-/* Every checkpoint depends on which word of the counter and the key means what. */
+/* Every checkpoint depends on the meaning of each word of counter and key. */
 static void a_stream_is_philox_of_its_documented_counter_and_key(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void scalars_are_added_along_the_tree(void **state)
         serial += x[n - 1];
         assert_true(fabs(zero_tree_sum_scalars(n, x) - serial) < 1e-12);
     }
-    /* 2^53 swallows a 1 added alone: the sum shows in which order the leaves met. */
+    /* 2^53 + 1 is 2^53 in double: the sum shows the order of additions. */
     const double y[6] = {0x1p53, 1.0, 1.0, 1.0, -0x1p53, 1.0};
     assert_true(zero_tree_sum_scalars(6, y) == ((0x1p53 + 1.0) + 2.0) + (-0x1p53 + 1.0));
     for (int n = 2; n <= 17; n++) {

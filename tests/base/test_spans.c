@@ -1,4 +1,4 @@
-/* Sums of squares whose blocks lie in several hands. */
+/* Sums of squares whose blocks are spread over several holders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int64_t below(uint64_t *random, int64_t n)
     return (int64_t)(*random % (uint64_t)n);
 }
 
-/* In any order of merging: of neighbours, until one is left. */
+/* Merges random neighbours until one is left. */
 static zero_tree_span merge_all(int n_spans, zero_tree_span *spans, uint64_t *random)
 {
     while (n_spans > 1) {
@@ -41,7 +41,7 @@ static zero_tree_span merge_all(int n_spans, zero_tree_span *spans, uint64_t *ra
     return spans[0];
 }
 
-/* The whole, cut anywhere; some pieces are empty, and may say to begin anywhere. */
+/* The whole is cut anywhere; some pieces are empty, and may begin anywhere. */
 static void check_cuts(int64_t n, int n_spans, uint64_t *random)
 {
     enum { MOST_SPANS = 9 };
@@ -72,7 +72,7 @@ static void any_cut_and_any_order_of_merging_give_the_bits_of_the_whole(void **s
     }
 }
 
-/* A merged span is the one that would have been made of all its blocks. */
+/* A merged span equals the span made of all its blocks. */
 static void merged_spans_have_the_fewest_terms(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void the_walk_takes_the_largest_subtrees(void **state)
             }
 }
 
-/* A value per block, in a tree that nobody could hold. */
+/* A value per block, in a tree too large for any memory. */
 static zero_tree_span make_large(int64_t first, int64_t end)
 {
     zero_tree_span span = {.blocks = ZERO_TREE_SPAN_BLOCKS, .first = first};

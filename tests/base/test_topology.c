@@ -68,7 +68,7 @@ static void a_process_bound_to_one_thread_may_use_one_core(void **state)
     assert_int_equal(bound.machine_threads, whole.machine_threads);
 }
 
-/* hwloc takes a machine by description instead of this one. */
+/* hwloc reads the machine from a description instead. */
 static void read_machine_of(const char *variable, const char *value, zero_topology *t)
 {
     assert_int_equal(setenv(variable, value, 1), 0);

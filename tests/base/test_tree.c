@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "base/rng.h"
 #include "base/stream.h"
 #include "base/tree.h"
@@ -22,7 +23,7 @@
 
 static const zero_rng stream = {.purpose = ZERO_RNG_TEST, .seed = 7};
 
-/* Leaves as numbers, and the same leaves as they are stored. */
+/* Leaves as floats, and the same leaves as stored. */
 typedef struct {
     float x[LEAVES][LEN];
     _Alignas(64) char stored[LEAVES][ROOM * 4];
@@ -64,7 +65,7 @@ static float tree(const leaves *l, int first, int n, int64_t i)
     return tree(l, first, left, i) + tree(l, first + left, n - left, i);
 }
 
-/* Magnitudes from 2^-8 to 2^8: whoever adds in another order gets other bits. */
+/* Magnitudes from 2^-8 to 2^8: another order of additions gives other bits. */
 static void make_leaf(leaves *l, int k, zero_type type, size_t offset)
 {
     char *data = l->stored[k] + offset * zero_type_size(type);
@@ -188,7 +189,7 @@ static void whoever_sums_a_subtree_first_changes_no_bit(void **state)
     free(l);
 }
 
-/* As a hierarchy of nodes does it: each sums what it covers, one sums what they send. */
+/* Like a hierarchy of nodes: each sums its own subtrees, and one sums the results. */
 static void sums_of_covers_make_the_sum_of_the_whole(void **state)
 {
     (void)state;
@@ -249,16 +250,15 @@ static void a_million_terms_need_little_stack(void **state)
     free(terms);
 }
 
-/* pending[0] + (pending[1] + (a + b)), or without b, or without what is pending. */
+/* pending[0] + (pending[1] + (a + b)), or without b, or without pending terms. */
 static void every_instruction_set_adds_as_defined(void **state)
 {
     (void)state;
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
-    assert_true(n_lists >= 1 && list[0] == zero_vector_kernels_best());
+    const zero_vector_kernels *kernels;
+    assert_ptr_equal(zero_vector_kernels_at(0), zero_vector_kernels_best());
     for (int type = ZERO_FP32; type <= ZERO_FP16; type++) {
         leaves *l = make_leaves(type_patterns[type], 5);
-        for (int k = 0; k < n_lists * 3 * 2 * 3 * 2; k++) {
+        for (int k = 0; (kernels = zero_vector_kernels_at(k / 36)); k++) {
             int depth = k % 3, to = k / 6 % 3;
             bool pair = k / 3 % 2, past_caches = k / 18 % 2;
             zero_vector_sum sum = {.type = (zero_type)type,
@@ -267,7 +267,7 @@ static void every_instruction_set_adds_as_defined(void **state)
                                    .pending = {l->x[0], l->x[1]},
                                    .read_ahead = past_caches};
             if (pair) sum.b = l->terms[3].data;
-            list[k / 36]->sum(&sum, LEN, (zero_type)to, l->out, past_caches);
+            kernels->sum(&sum, LEN, (zero_type)to, l->out, past_caches);
             zero_stream_fence();
             for (int64_t i = 0; i < LEN; i++) {
                 float x = pair ? l->x[2][i] + l->x[3][i] : l->x[2][i];
@@ -301,8 +301,7 @@ static void every_instruction_set_adds_squares_along_the_tree(void **state)
     (void)state;
     const int64_t lengths[] = {0,   1,    63,   64,    65,    129,   256,   320,
                                448, 1000, 4097, 16384, 40001, 65472, 65535, 65536};
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
+    const zero_vector_kernels *kernels;
     float *x = malloc(ZERO_VECTOR_SQUARES * sizeof *x);
     uint16_t *half = malloc((ZERO_VECTOR_SQUARES + 1) * sizeof *half);
     assert_true(x && half);
@@ -314,8 +313,8 @@ static void every_instruction_set_adds_squares_along_the_tree(void **state)
             zero_convert((zero_type)type, ZERO_FP32, ZERO_VECTOR_SQUARES, half + 1, x);
         }
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-            for (int k = 0; k < n_lists; k++)
-                assert_true(list[k]->squares((zero_type)type, lengths[i], stored) ==
+            for (int k = 0; (kernels = zero_vector_kernels_at(k)); k++)
+                assert_true(kernels->squares((zero_type)type, lengths[i], stored) ==
                             squares(lengths[i], x));
     }
     free(half);
@@ -325,14 +324,13 @@ static void every_instruction_set_adds_squares_along_the_tree(void **state)
 static void every_instruction_set_adds_what_it_has_rounded(void **state)
 {
     (void)state;
-    const zero_vector_kernels *list[ZERO_VECTOR_VARIANTS];
-    int n_lists = zero_vector_kernels_list(list);
+    const zero_vector_kernels *kernels;
     leaves *l = make_leaves(type_patterns[ZERO_FP32], 3);
     float out[LEN];
-    for (int k = 0; k < n_lists * 6; k++) {
+    for (int k = 0; (kernels = zero_vector_kernels_at(k / 6)); k++) {
         zero_type type = (zero_type)(k % 3);
         const float *sum = k / 3 % 2 ? l->x[1] : NULL;
-        list[k / 6]->add_rounded(type, LEN, sum, l->x[0], out);
+        kernels->add_rounded(type, LEN, sum, l->x[0], out);
         for (int64_t i = 0; i < LEN; i++) {
             float x = keep(type, l->x[0][i]);
             assert_true(same(out[i], sum ? sum[i] + x : x));

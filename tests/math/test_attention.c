@@ -1,51 +1,44 @@
-/* Attention of the cpu backend, on each set of panels that this machine can run: against the
- * oracle, and what an output may depend on. */
+/* Attention of the cpu backend, by each kind of panels that this machine runs, against the oracle;
+ * and which inputs an output may depend on. */
 #include "support/math_test.h"
 
-#include "math/cpu_panel.h"
+#include "math/backends.h"
+#include "math/cpu_state.h"
 
-/* As in test_math.c: what single precision gives; a wrong term is off by 1e-3 or more. */
+/* As in test_math.c: the error of single precision; a wrong term is off by 1e-3 or more. */
 #define TOLERANCE 5e-6
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static const zero_backend *const cpu = &zero_backend_cpu, *const naive =
-                                                              &zero_backend_naive;
-
-static zero_math opened(const zero_backend *backend)
-{
-    zero_math math = {0};
-    assert_int_equal(backend->open(&math), ZERO_OK);
-    return math;
-}
+static const zero_backend *const cpu = &zero_backend_cpu;
+static const zero_backend *const naive = &zero_backend_naive;
 
 /* Everything that forward and backward read and write. */
 typedef struct {
-    zero_attention s;
-    int64_t n, rows; /* B T C, B H T */
-    float *qkv, *dout, *out, *lse, *dqkv;
+    zero_attention s; /* without workspace */
+    int64_t n, rows;  /* B T C, B H T */
+    float *qkv, *dout;
 } problem;
 
 static problem make_problem(test_pool *pool, zero_attention s)
 {
     problem x = {.s = s, .n = s.B * s.T * s.C, .rows = s.B * s.H * s.T};
-    x.qkv = test_floats(pool, 3 * x.n), x.dout = test_floats(pool, x.n);
-    x.out = test_floats(pool, x.n), x.lse = test_floats(pool, x.rows);
-    x.dqkv = test_floats(pool, 3 * x.n);
+    x.s.qkv = x.qkv = test_floats(pool, 3 * x.n);
+    x.s.dout = x.dout = test_floats(pool, x.n);
+    x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
+    x.s.dqkv = test_floats(pool, 3 * x.n);
     return x;
 }
 
-/* The same inputs, with room for other results. */
+/* The same inputs, with outputs of its own. */
 static problem same_inputs(test_pool *pool, const problem *of)
 {
     problem x = *of;
-    x.out = test_floats(pool, x.n), x.lse = test_floats(pool, x.rows);
-    x.dqkv = test_floats(pool, 3 * x.n);
+    x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
+    x.s.dqkv = test_floats(pool, 3 * x.n);
     return x;
 }
 
-/* What the workspace held before, and where it starts, must not matter; behind its end nothing
- * may change. */
+/* The workspace's old contents and its alignment must not matter, and nothing may be written
+ * past its end. */
 static void solve(test_pool *pool, const zero_backend *ops, const zero_math *math,
                   const problem *x)
 {
@@ -53,40 +46,42 @@ static void solve(test_pool *pool, const zero_backend *ops, const zero_math *mat
     float *memory = test_floats(pool, len + 2), *work = memory + 1;
     for (int64_t i = 0; i < len; i++) work[i] = NAN;
     memory[0] = work[len] = 3.0f;
-    ops->attention(math, &x->s, x->qkv, x->out, x->lse, work);
-    ops->attention_backward(math, &x->s, x->qkv, x->out, x->lse, x->dout, x->dqkv, work);
+    zero_attention s = x->s;
+    s.work = work;
+    ops->attention(math, &s);
+    ops->attention_backward(math, &s);
     assert_true(memory[0] == 3.0f && work[len] == 3.0f);
 }
 
 static void check_close(const problem *got, const problem *want, double tolerance)
 {
-    assert_true(test_error(want->n, got->out, want->out) < tolerance);
-    assert_true(test_error(want->rows, got->lse, want->lse) < tolerance);
-    assert_true(test_error(3 * want->n, got->dqkv, want->dqkv) < tolerance);
+    assert_true(test_error(want->n, got->s.out, want->s.out) < tolerance);
+    assert_true(test_error(want->rows, got->s.lse, want->s.lse) < tolerance);
+    assert_true(test_error(3 * want->n, got->s.dqkv, want->s.dqkv) < tolerance);
 }
 
-/* On all panels, and by all kernels for bf16. There factors are off by up to 2^-9; their sums,
- * by less than that of the largest. */
+/* By all panels, and by all kernels for bf16. There factors are off by up to 2^-9, and sums by
+ * less than 2^-9 of the largest. */
 static void check_against_oracle(zero_attention s)
 {
     void *pool = NULL;
     assert_int_equal(test_pool_make(&pool), 0);
-    const zero_panel_kernels *panels[ZERO_PANEL_VARIANTS];
-    const zero_packed_kernels *packed[ZERO_PACKED_VARIANTS];
-    zero_math slow = opened(naive), fast = opened(cpu);
-    assert_ptr_equal(fast.panels, zero_panels_best());
+    const zero_panel_kernels *panels;
+    const zero_packed_kernels *packed;
+    zero_math slow = test_opened(naive), fast = test_opened(cpu);
+    assert_ptr_equal(zero_cpu_panels_of(&fast), zero_panels_at(0));
     problem want = make_problem(pool, s), got = same_inputs(pool, &want);
     solve(pool, naive, &slow, &want);
-    for (int i = 0, variants = zero_panels_list(panels); i < variants; i++) {
-        fast.panels = panels[i];
+    for (int i = 0; (panels = zero_panels_at(i)); i++) {
+        fast.state[ZERO_CPU_PANELS] = panels;
         solve(pool, cpu, &fast, &got);
         check_close(&got, &want, TOLERANCE);
     }
     got.s.in_bf16 = true;
-    for (int i = 0, variants = zero_packed_list(packed); i < variants; i++) {
-        fast.bf16_products = packed[i];
+    for (int i = 0; (packed = zero_packed_at(i)); i++) {
+        fast.state[ZERO_CPU_BF16_PRODUCTS] = packed;
         solve(pool, cpu, &fast, &got);
-        check_close(&got, &want, packed[i]->type == ZERO_BF16 ? 1.0 / 128 : TOLERANCE);
+        check_close(&got, &want, packed->type == ZERO_BF16 ? 1.0 / 128 : TOLERANCE);
     }
     test_pool_free(&pool);
 }
@@ -118,10 +113,10 @@ static void attention_agrees_over_long_rows(void **state)
     check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
 }
 
-/* A query that sees one key has its value: rounded, where there are kernels that round. */
+/* The output of a query that sees one key is its value, rounded if the kernels round. */
 static void values_are_rounded_where_products_are_in_bf16(void **state)
 {
-    zero_math math = opened(cpu);
+    zero_math math = test_opened(cpu);
     problem x = make_problem(
         *state, (zero_attention){.B = 1, .T = 1, .C = 70, .H = 2, .in_bf16 = true});
     uint16_t half[70];
@@ -130,35 +125,31 @@ static void values_are_rounded_where_products_are_in_bf16(void **state)
     zero_convert(ZERO_FP32, ZERO_BF16, 70, values, half);
     zero_convert(ZERO_BF16, ZERO_FP32, 70, half, rounded);
     solve(*state, cpu, &math, &x);
-    assert_memory_equal(x.out, math.bf16_products ? rounded : values, sizeof rounded);
-    math.bf16_products = NULL;
+    assert_memory_equal(x.s.out, zero_cpu_bf16_of(&math) ? rounded : values,
+                        sizeof rounded);
+    math.state[ZERO_CPU_BF16_PRODUCTS] = NULL;
     solve(*state, cpu, &math, &x);
-    assert_memory_equal(x.out, values, sizeof rounded);
-}
-
-static void assert_same(int64_t n, const float *got, const float *want)
-{
-    assert_memory_equal(got, want, (size_t)n * sizeof *got);
+    assert_memory_equal(x.s.out, values, sizeof rounded);
 }
 
 static void check_batch(void **state, bool in_bf16)
 {
-    zero_math math = opened(cpu);
+    zero_math math = test_opened(cpu);
     const int64_t T = 61, C = 40, H = 2, n = T * C;
-    const zero_rng stream = {.purpose = ZERO_RNG_TEST};
-    problem all =
-        make_problem(*state, (zero_attention){3, T, C, H, {stream, 0.2f}, in_bf16});
+    zero_attention shape = {.B = 3, .T = T, .C = C, .H = H, .in_bf16 = in_bf16};
+    shape.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
+    problem all = make_problem(*state, shape);
     solve(*state, cpu, &math, &all);
     for (int64_t b = 0; b < 3; b++) {
-        problem one =
-            make_problem(*state, (zero_attention){1, T, C, H, {stream, 0.2f}, in_bf16});
-        one.s.dropout.stream.sample = (uint64_t)b;
+        shape.B = 1;
+        shape.dropout.stream.sample = (uint64_t)b;
+        problem one = make_problem(*state, shape);
         memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
         memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
         solve(*state, cpu, &math, &one);
-        assert_same(n, one.out, all.out + b * n);
-        assert_same(H * T, one.lse, all.lse + b * H * T);
-        assert_same(3 * n, one.dqkv, all.dqkv + b * 3 * n);
+        assert_same(n, one.s.out, all.s.out + b * n);
+        assert_same(H * T, one.s.lse, all.s.lse + b * H * T);
+        assert_same(3 * n, one.s.dqkv, all.s.dqkv + b * 3 * n);
     }
 }
 
@@ -168,10 +159,10 @@ static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
     check_batch(state, true);
 }
 
-/* Positions from `t` on become others: what lies before them is as it was. */
+/* Changing positions from `t` on changes nothing before them. */
 static void check_past(void **state, bool in_bf16)
 {
-    zero_math math = opened(cpu);
+    zero_math math = test_opened(cpu);
     const int64_t T = 100, C = 48, cuts[] = {1, 12, 40, 48, 77, 99};
     problem was = make_problem(
         *state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .in_bf16 = in_bf16});
@@ -179,12 +170,12 @@ static void check_past(void **state, bool in_bf16)
     for (size_t i = 0; i < COUNT(cuts); i++) {
         const int64_t t = cuts[i];
         problem is = same_inputs(*state, &was);
-        is.qkv = test_floats(*state, 3 * is.n);
+        is.s.qkv = is.qkv = test_floats(*state, 3 * is.n);
         memcpy(is.qkv, was.qkv, (size_t)(t * 3 * C) * sizeof(float));
         solve(*state, cpu, &math, &is);
-        assert_same(t * C, is.out, was.out);
-        for (int64_t h = 0; h < 2; h++) assert_same(t, is.lse + h * T, was.lse + h * T);
-        assert_memory_not_equal(is.out, was.out, (size_t)is.n * sizeof(float));
+        assert_same(t * C, is.s.out, was.s.out);
+        for (int64_t h = 0; h < 2; h++) assert_same(t, is.s.lse + h * T, was.s.lse + h * T);
+        assert_memory_not_equal(is.s.out, was.s.out, (size_t)is.n * sizeof(float));
     }
 }
 
@@ -197,16 +188,16 @@ static void an_output_depends_on_the_past_alone(void **state)
 /* Where exponentials of scores, or their sum, leave the range of floats. */
 static void large_scores_neither_overflow_nor_vanish(void **state)
 {
-    zero_math slow = opened(naive), fast = opened(cpu);
+    zero_math slow = test_opened(naive), fast = test_opened(cpu);
     problem want = make_problem(*state, (zero_attention){.B = 1, .T = 70, .C = 16, .H = 1});
     for (int64_t i = 0; i < 3 * want.n; i++) want.qkv[i] *= i % 48 < 32 ? 30.0f : 1.0f;
     problem got = same_inputs(*state, &want);
     solve(*state, naive, &slow, &want);
     solve(*state, cpu, &fast, &got);
     /* Scores are thousands, so their rounding alone is 1e-4. */
-    assert_true(test_error(want.n, got.out, want.out) < 1e-3);
-    assert_true(test_error(want.rows, got.lse, want.lse) < TOLERANCE);
-    assert_true(test_error(3 * want.n, got.dqkv, want.dqkv) < 1e-3);
+    assert_true(test_error(want.n, got.s.out, want.s.out) < 1e-3);
+    assert_true(test_error(want.rows, got.s.lse, want.s.lse) < TOLERANCE);
+    assert_true(test_error(3 * want.n, got.s.dqkv, want.s.dqkv) < 1e-3);
 }
 
 static bool is_wrong(float x)
@@ -218,16 +209,16 @@ static void nan_and_infinity_show(void **state)
 {
     const zero_backend *const both[] = {cpu, naive};
     for (int i = 0; i < 2; i++) {
-        zero_math math = opened(both[i]);
+        zero_math math = test_opened(both[i]);
         problem x = make_problem(*state, (zero_attention){.B = 1, .T = 30, .C = 4, .H = 1});
         problem y = make_problem(*state, x.s);
         x.qkv[20 * 12 + 5] = NAN;      /* a key */
         y.qkv[20 * 12 + 9] = INFINITY; /* a value */
         solve(*state, both[i], &math, &x);
         solve(*state, both[i], &math, &y);
-        assert_true(is_wrong(x.lse[20]) && is_wrong(x.out[29 * 4]));
-        assert_true(is_wrong(x.dqkv[29 * 12]) && is_wrong(y.out[29 * 4 + 1]));
-        assert_true(!is_wrong(y.lse[29]));
+        assert_true(is_wrong(x.s.lse[20]) && is_wrong(x.s.out[29 * 4]));
+        assert_true(is_wrong(x.s.dqkv[29 * 12]) && is_wrong(y.s.out[29 * 4 + 1]));
+        assert_true(!is_wrong(y.s.lse[29]));
     }
 }
 

@@ -5,11 +5,12 @@
  * fourth order, (8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h. */
 #include "support/math_test.h"
 
+#include "math/backends.h"
+
 #define STEP 0.02f
 
-/* The single-precision outputs limit the difference: 6e-8 of the outputs' size, divided by
- * h, 1e-5; its own error, of order h^4, is smaller. A wrong factor or a lost term is 1e-2.
- */
+/* Single-precision outputs limit the difference: 6e-8 of their size divided by h, 1e-5; its error
+ * of order h^4 is smaller. A wrong factor or a lost term is 1e-2. */
 #define TOLERANCE 2e-4
 
 #define MAX_INPUTS 5
@@ -24,7 +25,7 @@ struct layer {
     int n_inputs;
     int64_t len[MAX_INPUTS], out_len;
     float *in[MAX_INPUTS], *grad[MAX_INPUTS], *out, *dout;
-    float *kept[3]; /* what forward leaves for backward, and workspace */
+    float *kept[3]; /* written forward, read backward; and workspace */
 };
 
 static const zero_backend *const ops = &zero_backend_naive;
@@ -111,14 +112,24 @@ static void linear_backward(int64_t rows, int64_t k, int64_t n, const float *x,
 
 static void embedding_forward(layer *l)
 {
-    ops->embedding(&math, l->B, l->T, l->C, l->tokens, ZERO_FP32, l->in[0], l->in[1],
-                   l->out);
+    ops->embedding(&math, &(zero_embedding){.B = l->B,
+                                            .T = l->T,
+                                            .C = l->C,
+                                            .tokens = l->tokens,
+                                            .wte = l->in[0],
+                                            .wpe = l->in[1],
+                                            .out = l->out});
 }
 
 static void embedding_backward(layer *l)
 {
-    ops->embedding_backward(&math, l->B, l->T, l->C, l->tokens, l->dout, l->grad[0],
-                            l->grad[1]);
+    ops->embedding_backward(&math, &(zero_embedding_grad){.B = l->B,
+                                                          .T = l->T,
+                                                          .C = l->C,
+                                                          .tokens = l->tokens,
+                                                          .dout = l->dout,
+                                                          .dwte = l->grad[0],
+                                                          .dwpe = l->grad[1]});
 }
 
 static void embedding_has_the_gradient_of_its_forward(void **state)
@@ -154,15 +165,28 @@ static void linear_has_the_gradient_of_its_forward(void **state)
 
 static void layernorm_forward(layer *l)
 {
-    ops->layernorm(&math, l->B * l->T, l->C, l->in[0], ZERO_FP32, l->in[1], l->in[2],
-                   l->out, l->kept[0], l->kept[1]);
+    ops->layernorm(&math, &(zero_layernorm_args){.rows = l->B * l->T,
+                                                 .C = l->C,
+                                                 .x = l->in[0],
+                                                 .gain = l->in[1],
+                                                 .bias = l->in[2],
+                                                 .y = l->out,
+                                                 .mean = l->kept[0],
+                                                 .rstd = l->kept[1]});
 }
 
 static void layernorm_backward(layer *l)
 {
-    ops->layernorm_backward(&math, l->B * l->T, l->C, l->in[0], ZERO_FP32, l->in[1],
-                            l->kept[0], l->kept[1], l->dout, l->grad[0], false, l->grad[1],
-                            l->grad[2]);
+    ops->layernorm_backward(&math, &(zero_layernorm_grad_args){.rows = l->B * l->T,
+                                                               .C = l->C,
+                                                               .x = l->in[0],
+                                                               .gain = l->in[1],
+                                                               .mean = l->kept[0],
+                                                               .rstd = l->kept[1],
+                                                               .dy = l->dout,
+                                                               .dx = l->grad[0],
+                                                               .dgain = l->grad[1],
+                                                               .dbias = l->grad[2]});
 }
 
 static void layernorm_has_the_gradient_of_its_forward(void **state)
@@ -201,24 +225,25 @@ static void bias_and_gelu_have_the_gradient_of_their_forward(void **state)
 
 static void attention_forward(layer *l)
 {
-    ops->attention(&math, &l->attention, l->in[0], l->out, l->kept[0], l->kept[1]);
+    ops->attention(&math, &l->attention);
 }
 
 static void attention_backward(layer *l)
 {
-    ops->attention_backward(&math, &l->attention, l->in[0], l->out, l->kept[0], l->dout,
-                            l->grad[0], l->kept[1]);
+    ops->attention_backward(&math, &l->attention);
 }
 
 static void check_attention(test_pool *pool, float p)
 {
     zero_rng stream = {.seed = 9, .purpose = ZERO_RNG_TEST};
     zero_attention s = {.B = 2, .T = 9, .C = 12, .H = 3, .dropout = {stream, p}};
-    layer l = {attention_forward, attention_backward, .attention = s};
+    layer l = {attention_forward, attention_backward, .B = s.B};
     add_input(pool, &l, s.B * s.T * 3 * s.C);
     set_output(pool, &l, s.B * s.T * s.C);
-    l.kept[0] = test_floats(pool, s.B * s.H * s.T);
-    l.kept[1] = test_floats(pool, zero_attention_workspace(&s));
+    s.qkv = l.in[0], s.out = l.out, s.dout = l.dout, s.dqkv = l.grad[0];
+    s.lse = test_floats(pool, s.B * s.H * s.T);
+    s.work = test_floats(pool, zero_attention_workspace(&s));
+    l.attention = s;
     check(pool, &l);
 }
 

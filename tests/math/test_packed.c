@@ -1,36 +1,43 @@
-/* Packed products, by each kernel that this machine can run: against the oracle, those in bf16
- * on factors rounded one by one, and what holds whatever the sizes. */
+/* Packed products by each kernel that this machine runs: against the oracle (those in bf16 on
+ * factors rounded one by one), and laws that hold for all sizes. */
 #include "support/math_test.h"
 
 #include <stdio.h>
 
 #include "base/half.h"
-#include "math/cpu_packed.h"
+#include "math/cpu_state.h"
 
 /* Sums of products of bf16 numbers in fp32, against those in double, relative to |a||b|: up
  * to a thousand roundings of 6e-8, mostly cancelling. A wrong term is off by 1e-3 or more. */
 #define TOLERANCE 1e-6
 
-#define GUARD 64 /* bytes before and behind what a product may write */
+#define GUARD 64 /* bytes before and after the memory that a product may write */
 
 typedef struct {
     const zero_packed_kernels *kernels;
     zero_math math;
     char *scratch; /* with its guards */
-    size_t room;
+    size_t bytes;
 } machine;
+
+/* For all products; NULL: BLAS. */
+static void use_kernels(machine *m, const zero_packed_kernels *kernels)
+{
+    m->math.state[ZERO_CPU_FP32_PRODUCTS] = kernels;
+    m->math.state[ZERO_CPU_BF16_PRODUCTS] = kernels;
+}
 
 static int make_machines(test_pool *pool, machine m[ZERO_PACKED_VARIANTS])
 {
-    const zero_packed_kernels *list[ZERO_PACKED_VARIANTS];
-    int n = zero_packed_list(list);
-    for (int i = 0; i < n; i++) {
-        m[i] = (machine){.kernels = list[i]};
-        m[i].room = (size_t)zero_math_scratch() * sizeof(float);
-        m[i].scratch = test_bytes(pool, (int64_t)m[i].room + 2 * GUARD);
-        memset(m[i].scratch, 0xff, m[i].room + 2 * GUARD); /* NaN */
+    const zero_packed_kernels *kernels;
+    int n = 0;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++, n++) {
+        m[i] = (machine){.kernels = kernels};
+        m[i].bytes = (size_t)zero_math_scratch() * sizeof(float);
+        m[i].scratch = test_bytes(pool, (int64_t)m[i].bytes + 2 * GUARD);
+        memset(m[i].scratch, 0xff, m[i].bytes + 2 * GUARD); /* NaN */
         assert_int_equal(zero_backend_cpu.open(&m[i].math), ZERO_OK);
-        m[i].math.fp32_products = m[i].math.bf16_products = list[i];
+        use_kernels(&m[i], kernels);
         m[i].math.scratch = (float *)(void *)(m[i].scratch + GUARD);
     }
     assert_true(n >= 1);
@@ -41,11 +48,11 @@ static void assert_guarded(const machine *m)
 {
     for (int i = 0; i < GUARD; i++) {
         assert_true(m->scratch[i] == (char)0xff);
-        assert_true(m->scratch[GUARD + m->room + (size_t)i] == (char)0xff);
+        assert_true(m->scratch[GUARD + m->bytes + (size_t)i] == (char)0xff);
     }
 }
 
-/* One product, its operands as given and rounded to bf16 one by one. */
+/* One product; its factors as given, and rounded to bf16 one by one. */
 typedef struct {
     zero_gemm g;
     int64_t len_a, len_b, len_c; /* with what lies between the rows */
@@ -86,7 +93,7 @@ static bool rounds(const machine *m)
     return m->kernels->type == ZERO_BF16;
 }
 
-/* c as the oracle has it, from factors as the kernel rounds them. */
+/* The oracle's c, from factors as the kernel rounds them. */
 static float *expected(test_pool *pool, const machine *m, const product *x)
 {
     zero_math slow = {0};
@@ -137,7 +144,7 @@ static void assert_near(const product *x, const float *got, const float *want)
     }
 }
 
-/* Each size with its own arrays, so that none of a test run out of room. */
+/* Each size has a pool of its own: one pool would overflow. */
 static void check_sizes(const int64_t size[3], int first_flags, int last_flags)
 {
     for (int flags = first_flags; flags <= last_flags; flags++) {
@@ -231,9 +238,9 @@ static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
     }
 }
 
-/* In bf16 to accumulate is to go on with the sum: k cut at the end of a tile has the bits of
- * all. In fp32 each block of k has a sum of its own. */
-static void a_sum_that_goes_on_has_the_bits_of_one(void **state)
+/* In bf16 accumulating continues the sum: a k cut at the end of an AMX tile has the bits of the
+ * whole. In fp32 each block of k is summed separately. */
+static void a_continued_sum_has_the_bits_of_one(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
@@ -278,7 +285,7 @@ static void factors_are_rounded_as_half_h_says(void **state)
             }
 }
 
-/* Row 3 meets a NaN, column 5 an infinity: they spoil these and no others. */
+/* Row 3 meets a NaN, column 5 an infinity: no other rows and columns change. */
 static void what_is_not_finite_stays_in_its_row_and_column(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
@@ -296,12 +303,7 @@ static void what_is_not_finite_stays_in_its_row_and_column(void **state)
     }
 }
 
-static void count_poll(void *arg)
-{
-    ++*(int *)arg;
-}
-
-/* One block as large as it may be, or two each of m, n and k. */
+/* One block of the largest size, or two blocks each along m, n and k. */
 static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
@@ -312,7 +314,7 @@ static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
             const int64_t size[] = {k->block_m + more, k->block_n + more,
                                     k->block_k + more};
             product x = make_product(*state, size, 0, 0);
-            m[i].math.poll = count_poll, m[i].math.poll_arg = &polls;
+            m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
             polls = 0;
             computed(*state, &m[i], &x);
             assert_int_equal(polls, more ? 8 : 1);
@@ -326,7 +328,7 @@ static void without_kernels_for_bf16_weights_are_widened(void **state)
     product x = make_product(*state, (const int64_t[]){600, 1100, 600}, 8, 0);
     for (int i = 0; i < n; i++) {
         const float *in_bf16 = computed(*state, &m[i], &x);
-        m[i].math.fp32_products = m[i].math.bf16_products = NULL;
+        use_kernels(&m[i], NULL);
         const float *widened = computed(*state, &m[i], &x);
         x.g.in_bf16 = false;
         const float *plain = computed(*state, &m[i], &x);
@@ -344,7 +346,7 @@ int main(void)
         cmocka_unit_test(larger_sizes_and_empty_sums_agree_with_the_oracle),
         test_with_pool(factors_in_fp32_and_in_bf16_give_the_same_bits),
         cmocka_unit_test(a_cut_of_rows_or_columns_gives_the_same_bits),
-        test_with_pool(a_sum_that_goes_on_has_the_bits_of_one),
+        test_with_pool(a_continued_sum_has_the_bits_of_one),
         test_with_pool(factors_are_rounded_as_half_h_says),
         test_with_pool(what_is_not_finite_stays_in_its_row_and_column),
         test_with_pool(blocks_poll_and_the_largest_fit_the_scratch),

@@ -39,7 +39,7 @@ refuses 2 'too small for the tokenizer bpe:512' 0 train --data stories:64K --voc
 
 # the model and the batch
 refuses 2 'there are tiny, gpt2' 0 train --model nosuch
-refuses 2 "there is no backend 'nosuch'" 0 train --backend nosuch
+refuses 2 'expected one of cpu|naive' 0 train --backend nosuch
 refuses 2 '--hidden 128 is not a multiple of --heads 5' 0 \
     train --data stories:64K --hidden 128 --heads 5
 refuses 2 '--global-batch 6 is not a multiple of --micro-batch 4 x 1 ranks = 4' 0 \

@@ -1,5 +1,5 @@
-/* math_test.h - random arrays that live until the end of a test, and how they are compared.
- */
+/* math_test.h - random arrays that live until the end of a test, how they are compared, and
+ * backends that are ready to compute. */
 #pragma once
 
 #include <setjmp.h>
@@ -16,7 +16,12 @@
 #include "base/rng.h"
 #include "math/backend.h"
 
-/* What a test has allocated; cmocka gives every test its own in *state. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define assert_same(n, got, want) \
+    assert_memory_equal(got, want, (size_t)(n) * sizeof(float))
+
+/* All that a test has allocated; cmocka gives every test its own in *state. */
 typedef struct {
     void *mem[4096];
     int n;
@@ -44,7 +49,7 @@ static inline void *test_bytes(test_pool *pool, int64_t bytes)
     return pool->mem[pool->n++] = mem;
 }
 
-/* n standard normal numbers, other ones at each call of a test. */
+/* n standard normal numbers, different at each call of a test. */
 static inline float *test_floats(test_pool *pool, int64_t n)
 {
     zero_rng rng = {.seed = 7, .purpose = ZERO_RNG_TEST, .tensor = (uint64_t)pool->n};
@@ -69,8 +74,7 @@ static inline int32_t *test_tokens(test_pool *pool, int64_t n, int64_t V)
     return token;
 }
 
-/* The largest difference, relative to the largest number wanted; infinite if NaNs differ.
- */
+/* The largest difference, relative to the largest number wanted; infinite if NaNs differ. */
 static inline double test_error(int64_t n, const float *got, const float *want)
 {
     double error = 0.0, size = 1e-30;
@@ -81,6 +85,34 @@ static inline double test_error(int64_t n, const float *got, const float *want)
         size = fmax(size, fabs((double)want[i]));
     }
     return error / size;
+}
+
+/* The state of a backend that is ready to compute. All share one scratch: calls come one after
+ * the other. */
+static inline zero_math test_opened(const zero_backend *backend)
+{
+    static float scratch[1 << 19];
+    assert_true(zero_math_scratch() <= (int64_t)COUNT(scratch));
+    zero_math math = {.scratch = scratch};
+    assert_int_equal(backend->open(&math), ZERO_OK);
+    return math;
+}
+
+/* For zero_math.poll; poll_arg points to an int. */
+static inline void test_count_poll(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static inline zero_adamw test_recipe(void)
+{
+    return (zero_adamw){.lr = 1e-2f,
+                        .beta1 = 0.9f,
+                        .beta2 = 0.95f,
+                        .eps = 1e-8f,
+                        .weight_decay = 0.1f,
+                        .grad_scale = 0.5f,
+                        .step = 3};
 }
 
 #define test_with_pool(f) cmocka_unit_test_setup_teardown(f, test_pool_make, test_pool_free)

@@ -1,0 +1,48 @@
+#include "base/type.h"
+
+#include <string.h>
+
+#include "base/vector.h"
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[ZERO_TYPES] = {
+    [ZERO_FP32] = {"fp32", 4},
+    [ZERO_BF16] = {"bf16", 2},
+    [ZERO_FP16] = {"fp16", 2},
+};
+
+size_t zero_type_size(zero_type type)
+{
+    return types[type].size;
+}
+
+const char *zero_type_name(zero_type type)
+{
+    return types[type].name;
+}
+
+const char *zero_type_name_at(int i)
+{
+    return i < ZERO_TYPES ? types[i].name : NULL;
+}
+
+bool zero_type_find(const char *name, zero_type *type)
+{
+    for (int i = 0; i < ZERO_TYPES; i++) {
+        if (strcmp(types[i].name, name) != 0) continue;
+        *type = (zero_type)i;
+        return true;
+    }
+    return false;
+}
+
+void zero_convert(zero_type from, zero_type to, int64_t n, const void *in, void *out)
+{
+    zero_vector_sum alone = {.type = from, .a = in};
+    if (from == to)
+        memmove(out, in, (size_t)n * zero_type_size(to));
+    else
+        zero_vector_kernels_best()->sum(&alone, n, to, out, false);
+}

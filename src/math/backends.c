@@ -1,0 +1,70 @@
+#include "math/backends.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "math/cpu_kernels.h"
+#include "math/cpu_packed.h"
+
+static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
+#define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
+
+/* "'cpu' (fast) or 'naive' (...)" */
+static void write_choice(char *text, size_t size)
+{
+    size_t at = 0;
+    for (int i = 0; i < BACKENDS && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s'%s' (%s)",
+                               i == 0              ? ""
+                               : i == BACKENDS - 1 ? " or "
+                                                   : ", ",
+                               backends[i]->name, backends[i]->about);
+}
+
+zero_status zero_backend_find(const char *name, const zero_backend **found)
+{
+    char choice[512];
+    for (int i = 0; i < BACKENDS; i++) {
+        if (strcmp(backends[i]->name, name) != 0) continue;
+        *found = backends[i];
+        return ZERO_OK;
+    }
+    write_choice(choice, sizeof choice);
+    return zero_fail(ZERO_ERR_INVALID, "there is no backend '%s' in this build; choose %s",
+                     name, choice);
+}
+
+const char *zero_backend_name_at(int i)
+{
+    return i < BACKENDS ? backends[i]->name : NULL;
+}
+
+int64_t zero_attention_workspace(const zero_attention *a)
+{
+    int64_t most = 0;
+    for (int i = 0; i < BACKENDS; i++)
+        most = zero_max(most, backends[i]->attention_workspace(a));
+    return most;
+}
+
+const char *zero_cpu_kernels_name(void)
+{
+    return zero_cpu_kernels_at(0)->name;
+}
+
+static const char *name_of(const zero_packed_kernels *kernels)
+{
+    return kernels ? kernels->name : NULL;
+}
+
+const char *zero_cpu_fp32_name(void)
+{
+    return name_of(zero_packed_fp32());
+}
+
+const char *zero_cpu_bf16_name(void)
+{
+    return name_of(zero_packed_bf16());
+}

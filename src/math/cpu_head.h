@@ -1,0 +1,93 @@
+/* cpu_head.h - one head of attention, for its forward and its backward pass: factors packed in
+ * panels (cpu_packed.h), products of them, and scores.
+ *
+ *          keys 0 ........ first + rows
+ *   first   | P P P P P P .        a panel of queries meets the panels of keys up to its
+ *   + rows  | P P P P P P P        diagonal; scores above the diagonal are zero
+ *
+ * Nothing is as large as T x T: forward holds the scores of one panel of queries at a time,
+ * backward those of one block of panels. Sums run along channels, keys or queries in order, in
+ * backward block by block: bits depend on T and C/H alone. */
+#pragma once
+
+#include "math/cpu_scores.h"
+#include "math/cpu_state.h"
+
+#define ZERO_HEAD_BLOCK \
+    64 /* queries of a block, at most: backward holds the scores of one */
+
+_Static_assert(ZERO_SCORE_ROWS >= ZERO_PANEL_ROWS, "a panel of queries fits the scores");
+
+#define ZERO_HEAD_LINE 16 /* floats of a cache line */
+
+/* The stride of scores: whole panels of keys, and of queries on the diagonal. It is never a
+ * power of two, which would put all rows into the same lines of L1. */
+static inline int64_t zero_head_stride(int64_t T)
+{
+    return zero_round_up(T, ZERO_PANEL_COLS) + ZERO_HEAD_LINE;
+}
+
+typedef enum { ZERO_QUERY, ZERO_KEY, ZERO_VALUE } zero_head_part;
+
+typedef struct {
+    const zero_math *math;
+    const zero_attention *a;
+    const zero_cpu_kernels *kernels;
+    const zero_packed_kernels
+        *packed;                      /* for products in fp32 the packed ones of `panels` */
+    const zero_panel_kernels *panels; /* NULL: products are in bf16 */
+    int64_t b, h;
+    int64_t rows, block; /* queries of a panel, and of a block */
+    int64_t size, width; /* C/H, and C/H rounded up to whole panels */
+    int64_t stride;      /* from row to row of scores */
+    float scale;         /* of scores: 1/sqrt(C/H) */
+    float scale_base2;   /* scale * log2(e), for queries: softmax takes powers of 2 */
+    void *left;          /* in bf16: one packed panel of a product's left factor */
+} zero_head;
+
+/* Takes memory for `left` from *work. */
+zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
+                       float **work);
+
+/* Offsets of position t: in qkv[B,T,3C], in out[B,T,C], in lse[B,H,T]. */
+int64_t zero_head_in_qkv(const zero_head *head, int64_t t, zero_head_part part);
+int64_t zero_head_in_out(const zero_head *head, int64_t t);
+int64_t zero_head_in_lse(const zero_head *head, int64_t t);
+
+/* The next n floats of the workspace, from the start of a cache line on. */
+float *zero_head_take(float **work, int64_t n);
+
+/* Packs x[n, C/H], whose rows are `stride` apart, to panels with rows as lanes: in fp32
+ * [n/cols][C/H][cols]. */
+void zero_head_pack_rows(const zero_head *head, const float *x, int64_t stride, int64_t n,
+                         void *out);
+/* The same with channels as lanes: in fp32 [width/cols][n][cols]. */
+void zero_head_pack_channels(const zero_head *head, const float *x, int64_t stride,
+                             int64_t n, void *out);
+
+/* out[panel, C/H] = factor * x[n, C/H]; rows of the panel from n on become zero. */
+void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64_t n,
+                    float factor, float *out);
+
+/* A panel of a product's left factor: element (i, p) is x[i * row + p * along], p < k; one of
+ * the strides is 1. */
+typedef struct {
+    const float *x;
+    int64_t row, along, k;
+} zero_left;
+
+/* c[panel, n] = a b, or +=; n rounded up to half panels. b was packed for b_k of k; those from
+ * b_from on are used. */
+void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, const void *b,
+                        int64_t b_from, int64_t b_k, bool add, float *c, int64_t ldc);
+
+/* score[panel, stride] = x[panel, C/H] y' for the first n keys; y packed by rows. */
+void zero_head_scores(const zero_head *head, const float *x, const void *y, int64_t n,
+                      float *score);
+
+/* out[panel, width] = weight[panel, stride] y for the first n keys; y[T] packed by channels. */
+void zero_head_mix(const zero_head *head, const float *weight, const void *y, int64_t n,
+                   float *out);
+
+/* Multiplies query i's row[i + 1] by its dropout mask; mask[T] is workspace. */
+void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row);

@@ -1,0 +1,95 @@
+/* naive_flat.c - the oracle's operations on flat ranges: the optimizer's step and gradients. */
+#include <math.h>
+
+#include "base/half.h"
+#include "base/tree.h"
+#include "math/naive.h"
+
+float zero_naive_get(zero_type type, const void *x, int64_t i)
+{
+    if (type == ZERO_FP32) return ((const float *)x)[i];
+    uint16_t half = ((const uint16_t *)x)[i];
+    return type == ZERO_BF16 ? zero_from_bf16(half) : zero_from_fp16(half);
+}
+
+static void put(zero_type type, float value, void *x, int64_t i)
+{
+    if (type == ZERO_FP32)
+        ((float *)x)[i] = value;
+    else
+        ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
+}
+
+void zero_naive_clear(const zero_math *math, int64_t n, float *x)
+{
+    for (int64_t i = 0; i < n; i++) x[i] = 0.0f;
+    zero_math_poll(math);
+}
+
+void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
+                      const zero_adamw_arrays *a)
+{
+    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
+    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
+    float *m = a->m, *v = a->v, *master = a->master;
+    for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
+        float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
+        m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
+        v[i] = h->beta2 * v[i] + (1.0f - h->beta2) * g * g; /* line 8 */
+        float decay = h->lr * h->weight_decay * master[i];
+        float step = h->lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + h->eps);
+        master[i] = master[i] - decay - step; /* line 12 */
+        if (a->type != ZERO_FP32) put(a->type, master[i], a->param, i);
+    }
+    zero_math_poll(math);
+}
+
+/* A block is added by halves. */
+static double fold(double block[ZERO_TREE_BLOCK])
+{
+    for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) block[i] += block[i + half];
+    return block[0];
+}
+
+/* The tree of base/tree.h. */
+static double tree_squares(zero_type type, int64_t begin, int64_t n, const void *x)
+{
+    if (n <= ZERO_TREE_BLOCK) {
+        double square[ZERO_TREE_BLOCK] = {0};
+        for (int64_t i = 0; i < n; i++) {
+            double value = (double)zero_naive_get(type, x, begin + i);
+            square[i] = value * value;
+        }
+        return fold(square);
+    }
+    int64_t left = zero_tree_left(n);
+    return tree_squares(type, begin, left, x) +
+           tree_squares(type, begin + left, n - left, x);
+}
+
+double zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n,
+                              const void *x)
+{
+    zero_math_poll(math);
+    return tree_squares(type, 0, n, x);
+}
+
+void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
+                      void *out)
+{
+    for (int64_t i = 0; i < n; i++) put(type, in[i], out, i);
+    zero_math_poll(math);
+}
+
+void zero_naive_accumulate(const zero_math *math, zero_type type, int64_t n,
+                           const float *sum, const float *leaf, float *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float rounded = leaf[i];
+        if (type == ZERO_BF16) rounded = zero_from_bf16(zero_to_bf16(rounded));
+        if (type == ZERO_FP16) rounded = zero_from_fp16(zero_to_fp16(rounded));
+        out[i] = sum ? sum[i] + rounded : rounded;
+    }
+    zero_math_poll(math);
+}

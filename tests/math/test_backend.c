@@ -1,0 +1,195 @@
+/* All operations of a backend: they poll, and every instruction set gives the same bits. And the
+ * list of backends. */
+#include "support/math_machines.h"
+
+#include <stdio.h>
+
+#include "math/backends.h"
+#include "math/blas.h"
+
+static const zero_backend *const cpu = &zero_backend_cpu;
+
+#define assert_polls(call) \
+    do { \
+        polls = 0; \
+        call; \
+        assert_true(polls >= 2); \
+    } while (0)
+
+static void long_operations_poll(void **state)
+{
+    const zero_adamw recipe = test_recipe();
+    int polls = 0;
+    zero_math math = test_opened(cpu);
+    math.poll = test_count_poll, math.poll_arg = &polls;
+    const int64_t rows = 600, C = 256, n = rows * C;
+    float *x = test_floats(*state, 3 * n), *y = test_floats(*state, 3 * n);
+    float *w = test_floats(*state, n), *z = test_floats(*state, n),
+          *u = test_floats(*state, n);
+    int32_t *tokens = test_tokens(*state, rows, C);
+    zero_gemm g = {.m = rows, .n = 8, .k = C, .a = x, .b = w, .c = y};
+    zero_attention s = {.B = 1, .T = rows, .C = C, .H = 2, .qkv = x, .out = y, .lse = w};
+    zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
+    s.work = test_floats(*state, zero_attention_workspace(&s));
+    assert_polls(cpu->gemm(&math, &g));
+    assert_polls(cpu->add_bias(&math, rows, C, ZERO_FP32, w, y));
+    assert_polls(cpu->bias_backward(&math, rows, C, x, true, w));
+    assert_polls(cpu->add_branch(&math, &d, 2, rows / 2, C, ZERO_FP32, w, x, y));
+    assert_polls(cpu->dropout(&math, &d, 1, n, x, y));
+    assert_polls(cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, y));
+    assert_polls(cpu->bias_gelu_backward(&math, rows, C, x, y, y, false, w));
+    assert_polls(cpu->layernorm(
+        &math, &(zero_layernorm_args){rows, C, x, ZERO_FP32, w, w, y, z, u}));
+    assert_polls(cpu->layernorm_backward(
+        &math,
+        &(zero_layernorm_grad_args){rows, C, x, ZERO_FP32, w, z, u, x, y, false, z, u}));
+    assert_polls(cpu->attention(&math, &s));
+    s.out = z, s.dout = u, s.dqkv = y;
+    assert_polls(cpu->attention_backward(&math, &s));
+    assert_polls(
+        cpu->embedding(&math, &(zero_embedding){1, rows, C, tokens, ZERO_FP32, w, z, y}));
+    assert_polls(cpu->embedding_backward(
+        &math, &(zero_embedding_grad){1, rows, C, tokens, x, w, z}));
+    assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
+    assert_polls(
+        cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL}));
+    assert_polls((void)cpu->sum_squares(&math, ZERO_FP32, n, x));
+}
+
+static void long_operations_on_16_bits_poll(void **state)
+{
+    const zero_adamw recipe = test_recipe();
+    const int64_t n = 150000;
+    int polls = 0;
+    machine m[MACHINES];
+    make_machines(*state, m);
+    zero_math math = m[1].math;
+    math.poll = test_count_poll, math.poll_arg = &polls;
+    numbers x = make_numbers(*state, ZERO_BF16, n);
+    float *y = test_floats(*state, n), *z = test_floats(*state, n);
+    float *w = test_floats(*state, n);
+    uint16_t *param = test_bytes(*state, 2 * n);
+    zero_gemm g = {.m = 600, .n = 8, .k = 200, .b_type = ZERO_BF16};
+    g.a = x.wide, g.b = x.half, g.c = y;
+    assert_polls(cpu->gemm(&math, &g));
+    assert_polls(cpu->adamw(&math, &recipe,
+                            &(zero_adamw_arrays){n, ZERO_BF16, x.half, y, z, w, param}));
+    assert_polls((void)cpu->sum_squares(&math, ZERO_BF16, n, x.half));
+    assert_polls(cpu->round(&math, ZERO_BF16, n, x.wide, x.half));
+    assert_polls(cpu->accumulate(&math, ZERO_BF16, n, y, x.wide, y));
+}
+
+/* Runs every operation that has kernels, on random input; returns all results. */
+static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int64_t *len)
+{
+    const zero_adamw recipe = test_recipe();
+    zero_math math = {
+        .state = {[ZERO_CPU_KERNELS] = kernels, [ZERO_CPU_PANELS] = zero_panels_at(0)}};
+    const int64_t B = 2, T = 67, C = 51, rows = B * T, n = rows * C;
+
+    float *out = test_floats(pool, 18 * n + 4 * rows * T), *at = out;
+    float *x = test_floats(pool, 3 * n), *w = test_floats(pool, C),
+          *dy = test_floats(pool, n);
+    int32_t *targets = test_tokens(pool, rows, C);
+    zero_attention s = {.B = B, .T = T, .C = C, .H = 3};
+    s.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
+    s.work = test_floats(pool, zero_attention_workspace(&s));
+
+    float *lse = at, *y = lse + rows * s.H, *dqkv = y + n;
+    s.qkv = x, s.out = y, s.lse = lse, s.dout = dy, s.dqkv = dqkv;
+    cpu->attention(&math, &s);
+    cpu->attention_backward(&math, &s);
+    float *mean = dqkv + 3 * n, *rstd = mean + rows, *norm = rstd + rows, *dx = norm + n;
+    float *dgain = dx + n, *dbias = dgain + C;
+    cpu->layernorm(&math,
+                   &(zero_layernorm_args){rows, C, x, ZERO_FP32, w, w, norm, mean, rstd});
+    cpu->layernorm_backward(&math,
+                            &(zero_layernorm_grad_args){rows, C, x, ZERO_FP32, w, mean,
+                                                        rstd, dy, dx, false, dgain, dbias});
+    float *branch = dbias + C, *act = branch + n, *dact = act + n, *dsum = dact + n;
+    float *logits = dsum + C, *loss = logits + n;
+    memcpy(branch, dy, (size_t)n * sizeof *dy);
+    cpu->add_branch(&math, &s.dropout, B, T, C, ZERO_FP32, w, x, branch);
+    cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, act);
+    cpu->bias_gelu_backward(&math, rows, C, x, dy, dact, false, dsum);
+    memcpy(logits, x, (size_t)n * sizeof *x);
+    cpu->cross_entropy(&math, rows, C, targets, 0.1f, logits, loss);
+    float *m = loss + rows, *v = m + n, *p = v + n;
+    memset(m, 0, (size_t)(2 * n) * sizeof *m);
+    cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, dy, p, m, v, NULL});
+    *len = p + n - out;
+    return out;
+}
+
+static void every_instruction_set_gives_the_same_bits(void **state)
+{
+    (void)state;
+    const zero_cpu_kernels *kernels;
+    assert_string_equal(zero_cpu_kernels_at(0)->name, zero_cpu_kernels_name());
+    float *result[ZERO_CPU_LEVELS];
+    void *pool[ZERO_CPU_LEVELS];
+    int n = 0;
+    for (int i = 0; (kernels = zero_cpu_kernels_at(i)); i++, n++) {
+        int64_t len = 0;
+        assert_int_equal(test_pool_make(&pool[i]), 0);
+        result[i] = run_kernels(pool[i], kernels, &len);
+        print_message("%s: %lld numbers\n", kernels->name, (long long)len);
+        if (i > 0) assert_same(len, result[i], result[0]);
+    }
+    for (int i = 0; i < n; i++) test_pool_free(&pool[i]);
+}
+
+static void backends_are_found_by_name(void **state)
+{
+    (void)state;
+    const zero_backend *found = NULL;
+    assert_int_equal(zero_backend_find("cpu", &found), ZERO_OK);
+    assert_ptr_equal(found, cpu);
+    assert_int_equal(zero_backend_find("naive", &found), ZERO_OK);
+    assert_ptr_equal(found, &zero_backend_naive);
+    assert_int_equal(zero_backend_find("tpu", &found), ZERO_ERR_INVALID);
+    assert_ptr_equal(found, &zero_backend_naive);
+    assert_non_null(strstr(zero_last_error(), "'tpu'"));
+}
+
+static void every_backend_is_listed_and_offered(void **state)
+{
+    (void)state;
+    const zero_backend *found = NULL;
+    const char *name;
+    int n = 0;
+    assert_string_equal(zero_backend_name_at(0), "cpu");
+    for (; (name = zero_backend_name_at(n)); n++) {
+        assert_int_equal(zero_backend_find(name, &found), ZERO_OK);
+        assert_string_equal(found->name, name);
+    }
+    assert_int_equal(n, 2);
+    assert_int_equal(zero_backend_find("", &found), ZERO_ERR_INVALID);
+    assert_non_null(
+        strstr(zero_last_error(), "choose 'cpu' (fast) or 'naive' (plain loops"));
+}
+
+static void blas_tells_its_name_and_obeys(void **state)
+{
+    (void)state;
+    char name[64] = "";
+    zero_blas_name(name, sizeof name);
+    assert_true(strlen(name) >= 4);
+    /* A library without a known name has no known call for threads. */
+    int expected = strcmp(name, "BLAS") == 0 ? 0 : 1;
+    assert_int_equal(zero_blas_set_threads(1), expected);
+    print_message("%s\n", name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(long_operations_poll),
+        test_with_pool(long_operations_on_16_bits_poll),
+        test_with_pool(every_instruction_set_gives_the_same_bits),
+        test_with_pool(backends_are_found_by_name),
+        test_with_pool(every_backend_is_listed_and_offered),
+        test_with_pool(blas_tells_its_name_and_obeys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* The models that have a name: their shapes, sizes and flops, and messages about others. */
+#include "support/gpt2_test.h"
+
+#include <stdio.h>
+
+static void presets_have_the_published_parameter_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t n_params;
+    } published[] = {{"gpt2", 124439808},
+                     {"gpt2-medium", 354823168},
+                     {"gpt2-large", 774030080},
+                     {"gpt2-xl", 1557611200},
+                     {"tiny", 0}};
+    for (size_t i = 0; i < COUNT(published); i++) {
+        zero_gpt2_shape shape;
+        assert_int_equal(zero_gpt2_preset(published[i].name, &shape), ZERO_OK);
+        if (shape.vocab == 0) shape.vocab = 300; /* tiny takes the tokenizer's */
+        zero_model model = describe(&shape);
+        assert_true(model.n_params == zero_gpt2_count(&shape));
+        if (published[i].n_params) assert_true(model.n_params == published[i].n_params);
+        assert_true(model.vocab == shape.vocab && model.seq == shape.seq);
+        zero_model_destroy(&model);
+    }
+}
+
+static void every_preset_is_a_sound_model_of_the_size_that_is_counted(void **state)
+{
+    (void)state;
+    int n;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    for (int i = 0; i < n; i++) {
+        zero_gpt2_shape shape;
+        assert_int_equal(zero_gpt2_preset(rows[i].name, &shape), ZERO_OK);
+        assert_true(shape.hidden == rows[i].shape.hidden);
+        if (shape.vocab == 0) shape.vocab = 300;
+        assert_int_equal(zero_gpt2_check(&shape), ZERO_OK);
+        zero_model model = describe(&shape);
+        assert_true(model.n_params == zero_gpt2_count(&shape));
+        zero_model_destroy(&model);
+        for (int k = 0; k < i; k++) assert_string_not_equal(rows[i].name, rows[k].name);
+    }
+}
+
+/* The billions in a name: "paper-nomp-2.5b" 2.5, "paper-1t" 1000; 0 without a number. */
+static double billions(const char *name)
+{
+    while (*name && !(name[0] == '-' && name[1] >= '0' && name[1] <= '9')) name++;
+    if (!*name) return 0.0;
+    char *unit;
+    double number = strtod(name + 1, &unit);
+    return *unit == 't' ? 1000.0 * number : number;
+}
+
+/* The papers round: to tens from 20 billions on (GPT-3's to units), to units from 4, to
+ * tenths or hundredths below; ZeRO-Infinity's table prints 1.01 for 1T. */
+static double unit_of(const char *name)
+{
+    double size = billions(name);
+    if (strcmp(name, "gpt3-175b") == 0) return 1.0;
+    if (size >= 1000.0) return 20.0;
+    if (size >= 20.0) return 10.0;
+    if (size >= 4.0) return 1.0;
+    return fabs(10.0 * size - round(10.0 * size)) < 1e-9 ? 0.1 : 0.01;
+}
+
+static void papers_models_have_the_size_that_their_name_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double billions;                      /* counted instead */
+    } others[] = {{"paper-1.5b", 1.56},       /* as GPT-2's largest: cut off, not rounded */
+                  {"paper-nomp-1.5b", 1.60},  /* right without its embeddings only */
+                  {"paper-ddp-1.38b", 1.21}}; /* Megatron-LM calls this shape 1.2B */
+    int n, named = 0;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    for (int i = 0; i < n; i++) {
+        double said = billions(rows[i].name), unit = unit_of(rows[i].name);
+        if (said == 0.0) continue;
+        named++;
+        for (size_t k = 0; k < COUNT(others); k++)
+            if (strcmp(others[k].name, rows[i].name) == 0)
+                said = others[k].billions, unit = 0.01;
+        double counted = (double)zero_gpt2_count(&rows[i].shape) / 1e9;
+        if (fabs(counted - said) > unit / 2.0)
+            fail_msg("%s counts %g billions", rows[i].name, counted);
+    }
+    assert_int_equal(named, n - 5); /* all but tiny and GPT-2's four */
+}
+
+/* Units also count masked attention, half of 12 L T C; the embedding does not multiply. */
+static void
+a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shape;
+    assert_int_equal(zero_gpt2_preset("gpt2", &shape), ZERO_OK);
+    zero_model m = describe(&shape);
+    double forward = 0.0, L = (double)shape.layers, C = (double)shape.hidden;
+    for (int u = 1; u < m.n_units; u++)
+        forward += m.units[u].sizes(&m.units[u], 1, shape.seq).flops;
+    double masked = 6.0 * L * (double)shape.seq * C;
+    double expected = 3.0 * forward / (double)shape.seq - masked;
+    assert_true(fabs(zero_gpt2_flops(&shape) / expected - 1.0) < 1e-12);
+    zero_model_destroy(&m);
+}
+
+/* "paper-80b" belongs to "paper", which the message must name. */
+static void the_answer_to_an_unknown_preset_names_every_family(void **state)
+{
+    (void)state;
+    int n;
+    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    zero_gpt2_shape shape;
+    assert_int_equal(zero_gpt2_preset("paper", &shape), ZERO_ERR_INVALID);
+    for (int i = 0; i < n; i++) {
+        char family[32];
+        snprintf(family, sizeof family, "%s", rows[i].name);
+        if (billions(family) > 0.0) *strpbrk(family, "0123456789") = 0;
+        if (!strstr(zero_last_error(), family))
+            fail_msg("'%s' is not in '%s'", family, zero_last_error());
+    }
+}
+
+static void unknown_presets_are_answered_with_those_that_exist(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shape = {.layers = 77};
+    assert_int_equal(zero_gpt2_preset("gpt3", &shape), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "gpt3"));
+    assert_non_null(strstr(zero_last_error(), "gpt2-medium"));
+    assert_true(shape.layers == 77);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_have_the_published_parameter_counts),
+        cmocka_unit_test(every_preset_is_a_sound_model_of_the_size_that_is_counted),
+        cmocka_unit_test(papers_models_have_the_size_that_their_name_says),
+        cmocka_unit_test(
+            a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked),
+        cmocka_unit_test(the_answer_to_an_unknown_preset_names_every_family),
+        cmocka_unit_test(unknown_presets_are_answered_with_those_that_exist),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

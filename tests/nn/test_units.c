@@ -1,0 +1,336 @@
+/* The units of GPT-2 as a whole model: its gradient against finite differences of its loss, on the
+ * oracle; dropout, 16-bit weights, generation. */
+#include "support/gpt2_test.h"
+
+#include <inttypes.h>
+
+#include "base/number.h"
+#include "math/cpu_state.h"
+
+#define MAX_UNITS 8
+
+/* A model with the memory of one microbatch. */
+typedef struct {
+    zero_model model;
+    const zero_backend *backend;
+    zero_math math;
+    zero_batch batch;
+    zero_type type;            /* of the weights that units read */
+    uint16_t *half[MAX_UNITS]; /* by group, if the units read it instead of param */
+    float *param[MAX_UNITS], *grad[MAX_UNITS]; /* by group */
+    float *out[MAX_UNITS], *saved[MAX_UNITS];  /* by unit */
+    float *stream, *work, *logits, *row_loss;
+} machine;
+
+/* Weights large enough for every path of the model to matter. */
+static void set_weights(test_pool *pool, machine *m)
+{
+    for (int g = 0; g < m->model.n_groups; g++) {
+        m->param[g] = test_floats(pool, m->model.groups[g].n_params);
+        m->grad[g] = test_floats(pool, m->model.groups[g].n_params);
+        for (int64_t i = 0; i < m->model.groups[g].n_params; i++) m->param[g][i] *= 0.3f;
+    }
+    for (int i = 0; i < m->model.n_tensors; i++) {
+        const zero_tensor *t = &m->model.tensors[i];
+        for (int64_t k = 0; k < t->cols && t->init == ZERO_INIT_ONES; k++)
+            m->param[t->group][t->offset + k] += 1.0f;
+    }
+}
+
+static void make_machine(test_pool *pool, machine *m, const zero_gpt2_shape *shape,
+                         int64_t B, int64_t T)
+{
+    *m = (machine){.model = describe(shape), .backend = &zero_backend_naive};
+    assert_true(m->model.n_units <= MAX_UNITS);
+    set_weights(pool, m);
+    int32_t *tokens = test_tokens(pool, B * T, shape->vocab);
+    m->batch = (zero_batch){.B = B,
+                            .T = T,
+                            .inputs = tokens,
+                            .targets = test_tokens(pool, B * T, shape->vocab),
+                            .step = 3,
+                            .first_sample = 11,
+                            .loss_seed = (float)(1.0 / (double)(B * T))};
+    int64_t work = 0, logits = 0;
+    for (int u = 0; u < m->model.n_units; u++) {
+        zero_unit_sizes n = m->model.units[u].sizes(&m->model.units[u], B, T);
+        m->out[u] = test_floats(pool, n.out);
+        m->saved[u] = test_floats(pool, n.saved);
+        work = zero_max(work, zero_max(n.forward_work, n.backward_work));
+        logits = zero_max(logits, n.logits);
+    }
+    m->stream = test_floats(pool, B * T * shape->hidden);
+    m->work = test_floats(pool, work);
+    m->logits = test_floats(pool, logits);
+    m->row_loss = test_floats(pool, B * T);
+}
+
+static zero_call make_call(const machine *m, int u, bool training)
+{
+    zero_call c = {.backend = m->backend,
+                   .math = &m->math,
+                   .batch = &m->batch,
+                   .training = training,
+                   .type = m->type,
+                   .in = u > 0 ? m->out[u - 1] : NULL,
+                   .out = m->out[u],
+                   .saved = m->saved[u],
+                   .stream = m->stream,
+                   .work = m->work,
+                   .logits = m->logits,
+                   .row_loss = m->row_loss};
+    const zero_unit *unit = &m->model.units[u];
+    for (int k = 0; k < unit->n_groups; k++) {
+        c.param[k] = m->param[unit->groups[k]];
+        if (m->type != ZERO_FP32) c.param[k] = m->half[unit->groups[k]];
+        c.grad[k] = m->grad[unit->groups[k]];
+        c.accumulate[k] = u != zero_model_first_writer(&m->model, unit->groups[k]);
+    }
+    return c;
+}
+
+static double mean_loss(const machine *m)
+{
+    double sum = 0.0;
+    int64_t rows = m->batch.B * m->batch.T;
+    for (int64_t i = 0; i < rows; i++) sum += (double)m->row_loss[i];
+    return sum / (double)rows;
+}
+
+static void run_backward(const machine *m, int u)
+{
+    zero_call c = make_call(m, u, true);
+    if (m->model.units[u].backward_without_params) c.param[0] = NULL;
+    m->model.units[u].backward(&m->model.units[u], &c);
+}
+
+static double forward(const machine *m, bool training)
+{
+    for (int u = 0; u < m->model.n_units; u++) {
+        zero_call c = make_call(m, u, training);
+        m->model.units[u].forward(&m->model.units[u], &c);
+    }
+    if (training) run_backward(m, m->model.n_units - 1); /* which gives the loss */
+    return mean_loss(m);
+}
+
+/* The gradient starts as NaN: the first writer of a group defines every element of it. */
+static void gradient(const machine *m)
+{
+    for (int g = 0; g < m->model.n_groups; g++)
+        memset(m->grad[g], 0xff, (size_t)m->model.groups[g].n_params * sizeof(float));
+    forward(m, true);
+    for (int u = m->model.n_units - 2; u >= 0; u--) run_backward(m, u);
+}
+
+/* The step of the differences, whose error comes from single precision, not from their order. */
+#define STEP      2e-3f
+#define TOLERANCE 2e-3 /* of the gradient's length; measured: at most 4e-4 */
+
+/* The loss with a tensor moved by h along `direction` from `at`. */
+static double moved(const machine *m, const zero_tensor *t, const float *at,
+                    const float *direction, float h)
+{
+    float *x = m->param[t->group] + t->offset;
+    for (int64_t i = 0; i < t->rows * t->cols; i++) x[i] = at[i] + h * direction[i];
+    return forward(m, true);
+}
+
+static void check_tensor(test_pool *pool, const machine *m, const zero_tensor *t)
+{
+    int64_t n = t->rows * t->cols;
+    const float *g = test_copy(pool, n, m->grad[t->group] + t->offset);
+    const float *at = test_copy(pool, n, m->param[t->group] + t->offset);
+    for (int trial = 0; trial < 3; trial++) {
+        const float *d = test_floats(pool, n);
+        double along = 0.0, size = 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            along += (double)g[i] * (double)d[i];
+            size += (double)g[i] * (double)g[i];
+        }
+        double one = moved(m, t, at, d, STEP) - moved(m, t, at, d, -STEP);
+        double two = moved(m, t, at, d, 2 * STEP) - moved(m, t, at, d, -2 * STEP);
+        double found = (8.0 * one - two) / (12.0 * (double)STEP);
+        if (!(fabs(along - found) <= TOLERANCE * sqrt(size)))
+            fail_msg("%s: backward %g, difference %g, length %g", t->name, along, found,
+                     sqrt(size));
+    }
+    memcpy(m->param[t->group] + t->offset, at, (size_t)n * sizeof *at);
+}
+
+static void check_gradient(test_pool *pool, const zero_gpt2_shape *shape, int64_t B,
+                           int64_t T)
+{
+    machine m;
+    make_machine(pool, &m, shape, B, T);
+    for (int i = 0; i < m.model.n_tensors; i++) {
+        gradient(&m); /* again for each tensor: the differences overwrite it */
+        check_tensor(pool, &m, &m.model.tensors[i]);
+    }
+    zero_model_destroy(&m.model);
+}
+
+static const zero_gpt2_shape tiny = {
+    .layers = 2, .hidden = 12, .heads = 3, .seq = 6, .vocab = 17};
+
+static void the_gradient_is_that_of_the_loss(void **state)
+{
+    check_gradient(*state, &tiny, 3, 6);
+}
+
+static void the_gradient_is_that_of_the_loss_with_dropout(void **state)
+{
+    zero_gpt2_shape shape = tiny;
+    shape.dropout = 0.3f;
+    shape.seed = 99;
+    check_gradient(*state, &shape, 3, 6);
+}
+
+/* The head takes rows in chunks of 256: 280 rows are two. */
+static void the_gradient_is_that_of_the_loss_over_chunks_of_the_head(void **state)
+{
+    zero_gpt2_shape shape = {.layers = 1, .hidden = 12, .heads = 1, .seq = 70, .vocab = 5};
+    check_gradient(*state, &shape, 4, 70);
+}
+
+static void gradients_add_up_where_the_call_says_so(void **state)
+{
+    machine m;
+    make_machine(*state, &m, &tiny, 2, 5);
+    gradient(&m);
+    for (int u = 0; u < m.model.n_units; u++) {
+        const zero_unit *unit = &m.model.units[u];
+        float *before[ZERO_UNIT_GROUPS];
+        zero_call c = make_call(&m, u, true);
+        float *stream = test_copy(*state, m.batch.B * m.batch.T * tiny.hidden, m.stream);
+        for (int twice = 0; twice < 2; twice++) {
+            memcpy(m.stream, stream,
+                   (size_t)(m.batch.B * m.batch.T * tiny.hidden) * sizeof *stream);
+            for (int k = 0; k < unit->n_groups; k++) c.accumulate[k] = twice > 0;
+            unit->backward(unit, &c);
+            for (int k = 0; k < unit->n_groups && !twice; k++)
+                before[k] =
+                    test_copy(*state, m.model.groups[unit->groups[k]].n_params, c.grad[k]);
+        }
+        for (int k = 0; k < unit->n_groups; k++) {
+            int64_t n = m.model.groups[unit->groups[k]].n_params;
+            for (int64_t i = 0; i < n; i++) before[k][i] *= 2.0f;
+            assert_true(test_error(n, c.grad[k], before[k]) < 1e-5);
+        }
+    }
+    zero_model_destroy(&m.model);
+}
+
+static void without_dropout_training_and_evaluation_have_one_loss(void **state)
+{
+    machine m;
+    make_machine(*state, &m, &tiny, 3, 6);
+    double training = forward(&m, true);
+    assert_true(training > 1.0 && training == forward(&m, false));
+    zero_model_destroy(&m.model);
+}
+
+static void dropout_acts_in_training_only_and_by_step_and_sample(void **state)
+{
+    zero_gpt2_shape shape = tiny;
+    machine plain, m;
+    make_machine(*state, &plain, &shape, 3, 6);
+    shape.dropout = 0.3f;
+    make_machine(*state, &m, &shape, 3, 6);
+    m.batch = plain.batch;
+    for (int g = 0; g < m.model.n_groups; g++) m.param[g] = plain.param[g];
+
+    assert_true(forward(&m, false) == forward(&plain, false));
+    double first = forward(&m, true);
+    assert_true(first != forward(&plain, true) && first == forward(&m, true));
+    m.batch.step++;
+    assert_true(first != forward(&m, true));
+    m.batch.step--;
+    m.batch.first_sample++;
+    assert_true(first != forward(&m, true));
+    zero_model_destroy(&m.model);
+    zero_model_destroy(&plain.model);
+}
+
+/* Rounds the weights to a type, and keeps them in both forms. */
+static void round_weights(test_pool *pool, machine *m, zero_type type)
+{
+    for (int g = 0; g < m->model.n_groups; g++) {
+        int64_t n = m->model.groups[g].n_params;
+        m->half[g] = test_bytes(pool, 2 * n);
+        zero_convert(ZERO_FP32, type, n, m->param[g], m->half[g]);
+        zero_convert(type, ZERO_FP32, n, m->half[g], m->param[g]);
+    }
+}
+
+static void open_backend(test_pool *pool, machine *m, const zero_backend *backend)
+{
+    m->backend = backend;
+    assert_int_equal(backend->open(&m->math), ZERO_OK);
+    m->math.state[ZERO_CPU_BF16_PRODUCTS] = NULL; /* the model in fp32 does not round */
+    m->math.scratch = test_floats(pool, zero_math_scratch());
+}
+
+/* The head's chunks, dropout and both passes: 280 rows. */
+static void check_half(test_pool *pool, const zero_backend *backend, zero_type type)
+{
+    zero_gpt2_shape shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
+    shape.dropout = 0.2f;
+    machine m;
+    make_machine(pool, &m, &shape, 4, 70);
+    open_backend(pool, &m, backend);
+    round_weights(pool, &m, type);
+    gradient(&m);
+    float *want[MAX_UNITS], *losses = test_copy(pool, 280, m.row_loss);
+    for (int g = 0; g < m.model.n_groups; g++)
+        want[g] = test_copy(pool, m.model.groups[g].n_params, m.grad[g]);
+
+    m.type = type;
+    for (int g = 0; g < m.model.n_groups; g++) m.param[g] = NULL;
+    gradient(&m);
+    assert_memory_equal(m.row_loss, losses, 280 * sizeof *losses);
+    for (int g = 0; g < m.model.n_groups; g++)
+        assert_memory_equal(m.grad[g], want[g],
+                            (size_t)m.model.groups[g].n_params * sizeof(float));
+    forward(&m, false);
+    assert_true(isfinite(mean_loss(&m)));
+    zero_model_destroy(&m.model);
+}
+
+static void weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32(void **state)
+{
+    check_half(*state, &zero_backend_naive, ZERO_BF16);
+    check_half(*state, &zero_backend_naive, ZERO_FP16);
+    check_half(*state, &zero_backend_cpu, ZERO_BF16);
+    check_half(*state, &zero_backend_cpu, ZERO_FP16);
+}
+
+/* Generating gives the logits of the last position only; they must reproduce its loss. */
+static void generated_logits_are_those_of_the_last_position(void **state)
+{
+    machine m;
+    make_machine(*state, &m, &tiny, 1, 6);
+    forward(&m, false);
+    double sum = 0.0, loss = (double)m.row_loss[5];
+    int32_t target = ((const int32_t *)m.batch.targets)[5];
+    m.batch.targets = NULL;
+    forward(&m, false);
+    for (int64_t v = 0; v < tiny.vocab; v++) sum += exp((double)m.logits[v]);
+    assert_true(fabs(log(sum) - (double)m.logits[target] - loss) < 1e-5);
+    zero_model_destroy(&m.model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(the_gradient_is_that_of_the_loss),
+        test_with_pool(the_gradient_is_that_of_the_loss_with_dropout),
+        test_with_pool(the_gradient_is_that_of_the_loss_over_chunks_of_the_head),
+        test_with_pool(gradients_add_up_where_the_call_says_so),
+        test_with_pool(without_dropout_training_and_evaluation_have_one_loss),
+        test_with_pool(dropout_acts_in_training_only_and_by_step_and_sample),
+        test_with_pool(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32),
+        test_with_pool(generated_logits_are_those_of_the_last_position),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

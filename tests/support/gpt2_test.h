@@ -1,0 +1,13 @@
+/* gpt2_test.h - a described GPT-2, or a failed test. */
+#pragma once
+
+#include "support/math_test.h"
+
+#include "nn/gpt2.h"
+
+static inline zero_model describe(const zero_gpt2_shape *shape)
+{
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(shape, &model), ZERO_OK);
+    return model;
+}
