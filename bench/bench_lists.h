@@ -1,6 +1,8 @@
 /* bench_lists.h - lists in options: words with commas between them, each once. */
 #pragma once
 
+#include <stddef.h>
+
 #include "zero/status.h"
 
 #define BENCH_LIST 16 /* words at most */
