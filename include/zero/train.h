@@ -44,7 +44,7 @@ typedef struct {
     const char *backend;     /* "cpu", "naive" [cpu] */
     bool reproducible;       /* the same bits on 1, 2, 4, ... ranks with accumulation */
     bool recompute;          /* activations twice instead of kept */
-    bool no_overlap;         /* every collective is waited for at once */
+    bool serial;             /* every collective is waited for at once */
     int64_t bucket;          /* elements that a collective stages at most [2^20] */
     int64_t prefetch;        /* stage 3: uses of parameters gathered ahead */
     int64_t persist;         /* stage 3: groups of up to so many parameters stay whole */

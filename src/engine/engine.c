@@ -9,6 +9,8 @@
 #include "base/tree.h"
 #include "comm/watch.h"
 #include "engine/plan.h"
+#include "sharding/compile.h"
+#include "sharding/schedule_exchange.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 

@@ -1,7 +1,10 @@
 #include "engine/plan.h"
 
 #include "base/fail.h"
+#include "sharding/compile.h"
 #include "sharding/formula.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
 
 size_t zero_plan_process(const zero_schedule *s)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "sharding/schedule_exchange.h"
 
 struct clocks {
     const zero_schedule *s;

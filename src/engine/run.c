@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "engine/run_memory.h"
+#include "sharding/schedule_exchange.h"
 #include "sharding/update.h"
 
 /* One walk: what every instruction may look at. */

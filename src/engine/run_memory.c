@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "sharding/schedule_memory.h"
 
 void *zero_runner_buffer(const zero_runner *r, int buffer)
 {

@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "engine/run.h"
 #include "engine/run_memory.h"
+#include "sharding/schedule_exchange.h"
 
 static void poll(void *arg)
 {

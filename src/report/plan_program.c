@@ -1,6 +1,8 @@
 /* The programs, one instruction per line. */
 #include "report/plan_report.h"
 #include "report/text.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
 
 #include <inttypes.h>
 

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "data/corpus.h"
+#include "sharding/compile.h"
 
 /* ---- what is planned ---- */
 

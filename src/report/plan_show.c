@@ -4,6 +4,7 @@
 #include "report/advice.h"
 #include "report/plan_report.h"
 #include "report/text.h"
+#include "sharding/schedule_exchange.h"
 
 static void row(const char *name, FILE *out)
 {

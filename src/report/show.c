@@ -9,6 +9,7 @@
 #include "nn/gpt2.h"
 #include "report/print_text.h"
 #include "report/show_profile.h"
+#include "sharding/schedule_exchange.h"
 
 static double mib(size_t bytes)
 {
@@ -337,8 +338,8 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
     show_resident(v);
     row("traffic");
     printf("of rank 0, of all steps, evaluations and samples:\n");
-    show_traffic(v, "reduced", ZERO_OP_REDUCE, zero_kinds_that_reduce);
-    show_traffic(v, "gathered", ZERO_OP_GATHER, zero_kinds_that_gather);
+    show_traffic(v, "reduced", ZERO_OP_REDUCE, zero_reduce_kinds);
+    show_traffic(v, "gathered", ZERO_OP_GATHER, zero_gather_kinds);
     row("polls");
     printf("collectives were left alone for %.2f ms at most\n",
            1e3 * v->world->largest_gap);

@@ -237,7 +237,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
                              .bucket = c->bucket,
                              .prefetch = c->prefetch,
                              .persist = c->persist,
-                             .no_overlap = strcmp(c->overlap, "off") == 0,
+                             .serial = strcmp(c->overlap, "off") == 0,
                              .collectives = collectives,
                              .layout = layout,
                              .rank = rank};

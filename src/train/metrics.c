@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/fail.h"
+#include "sharding/schedule_exchange.h"
 
 /* A run that was killed may have left half a line. */
 static void end_last_line(FILE *file)
@@ -140,12 +141,11 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
     json_t *control = json_object();
     add_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
-    return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o}", "collectives",
-        zero_algorithm_name(e->schedule.input.collectives), "reduce",
-        traffic_entry(e, comm, ZERO_OP_REDUCE, zero_kinds_that_reduce), "gather",
-        traffic_entry(e, comm, ZERO_OP_GATHER, zero_kinds_that_gather), "control", control,
-        "largest_poll_gap_seconds", real(comm->largest_gap));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
+                     zero_algorithm_name(e->schedule.input.collectives), "reduce",
+                     traffic_entry(e, comm, ZERO_OP_REDUCE, zero_reduce_kinds), "gather",
+                     traffic_entry(e, comm, ZERO_OP_GATHER, zero_gather_kinds), "control",
+                     control, "largest_poll_gap_seconds", real(comm->largest_gap));
 }
 
 static json_t *profile_entry(const zero_profile_row *row)

@@ -76,7 +76,7 @@ static test_setup setup_of(const choice *c, zero_type type, const zero_comm *com
                                    .micro_batch = 1,
                                    .accumulation = 1,
                                    .collectives = routes[c->at[COLLECTIVES]].algorithm,
-                                   .no_overlap = c->at[OVERLAP] == 1,
+                                   .serial = c->at[OVERLAP] == 1,
                                    .prefetch = prefetch[c->at[PREFETCH]],
                                    .persist = persist[c->at[PERSIST]],
                                    .recompute = c->at[RECOMPUTE] == 1};

@@ -121,7 +121,7 @@ static void what_moves_inside_backward_is_told_apart(void **state)
         test_setup setup = test_standard;
         setup.shape.hidden = 96;
         setup.plan.collectives = ZERO_ALGORITHM_P2P;
-        setup.plan.no_overlap = !overlaps;
+        setup.plan.serial = !overlaps;
         test_run_open(&run, &setup, test_size);
         test_run_steps(&run, 0, STEPS);
         const zero_profile *p = &run.engine.runner.profile;

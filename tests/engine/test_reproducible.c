@@ -30,7 +30,7 @@ static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproduc
         .partition = (zero_partition_scheme)(variant / 2 % 2),
         .collectives = routes[variant % 3].algorithm,
         .bucket = variant % 2 == 0 ? 1 << 20 : 2048,
-        .no_overlap = variant % 4 == 1,
+        .serial = variant % 4 == 1,
         .recompute = variant % 4 == 2,
         .prefetch = variant % 3,
         .persist = 100,

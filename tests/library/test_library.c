@@ -180,7 +180,7 @@ static void every_stage_type_and_option_gives_the_same_bits(void **state)
             other.stage = stage;
             other.collectives = stage == 2 ? "p2p" : NULL;
             other.partition = stage == 1 ? "owner" : NULL;
-            other.recompute = other.no_overlap = stage == 3;
+            other.recompute = other.serial = stage == 3;
             other.bucket = stage == 3 ? 4096 : 0;
             outcome sharded = train(&other, 25);
             assert_all(strcmp(plain.digest, sharded.digest) == 0);

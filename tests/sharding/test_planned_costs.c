@@ -291,7 +291,7 @@ static zero_plan_input with_bits(const zero_model *model, int stage, int n_ranks
     input.accumulation = bits & 2 ? 4 : 1;
     input.reproducible = bits & 4;
     input.recompute = bits & 8;
-    input.no_overlap = bits & 16;
+    input.serial = bits & 16;
     input.prefetch = 1;
     return input;
 }

@@ -62,7 +62,7 @@ static void check_options(const zero_model *model, int stage, int bits)
     zero_plan_input input = job_input(model, stage, 4);
     input.type = bits & 1 ? ZERO_FP16 : ZERO_FP32;
     input.recompute = bits & 2;
-    input.no_overlap = bits & 4;
+    input.serial = bits & 4;
     input.reproducible = bits & 8;
     input.accumulation = bits & 8 ? 1 << (bits >> 4 & 3) : 1 + (bits >> 4 & 3);
     input.collectives = bits & 64 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;
@@ -162,7 +162,7 @@ static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int
     input.reproducible = tree;
     input.accumulation = tree ? 1 << made_draw(random, 4) : 1 + made_draw(random, 4);
     input.recompute = made_draw(random, 2);
-    input.no_overlap = made_draw(random, 4) == 0;
+    input.serial = made_draw(random, 4) == 0;
     input.prefetch = made_draw(random, 5);
     input.persist = made_draw(random, 3) == 0 ? 300 : 0;
     input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
@@ -235,7 +235,7 @@ static void plans_that_make_no_sense_are_refused(void **state)
     zero_model model;
     zero_plan_input input;
     assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
-    assert_refused(CHANGED(stage, 4), "a plan for stage 4,");
+    assert_refused(CHANGED(stage, ZERO_STAGE_COUNT), "a plan for stage");
     assert_refused(CHANGED(stage, -1), "expected a stage from 0 to 3");
     assert_refused(CHANGED(prefetch, -1), "prefetch -1");
     assert_refused(CHANGED(persist, -2), "persist -2");
@@ -272,13 +272,13 @@ static void reproducible_sums_need_powers_of_two_and_a_tree_of_ours(void **state
     for (int stage = 0; stage <= 3; stage++) {
         zero_plan_input input = job_input(&model, stage, 3);
         input.reproducible = true;
-        assert_refused(input, "3 ranks and 1 microbatches");
+        assert_refused(input, "got 3 ranks x 1 microbatches");
         input.n_ranks = 4;
         input.accumulation = 6;
-        assert_refused(input, "4 ranks and 6 microbatches");
+        assert_refused(input, "got 4 ranks x 6 microbatches");
         input.accumulation = 4;
         input.collectives = ZERO_ALGORITHM_MPI;
-        assert_refused(input, "MPI adds in an order of its own");
+        assert_refused(input, "MPI decides in which order it adds");
     }
     zero_model_destroy(&model);
 }

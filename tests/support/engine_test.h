@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "nn/gpt2.h"
+#include "sharding/compile.h"
 
 /* What a run is made of. */
 typedef struct {

@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
-#include "sharding/schedule.h"
+#include "sharding/compile.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
+#include "sharding/stages.h"
 
 #define JOB_RANKS 8 /* at most */
 

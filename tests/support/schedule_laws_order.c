@@ -24,13 +24,13 @@ static void check_reduce(const zero_schedule *s, const zero_program *p, int at)
         assert_true(p->code[end].op != ZERO_OP_REDUCE); /* one at a time */
     }
     assert_int_equal(p->code[end].group, p->code[at].group);
-    if (s->input.no_overlap) assert_int_equal(end, at + 1);
+    if (s->input.serial) assert_int_equal(end, at + 1);
 }
 
 /* A computation hides it, unless another group's reduction is due or nothing is left to do. */
 static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, int at)
 {
-    if (s->input.no_overlap) return;
+    if (s->input.serial) return;
     for (; p->code[at].op != ZERO_OP_REDUCE_WAIT; at++)
         if (computes(p->code[at].op)) return;
     for (; at < p->length && p->code[at].op != ZERO_OP_REDUCE; at++)
@@ -40,7 +40,7 @@ static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, i
 static void check_gather(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *i = &p->code[at];
-    if (!s->input.no_overlap) return;
+    if (!s->input.serial) return;
     assert_true(at + 1 < p->length && p->code[at + 1].op == ZERO_OP_GATHER_WAIT);
     assert_int_equal(p->code[at + 1].group, i->group);
 }
@@ -126,7 +126,7 @@ static void check_hidden_gather(const zero_schedule *s, const zero_program *p, i
     bool is_piece = s->groups[p->code[at].group].param_held == ZERO_HOLD_PIECE;
     bool has_begun = false;
     for (int k = 0; k < at; k++) has_begun = has_begun || is_use(p->code[k].op);
-    if (!is_piece || !has_begun || s->input.no_overlap || s->input.prefetch == 0) return;
+    if (!is_piece || !has_begun || s->input.serial || s->input.prefetch == 0) return;
     int next = at + 1;
     while (!is_use(p->code[next].op)) next++;
     assert_false(reads(s, &p->code[next], p->code[at].group));

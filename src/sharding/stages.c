@@ -1,0 +1,13 @@
+#include "sharding/stages.h"
+
+#include <assert.h>
+
+#define ADDRESS(name) &zero_stage_##name,
+
+static const zero_stage *const stages[ZERO_STAGE_COUNT] = {ZERO_STAGES(ADDRESS)};
+
+const zero_stage *zero_stage_at(int number)
+{
+    assert(number >= 0 && number < ZERO_STAGE_COUNT);
+    return stages[number];
+}
