@@ -5,7 +5,10 @@
 #include "cli/plan_options.h"
 #include "report/models.h"
 #include "report/paper.h"
-#include "report/plan_report.h"
+#include "report/plan_json.h"
+#include "report/plan_program.h"
+#include "report/plan_show.h"
+#include "report/plan_stages.h"
 
 static zero_status show(const zero_plan_report *r, bool json)
 {

@@ -53,19 +53,13 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
 
 /* ---- traffic ---- */
 
-/* How often the formula lets each group travel. */
-static double passes(const zero_plan_input *in, zero_op op)
-{
-    double M = (double)in->accumulation;
-    if (op == ZERO_OP_REDUCE) return in->stage >= 2 ? M : 1.0;
-    return in->stage == 3 ? 2.0 * M : 1.0;
-}
-
+/* REDUCE's or GATHER's part of what the formula says of both. */
 static double formula_of(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
-    double share =
-        passes(in, op) / (passes(in, ZERO_OP_REDUCE) + passes(in, ZERO_OP_GATHER));
+    double reductions = zero_formula_reductions(in->stage, in->accumulation);
+    double gathers = zero_formula_gathers(in->stage, in->accumulation);
+    double share = (op == ZERO_OP_REDUCE ? reductions : gathers) / (reductions + gathers);
     double sum = 0.0;
     for (int g = 0; g < in->model->n_groups; g++) {
         const zero_group_state *state = &s->groups[g];

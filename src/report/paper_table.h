@@ -11,7 +11,7 @@
 
 #include "zero/status.h"
 
-#define ZERO_PAPER_STAGES 4
+#define ZERO_PAPER_STAGES 4 /* columns that the paper prints, by number of the stage */
 
 /* The first that holds, in this order. */
 typedef enum {

@@ -1,9 +1,9 @@
-#include <inttypes.h>
+#include "report/plan_json.h"
 
 #include <jansson.h>
 
 #include "base/fail.h"
-#include "report/plan_report.h"
+#include "report/plan_program.h"
 #include "report/text.h"
 
 static void put_whole(json_t *object, const char *key, int64_t value)
@@ -21,7 +21,7 @@ static void put_text(json_t *object, const char *key, const char *value)
     json_object_set_new(object, key, json_string(value));
 }
 
-/* ---- what it is for ---- */
+/* ---- the setup ---- */
 
 static json_t *model_json(const zero_plan_report *r)
 {
@@ -160,7 +160,7 @@ static json_t *range_json(const zero_plan_bounds *range)
 static json_t *partitions_json(const zero_plan_stage *stage)
 {
     json_t *object = json_object();
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
         const zero_plan_spread *spread = &stage->spread[k];
         json_t *one = json_object();
         put_whole(one, "ranks_looked_at", spread->n_ranks);
@@ -233,12 +233,11 @@ static json_t *programs_json(const zero_plan_report *r, const zero_schedule *s)
     return object;
 }
 
-static json_t *stage_json(const zero_plan_report *r, int number)
+static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stage)
 {
-    const zero_plan_stage *stage = &r->stages[number];
     const zero_plan_request *o = &r->request;
     json_t *object = json_object();
-    put_whole(object, "stage", number);
+    put_whole(object, "stage", zero_plan_stage_number(stage));
     json_object_set_new(object, "memory", memory_json(r, stage));
     json_object_set_new(object, "communication", communication_json(&stage->ledger));
     json_object_set_new(object, "kept", kept_json(r, stage));
@@ -258,12 +257,11 @@ zero_status zero_plan_show_json(const zero_plan_report *r, FILE *out)
 {
     json_t *object = json_object(), *stages = json_array();
     put_setup(r, object);
-    for (int k = r->first; k < r->first + r->n; k++)
-        json_array_append_new(stages, stage_json(r, k));
+    for (int k = 0; k < r->n; k++)
+        json_array_append_new(stages, stage_json(r, &r->stages[k]));
     int failed = json_object_set_new(object, "stages", stages);
     if (!failed) failed = json_dumpf(object, out, JSON_INDENT(2));
     if (!failed) fputc('\n', out);
     json_decref(object);
-    return failed ? zero_fail(ZERO_ERR_NOMEM, "the plan could not be written as JSON")
-                  : ZERO_OK;
+    return failed ? zero_fail(ZERO_ERR_NOMEM, "no memory for the plan as JSON") : ZERO_OK;
 }

@@ -85,7 +85,7 @@ static void steps_evaluation_and_generation_allocate_nothing(void **state)
     setup.plan.accumulation = 2;
     setup.shape.dropout = 0.1f;
     setup.shape.seq = 140; /* two blocks of attention rows, two chunks of the head */
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_algorithm collectives = algorithms[stage];
         setup.plan.stage = stage;
         setup.plan.type = (zero_type)(stage % 3);

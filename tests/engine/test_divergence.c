@@ -48,7 +48,7 @@ static void an_overflow_on_one_rank_skips_the_step_on_all(void **state)
     (void)state;
     /* In fp32 the second is finite; rounded to fp16 it is not. */
     const float numbers[] = {INFINITY, -1e5f, NAN, 1e30f};
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_setup_of(stage, ZERO_FP16);
         test_run run;
         test_fault f = {.step = FAULTY_STEP,
@@ -121,7 +121,7 @@ static void check_divergence(const test_setup *setup, bool in_forward, int culpr
 static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
             for (int in_forward = 0; in_forward <= 1; in_forward++) {
                 test_setup setup = test_setup_of(stage, type);
@@ -152,7 +152,7 @@ static void of_several_faults_the_first_is_told(void **state)
 static void what_rounding_makes_infinite_is_told_as_such(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++) {
             test_setup setup = test_setup_of(stage, ZERO_FP16);
             test_run run;

@@ -78,7 +78,7 @@ static void check_buffers(const test_setup *setup)
 static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++)
             for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
                 test_setup setup = with_accumulation(M);
@@ -93,7 +93,7 @@ static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **
 static void losses_and_norms_are_the_same_on_all_ranks(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_standard;
         test_run run;
         setup.plan.stage = stage;
@@ -194,7 +194,7 @@ static void two_engines_in_one_process_do_not_disturb_each_other(void **state)
 static void evaluating_and_generating_do_not_change_the_training(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_standard;
         test_run run;
         setup.plan.stage = stage;

@@ -43,7 +43,7 @@ static void check_kept(const test_run *run)
 static void parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
             for (int M = 1; M <= 2; M++) {
                 test_setup setup = test_setup_of(stage, type);
@@ -100,7 +100,7 @@ static scaled train_growing_after(const test_setup *setup, int64_t steps)
 static void growth_changes_no_bit_of_the_gradients(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_setup_of(stage, ZERO_FP16);
         scaled want = train_growing_after(&setup, 1000);
         assert_all(want.scale == 4096.0f && want.norm > 0.01);

@@ -95,7 +95,7 @@ static void check_profile(const test_setup *setup)
 static void classes_add_up_to_the_step_in_all_stages(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int accumulation = 1; accumulation <= 3; accumulation += 2) {
             test_setup setup = test_standard;
             setup.plan.stage = stage;

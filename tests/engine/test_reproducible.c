@@ -64,7 +64,7 @@ static void a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages(v
         test_setup first = setup_of(1, 0, type, true);
         test_outcome want = train(&first, 1);
         for (int n = 1; n <= test_size; n *= 2)
-            for (int stage = 0; stage <= 3; stage++) {
+            for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
                 test_setup setup = setup_of(n, stage, type, true);
                 check(&setup, n, &want);
             }

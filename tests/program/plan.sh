@@ -7,7 +7,7 @@ two="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --micro-batch 2"
 # Starting MPI fails at once with a bad component list, so what still works has not started it.
 export OMPI_MCA_pml=none
 runs 0 plan $small --ranks 3
-for word in 'Psi = 82752' 'bpe:512' 'a node for each' 'model states' 'the peak is at' REDUCE; do
+for word in 'Psi = 82752' 'bpe:512' 'one node per rank' 'model states' 'the peak is at' REDUCE; do
     says "$word" out
 done
 [ -s err ] && complain "$words: expected nothing on stderr"

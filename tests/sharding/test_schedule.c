@@ -49,7 +49,7 @@ static void every_stage_evaluates_the_definition_of_the_gradient(void **state)
     for (size_t i = 0; i < COUNT(shapes); i++) {
         zero_model model;
         assert_int_equal(zero_gpt2_describe(&shapes[i], &model), ZERO_OK);
-        for (int stage = 0; stage <= 3; stage++)
+        for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
             for (int ranks = 1; ranks <= 5; ranks++)
                 for (int M = 1; M <= 3; M++)
                     check_ranks(&model, stage, i == 1 ? ZERO_FP32 : ZERO_BF16, ranks, M);
@@ -75,8 +75,30 @@ static void every_option_does(void **state)
     (void)state;
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 256; bits++) check_options(&model, stage, bits);
+    zero_model_destroy(&model);
+}
+
+/* A row of the table of stages says what its file holds: of groups that padding does not make
+ * special, on ranks that share no memory. */
+static void stages_hold_what_their_rows_say(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
+        const zero_stage *row = zero_stage_at(stage);
+        zero_plan_input input = job_input(&model, stage, 4);
+        zero_schedule s;
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        for (int g = 0; g < model.n_groups; g++) {
+            assert_int_equal(s.groups[g].param_held, row->parameters);
+            assert_int_equal(s.groups[g].grad_held, row->gradients);
+            assert_int_equal(s.groups[g].optimizer_held, row->optimizer);
+        }
+        zero_schedule_destroy(&s);
+    }
     zero_model_destroy(&model);
 }
 
@@ -154,7 +176,7 @@ static void programs_read_as_their_files_say(void **state)
 static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int *nodes)
 {
     zero_plan_input input =
-        job_input(model, made_draw(random, 4), 1 + made_draw(random, 8));
+        job_input(model, made_draw(random, ZERO_STAGE_COUNT), 1 + made_draw(random, 8));
     bool tree = input.n_ranks != 3 && input.n_ranks <= 4 && made_draw(random, 2);
     input.type = (zero_type)made_draw(random, 3);
     input.partition = (zero_partition_scheme)made_draw(random, 2);
@@ -196,7 +218,7 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_schedule s;
         schedule_job job;
         zero_plan_input input = job_input(&model, stage, 1024);
@@ -259,7 +281,7 @@ static void more_parameters_than_can_be_counted_in_bytes_are_refused(void **stat
     const made_unit unit = {
         .n_groups = 1, .groups = {0}, .sizes = {.out = 1, .row_loss = 1}};
     zero_model model = made_model(1, n_params, 1, &unit);
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         assert_refused(job_input(&model, stage, 1), "expected at most 2^56");
     zero_model_destroy(&model);
 }
@@ -269,7 +291,7 @@ static void reproducible_sums_need_powers_of_two_and_a_tree_of_ours(void **state
     (void)state;
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_plan_input input = job_input(&model, stage, 3);
         input.reproducible = true;
         assert_refused(input, "got 3 ranks x 1 microbatches");
@@ -289,6 +311,7 @@ int main(void)
         cmocka_unit_test(programs_read_as_their_files_say),
         cmocka_unit_test(every_stage_evaluates_the_definition_of_the_gradient),
         cmocka_unit_test(every_option_does),
+        cmocka_unit_test(stages_hold_what_their_rows_say),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),

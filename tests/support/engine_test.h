@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "nn/gpt2.h"
 #include "sharding/compile.h"
+#include "sharding/stages.h"
 
 /* What a run is made of. */
 typedef struct {

@@ -54,6 +54,11 @@ static void renew(shadow *w, int g, int buffer, int p, const term *old, const te
     shadow_write_piece(w, g, buffer, p, *new);
 }
 
+static bool updates_all(const shadow *w)
+{
+    return zero_stage_at(shadow_plan(w)->input.stage)->optimizer == ZERO_HOLD_WHOLE;
+}
+
 static void update_piece(shadow *w, const zero_instruction *i, int p)
 {
     int g = i->group;
@@ -71,8 +76,8 @@ static void update_piece(shadow *w, const zero_instruction *i, int p)
     }
     renew(w, g, i->momentum, p, &momentum, &t->momentum[at]);
     renew(w, g, i->variance, p, &variance, &t->variance[at]);
-    /* Other ranks of stage 0 do the same with the same values. */
-    if (shadow_plan(w)->input.stage > 0 || w->rank == w->job->n_ranks - 1) return;
+    /* Where all ranks update everything, the others do the same with the same values. */
+    if (!updates_all(w) || w->rank == w->job->n_ranks - 1) return;
     t->master[at] = master;
     t->momentum[at] = momentum;
     t->variance[at] = variance;
@@ -83,7 +88,7 @@ void shadow_update(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
     const zero_partition *part = &shadow_plan(w)->groups[i->group].partition;
-    bool is_all = shadow_plan(w)->input.stage == 0;
+    bool is_all = updates_all(w);
     zero_range own =
         is_all ? (zero_range){0, part->n_params} : zero_partition_shard(part, w->rank);
     shadow_expect(w, w->overflows == 1); /* and until then nobody has changed a parameter */
