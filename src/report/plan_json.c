@@ -72,6 +72,30 @@ static void put_setup(const zero_plan_report *r, json_t *object)
 
 /* ---- a stage ---- */
 
+static json_t *field_json(const zero_field *field, const void *of)
+{
+    char text[ZERO_FIELD_TEXT_BYTES];
+    const void *at = (const char *)of + field->offset;
+    switch (field->word ? ZERO_FIELD_TEXT : field->kind) {
+    case ZERO_FIELD_FLAG: return json_boolean(*(const bool *)at);
+    case ZERO_FIELD_INT: return json_integer(*(const int *)at);
+    case ZERO_FIELD_WHOLE: return json_integer(*(const int64_t *)at);
+    case ZERO_FIELD_REAL: return json_real(*(const double *)at);
+    case ZERO_FIELD_TEXT: break;
+    }
+    zero_field_write(field, of, text);
+    return json_string(text);
+}
+
+static json_t *input_json(const zero_plan_input *input)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < ZERO_PLAN_FIELDS; i++)
+        json_object_set_new(object, zero_plan_fields[i].name,
+                            field_json(&zero_plan_fields[i], input));
+    return object;
+}
+
 static json_t *peak_json(const zero_plan_report *r, const zero_schedule *s)
 {
     const zero_instruction *i = &s->programs[s->peak_program].code[s->peak_at];
@@ -238,6 +262,7 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     const zero_plan_request *o = &r->request;
     json_t *object = json_object();
     put_whole(object, "stage", zero_plan_stage_number(stage));
+    json_object_set_new(object, "input", input_json(&stage->schedule.input));
     json_object_set_new(object, "memory", memory_json(r, stage));
     json_object_set_new(object, "communication", communication_json(&stage->ledger));
     json_object_set_new(object, "kept", kept_json(r, stage));

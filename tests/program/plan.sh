@@ -45,6 +45,9 @@ runs 0 plan $two --ranks 2 --stage all --fit 64M \
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule --json
 "$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
 says '"op": "RELEASE"' out
+tr -d ' \n' <out >squeezed
+says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
+says '"serial":false,"forward_only":false,"collectives":"p2p"}' squeezed
 
 # The program of a step of stage 3 with two layers
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule
