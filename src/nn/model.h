@@ -3,6 +3,13 @@
 
 #include "math/backend.h"
 #include "zero/model.h"
+#include "zero/range.h"
+
+/* The elements of a tensor in its group's flat space. */
+static inline zero_range zero_range_of_tensor(const zero_tensor *t)
+{
+    return (zero_range){t->offset, t->offset + t->rows * t->cols};
+}
 
 /* Of tables that the model owns already: works out what zero_model_describe() sets and checks
  * what it checks. Fails as it does; the model is still to be destroyed. */

@@ -267,16 +267,11 @@ static void show_time(const zero_run_view *v, const zero_run_totals *t)
     zero_show_profile(&t->profile, steps, t->seconds, stdout);
 }
 
-static void show_traffic(const zero_run_view *v, const char *name, zero_op op,
-                         const zero_collective_kind kinds[2])
+static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
 {
-    zero_traffic plan = zero_engine_planned_traffic(v->engine, op), moved = {0};
-    zero_duration spent = {0};
-    for (int k = 0; k < 2; k++) {
-        zero_traffic_add(&moved, 1, &v->world->traffic[kinds[k]]);
-        spent.total += v->world->duration[kinds[k]].total;
-        spent.exposed += v->world->duration[kinds[k]].exposed;
-    }
+    zero_traffic plan = zero_engine_planned_traffic(v->engine, op), moved;
+    zero_duration spent;
+    zero_engine_measured_traffic(v->engine, op, &moved, &spent);
     zero_volume sent = zero_traffic_total(&moved), planned = zero_traffic_total(&plan);
     row(name);
     printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64 ")",
@@ -338,8 +333,8 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
     show_resident(v);
     row("traffic");
     printf("of rank 0, of all steps, evaluations and samples:\n");
-    show_traffic(v, "reduced", ZERO_OP_REDUCE, zero_reduce_kinds);
-    show_traffic(v, "gathered", ZERO_OP_GATHER, zero_gather_kinds);
+    show_traffic(v, "reduced", ZERO_OP_REDUCE);
+    show_traffic(v, "gathered", ZERO_OP_GATHER);
     row("polls");
     printf("collectives were left alone for %.2f ms at most\n",
            1e3 * v->world->largest_gap);

@@ -250,22 +250,16 @@ zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
     return zero_engine_digest(&trainer->engine, hex);
 }
 
-static zero_range overlap(zero_range a, zero_range b)
-{
-    return (zero_range){a.begin > b.begin ? a.begin : b.begin,
-                        a.end < b.end ? a.end : b.end};
-}
-
 /* Each owner tells the others its part. */
 static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float *values)
 {
     const zero_engine *e = &t->engine;
     const zero_partition *p = &e->schedule.groups[tensor->group].partition;
     zero_engine_state own = zero_engine_group(e, tensor->group);
-    zero_range all = {tensor->offset, tensor->offset + tensor->rows * tensor->cols};
+    zero_range all = zero_range_of_tensor(tensor);
     for (int rank = 0; rank < t->comm->size; rank++) {
-        zero_range part = overlap(zero_partition_shard(p, rank), all);
-        if (part.begin >= part.end) continue;
+        zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
+        if (zero_range_is_empty(part)) continue;
         float *to = values + (part.begin - all.begin);
         size_t bytes = (size_t)zero_range_len(part) * sizeof *to;
         if (rank == t->comm->rank)
