@@ -29,6 +29,18 @@ void zero_text_row(const char *name, FILE *out)
     fprintf(out, "%-14s ", name);
 }
 
+#define RUN_INDENT 16 /* the column of values */
+
+void zero_text_run_row(const char *name)
+{
+    printf("  %-*s", RUN_INDENT - 2, name);
+}
+
+void zero_text_run_continue(void)
+{
+    printf("\n%*s", RUN_INDENT, "");
+}
+
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i)
 {
     if (i->unit >= 0) return model->units[i->unit].name;

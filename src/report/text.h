@@ -14,8 +14,11 @@ double zero_text_mib(size_t bytes);
 /* The ending of a noun: "" for one, else "s". */
 const char *zero_text_plural(int64_t n);
 
-/* The name of a row of a plan, and blanks up to the column of values. */
+/* The name of a row, and blanks up to the column of values: of a plan, and of what a run prints on
+ * stdout. A value that continues on the next line begins there after _run_continue(). */
 void zero_text_row(const char *name, FILE *out);
+void zero_text_run_row(const char *name);
+void zero_text_run_continue(void);
 
 /* What an instruction names: "block 3", "final"; empty for LOSS and the like. */
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i);
