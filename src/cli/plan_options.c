@@ -13,6 +13,7 @@ enum {
     RANK,
     STAGE, /* "all" only: numbers are train's */
     SHOW_SCHEDULE,
+    CHART,
     FIT,
     NETWORK,
     FLOPS,
@@ -29,6 +30,7 @@ static const zero_option own[N_OWN] = {
     [RANK] = {.name = "rank", .kind = ZERO_OPTION_WHOLE, .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
     [STAGE] = {.name = "stage", .kind = ZERO_OPTION_TEXT, .argument = "all", .absent = "the one of --stage", .help = "all four stages side by side"},
     [SHOW_SCHEDULE] = {.name = "show-schedule", .kind = ZERO_OPTION_FLAG, .standard = "off", .help = "the programs, one instruction per line"},
+    [CHART] = {.name = "chart", .kind = ZERO_OPTION_FLAG, .standard = "off", .help = "bytes live over a step, drawn; all stages without --stage"},
     [FIT] = {.name = "fit", .kind = ZERO_OPTION_WHOLE, .argument = "BYTES", .absent = "not asked", .help = "how many layers fit so many bytes per rank"},
     [NETWORK] = {.name = "network", .kind = ZERO_OPTION_TEXT, .argument = "LATENCY,BANDWIDTH", .absent = "no times",
                  .help = "seconds per message, bytes per second: 1e-6,12.5G"},
@@ -186,6 +188,23 @@ static zero_status read_machine(const struct split *s, zero_plan_options *o)
                      network ? "network" : "flops", network ? "flops" : "network");
 }
 
+/* The chart shows memory over a step and nothing else. */
+static zero_status read_chart(const struct split *s, zero_plan_options *o)
+{
+    static const int others[] = {SHOW_SCHEDULE, FIT, NETWORK, FLOPS, JSON};
+    ZERO_TRY(read_flag(s, CHART, &o->chart));
+    for (size_t i = 0; o->chart && i < sizeof others / sizeof others[0]; i++)
+        if (s->text[others[i]])
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--chart with --%s: the chart shows memory alone; give one of "
+                             "them",
+                             own[others[i]].name);
+    for (int i = 0; i < s->n_others; i++)
+        if (strncmp(s->others[i], "--stage", strlen("--stage")) == 0) return ZERO_OK;
+    o->request.all_stages = o->request.all_stages || o->chart;
+    return ZERO_OK;
+}
+
 static zero_status read_values(const struct split *s, zero_plan_options *o)
 {
     ZERO_TRY(read_flag(s, SHOW_SCHEDULE, &o->request.show_schedule));
@@ -201,7 +220,7 @@ static zero_status read_values(const struct split *s, zero_plan_options *o)
             ZERO_ERR_INVALID,
             "--show-schedule with --stage all: a stage's programs are shown for "
             "one stage, as in --stage 3");
-    return ZERO_OK;
+    return read_chart(s, o);
 }
 
 /* --models and --paper are tables that no other option changes. */

@@ -11,7 +11,7 @@
 typedef struct {
     zero_options train; /* what the other options say; its help is not used */
     char **others;      /* owned: the arguments that train's strings are borrowed from */
-    bool help, models, json;
+    bool help, models, json, chart;
     const char *paper; /* the table's name; NULL: none */
     zero_plan_request request;
 } zero_plan_options;
