@@ -41,7 +41,7 @@ says '"fits_memory_limit": false' out
 # The staircase of memory: its peaks are those of the JSON.
 runs 0 plan $two --ranks 2 --chart
 awk 'length > 80 { exit 1 }' out || complain "$words: a line of more than 80 columns"
-sed -n 's/^ *bytes //p' out | tr -s ' ' '\n' >drawn
+sed -n 's/^  *bytes //p' out | tr -s ' ' '\n' >drawn
 says '3 P_os+g+p' out
 runs 0 plan $two --ranks 2 --stage all --json
 tr -d '\n' <out | grep -o '"peak": *{ *"bytes": *[0-9]*' | grep -o '[0-9]*$' >planned
