@@ -61,7 +61,7 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
 
-/* Waits for what the last step has left in flight. */
+/* Waits for the gathers that the last step left in flight. */
 ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
 
 /* The digest of parameters and moments. */

@@ -69,7 +69,7 @@ zero_status zero_run_forward(zero_walk *w, const zero_instruction *i)
     return collect_loss(w, i);
 }
 
-/* The padding of a gradient is sent and added as well: it must be zero. */
+/* The padding of a gradient is also sent and added, so it must be zero. */
 static void clear_padding(const zero_walk *w, const zero_unit *unit, const zero_call *call)
 {
     for (int k = 0; k < unit->n_groups; k++) {

@@ -66,7 +66,7 @@ static void print_cells(const zero_paper_table *table, zero_paper_summary *sum, 
     }
 }
 
-/* Only what occurs is explained. */
+/* Explains only the kinds of agreement that occur. */
 static void print_meaning(const zero_paper_summary *sum, FILE *out)
 {
     static const char *const meaning[] = {

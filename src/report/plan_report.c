@@ -23,7 +23,7 @@ static zero_status choose_shape(zero_plan_report *r)
     return zero_config_shape(c, data_vocab, &r->shape);
 }
 
-/* Without --fake-nodes every rank has a node of its own, which is the paper's case. */
+/* Without --fake-nodes every rank has its own node, as in the paper. */
 static zero_status choose_layout(zero_plan_report *r)
 {
     const zero_config *c = &r->config;

@@ -49,7 +49,7 @@ void zero_show_sample(const zero_run_view *v, const char *title, const int32_t *
     const zero_tokenizer *tokenizer = v->corpus->tokenizer;
     printf("---- %s\n", title);
     for (int64_t i = 0; !tokenizer && i < n; i++) printf("%" PRId32 " ", tokens[i]);
-    /* A run goes on without the sample if there is no memory for it. */
+    /* Without memory for it the sample is left out; the run does not fail. */
     bool shown =
         !tokenizer || zero_print_tokens(tokenizer, tokens, n, false, stdout) == ZERO_OK;
     printf("%s\n----\n", shown ? "" : "(no memory)");

@@ -16,7 +16,7 @@ typedef struct {
     const zero_model *model;
     const zero_engine *engine;
     int node_ranks;              /* on this machine */
-    int blas_threads;            /* in force; 0: this BLAS cannot be told */
+    int blas_threads;            /* in force; 0: this BLAS has no way to set them */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
 
     int64_t start;       /* steps that were done before this run */

@@ -89,7 +89,7 @@ static void show_ledgers(const zero_run_view *v)
     show_collectives(v);
 }
 
-/* The products that are not BLAS's; NULL: BLAS multiplies. */
+/* Our own products by name; NULL: BLAS multiplies. */
 static const char *own_products(const zero_config *c)
 {
     const char *bf16 = zero_cpu_bf16_name();

@@ -20,7 +20,7 @@ void zero_text_row(const char *name, FILE *out);
 void zero_text_run_row(const char *name);
 void zero_text_run_continue(void);
 
-/* What an instruction names: "block 3", "final"; empty for LOSS and the like. */
+/* The unit or group that an instruction names: "block 3"; empty for LOSS and the like. */
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i);
 
 /* "BACKWARD head, microbatch 0" */

@@ -1,4 +1,4 @@
-/* compile.h - from what is asked for to a schedule.
+/* compile.h - from a plan's input to its schedule.
  *
  *     zero_plan_input -> checks -> groups cut -> the stage writes programs and buffers
  *                     -> memory laid out -> traffic counted -> zero_schedule */

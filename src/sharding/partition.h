@@ -39,7 +39,7 @@ typedef struct {
     int64_t n_params;
     int64_t padded;    /* the length of the flat space */
     int64_t first;     /* owner: where the group begins in the model's flat space */
-    int64_t shard_len; /* of every rank: of this group, or (owner) of the whole model */
+    int64_t shard_len; /* of each rank: in this group, or (owner) in the whole model */
 } zero_partition;
 
 /* Cuts n groups of n_params[g] elements. Not collective: equal arguments give equal results on
@@ -56,7 +56,7 @@ zero_range zero_partition_piece(const zero_partition *part, int rank);
 /* The elements that a rank owns, padding left out. */
 zero_range zero_partition_shard(const zero_partition *part, int rank);
 
-/* Ranks [begin, end) are those that own something of the padded group. */
+/* Ranks [begin, end) own elements of the padded group; the others own none. */
 zero_range zero_partition_owners(const zero_partition *part);
 
 /* "slice" */

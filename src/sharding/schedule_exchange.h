@@ -27,8 +27,8 @@ ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
 
 /* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
-/* What REDUCE or GATHER moves on this rank; zeros for other instructions. */
+/* This rank's traffic in a REDUCE or GATHER; zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
-/* What a program's instructions of one kind move on this rank. */
+/* This rank's traffic in all of a program's instructions of one kind. */
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
                                    zero_op op);

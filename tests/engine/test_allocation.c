@@ -1,5 +1,5 @@
-/* Nothing of ours takes memory after set-up: the linker sends our objects' calls here. What
- * shared libraries (MPI, BLAS) do inside is theirs and not counted. */
+/* None of our code takes memory after set-up: the linker sends our objects' calls here. Shared
+ * libraries (MPI, BLAS) are not counted. */
 #include "support/engine_test.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* Which samples a run reads, how the global batch may be cut, and what dropout does to it. */
+/* The samples that a run reads, the cut of the global batch, and dropout. */
 #include "support/engine_test.h"
 
 #define STEPS 3
@@ -68,7 +68,7 @@ static void losses_do_not_depend_on_how_the_global_batch_is_cut(void **state)
         }
 }
 
-/* What a rank asked its source for: step and sample, in order. */
+/* The steps and samples that a rank asked its source for, in order. */
 struct log {
     int64_t step[64], sample[64];
     int n;

@@ -1,7 +1,7 @@
 /* Plan equals run: bytes and messages of collectives, and memory class by class, for random
  * models and random settings.
  *
- *     test_ledgers [COUNT SEED] */
+ *     test_plan_equals_run [COUNT SEED] */
 #include "base/fail.h"
 #include "engine/plan.h"
 #include "sharding/compile.h"
@@ -17,7 +17,7 @@ typedef struct {
     uint64_t seed;
 } job;
 
-/* Where random numbers come from. */
+/* The source of random numbers. */
 typedef struct {
     zero_rng rng;
     uint64_t next;
@@ -46,7 +46,7 @@ static bool is_power_of_two(int64_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* All settings, on these ranks and nodes. */
+/* Random settings on these ranks and nodes. */
 static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_comm *comm)
 {
     zero_plan_input plan = {
@@ -83,7 +83,7 @@ static void blank_sample(const void *arg, int64_t step, int64_t i, int64_t T, vo
     memset(targets, 0, (size_t)T * model->target_bytes);
 }
 
-/* Every program once at least. */
+/* Walks every program at least once. */
 static zero_status walk_everything(zero_engine *e, const zero_model *model)
 {
     const zero_source source = {.sample = blank_sample, .arg = model};

@@ -1,4 +1,4 @@
-/* Types: what is kept in 16 bits, the loss scale, and that they learn. */
+/* Types: the numbers kept in 16 bits, the loss scale, and that all types learn. */
 #include "support/faulty_unit.h"
 
 /* ---- what is kept ---- */
@@ -58,7 +58,7 @@ static void parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32(v
 
 /* ---- the scale ---- */
 
-/* A unit whose small gradients are zero, as seen without the scale: what is left keeps its
+/* A unit that sets gradients to zero which are small without the scale. The others keep their
  * mantissa in fp16 under scales near the first one. */
 static void coarse_backward(const zero_unit *unit, const zero_call *call)
 {
@@ -76,7 +76,7 @@ typedef struct {
     float scale;
 } scaled;
 
-/* Four steps of coarse gradients; the scale is to grow after so many of them. */
+/* Four steps of coarse gradients; the scale grows after `steps` of them. */
 static scaled train_growing_after(const test_setup *setup, int64_t steps)
 {
     test_run run;

@@ -1,4 +1,4 @@
-/* Several microbatches per rank: which ways of adding them give the same bits.
+/* Several microbatches per rank: the ways of adding them that give the same bits.
  *
  * A launch has one world size, so groups of its first 1, 2, 4 and 8 ranks train one after the
  * other. */
@@ -6,7 +6,7 @@
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
 
-/* The settings change from run to run as well: none of them may matter. */
+/* Other settings change from run to run, too: none may matter. */
 static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproducible)
 {
     static const struct {
@@ -81,7 +81,7 @@ static void without_it_the_bits_depend_on_the_world_size(void **state)
     assert_all(fabs(a.norm[0] - b.norm[0]) < 1e-5 * a.norm[0]);
 }
 
-/* Stages 0 and 1 add a rank's microbatches first, stages 2 and 3 those of all ranks. */
+/* Stages 0 and 1 add the microbatches of a rank first; stages 2 and 3 add over ranks first. */
 static void without_it_stages_0_and_1_agree_and_2_and_3(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void without_it_stages_0_and_1_agree_and_2_and_3(void **state)
             }
 }
 
-/* On one rank there is one order only. */
+/* One rank has only one order. */
 static void without_it_stages_1_and_2_differ_on_several_ranks(void **state)
 {
     (void)state;

@@ -70,7 +70,7 @@ static void check_options(const zero_model *model, int stage, int bits)
     for (input.prefetch = 0; input.prefetch <= 10; input.prefetch += 5) check(input, 2);
 }
 
-static void every_option_does(void **state)
+static void every_option_keeps_the_laws(void **state)
 {
     (void)state;
     zero_model model;
@@ -80,8 +80,7 @@ static void every_option_does(void **state)
     zero_model_destroy(&model);
 }
 
-/* A row of the table of stages says what its file holds: of groups that padding does not make
- * special, on ranks that share no memory. */
+/* The row of a stage agrees with the memory that its file holds. */
 static void stages_hold_what_their_rows_say(void **state)
 {
     (void)state;
@@ -210,7 +209,7 @@ static void any_model_keeps_all_laws(void **state)
 
 /* ---- sizes and refusals ---- */
 
-/* 16 TB of model states: no machine has the memory, and none is needed. */
+/* 16 TB of model states, planned in little memory. */
 static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
 {
     (void)state;
@@ -251,8 +250,8 @@ static size_t size_of(zero_field_kind kind)
     return sizeof(char *);
 }
 
-/* A member without a row would not be compared between ranks: two that differ in it would wait for
- * each other. The struct has no holes. */
+/* Ranks compare the members that have a row. Two ranks that differ in another one would wait for
+ * each other. */
 static void the_list_of_a_plan_s_fields_has_every_member(void **state)
 {
     (void)state;
@@ -274,7 +273,7 @@ static void assert_refused(zero_plan_input input, const char *text)
     zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
 }
 
-/* A plan that does, with one number changed. */
+/* A valid plan, with one number changed. */
 #define CHANGED(field, value) \
     (input = job_input(&model, 3, 4), input.field = (value), input)
 
@@ -337,7 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_read_as_their_files_say),
         cmocka_unit_test(every_stage_evaluates_the_definition_of_the_gradient),
-        cmocka_unit_test(every_option_does),
+        cmocka_unit_test(every_option_keeps_the_laws),
         cmocka_unit_test(stages_hold_what_their_rows_say),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),

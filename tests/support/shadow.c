@@ -43,7 +43,7 @@ static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_REDUCE_WAIT] = shadow_reduce_wait,
 };
 
-/* All ranks do the same, or a collective would wait for ever. */
+/* All ranks do the same; otherwise a collective would never end. */
 static void execute(shadow *w)
 {
     const zero_instruction *first = &w->job->s[0].programs[w->program].code[w->at];

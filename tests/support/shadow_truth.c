@@ -1,4 +1,4 @@
-/* The gradient of a step as design.md defines it, and what an update makes of it. */
+/* The gradient of a step by its definition, and its update. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static term saved_of(const zero_unit *unit, term call)
     return size.saved > 0 ? term_of(TERM_SAVED, call, 0, 0) : 0;
 }
 
-/* leaf[] += the unit's contribution; what is there is 0 before the first. */
+/* leaf[] += the unit's contribution; leaf[] is 0 before the first. */
 static void contribute(const shadow_truth *t, const zero_unit *unit, term backward,
                        term *leaf)
 {
