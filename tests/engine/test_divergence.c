@@ -53,7 +53,7 @@ static void an_overflow_on_one_rank_skips_the_step_on_all(void **state)
         test_run run;
         test_fault f = {.step = FAULTY_STEP,
                         .is_mine = test_rank == stage % test_size,
-                        .number = numbers[stage]};
+                        .number = numbers[stage % 4]};
         test_run_open(&run, &setup, test_size);
         f.element = faulty_tensor(&run)->offset + 5;
         test_plant(&run, UNIT, &f);

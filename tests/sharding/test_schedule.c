@@ -284,7 +284,7 @@ static void plans_that_make_no_sense_are_refused(void **state)
     zero_plan_input input;
     assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
     assert_refused(CHANGED(stage, ZERO_STAGE_COUNT), "a plan for stage");
-    assert_refused(CHANGED(stage, -1), "expected a stage from 0 to 3");
+    assert_refused(CHANGED(stage, -1), "expected a stage from 0 to");
     assert_refused(CHANGED(prefetch, -1), "prefetch -1");
     assert_refused(CHANGED(persist, -2), "persist -2");
     assert_refused(CHANGED(bucket, 100), "--bucket 100 is below the");
