@@ -101,11 +101,6 @@ static void make_panel(const struct chart *c, const zero_schedule *s, struct pan
     }
 }
 
-static size_t peak_of(const struct panel *panel)
-{
-    return panel->s->programs[ZERO_PROGRAM_STEP].code[panel->peak].live_bytes;
-}
-
 /* ---- drawing ---- */
 
 static int height_of(const struct chart *c, const struct column *column, layer k)
@@ -193,65 +188,37 @@ static bool print_text_line(const struct chart *c, const char *heading,
     return !is_empty;
 }
 
-/* A row of texts under or above the panels, with as many lines as the longest needs. */
-static void print_texts(const struct chart *c, const char *heading,
-                        void (*write)(const struct panel *panel, char text[ZERO_PLAN_TEXT]))
+/* The rows of words above and below the picture. */
+typedef enum { STAGE, SHARDS, PEAK, BYTES, PLACE, NUMBER, OF_LAYER } word;
+
+static void describe(const struct panel *panel, word what, layer k,
+                     char text[ZERO_PLAN_TEXT])
+{
+    const zero_program *p = &panel->s->programs[ZERO_PROGRAM_STEP];
+    const zero_instruction *worst = &p->code[panel->peak];
+    const zero_stage *stage = zero_stage_at(panel->s->input.stage);
+    const size_t size = ZERO_PLAN_TEXT;
+    switch (what) {
+    case STAGE: snprintf(text, size, "%d %s", panel->s->input.stage, stage->name); break;
+    case SHARDS: snprintf(text, size, "%s", stage->words); break;
+    case PEAK: zero_text_bytes((double)worst->live_bytes, text); break;
+    case BYTES: snprintf(text, size, "%zu", worst->live_bytes); break;
+    case PLACE: zero_text_instruction(panel->s->input.model, worst, text); break;
+    case NUMBER: snprintf(text, size, "%d of %d", panel->peak + 1, p->length); break;
+    case OF_LAYER: zero_text_bytes(panel->bytes[k], text); break;
+    }
+}
+
+/* As many lines as the longest text needs. */
+static void print_words(const struct chart *c, const char *heading, word what, layer k)
 {
     char texts[ZERO_STAGE_COUNT][ZERO_PLAN_TEXT];
     const char *left[ZERO_STAGE_COUNT];
     for (int i = 0; i < c->n; i++) {
-        write(&c->panels[i], texts[i]);
+        describe(&c->panels[i], what, k, texts[i]);
         left[i] = texts[i];
     }
     while (print_text_line(c, heading, left)) heading = "";
-}
-
-static void write_stage(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    int stage = panel->s->input.stage;
-    snprintf(text, ZERO_PLAN_TEXT, "%d %s", stage, zero_stage_at(stage)->name);
-}
-
-static void write_shards(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    snprintf(text, ZERO_PLAN_TEXT, "%s", zero_stage_at(panel->s->input.stage)->words);
-}
-
-static void write_peak(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    zero_text_bytes((double)peak_of(panel), text);
-}
-
-static void write_bytes(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    snprintf(text, ZERO_PLAN_TEXT, "%zu", peak_of(panel));
-}
-
-static void write_states(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    zero_text_bytes(panel->bytes[STATES], text);
-}
-
-static void write_activations(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    zero_text_bytes(panel->bytes[ACTIVATIONS], text);
-}
-
-static void write_rest(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    zero_text_bytes(panel->bytes[REST], text);
-}
-
-static void write_instruction(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    const zero_program *p = &panel->s->programs[ZERO_PROGRAM_STEP];
-    zero_text_instruction(panel->s->input.model, &p->code[panel->peak], text);
-}
-
-static void write_number(const struct panel *panel, char text[ZERO_PLAN_TEXT])
-{
-    const zero_program *p = &panel->s->programs[ZERO_PROGRAM_STEP];
-    snprintf(text, ZERO_PLAN_TEXT, "%d of %d", panel->peak + 1, p->length);
 }
 
 static void print_title(const struct chart *c)
@@ -285,16 +252,16 @@ static void print_higher_peaks(const struct chart *c)
 static void print_chart(const struct chart *c)
 {
     print_title(c);
-    print_texts(c, "stage", write_stage);
-    print_texts(c, "shards", write_shards);
+    print_words(c, "stage", STAGE, 0);
+    print_words(c, "shards", SHARDS, 0);
     print_picture(c);
-    print_texts(c, "peak", write_peak);
-    print_texts(c, "bytes", write_bytes);
-    print_texts(c, "at", write_instruction);
-    print_texts(c, "instruction", write_number);
-    print_texts(c, "states", write_states);
-    print_texts(c, "activations", write_activations);
-    print_texts(c, "the rest", write_rest);
+    print_words(c, "peak", PEAK, 0);
+    print_words(c, "bytes", BYTES, 0);
+    print_words(c, "at", PLACE, 0);
+    print_words(c, "instruction", NUMBER, 0);
+    print_words(c, "states", OF_LAYER, STATES);
+    print_words(c, "activations", OF_LAYER, ACTIVATIONS);
+    print_words(c, "the rest", OF_LAYER, REST);
     fputs(
         "\n# model states   o activations   . the rest   _ below half a row   ^ the peak\n"
         "instructions from left to right: f forward   b backward   u update\n",
@@ -307,8 +274,9 @@ void zero_plan_show_chart(const zero_plan_report *report, FILE *out)
     struct chart c = {.r = report, .n = report->n, .out = out};
     c.width = (ZERO_CHART_COLUMNS - LABEL) / c.n - 1;
     for (int i = 0; i < c.n; i++) {
+        double *bytes = c.panels[i].bytes;
         make_panel(&c, &report->stages[i].schedule, &c.panels[i]);
-        c.most = fmax(c.most, (double)peak_of(&c.panels[i]));
+        c.most = fmax(c.most, bytes[STATES] + bytes[ACTIVATIONS] + bytes[REST]);
     }
     print_chart(&c);
 }

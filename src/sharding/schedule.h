@@ -140,8 +140,7 @@ typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 typedef struct {
     zero_partition partition;
     zero_holding param_held, grad_held;
-    zero_holding
-        optimizer_held; /* says who writes the parameters, also with forward_only */
+    zero_holding optimizer_held; /* says who updates; set even if forward_only */
     int param;
     int grad; /* what NORM and UPDATE read */
     int sum;  /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
