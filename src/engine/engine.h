@@ -38,11 +38,15 @@ typedef struct {
     bool in_flight;             /* the last step's gathers may not have ended */
 } zero_engine;
 
+/* ---- engine_setup.c ---- */
+
 /* Compiles, allocates, and initialises the weights, each rank those that it holds. The model and
  * comm are borrowed. The engine must stay where it is: callbacks hold its address. */
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
+
+/* ---- engine.c ---- */
 
 /* One optimizer step on the source's step. With fp16 a gradient that is not finite skips the
  * update (out->overflow) and lowers the loss scale. At the least scale, and with other types, it
@@ -51,6 +55,9 @@ void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
 ZERO_NODISCARD zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                                             const zero_step_input *in,
                                             zero_run_output *out);
+
+/* The microbatches, of all ranks, that one evaluation averages over. Local. */
+int64_t zero_engine_eval_microbatches(const zero_engine *e);
 
 /* Mean loss, nats per token, over samples 0, 1, ... of the source's step 0. */
 ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source,
