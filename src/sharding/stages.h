@@ -32,3 +32,6 @@ enum { ZERO_STAGE_COUNT = ZERO_STAGES(ZERO_STAGE_ADD_ONE) };
 
 /* 0 <= number < ZERO_STAGE_COUNT */
 const zero_stage *zero_stage_at(int number);
+
+/* The words of a stage, for help; NULL if there is no stage of this number. */
+const char *zero_stage_words(int number);

@@ -96,8 +96,11 @@ static void stages_hold_what_their_rows_say(void **state)
             assert_int_equal(s.groups[g].grad_held, row->gradients);
             assert_int_equal(s.groups[g].optimizer_held, row->optimizer);
         }
+        assert_string_equal(zero_stage_words(stage), row->words);
         zero_schedule_destroy(&s);
     }
+    assert_null(zero_stage_words(-1));
+    assert_null(zero_stage_words(ZERO_STAGE_COUNT));
     zero_model_destroy(&model);
 }
 
