@@ -46,7 +46,7 @@ typedef struct {
     const char *backend;     /* "cpu", "naive" [cpu] */
     bool reproducible;       /* the same bits on 1, 2, 4, ... ranks with accumulation */
     bool recompute;          /* computes activations twice instead of keeping them */
-    bool no_overlap;         /* waits for every collective at once */
+    bool serial;             /* waits for every collective at once */
     int64_t bucket;          /* elements that a collective stages at most [2^20] */
     int64_t prefetch;        /* stage 3: uses of parameters gathered ahead */
     int64_t persist;         /* stage 3: groups of up to that many parameters stay whole */

@@ -13,6 +13,14 @@ static void write_real(double real, char *text, size_t size)
     }
 }
 
+static void write_int(const zero_field *field, int value, char *text, size_t size)
+{
+    if (field->word)
+        snprintf(text, size, "%s", field->word(value));
+    else
+        snprintf(text, size, "%d", value);
+}
+
 void zero_field_write(const zero_field *field, const void *of,
                       char text[ZERO_FIELD_TEXT_BYTES])
 {
@@ -23,7 +31,7 @@ void zero_field_write(const zero_field *field, const void *of,
     case ZERO_FIELD_FLAG:
         snprintf(text, size, "%s", *(const bool *)at ? "on" : "off");
         break;
-    case ZERO_FIELD_INT: snprintf(text, size, "%d", *(const int *)at); break;
+    case ZERO_FIELD_INT: write_int(field, *(const int *)at, text, size); break;
     case ZERO_FIELD_WHOLE: snprintf(text, size, "%" PRId64, *(const int64_t *)at); break;
     case ZERO_FIELD_REAL: write_real(*(const double *)at, text, size); break;
     case ZERO_FIELD_TEXT:

@@ -20,14 +20,18 @@ typedef struct {
     const char *name;
     zero_field_kind kind;
     size_t offset;
+
+    /* Of an enumeration: the names of its values. NULL: numbers are shown. */
+    const char *(*word)(int value);
 } zero_field;
 
 #define ZERO_FIELD_TEXT_BYTES 320 /* longer texts are cut there */
 
-/* A row of such a table: ZERO_FIELD(zero_plan_input, bucket). */
-#define ZERO_FIELD(type, member) \
+/* A row of such a table: ZERO_FIELD(zero_plan_input, bucket). _NAMED is for enumerations. */
+#define ZERO_FIELD(type, member) ZERO_FIELD_NAMED(type, member, NULL)
+#define ZERO_FIELD_NAMED(type, member, word) \
     { \
-#member, ZERO_FIELD_KIND(((type *)0)->member), offsetof(type, member) \
+#member, ZERO_FIELD_KIND(((type *)0)->member), offsetof(type, member), word \
     }
 #define ZERO_FIELD_KIND(member) \
     _Generic((member), \

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/range.h"
+#include "nn/model.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
 
@@ -109,14 +111,11 @@ void zero_state_table_destroy(zero_state_table *table)
 
 /* ---- extents ---- */
 
-/* What [begin, end) of a group holds of a tensor, as elements of the tensor. */
+/* The part of a tensor that lies in `owned`, a range of its group, as elements of the tensor. */
 static zero_range part_of(const zero_tensor *tensor, zero_range owned)
 {
-    zero_range r = {owned.begin - tensor->offset, owned.end - tensor->offset};
-    int64_t length = tensor->rows * tensor->cols;
-    if (r.begin < 0) r.begin = 0;
-    if (r.end > length) r.end = length;
-    return r;
+    zero_range part = zero_range_overlap(zero_range_of_tensor(tensor), owned);
+    return (zero_range){part.begin - tensor->offset, part.end - tensor->offset};
 }
 
 static zero_range owned_of(const zero_state_table *t, int tensor, int rank)

@@ -96,19 +96,13 @@ static zero_type type_of(const job *j)
 
 static zero_plan_input plan_of(const job *j, zero_algorithm collectives)
 {
-    return (zero_plan_input){.model = &j->model,
-                             .stage = (int)j->options.stage,
-                             .type = type_of(j),
-                             .n_ranks = j->world.size,
-                             .micro_batch = 1,
-                             .seq = j->model.seq,
-                             .accumulation = 1,
-                             .bucket = ZERO_CONFIG_BUCKET,
-                             .prefetch = 1,
-                             .forward_only = true,
-                             .collectives = collectives,
-                             .layout = &j->world.layout,
-                             .rank = j->world.rank};
+    zero_plan_input in = zero_plan_input_standard(&j->model, j->world.size, j->world.rank);
+    in.stage = (int)j->options.stage;
+    in.type = type_of(j);
+    in.forward_only = true;
+    in.collectives = collectives;
+    in.layout = &j->world.layout;
+    return in;
 }
 
 static zero_status find_limit(const job *j, size_t *limit)

@@ -196,7 +196,7 @@ static zero_field_kind stored_as(zero_option_kind kind)
 const char *zero_option_value(const zero_option *option, const void *from,
                               char text[ZERO_OPTION_TEXT_BYTES])
 {
-    const zero_field field = {option->name, stored_as(option->kind), option->offset};
+    const zero_field field = {option->name, stored_as(option->kind), option->offset, NULL};
     if (option->offset == ZERO_OPTION_NOWHERE) return NULL;
     const void *at = (const char *)from + option->offset;
     if (option->words && option->kind == ZERO_OPTION_WHOLE &&

@@ -2,13 +2,20 @@
 #include "cli/plan_options.h"
 
 #include "base/fail.h"
+#include "report/chart.h"
 #include "report/models.h"
 #include "report/paper.h"
+#include "report/plan_json.h"
+#include "report/plan_program.h"
+#include "report/plan_show.h"
+#include "report/plan_stages.h"
 
-static zero_status show(const zero_plan_report *r, bool json)
+static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
-    if (json) return zero_plan_show_json(r, stdout);
-    if (r->request.show_schedule)
+    if (options->json) return zero_plan_show_json(r, stdout);
+    if (options->chart)
+        zero_plan_show_chart(r, stdout);
+    else if (r->request.show_schedule)
         zero_plan_show_programs(r, stdout);
     else if (r->request.all_stages)
         zero_plan_show_stages(r, stdout);
@@ -21,7 +28,7 @@ static zero_status plan(const zero_plan_options *options)
 {
     zero_plan_report report;
     ZERO_TRY(zero_plan_report_make(&report, &options->request));
-    zero_status st = show(&report, options->json);
+    zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;
 }

@@ -19,6 +19,7 @@ static const zero_option own[] = {
     {.name = "stage", WHOLE(0, 3), FIELD(stage), .argument = "N", .words = "all", .absent = "0, or --config's",
      .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters; all: the stages side by side"},
     {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
+    {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
     {.name = "fit", WHOLE(1, INT64_MAX), FIELD(request.fit), .argument = "BYTES", .absent = "not asked",
      .help = "how many layers fit that many bytes per rank"},
     {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
@@ -102,6 +103,23 @@ static zero_status check_alone(const zero_options *given, const char *table)
     return ZERO_OK;
 }
 
+/* The chart shows memory over a step and nothing else. */
+static zero_status check_chart(const zero_options *given)
+{
+    static const char *const others[] = {"show-schedule", "fit", "network", "flops",
+                                         "json"};
+    const zero_option_table *in;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(given->command, i, &in)); i++)
+        for (size_t k = 0; given->set[i] && k < sizeof others / sizeof others[0]; k++)
+            if (strcmp(option->name, others[k]) == 0)
+                return zero_fail(ZERO_ERR_INVALID,
+                                 "--chart with --%s: the chart shows memory alone; give "
+                                 "one of them",
+                                 others[k]);
+    return ZERO_OK;
+}
+
 static zero_status check(zero_plan_options *o)
 {
     zero_plan_request *r = &o->request;
@@ -110,7 +128,8 @@ static zero_status check(zero_plan_options *o)
     ZERO_TRY(check_rank(o));
     r->n_ranks = (int)o->ranks;
     r->rank = (int)o->rank;
-    r->all_stages = o->stage == ZERO_OPTION_WORD;
+    if (o->chart) ZERO_TRY(check_chart(&o->given));
+    r->all_stages = o->stage == ZERO_OPTION_WORD || (o->chart && o->stage == -1);
     if (o->stage >= 0) r->config.stage = o->stage;
     if (r->all_stages && r->show_schedule)
         return zero_fail(ZERO_ERR_INVALID,

@@ -7,7 +7,7 @@
 #define ZERO_PLAN_RANKS 65536 /* at most */
 
 typedef struct {
-    bool models, json;
+    bool models, json, chart;
     const char *paper; /* the table's name; NULL: none */
     zero_plan_request request;
 

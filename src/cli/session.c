@@ -14,7 +14,8 @@
 #include "engine/plan.h"
 #include "math/backends.h"
 #include "report/advice.h"
-#include "report/plan_report.h"
+#include "report/plan_show.h"
+#include "sharding/compile.h"
 
 static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
 {

@@ -7,8 +7,10 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "base/range.h"
 
-/* One array of a tensor on its way through the blocks. */
+/* The work on one array of a tensor. */
 struct digest {
     const zero_model *model;
     zero_comm *comm;
@@ -26,12 +28,7 @@ static int by_name(const void *a, const void *b)
 
 static int64_t blocks_of(const zero_tensor *t)
 {
-    return (t->rows * t->cols + ZERO_DIGEST_BLOCK - 1) / ZERO_DIGEST_BLOCK;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
+    return zero_divide_up(t->rows * t->cols, ZERO_DIGEST_BLOCK);
 }
 
 /* The rank whose piece holds element `at`. */
@@ -41,13 +38,12 @@ static int owner_of(const zero_partition *p, int64_t at)
 }
 
 /* Elements [begin, end) of the group, from the ranks that own them, on every rank. */
-static zero_status put_together(struct digest *d, const zero_partition *p,
-                                const float *data, const zero_group_view *view,
-                                int64_t begin, int64_t end)
+static zero_status assemble(struct digest *d, const zero_partition *p, const float *data,
+                            const zero_group_view *view, int64_t begin, int64_t end)
 {
     for (int64_t at = begin; at < end;) {
         int owner = owner_of(p, at);
-        int64_t stop = least(end, zero_partition_piece(p, owner).end);
+        int64_t stop = zero_min(end, zero_partition_piece(p, owner).end);
         float *part = d->block + (at - begin);
         size_t bytes = (size_t)(stop - at) * sizeof *part;
         if (owner == d->comm->rank) memcpy(part, data + (at - view->range.begin), bytes);
@@ -64,19 +60,19 @@ static void hash_block(const float *x, int64_t n, uint64_t hash[2])
     hash[1] = h.low64;
 }
 
-/* Each block's hash by the one rank that answers for it; zeros elsewhere. */
+/* Each block is hashed by the rank that owns its beginning; other ranks contribute zeros. */
 static zero_status hash_array(struct digest *d, const zero_tensor *t,
                               const zero_partition *p, const zero_group_view *view,
                               const float *data)
 {
     int64_t n = t->rows * t->cols;
     for (int64_t at = 0; at < n; at += ZERO_DIGEST_BLOCK) {
-        int64_t begin = t->offset + at, end = begin + least(n - at, ZERO_DIGEST_BLOCK);
+        int64_t begin = t->offset + at, end = begin + zero_min(n - at, ZERO_DIGEST_BLOCK);
         uint64_t *hash = d->hashes + 2 * (at / ZERO_DIGEST_BLOCK);
         int owner = owner_of(p, begin);
         bool is_whole = end <= zero_partition_piece(p, owner).end;
         hash[0] = hash[1] = 0;
-        if (!is_whole) ZERO_TRY(put_together(d, p, data, view, begin, end));
+        if (!is_whole) ZERO_TRY(assemble(d, p, data, view, begin, end));
         if (owner != d->comm->rank) continue;
         hash_block(is_whole ? data + (begin - view->range.begin) : d->block, end - begin,
                    hash);
@@ -96,10 +92,8 @@ static zero_status allocate(struct digest *d)
 {
     int n = d->model->n_tensors;
     int64_t longest = 1;
-    for (int i = 0; i < n; i++) {
-        int64_t blocks = blocks_of(&d->model->tensors[i]);
-        if (blocks > longest) longest = blocks;
-    }
+    for (int i = 0; i < n; i++)
+        longest = zero_max(longest, blocks_of(&d->model->tensors[i]));
     d->sorted = malloc((size_t)n * sizeof *d->sorted);
     d->list = XXH3_createState();
     d->block = malloc(ZERO_DIGEST_BLOCK * sizeof *d->block);

@@ -1,7 +1,12 @@
 #include "engine/plan.h"
 
+#include <string.h>
+
 #include "base/fail.h"
+#include "sharding/compile.h"
 #include "sharding/formula.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
 
 size_t zero_plan_process(const zero_schedule *s)
 {
@@ -24,14 +29,14 @@ static bool lives_at(const zero_buffer *b, zero_program_kind program, int at)
     return b->program == program && b->first >= 0 && b->first <= at && at <= b->last;
 }
 
-static void add_memory(const zero_schedule *s, zero_plan_ledger *l)
+void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
+                    size_t bytes[ZERO_CLASSES])
 {
+    memset(bytes, 0, ZERO_CLASSES * sizeof *bytes);
     for (int i = 0; i < s->n_buffers; i++) {
         const zero_buffer *b = &s->buffers[i];
-        if (lives_at(b, s->peak_program, s->peak_at))
-            l->at_peak[b->class] += zero_schedule_cost(s, b);
+        if (lives_at(b, program, at)) bytes[b->class] += zero_schedule_cost(s, b);
     }
-    l->needed = zero_plan_needed(s);
 }
 
 static void add_states(const zero_schedule *s, zero_plan_ledger *l)
@@ -50,19 +55,13 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
 
 /* ---- traffic ---- */
 
-/* How often the formula lets each group travel. */
-static double passes(const zero_plan_input *in, zero_op op)
-{
-    double M = (double)in->accumulation;
-    if (op == ZERO_OP_REDUCE) return in->stage >= 2 ? M : 1.0;
-    return in->stage == 3 ? 2.0 * M : 1.0;
-}
-
+/* REDUCE's or GATHER's part of what the formula says of both. */
 static double formula_of(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
-    double share =
-        passes(in, op) / (passes(in, ZERO_OP_REDUCE) + passes(in, ZERO_OP_GATHER));
+    double reductions = zero_formula_reductions(in->stage, in->accumulation);
+    double gathers = zero_formula_gathers(in->stage, in->accumulation);
+    double share = (op == ZERO_OP_REDUCE ? reductions : gathers) / (reductions + gathers);
     double sum = 0.0;
     for (int g = 0; g < in->model->n_groups; g++) {
         const zero_group_state *state = &s->groups[g];
@@ -90,7 +89,8 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER)};
-    add_memory(s, &l);
+    zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
+    l.needed = zero_plan_needed(s);
     add_states(s, &l);
     *ledger = l;
 }
@@ -104,7 +104,7 @@ zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *le
     return ZERO_OK;
 }
 
-/* ---- what stays ---- */
+/* ---- parameters that stay ---- */
 
 static int first_backward(const zero_program *p)
 {
@@ -120,7 +120,7 @@ static bool is_among(int n, const int *list, int x)
     return false;
 }
 
-/* From the last forward call on, since the last units' stay longest. */
+/* Searches backwards: the last units' parameters stay longest. */
 int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];

@@ -5,41 +5,45 @@
 
 #include "sharding/schedule.h"
 
-/* What the step's REDUCE or GATHER instructions are and move. */
+/* The step's REDUCE or GATHER instructions, and what they move. */
 typedef struct {
     int64_t collectives; /* an instruction is one, or (owner) one per owner of its group */
     zero_traffic traffic;
-    double formula; /* bytes that zero_formula_volume() gives it, of padded groups */
+    double formula; /* its bytes by zero_formula_volume(), of padded groups */
 } zero_plan_exchange;
 
 typedef struct {
     size_t needed;                /* what zero_plan_needed() says */
     size_t at_peak[ZERO_CLASSES]; /* at the worst instruction; their sum is peak_bytes */
     size_t states;                /* parameters, gradients, optimizer states */
-    double formula;               /* the same by zero_formula_state_bytes() */
-    double padding;               /* what that formula gives to the groups' padding */
+    double formula;               /* the states by zero_formula_state_bytes() */
+    double padding;               /* the formula's bytes for the groups' padding */
     int64_t padded;               /* elements of all groups, padding included */
     zero_plan_exchange reduce, gather;
 } zero_plan_ledger;
 
-/* What any process takes: program, libraries, MPI. */
+/* Memory of any process: program, libraries, MPI. */
 #define ZERO_PROCESS_BYTES ((size_t)48 << 20)
 
-/* Bytes of a process besides the plan's arena and window: itself, and the tables of the
- * schedule, which are large where a step has thousands of microbatches. */
+/* Bytes of a process without the plan's arena and window: program and libraries, and the tables
+ * of the schedule, which are large if a step has thousands of microbatches. */
 size_t zero_plan_process(const zero_schedule *s);
 
-/* Bytes that a rank takes: its arena, its part of the window, and its process. What runs are
- * refused by, and what --fit fits. */
+/* Bytes that a rank takes: its arena, its part of the window, and its process. This number
+ * decides whether a run is refused, and what --fit fits. */
 size_t zero_plan_needed(const zero_schedule *s);
+
+/* Bytes of each class that are alive at one instruction of a program. */
+void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
+                    size_t bytes[ZERO_CLASSES]);
 
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 
-/* The ledger of what zero_schedule_compile() makes of the input; its status. */
+/* Compiles the input and adds it up; fails as zero_schedule_compile() does. */
 ZERO_NODISCARD zero_status zero_plan_measure(const zero_plan_input *input,
                                              zero_plan_ledger *ledger);
 
-/* Groups whose gathered parameters stay from a forward call of the step's first microbatch to
- * its backward pass: stage 3 gathers them once less, or not at all. Writes their numbers to
- * groups[], of the model's n_groups, and returns how many; *bytes is what they take. */
+/* The groups whose gathered parameters stay from a forward call of the step's first microbatch to
+ * its backward pass, so that they are gathered once less or not at all. Writes their numbers to
+ * groups[n_groups] and returns how many there are; *bytes is their size. */
 int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes);

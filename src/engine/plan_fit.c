@@ -1,6 +1,7 @@
 #include "engine/plan_fit.h"
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "engine/plan.h"
 
 static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *input,
@@ -23,14 +24,12 @@ static zero_status fail_too_small(const zero_plan_fitted *least, size_t bytes)
 {
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--fit %zu: not even one layer fits, which needs %zu bytes per rank: "
-        "give more, or take more ranks, a higher --stage, or a smaller --hidden, "
-        "--vocab or --micro-batch",
+        "--fit %zu: not even one layer fits: it needs %zu bytes per rank; give more bytes, "
+        "more ranks, a higher --stage, or a smaller --hidden, --vocab or --micro-batch",
         bytes, least->needed);
 }
 
-/* Memory grows with depth. Doubling first keeps the search near the answer: deep models take
- * longer to plan. */
+/* Memory grows with depth. The search doubles first, since deep models take longer to plan. */
 zero_status zero_plan_fit(const zero_gpt2_shape *shape, const zero_plan_input *input,
                           size_t bytes, zero_plan_fitted *fitted)
 {
@@ -43,7 +42,7 @@ zero_status zero_plan_fit(const zero_gpt2_shape *shape, const zero_plan_input *i
         if (next.needed > bytes) break;
         best = next;
     }
-    if (beyond > ZERO_GPT2_LAYERS) beyond = ZERO_GPT2_LAYERS + 1;
+    beyond = zero_min(beyond, ZERO_GPT2_LAYERS + 1);
     while (beyond - best.layers > 1) {
         int64_t middle = best.layers + (beyond - best.layers) / 2;
         ZERO_TRY(measure(shape, input, middle, &next));

@@ -1,4 +1,4 @@
-/* plan_fit.h - the largest model that fits a given memory. */
+/* plan_fit.h - the deepest model that fits a given memory. */
 #pragma once
 
 #include "nn/gpt2.h"
@@ -9,10 +9,10 @@ typedef struct {
     size_t needed; /* bytes per rank, as zero_plan_needed() counts */
 } zero_plan_fitted;
 
-/* The deepest model of this shape, whose own layers do not matter, that `input`, whose model
- * does not matter, can train in `bytes` per rank; at most as deep as zero_gpt2_check() allows.
- * The status of zero_schedule_compile(); ZERO_ERR_INVALID, with what it needs, if not even one
- * layer fits. */
+/* The most layers with which this shape trains in `bytes` per rank, at most as many as
+ * zero_gpt2_check() allows; shape->layers and input->model are ignored. Fails as
+ * zero_schedule_compile() does; ZERO_ERR_INVALID, with the bytes needed, if not even one layer
+ * fits. */
 ZERO_NODISCARD zero_status zero_plan_fit(const zero_gpt2_shape *shape,
                                          const zero_plan_input *input, size_t bytes,
                                          zero_plan_fitted *fitted);

@@ -4,14 +4,15 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "sharding/schedule_exchange.h"
 
 struct clocks {
     const zero_schedule *s;
     const zero_plan_machine *machine;
-    double now;      /* of the rank */
-    double network;  /* when it has served all that was begun */
-    double *reduced; /* [n_groups] when the last REDUCE of a group ends, and */
-    double *gathered;
+    double now;                 /* the rank's clock */
+    double network;             /* when the network is idle again */
+    double *reduced, *gathered; /* [n_groups] when a group's last REDUCE, GATHER ends */
     zero_plan_time spent;
 };
 
@@ -37,11 +38,6 @@ static double flops_of(const zero_schedule *s, const zero_instruction *i)
     }
 }
 
-static double larger(int64_t a, int64_t b)
-{
-    return (double)(a > b ? a : b);
-}
-
 static double seconds_of(const struct clocks *c, const zero_instruction *i)
 {
     zero_traffic t = zero_instruction_traffic(c->s, i);
@@ -49,8 +45,9 @@ static double seconds_of(const struct clocks *c, const zero_instruction *i)
     if (zero_schedule_layout(c->s)->n_nodes > 1)
         v = (zero_volume){t.bytes_sent[ZERO_ACROSS], t.bytes_received[ZERO_ACROSS],
                           t.messages_sent[ZERO_ACROSS], t.messages_received[ZERO_ACROSS]};
-    return larger(v.messages_sent, v.messages_received) * c->machine->latency +
-           larger(v.bytes_sent, v.bytes_received) / c->machine->bandwidth;
+    double messages = (double)zero_max(v.messages_sent, v.messages_received);
+    double bytes = (double)zero_max(v.bytes_sent, v.bytes_received);
+    return messages * c->machine->latency + bytes / c->machine->bandwidth;
 }
 
 static void begin(struct clocks *c, const zero_instruction *i, double *ends)
@@ -86,7 +83,7 @@ static void step(struct clocks *c)
     c->spent.step = c->now - start;
 }
 
-/* No step begins like the first one; the second and all others are alike. */
+/* Only the first step begins with an idle network; the second is like all others. */
 zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
                                 zero_plan_time *time)
 {

@@ -4,13 +4,13 @@
  *     a collective  messages * latency + bytes / bandwidth, the larger of sent and received
  *
  * The step's program is walked with two clocks. The rank computes; one network serves its
- * collectives in the order in which they begin; a wait stands still until its collective has
- * ended. What follows from the program alone is therefore seen: what overlaps, what waits for
- * what, and what a step leaves to the next one. Only products of matrices take time: no sums,
- * no optimizer, no disturbance. Other ranks are taken to be as fast as this one.
+ * collectives in the order in which they begin; a wait lasts until its collective has ended. So
+ * the time shows everything that follows from the program: what overlaps, what waits for what,
+ * and what a step leaves to the next one. Only matrix products take time: sums, the optimizer
+ * and disturbances do not. All ranks are equally fast.
  *
- * Of a collective counts what leaves the node, if there are several: then latency and
- * bandwidth are the network's, a rank's share of it. On a single node everything counts.
+ * On several nodes only traffic between nodes counts; latency and bandwidth are those of the
+ * network, a rank's share of it. On a single node all traffic counts.
  * Source: Hockney 1994, "The communication challenge for MPP". */
 #pragma once
 
@@ -25,10 +25,11 @@ typedef struct {
 typedef struct {
     double step; /* seconds; compute + exposed */
     double compute, communication;
-    double exposed; /* in which the rank waits for the network */
+    double exposed; /* waiting for the network */
 } zero_plan_time;
 
-/* A step among other steps: what one leaves in flight delays the next. ZERO_ERR_NOMEM. */
+/* The time of a step among other steps: collectives left in flight delay the next one.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_time_step(const zero_schedule *s,
                                                const zero_plan_machine *machine,
                                                zero_plan_time *time);

@@ -22,7 +22,7 @@ static bool is_same_kind(const char *a, const char *b)
     return n == kind_length(b) && memcmp(a, b, n) == 0;
 }
 
-/* Units of a kind mostly follow each other: the newest kind is looked at first. */
+/* Searches from the newest kind: units of a kind mostly follow each other. */
 static int find_column(zero_profile *p, const char *unit)
 {
     for (int k = p->n_columns - 1; k > ZERO_ALL_UNITS; k--)
@@ -110,21 +110,21 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
 {
     int n = ZERO_OP_KINDS * p->n_columns;
     size_t cells = (size_t)n * ((size_t)comm->size + 1);
-    zero_profile_ranks new = {.profile = p, .rows = malloc((size_t)n * sizeof *new.rows)};
+    zero_profile_ranks made = {.profile = p, .rows = malloc((size_t)n * sizeof *made.rows)};
     double *seconds = malloc(cells * sizeof *seconds);
     zero_status st = ZERO_OK;
-    if (!new.rows || !seconds)
+    if (!made.rows || !seconds)
         st =
             zero_fail(ZERO_ERR_NOMEM, "no memory for the profiles of %d ranks", comm->size);
     st = zero_agree(comm, st);
     for (int i = 0; st == ZERO_OK && i < n; i++)
-        new.rows[i].own = entries_of(p, program, (zero_op)0)[i];
-    if (st == ZERO_OK) st = gather(&new, comm, n, seconds, seconds + n);
+        made.rows[i].own = entries_of(p, program, (zero_op)0)[i];
+    if (st == ZERO_OK) st = gather(&made, comm, n, seconds, seconds + n);
     free(seconds);
     if (st == ZERO_OK)
-        *ranks = new;
+        *ranks = made;
     else
-        zero_profile_ranks_destroy(&new);
+        zero_profile_ranks_destroy(&made);
     return st;
 }
 

@@ -1,7 +1,7 @@
 /* profile.h - where a rank's time goes: seconds by class of instructions.
  *
- * A class is a kind of instruction. Of those that name a unit it is divided by kinds of units,
- * which are units whose names differ in a number at the end alone: "embedding", "block", "head".
+ * A class is a kind of instruction. Instructions that name a unit are divided by kinds of units
+ * as well; units are of one kind if their names differ only in a number at the end.
  *
  *                all units  embedding  block  head
  *     FORWARD        x          x        x      x       of each of the schedule's programs
@@ -23,11 +23,11 @@
 typedef struct {
     int64_t count;   /* instructions */
     double seconds;  /* of this rank */
-    double exchange; /* of these, in polls: what collectives in flight did meanwhile */
+    double exchange; /* of these seconds, in polls of collectives in flight */
 } zero_profile_entry;
 
 typedef struct {
-    int n_columns;           /* kinds of units, and one */
+    int n_columns;           /* 1 + kinds of units */
     const char **kinds;      /* [n_columns]: a unit of the kind; borrowed from the model */
     int *column_of;          /* [n_units]; owned, as are the tables */
     zero_profile_entry *all; /* [ZERO_PROGRAMS][ZERO_OP_KINDS][n_columns] */
@@ -37,7 +37,7 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_profile_init(zero_profile *p, const zero_model *model);
 void zero_profile_destroy(zero_profile *p); /* accepts a zeroed one */
 
-/* An instruction of a program has been run. */
+/* Counts an instruction that was executed. */
 void zero_profile_note(zero_profile *p, zero_program_kind program,
                        const zero_instruction *i, double seconds, double exchange);
 
@@ -50,7 +50,7 @@ void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NA
 
 typedef struct {
     zero_profile_entry own; /* this rank's */
-    double least, most;     /* seconds, of all ranks */
+    double least, most;     /* seconds, over all ranks */
 } zero_profile_row;
 
 typedef struct {
@@ -67,5 +67,5 @@ void zero_profile_ranks_destroy(zero_profile_ranks *ranks); /* accepts a zeroed 
 
 const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zero_op op,
                                             int column);
-/* Of this rank, over all classes. */
+/* This rank's sum over all classes. */
 zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks);

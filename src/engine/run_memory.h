@@ -1,25 +1,20 @@
-/* run_memory.h - when buffers are in use: as the sanitizer sees it, and as the memory ledger
- * measures it. */
+/* run_memory.h - when buffers are in use: for the address sanitizer, and for the memory ledger.
+ *
+ * In builds with the sanitizer a buffer is usable from its first instruction to its last, and
+ * begins as NaN: reading or writing it at any other time is an error there. Other builds do
+ * nothing. Memory that lies once per node is left out, since neighbours write it. */
 #pragma once
 
-#include "engine/run.h"
+#include "engine/runner.h"
 
-/* The instructions at which a buffer was used first and last; -1: never. A buffer of one
- * program is used by that program alone. */
-typedef struct zero_touch {
-    int first, last;
-} zero_touch;
-
-static inline void zero_touch_note(zero_touch *touch, int at)
-{
-    if (touch->first < 0 || at < touch->first) touch->first = at;
-    if (at > touch->last) touch->last = at;
-}
-
-/* In builds with the address sanitizer a buffer is usable from its first instruction to its
- * last, and begins as NaN: what reads or writes too early or too late is an error there. Nothing
- * happens in other builds, nor to what lies once per node, which neighbours write. */
 void zero_lifetimes_open(const zero_runner *r);  /* before a walk: nothing is in use */
 void zero_lifetimes_close(const zero_runner *r); /* the memory may be given back */
-void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i, int at);
-void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i, int at);
+/* Around the execution of the instruction r->at. */
+void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i);
+void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i);
+
+/* The memory ledger of the programs walked so far. Measured is from an instruction's first real
+ * use of a buffer to the last; persistent buffers always count. Allocates. Local;
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
+                                              zero_peak *measured);

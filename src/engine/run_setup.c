@@ -1,10 +1,21 @@
+#include "engine/run_setup.h"
+
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "engine/run.h"
 #include "engine/run_memory.h"
+#include "sharding/schedule_exchange.h"
 
-static void poll(void *arg)
+/* Two arrays: the ranks' parts, and the memory that the node has once. */
+zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
+                              zero_window *window)
+{
+    size_t parts = schedule->extent[ZERO_SPACE_PART];
+    return zero_window_init(window, comm, 2,
+                            (size_t[]){parts, schedule->window_bytes - parts});
+}
+
+static void poll_collectives(void *arg)
 {
     zero_runner *r = arg;
     if (r->poll_status == ZERO_OK)
@@ -73,7 +84,7 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
 {
     *r = (zero_runner){
         .schedule = schedule, .backend = backend, .comm = comm, .window = window};
-    r->math = (zero_math){.poll = poll, .poll_arg = r};
+    r->math = (zero_math){.poll = poll_collectives, .poll_arg = r};
     zero_status st = zero_agree(comm, init_local(r));
     if (st != ZERO_OK) zero_runner_destroy(r);
     return st;

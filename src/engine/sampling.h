@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t step; /* of the random numbers: same step, same text */
+    int64_t step; /* of the random numbers: the same step gives the same text */
     int64_t seed;
     double temperature; /* >= 0; 0: always the largest logit */
-    int64_t top_k;      /* draws among so many largest; 0: among all */
-    int64_t known;      /* at most V: ids from here on are never drawn */
+    int64_t top_k;      /* draws among this many largest logits; 0: among all */
+    int64_t known;      /* at most V; ids from here on are never drawn */
 } zero_sampling;
 
-/* The token that a uniform number in [0, 1) chooses; of equal logits lower ids come first.
+/* The token that a uniform number in [0, 1) chooses; among equal logits lower ids come first.
  * -1 if a logit of a known id is not finite. Allocates nothing. */
 int32_t zero_sampling_draw(const zero_sampling *how, const float *logits, double uniform);

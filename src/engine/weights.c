@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/range.h"
 
 zero_status zero_weights_fill(const zero_weights *weights, const zero_model *model,
                               int group, zero_range range, float *out)
@@ -10,13 +11,12 @@ zero_status zero_weights_fill(const zero_weights *weights, const zero_model *mod
     const zero_group *g = &model->groups[group];
     memset(out, 0, (size_t)zero_range_len(range) * sizeof *out);
     for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
-        const zero_tensor *t = &model->tensors[i];
-        int64_t from = t->offset, to = t->offset + t->rows * t->cols;
-        if (from < range.begin) from = range.begin;
-        if (to > range.end) to = range.end;
-        if (from < to)
-            ZERO_TRY(weights->fill(weights->arg, i, from - t->offset, to - t->offset,
-                                   out + (from - range.begin)));
+        int64_t offset = model->tensors[i].offset;
+        zero_range part =
+            zero_range_overlap(zero_range_of_tensor(&model->tensors[i]), range);
+        if (!zero_range_is_empty(part))
+            ZERO_TRY(weights->fill(weights->arg, i, part.begin - offset, part.end - offset,
+                                   out + (part.begin - range.begin)));
     }
     return ZERO_OK;
 }

@@ -3,6 +3,13 @@
 
 #include "math/backend.h"
 #include "zero/model.h"
+#include "zero/range.h"
+
+/* The elements of a tensor in its group's flat space. */
+static inline zero_range zero_range_of_tensor(const zero_tensor *t)
+{
+    return (zero_range){t->offset, t->offset + t->rows * t->cols};
+}
 
 /* zero_model_describe() for a model that owns its tables already: sets and checks the same. If it
  * fails, the caller still destroys the model. */

@@ -4,12 +4,13 @@
 
 #include "engine/plan.h"
 #include "report/text.h"
+#include "sharding/stages.h"
 #include "train/config.h"
 
 #define MOST_RANKS 16384
 
 struct advice {
-    zero_plan_input plan; /* memory does not grow with more than two microbatches */
+    zero_plan_input plan; /* memory does not grow beyond two microbatches */
     bool is_auto;
     size_t limit;
     FILE *out;
@@ -23,11 +24,12 @@ static struct advice advice_of(const zero_plan_input *plan, bool is_auto, size_t
     return a;
 }
 
-/* What each stage needs; 0: it cannot be planned. Whether one fits. */
-static bool measure(const struct advice *a, zero_plan_input in, size_t needed[4])
+/* Bytes that each stage needs; 0: it cannot be planned. Returns whether one fits. */
+static bool measure(const struct advice *a, zero_plan_input in,
+                    size_t needed[ZERO_STAGE_COUNT])
 {
     bool fits = false;
-    for (int stage = 0; stage < 4; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_plan_ledger l;
         in.stage = stage;
         needed[stage] = zero_plan_measure(&in, &l) == ZERO_OK ? l.needed : 0;
@@ -36,10 +38,11 @@ static bool measure(const struct advice *a, zero_plan_input in, size_t needed[4]
     return fits;
 }
 
-static void show(const struct advice *a, const char *what, const size_t needed[4])
+static void show(const struct advice *a, const char *what,
+                 const size_t needed[ZERO_STAGE_COUNT])
 {
     fprintf(a->out, "  %-38s", what);
-    for (int stage = 0; stage < 4; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         char text[ZERO_PLAN_TEXT] = "-";
         if (needed[stage] > 0) zero_text_bytes((double)needed[stage], text);
         bool fits = needed[stage] > 0 && needed[stage] <= a->limit;
@@ -48,9 +51,16 @@ static void show(const struct advice *a, const char *what, const size_t needed[4
     fputc('\n', a->out);
 }
 
+static void show_heading(FILE *out)
+{
+    fprintf(out, "  %-38s %13s", "", "--stage 0");
+    for (int stage = 1; stage < ZERO_STAGE_COUNT; stage++) fprintf(out, " %14d", stage);
+    fputc('\n', out);
+}
+
 static bool measure_and_show(const struct advice *a, const char *what, zero_plan_input in)
 {
-    size_t needed[4];
+    size_t needed[ZERO_STAGE_COUNT];
     bool fits = measure(a, in, needed);
     show(a, what, needed);
     return fits;
@@ -72,7 +82,7 @@ static zero_plan_input with_micro_batch(const struct advice *a, int64_t micro)
 /* The largest that fits in some stage, else 1. */
 static int64_t smaller_micro_batch(const struct advice *a)
 {
-    size_t needed[4];
+    size_t needed[ZERO_STAGE_COUNT];
     for (int64_t parts = 2; parts < a->plan.micro_batch; parts++)
         if (a->plan.micro_batch % parts == 0 &&
             measure(a, with_micro_batch(a, a->plan.micro_batch / parts), needed))
@@ -93,9 +103,9 @@ static void show_micro_batch(const struct advice *a)
     measure_and_show(a, what, in);
 }
 
-/* `in` on `times` as many ranks, on as many more nodes. */
+/* `in` on `times` the ranks, on `times` the nodes. */
 static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
-                          size_t needed[4])
+                          size_t needed[ZERO_STAGE_COUNT])
 {
     zero_layout layout;
     const char *why;
@@ -111,11 +121,11 @@ static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
     return fits;
 }
 
-/* The first number of ranks that helps `in`, if one does; `options` is what differs in it. */
+/* The first number of ranks that helps `in`, if one does. `options` says how `in` differs. */
 static bool show_ranks(const struct advice *a, zero_plan_input in, const char *options)
 {
     for (int times = 2; times <= MOST_RANKS / in.n_ranks; times *= 2) {
-        size_t needed[4];
+        size_t needed[ZERO_STAGE_COUNT];
         char what[64];
         if (!measure_ranks(a, in, times, needed)) continue;
         snprintf(what, sizeof what, "%d ranks%s", times * in.n_ranks, options);
@@ -125,14 +135,14 @@ static bool show_ranks(const struct advice *a, zero_plan_input in, const char *o
     return false;
 }
 
-/* As it is, else with all that saves activations. */
+/* As given, else with everything that saves activations. */
 static void show_more_ranks(const struct advice *a)
 {
     zero_plan_input least = with_micro_batch(a, 1);
     least.recompute = true;
     if (show_ranks(a, a->plan, "")) return;
     if (show_ranks(a, least, " --micro-batch 1 --recompute")) return;
-    fprintf(a->out, "  more ranks do not help, up to %d\n", MOST_RANKS);
+    fprintf(a->out, "  no number of ranks up to %d helps\n", MOST_RANKS);
 }
 
 void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, FILE *out)
@@ -140,11 +150,10 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, F
     struct advice a = advice_of(plan, is_auto, limit, out);
     char text[ZERO_PLAN_TEXT];
     zero_text_bytes((double)limit, text);
-    fprintf(out,
-            "what a rank would need; * fits the %s; more ranks are on as many more nodes\n"
-            "  %-38s %13s %14s %14s %14s\n",
-            text, "", "--stage 0", "1", "2", "3");
-    measure_and_show(&a, "as it is", a.plan);
+    fprintf(out, "bytes per rank; * fits the %s; twice the ranks are on twice the nodes\n",
+            text);
+    show_heading(out);
+    measure_and_show(&a, "as given", a.plan);
     if (!plan->recompute) {
         zero_plan_input in = a.plan;
         in.recompute = true;

@@ -5,7 +5,7 @@
 #include "nn/gpt2.h"
 #include "sharding/formula.h"
 
-/* Without a vocabulary Psi is open; what is known of it says how it goes on. */
+/* Without a vocabulary Psi depends on V. */
 static void print_sizes(const zero_gpt2_shape *s, FILE *out)
 {
     int64_t psi = zero_gpt2_count(s);
@@ -29,7 +29,8 @@ void zero_models_show(FILE *out)
         print_sizes(s, out);
         fprintf(out, "  %s\n", rows[i].source);
     }
-    fputs("\nstates: parameters, gradients and Adam's, 16 bytes per parameter, before any "
+    fputs("\nstates: parameters, gradients and Adam's moments, 16 bytes per parameter, "
+          "before "
           "sharding.\nThe ZeRO paper gives layers, hidden and heads; vocabulary and length "
           "are GPT-2's.\n",
           out);

@@ -6,10 +6,9 @@
 
 #include "base/fail.h"
 #include "report/paper_table.h"
+#include "sharding/stages.h"
 
-static const char *const states[] = {"none", "P_os", "P_os+g", "P_os+g+p"};
-
-/* What the cells of each kind of agreement have in common. */
+/* Totals over a table, by kind of agreement. */
 typedef struct {
     int cells;
     int count[ZERO_PAPER_AGREEMENTS];
@@ -42,7 +41,7 @@ static void print_cell(const zero_paper_table *table, const zero_paper_row *row,
 {
     fprintf(out, "  %-8s %5d %4d   %d %-9s %16.12g %-2s %9s   %+6.2f %%   %s\n",
             row->model ? row->model : "largest", row->n_ranks, row->model_parallel, stage,
-            states[stage], cell->exact / cell->unit, unit_name(table, cell),
+            zero_stage_at(stage)->name, cell->exact / cell->unit, unit_name(table, cell),
             row->printed[stage], 100.0 * cell->off,
             zero_paper_agreement_name(cell->agreement));
 }
@@ -67,15 +66,15 @@ static void print_cells(const zero_paper_table *table, zero_paper_summary *sum, 
     }
 }
 
-/* Only what occurs is explained. */
+/* Explains only the kinds of agreement that occur. */
 static void print_meaning(const zero_paper_summary *sum, FILE *out)
 {
     static const char *const meaning[] = {
-        "as ours to the digits that the paper prints, halves upwards",
-        "the paper rounds its value for MP = 1 and multiplies that by MP,\n"
-        "             and with it the error of the rounding",
-        "the paper drops what it does not print; rounding would give one\n"
-        "             more in the last place",
+        "equal in the digits that the paper prints, halves upwards",
+        "the paper rounds its value for MP = 1, then multiplies by MP, and\n"
+        "             the rounding error with it",
+        "the paper cuts digits off; rounding would give one more in the\n"
+        "             last place",
         "none of these: the formula or the printed number is wrong",
     };
     fputc('\n', out);

@@ -1,9 +1,8 @@
 /* paper_table.h - the numbers that the ZeRO paper prints, and how ours agree with them.
  *
  * A row of a printed table has one cell per stage. Our value of a cell is computed from the
- * row's inputs alone (sharding/formula.h), in bytes, or in parameters where the table asks
- * for the largest model. What is said about the agreement follows from that value, the text
- * that the paper prints and the number of its decimals.
+ * row's inputs alone (sharding/formula.h), in bytes, or in parameters if the table asks for the
+ * largest model. The agreement follows from that value, the paper's text and its decimals.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054v3, tables 1 and 2, figure 1. */
 #pragma once
 
@@ -11,9 +10,9 @@
 
 #include "zero/status.h"
 
-#define ZERO_PAPER_STAGES 4
+#define ZERO_PAPER_STAGES 4 /* columns that the paper prints, by number of the stage */
 
-/* The first that holds, in this order. */
+/* The first of these that holds. */
 typedef enum {
     ZERO_PAPER_ROUNDED,   /* to the printed decimals, halves upwards */
     ZERO_PAPER_SCALED,    /* rounded for one of N_m ranks, then multiplied by N_m */
@@ -45,12 +44,12 @@ typedef struct {
     zero_paper_agreement agreement;
 } zero_paper_cell;
 
-/* Borrowed. ZERO_ERR_INVALID names the tables that there are. */
+/* Borrowed. For another name ZERO_ERR_INVALID, which names the tables. */
 ZERO_NODISCARD zero_status zero_paper_find(const char *name,
                                            const zero_paper_table **table);
 
-/* Our value: bytes of model states per rank, or, in a row without psi, the parameters whose
- * states fit 32 GB on every rank. GB are 1e9 bytes. */
+/* Our value: bytes of model states per rank; in a row without psi, the parameters whose states
+ * fit 32 GB (of 1e9 bytes) on every rank. */
 double zero_paper_exact(const zero_paper_row *row, int stage);
 
 /* Compares any `exact` with a printed cell: digits, then T (1e12), B or nothing (1e9). */

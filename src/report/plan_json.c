@@ -1,9 +1,9 @@
-#include <inttypes.h>
+#include "report/plan_json.h"
 
 #include <jansson.h>
 
 #include "base/fail.h"
-#include "report/plan_report.h"
+#include "report/plan_program.h"
 #include "report/text.h"
 
 static void put_whole(json_t *object, const char *key, int64_t value)
@@ -21,7 +21,7 @@ static void put_text(json_t *object, const char *key, const char *value)
     json_object_set_new(object, key, json_string(value));
 }
 
-/* ---- what it is for ---- */
+/* ---- the setup ---- */
 
 static json_t *model_json(const zero_plan_report *r)
 {
@@ -71,6 +71,30 @@ static void put_setup(const zero_plan_report *r, json_t *object)
 }
 
 /* ---- a stage ---- */
+
+static json_t *field_json(const zero_field *field, const void *of)
+{
+    char text[ZERO_FIELD_TEXT_BYTES];
+    const void *at = (const char *)of + field->offset;
+    switch (field->word ? ZERO_FIELD_TEXT : field->kind) {
+    case ZERO_FIELD_FLAG: return json_boolean(*(const bool *)at);
+    case ZERO_FIELD_INT: return json_integer(*(const int *)at);
+    case ZERO_FIELD_WHOLE: return json_integer(*(const int64_t *)at);
+    case ZERO_FIELD_REAL: return json_real(*(const double *)at);
+    case ZERO_FIELD_TEXT: break;
+    }
+    zero_field_write(field, of, text);
+    return json_string(text);
+}
+
+static json_t *input_json(const zero_plan_input *input)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < ZERO_PLAN_FIELDS; i++)
+        json_object_set_new(object, zero_plan_fields[i].name,
+                            field_json(&zero_plan_fields[i], input));
+    return object;
+}
 
 static json_t *peak_json(const zero_plan_report *r, const zero_schedule *s)
 {
@@ -160,7 +184,7 @@ static json_t *range_json(const zero_plan_bounds *range)
 static json_t *partitions_json(const zero_plan_stage *stage)
 {
     json_t *object = json_object();
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
         const zero_plan_spread *spread = &stage->spread[k];
         json_t *one = json_object();
         put_whole(one, "ranks_looked_at", spread->n_ranks);
@@ -233,12 +257,12 @@ static json_t *programs_json(const zero_plan_report *r, const zero_schedule *s)
     return object;
 }
 
-static json_t *stage_json(const zero_plan_report *r, int number)
+static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stage)
 {
-    const zero_plan_stage *stage = &r->stages[number];
     const zero_plan_request *o = &r->request;
     json_t *object = json_object();
-    put_whole(object, "stage", number);
+    put_whole(object, "stage", zero_plan_stage_number(stage));
+    json_object_set_new(object, "input", input_json(&stage->schedule.input));
     json_object_set_new(object, "memory", memory_json(r, stage));
     json_object_set_new(object, "communication", communication_json(&stage->ledger));
     json_object_set_new(object, "kept", kept_json(r, stage));
@@ -258,12 +282,11 @@ zero_status zero_plan_show_json(const zero_plan_report *r, FILE *out)
 {
     json_t *object = json_object(), *stages = json_array();
     put_setup(r, object);
-    for (int k = r->first; k < r->first + r->n; k++)
-        json_array_append_new(stages, stage_json(r, k));
+    for (int k = 0; k < r->n; k++)
+        json_array_append_new(stages, stage_json(r, &r->stages[k]));
     int failed = json_object_set_new(object, "stages", stages);
     if (!failed) failed = json_dumpf(object, out, JSON_INDENT(2));
     if (!failed) fputc('\n', out);
     json_decref(object);
-    return failed ? zero_fail(ZERO_ERR_NOMEM, "the plan could not be written as JSON")
-                  : ZERO_OK;
+    return failed ? zero_fail(ZERO_ERR_NOMEM, "no memory for the plan as JSON") : ZERO_OK;
 }

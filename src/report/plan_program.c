@@ -1,8 +1,11 @@
-/* The programs, one instruction per line. */
-#include "report/plan_report.h"
-#include "report/text.h"
+#include "report/plan_program.h"
 
 #include <inttypes.h>
+
+#include "report/plan_setup.h"
+#include "report/text.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
 
 static int64_t size_of(const zero_schedule *s, int buffer)
 {
@@ -66,11 +69,11 @@ static void show_program(const zero_schedule *s, zero_program_kind kind, FILE *o
         show_line(s, &p->code[at], at, kind == s->peak_program && at == s->peak_at, out);
 }
 
-/* The step is what people come for. */
+/* The step comes first: most readers want it. */
 void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
 {
-    const zero_schedule *s = &r->stages[r->first].schedule;
-    fprintf(out, "%-14s %d\n", "stage", r->first);
+    const zero_schedule *s = &r->stages[0].schedule;
+    fprintf(out, "%-14s %d\n", "stage", s->input.stage);
     zero_plan_show_setup(r, out);
     fputs(
         "bytes          that REDUCE and GATHER send, RELEASE gives back, the others "

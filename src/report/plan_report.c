@@ -1,13 +1,16 @@
 #include "report/plan_report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "data/corpus.h"
 #include "math/backends.h"
+#include "sharding/compile.h"
+#include "sharding/stages.h"
 
-/* ---- what is planned ---- */
+/* ---- the plan asked for ---- */
 
 static zero_status choose_shape(zero_plan_report *r)
 {
@@ -21,7 +24,7 @@ static zero_status choose_shape(zero_plan_report *r)
     return zero_config_shape(c, data_vocab, &r->shape);
 }
 
-/* Without --fake-nodes every rank has a node of its own, which is the paper's case. */
+/* Without --fake-nodes every rank has its own node, as in the paper. */
 static zero_status choose_layout(zero_plan_report *r)
 {
     const zero_config *c = &r->config;
@@ -36,7 +39,7 @@ static zero_status choose_layout(zero_plan_report *r)
     if (r->is_auto)
         r->collectives = zero_algorithm_choose(&r->layout, &r->why);
     else if (!zero_algorithm_find(c->collectives, &r->collectives))
-        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: there is no such algorithm",
+        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
                          c->collectives);
     return ZERO_OK;
 }
@@ -51,7 +54,7 @@ static zero_plan_input input_of(const zero_plan_report *r, int stage)
 
 /* ---- over ranks ---- */
 
-#define ALL_RANKS 4 /* more are not looked at one by one */
+#define ALL_RANKS 4 /* of more ranks only a few are planned */
 
 static void widen(zero_plan_bounds *range, int64_t value, bool is_first)
 {
@@ -69,7 +72,7 @@ static void add_rank(zero_plan_spread *spread, const zero_plan_ledger *l)
     widen(&spread->received, reduced.bytes_received + gathered.bytes_received, is_first);
 }
 
-/* Pieces are equal but for the last ranks', and nodes for the last ones. */
+/* All pieces are equal but those of the last ranks; so are all nodes. */
 static zero_status spread_over_ranks(zero_plan_input in, zero_partition_scheme scheme,
                                      zero_plan_spread *spread)
 {
@@ -108,20 +111,30 @@ static zero_status find_kept(zero_plan_stage *stage, const zero_model *model)
     return ZERO_OK;
 }
 
-static zero_status make_stage(zero_plan_report *r, int number)
+static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *stage)
 {
     const zero_plan_request *o = &r->request;
-    zero_plan_stage *stage = &r->stages[number];
     zero_plan_input in = input_of(r, number);
     ZERO_TRY(zero_schedule_compile(&stage->schedule, &in));
     zero_plan_add_up(&stage->schedule, &stage->ledger);
     ZERO_TRY(find_kept(stage, &r->model));
-    ZERO_TRY(spread_over_ranks(in, ZERO_PARTITION_SLICE, &stage->spread[0]));
-    ZERO_TRY(spread_over_ranks(in, ZERO_PARTITION_OWNER, &stage->spread[1]));
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
+        ZERO_TRY(spread_over_ranks(in, (zero_partition_scheme)k, &stage->spread[k]));
     if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
     if (o->has_time)
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
     if (o->fit > 0) ZERO_TRY(zero_plan_fit(&r->shape, &in, (size_t)o->fit, &stage->fitted));
+    return ZERO_OK;
+}
+
+static zero_status make_stages(zero_plan_report *r)
+{
+    int first = r->request.all_stages ? 0 : (int)r->config.stage;
+    int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
+    r->stages = calloc((size_t)n, sizeof *r->stages);
+    if (!r->stages) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d stages", n);
+    r->n = n;
+    for (int k = 0; k < n; k++) ZERO_TRY(make_stage(r, first + k, &r->stages[k]));
     return ZERO_OK;
 }
 
@@ -134,10 +147,7 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(choose_shape(r));
     ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
     ZERO_TRY(choose_layout(r));
-    r->first = r->request.all_stages ? 0 : (int)r->config.stage;
-    r->n = r->request.all_stages ? 4 : 1;
-    for (int k = r->first; k < r->first + r->n; k++) ZERO_TRY(make_stage(r, k));
-    return ZERO_OK;
+    return make_stages(r);
 }
 
 zero_status zero_plan_report_make(zero_plan_report *report,
@@ -149,18 +159,24 @@ zero_status zero_plan_report_make(zero_plan_report *report,
     return st;
 }
 
+int zero_plan_stage_number(const zero_plan_stage *stage)
+{
+    return stage->schedule.input.stage;
+}
+
 bool zero_plan_fits_limit(const zero_plan_report *r, const zero_plan_stage *stage)
 {
-    int64_t limit = r->config.memory_limit; /* not above 0: none was given */
+    int64_t limit = r->config.memory_limit; /* 0 or less: none was given */
     return limit <= 0 || stage->ledger.needed <= (size_t)limit;
 }
 
 void zero_plan_report_destroy(zero_plan_report *report)
 {
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < report->n; k++) {
         zero_schedule_destroy(&report->stages[k].schedule);
         free(report->stages[k].kept);
     }
+    free(report->stages);
     zero_layout_destroy(&report->layout);
     zero_model_destroy(&report->model);
     *report = (zero_plan_report){0};

@@ -1,74 +1,13 @@
+#include "report/plan_show.h"
+
 #include <inttypes.h>
 #include <math.h>
 
 #include "report/advice.h"
-#include "report/plan_report.h"
+#include "report/plan_setup.h"
 #include "report/text.h"
-
-static void row(const char *name, FILE *out)
-{
-    fprintf(out, "%-14s ", name);
-}
-
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-/* ---- what it is for ---- */
-
-static void show_model(const zero_plan_report *r, FILE *out)
-{
-    const zero_gpt2_shape *s = &r->shape;
-    row("model", out);
-    fprintf(out,
-            "%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
-            "; Psi = %" PRId64 " parameters\n",
-            r->config.model, s->layers, s->hidden, s->heads, s->seq, r->model.n_params);
-    row("vocabulary", out);
-    fprintf(out, "%" PRId64 ": %s (data is not opened)\n", s->vocab, r->whose_vocab);
-}
-
-static void show_ranks(const zero_plan_report *r, FILE *out)
-{
-    const zero_layout *l = &r->layout;
-    row("ranks", out);
-    fprintf(out, "%d on %d node%s; this is rank %d\n", l->size, l->n_nodes,
-            plural(l->n_nodes), r->request.rank);
-    if (r->config.fake_nodes == 0 && l->size > 1)
-        fprintf(
-            out,
-            "%15sa node for each, as in the paper's formulas; --fake-nodes K: K nodes\n",
-            "");
-    row("collectives", out);
-    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
-            zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
-            r->is_auto ? r->why : "", r->is_auto ? ")" : "", r->config.bucket);
-}
-
-static void show_batch(const zero_plan_report *r, FILE *out)
-{
-    const zero_config *c = &r->config;
-    row("batch", out);
-    fprintf(out,
-            "%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
-            " (ranks x microbatches x sequences); %" PRId64 " tokens per step\n",
-            c->global_batch, r->request.n_ranks, c->accumulation, c->micro_batch,
-            c->global_batch * r->shape.seq);
-}
-
-void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
-{
-    const zero_config *c = &r->config;
-    show_model(r, out);
-    show_ranks(r, out);
-    show_batch(r, out);
-    row("options", out);
-    fprintf(out,
-            "%s, partition %s, prefetch %" PRId64 ", persist %" PRId64 ", overlap %s%s%s\n",
-            c->dtype, c->partition, c->prefetch, c->persist, c->overlap,
-            c->recompute ? ", recompute" : "", c->reproducible ? ", reproducible" : "");
-}
+#include "sharding/schedule_exchange.h"
+#include "sharding/stages.h"
 
 /* ---- memory ---- */
 
@@ -84,7 +23,7 @@ static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE
 {
     char peak[ZERO_PLAN_TEXT];
     fprintf(out, "\n%-22s %31s %33s\n", "memory, bytes", "each at its own peak",
-            "at the peak of all");
+            "at the overall peak");
     for (int c = 0; c < ZERO_CLASSES; c++)
         if (s->class_peak[c] > 0)
             show_class(zero_class_name((zero_class)c), s->class_peak[c], l->at_peak[c],
@@ -103,7 +42,7 @@ static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE 
     zero_text_bytes((double)s->window_bytes, window);
     zero_text_bytes((double)l->needed, all);
     zero_text_bytes((double)zero_plan_process(s), process);
-    row("needed", out);
+    zero_text_row("needed", out);
     fprintf(out, "%s = arena %s + node's window %s + process %s\n", all, arena, window,
             process);
 }
@@ -119,17 +58,22 @@ static void show_limit(const zero_plan_report *r, const zero_plan_stage *stage, 
     char limit[ZERO_PLAN_TEXT];
     if (r->config.memory_limit <= 0) return;
     zero_text_bytes((double)r->config.memory_limit, limit);
-    row("limit", out);
+    zero_text_row("limit", out);
     fprintf(out, "%s: %s\n", limit,
             zero_plan_fits_limit(r, stage) ? "it fits" : "it does not fit");
 }
 
-/* Why the states are not what the formula and its padding say. */
+static bool shards_parameters(const zero_schedule *s)
+{
+    return zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
+}
+
+/* Why the states differ from the formula and its padding. */
 static const char *reason(const zero_plan_report *r, const zero_schedule *s)
 {
     if (zero_schedule_shares(s)) return "parameters lie once per node";
     if (r->config.accumulation > 1) return "sums over microbatches are in accumulators";
-    if (r->config.persist > 0 && s->input.stage == 3)
+    if (r->config.persist > 0 && shards_parameters(s))
         return "resident groups are not sharded";
     return "the last piece of the model is smaller";
 }
@@ -144,7 +88,7 @@ static void show_states(const zero_plan_report *r, const zero_plan_stage *stage,
     zero_text_bytes(l->formula, formula);
     zero_text_bytes(l->padding, padding);
     zero_text_bytes(fabs(left), rest);
-    row("model states", out);
+    zero_text_row("model states", out);
     fprintf(out, "%s = the paper's %s + %s padding (%.0f bytes, %.3f %%)", states, formula,
             padding, l->padding, 100.0 * l->padding / l->formula);
     if (fabs(left) >= 1.0)
@@ -157,9 +101,9 @@ static void show_kept(const zero_plan_report *r, const zero_plan_stage *stage, F
 {
     const int most = 4;
     char bytes[ZERO_PLAN_TEXT];
-    if (stage->schedule.input.stage != 3) return;
+    if (!shards_parameters(&stage->schedule)) return;
     zero_text_bytes((double)stage->kept_bytes, bytes);
-    row("kept", out);
+    zero_text_row("kept", out);
     fprintf(out, "%s from forward to backward:", bytes);
     for (int i = 0; i < stage->n_kept && i < most; i++)
         fprintf(out, "%s %s", i > 0 ? "," : "", r->model.groups[stage->kept[i]].name);
@@ -203,7 +147,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     show_exchange("GATHER", &stage->ledger.gather, out);
     show_exchange("both", &all, out);
     zero_text_bytes(fabs(off), below);
-    row("traffic", out);
+    zero_text_row("traffic", out);
     fprintf(out, "%s %s the paper's volume of the padded groups", below,
             off >= 0 ? "below" : "above");
     fprintf(out, "; %.1f %% leaves the node\n",
@@ -227,7 +171,7 @@ static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage
 {
     fprintf(out, "\n%-14s %13s %13s %13s %13s %13s %13s\n", "by partition", "needs least",
             "most", "sends least", "most", "gets least", "most");
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
         const zero_plan_spread *spread = &stage->spread[k];
         fprintf(out, "  %-12s", zero_partition_scheme_name((zero_partition_scheme)k));
         show_range(&spread->needed, out);
@@ -236,7 +180,7 @@ static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage
         fputc('\n', out);
     }
     if (stage->spread[0].n_ranks < r->request.n_ranks)
-        fputs("  of the first, the middle and the last rank\n", out);
+        fputs("  the first, the middle and the last rank only\n", out);
     if (r->config.accumulation > 1 || r->request.has_time || r->request.fit > 0)
         fputc('\n', out);
 }
@@ -247,9 +191,9 @@ static void show_price(const zero_plan_report *r, const zero_plan_stage *stage, 
 {
     const zero_plan_price *p = &stage->price;
     if (r->config.accumulation == 1) return;
-    row(r->config.reproducible ? "free order" : "reproducible", out);
+    zero_text_row(r->config.reproducible ? "free order" : "reproducible", out);
     if (!p->is_possible) {
-        fprintf(out, "not here: %s\n", p->why_not);
+        fprintf(out, "not possible: %s\n", p->why_not);
         return;
     }
     zero_plan_exchange now = both(&stage->ledger), then = both(&p->ledger);
@@ -269,7 +213,7 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
     const zero_plan_machine *m = &r->request.machine;
     const zero_plan_time *t = &stage->time;
     if (!r->request.has_time) return;
-    row("time", out);
+    zero_text_row("time", out);
     fprintf(out,
             "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication; %.4g "
             "tokens/s\n%15s(ideal: %.4g s per message, %.4g bytes/s%s, %.4g flops/s)\n",
@@ -284,16 +228,17 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
     if (r->request.fit == 0) return;
     zero_text_bytes((double)stage->fitted.needed, needed);
     zero_text_bytes((double)r->request.fit, limit);
-    row("fits", out);
+    zero_text_row("fits", out);
     fprintf(out,
             "%s (%" PRId64 " bytes): up to %" PRId64 " layers, Psi = %" PRId64
             "\n%15swhich need %s (%zu bytes)%s\n",
             limit, r->request.fit, stage->fitted.layers, stage->fitted.n_params, "", needed,
             stage->fitted.needed,
-            stage->fitted.layers == ZERO_GPT2_LAYERS ? "; there are no deeper ones" : "");
+            stage->fitted.layers == ZERO_GPT2_LAYERS ? "; no deeper model is possible"
+                                                     : "");
 }
 
-/* What --memory-limit refuses in a run, with what would not be refused. */
+/* A run with this --memory-limit would be refused. */
 static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
     if (zero_plan_fits_limit(r, stage)) return;
@@ -304,8 +249,8 @@ static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage,
 
 void zero_plan_show(const zero_plan_report *r, FILE *out)
 {
-    const zero_plan_stage *stage = &r->stages[r->first];
-    fprintf(out, "%-14s %d\n", "stage", r->first);
+    const zero_plan_stage *stage = &r->stages[0];
+    fprintf(out, "%-14s %d\n", "stage", zero_plan_stage_number(stage));
     zero_plan_show_setup(r, out);
     zero_plan_show_memory(&stage->schedule, &stage->ledger, out);
     show_limit(r, stage, out);

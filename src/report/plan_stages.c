@@ -1,7 +1,8 @@
-/* The stages side by side: a line per quantity, a column per stage. */
+#include "report/plan_stages.h"
+
 #include <inttypes.h>
 
-#include "report/plan_report.h"
+#include "report/plan_setup.h"
 #include "report/text.h"
 
 #define WIDTH 16
@@ -11,12 +12,12 @@ static void heading(const char *name, FILE *out)
     fprintf(out, "  %-24s", name);
 }
 
-/* A line of bytes, or of anything else: what `value` says of each stage. */
+/* A line: the bytes that `value` says of each stage. */
 static void bytes_row(const zero_plan_report *r, const char *name,
                       double (*value)(const zero_plan_stage *stage), FILE *out)
 {
     heading(name, out);
-    for (int k = r->first; k < r->first + r->n; k++) {
+    for (int k = 0; k < r->n; k++) {
         char text[ZERO_PLAN_TEXT];
         zero_text_bytes(value(&r->stages[k]), text);
         fprintf(out, "%*s", WIDTH, text);
@@ -28,7 +29,7 @@ static void number_row(const zero_plan_report *r, const char *name, const char *
                        double (*value)(const zero_plan_stage *stage), FILE *out)
 {
     heading(name, out);
-    for (int k = r->first; k < r->first + r->n; k++) {
+    for (int k = 0; k < r->n; k++) {
         char text[ZERO_PLAN_TEXT];
         snprintf(text, sizeof text, format, value(&r->stages[k]));
         fprintf(out, "%*s", WIDTH, text);
@@ -40,7 +41,7 @@ static void number_row(const zero_plan_report *r, const char *name, const char *
 
 static bool is_used(const zero_plan_report *r, int cls)
 {
-    for (int k = r->first; k < r->first + r->n; k++)
+    for (int k = 0; k < r->n; k++)
         if (r->stages[k].schedule.class_peak[cls] > 0) return true;
     return false;
 }
@@ -50,7 +51,7 @@ static void show_classes(const zero_plan_report *r, FILE *out)
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (!is_used(r, c)) continue;
         heading(zero_class_name((zero_class)c), out);
-        for (int k = r->first; k < r->first + r->n; k++) {
+        for (int k = 0; k < r->n; k++) {
             char text[ZERO_PLAN_TEXT];
             zero_text_bytes((double)r->stages[k].schedule.class_peak[c], text);
             fprintf(out, "%*s", WIDTH, text);
@@ -121,7 +122,7 @@ static void show_limit(const zero_plan_report *r, FILE *out)
     zero_text_bytes((double)r->config.memory_limit, limit);
     snprintf(name, sizeof name, "fits the %.14s", limit);
     heading(name, out);
-    for (int k = r->first; k < r->first + r->n; k++)
+    for (int k = 0; k < r->n; k++)
         fprintf(out, "%*s", WIDTH, zero_plan_fits_limit(r, &r->stages[k]) ? "yes" : "no");
     fputc('\n', out);
 }
@@ -130,20 +131,20 @@ static void show_memory(const zero_plan_report *r, FILE *out)
 {
     fputs("\nmemory per rank, each class at its own peak\n", out);
     show_classes(r, out);
-    bytes_row(r, "peak of all", peak, out);
+    bytes_row(r, "overall peak", peak, out);
     bytes_row(r, "needed, with process", needed, out);
     show_limit(r, out);
     fputs("\nmodel states\n", out);
     bytes_row(r, "ours", states, out);
     bytes_row(r, "the paper's formula", formula, out);
-    bytes_row(r, "  and for padding", padding, out);
+    bytes_row(r, "  plus padding", padding, out);
     bytes_row(r, "  rest: see --stage N", rest, out);
     bytes_row(r, "kept to backward", kept, out);
-    fputs("\nneeded by other choices\n", out);
+    fputs("\nneeded with other options\n", out);
     bytes_row(r, "--partition slice, most", slice_most, out);
     bytes_row(r, "--partition owner, least", owner_least, out);
     bytes_row(r, "--partition owner, most", owner_most, out);
-    if (r->config.accumulation > 1 && r->stages[r->first].price.is_possible)
+    if (r->config.accumulation > 1 && r->stages[0].price.is_possible)
         bytes_row(r, r->config.reproducible ? "without --reproducible" : "--reproducible",
                   reproducible, out);
 }
@@ -237,16 +238,17 @@ void zero_plan_show_stages(const zero_plan_report *r, FILE *out)
 {
     zero_plan_show_setup(r, out);
     fprintf(out, "\n%-26s", "stage");
-    for (int k = r->first; k < r->first + r->n; k++) fprintf(out, "%*d", WIDTH, k);
+    for (int k = 0; k < r->n; k++)
+        fprintf(out, "%*d", WIDTH, zero_plan_stage_number(&r->stages[k]));
     fputc('\n', out);
     show_memory(r, out);
     show_traffic(r, out);
     show_time(r, out);
     show_fitted(r, out);
-    fputs("\nwhere memory is at its most\n", out);
-    for (int k = r->first; k < r->first + r->n; k++) {
+    fputs("\nwhere memory peaks\n", out);
+    for (int k = 0; k < r->n; k++) {
         char text[ZERO_PLAN_TEXT];
         zero_text_peak(&r->stages[k].schedule, text);
-        fprintf(out, "  stage %d  %s\n", k, text);
+        fprintf(out, "  stage %d  %s\n", zero_plan_stage_number(&r->stages[k]), text);
     }
 }

@@ -3,8 +3,8 @@
 #include "base/fail.h"
 #include "io/bytes.h"
 
-/* The length of the UTF-8 character at p, 0 if there is none or if it controls a terminal:
- * that must not obey what an untrained model writes. */
+/* The length of the UTF-8 character at p; 0 if it is invalid or controls a terminal, which must
+ * not obey an untrained model. */
 static size_t printable(const unsigned char *p, size_t n)
 {
     if (*p == '\n' || *p == '\t' || (*p >= 0x20 && *p < 0x7f)) return 1;
@@ -42,7 +42,7 @@ static zero_status decode(const zero_tokenizer *tokenizer, const int32_t *tokens
     return ZERO_OK;
 }
 
-/* A character may lie across tokens: they become text before anything is judged. */
+/* A character may span tokens, so all tokens are decoded before any byte is judged. */
 zero_status zero_print_tokens(const zero_tokenizer *tokenizer, const int32_t *tokens,
                               int64_t n, bool raw, FILE *out)
 {

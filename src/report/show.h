@@ -16,12 +16,12 @@ typedef struct {
     const zero_model *model;
     const zero_engine *engine;
     int node_ranks;              /* on this machine */
-    int blas_threads;            /* in force; 0: this BLAS cannot be told */
-    const char *why_collectives; /* what --collectives auto saw; NULL: not auto */
+    int blas_threads;            /* in force; 0: this BLAS has no way to set them */
+    const char *why_collectives; /* --collectives auto: its reason; else NULL */
 
     int64_t start;       /* steps that were done before this run */
-    bool has_loaded;     /* weights are a checkpoint's */
-    const char *from;    /* in words, what the run goes on from */
+    bool has_loaded;     /* the weights come from a checkpoint */
+    const char *from;    /* the resumed checkpoint, in words */
     const char *changes; /* options that differ from the saved run's; may be empty */
 } zero_run_view;
 
@@ -29,26 +29,32 @@ typedef struct {
 typedef struct {
     double loss, val_loss;
     bool has_val_loss;
-    double seconds;      /* of all steps, evaluations and samples left out */
-    double eval_seconds; /* of those */
+    double seconds;      /* of all steps */
+    double eval_seconds; /* of evaluations and samples */
     int64_t tokens;
     zero_profile_ranks profile; /* of the steps */
     char digest[33];
 } zero_run_totals;
 
+/* ---- before: show_setup.c ---- */
+
 /* The table of what is about to run, and warnings. */
 void zero_show_setup(const zero_run_view *v);
 
-/* What calculates, in a line: other words may mean other bits. */
+/* Backend, kernels and BLAS in one line. Runs that differ in it may differ in bits. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
 
-/* One line for a step; `in_bar` draws a bar instead, over the one before. */
+/* ---- during: show.c ---- */
+
+/* One line for a step; `in_bar`: a bar that overwrites the last one. */
 void zero_show_step(const zero_run_view *v, const zero_metrics_step *step, bool in_bar);
 void zero_show_evaluation(const zero_run_view *v, const zero_metrics_step *step);
 
-/* Generated text under a title. Bytes that are no printable UTF-8 appear as '?'. */
+/* Generated text under a title. Bytes that are not printable UTF-8 appear as '?'. */
 void zero_show_sample(const zero_run_view *v, const char *title, const int32_t *tokens,
                       int64_t n);
+
+/* ---- after: show_totals.c ---- */
 
 /* The summary: loss, speed, profile, memory, communication, digest. */
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *totals);

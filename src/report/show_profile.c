@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LEAST_SHARE 1e-3
-#define MOST_LINES  32 /* a model may have as many kinds of units as it has units */
+#define MOST_LINES  32 /* a model may have more kinds of units than that */
 
 struct line {
     zero_op op;
@@ -25,13 +25,13 @@ static double seconds_of(const struct line *line)
     return line->row.own.seconds;
 }
 
-/* In its place, if it is among the longest. */
-static void insert(struct table *t, const struct line *new)
+/* Inserts a line in order, if it is among the longest. */
+static void insert(struct table *t, const struct line *line)
 {
     int at = t->n < MOST_LINES ? t->n++ : MOST_LINES;
-    for (; at > 0 && seconds_of(&t->lines[at - 1]) < seconds_of(new); at--)
+    for (; at > 0 && seconds_of(&t->lines[at - 1]) < seconds_of(line); at--)
         if (at < MOST_LINES) t->lines[at] = t->lines[at - 1];
-    if (at < MOST_LINES) t->lines[at] = *new;
+    if (at < MOST_LINES) t->lines[at] = *line;
 }
 
 static void collect(struct table *t, zero_op op, int column)
@@ -41,7 +41,7 @@ static void collect(struct table *t, zero_op op, int column)
         insert(t, &line);
 }
 
-/* Instructions that name units are told by kinds of units, not in one. */
+/* Instructions that name units get a line per kind of unit. */
 static bool is_by_units(const zero_profile_ranks *ranks, zero_op op)
 {
     for (int k = ZERO_ALL_UNITS + 1; k < ranks->profile->n_columns; k++)

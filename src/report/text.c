@@ -14,6 +14,33 @@ void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT])
     snprintf(text, ZERO_PLAN_TEXT, "%.*f %s", unit > 0 ? 2 : 0, bytes, units[unit]);
 }
 
+double zero_text_mib(size_t bytes)
+{
+    return (double)bytes / 0x1p20;
+}
+
+const char *zero_text_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+void zero_text_row(const char *name, FILE *out)
+{
+    fprintf(out, "%-14s ", name);
+}
+
+#define RUN_INDENT 16 /* the column of values */
+
+void zero_text_run_row(const char *name)
+{
+    printf("  %-*s", RUN_INDENT - 2, name);
+}
+
+void zero_text_run_continue(void)
+{
+    printf("\n%*s", RUN_INDENT, "");
+}
+
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i)
 {
     if (i->unit >= 0) return model->units[i->unit].name;

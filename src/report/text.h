@@ -1,5 +1,7 @@
-/* plan_text.h - bytes and instructions in words. */
+/* text.h - bytes, counts and instructions in words. */
 #pragma once
+
+#include <stdio.h>
 
 #include "sharding/schedule.h"
 
@@ -7,15 +9,26 @@
 
 /* "1.25 GiB": three digits and more, binary units; below 1 KiB "512 B". */
 void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT]);
+double zero_text_mib(size_t bytes);
 
-/* What an instruction names: "block 3", "final"; empty for LOSS and the like. */
+/* The ending of a noun: "" for one, else "s". */
+const char *zero_text_plural(int64_t n);
+
+/* The name of a row, and blanks up to the column of values: of a plan, and of what a run prints on
+ * stdout. A value that continues on the next line begins there after _run_continue(). */
+void zero_text_row(const char *name, FILE *out);
+void zero_text_run_row(const char *name);
+void zero_text_run_continue(void);
+
+/* The unit or group that an instruction names: "block 3"; empty for LOSS and the like. */
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i);
 
 /* "BACKWARD head, microbatch 0" */
 void zero_text_instruction(const zero_model *model, const zero_instruction *i,
                            char text[ZERO_PLAN_TEXT]);
-/* The same of the instruction at which a schedule's memory is at its most, and its program. */
+/* The instruction at which a schedule's memory peaks, its number and its program. */
 void zero_text_peak(const zero_schedule *s, char text[ZERO_PLAN_TEXT]);
 
-/* Whether it belongs to a microbatch; parameters may be gathered for the next one. */
+/* Whether an instruction belongs to a microbatch. Gathers do not: parameters may be gathered
+ * for the next one. */
 bool zero_instruction_has_microbatch(const zero_instruction *i);

@@ -3,25 +3,33 @@
 #include <assert.h>
 #include <math.h>
 
+#include "sharding/stages.h"
+
 #define MOMENTS 8.0 /* bytes: momentum and variance in fp32 */
-#define MASTER  4.0 /* bytes: the fp32 parameter behind a 16-bit one */
+#define MASTER  4.0 /* bytes: the fp32 master of a 16-bit parameter */
+
+static double shared(zero_holding what, double bytes)
+{
+    return what == ZERO_HOLD_PIECE ? bytes : 0.0;
+}
 
 static double bytes_per_parameter(int n_ranks, int stage, zero_type type)
 {
-    assert(n_ranks >= 1 && stage >= 0 && stage <= 3);
+    assert(n_ranks >= 1);
+    const zero_stage *s = zero_stage_at(stage);
     double size = (double)zero_type_size(type); /* of a parameter, and of its gradient */
     double optimizer = type == ZERO_FP32 ? MOMENTS : MOMENTS + MASTER;
-    double shared = 0.0;
-    if (stage >= 1) shared += optimizer;
-    if (stage >= 2) shared += size;
-    if (stage >= 3) shared += size;
-    return 2.0 * size + optimizer - shared + shared / n_ranks;
+    double all = 2.0 * size + optimizer;
+    double cut = shared(s->parameters, size) + shared(s->gradients, size) +
+                 shared(s->optimizer, optimizer);
+    return all - cut + cut / n_ranks;
 }
 
 double zero_formula_parameter_bytes(int64_t psi, int n_ranks, int stage, zero_type type)
 {
-    assert(psi >= 0 && n_ranks >= 1 && stage >= 0 && stage <= 3);
-    return (double)psi * (double)zero_type_size(type) / (stage == 3 ? n_ranks : 1);
+    assert(psi >= 0 && n_ranks >= 1);
+    bool is_cut = zero_stage_at(stage)->parameters == ZERO_HOLD_PIECE;
+    return (double)psi * (double)zero_type_size(type) / (is_cut ? n_ranks : 1);
 }
 
 double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type)
@@ -38,11 +46,24 @@ int64_t zero_formula_largest_model(double bytes, int n_ranks, int stage, zero_ty
     return (int64_t)fmin(psi, most);
 }
 
+double zero_formula_reductions(int stage, int64_t microbatches)
+{
+    bool is_cut = zero_stage_at(stage)->gradients == ZERO_HOLD_PIECE;
+    return is_cut ? (double)microbatches : 1.0;
+}
+
+/* Parameters in pieces are gathered for each forward and each backward; others once, after the
+ * update. Stage 0 gathers the sum of gradients instead. */
+double zero_formula_gathers(int stage, int64_t microbatches)
+{
+    bool is_cut = zero_stage_at(stage)->parameters == ZERO_HOLD_PIECE;
+    return is_cut ? 2.0 * (double)microbatches : 1.0;
+}
+
 double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbatches)
 {
-    assert(psi >= 0 && n_ranks >= 1 && stage >= 0 && stage <= 3 && microbatches >= 1);
-    double M = (double)microbatches, times = 2.0;
-    if (stage == 2) times = M + 1.0;
-    if (stage == 3) times = 3.0 * M;
+    assert(psi >= 0 && n_ranks >= 1 && microbatches >= 1);
+    double times = zero_formula_reductions(stage, microbatches) +
+                   zero_formula_gathers(stage, microbatches);
     return times * (double)psi * (n_ranks - 1) / n_ranks;
 }

@@ -1,4 +1,7 @@
-#include "sharding/writer.h"
+#include "sharding/holdings.h"
+
+#include "sharding/schedule_exchange.h"
+#include "sharding/stages.h"
 
 static zero_range range_of(const zero_schedule *s, int g, zero_holding what)
 {
@@ -35,7 +38,7 @@ void zero_hold_own_parameters(zero_schedule *s, int g)
                                    ZERO_SPACE_OWN, s->input.type);
 }
 
-/* With owners, neighbours' pieces do not adjoin: everyone has his own whole. */
+/* With `owner`, neighbours' pieces are not adjacent: each rank keeps a whole copy. */
 void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
 {
     bool slice = s->input.partition == ZERO_PARTITION_SLICE;
@@ -48,9 +51,10 @@ void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
     } else if (zero_schedule_shares(s) && what == ZERO_HOLD_WHOLE) {
         space = ZERO_SPACE_PART;
     }
-    /* Stage 3 keeps some groups whole: that is more than its share of the model states. */
-    zero_class cls = what == ZERO_HOLD_WHOLE && s->input.stage == 3 ? ZERO_CLASS_GATHERED
-                                                                    : ZERO_CLASS_PARAMETERS;
+    /* A group that stays whole against the rule is more than a share of the model states. */
+    bool is_extra = what == ZERO_HOLD_WHOLE &&
+                    zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
+    zero_class cls = is_extra ? ZERO_CLASS_GATHERED : ZERO_CLASS_PARAMETERS;
     s->groups[g].param_held = what;
     s->groups[g].param = whole_run(s, cls, g, held, space, s->input.type);
 }

@@ -15,9 +15,9 @@ static zero_status fail_diverged(const zero_loss_scale *s)
 {
     if (s->type == ZERO_FP16)
         return zero_fail(ZERO_ERR_DIVERGED,
-                         "a gradient overflows fp16 although the loss scale has come down "
-                         "to %g, the smallest: training has diverged; lower --lr, lengthen "
-                         "--warmup, or take --dtype bf16, whose range is that of fp32",
+                         "a gradient overflows fp16 although the loss scale is down to %g, "
+                         "the smallest: training has diverged; lower --lr, lengthen "
+                         "--warmup, or use --dtype bf16, which has the range of fp32",
                          (double)s->scale);
     return zero_fail(ZERO_ERR_DIVERGED,
                      "a gradient is not finite in %s, which needs no loss scale: training "

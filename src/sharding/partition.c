@@ -3,19 +3,14 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 
 static const int64_t most = INT64_C(1) << 62;
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 /* Granules are dealt out evenly: the last ranks of a small space may get none. */
 static int64_t even_share(int64_t padded, int n_ranks)
 {
-    int64_t granules = padded / ZERO_SHARD_GRANULE;
-    return (granules + n_ranks - 1) / n_ranks * ZERO_SHARD_GRANULE;
+    return zero_divide_up(padded / ZERO_SHARD_GRANULE, n_ranks) * ZERO_SHARD_GRANULE;
 }
 
 static zero_status check(int n_ranks, int n, const int64_t *n_params)
@@ -43,7 +38,7 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
         zero_partition p = {.scheme = scheme,
                             .n_ranks = n_ranks,
                             .n_params = n_params[g],
-                            .padded = round_up(n_params[g], ZERO_SHARD_GRANULE),
+                            .padded = zero_round_up(n_params[g], ZERO_SHARD_GRANULE),
                             .first = at};
         p.shard_len = even_share(p.padded, n_ranks);
         if (scheme == ZERO_PARTITION_SLICE) p.padded = p.shard_len * n_ranks;
@@ -57,8 +52,7 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
 
 static int64_t clamp(int64_t x, int64_t least, int64_t largest)
 {
-    if (x < least) return least;
-    return x < largest ? x : largest;
+    return zero_max(least, zero_min(x, largest));
 }
 
 zero_range zero_partition_piece(const zero_partition *part, int rank)

@@ -9,13 +9,13 @@
  *         |  rank 0   |   rank 1    |   ...  |   rank N_d-1  |  pad  |
  *
  *     owner    the paper's: the flat space of the whole model, group after group, is cut once
- *              into N_d equal parts, so a group has one owner, or a few that adjoin
+ *              into N_d equal parts, so a group has one owner or a few adjacent ones
  *
  *         | group 0 | group 1 | group 2 | group 3 |  ...
  *         |   rank 0     |    rank 1    |    ...
  *
- * The first keeps traffic balanced at every moment of the step; totals are the same. Lengths
- * count elements. Nothing here allocates or communicates.
+ * `slice` keeps traffic balanced at every moment of the step; the totals are equal. Lengths count
+ * elements. Nothing here allocates or communicates.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and figure 1. */
 #pragma once
 
@@ -27,7 +27,11 @@
 
 #define ZERO_SHARD_GRANULE 64
 
-typedef enum { ZERO_PARTITION_SLICE, ZERO_PARTITION_OWNER } zero_partition_scheme;
+typedef enum {
+    ZERO_PARTITION_SLICE,
+    ZERO_PARTITION_OWNER,
+    ZERO_PARTITION_SCHEMES
+} zero_partition_scheme;
 
 typedef struct {
     zero_partition_scheme scheme;
@@ -35,7 +39,7 @@ typedef struct {
     int64_t n_params;
     int64_t padded;    /* the length of the flat space */
     int64_t first;     /* owner: where the group begins in the model's flat space */
-    int64_t shard_len; /* of every rank: of this group, or (owner) of the whole model */
+    int64_t shard_len; /* of each rank: in this group, or (owner) in the whole model */
 } zero_partition;
 
 /* Cuts n groups of n_params[g] elements. Not collective: equal arguments give equal results on
@@ -45,14 +49,14 @@ ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int 
                                               int n, const int64_t *n_params,
                                               zero_partition *parts);
 
-/* What a rank owns, padding included; the pieces of all ranks tile [0, padded). Empty where
- * the rank owns nothing: that is no error, and such a rank still joins every collective. */
+/* The elements that a rank owns, padding included. The pieces of all ranks tile [0, padded). A
+ * piece may be empty; its rank still joins every collective. */
 zero_range zero_partition_piece(const zero_partition *part, int rank);
 
-/* The same, padding left out. */
+/* The elements that a rank owns, padding left out. */
 zero_range zero_partition_shard(const zero_partition *part, int rank);
 
-/* Ranks [begin, end) are those that own something of the padded group. */
+/* Ranks [begin, end) own elements of the padded group; the others own none. */
 zero_range zero_partition_owners(const zero_partition *part);
 
 /* "slice" */

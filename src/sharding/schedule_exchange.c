@@ -1,19 +1,26 @@
-/* What REDUCE and GATHER are as collectives, and what they move. */
+#include "sharding/schedule_exchange.h"
+
 #include <inttypes.h>
 
 #include "base/fail.h"
-#include "sharding/schedule.h"
+#include "base/number.h"
 
-const zero_collective_kind zero_kinds_that_reduce[2] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};
-const zero_collective_kind zero_kinds_that_gather[2] = {ZERO_ALL_GATHER, ZERO_BROADCAST};
+const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES] = {
+    [ZERO_PARTITION_SLICE] = ZERO_REDUCE_SCATTER,
+    [ZERO_PARTITION_OWNER] = ZERO_REDUCE,
+};
+const zero_collective_kind zero_gather_kinds[ZERO_PARTITION_SCHEMES] = {
+    [ZERO_PARTITION_SLICE] = ZERO_ALL_GATHER,
+    [ZERO_PARTITION_OWNER] = ZERO_BROADCAST,
+};
 
 bool zero_schedule_shares(const zero_schedule *s)
 {
     return zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
 }
 
-/* From a rank's part of the window to its neighbour's. Before memory is laid out nobody needs
- * more than that there is a distance. */
+/* Bytes from a rank's part of the window to its neighbour's. Before memory is laid out, any
+ * distance other than 0 will do. */
 static size_t between_parts(const zero_schedule *s)
 {
     size_t parts = s->extent[ZERO_SPACE_PART];
@@ -30,7 +37,7 @@ static bool is_whole(const zero_schedule *s, const zero_partition *p, int buffer
     return s->buffers[buffer].bytes == bytes_of(s, buffer, p->padded);
 }
 
-/* From a rank's own piece in `buffer` to its neighbour's. */
+/* Bytes from this rank's piece in `buffer` to its neighbour's. */
 static size_t between_pieces(const zero_schedule *s, const zero_partition *p, int buffer)
 {
     size_t piece = is_whole(s, p, buffer) ? bytes_of(s, buffer, p->shard_len) : 0;
@@ -51,7 +58,7 @@ static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
                                    const zero_exchange *x)
 {
     const zero_partition *p = &s->groups[g].partition;
-    zero_collective_spec spec = {.kind = zero_kinds_that_reduce[p->scheme],
+    zero_collective_spec spec = {.kind = zero_reduce_kinds[p->scheme],
                                  .algorithm = s->input.collectives,
                                  .type = s->buffers[x->in].type,
                                  .result = s->buffers[x->out].type,
@@ -60,7 +67,7 @@ static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
                                  .in_apart = between_wholes(s, x->in),
                                  .unit = g};
     if (op == ZERO_OP_REDUCE) return spec;
-    spec.kind = zero_kinds_that_gather[p->scheme];
+    spec.kind = zero_gather_kinds[p->scheme];
     spec.in_apart = between_pieces(s, p, x->in);
     spec.out_apart = between_wholes(s, x->out);
     spec.one_out = s->buffers[x->out].space == ZERO_SPACE_NODE;
@@ -75,8 +82,8 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
     int root = (int)zero_partition_owners(p).begin + k;
     int64_t count = zero_range_len(zero_partition_piece(p, root));
     return (zero_collective_spec){.kind = op == ZERO_OP_REDUCE
-                                              ? zero_kinds_that_reduce[p->scheme]
-                                              : zero_kinds_that_gather[p->scheme],
+                                              ? zero_reduce_kinds[p->scheme]
+                                              : zero_gather_kinds[p->scheme],
                                   .algorithm = s->input.collectives,
                                   .type = s->buffers[x->in].type,
                                   .result = s->buffers[x->out].type,
@@ -88,7 +95,7 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
                                   .unit = g};
 }
 
-/* Elements of staging in the smallest chunks: no bucket can be below. */
+/* Elements staged when chunks are smallest: the least that a bucket can be. */
 static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
 {
     spec.max_chunk = ZERO_SHARD_GRANULE;
@@ -108,19 +115,18 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
     return (int)zero_range_len(zero_partition_owners(p));
 }
 
-/* Whether a group's collectives, which go on side by side, share what they stage: with p2p a
- * rank stages for the piece that it owns alone. */
+/* Whether a group's collectives, which are in flight together, share their staging: with p2p a
+ * rank stages only for the piece that it owns. */
 static bool is_staging_shared(const zero_schedule *s)
 {
     return s->input.collectives == ZERO_ALGORITHM_P2P;
 }
 
-/* Elements that one of them may stage. */
+/* Elements that one of the group's collectives may stage. */
 static int64_t share_of_bucket(const zero_schedule *s, int g, int64_t least)
 {
     int n = is_staging_shared(s) ? 1 : zero_schedule_collectives(s, g);
-    int64_t share = s->input.bucket / n;
-    return share > least ? share : least;
+    return zero_max(s->input.bucket / n, least);
 }
 
 zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g,
@@ -135,7 +141,7 @@ zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op
     size_t staging = zero_collective_staging(&spec, zero_schedule_layout(s));
     int64_t least = staging > 0 ? least_staging(s, spec) : 0;
     int64_t bucket = share_of_bucket(s, g, least);
-    /* Staging grows with the chunk: so many smallest chunks fill the bucket. */
+    /* Staging grows with the chunk: bucket / least smallest chunks fill the bucket. */
     if (staging > (size_t)bucket * zero_type_size(spec.type))
         spec.max_chunk = bucket / least * ZERO_SHARD_GRANULE;
     return spec;
@@ -149,15 +155,15 @@ size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k)
     for (int i = 0; i < (shared ? n : k); i++) {
         zero_collective_spec spec = zero_schedule_collective(s, op, g, i);
         size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
-        bytes = (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
+        bytes = zero_round_up_size(bytes, ZERO_BUFFER_ALIGN);
         sum += bytes;
-        if (bytes > most) most = bytes;
+        most = zero_max_size(most, bytes);
     }
     if (shared) return k < n ? 0 : most;
     return sum;
 }
 
-/* With a shard of any length and type: what the smallest exchange needs. */
+/* The smallest exchange needs the same staging for shards of any length and type. */
 zero_status zero_schedule_check_exchange(const zero_schedule *s)
 {
     const zero_layout *layout = zero_schedule_layout(s);

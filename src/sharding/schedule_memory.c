@@ -1,18 +1,18 @@
-/* Lifetimes and places of buffers. Each space is swept once per program: a buffer is placed
- * at the first gap among those alive, above what lives for the whole run. */
+#include "sharding/schedule_memory.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "sharding/schedule.h"
+#include "base/number.h"
 
 static size_t aligned(size_t bytes)
 {
-    return (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
+    return zero_round_up_size(bytes, ZERO_BUFFER_ALIGN);
 }
 
-/* This rank's share of what the node has once. */
+/* This rank's share of memory that the node has once. */
 static size_t share_of_node(const zero_schedule *s, size_t bytes)
 {
     size_t ranks = (size_t)zero_layout_local_size(zero_schedule_layout(s), s->input.rank);
@@ -52,18 +52,18 @@ static void place_persistent(zero_schedule *s)
     memcpy(s->extent, s->persistent, sizeof s->extent);
 }
 
-/* A program's buffers in the order of one end of their lives. */
+/* A program's buffers, sorted by their first instruction or by their last. */
 struct row {
     int *ids;
-    int *ends; /* [length + 1] the row of instruction `at` ends before ids[ends[at]] */
+    int *ends; /* [length + 1] instruction `at` has the ids before ids[ends[at]] */
     int next;
 };
 
-/* Memory on its way through a program: the buffers alive, and what they add up to. */
+/* The state of memory between two instructions: the buffers alive, and their sums. */
 struct sweep {
     int *live[ZERO_SPACES]; /* sorted by offset */
     int n_live[ZERO_SPACES];
-    int packed[ZERO_SPACES]; /* so many of them lie end to end from the start */
+    int packed[ZERO_SPACES]; /* the first of them lie end to end: their number */
     struct row births, deaths;
     size_t bytes[ZERO_CLASSES], total;
 };
@@ -80,8 +80,8 @@ static void note(zero_schedule *s, const struct sweep *w, zero_program_kind kind
     zero_peak *peak = &s->peak_of[kind];
     s->programs[kind].code[at].live_bytes = w->total;
     for (int c = 0; c < ZERO_CLASSES; c++)
-        if (w->bytes[c] > peak->of_class[c]) peak->of_class[c] = w->bytes[c];
-    if (w->total > peak->bytes) peak->bytes = w->total;
+        peak->of_class[c] = zero_max_size(peak->of_class[c], w->bytes[c]);
+    peak->bytes = zero_max_size(peak->bytes, w->total);
     if (w->total <= s->peak_bytes) return;
     s->peak_bytes = w->total;
     s->peak_program = kind;
@@ -92,8 +92,7 @@ static void find_class_peaks(zero_schedule *s)
 {
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         for (int c = 0; c < ZERO_CLASSES; c++)
-            if (s->peak_of[p].of_class[c] > s->class_peak[c])
-                s->class_peak[c] = s->peak_of[p].of_class[c];
+            s->class_peak[c] = zero_max_size(s->class_peak[c], s->peak_of[p].of_class[c]);
 }
 
 static size_t end_of(const zero_schedule *s, int id)
@@ -101,8 +100,8 @@ static size_t end_of(const zero_schedule *s, int id)
     return s->buffers[id].offset + aligned(s->buffers[id].bytes);
 }
 
-/* The first gap of `need` > 0 bytes: its offset, and its place among those alive. The search
- * begins above those that lie end to end: in a deep model these are thousands. */
+/* The first gap of `need` > 0 bytes: its offset, and its place in the list of buffers alive. The
+ * search begins above those that lie end to end: a deep model has thousands. */
 static int find_gap(const zero_schedule *s, struct sweep *w, zero_space space, size_t need,
                     size_t *offset)
 {
@@ -133,10 +132,10 @@ static void place(zero_schedule *s, struct sweep *w, int id)
     live[k] = id;
     ++*n;
     count(s, w, id);
-    if (b->offset + need > s->extent[b->space]) s->extent[b->space] = b->offset + need;
+    s->extent[b->space] = zero_max_size(s->extent[b->space], b->offset + need);
 }
 
-/* Where it stands among those alive, whose offsets differ. */
+/* Its place in the list of buffers alive, whose offsets differ. */
 static int find_alive(const zero_schedule *s, const struct sweep *w, int id)
 {
     const zero_buffer *b = &s->buffers[id];
@@ -199,8 +198,7 @@ static zero_status open_sweep(const zero_schedule *s, struct sweep *w)
 {
     size_t n = (size_t)s->n_buffers + 1, longest = 0;
     for (int p = 0; p < ZERO_PROGRAMS; p++)
-        if ((size_t)s->programs[p].length > longest)
-            longest = (size_t)s->programs[p].length;
+        longest = zero_max_size(longest, (size_t)s->programs[p].length);
     *w = (struct sweep){.births = new_row(n, longest), .deaths = new_row(n, longest)};
     bool complete = w->births.ids && w->births.ends && w->deaths.ids && w->deaths.ends;
     for (int space = 0; space < ZERO_SPACES; space++) {

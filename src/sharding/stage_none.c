@@ -1,15 +1,17 @@
 /* Stage 0: plain data parallelism, the baseline that the other stages must equal bit by bit.
  *
- * Every rank holds all parameters, gradients and optimizer states: 16 Psi bytes. The gradient
- * of a group is all-reduced, as a reduce-scatter to its owners and an all-gather, as soon as
- * its last contribution is there: 2 (N-1)/N Psi elements per rank and step. Then every rank
- * makes the same update.
+ * Every rank holds all parameters, gradients and optimizer states: 16 Psi bytes. A group's
+ * gradient is all-reduced (reduce-scattered to its owners, then gathered) as soon as its last
+ * contribution is there: 2 (N-1)/N Psi elements per rank and step. Then every rank makes the
+ * same update.
  *
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0, ...
  *     GATHER_WAIT of all, LOSS, NORM, OVERFLOW, UPDATE */
+#include "sharding/holdings.h"
+#include "sharding/stages.h"
 #include "sharding/writer.h"
 
-/* The reduced pieces go back to everyone while the next group is computed. */
+/* The reduced pieces return to all ranks while the next group is computed. */
 static void gather_sum(zero_writer *w)
 {
     int g = w->reducing.group;
@@ -20,7 +22,7 @@ static void gather_sum(zero_writer *w)
 static void wait_for_sums(zero_writer *w)
 {
     const zero_schedule *s = w->s;
-    for (int g = s->input.model->n_groups - 1; g >= 0 && !s->input.no_overlap; g--)
+    for (int g = s->input.model->n_groups - 1; g >= 0 && !s->input.serial; g--)
         zero_write_gather_wait(w, g, s->groups[g].grad);
 }
 
@@ -29,7 +31,7 @@ static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,
                                                .reduced = gather_sum,
                                                .summed = wait_for_sums};
 
-void zero_stage_none_compile(zero_schedule *s)
+static void compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_hold_own_parameters(s, g);
@@ -38,3 +40,10 @@ void zero_stage_none_compile(zero_schedule *s)
     }
     zero_write_programs(s, &all_reduced);
 }
+
+const zero_stage zero_stage_none = {.name = "none",
+                                    .words = "nothing",
+                                    .parameters = ZERO_HOLD_WHOLE,
+                                    .gradients = ZERO_HOLD_WHOLE,
+                                    .optimizer = ZERO_HOLD_WHOLE,
+                                    .compile = compile};

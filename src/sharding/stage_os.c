@@ -1,21 +1,23 @@
-/* Stage 1, P_os: each rank keeps the optimizer states of its own pieces alone.
+/* Stage 1, P_os: each rank keeps the optimizer states of its own pieces only.
  *
  *     16-bit types   4 Psi + 12 Psi/N_d bytes          fp32   8 Psi + 8 Psi/N_d
  *
- * Gradients are reduce-scattered: a rank needs the sum of its own pieces only. It updates
- * those, and the parameters are gathered while the next step's forward pass runs: again
- * 2 (N-1)/N Psi elements per rank and step. Section 5.1 of the paper.
+ * Gradients are reduce-scattered: a rank needs the sum of its own pieces only. It updates those,
+ * and the parameters are gathered while the next step's forward pass runs: again 2 (N-1)/N Psi
+ * elements per rank and step. Section 5.1 of the paper.
  *
  *     GATHER_WAIT 0, FORWARD 0, GATHER_WAIT 1, FORWARD 1, ...
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, ...
  *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, UPDATE 1, GATHER 1, ... */
+#include "sharding/holdings.h"
+#include "sharding/stages.h"
 #include "sharding/writer.h"
 
 static const zero_gradient_path reduced_once = {.deal = ZERO_DEAL_BLOCKS,
                                                 .completed = zero_write_sum_whole,
                                                 .reduced = zero_write_round_sum};
 
-void zero_stage_os_compile(zero_schedule *s)
+static void compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_hold_parameters(s, g, ZERO_HOLD_WHOLE);
@@ -24,3 +26,10 @@ void zero_stage_os_compile(zero_schedule *s)
     }
     zero_write_programs(s, &reduced_once);
 }
+
+const zero_stage zero_stage_os = {.name = "P_os",
+                                  .words = "optimizer states",
+                                  .parameters = ZERO_HOLD_WHOLE,
+                                  .gradients = ZERO_HOLD_WHOLE,
+                                  .optimizer = ZERO_HOLD_PIECE,
+                                  .compile = compile};

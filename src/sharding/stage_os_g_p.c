@@ -1,4 +1,4 @@
-/* Stage 3, P_os+g+p: of parameters, too, each rank keeps its own pieces alone.
+/* Stage 3, P_os+g+p: each rank keeps the parameters of its own pieces only, too.
  *
  *     all types   16 Psi/N_d bytes
  *
@@ -13,9 +13,13 @@
  *     GATHER_WAIT 1, GATHER 2, FORWARD 1, RELEASE 1, GATHER_WAIT 2, FORWARD 2,
  *     GATHER 1, BACKWARD 2, RELEASE 2, REDUCE 2, GATHER_WAIT 1, GATHER 0, BACKWARD 1, ...
  *
- * What the next use, or one that is gathered ahead anyway, reads again is not released: the
- * last unit's parameters stay between its forward and its backward. Groups of at most
+ * Parameters that the next use, or one that is gathered ahead anyway, reads again are not
+ * released: the last unit's stay between its forward and its backward. Groups of at most
  * `persist` elements are held whole and gathered after the update, as in stages 1 and 2. */
+#include "base/number.h"
+#include "sharding/holdings.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/stages.h"
 #include "sharding/writer.h"
 
 /* The uses of a program, in order: forward and backward passes over the units. */
@@ -54,7 +58,7 @@ static int read_by(const struct uses *uses, int64_t at, const int **groups)
 
 static bool is_read_soon(const struct uses *uses, int64_t at, int g)
 {
-    int64_t reach = uses->ahead > 0 ? uses->ahead : 1;
+    int64_t reach = zero_max(uses->ahead, 1);
     for (int64_t next = at + 1; next <= at + reach && next < uses->n; next++) {
         const int *groups;
         int n = read_by(uses, next, &groups);
@@ -64,7 +68,7 @@ static bool is_read_soon(const struct uses *uses, int64_t at, int g)
     return false;
 }
 
-/* Pieces that form the whole already are gathered where they are. */
+/* Where the whole parameters go. Pieces that lie end to end already are gathered in place. */
 static int place_for(zero_writer *w, int g)
 {
     const zero_schedule *s = w->s;
@@ -85,7 +89,7 @@ static void gather(zero_writer *w, const struct uses *uses, int64_t at)
         int g = groups[k];
         if (w->param[g] != ZERO_NO_BUFFER) continue;
         w->param[g] = place_for(w, g);
-        w->arrived[g] = w->s->input.no_overlap;
+        w->arrived[g] = w->s->input.serial;
         zero_write_gather(w, g, w->s->groups[g].param, w->param[g]);
     }
 }
@@ -109,9 +113,8 @@ static void release(zero_writer *w, const struct uses *uses, int64_t at)
         int g = groups[k];
         bool stays = w->s->groups[g].param_held == ZERO_HOLD_WHOLE;
         if (stays || is_read_soon(uses, at, g)) continue;
-        zero_instruction *i = zero_schedule_emit(w->s, w->program, ZERO_OP_RELEASE);
+        zero_instruction *i = zero_write(w, ZERO_OP_RELEASE);
         i->group = g;
-        i->microbatch = w->microbatch;
         i->buffer = w->param[g];
         w->param[g] = ZERO_NO_BUFFER;
     }
@@ -139,8 +142,7 @@ static void write_program(zero_schedule *s, zero_program_kind program)
     int64_t units = s->input.model->n_units;
     struct uses uses = {.w = &w,
                         .trains = program == ZERO_PROGRAM_STEP,
-                        .ahead =
-                            s->input.prefetch < 2 * units ? s->input.prefetch : 2 * units};
+                        .ahead = zero_min(s->input.prefetch, 2 * units)};
     uses.n = uses.trains ? 2 * units * s->input.accumulation : units;
     for (int64_t at = 0; at < uses.n; at++) write_use(&w, &uses, at);
     zero_write_finish_reduce(&w);
@@ -149,7 +151,7 @@ static void write_program(zero_schedule *s, zero_program_kind program)
     zero_writer_close(&w);
 }
 
-void zero_stage_os_g_p_compile(zero_schedule *s)
+static void compile(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
@@ -162,3 +164,10 @@ void zero_stage_os_g_p_compile(zero_schedule *s)
     write_program(s, ZERO_PROGRAM_GENERATE);
     zero_write_ends(s);
 }
+
+const zero_stage zero_stage_os_g_p = {.name = "P_os+g+p",
+                                      .words = "+ parameters",
+                                      .parameters = ZERO_HOLD_PIECE,
+                                      .gradients = ZERO_HOLD_PIECE,
+                                      .optimizer = ZERO_HOLD_PIECE,
+                                      .compile = compile};

@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "base/range.h"
 
 static zero_status check_number(const char *name, float value, float end)
 {
@@ -21,8 +23,7 @@ zero_status zero_update_check(const zero_adamw *h, double clip)
     ZERO_TRY(check_number("eps", h->eps, INFINITY));
     if (h->eps > 0.0f) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "AdamW with eps 0 would divide zeros by zero: give a "
-                     "small number such as 1e-8");
+                     "AdamW with eps 0: expected a positive number such as 1e-8");
 }
 
 float zero_update_grad_scale(double norm, double clip, double scale)
@@ -39,8 +40,7 @@ zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_mat
     zero_tree_span span = {.blocks = zero_tree_blocks(n_params), .first = at};
     while (at < end) {
         int64_t size = zero_tree_span_next(at, end - at), begin = at * ZERO_TREE_BLOCK;
-        int64_t len = size * ZERO_TREE_BLOCK;
-        if (len > range.end - begin) len = range.end - begin;
+        int64_t len = zero_min(size * ZERO_TREE_BLOCK, range.end - begin);
         const char *from =
             (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
         zero_tree_span_append(&span, size, backend->sum_squares(math, type, len, from));
@@ -57,18 +57,16 @@ void zero_update_apply(const zero_backend *backend, const zero_math *math,
     size_t size = zero_type_size(state->type);
     for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
-        int64_t from = t->offset, to = t->offset + t->rows * t->cols;
-        if (from < range.begin) from = range.begin;
-        if (to > range.end) to = range.end;
-        if (from >= to) continue;
+        zero_range part = zero_range_overlap(zero_range_of_tensor(t), range);
+        if (zero_range_is_empty(part)) continue;
 
         zero_adamw h = *hyper;
         if (!t->decays) h.weight_decay = 0.0f;
-        int64_t at = from - range.begin;
+        int64_t at = part.begin - range.begin;
         size_t byte = (size_t)at * size;
         backend->adamw(math, &h,
                        &(zero_adamw_arrays){
-                           .n = to - from,
+                           .n = zero_range_len(part),
                            .type = state->type,
                            .grad = (const char *)state->grad + byte,
                            .master = state->master + at,

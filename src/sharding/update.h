@@ -1,7 +1,7 @@
-/* optimizer.h - AdamW over any part of a group.
+/* update.h - AdamW over any part of a group.
  *
- * The arrays hold elements [range.begin, range.end) of the group's flat space: all of it in
- * stage 0, one rank's shard later. Weight decay acts on matrices only, as in GPT-2. */
+ * The arrays hold elements [range.begin, range.end) of the group's flat space: all of it, or one
+ * rank's shard. Weight decay acts only on tensors that say so. */
 #pragma once
 
 #include "base/tree.h"
@@ -11,7 +11,7 @@
 typedef struct {
     zero_type type; /* of grad and param */
     const void *grad;
-    void *param; /* 16-bit types: gets the rounded master; fp32: NULL */
+    void *param; /* 16-bit types: receives the rounded master; fp32: NULL */
     float *master, *momentum, *variance;
 } zero_update_state;
 
@@ -19,13 +19,13 @@ typedef struct {
  * 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
 ZERO_NODISCARD zero_status zero_update_check(const zero_adamw *hyper, double clip);
 
-/* What gradients are multiplied with before the update: divided by what they were scaled with,
- * and clipped to a norm of `clip` (0: not at all); `norm` is without the scale. */
+/* The factor of gradients before the update: it undoes the loss scale and clips their norm to
+ * `clip` (0: no clipping). `norm` is without the scale. */
 float zero_update_grad_scale(double norm, double clip, double scale);
 
-/* The squares of elements `range` of a flat space of n_params, x[0] being the first of them:
- * subtrees of the tree over the whole space. range.begin is a multiple of ZERO_TREE_BLOCK, and
- * so is range.end, or it is n_params; or the range is empty. */
+/* The squares of elements `range` of a flat space of n_params, as subtrees of the tree over the
+ * whole space; x[0] is the first of them. Unless the range is empty, range.begin is a multiple
+ * of ZERO_TREE_BLOCK, and so is range.end, unless it is n_params. */
 zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_math *math,
                                      zero_type type, int64_t n_params, zero_range range,
                                      const void *x);

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "sharding/holdings.h"
+#include "sharding/schedule_exchange.h"
 
 /* ---- opening ---- */
 
@@ -19,22 +22,22 @@ static bool allocate(zero_writer *w)
     return w->out && w->saved && w->param && w->arrived && w->grad && w->partial;
 }
 
-/* What the step before has gathered may still be on its way. */
+/* Parameters that the last step gathered may still be on their way. */
 static void find_parameters(zero_writer *w)
 {
     const zero_schedule *s = w->s;
     for (int g = 0; g < s->input.model->n_groups; g++) {
         bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
-        w->arrived[g] = !zero_is_published(s, g) || s->input.no_overlap;
+        w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
     }
 }
 
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
-                      const zero_gradient_path *way)
+                      const zero_gradient_path *path)
 {
     const zero_plan_input *in = &s->input;
-    zero_deal deal = way ? way->deal : ZERO_DEAL_ROUND;
+    zero_deal deal = path ? path->deal : ZERO_DEAL_ROUND;
     *w = (zero_writer){.s = s,
                        .program = program,
                        .B = program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch,
@@ -42,10 +45,10 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
                        .rank_stride = deal == ZERO_DEAL_BLOCKS ? in->accumulation : 1,
                        .microbatch_stride = deal == ZERO_DEAL_BLOCKS ? 1 : in->n_ranks,
                        .reducing = {.group = -1},
-                       .way = way};
+                       .path = path};
     if (!allocate(w)) {
         s->status =
-            zero_fail(ZERO_ERR_NOMEM, "no memory to compile %d units", in->model->n_units);
+            zero_fail(ZERO_ERR_NOMEM, "no memory to plan %d units", in->model->n_units);
         zero_writer_close(w);
         return false;
     }
@@ -88,10 +91,8 @@ static zero_unit_sizes sizes_of(const zero_writer *w, int u)
 static int64_t stream_floats(const zero_writer *w)
 {
     int64_t most = 0;
-    for (int u = 0; u < w->s->input.model->n_units; u++) {
-        int64_t out = sizes_of(w, u).out;
-        if (out > most) most = out;
-    }
+    for (int u = 0; u < w->s->input.model->n_units; u++)
+        most = zero_max(most, sizes_of(w, u).out);
     return most;
 }
 
@@ -105,7 +106,7 @@ static int last_unit(const zero_writer *w)
     return w->s->input.model->n_units - 1;
 }
 
-static zero_instruction *emit(zero_writer *w, zero_op op)
+zero_instruction *zero_write(zero_writer *w, zero_op op)
 {
     zero_instruction *i = zero_schedule_emit(w->s, w->program, op);
     i->microbatch = w->microbatch;
@@ -133,14 +134,14 @@ void zero_write_load(zero_writer *w, int m)
                       (int64_t)(zero_schedule_targets_at(model, positions) +
                                 (size_t)positions * model->target_bytes));
     w->row_loss = floats(w, ZERO_CLASS_LOGITS, sizes_of(w, last_unit(w)).row_loss);
-    zero_instruction *i = emit(w, ZERO_OP_LOAD);
+    zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
     i->tokens = w->tokens;
 }
 
 void zero_write_loss(zero_writer *w)
 {
-    number_microbatches(w, emit(w, ZERO_OP_LOSS));
+    number_microbatches(w, zero_write(w, ZERO_OP_LOSS));
 }
 
 static void name_parameters(const zero_writer *w, int u, zero_instruction *i)
@@ -159,11 +160,11 @@ static void await_parameters(zero_writer *w, int u)
     }
 }
 
-/* FORWARD, or the same calculation once more. */
+/* FORWARD or RECOMPUTE. */
 static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
 {
     int work = floats(w, ZERO_CLASS_WORKSPACE, sizes_of(w, u).forward_work);
-    zero_instruction *i = emit(w, op);
+    zero_instruction *i = zero_write(w, op);
     i->unit = u;
     i->tokens = w->tokens;
     i->in = u > 0 ? w->out[u - 1] : ZERO_NO_BUFFER;
@@ -174,7 +175,7 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
     return i;
 }
 
-/* The last unit's backward follows its forward at once. */
+/* The last unit is never recomputed: its backward follows its forward at once. */
 static bool recomputes(const zero_writer *w, int u)
 {
     return trains(w) && w->s->input.recompute && u < last_unit(w) &&
@@ -194,7 +195,7 @@ void zero_write_forward(zero_writer *w, int u)
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
     await_parameters(w, u);
     w->out[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.out);
-    /* What no backward reads is written all the same, but nobody keeps it. */
+    /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
         floats(w, keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE, size.saved);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
@@ -202,7 +203,7 @@ void zero_write_forward(zero_writer *w, int u)
     if (gives_logits) i->row_loss = w->row_loss;
 }
 
-/* The output is known already: what is written there again nobody reads. */
+/* The output is known already: its second copy goes to workspace, unread. */
 static void recompute(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
@@ -210,9 +211,9 @@ static void recompute(zero_writer *w, int u)
     forward(w, ZERO_OP_RECOMPUTE, u, floats(w, ZERO_CLASS_WORKSPACE, size.out));
 }
 
-/* fp32 gradients that ranks keep whole are written where they stay, if that is empty. Others
- * are in flight until they are rounded, added or reduced; what is reduced as it is lies where
- * neighbours can read it. */
+/* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty. Any
+ * other is in flight until it is rounded, added or reduced. One that is reduced as it is lies
+ * where neighbours can read it. */
 static int choose_gradient(zero_writer *w, int g)
 {
     const zero_plan_input *in = &w->s->input;
@@ -249,7 +250,7 @@ void zero_write_backward(zero_writer *w, int u)
     int work = floats(w, ZERO_CLASS_WORKSPACE, size.backward_work);
     int logits = floats(w, ZERO_CLASS_LOGITS, size.logits);
 
-    zero_instruction *i = emit(w, ZERO_OP_BACKWARD);
+    zero_instruction *i = zero_write(w, ZERO_OP_BACKWARD);
     i->unit = u;
     i->tokens = w->tokens;
     i->in = u > 0 ? w->out[u - 1] : ZERO_NO_BUFFER;
@@ -260,89 +261,4 @@ void zero_write_backward(zero_writer *w, int u)
     if (u == last_unit(w)) i->row_loss = w->row_loss;
     if (!unit->backward_without_params) name_parameters(w, u, i);
     name_gradients(w, u, i);
-}
-
-/* ---- exchanging ---- */
-
-void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer)
-{
-    zero_instruction *i = emit(w, ZERO_OP_ROUND);
-    i->group = g;
-    i->in = in;
-    i->buffer = buffer;
-    i->range = range;
-}
-
-/* A gather may end in the next program: what it stages stays for the whole run. */
-static int gather_staging(zero_schedule *s, int g)
-{
-    zero_group_state *state = &s->groups[g];
-    size_t need =
-        zero_schedule_staging(s, ZERO_OP_GATHER, g, zero_schedule_collectives(s, g));
-    if (state->gather_staging == ZERO_NO_BUFFER && need > 0)
-        state->gather_staging =
-            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                                                      .program = ZERO_PROGRAM_ALL,
-                                                      .bytes = need});
-    return state->gather_staging;
-}
-
-void zero_write_gather(zero_writer *w, int g, int in, int buffer)
-{
-    zero_exchange *x = &w->s->groups[g].gather;
-    if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = in, .out = buffer};
-    int staging = gather_staging(w->s, g);
-    zero_instruction *i = emit(w, ZERO_OP_GATHER);
-    i->group = g;
-    i->in = in;
-    i->buffer = buffer;
-    i->staging = staging;
-    if (w->s->input.no_overlap) zero_write_gather_wait(w, g, buffer);
-}
-
-void zero_write_gather_wait(zero_writer *w, int g, int buffer)
-{
-    zero_instruction *i = emit(w, ZERO_OP_GATHER_WAIT);
-    i->group = g;
-    i->buffer = buffer;
-}
-
-/* ---- updating ---- */
-
-static void norm(zero_writer *w, int g)
-{
-    const zero_group_state *state = &w->s->groups[g];
-    zero_instruction *i = emit(w, ZERO_OP_NORM);
-    i->group = g;
-    i->grad[0] = state->grad;
-    i->range = zero_partition_shard(&state->partition, w->s->input.rank);
-}
-
-static void update(zero_writer *w, int g)
-{
-    const zero_group_state *state = &w->s->groups[g];
-    zero_instruction *i = emit(w, ZERO_OP_UPDATE);
-    i->group = g;
-    i->grad[0] = state->grad;
-    i->param[0] = state->param;
-    i->master = state->master;
-    i->momentum = state->momentum;
-    i->variance = state->variance;
-    i->range = state->optimizer_held == ZERO_HOLD_PIECE
-                   ? zero_partition_shard(&state->partition, w->s->input.rank)
-                   : (zero_range){0, state->partition.n_params};
-    if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
-}
-
-void zero_write_update(zero_writer *w)
-{
-    const zero_model *model = w->s->input.model;
-    zero_write_loss(w);
-    for (int g = 0; g < model->n_groups; g++) norm(w, g);
-    emit(w, ZERO_OP_OVERFLOW);
-    /* The next forward pass needs them in its own order. */
-    for (int u = 0; u < model->n_units; u++)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            if (zero_model_last_writer(model, model->units[u].groups[k]) == u)
-                update(w, model->units[u].groups[k]);
 }

@@ -3,9 +3,11 @@
  *     leaf     a microbatch's gradient, rounded to the type of gradients
  *     sum      of leaves, in fp32, rounded to that type once
  *
- * Stages 0 and 1 add a rank's leaves first and reduce their sum; stages 2 and 3 reduce every
- * leaf and add what arrives at its owner. With `reproducible` both walk one tree over the
- * step's microbatches; otherwise a rank adds in the order in which it computes. */
+ * Gradients held whole: a rank adds its leaves and reduces their sum. Gradients held in pieces:
+ * it reduces every leaf, and owners add what arrives. With `reproducible` both walk one tree
+ * over the step's microbatches; otherwise a rank adds in the order in which it computes. */
+#include "sharding/holdings.h"
+#include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 
 void zero_write_complete(zero_writer *w, int u)
@@ -14,18 +16,27 @@ void zero_write_complete(zero_writer *w, int u)
     const zero_unit *unit = &model->units[u];
     for (int k = 0; k < unit->n_groups; k++)
         if (zero_model_last_writer(model, unit->groups[k]) == u)
-            w->way->completed(w, unit->groups[k]);
+            w->path->completed(w, unit->groups[k]);
 }
 
 /* ---- sums over microbatches ---- */
 
-/* What is added: as whole groups, or the own piece of each. */
+void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer)
+{
+    zero_instruction *i = zero_write(w, ZERO_OP_ROUND);
+    i->group = g;
+    i->in = in;
+    i->buffer = buffer;
+    i->range = range;
+}
+
+/* A leaf to be added: a whole group, or this rank's piece of one. */
 struct addend {
     int group, microbatch;
     zero_holding what;
     zero_range range;
     int leaf;
-    zero_type type; /* that the leaf is still to be rounded to */
+    zero_type type; /* the leaf is still to be rounded to this type */
 };
 
 static void add(zero_writer *w, const struct addend *a, int sum, zero_type type, int buffer)
@@ -40,7 +51,7 @@ static void add(zero_writer *w, const struct addend *a, int sum, zero_type type,
     i->range = a->range;
 }
 
-/* Where the counter keeps sums of 2^level leaves; the last of them is the root. */
+/* Where the counter keeps a sum of 2^level leaves. The sum of all of them is the group's. */
 static int counter_place(zero_writer *w, const struct addend *a, int level)
 {
     if (1 << level == w->s->input.accumulation) return w->s->groups[a->group].sum;
@@ -48,7 +59,7 @@ static int counter_place(zero_writer *w, const struct addend *a, int level)
                             ZERO_SPACE_OWN, ZERO_FP32);
 }
 
-/* A binary counter: after microbatch m, partial sums are alive where m + 1 has bits. */
+/* A binary counter: after microbatch m, partial sums are alive where m + 1 has ones. */
 static void count_up(zero_writer *w, const struct addend *a)
 {
     int *partial = w->partial[a->group], merges = 0;
@@ -66,7 +77,7 @@ static void join_sum(zero_writer *w, const struct addend *a)
     int sum = w->s->groups[a->group].sum;
     if (w->s->input.reproducible)
         count_up(w, a);
-    else if (a->leaf != sum) /* else the first one is there already */
+    else if (a->leaf != sum) /* equal: backward wrote the first leaf there */
         add(w, a, a->microbatch > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
 }
 
@@ -75,7 +86,7 @@ static bool is_last(const zero_writer *w, int microbatch)
     return microbatch == w->s->input.accumulation - 1;
 }
 
-static zero_range own_piece(const zero_writer *w, int g)
+static zero_range piece_of(const zero_writer *w, int g)
 {
     return zero_partition_piece(&w->s->groups[g].partition, w->s->input.rank);
 }
@@ -102,21 +113,21 @@ static void reduce(zero_writer *w, int g, int in, int buffer)
     i->buffer = buffer;
     i->staging = staging;
     w->reducing = *i;
-    if (s->input.no_overlap) zero_write_finish_reduce(w);
+    if (s->input.serial) zero_write_finish_reduce(w);
 }
 
-/* One reduction is in flight at a time: the next begins when it has ended. */
+/* One reduction is in flight at a time: the next begins when this one has ended. */
 void zero_write_finish_reduce(zero_writer *w)
 {
     if (w->reducing.group < 0) return;
     zero_instruction *wait = zero_schedule_emit(w->s, w->program, ZERO_OP_REDUCE_WAIT);
     *wait = w->reducing;
     wait->op = ZERO_OP_REDUCE_WAIT;
-    w->way->reduced(w);
+    w->path->reduced(w);
     w->reducing.group = -1;
 }
 
-/* ---- stages 0 and 1 ---- */
+/* ---- gradients held whole ---- */
 
 void zero_write_sum_whole(zero_writer *w, int g)
 {
@@ -140,12 +151,12 @@ void zero_write_round_sum(zero_writer *w)
     int g = w->reducing.group;
     const zero_group_state *state = &w->s->groups[g];
     if (state->sum != ZERO_NO_BUFFER && state->sum != state->grad)
-        zero_write_round(w, g, own_piece(w, g), state->sum, state->grad);
+        zero_write_round(w, g, piece_of(w, g), state->sum, state->grad);
 }
 
-/* ---- stages 2 and 3 ---- */
+/* ---- gradients held in pieces ---- */
 
-/* The gradient as it travels: fp32 as it is, else rounded where neighbours can read it. */
+/* The gradient as it travels: fp32 unchanged, 16 bits rounded to where neighbours can read. */
 static int leaf_to_send(zero_writer *w, int g)
 {
     zero_type type = w->s->input.type;
@@ -178,7 +189,7 @@ void zero_write_sum_pieces(zero_writer *w)
     struct addend a = {.group = g,
                        .microbatch = w->reducing.microbatch,
                        .what = ZERO_HOLD_PIECE,
-                       .range = own_piece(w, g),
+                       .range = piece_of(w, g),
                        .leaf = w->reducing.buffer,
                        .type = ZERO_FP32};
     join_sum(w, &a);

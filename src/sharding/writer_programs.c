@@ -1,3 +1,4 @@
+#include "sharding/holdings.h"
 #include "sharding/writer.h"
 
 static void write_microbatch(zero_writer *w, int m)
@@ -11,13 +12,13 @@ static void write_microbatch(zero_writer *w, int m)
     }
 }
 
-static void write_step(zero_schedule *s, const zero_gradient_path *way)
+static void write_step(zero_schedule *s, const zero_gradient_path *path)
 {
     zero_writer w;
-    if (!zero_writer_open(&w, s, ZERO_PROGRAM_STEP, way)) return;
+    if (!zero_writer_open(&w, s, ZERO_PROGRAM_STEP, path)) return;
     for (int m = 0; m < s->input.accumulation; m++) write_microbatch(&w, m);
     zero_write_finish_reduce(&w);
-    if (way->summed) way->summed(&w);
+    if (path->summed) path->summed(&w);
     zero_write_update(&w);
     zero_writer_close(&w);
 }
@@ -32,9 +33,9 @@ static void write_forward(zero_schedule *s, zero_program_kind program)
     zero_writer_close(&w);
 }
 
-void zero_write_programs(zero_schedule *s, const zero_gradient_path *way)
+void zero_write_programs(zero_schedule *s, const zero_gradient_path *path)
 {
-    if (!s->input.forward_only) write_step(s, way);
+    if (!s->input.forward_only) write_step(s, path);
     write_forward(s, ZERO_PROGRAM_EVALUATE);
     write_forward(s, ZERO_PROGRAM_GENERATE);
     zero_write_ends(s);

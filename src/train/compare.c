@@ -1,21 +1,28 @@
 #include "train/compare.h"
 
-#include <inttypes.h>
+#include <string.h>
 
 #include "base/fail.h"
 
-zero_status zero_compare_specs(zero_comm *comm, size_t n, const char *const names[],
-                               const int64_t mine[])
+static zero_status compare_field(zero_comm *comm, const zero_field *field, const void *mine,
+                                 zero_status *verdict)
 {
-    zero_status st = ZERO_OK;
-    for (size_t i = 0; i < n; i++) {
-        int64_t first = mine[i];
-        ZERO_TRY(zero_comm_broadcast(comm, 0, &first, sizeof first));
-        if (first != mine[i] && st == ZERO_OK)
-            st = zero_fail(ZERO_ERR_INVALID,
-                           "the spec's %s is %" PRId64 " here and %" PRId64
-                           " on rank 0: expected one spec on all ranks",
-                           names[i], mine[i], first);
-    }
-    return st;
+    char here[ZERO_FIELD_TEXT_BYTES] = "", first[ZERO_FIELD_TEXT_BYTES];
+    zero_field_write(field, mine, here);
+    memcpy(first, here, sizeof first);
+    ZERO_TRY(zero_comm_broadcast(comm, 0, first, sizeof first));
+    if (strcmp(here, first) != 0 && *verdict == ZERO_OK)
+        *verdict = zero_fail(ZERO_ERR_INVALID,
+                             "the spec's %s is %s here and %s on rank 0: expected one spec "
+                             "on all ranks",
+                             field->name, here, first);
+    return ZERO_OK;
+}
+
+zero_status zero_compare_fields(zero_comm *comm, int n, const zero_field *fields,
+                                const void *mine)
+{
+    zero_status verdict = ZERO_OK;
+    for (int i = 0; i < n; i++) ZERO_TRY(compare_field(comm, &fields[i], mine, &verdict));
+    return zero_agree(comm, verdict);
 }

@@ -1,10 +1,10 @@
 /* compare.h - whether all ranks were given the same. */
 #pragma once
 
+#include "base/field.h"
 #include "comm/comm.h"
 
-/* Collective: ZERO_ERR_INVALID on ranks with other values than rank 0, naming the first that
- * differs. No verdict: the caller agrees on it. */
-ZERO_NODISCARD zero_status zero_compare_specs(zero_comm *comm, size_t n,
-                                              const char *const names[],
-                                              const int64_t mine[]);
+/* Compares n fields of *mine with rank 0's, by their values in words. Collective, one verdict:
+ * ZERO_ERR_INVALID, naming the first field that differs and both values. */
+ZERO_NODISCARD zero_status zero_compare_fields(zero_comm *comm, int n,
+                                               const zero_field *fields, const void *mine);

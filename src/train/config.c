@@ -216,23 +216,20 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
                                  zero_algorithm collectives, const zero_layout *layout,
                                  int rank)
 {
-    return (zero_plan_input){.model = model,
-                             .stage = (int)c->stage,
-                             .type = zero_config_type(c),
-                             .partition = strcmp(c->partition, "owner") == 0
-                                              ? ZERO_PARTITION_OWNER
-                                              : ZERO_PARTITION_SLICE,
-                             .n_ranks = n_ranks,
-                             .micro_batch = c->micro_batch,
-                             .seq = model->seq,
-                             .accumulation = (int)c->accumulation,
-                             .reproducible = c->reproducible,
-                             .recompute = c->recompute,
-                             .bucket = c->bucket,
-                             .prefetch = c->prefetch,
-                             .persist = c->persist,
-                             .no_overlap = strcmp(c->overlap, "off") == 0,
-                             .collectives = collectives,
-                             .layout = layout,
-                             .rank = rank};
+    bool has_owners = strcmp(c->partition, "owner") == 0;
+    zero_plan_input in = zero_plan_input_standard(model, n_ranks, rank);
+    in.stage = (int)c->stage;
+    in.type = zero_config_type(c);
+    in.partition = has_owners ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
+    in.micro_batch = c->micro_batch;
+    in.accumulation = (int)c->accumulation;
+    in.reproducible = c->reproducible;
+    in.recompute = c->recompute;
+    in.bucket = c->bucket;
+    in.prefetch = c->prefetch;
+    in.persist = c->persist;
+    in.serial = strcmp(c->overlap, "off") == 0;
+    in.collectives = collectives;
+    in.layout = layout;
+    return in;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "nn/gpt2.h"
-#include "sharding/schedule.h"
+#include "sharding/plan_input.h"
 #include "zero/status.h"
 
 typedef struct {
@@ -62,7 +62,7 @@ typedef struct {
     int64_t threads;      /* BLAS threads per rank; 0: 1, or what the environment says */
 } zero_config;
 
-#define ZERO_CONFIG_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB staged */
+#define ZERO_CONFIG_BUCKET ZERO_PLAN_BUCKET
 /* Most microbatches per rank and step: the schedule lists the work of each one. */
 #define ZERO_CONFIG_ACCUMULATION INT64_C(65536)
 

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/fail.h"
+#include "sharding/schedule_exchange.h"
 
 /* A run that was killed may have left half a line. */
 static void end_last_line(FILE *file)
@@ -116,17 +117,12 @@ static void add_measured(json_t *entry, const zero_traffic *t, const zero_durati
     json_object_set_new(entry, "exposed_seconds", real(d->exposed));
 }
 
-/* What one kind of collective moved, and what the programs walked say it should. */
-static json_t *traffic_entry(const zero_engine *e, const zero_comm *comm, zero_op op,
-                             const zero_collective_kind kinds[2])
+/* REDUCE's or GATHER's traffic: as planned by the programs walked, and as measured. */
+static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
-    zero_traffic plan = zero_engine_planned_traffic(e, op), moved = {0};
-    zero_duration spent = {0};
-    for (int k = 0; k < 2; k++) {
-        zero_traffic_add(&moved, 1, &comm->traffic[kinds[k]]);
-        spent.total += comm->duration[kinds[k]].total;
-        spent.exposed += comm->duration[kinds[k]].exposed;
-    }
+    zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
+    zero_duration spent;
+    zero_engine_measured_traffic(e, op, &moved, &spent);
     zero_volume planned = zero_traffic_total(&plan);
     json_t *entry =
         json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", whole(planned.bytes_sent),
@@ -140,12 +136,11 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
     json_t *control = json_object();
     add_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
-    return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o}", "collectives",
-        zero_algorithm_name(e->schedule.input.collectives), "reduce",
-        traffic_entry(e, comm, ZERO_OP_REDUCE, zero_kinds_that_reduce), "gather",
-        traffic_entry(e, comm, ZERO_OP_GATHER, zero_kinds_that_gather), "control", control,
-        "largest_poll_gap_seconds", real(comm->largest_gap));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
+                     zero_algorithm_name(e->schedule.input.collectives), "reduce",
+                     traffic_entry(e, ZERO_OP_REDUCE), "gather",
+                     traffic_entry(e, ZERO_OP_GATHER), "control", control,
+                     "largest_poll_gap_seconds", real(comm->largest_gap));
 }
 
 static json_t *profile_entry(const zero_profile_row *row)

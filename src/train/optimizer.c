@@ -57,16 +57,30 @@ static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *
                      name);
 }
 
+/* The parts of a spec that must be equal on all ranks. */
+struct compared {
+    int64_t n_params, updates;
+    const char *type, *collectives;
+    int64_t no_decay; /* a hash of the spans */
+};
+
+static const zero_field compared_fields[] = {
+    ZERO_FIELD(struct compared, n_params), ZERO_FIELD(struct compared, type),
+    ZERO_FIELD(struct compared, no_decay), ZERO_FIELD(struct compared, collectives),
+    ZERO_FIELD(struct compared, updates)};
+
 static zero_status compare_specs(const zero_optimizer_spec *s, zero_algorithm algorithm,
                                  zero_comm *comm)
 {
-    const char *const names[] = {"n_params", "type", "no_decay (hash)", "collectives",
-                                 "updates"};
+    const int n = (int)(sizeof compared_fields / sizeof compared_fields[0]);
     size_t bytes = (size_t)s->n_no_decay * sizeof *s->no_decay;
-    int64_t hash = bytes > 0 ? (int64_t)XXH3_64bits(s->no_decay, bytes) : 0;
-    const int64_t mine[] = {s->n_params, (int64_t)s->type, hash, (int64_t)algorithm,
-                            s->updates};
-    return zero_compare_specs(comm, sizeof mine / sizeof mine[0], names, mine);
+    const struct compared mine = {
+        .n_params = s->n_params,
+        .updates = s->updates,
+        .type = zero_type_name(s->type),
+        .collectives = zero_algorithm_name(algorithm),
+        .no_decay = bytes > 0 ? (int64_t)XXH3_64bits(s->no_decay, bytes) : 0};
+    return zero_compare_fields(comm, n, compared_fields, &mine);
 }
 
 /* ---- open and close ---- */
@@ -196,7 +210,7 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
     zero_status st = check_spec(spec, params);
     if (st == ZERO_OK) st = find_algorithm(spec, &algorithm);
     ZERO_TRY(zero_agree(comm, st));
-    ZERO_TRY(zero_agree(comm, compare_specs(spec, algorithm, comm)));
+    ZERO_TRY(compare_specs(spec, algorithm, comm));
     st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
     if (st == ZERO_OK)
         *optimizer = o;

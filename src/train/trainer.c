@@ -71,74 +71,45 @@ static zero_status read_spec(const zero_trainer_spec *spec, const zero_comm *com
                              zero_engine_spec *e)
 {
     ZERO_TRY(check_spec(spec));
-    *e = (zero_engine_spec){
-        .plan = {.model = spec->model,
-                 .stage = spec->stage,
-                 .type = spec->type,
-                 .n_ranks = comm->size,
-                 .micro_batch = or_else(spec->micro_batch, 1),
-                 .seq = or_else(spec->seq, spec->model->seq),
-                 .accumulation = (int)or_else(spec->accumulation, 1),
-                 .reproducible = spec->reproducible,
-                 .recompute = spec->recompute,
-                 .bucket = or_else(spec->bucket, ZERO_CONFIG_BUCKET),
-                 .prefetch = spec->prefetch,
-                 .persist = spec->persist,
-                 .no_overlap = spec->no_overlap,
-                 .layout = &comm->layout,
-                 .rank = comm->rank},
-        .seed = spec->seed,
-        .eval_batches = or_else(spec->eval_batches, 1),
-        .memory_limit = spec->memory_limit,
-    };
+    zero_plan_input plan = zero_plan_input_standard(spec->model, comm->size, comm->rank);
+    plan.stage = spec->stage;
+    plan.type = spec->type;
+    plan.micro_batch = or_else(spec->micro_batch, plan.micro_batch);
+    plan.seq = or_else(spec->seq, plan.seq);
+    plan.accumulation = (int)or_else(spec->accumulation, plan.accumulation);
+    plan.reproducible = spec->reproducible;
+    plan.recompute = spec->recompute;
+    plan.serial = spec->serial;
+    plan.bucket = or_else(spec->bucket, plan.bucket);
+    plan.prefetch = spec->prefetch;
+    plan.persist = spec->persist;
+    plan.layout = &comm->layout;
+    *e = (zero_engine_spec){.plan = plan,
+                            .seed = spec->seed,
+                            .eval_batches = or_else(spec->eval_batches, 1),
+                            .memory_limit = spec->memory_limit};
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_collectives(spec, e));
     return zero_backend_find(spec->backend ? spec->backend : "cpu", &e->backend);
 }
 
-/* Ranks with other specs would train on without a word, or wait for each other for ever. */
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+static const zero_field model_fields[] = {ZERO_FIELD(zero_model, n_params),
+                                          ZERO_FIELD(zero_model, n_tensors),
+                                          ZERO_FIELD(zero_model, n_units)};
+static const zero_field engine_fields[] = {ZERO_FIELD(zero_engine_spec, seed),
+                                           ZERO_FIELD(zero_engine_spec, eval_batches)};
+static const zero_field backend_fields[] = {
+    {"backend", ZERO_FIELD_TEXT, offsetof(zero_backend, name), NULL}};
+
+/* Ranks with different specs would wait for each other, or silently train different models. */
 static zero_status compare_specs(const zero_engine_spec *e, zero_comm *comm)
 {
-    const zero_plan_input *p = &e->plan;
-    const char *const names[] = {"model (parameters)",
-                                 "model (tensors)",
-                                 "model (units)",
-                                 "stage",
-                                 "type",
-                                 "micro_batch",
-                                 "seq",
-                                 "accumulation",
-                                 "partition",
-                                 "collectives",
-                                 "reproducible",
-                                 "recompute",
-                                 "no_overlap",
-                                 "bucket",
-                                 "prefetch",
-                                 "persist",
-                                 "seed",
-                                 "eval_batches",
-                                 "backend (naive)"};
-    const int64_t mine[] = {p->model->n_params,
-                            p->model->n_tensors,
-                            p->model->n_units,
-                            p->stage,
-                            (int64_t)p->type,
-                            p->micro_batch,
-                            p->seq,
-                            p->accumulation,
-                            (int64_t)p->partition,
-                            (int64_t)p->collectives,
-                            p->reproducible,
-                            p->recompute,
-                            p->no_overlap,
-                            p->bucket,
-                            p->prefetch,
-                            p->persist,
-                            e->seed,
-                            e->eval_batches,
-                            e->backend == &zero_backend_naive};
-    return zero_compare_specs(comm, sizeof mine / sizeof mine[0], names, mine);
+    ZERO_TRY(zero_compare_fields(comm, COUNT(model_fields), model_fields, e->plan.model));
+    ZERO_TRY(zero_compare_fields(comm, ZERO_PLAN_FIELDS, zero_plan_fields, &e->plan));
+    ZERO_TRY(zero_compare_fields(comm, COUNT(engine_fields), engine_fields, e));
+    return zero_compare_fields(comm, COUNT(backend_fields), backend_fields, e->backend);
 }
 
 /* ---- open and close ---- */
@@ -157,7 +128,7 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
 {
     zero_engine_spec e;
     ZERO_TRY(zero_agree(comm, read_spec(spec, comm, &e)));
-    ZERO_TRY(zero_agree(comm, compare_specs(&e, comm)));
+    ZERO_TRY(compare_specs(&e, comm));
     zero_trainer *t = malloc(sizeof *t);
     zero_status st = t ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a trainer");
     st = zero_agree(comm, st);
@@ -280,22 +251,16 @@ zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
     return zero_engine_digest(&trainer->engine, hex);
 }
 
-static zero_range overlap(zero_range a, zero_range b)
-{
-    return (zero_range){a.begin > b.begin ? a.begin : b.begin,
-                        a.end < b.end ? a.end : b.end};
-}
-
 /* Each owner tells the others its part. */
 static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float *values)
 {
     const zero_engine *e = &t->engine;
     const zero_partition *p = &e->schedule.groups[tensor->group].partition;
     zero_engine_state own = zero_engine_group(e, tensor->group);
-    zero_range all = {tensor->offset, tensor->offset + tensor->rows * tensor->cols};
+    zero_range all = zero_range_of_tensor(tensor);
     for (int rank = 0; rank < t->comm->size; rank++) {
-        zero_range part = overlap(zero_partition_shard(p, rank), all);
-        if (part.begin >= part.end) continue;
+        zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
+        if (zero_range_is_empty(part)) continue;
         float *to = values + (part.begin - all.begin);
         size_t bytes = (size_t)zero_range_len(part) * sizeof *to;
         if (rank == t->comm->rank)

@@ -13,7 +13,9 @@
 #include "engine/plan.h"
 #include "engine/plan_fit.h"
 #include "engine/plan_time.h"
+#include "sharding/compile.h"
 #include "sharding/formula.h"
+#include "sharding/schedule_exchange.h"
 #include "train/config.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -218,7 +220,7 @@ static void without_overlap_nothing_is_hidden(void **state)
         assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
         zero_plan_time overlapped = time_of(&s, 1e-6, 1e9, 1e9);
         zero_schedule_destroy(&s);
-        in.no_overlap = true;
+        in.serial = true;
         assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
         zero_plan_time bare = time_of(&s, 1e-6, 1e9, 1e9);
         zero_schedule_destroy(&s);

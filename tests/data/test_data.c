@@ -240,8 +240,7 @@ static void self_is_the_source_of_this_program(void **state)
 
     /* Byte for byte, quotes and backslashes included: this file is one of them. */
     zero_bytes file = {0};
-    assert_int_equal(zero_bytes_read(&file, TEST_SOURCE_DIR "/src/data/corpus.c"),
-                     ZERO_OK);
+    assert_int_equal(zero_bytes_read(&file, TEST_SOURCE_DIR "/src/data/corpus.c"), ZERO_OK);
     assert_int_equal(zero_bytes_append(&file, "", 1), ZERO_OK);
     assert_non_null(strstr(zero_self_text, (const char *)file.bytes));
     zero_bytes_destroy(&file);

@@ -1,5 +1,5 @@
-/* Nothing of ours takes memory after set-up: the linker sends our objects' calls here. What
- * shared libraries (MPI, BLAS) do inside is theirs and not counted. */
+/* None of our code takes memory after set-up: the linker sends our objects' calls here. Shared
+ * libraries (MPI, BLAS) are not counted. */
 #include "support/engine_test.h"
 
 #include <sys/mman.h>
@@ -85,8 +85,8 @@ static void steps_evaluation_and_generation_allocate_nothing(void **state)
     setup.plan.accumulation = 2;
     setup.shape.dropout = 0.1f;
     setup.shape.seq = 140; /* two blocks of attention rows, two chunks of the head */
-    for (int stage = 0; stage <= 3; stage++) {
-        zero_algorithm collectives = algorithms[stage];
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
+        zero_algorithm collectives = algorithms[stage % 4];
         setup.plan.stage = stage;
         setup.plan.type = (zero_type)(stage % 3);
         setup.plan.recompute = stage > 1;

@@ -30,7 +30,7 @@ static void check_skipping(test_run *run, test_fault *f)
     assert_all(!test_same(test_run_digest(run), before));
 }
 
-/* What a run becomes that takes the same steps, the last one with this loss scale. */
+/* The digest of a run that takes the same steps, the last one with this loss scale. */
 static test_digest digest_with_scale(const test_setup *setup, float scale)
 {
     test_run run;
@@ -46,14 +46,14 @@ static test_digest digest_with_scale(const test_setup *setup, float scale)
 static void an_overflow_on_one_rank_skips_the_step_on_all(void **state)
 {
     (void)state;
-    /* In fp32 the second is finite; rounded to fp16 it is not. */
+    /* The second fault is finite in fp32, but not when rounded to fp16. */
     const float numbers[] = {INFINITY, -1e5f, NAN, 1e30f};
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_setup_of(stage, ZERO_FP16);
         test_run run;
         test_fault f = {.step = FAULTY_STEP,
                         .is_mine = test_rank == stage % test_size,
-                        .number = numbers[stage]};
+                        .number = numbers[stage % 4]};
         test_run_open(&run, &setup, test_size);
         f.element = faulty_tensor(&run)->offset + 5;
         test_plant(&run, UNIT, &f);
@@ -111,7 +111,7 @@ static void check_divergence(const test_setup *setup, bool in_forward, int culpr
     assert_all(test_same(test_run_digest(&run), before));
     assert_all(run.engine.adam_steps == FAULTY_STEP && run.engine.loss_scale.scale == 1.0f);
 
-    f.step = -1; /* the run can go on as if nothing had happened */
+    f.step = -1; /* the run can continue as if nothing had happened */
     test_run_steps(&run, FAULTY_STEP, 1);
     test_digest after = test_run_digest(&run);
     assert_all(test_same(after, test_digest_after(setup, test_size, FAULTY_STEP + 1)));
@@ -121,7 +121,7 @@ static void check_divergence(const test_setup *setup, bool in_forward, int culpr
 static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
             for (int in_forward = 0; in_forward <= 1; in_forward++) {
                 test_setup setup = test_setup_of(stage, type);
@@ -148,11 +148,11 @@ static void of_several_faults_the_first_is_told(void **state)
     test_run_close(&run);
 }
 
-/* Finite in fp32, as backward writes it, and too large for the type that it is kept in. */
+/* A gradient that is finite in fp32, as backward writes it, but too large for its type. */
 static void what_rounding_makes_infinite_is_told_as_such(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++) {
             test_setup setup = test_setup_of(stage, ZERO_FP16);
             test_run run;
@@ -174,8 +174,8 @@ static void what_rounding_makes_infinite_is_told_as_such(void **state)
         }
 }
 
-/* Finite gradients whose squares' sum is, too, but whose sum over ranks is not. */
-static void a_sum_that_is_not_finite_is_nobodys_fault(void **state)
+/* Gradients and their squares are finite, but the sum over ranks is not. */
+static void a_sum_that_is_not_finite_names_no_rank(void **state)
 {
     (void)state;
     test_setup setup = test_setup_of(1, ZERO_FP32);
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing),
         cmocka_unit_test(of_several_faults_the_first_is_told),
         cmocka_unit_test(what_rounding_makes_infinite_is_told_as_such),
-        cmocka_unit_test(a_sum_that_is_not_finite_is_nobodys_fault),
+        cmocka_unit_test(a_sum_that_is_not_finite_names_no_rank),
     };
     test_begin(&argc, &argv);
     return test_end(cmocka_run_group_tests(tests, NULL, NULL));

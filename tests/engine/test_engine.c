@@ -1,4 +1,4 @@
-/* Training runs as a whole: all ranks hold one model, and what must not change its bits. */
+/* Training runs as a whole: all ranks hold one model, and many settings change no bit of it. */
 #include "support/engine_test.h"
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ static bool is_zero(const char *x, size_t bytes)
     return true;
 }
 
-/* A buffer of group g's data: what lies beyond the parameters is zero, and they are not. */
+/* A buffer of group g's data: parameters are not zero, the padding above them is. */
 static void check_buffer(const test_run *run, int g, int buffer, bool is_shared)
 {
     if (buffer == ZERO_NO_BUFFER) return;
@@ -69,7 +69,7 @@ static void check_buffers(const test_setup *setup)
     test_run_open(&run, setup, test_size);
     test_run_steps(&run, 0, STEPS);
     zero_source source = test_words(&run);
-    /* It waits for the parameters that are on their way. */
+    /* The evaluation waits for the parameters that are on their way. */
     assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
     for (int g = 0; g < run.model.n_groups; g++) check_group(&run, g);
     test_run_close(&run);
@@ -78,7 +78,7 @@ static void check_buffers(const test_setup *setup)
 static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++)
             for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
                 test_setup setup = with_accumulation(M);
@@ -93,7 +93,7 @@ static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **
 static void losses_and_norms_are_the_same_on_all_ranks(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_standard;
         test_run run;
         setup.plan.stage = stage;
@@ -132,7 +132,7 @@ static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T, voi
     test_sample(arg, step, i, T, inputs, targets);
 }
 
-/* Through memory, through messages, or both; `mpi` alone adds in an order of its own. */
+/* Through memory, messages, or both. Only `mpi` adds in another order. */
 static void the_digest_does_not_depend_on_the_collectives(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void two_engines_in_one_process_do_not_disturb_each_other(void **state)
 static void evaluating_and_generating_do_not_change_the_training(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_standard;
         test_run run;
         setup.plan.stage = stage;

@@ -1,9 +1,9 @@
 /* The matrix of settings: with one microbatch per rank, stage, partition, collectives, bucket,
- * overlap, prefetch, persistence and recomputation change no bit of what is trained.
+ * overlap, prefetch, persistence and recomputation change no bit of the result.
  *
  *     test_matrix               every pair of settings meets in some run, for each type; and a
  *                               few random combinations
- *     test_matrix COUNT SEED    so many random ones
+ *     test_matrix COUNT SEED    COUNT random combinations
  *
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
  * with those of stage 0 on the same ranks and with the same type. */
@@ -26,7 +26,7 @@ static const struct {
               {ZERO_ALGORITHM_HIER, 2},
               {ZERO_ALGORITHM_HIER, 3}};
 
-/* Which setting of each axis; all 0 is what the others are compared with. */
+/* The setting of each axis; all others are compared with 0, 0, ... */
 typedef struct {
     int at[AXES];
 } choice;
@@ -76,7 +76,7 @@ static test_setup setup_of(const choice *c, zero_type type, const zero_comm *com
                                    .micro_batch = 1,
                                    .accumulation = 1,
                                    .collectives = routes[c->at[COLLECTIVES]].algorithm,
-                                   .no_overlap = c->at[OVERLAP] == 1,
+                                   .serial = c->at[OVERLAP] == 1,
                                    .prefetch = prefetch[c->at[PREFETCH]],
                                    .persist = persist[c->at[PERSIST]],
                                    .recompute = c->at[RECOMPUTE] == 1};
@@ -87,7 +87,7 @@ static test_setup setup_of(const choice *c, zero_type type, const zero_comm *com
     return setup;
 }
 
-/* Collective over the job, as everything here. */
+/* Collective over the job, like all functions here. */
 static test_outcome train(matrix *m, const choice *c, zero_type type)
 {
     test_run run;
@@ -126,12 +126,12 @@ static choice draw(const zero_rng *rng, uint64_t *next)
     return c;
 }
 
-/* Which settings of two axes have been in a run together. */
+/* The pairs of settings that have been in a run together. */
 typedef struct {
     bool met[AXES][LARGEST][AXES][LARGEST];
 } pairs;
 
-/* How many pairs of this combination are new; with `note` they are so no more. */
+/* The number of pairs of this combination that are new. `note` marks them as seen. */
 static int new_pairs(pairs *p, const choice *c, bool note)
 {
     int n = 0;
@@ -152,7 +152,7 @@ static int all_pairs(void)
     return n;
 }
 
-/* Of some random combinations the one with most pairs that have not met. */
+/* The one of some random combinations that has most new pairs. */
 static choice draw_the_newest(pairs *p, const zero_rng *rng, uint64_t *next)
 {
     choice best = draw(rng, next);

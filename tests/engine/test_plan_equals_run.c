@@ -1,9 +1,11 @@
 /* Plan equals run: bytes and messages of collectives, and memory class by class, for random
  * models and random settings.
  *
- *     test_ledgers [COUNT SEED] */
+ *     test_plan_equals_run [COUNT SEED] */
 #include "base/fail.h"
 #include "engine/plan.h"
+#include "sharding/compile.h"
+#include "sharding/schedule_exchange.h"
 #include "support/engine_test.h"
 #include "support/hand_model.h"
 
@@ -15,7 +17,7 @@ typedef struct {
     uint64_t seed;
 } job;
 
-/* Where random numbers come from. */
+/* The source of random numbers. */
 typedef struct {
     zero_rng rng;
     uint64_t next;
@@ -44,7 +46,7 @@ static bool is_power_of_two(int64_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* All settings, on these ranks and nodes. */
+/* Random settings on these ranks and nodes. */
 static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_comm *comm)
 {
     zero_plan_input plan = {
@@ -56,7 +58,7 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_co
         .recompute = roll(d, 2) == 0,
         .prefetch = roll(d, 5),
         .persist = roll(d, 2) * roll(d, 2000),
-        .no_overlap = roll(d, 3) == 0,
+        .serial = roll(d, 3) == 0,
         .forward_only = roll(d, 4) == 0,
         .collectives = (zero_algorithm)roll(d, ZERO_ALGORITHMS),
         .bucket = 1 << 20,
@@ -81,7 +83,7 @@ static void blank_sample(const void *arg, int64_t step, int64_t i, int64_t T, vo
     memset(targets, 0, (size_t)T * model->target_bytes);
 }
 
-/* Every program once at least. */
+/* Walks every program at least once. */
 static zero_status walk_everything(zero_engine *e, const zero_model *model)
 {
     const zero_source source = {.sample = blank_sample, .arg = model};
@@ -134,8 +136,8 @@ static void describe(const zero_plan_input *p, int64_t number, const char *what)
                 (int)number, p->n_ranks, p->layout->n_nodes, what, p->stage,
                 zero_type_name(p->type), zero_partition_scheme_name(p->partition),
                 zero_algorithm_name(p->collectives), p->accumulation, (int)p->bucket,
-                (int)p->prefetch, (int)p->persist, p->recompute, p->reproducible,
-                p->no_overlap, p->forward_only, p->model->n_units);
+                (int)p->prefetch, (int)p->persist, p->recompute, p->reproducible, p->serial,
+                p->forward_only, p->model->n_units);
 }
 
 static void expect(bool ok, const zero_plan_input *plan, int64_t number, const char *what)
@@ -149,17 +151,15 @@ static void check_run(zero_comm *comm, const zero_plan_input *plan, int64_t numb
     zero_engine e;
     zero_engine_spec spec = {
         .plan = *plan, .backend = &zero_backend_cpu, .seed = number, .eval_batches = 1};
-    zero_traffic reduced = moved_by(comm, zero_kinds_that_reduce);
-    zero_traffic gathered = moved_by(comm, zero_kinds_that_gather);
+    zero_traffic reduced = moved_by(comm, zero_reduce_kinds);
+    zero_traffic gathered = moved_by(comm, zero_gather_kinds);
     zero_status st = zero_engine_init(&e, &spec, comm);
     if (st == ZERO_OK) st = walk_everything(&e, plan->model);
     expect(st == ZERO_OK, plan, number, st == ZERO_OK ? "" : zero_last_error());
-    expect(
-        check_traffic(&e, ZERO_OP_REDUCE, reduced, moved_by(comm, zero_kinds_that_reduce)),
-        plan, number, "reductions move something else");
-    expect(
-        check_traffic(&e, ZERO_OP_GATHER, gathered, moved_by(comm, zero_kinds_that_gather)),
-        plan, number, "gathers move something else");
+    expect(check_traffic(&e, ZERO_OP_REDUCE, reduced, moved_by(comm, zero_reduce_kinds)),
+           plan, number, "reductions move something else");
+    expect(check_traffic(&e, ZERO_OP_GATHER, gathered, moved_by(comm, zero_gather_kinds)),
+           plan, number, "gathers move something else");
     expect(check_memory(&e), plan, number, "memory is used otherwise");
     zero_engine_destroy(&e);
 }
@@ -219,7 +219,7 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
     zero_engine e;
     spec.plan.stage = 1;
     assert_all(zero_engine_init(&e, &spec, comm) == ZERO_ERR_NOMEM);
-    assert_all(strstr(zero_last_error(), "are there for it") != NULL);
+    assert_all(strstr(zero_last_error(), "are available") != NULL);
     spec.plan.stage = 2;
     assert_all(zero_engine_init(&e, &spec, comm) == ZERO_OK);
     assert_all(walk_everything(&e, &model) == ZERO_OK);

@@ -1,4 +1,4 @@
-/* Types: what is kept in 16 bits, the loss scale, and that they learn. */
+/* Types: the numbers kept in 16 bits, the loss scale, and that all types learn. */
 #include "support/faulty_unit.h"
 
 /* ---- what is kept ---- */
@@ -43,7 +43,7 @@ static void check_kept(const test_run *run)
 static void parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
             for (int M = 1; M <= 2; M++) {
                 test_setup setup = test_setup_of(stage, type);
@@ -58,7 +58,7 @@ static void parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32(v
 
 /* ---- the scale ---- */
 
-/* A unit whose small gradients are zero, as seen without the scale: what is left keeps its
+/* A unit that sets gradients to zero which are small without the scale. The others keep their
  * mantissa in fp16 under scales near the first one. */
 static void coarse_backward(const zero_unit *unit, const zero_call *call)
 {
@@ -76,7 +76,7 @@ typedef struct {
     float scale;
 } scaled;
 
-/* Four steps of coarse gradients; the scale is to grow after so many of them. */
+/* Four steps of coarse gradients; the scale grows after `steps` of them. */
 static scaled train_growing_after(const test_setup *setup, int64_t steps)
 {
     test_run run;
@@ -100,7 +100,7 @@ static scaled train_growing_after(const test_setup *setup, int64_t steps)
 static void growth_changes_no_bit_of_the_gradients(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_setup_of(stage, ZERO_FP16);
         scaled want = train_growing_after(&setup, 1000);
         assert_all(want.scale == 4096.0f && want.norm > 0.01);

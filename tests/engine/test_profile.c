@@ -1,4 +1,4 @@
-/* Every second of a step belongs to one class of instructions, whatever the step is made of. */
+/* Every second of a step belongs to exactly one class of instructions. */
 #include "support/engine_test.h"
 
 #include "base/clock.h"
@@ -13,8 +13,8 @@ static double sum_of_classes(const zero_profile *p, zero_program_kind program)
     return sum;
 }
 
-/* Steps one by one; returns the smallest part of a step that no class has, in seconds. A rank
- * may lose its core between the two clocks of a step, but not in every step. */
+/* Returns the smallest part of a step, in seconds, that no class has. A rank may lose its core
+ * between the two clocks of a step, but not in every step. */
 static double least_untold(test_run *run)
 {
     const zero_profile *p = &run->engine.runner.profile;
@@ -29,7 +29,7 @@ static double least_untold(test_run *run)
     return least;
 }
 
-/* Of one program: how many instructions of a kind it has. */
+/* The number of a program's instructions of one kind. */
 static int64_t count_in(const zero_program *program, zero_op op)
 {
     int64_t n = 0;
@@ -56,7 +56,7 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
-/* Kinds of units add up to their class, and what moved in a class is a part of it. */
+/* Kinds of units add up to their class; exchange is a part of it. */
 static bool kinds_add_up(const zero_profile *p)
 {
     bool right = p->n_columns == 4;
@@ -95,7 +95,7 @@ static void check_profile(const test_setup *setup)
 static void classes_add_up_to_the_step_in_all_stages(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int accumulation = 1; accumulation <= 3; accumulation += 2) {
             test_setup setup = test_standard;
             setup.plan.stage = stage;
@@ -121,7 +121,7 @@ static void what_moves_inside_backward_is_told_apart(void **state)
         test_setup setup = test_standard;
         setup.shape.hidden = 96;
         setup.plan.collectives = ZERO_ALGORITHM_P2P;
-        setup.plan.no_overlap = !overlaps;
+        setup.plan.serial = !overlaps;
         test_run_open(&run, &setup, test_size);
         test_run_steps(&run, 0, STEPS);
         const zero_profile *p = &run.engine.runner.profile;
@@ -133,7 +133,7 @@ static void what_moves_inside_backward_is_told_apart(void **state)
     }
 }
 
-/* Evaluations and generated text are no steps. */
+/* Evaluations and generated text are not steps. */
 static void other_programs_have_profiles_of_their_own(void **state)
 {
     (void)state;

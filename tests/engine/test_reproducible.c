@@ -1,4 +1,4 @@
-/* Several microbatches per rank: which ways of adding them give the same bits.
+/* Several microbatches per rank: the ways of adding them that give the same bits.
  *
  * A launch has one world size, so groups of its first 1, 2, 4 and 8 ranks train one after the
  * other. */
@@ -6,7 +6,7 @@
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
 
-/* The settings change from run to run as well: none of them may matter. */
+/* Other settings change from run to run, too: none may matter. */
 static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproducible)
 {
     static const struct {
@@ -30,7 +30,7 @@ static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproduc
         .partition = (zero_partition_scheme)(variant / 2 % 2),
         .collectives = routes[variant % 3].algorithm,
         .bucket = variant % 2 == 0 ? 1 << 20 : 2048,
-        .no_overlap = variant % 4 == 1,
+        .serial = variant % 4 == 1,
         .recompute = variant % 4 == 2,
         .prefetch = variant % 3,
         .persist = 100,
@@ -64,7 +64,7 @@ static void a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages(v
         test_setup first = setup_of(1, 0, type, true);
         test_outcome want = train(&first, 1);
         for (int n = 1; n <= test_size; n *= 2)
-            for (int stage = 0; stage <= 3; stage++) {
+            for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
                 test_setup setup = setup_of(n, stage, type, true);
                 check(&setup, n, &want);
             }
@@ -81,7 +81,7 @@ static void without_it_the_bits_depend_on_the_world_size(void **state)
     assert_all(fabs(a.norm[0] - b.norm[0]) < 1e-5 * a.norm[0]);
 }
 
-/* Stages 0 and 1 add a rank's microbatches first, stages 2 and 3 those of all ranks. */
+/* Stages 0 and 1 add the microbatches of a rank first; stages 2 and 3 add over ranks first. */
 static void without_it_stages_0_and_1_agree_and_2_and_3(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void without_it_stages_0_and_1_agree_and_2_and_3(void **state)
             }
 }
 
-/* On one rank there is one order only. */
+/* One rank has only one order. */
 static void without_it_stages_1_and_2_differ_on_several_ranks(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Which token a uniform number chooses. */
+/* The token that a uniform number chooses. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static void fill(float logits[V], uint64_t seed)
         logits[i] = roundf(4.0f * logits[i]) / 4.0f; /* many are equal, some are -0 */
 }
 
-/* How many of the ids come before i: larger logits, and equal ones of lower ids. */
+/* The number of ids before i: those with larger logits, and lower ids with equal ones. */
 static int place_of(const float *logits, int n, int i)
 {
     int before = 0;
@@ -43,7 +43,7 @@ static void temperature_0_takes_the_first_of_the_largest(void **state)
     }
 }
 
-/* The definition, in the plainest way: the set by places, then the sum up to the number. */
+/* The definition, as plainly as possible: the set by places, then the sum up to the number. */
 static int32_t oracle(const zero_sampling *how, const float *logits, double uniform)
 {
     int n = (int)how->known, last = -1;
@@ -101,14 +101,14 @@ static void logits_that_are_not_finite_choose_nothing(void **state)
         float logits[V];
         fill(logits, 1);
         zero_sampling how = {.known = V - 1, .temperature = w};
-        logits[V - 1] = wrong[w]; /* nobody's concern */
+        logits[V - 1] = wrong[w]; /* never drawn, so it does not matter */
         assert_true(zero_sampling_draw(&how, logits, 0.5) >= 0);
         logits[17] = wrong[w];
         assert_int_equal(zero_sampling_draw(&how, logits, 0.5), -1);
     }
 }
 
-/* Where exp() of the difference is 0 for all others, and where it is 1 for all. */
+/* Temperatures at which exp() of the difference is 0 for all others, or 1 for all. */
 static void extreme_temperatures_are_numbers_like_others(void **state)
 {
     (void)state;

@@ -180,7 +180,7 @@ static void every_stage_type_and_option_gives_the_same_bits(void **state)
             other.stage = stage;
             other.collectives = stage == 2 ? "p2p" : NULL;
             other.partition = stage == 1 ? "owner" : NULL;
-            other.recompute = other.no_overlap = stage == 3;
+            other.recompute = other.serial = stage == 3;
             other.bucket = stage == 3 ? 4096 : 0;
             outcome sharded = train(&other, 25);
             assert_all(strcmp(plain.digest, sharded.digest) == 0);
@@ -404,6 +404,18 @@ static void a_rank_with_another_spec_is_named_instead_of_waited_for(void **state
     zero_trainer_spec spec = tied_spec(&model);
     spec.stage = test_rank == 1 ? 2 : 1;
     assert_refused(&spec, "rank 1: the spec's stage is 2 here and 1 on rank 0");
+    spec = tied_spec(&model);
+    spec.type = test_rank == 1 ? ZERO_BF16 : ZERO_FP32;
+    assert_refused(&spec, "rank 1: the spec's type is bf16 here and fp32 on rank 0");
+    spec = tied_spec(&model);
+    spec.serial = test_rank == 1;
+    assert_refused(&spec, "rank 1: the spec's serial is on here and off on rank 0");
+    spec = tied_spec(&model);
+    spec.seed = 5 + test_rank;
+    assert_refused(&spec, "rank 1: the spec's seed is 6 here and 5 on rank 0");
+    spec = tied_spec(&model);
+    spec.backend = test_rank == 1 ? "naive" : "cpu";
+    assert_refused(&spec, "rank 1: the spec's backend is naive here and cpu on rank 0");
     zero_model_destroy(&model);
 }
 

@@ -64,7 +64,7 @@ runs 2 train $tiny --steps 6 --checkpoint good --resume --lr 0.01 --stage 2
 says '--lr 0.01 (saved: ' out
 says 'weights       from the checkpoint' out
 says '--stage 2 (saved: 0)' out
-says 'none was left: all 6 were done before' out
+says 'nothing to do: all 6 were done before' out
 digest >resumed
 same expected resumed "resumed with nothing left to do"
 

@@ -83,7 +83,7 @@ else
             peak=$(cat "$group/$peak_name")
             echo "$what: in a twentieth less, refused with $code after taking $(mib "$peak") MiB"
             [ $code -eq 3 ] || fail "$what: exit code $code in a twentieth less than it needs, expected 3"
-            grep -q 'MiB are there for it' "$work/out" || fail "$what: refused for another reason"
+            grep -q 'MiB are available' "$work/out" || fail "$what: refused for another reason"
             [ $((peak / ranks)) -lt $((100 << 20)) ] || fail "$what: $(mib "$peak") MiB taken before it was refused"
         done
     done
@@ -97,7 +97,7 @@ train 1 $options --layers "$fits" || fail "$fits layers do not train in ${megaby
 echo "$fits layers train in $megabytes MB"
 more=$((fits + (fits + 9) / 10))
 train 1 $options --layers $more && fail "$more layers are not refused"
-grep -q 'MiB are there for it' "$work/out" || fail "$more layers are refused for another reason"
+grep -q 'MiB are available' "$work/out" || fail "$more layers are refused for another reason"
 echo "$more layers are refused"
 train 1 $options --layers $more --memory-limit 0 && fail "$more layers train there, too"
 echo "$more layers, forced, do not train"

@@ -49,11 +49,11 @@ refuses 2 '--lr-min 1 is above --lr 0.5' 0 train --lr-min 1 --lr 0.5
 refuses 2 'microbatches' 0 train --global-batch 2000000000 --micro-batch 1
 run 0 train --data stories:64K --hidden 131072 --heads 1
 [ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
-says 'MiB are there for it' err
+says 'MiB are available' err
 says '--stage 0' err
 refuses 2 'powers of two' 0 \
     train --data stories:64K --global-batch 6 --micro-batch 2 --reproducible
-refuses 2 'MPI adds in an order of its own' 0 \
+refuses 2 'MPI decides in which order it adds' 0 \
     train --data stories:64K --reproducible --collectives mpi
 
 # options and their file

@@ -7,7 +7,7 @@ two="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --micro-batch 2"
 # Starting MPI fails at once with a bad component list, so what still works has not started it.
 export OMPI_MCA_pml=none
 runs 0 plan $small --ranks 3
-for word in 'Psi = 82752' 'bpe:512' 'a node for each' 'model states' 'the peak is at' REDUCE; do
+for word in 'Psi = 82752' 'bpe:512' 'one node per rank' 'model states' 'the peak is at' REDUCE; do
     says "$word" out
 done
 [ -s err ] && complain "$words: expected nothing on stderr"
@@ -38,6 +38,23 @@ runs 0 plan $two --ranks 2 --memory-limit 48MiB --json
 says '"memory_limit": 50331648' out
 says '"fits_memory_limit": false' out
 
+# The staircase of memory: its peaks are those of the JSON.
+runs 0 plan $two --ranks 2 --chart
+awk 'length > 80 { exit 1 }' out || complain "$words: a line of more than 80 columns"
+sed -n 's/^  *bytes //p' out | tr -s ' ' '\n' >drawn
+says '3 P_os+g+p' out
+runs 0 plan $two --ranks 2 --stage all --json
+tr -d '\n' <out | grep -o '"peak": *{ *"bytes": *[0-9]*' | grep -o '[0-9]*$' >planned
+same drawn planned 'peaks of chart and JSON'
+[ "$(wc -l <planned)" -eq 4 ] || complain "$words: not four stages"
+runs 0 plan $two --ranks 2 --chart --stage 3
+says 'stage 3 P_os+g+p' out
+for other in '--json' '--show-schedule' '--fit 1G' '--network 1,1 --flops 1'; do
+    refuses 2 '--chart with --' 0 plan --chart $other
+done
+refuses 2 'takes no other options' 0 plan --chart --models
+refuses 2 'takes no other options' 0 plan --chart --paper table1
+
 # JSON, with everything that there is
 runs 0 plan $two --ranks 2 --stage all --fit 64M \
     --network 1e-6,1G --flops 1G --json
@@ -45,6 +62,9 @@ runs 0 plan $two --ranks 2 --stage all --fit 64M \
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule --json
 "$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
 says '"op": "RELEASE"' out
+tr -d ' \n' <out >squeezed
+says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
+says '"serial":false,"forward_only":false,"collectives":"p2p"}' squeezed
 
 # The program of a step of stage 3 with two layers
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule

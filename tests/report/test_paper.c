@@ -1,4 +1,4 @@
-/* The paper's printed numbers against our formulas, and what is shown of both. */
+/* The paper's printed numbers against our formulas, and the tables that show both. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,7 +141,7 @@ static void agreement_is_decided_by_the_printed_digits(void **state)
 
 #define TEXT_SIZE 32768
 
-/* What a table prints; NULL: the models'. */
+/* The text of a table; NULL: the table of models. */
 static void show(const char *name, bool json, char text[TEXT_SIZE])
 {
     FILE *out = fmemopen(text, TEXT_SIZE, "w");

@@ -1,4 +1,4 @@
-/* The paper's closed forms: the limits that it states, and what binds them together. */
+/* The paper's closed forms: the limits that it states, and laws between them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-13 * fmax(fabs(a), fabs(b));
 }
 
-/* Section 5's rows for 16 bits, and design's for fp32, as they are written. */
+/* The rows of section 5 for 16 bits, and ours for fp32, as written. */
 static double as_written(double psi, double n, int stage, zero_type type)
 {
     const double half[] = {16.0 * psi, 4.0 * psi + 12.0 * psi / n,

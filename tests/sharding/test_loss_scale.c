@@ -115,7 +115,7 @@ static void wider_types_are_not_scaled(void **state)
     }
 }
 
-/* What holds after any step, whatever came before it. */
+/* Laws that hold after any step. */
 static void check_laws(const zero_loss_scale *was, const zero_loss_scale *is, bool overflow)
 {
     int exponent;

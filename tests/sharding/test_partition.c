@@ -83,7 +83,7 @@ static void pieces_are_whole_granules(void **state)
     for_all(check_shards);
 }
 
-/* One granule less per rank, or in owner's case per group, would not hold it. */
+/* One granule less per rank, or with `owner` per group, would be too small. */
 static void check_padding(const zero_partition *parts)
 {
     for (int g = 0; g < N_GROUPS; g++) {
@@ -100,7 +100,7 @@ static void no_padding_is_wasted(void **state)
     for_all(check_padding);
 }
 
-/* slice: the same of every group for every rank. */
+/* slice: every rank owns as much of a group as any other. */
 static void check_balance(const zero_partition *parts)
 {
     if (parts[0].scheme != ZERO_PARTITION_SLICE) return;
@@ -137,7 +137,7 @@ static void owners_are_those_that_have_a_piece(void **state)
 }
 
 /* owner: a rank's pieces of all groups form one part of the model's flat space, rank after
- * rank; each but the last ones is as long as it can be. */
+ * rank; all but the last ones are as long as possible. */
 static void check_whole(const zero_partition *parts)
 {
     if (parts[0].scheme != ZERO_PARTITION_OWNER) return;

@@ -1,5 +1,5 @@
-/* What a step costs, against closed forms: bytes of model states, elements moved, and what
- * grows with depth, ranks and microbatches. */
+/* The costs of a step, against closed forms: bytes of model states, elements moved, and growth
+ * with depth, ranks and microbatches. */
 #include "support/schedule_laws.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static int64_t states(const zero_schedule *s)
 
 /* ---- model states ---- */
 
-/* Bytes per parameter that a rank has of all, and of its own: the rows of the table. */
+/* Bytes per parameter: of all parameters, and of the rank's share. The rows of the table. */
 static const int everywhere[2][4] = {{16, 8, 4, 0}, {16, 4, 2, 0}};
 static const int sharded[2][4] = {{0, 8, 12, 16}, {0, 12, 14, 16}};
 
@@ -114,7 +114,7 @@ static bool is_same_program(const zero_program *a, const zero_program *b)
     return true;
 }
 
-/* Against the same plan with a step: what is left out, and what is left as it is. */
+/* Compares with the same plan with a step: which memory is left out, and which is not. */
 static void check_forward(const schedule_job *job)
 {
     for (int r = 0; r < job->s[0].input.n_ranks; r++) {
@@ -145,7 +145,7 @@ static void check_forward(const schedule_job *job)
     }
 }
 
-static void what_only_looks_forward_keeps_parameters_alone(void **state)
+static void a_forward_only_plan_keeps_the_parameters_only(void **state)
 {
     (void)state;
     for_all(1, ZERO_ALGORITHM_P2P, check_forward);
@@ -154,7 +154,7 @@ static void what_only_looks_forward_keeps_parameters_alone(void **state)
 
 /* ---- communication ---- */
 
-/* Of all ranks: bytes sent and received by REDUCE or GATHER in a step. */
+/* The bytes that all ranks send and receive in a step's REDUCE or GATHER. */
 static zero_volume moved(const schedule_job *job, zero_op op)
 {
     zero_traffic sum = {0};
@@ -211,7 +211,7 @@ static void check_volume(const schedule_job *job)
     if (in->stage < 3) assert_true(fabs((double)sum - formula) <= 1e-12 * formula);
 }
 
-/* Stage 3, where no group has more than two readers and those of two end the model: a bound. */
+/* Stage 3, if no group has more than two readers, and groups with two end the model: a bound. */
 static void check_bound(const schedule_job *job)
 {
     const zero_plan_input *in = &job->s[0].input;
@@ -283,7 +283,7 @@ static zero_schedule compile(zero_plan_input input)
     return s;
 }
 
-/* What the option bits of a plan stand for. */
+/* The options that the bits stand for. */
 static zero_plan_input with_bits(const zero_model *model, int stage, int n_ranks, int bits)
 {
     zero_plan_input input = job_input(model, stage, n_ranks);
@@ -291,7 +291,7 @@ static zero_plan_input with_bits(const zero_model *model, int stage, int n_ranks
     input.accumulation = bits & 2 ? 4 : 1;
     input.reproducible = bits & 4;
     input.recompute = bits & 8;
-    input.no_overlap = bits & 16;
+    input.serial = bits & 16;
     input.prefetch = 1;
     return input;
 }
@@ -328,7 +328,7 @@ static void check_depths(int stage, int bits)
 static void beside_the_model_states_only_activations_grow_with_depth(void **state)
 {
     (void)state;
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 32; bits++) check_depths(stage, bits);
 }
 
@@ -349,12 +349,12 @@ static zero_model even_model(void)
     return made_model(4, n_params, 4, units);
 }
 
-/* All but the model states and what collectives stage. */
+/* All classes but the model states and the staging of collectives. */
 static void beside_the_model_states_nothing_depends_on_the_number_of_ranks(void **state)
 {
     (void)state;
     zero_model model = even_model();
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 32; bits++) {
             if (bits & 2) continue; /* pieces in flight belong to ranks */
             zero_schedule one = compile(with_bits(&model, stage, 1, bits & ~4));
@@ -374,7 +374,7 @@ static void without_reproducible_sums_microbatches_share_their_memory(void **sta
 {
     (void)state;
     zero_model model = even_model();
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 32; bits++) {
             zero_plan_input input = with_bits(&model, stage, 4, (bits & ~4) | 2);
             zero_schedule few = compile(input);
@@ -393,12 +393,13 @@ static void reproducible_sums_cost_a_counter(void **state)
 {
     (void)state;
     zero_model model = even_model();
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int k = 1; k <= 5; k++) {
             zero_plan_input input = with_bits(&model, stage, 4, 4 | (k & 1));
             input.accumulation = 1 << k;
             zero_schedule s = compile(input);
-            size_t held = (size_t)laws_padded(&s) * 4 / (stage >= 2 ? 4 : 1);
+            bool is_cut = zero_stage_at(stage)->gradients == ZERO_HOLD_PIECE;
+            size_t held = (size_t)laws_padded(&s) * sizeof(float) / (is_cut ? 4 : 1);
             assert_true(s.class_peak[ZERO_CLASS_ACCUMULATORS] == held * (size_t)(k + 1));
             zero_schedule_destroy(&s);
         }
@@ -413,7 +414,7 @@ static void the_bucket_bounds_what_is_staged(void **state)
     (void)state;
     static const int64_t buckets[] = {1100, 5000, 1 << 20};
     zero_model model = even_model();
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int b = 0; b < 3; b++)
             for (int bits = 0; bits < 4; bits++) {
                 zero_plan_input input = with_bits(&model, stage, 4, bits);
@@ -431,7 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_states_take_the_formula_and_the_padding_to_the_byte),
         cmocka_unit_test(ranks_of_a_node_hold_parameters_once),
-        cmocka_unit_test(what_only_looks_forward_keeps_parameters_alone),
+        cmocka_unit_test(a_forward_only_plan_keeps_the_parameters_only),
         cmocka_unit_test(a_step_moves_what_the_formula_says),
         cmocka_unit_test(stage_3_moves_less_than_its_formula),
         cmocka_unit_test(what_stays_live_is_not_gathered_again),

@@ -49,7 +49,7 @@ static void every_stage_evaluates_the_definition_of_the_gradient(void **state)
     for (size_t i = 0; i < COUNT(shapes); i++) {
         zero_model model;
         assert_int_equal(zero_gpt2_describe(&shapes[i], &model), ZERO_OK);
-        for (int stage = 0; stage <= 3; stage++)
+        for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
             for (int ranks = 1; ranks <= 5; ranks++)
                 for (int M = 1; M <= 3; M++)
                     check_ranks(&model, stage, i == 1 ? ZERO_FP32 : ZERO_BF16, ranks, M);
@@ -62,7 +62,7 @@ static void check_options(const zero_model *model, int stage, int bits)
     zero_plan_input input = job_input(model, stage, 4);
     input.type = bits & 1 ? ZERO_FP16 : ZERO_FP32;
     input.recompute = bits & 2;
-    input.no_overlap = bits & 4;
+    input.serial = bits & 4;
     input.reproducible = bits & 8;
     input.accumulation = bits & 8 ? 1 << (bits >> 4 & 3) : 1 + (bits >> 4 & 3);
     input.collectives = bits & 64 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;
@@ -70,13 +70,37 @@ static void check_options(const zero_model *model, int stage, int bits)
     for (input.prefetch = 0; input.prefetch <= 10; input.prefetch += 5) check(input, 2);
 }
 
-static void every_option_does(void **state)
+static void every_option_keeps_the_laws(void **state)
 {
     (void)state;
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 256; bits++) check_options(&model, stage, bits);
+    zero_model_destroy(&model);
+}
+
+/* The row of a stage agrees with the memory that its file holds. */
+static void stages_hold_what_their_rows_say(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
+        const zero_stage *row = zero_stage_at(stage);
+        zero_plan_input input = job_input(&model, stage, 4);
+        zero_schedule s;
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        for (int g = 0; g < model.n_groups; g++) {
+            assert_int_equal(s.groups[g].param_held, row->parameters);
+            assert_int_equal(s.groups[g].grad_held, row->gradients);
+            assert_int_equal(s.groups[g].optimizer_held, row->optimizer);
+        }
+        assert_string_equal(zero_stage_words(stage), row->words);
+        zero_schedule_destroy(&s);
+    }
+    assert_null(zero_stage_words(-1));
+    assert_null(zero_stage_words(ZERO_STAGE_COUNT));
     zero_model_destroy(&model);
 }
 
@@ -154,7 +178,7 @@ static void programs_read_as_their_files_say(void **state)
 static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int *nodes)
 {
     zero_plan_input input =
-        job_input(model, made_draw(random, 4), 1 + made_draw(random, 8));
+        job_input(model, made_draw(random, ZERO_STAGE_COUNT), 1 + made_draw(random, 8));
     bool tree = input.n_ranks != 3 && input.n_ranks <= 4 && made_draw(random, 2);
     input.type = (zero_type)made_draw(random, 3);
     input.partition = (zero_partition_scheme)made_draw(random, 2);
@@ -162,7 +186,7 @@ static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int
     input.reproducible = tree;
     input.accumulation = tree ? 1 << made_draw(random, 4) : 1 + made_draw(random, 4);
     input.recompute = made_draw(random, 2);
-    input.no_overlap = made_draw(random, 4) == 0;
+    input.serial = made_draw(random, 4) == 0;
     input.prefetch = made_draw(random, 5);
     input.persist = made_draw(random, 3) == 0 ? 300 : 0;
     input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
@@ -188,7 +212,7 @@ static void any_model_keeps_all_laws(void **state)
 
 /* ---- sizes and refusals ---- */
 
-/* 16 TB of model states: no machine has the memory, and none is needed. */
+/* 16 TB of model states, planned in little memory. */
 static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
 {
     (void)state;
@@ -196,7 +220,7 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_schedule s;
         schedule_job job;
         zero_plan_input input = job_input(&model, stage, 1024);
@@ -217,6 +241,33 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
     zero_model_destroy(&model);
 }
 
+static size_t size_of(zero_field_kind kind)
+{
+    switch (kind) {
+    case ZERO_FIELD_FLAG: return sizeof(bool);
+    case ZERO_FIELD_INT: return sizeof(int);
+    case ZERO_FIELD_WHOLE: return sizeof(int64_t);
+    case ZERO_FIELD_REAL: return sizeof(double);
+    case ZERO_FIELD_TEXT: break;
+    }
+    return sizeof(char *);
+}
+
+/* Ranks compare the members that have a row. Two ranks that differ in another one would wait for
+ * each other. */
+static void the_list_of_a_plan_s_fields_has_every_member(void **state)
+{
+    (void)state;
+    zero_plan_input in;
+    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.layout;
+    for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
+        listed += size_of(zero_plan_fields[i].kind);
+        for (int k = 0; k < i; k++)
+            assert_true(zero_plan_fields[k].offset != zero_plan_fields[i].offset);
+    }
+    assert_int_equal(listed, sizeof in);
+}
+
 static void assert_refused(zero_plan_input input, const char *text)
 {
     zero_schedule s;
@@ -225,7 +276,7 @@ static void assert_refused(zero_plan_input input, const char *text)
     zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
 }
 
-/* A plan that does, with one number changed. */
+/* A valid plan, with one number changed. */
 #define CHANGED(field, value) \
     (input = job_input(&model, 3, 4), input.field = (value), input)
 
@@ -235,8 +286,8 @@ static void plans_that_make_no_sense_are_refused(void **state)
     zero_model model;
     zero_plan_input input;
     assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
-    assert_refused(CHANGED(stage, 4), "a plan for stage 4,");
-    assert_refused(CHANGED(stage, -1), "expected a stage from 0 to 3");
+    assert_refused(CHANGED(stage, ZERO_STAGE_COUNT), "a plan for stage");
+    assert_refused(CHANGED(stage, -1), "expected a stage from 0 to");
     assert_refused(CHANGED(prefetch, -1), "prefetch -1");
     assert_refused(CHANGED(persist, -2), "persist -2");
     assert_refused(CHANGED(bucket, 100), "--bucket 100 is below the");
@@ -259,7 +310,7 @@ static void more_parameters_than_can_be_counted_in_bytes_are_refused(void **stat
     const made_unit unit = {
         .n_groups = 1, .groups = {0}, .sizes = {.out = 1, .row_loss = 1}};
     zero_model model = made_model(1, n_params, 1, &unit);
-    for (int stage = 0; stage <= 3; stage++)
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         assert_refused(job_input(&model, stage, 1), "expected at most 2^56");
     zero_model_destroy(&model);
 }
@@ -269,16 +320,16 @@ static void reproducible_sums_need_powers_of_two_and_a_tree_of_ours(void **state
     (void)state;
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
-    for (int stage = 0; stage <= 3; stage++) {
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_plan_input input = job_input(&model, stage, 3);
         input.reproducible = true;
-        assert_refused(input, "3 ranks and 1 microbatches");
+        assert_refused(input, "got 3 ranks x 1 microbatches");
         input.n_ranks = 4;
         input.accumulation = 6;
-        assert_refused(input, "4 ranks and 6 microbatches");
+        assert_refused(input, "got 4 ranks x 6 microbatches");
         input.accumulation = 4;
         input.collectives = ZERO_ALGORITHM_MPI;
-        assert_refused(input, "MPI adds in an order of its own");
+        assert_refused(input, "MPI decides in which order it adds");
     }
     zero_model_destroy(&model);
 }
@@ -288,9 +339,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_read_as_their_files_say),
         cmocka_unit_test(every_stage_evaluates_the_definition_of_the_gradient),
-        cmocka_unit_test(every_option_does),
+        cmocka_unit_test(every_option_keeps_the_laws),
+        cmocka_unit_test(stages_hold_what_their_rows_say),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
+        cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),
         cmocka_unit_test(more_parameters_than_can_be_counted_in_bytes_are_refused),
         cmocka_unit_test(reproducible_sums_need_powers_of_two_and_a_tree_of_ours),

@@ -9,8 +9,10 @@
 
 #include "engine/engine.h"
 #include "nn/gpt2.h"
+#include "sharding/compile.h"
+#include "sharding/stages.h"
 
-/* What a run is made of. */
+/* The settings of a run. */
 typedef struct {
     zero_gpt2_shape shape;
     zero_plan_input plan; /* the model, its T, ranks and nodes are filled in */
@@ -33,7 +35,7 @@ static const test_setup test_standard = {
 
 typedef struct {
     test_setup setup;
-    zero_comm own; /* unless the ranks are somebody else's */
+    zero_comm own; /* unless the caller gave the ranks */
     zero_comm *comm;
     zero_model model;
     zero_engine engine;
@@ -53,7 +55,7 @@ static inline zero_plan_input test_plan(const zero_plan_input *given,
     return plan;
 }
 
-/* The smallest bucket that a plan is not refused with, below 2^20. */
+/* The smallest bucket below 2^20 with which a plan is not refused. */
 static inline int64_t test_least_bucket(zero_plan_input plan)
 {
     int64_t low = 0, high = 1 << 20; /* refused; not refused */
@@ -128,7 +130,7 @@ static inline bool test_run_member(const test_run *run)
     return run->comm->size > 0;
 }
 
-/* Random words, other ones for every sample and step. */
+/* Random words, different for every sample and step. */
 static inline void test_sample(const void *arg, int64_t step, int64_t i, int64_t T,
                                void *inputs, void *targets)
 {
@@ -181,7 +183,7 @@ typedef struct {
     char hex[33];
 } test_digest;
 
-/* Of parameters and moments, as rank 0 has them; collective over the job. */
+/* The digest of parameters and moments, from rank 0; collective over the job. */
 static inline test_digest test_run_digest(test_run *run)
 {
     test_digest d = {""};
@@ -192,7 +194,7 @@ static inline test_digest test_run_digest(test_run *run)
     return d;
 }
 
-/* The digest after some steps of a run of its own. */
+/* The digest after some steps of a fresh run. */
 static inline test_digest test_digest_after(const test_setup *setup, int n_ranks, int steps)
 {
     test_run run;
@@ -210,7 +212,7 @@ static inline bool test_same(test_digest a, test_digest b)
 
 enum { TEST_STEPS = 3, TEST_WORDS = 6 };
 
-/* What a run leaves; made of zeros first, so that it can be compared as bytes. */
+/* The results of a run; zeroed first, so that they can be compared as bytes. */
 typedef struct {
     double loss[TEST_STEPS], norm[TEST_STEPS], evaluated;
     int32_t text[1 + TEST_WORDS];
@@ -231,8 +233,8 @@ static inline void test_run_everything(test_run *run, test_outcome *out)
         fail_msg("%s", zero_last_error());
 }
 
-/* Some steps, an evaluation and a few words of a fresh run, as rank 0 and all other ranks of
- * the run have seen them; collective over the job. */
+/* Some steps, an evaluation and a few words of a fresh run, which all its ranks have seen alike;
+ * collective over the job. */
 static inline test_outcome test_run_outcome(test_run *run)
 {
     test_outcome mine, first;

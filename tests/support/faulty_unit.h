@@ -35,7 +35,7 @@ static inline zero_unit_sizes test_faulty_sizes(const zero_unit *unit, int64_t B
     return f->unit.sizes(&f->unit, B, T);
 }
 
-/* A run's units can be exchanged as long as their sizes stay: the plan looks at no others. */
+/* A run's units can be exchanged: the plan depends on their sizes only, which stay. */
 static inline void test_plant(test_run *run, int unit, test_fault *f)
 {
     zero_unit *u = &run->model.units[unit];
@@ -59,7 +59,7 @@ static inline test_setup test_setup_of(int stage, zero_type type)
     return setup;
 }
 
-/* One step, whose verdict is the same on all ranks. */
+/* One step; its verdict is the same on all ranks. */
 static inline zero_status test_step(test_run *run, int64_t n)
 {
     zero_source source = test_words(run);

@@ -35,7 +35,7 @@ static inline void hand_fill(float *x, int64_t n, float value)
     for (int64_t i = 0; x && i < n; i++) x[i] = value;
 }
 
-/* The bits of the parameters as a number between -1 and 1: all of them are read. */
+/* The bits of all parameters as a number between -1 and 1. */
 static inline float hand_read(const zero_unit *unit, const zero_call *call)
 {
     const hand_unit *h = unit->shape;
@@ -75,7 +75,7 @@ static inline void hand_backward(const zero_unit *unit, const zero_call *call)
             call->grad[k][i] = (call->accumulate[k] ? call->grad[k][i] : 0.0f) + 1e-3f;
 }
 
-/* 0 <= number < n, the next one of the stream. */
+/* The next number of the stream, 0 <= number < n. */
 static inline int64_t hand_draw(const zero_rng *rng, uint64_t *next, int64_t n)
 {
     return (int64_t)(zero_rng_bits(rng, (*next)++) % (uint64_t)n);
@@ -103,7 +103,7 @@ static inline void hand_read_group(zero_model *m, zero_unit *unit, hand_unit *h,
     unit->groups[unit->n_groups++] = g;
 }
 
-/* A group of its own, and maybe one of those before. */
+/* A new group, and maybe one of the earlier ones. */
 static inline void hand_add_unit(zero_model *m, const zero_rng *rng, uint64_t *next)
 {
     int u = m->n_units++;

@@ -103,7 +103,7 @@ static void read_too(made_unit *unit, int group)
         unit->groups[unit->n_groups++] = group;
 }
 
-/* Each unit has place for two groups: with so few groups each finds a unit. */
+/* Units have room for two groups each: with this few groups every group finds a unit. */
 zero_model made_random(uint64_t *random)
 {
     int n_units = 1 + made_draw(random, MAX_UNITS);

@@ -1,5 +1,5 @@
-/* made_model.h - models made by hand, for what no real one is: any groups, read by any units,
- * of any sizes. They can be compiled, not computed. */
+/* made_model.h - artificial models: any groups, read by any units, of any sizes. They can be
+ * compiled, but not computed. */
 #pragma once
 
 #include "nn/model.h"

@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
-#include "sharding/schedule.h"
+#include "sharding/compile.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
+#include "sharding/stages.h"
 
 #define JOB_RANKS 8 /* at most */
 
@@ -36,7 +39,7 @@ static inline void job_close(schedule_job *job)
     zero_layout_destroy(&job->layout);
 }
 
-/* A plan with numbers that do for tests. */
+/* A plan with numbers that suit tests. */
 static inline zero_plan_input job_input(const zero_model *model, int stage, int n_ranks)
 {
     return (zero_plan_input){.model = model,

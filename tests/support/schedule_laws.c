@@ -81,7 +81,7 @@ static void check_alive(const zero_schedule *s, zero_program_kind kind, const sp
     for (int id = 0; id < s->n_buffers; id++) {
         const zero_buffer *b = &s->buffers[id];
         if (b->program != kind) continue;
-        assert_true(spans[id].first <= spans[id].last); /* somebody uses it */
+        assert_true(spans[id].first <= spans[id].last); /* it is used */
         assert_int_equal(b->first, spans[id].first);
         assert_int_equal(b->last, spans[id].last);
     }
@@ -97,8 +97,8 @@ void laws_check_lifetimes(const zero_schedule *s)
 static void check_pair(const zero_schedule *s, int i, int k)
 {
     const zero_buffer *a = &s->buffers[i], *b = &s->buffers[k];
-    bool apart = a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset;
-    if (a->space == b->space && !apart)
+    bool is_apart = a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset;
+    if (a->space == b->space && !is_apart)
         fail_msg("buffers %d [%zu +%zu] and %d [%zu +%zu] overlap", i, a->offset, a->bytes,
                  k, b->offset, b->bytes);
 }
@@ -132,7 +132,7 @@ struct peaks {
     size_t total, by_class[ZERO_CLASSES];
 };
 
-/* Of what the node has once, this rank's share. */
+/* This rank's share of memory that the node has once. */
 static size_t cost(const zero_schedule *s, const zero_buffer *b)
 {
     const zero_layout *layout = zero_schedule_layout(s);
@@ -202,7 +202,7 @@ static void check_alike(const zero_schedule *a, const zero_schedule *b)
     assert_true(a->extent[ZERO_SPACE_NODE] == b->extent[ZERO_SPACE_NODE]);
 }
 
-/* All ranks of a node together bring what the node has once, and each its part. */
+/* The ranks of a node together provide the memory that lies there once; each provides its part. */
 static void check_sum(const schedule_job *job, int node)
 {
     size_t brought = 0, needed = 0;

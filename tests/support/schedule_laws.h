@@ -1,23 +1,23 @@
-/* schedule_laws.h - what holds for every schedule, whatever the stage: where memory lies, what
- * the ledger says of it, how collectives are begun and ended. What programs compute, shadow.h
- * tells. Each function fails the test if its law is broken. */
+/* schedule_laws.h - laws that hold for every schedule of every stage: where memory lies, the
+ * ledger of it, how collectives begin and end. (The results of programs are checked by shadow.h.)
+ * Each function fails the test if its law is broken. */
 #pragma once
 
 #include "support/schedule_job.h"
 
-/* All of them. */
+/* All laws below. */
 void laws_check(const schedule_job *job);
 
 /* A buffer lives from the first instruction that names it to the last, and is used. */
 void laws_check_lifetimes(const zero_schedule *s);
 /* Buffers that are alive at once never overlap. Quadratic in their number. */
 void laws_check_places(const zero_schedule *s);
-/* live_bytes, class_peak and peak are the sums of what is alive. */
+/* live_bytes, class_peak and peak are sums over the buffers alive. */
 void laws_check_ledger(const zero_schedule *s);
 /* Ranks of a node find each other's buffers where collectives look for them. */
 void laws_check_window(const schedule_job *job);
-/* What is begun is ended, one reduction at a time, at once or behind a computation; stage 3
- * holds no more than the next `prefetch` uses read, and gathers nothing in vain. */
+/* Every collective that begins ends, one reduction at a time, at once or after a computation.
+ * Stage 3 holds no more than the next `prefetch` uses read, and gathers nothing in vain. */
 void laws_check_order(const zero_schedule *s);
 /* Collectives do what their instructions' buffers need; the bucket bounds their staging. */
 void laws_check_exchanges(const schedule_job *job);

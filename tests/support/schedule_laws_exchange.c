@@ -1,4 +1,4 @@
-/* What collectives are asked for, against the buffers that instructions name. */
+/* The specs of collectives, against the buffers that instructions name. */
 #include "support/schedule_laws.h"
 
 /* ---- form ---- */
@@ -15,8 +15,8 @@ static size_t aligned(size_t bytes)
     return (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
 }
 
-/* What the collectives of the instruction stage that this rank takes part in as one who adds:
- * with p2p the owner of a piece, else anybody. */
+/* The staging of those collectives of an instruction in which this rank adds: with p2p for the
+ * pieces that it owns, else for all. */
 static void check_staging(const zero_schedule *s, const zero_instruction *i)
 {
     bool owners_only = s->input.collectives == ZERO_ALGORITHM_P2P;
@@ -77,7 +77,7 @@ static void check_piece(const schedule_job *job, int rank, zero_op op, int g, in
 
 /* ---- where neighbours look ---- */
 
-/* Of an element in a rank's buffer, from the start of the node's window. */
+/* The distance of an element in a rank's buffer from the start of the node's window. */
 static int64_t address(const schedule_job *job, int rank, int buffer, int64_t element)
 {
     const zero_schedule *s = &job->s[rank];

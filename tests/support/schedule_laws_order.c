@@ -1,4 +1,4 @@
-/* In which order a schedule communicates, and what it holds meanwhile. */
+/* The order in which a schedule communicates, and what it holds at each moment. */
 #include <stdlib.h>
 
 #include "support/schedule_laws.h"
@@ -8,7 +8,7 @@ static bool computes(zero_op op)
     return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
 }
 
-/* Whether it is a use of parameters: FORWARD, or BACKWARD with its RECOMPUTE. */
+/* Whether an instruction uses parameters: FORWARD, or BACKWARD with its RECOMPUTE. */
 static bool is_use(zero_op op)
 {
     return op == ZERO_OP_FORWARD || op == ZERO_OP_BACKWARD;
@@ -24,13 +24,13 @@ static void check_reduce(const zero_schedule *s, const zero_program *p, int at)
         assert_true(p->code[end].op != ZERO_OP_REDUCE); /* one at a time */
     }
     assert_int_equal(p->code[end].group, p->code[at].group);
-    if (s->input.no_overlap) assert_int_equal(end, at + 1);
+    if (s->input.serial) assert_int_equal(end, at + 1);
 }
 
-/* A computation hides it, unless another group's reduction is due or nothing is left to do. */
+/* A computation hides a reduction, unless another group's is due or nothing is left to do. */
 static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, int at)
 {
-    if (s->input.no_overlap) return;
+    if (s->input.serial) return;
     for (; p->code[at].op != ZERO_OP_REDUCE_WAIT; at++)
         if (computes(p->code[at].op)) return;
     for (; at < p->length && p->code[at].op != ZERO_OP_REDUCE; at++)
@@ -40,14 +40,14 @@ static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, i
 static void check_gather(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *i = &p->code[at];
-    if (!s->input.no_overlap) return;
+    if (!s->input.serial) return;
     assert_true(at + 1 < p->length && p->code[at + 1].op == ZERO_OP_GATHER_WAIT);
     assert_int_equal(p->code[at + 1].group, i->group);
 }
 
 /* ---- stage 3: what is held, and for what ---- */
 
-/* A backward that some units need no parameters for needs them to recompute. */
+/* A unit whose backward needs no parameters needs them to recompute. */
 static bool reads(const zero_schedule *s, const zero_instruction *i, int g)
 {
     const zero_unit *unit = &s->input.model->units[i->unit];
@@ -80,7 +80,7 @@ static int gathered_group(const zero_program *p, int buffer)
     return p->code[at].group;
 }
 
-/* At each use nothing is alive but what that one and the next `prefetch` read. */
+/* At each use only parameters are alive that this use or the next `prefetch` uses read. */
 static void check_depth(const zero_schedule *s, const zero_program *p,
                         zero_program_kind kind)
 {
@@ -94,7 +94,7 @@ static void check_depth(const zero_schedule *s, const zero_program *p,
     }
 }
 
-/* It is read before it is released, and released before it is gathered again. */
+/* A gathered buffer is read before its release, and released before it is gathered again. */
 static void check_release(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *i = &p->code[at];
@@ -126,7 +126,7 @@ static void check_hidden_gather(const zero_schedule *s, const zero_program *p, i
     bool is_piece = s->groups[p->code[at].group].param_held == ZERO_HOLD_PIECE;
     bool has_begun = false;
     for (int k = 0; k < at; k++) has_begun = has_begun || is_use(p->code[k].op);
-    if (!is_piece || !has_begun || s->input.no_overlap || s->input.prefetch == 0) return;
+    if (!is_piece || !has_begun || s->input.serial || s->input.prefetch == 0) return;
     int next = at + 1;
     while (!is_use(p->code[next].op)) next++;
     assert_false(reads(s, &p->code[next], p->code[at].group));

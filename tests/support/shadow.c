@@ -43,7 +43,7 @@ static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_REDUCE_WAIT] = shadow_reduce_wait,
 };
 
-/* All ranks do the same, or a collective would wait for ever. */
+/* All ranks do the same; otherwise a collective would never end. */
 static void execute(shadow *w)
 {
     const zero_instruction *first = &w->job->s[0].programs[w->program].code[w->at];
@@ -80,7 +80,9 @@ static void start(shadow *w, zero_program_kind program)
 static void finish(shadow *w)
 {
     int M = w->job->s[0].input.accumulation;
-    bool is_step = w->program == ZERO_PROGRAM_STEP, once = w->job->s[0].input.stage <= 1;
+    const zero_stage *stage = zero_stage_at(w->job->s[0].input.stage);
+    bool once = stage->gradients == ZERO_HOLD_WHOLE;
+    bool is_step = w->program == ZERO_PROGRAM_STEP;
     for (int g = 0; g < shadow_groups(w); g++) {
         shadow_expect(w, !w->reduce[g].is_under_way);
         shadow_expect(w, w->updates[g] == is_step);
@@ -120,7 +122,7 @@ static void initialize_piece(shadow *w, int g, int p)
 
 static void initialize(shadow *w)
 {
-    bool is_all = shadow_plan(w)->input.stage == 0;
+    bool is_all = zero_stage_at(shadow_plan(w)->input.stage)->optimizer == ZERO_HOLD_WHOLE;
     for (int g = 0; g < shadow_groups(w); g++)
         for (int p = 0; p < w->job->n_ranks; p++)
             if (!shadow_is_empty(w, g, p) && (is_all || p == w->rank))

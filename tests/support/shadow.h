@@ -1,17 +1,16 @@
 /* shadow.h - an interpreter that knows what every buffer holds, and computes nothing.
  *
- * It walks the programs of all ranks in step, as `run` does, and keeps of each piece of each
- * buffer the term (term.h) that was written there last. An instruction that reads what is not
- * there, memory that another buffer has overwritten since, or memory that a collective in
- * flight owns, fails the test; so does a gradient, a parameter or a moment that is not what
- * the definition says (shadow_truth.c), which knows neither stages nor buffers. The planned
- * lifetime of a buffer is never looked at: one that is too short is found by what it would do
- * to the numbers.
+ * It walks the programs of all ranks in step, as `run` does. For each piece of each buffer it
+ * keeps the term (term.h) that was written there last. The test fails if an instruction reads
+ * memory that was not written, that another buffer has overwritten, or that a collective in
+ * flight owns. It fails as well if a gradient, parameter or moment differs from the definition
+ * (shadow_truth.c), which does not know buffers. Planned lifetimes are never read: one that is
+ * too short is found by its effect on the numbers.
  *
  *     shadow.c          programs from begin to end
  *     shadow_ops.h      what each instruction does: shadow_{units,exchange,update}.c
  *     shadow_memory.c   who holds what: the rank's arena, its part of the window, the node's
- *     shadow_truth.c    what has to come out */
+ *     shadow_truth.c    the results that are expected */
 #pragma once
 
 #include "support/schedule_job.h"
@@ -24,7 +23,7 @@ typedef struct {
     const zero_schedule *s;    /* rank 0's */
     term *param;               /* as units read them */
     term *master;              /* in fp32; the same for fp32 */
-    term *momentum, *variance; /* what an update leaves */
+    term *momentum, *variance; /* after an update */
     term *grad;                /* of the last step that was computed */
     int64_t n;                 /* n_groups * n_ranks */
 } shadow_truth;
@@ -43,7 +42,7 @@ void truth_update(shadow_truth *truth, int g, int p);
 typedef enum {
     SHADOW_FREE,
     SHADOW_READING, /* a collective reads it: it must not change */
-    SHADOW_WRITING, /* a collective writes it: nobody else touches it */
+    SHADOW_WRITING, /* a collective writes it: nothing else may touch it */
 } shadow_lock;
 
 typedef struct {
@@ -52,7 +51,7 @@ typedef struct {
     unsigned seen; /* the ranks, as bits, to which the value has been made known */
 } shadow_cell;
 
-/* Of one rank, or the node of whose ranks it is the first. */
+/* The memory of one rank, and of its node if it is the first rank there. */
 typedef struct {
     shadow_cell *cells; /* [n_buffers][n_ranks], of plain data the first */
     int *held;          /* [n_buffers]: cells with a value */
@@ -93,27 +92,27 @@ void shadow_expect_at(const shadow *w, bool ok, const char *text, const char *fi
 
 void shadow_memory_open(shadow *w);
 void shadow_memory_close(shadow *w);
-/* A program starts with what lives for the whole run. */
+/* Forgets all but the buffers that live for the whole run: a program begins. */
 void shadow_memory_forget(shadow *w);
 
-/* Of plain data: `bytes` from the start of the buffer; nothing for 0 bytes. */
+/* Plain data: `bytes` from the start of the buffer; 0 bytes are nothing. */
 void shadow_write(shadow *w, int buffer, size_t bytes, term value);
 term shadow_read(shadow *w, int buffer, size_t bytes);
 
 zero_range shadow_piece(const shadow *w, int g, int p); /* padding included */
 bool shadow_is_empty(const shadow *w, int g, int p);
-/* Of group g: its piece p, which is not empty. */
+/* Piece p of group g, which is not empty. */
 void shadow_write_piece(shadow *w, int g, int buffer, int p, term value);
 term shadow_read_piece(shadow *w, int g, int buffer, int p);
 
-/* A collective takes a piece, and gives it back; to lock for writing takes what was there. */
+/* A collective takes a piece and gives it back. Locking for writing loses the old value. */
 void shadow_lock_piece(shadow *w, int g, int buffer, int p, shadow_lock lock);
 void shadow_unlock_piece(shadow *w, int g, int buffer, int p);
 void shadow_lock_staging(shadow *w, int buffer, size_t bytes);
 void shadow_unlock_staging(shadow *w, int buffer);
-/* What a gather leaves: all ranks of the node may read it. */
+/* The result of a gather: all ranks of the node may read it. */
 void shadow_publish_piece(shadow *w, int g, int buffer, int p, term value);
-/* RELEASE: of a buffer of the whole run only the own piece stays known. */
+/* RELEASE: in a buffer of the whole run only this rank's piece stays known. */
 void shadow_release(shadow *w, int g, int buffer);
 
 /* ---- programs: shadow.c ---- */

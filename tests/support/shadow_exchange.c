@@ -151,7 +151,7 @@ static void end_gather(shadow *w, const shadow_exchange *x, int g)
             shadow_publish_piece(w, g, i->buffer, p, x->value[p]);
 }
 
-/* A wait for what has ended, in an earlier program, is over at once. */
+/* A wait for a gather that ended in an earlier program is over at once. */
 void shadow_gather_wait(shadow *w)
 {
     int g = shadow_now(w)->group;

@@ -1,4 +1,4 @@
-/* What buffers hold. To write is to take the bytes from all other buffers that lie there. */
+/* The contents of buffers. Writing takes the bytes from all other buffers that lie there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ typedef struct {
     size_t begin, end; /* in the buffer's space */
 } span;
 
-/* Piece p of what the buffer holds of group g; all of it if that is plain data, -1. */
+/* Piece p of group g in a buffer; g = -1: plain data, all of it. */
 static span span_of(const shadow *w, const zero_buffer *b, int g, int p)
 {
     if (g < 0) return (span){b->offset, b->offset + b->bytes};
@@ -109,7 +109,7 @@ static void hold(shadow *w, int buffer, int g, int p, shadow_cell value)
     *c = value;
 }
 
-/* What lay in these bytes is lost: it must matter to nobody. */
+/* The old contents of these bytes are lost: no one may still need them. */
 static void lose(shadow *w, shadow_memory *m, int buffer, span s)
 {
     const zero_buffer *b = &shadow_plan(w)->buffers[buffer];
@@ -138,7 +138,7 @@ static void claim(shadow *w, int buffer, span s)
 
 /* ---- reading and writing ---- */
 
-static unsigned everyone(void)
+static unsigned all_ranks(void)
 {
     return ~0u;
 }
@@ -150,7 +150,7 @@ void shadow_write(shadow *w, int buffer, size_t bytes, term value)
     shadow_expect(w, bytes <= b->bytes);
     shadow_expect(w, cell_of(w, buffer, 0)->lock == SHADOW_FREE);
     claim(w, buffer, span_of(w, b, -1, 0));
-    hold(w, buffer, -1, 0, (shadow_cell){.value = value, .seen = everyone()});
+    hold(w, buffer, -1, 0, (shadow_cell){.value = value, .seen = all_ranks()});
 }
 
 term shadow_read(shadow *w, int buffer, size_t bytes)
@@ -235,7 +235,7 @@ void shadow_publish_piece(shadow *w, int g, int buffer, int p, term value)
     bool is_done = c->value == value && c->lock == SHADOW_FREE; /* by a neighbour */
     shadow_expect(w, is_done || (c->value == on_its_way && c->lock == SHADOW_WRITING));
     shadow_expect(w, term_fits(b->type, value));
-    hold(w, buffer, g, p, (shadow_cell){.value = value, .seen = everyone()});
+    hold(w, buffer, g, p, (shadow_cell){.value = value, .seen = all_ranks()});
 }
 
 void shadow_release(shadow *w, int g, int buffer)

@@ -1,10 +1,10 @@
-/* shadow_ops.h - what each instruction does to the shadow. Those of one rank act on w->rank;
- * collectives on all ranks, beginning with rank 0, to which they return. */
+/* shadow_ops.h - the effect of each instruction on the shadow. Local ones act on w->rank;
+ * collectives act on all ranks, beginning with rank 0, to which they return. */
 #pragma once
 
 #include "support/shadow.h"
 
-/* Of one rank. RECOMPUTE is a forward, too. */
+/* Local instructions. RECOMPUTE is a forward, too. */
 void shadow_load(shadow *w);
 void shadow_forward(shadow *w);
 void shadow_backward(shadow *w);
@@ -16,7 +16,7 @@ void shadow_norm(shadow *w);
 void shadow_overflow(shadow *w);
 void shadow_update(shadow *w);
 
-/* Of all ranks. */
+/* Instructions of all ranks. */
 void shadow_reduce(shadow *w);
 void shadow_reduce_wait(shadow *w);
 void shadow_gather(shadow *w);

@@ -1,4 +1,4 @@
-/* The gradient of a step as design.md defines it, and what an update makes of it. */
+/* The gradient of a step by its definition, and its update. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static term saved_of(const zero_unit *unit, term call)
     return size.saved > 0 ? term_of(TERM_SAVED, call, 0, 0) : 0;
 }
 
-/* leaf[] += the unit's contribution; what is there is 0 before the first. */
+/* leaf[] += the unit's contribution; leaf[] is 0 before the first. */
 static void contribute(const shadow_truth *t, const zero_unit *unit, term backward,
                        term *leaf)
 {
@@ -71,18 +71,20 @@ static void compute_leaf(const shadow_truth *t, term tokens, term *leaf)
 
 /* ---- the sum over all of them ---- */
 
-/* Without --reproducible: a rank's microbatches one after the other, then the tree over ranks
- * (stages 0 and 1); or the tree over ranks, one after the other (2 and 3). */
+/* Without --reproducible. Gradients held whole: a rank's microbatches one after the other, then
+ * the tree over ranks. Gradients held in pieces: the tree over ranks, one microbatch after the
+ * other. */
 static term sum_in_sequence(const shadow_truth *t, const term *leaf)
 {
     const zero_plan_input *in = &t->s->input;
     int N = in->n_ranks, M = in->accumulation;
     term sum[JOB_RANKS];
-    for (int r = 0; in->stage <= 1 && r < N; r++) {
+    bool is_whole = zero_stage_at(in->stage)->gradients == ZERO_HOLD_WHOLE;
+    for (int r = 0; is_whole && r < N; r++) {
         sum[r] = leaf[(int64_t)r * M * t->n];
         for (int m = 1; m < M; m++) sum[r] = term_add(sum[r], leaf[(r * M + m) * t->n]);
     }
-    if (in->stage <= 1) return term_tree(N, sum, 1);
+    if (is_whole) return term_tree(N, sum, 1);
     term all = term_tree(N, leaf, t->n);
     for (int m = 1; m < M; m++)
         all = term_add(all, term_tree(N, leaf + m * N * t->n, t->n));

@@ -1,4 +1,4 @@
-/* What units read and leave. */
+/* What units read and write. */
 #include "support/shadow_ops.h"
 
 #define BYTES_OF(floats) ((size_t)(floats) * sizeof(float))
@@ -40,7 +40,7 @@ void shadow_load(shadow *w)
     shadow_write(w, i->tokens, token_bytes(w), truth_tokens(w->step, index));
 }
 
-/* Whole, and of the last update. */
+/* Parameters are whole, and those of the last update. */
 static term read_group(shadow *w, term read, int g, int buffer)
 {
     for (int p = 0; p < w->job->n_ranks; p++) {
@@ -84,7 +84,7 @@ static void note_loss(shadow *w, int64_t floats)
     *shadow_loss_of(w, w->rank, shadow_now(w)->microbatch) = true;
 }
 
-/* FORWARD, and RECOMPUTE: what it gives is already known, so where it goes may be scratch. */
+/* FORWARD and RECOMPUTE. The latter's output is known already and may go to scratch. */
 static term call_forward(shadow *w)
 {
     return term_call(shadow_now(w)->unit, read_tokens(w), read_input(w), read_params(w));
@@ -115,7 +115,7 @@ static term call_backward(shadow *w)
     return term_backward(tokens, in, saved, stream, read);
 }
 
-/* The first of a microbatch's contributions defines the gradient, the others add to it. */
+/* The first contribution of a microbatch defines the gradient; the others add to it. */
 static void add_gradient(shadow *w, int k, term backward)
 {
     const zero_instruction *i = shadow_now(w);

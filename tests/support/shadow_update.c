@@ -22,7 +22,7 @@ static bool shard_is_empty(const shadow *w, int g, int p)
            0;
 }
 
-/* Element for element the gradient that the definition gives. */
+/* The gradient equals its definition, element by element. */
 static void check_gradient(shadow *w, int g, int buffer, int p)
 {
     const shadow_truth *t = &w->truth;
@@ -47,11 +47,16 @@ void shadow_overflow(shadow *w)
     w->overflows += w->rank == w->job->n_ranks - 1;
 }
 
-/* Where UPDATE finds a value, and what it has to find and leaves. */
+/* UPDATE reads one value at a place, and leaves another there. */
 static void renew(shadow *w, int g, int buffer, int p, const term *old, const term *new)
 {
     shadow_expect(w, shadow_read_piece(w, g, buffer, p) == *old);
     shadow_write_piece(w, g, buffer, p, *new);
+}
+
+static bool updates_all(const shadow *w)
+{
+    return zero_stage_at(shadow_plan(w)->input.stage)->optimizer == ZERO_HOLD_WHOLE;
 }
 
 static void update_piece(shadow *w, const zero_instruction *i, int p)
@@ -71,8 +76,8 @@ static void update_piece(shadow *w, const zero_instruction *i, int p)
     }
     renew(w, g, i->momentum, p, &momentum, &t->momentum[at]);
     renew(w, g, i->variance, p, &variance, &t->variance[at]);
-    /* Other ranks of stage 0 do the same with the same values. */
-    if (shadow_plan(w)->input.stage > 0 || w->rank == w->job->n_ranks - 1) return;
+    /* Where all ranks update everything, the others do the same with the same values. */
+    if (!updates_all(w) || w->rank == w->job->n_ranks - 1) return;
     t->master[at] = master;
     t->momentum[at] = momentum;
     t->variance[at] = variance;
@@ -83,10 +88,10 @@ void shadow_update(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
     const zero_partition *part = &shadow_plan(w)->groups[i->group].partition;
-    bool is_all = shadow_plan(w)->input.stage == 0;
+    bool is_all = updates_all(w);
     zero_range own =
         is_all ? (zero_range){0, part->n_params} : zero_partition_shard(part, w->rank);
-    shadow_expect(w, w->overflows == 1); /* and until then nobody has changed a parameter */
+    shadow_expect(w, w->overflows == 1); /* no parameter has changed before */
     shadow_expect(w, i->range.begin == own.begin && i->range.end == own.end);
     shadow_expect(w, (i->master == ZERO_NO_BUFFER) ==
                          (shadow_plan(w)->input.type == ZERO_FP32));

@@ -1,8 +1,8 @@
 /* term.h - what a number was computed from, as a hash: equal terms are equal bits.
  *
  * A program that computes terms instead of numbers shows which expression it evaluates. Sums
- * commute, as those of floats do, but do not associate. The lowest bit of a term says that the
- * number is one of a 16-bit type already: to round it again changes nothing. */
+ * commute, as those of floats do, but are not associative. The lowest bit of a term says that the
+ * number fits a 16-bit type: rounding it again changes nothing. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,0 +1,98 @@
+/* Opening and closing an engine. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/run_setup.h"
+#include "sharding/compile.h"
+
+/* Refuses a run that the system's out-of-memory killer would end. */
+static zero_status check_memory(const zero_engine *e)
+{
+    double needed = (double)zero_plan_needed(&e->schedule);
+    double limit = (double)e->spec.memory_limit;
+    if (limit <= 0.0 || needed <= limit) return ZERO_OK;
+    if (e->spec.plan.forward_only)
+        return zero_fail(
+            ZERO_ERR_NOMEM,
+            "the model needs %.1f MiB per rank, but %.1f MiB are available: use "
+            "more ranks and a higher --stage",
+            needed / 0x1p20, limit / 0x1p20);
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "the plan needs %.1f MiB per rank, but %.1f MiB are available: use more nodes, a "
+        "smaller --micro-batch or --seq, --recompute, a higher --stage, or a smaller model",
+        needed / 0x1p20, limit / 0x1p20);
+}
+
+static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
+                              const zero_comm *comm)
+{
+    if (spec->plan.n_ranks != comm->size || spec->plan.rank != comm->rank)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for rank %d of %d cannot run on rank %d of %d",
+                         spec->plan.rank, spec->plan.n_ranks, comm->rank, comm->size);
+    e->spec = *spec;
+    e->loss_scale = zero_loss_scale_init(spec->plan.type);
+    ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
+    ZERO_TRY(check_memory(e));
+    e->eval_losses =
+        calloc((size_t)zero_engine_eval_microbatches(e) + 1, sizeof *e->eval_losses);
+    if (e->eval_losses) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %" PRId64 " microbatches",
+                     zero_engine_eval_microbatches(e));
+}
+
+static zero_status init_weights(zero_engine *e)
+{
+    zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
+    zero_weights random = zero_weights_drawn(&drawn);
+    const zero_weights *given = e->spec.weights;
+    e->spec.weights = NULL; /* borrowed until here */
+    return zero_engine_set_weights(e, given ? given : &random);
+}
+
+/* The same plan, with messages instead of shared memory. */
+static zero_status compile_again(zero_engine *e)
+{
+    zero_plan_input plan = e->schedule.input;
+    plan.collectives = ZERO_ALGORITHM_P2P;
+    zero_schedule_destroy(&e->schedule);
+    ZERO_TRY(zero_schedule_compile(&e->schedule, &plan));
+    return check_memory(e);
+}
+
+static zero_status share_memory(zero_engine *e, zero_comm *comm)
+{
+    if (e->schedule.window_bytes == 0) return ZERO_OK;
+    zero_status st = zero_runner_share(&e->schedule, comm, &e->window);
+    if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
+    snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
+    return zero_agree(comm, compile_again(e));
+}
+
+zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
+{
+    *e = (zero_engine){0};
+    zero_status st = zero_agree(comm, init_local(e, spec, comm));
+    if (st == ZERO_OK) st = share_memory(e, comm);
+    if (st == ZERO_OK)
+        st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm, &e->window);
+    if (st == ZERO_OK) st = init_weights(e);
+    if (st != ZERO_OK) zero_engine_destroy(e);
+    return st;
+}
+
+void zero_engine_destroy(zero_engine *e)
+{
+    /* Collectives in flight must not outlive their buffers; a failure has no one to tell. */
+    if (e->in_flight && zero_engine_settle(e) != ZERO_OK) e->in_flight = false;
+    zero_runner_destroy(&e->runner);
+    zero_window_destroy(&e->window);
+    zero_schedule_destroy(&e->schedule);
+    free(e->eval_losses);
+    *e = (zero_engine){0};
+}

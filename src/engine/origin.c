@@ -1,0 +1,135 @@
+#include "engine/origin.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/range.h"
+#include "nn/model.h"
+
+/* ---- looking ---- */
+
+zero_origin_search zero_origin_open(bool is_on, const zero_model *model,
+                                    const zero_backend *backend, const zero_math *math)
+{
+    return (zero_origin_search){.is_on = is_on,
+                                .model = model,
+                                .backend = backend,
+                                .math = math,
+                                .first = {.at = -1}};
+}
+
+/* Squares of floats cannot overflow a double: the sum is finite exactly if all of x is. */
+static bool is_finite(const zero_origin_search *s, zero_type type, int64_t n, const void *x)
+{
+    return isfinite(s->backend->sum_squares(s->math, type, n, x));
+}
+
+static void note(zero_origin_search *s, int at, const zero_instruction *i, int tensor)
+{
+    if (s->first.at >= 0) return;
+    s->first = (zero_origin){
+        .at = at, .unit = i->unit, .tensor = tensor, .microbatch = i->microbatch};
+}
+
+void zero_origin_look_at_output(zero_origin_search *s, int at, const zero_instruction *i,
+                                const zero_call *call)
+{
+    if (!s->is_on) return;
+    const zero_unit *unit = &s->model->units[i->unit];
+    zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
+    if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, at, i, -1);
+}
+
+/* The tensors of a group within `range` of it, whose elements begin at `x`. */
+static void look_at_tensors(zero_origin_search *s, int at, const zero_instruction *i,
+                            int group, zero_range range, zero_type type, const void *x)
+{
+    const zero_group *g = &s->model->groups[group];
+    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
+        zero_range part =
+            zero_range_overlap(zero_range_of_tensor(&s->model->tensors[t]), range);
+        if (zero_range_is_empty(part)) continue;
+        const char *from =
+            (const char *)x + (size_t)(part.begin - range.begin) * zero_type_size(type);
+        if (!is_finite(s, type, zero_range_len(part), from)) note(s, at, i, t);
+    }
+}
+
+void zero_origin_look_at_gradients(zero_origin_search *s, int at, const zero_instruction *i,
+                                   const zero_call *call)
+{
+    if (!s->is_on) return;
+    const zero_unit *unit = &s->model->units[i->unit];
+    for (int k = 0; k < unit->n_groups; k++) {
+        zero_range all = {0, s->model->groups[unit->groups[k]].n_params};
+        look_at_tensors(s, at, i, unit->groups[k], all, ZERO_FP32, call->grad[k]);
+    }
+}
+
+/* A gradient that was finite in the backward pass may be too large for 16 bits, or its sum. */
+void zero_origin_look_at_sum(zero_origin_search *s, int at, const zero_instruction *i,
+                             zero_type type, const void *x)
+{
+    if (s->is_on) look_at_tensors(s, at, i, i->group, i->range, type, x);
+}
+
+/* ---- telling ---- */
+
+/* The earliest origin of all ranks', and its rank; -1: no rank has one. */
+static zero_status find_first(zero_comm *comm, const zero_origin *mine, double *all,
+                              zero_origin *first, int *rank)
+{
+    const double own[] = {mine->at, mine->unit, mine->tensor, mine->microbatch};
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, 4, own, all));
+    *rank = -1;
+    for (int r = 0; r < comm->size; r++) {
+        const double *of = all + 4 * r;
+        if (of[0] < 0.0 || (*rank >= 0 && (int)of[0] >= first->at)) continue;
+        *first = (zero_origin){(int)of[0], (int)of[1], (int)of[2], (int)of[3]};
+        *rank = r;
+    }
+    return ZERO_OK;
+}
+
+static void describe(const zero_plan_input *plan, const zero_origin *o, int rank,
+                     char text[ZERO_ORIGIN_TEXT])
+{
+    const zero_model *model = plan->model;
+    const size_t size = ZERO_ORIGIN_TEXT;
+    if (rank < 0)
+        snprintf(text, size, "every rank's gradients are finite, but not their sum");
+    else if (o->tensor < 0)
+        snprintf(text, size,
+                 "it begins in the forward pass of %s, on rank %d, microbatch %d",
+                 model->units[o->unit].name, rank, o->microbatch);
+    else if (o->unit < 0)
+        snprintf(text, size,
+                 "it begins where the gradient of %s is rounded to %s or added, on rank "
+                 "%d, microbatch %d",
+                 model->tensors[o->tensor].name, zero_type_name(plan->type), rank,
+                 o->microbatch);
+    else
+        snprintf(text, size,
+                 "it begins in the gradient of %s, in the backward pass of %s, on rank %d, "
+                 "microbatch %d",
+                 model->tensors[o->tensor].name, model->units[o->unit].name, rank,
+                 o->microbatch);
+}
+
+zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
+                                 const zero_origin *mine, char text[ZERO_ORIGIN_TEXT])
+{
+    zero_origin first;
+    int rank;
+    double *all = malloc((size_t)comm->size * 4 * sizeof *all);
+    zero_status st = ZERO_OK;
+    if (!all)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the origins of %d ranks", comm->size);
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = find_first(comm, mine, all, &first, &rank);
+    if (st == ZERO_OK) describe(plan, &first, rank, text);
+    free(all);
+    return st;
+}

@@ -1,0 +1,98 @@
+/* REDUCE, GATHER and their waits. The first two begin a group's collectives, which progress while
+ * the backend computes; the waits end them. RELEASE only says that a gathered buffer is free. */
+#include "base/fail.h"
+#include "engine/walk.h"
+#include "sharding/schedule_exchange.h"
+
+static zero_range piece_of(const zero_walk *w, int g)
+{
+    return zero_partition_piece(&w->r->schedule->groups[g].partition, w->r->comm->rank);
+}
+
+static char *staging_at(zero_walk *w, const zero_instruction *i, int k)
+{
+    char *staging = zero_use(w, i->staging);
+    return staging ? staging + zero_schedule_staging(w->r->schedule, i->op, i->group, k)
+                   : NULL;
+}
+
+/* The begin of the k-th owner's piece, and whether this rank is that owner. */
+static int64_t owned_piece(const zero_walk *w, int g, int k, bool *mine)
+{
+    const zero_partition *p = &w->r->schedule->groups[g].partition;
+    int root = (int)zero_partition_owners(p).begin + k;
+    *mine = root == w->r->comm->rank;
+    return zero_partition_piece(p, root).begin;
+}
+
+static bool is_sliced(const zero_walk *w)
+{
+    return w->plan->partition == ZERO_PARTITION_SLICE;
+}
+
+zero_status zero_run_reduce(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner_exchange *x = &w->r->reduce[i->group];
+    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what the backend wrote */
+    int64_t own = piece_of(w, i->group).begin;
+    if (is_sliced(w))
+        return zero_collective_begin(&x->ops[0], zero_use(w, i->in),
+                                     zero_use_element(w, i->buffer, own),
+                                     staging_at(w, i, 0));
+    zero_use(w, i->buffer);
+    for (int k = 0; k < x->n; k++) {
+        bool mine;
+        int64_t begin = owned_piece(w, i->group, k, &mine);
+        ZERO_TRY(zero_collective_begin(&x->ops[k], zero_use_element(w, i->in, begin),
+                                       mine ? zero_use_element(w, i->buffer, begin) : NULL,
+                                       staging_at(w, i, k)));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_run_gather(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner_exchange *x = &w->r->gather[i->group];
+    ZERO_TRY(w->r->backend->sync(&w->r->math));
+    int64_t own = piece_of(w, i->group).begin;
+    if (is_sliced(w))
+        return zero_collective_begin(&x->ops[0], zero_use_element(w, i->in, own),
+                                     zero_use(w, i->buffer), staging_at(w, i, 0));
+    zero_use(w, i->in);
+    for (int k = 0; k < x->n; k++) {
+        bool mine;
+        int64_t begin = owned_piece(w, i->group, k, &mine);
+        ZERO_TRY(zero_collective_begin(
+            &x->ops[k], mine ? zero_use_element(w, i->in, begin) : NULL,
+            zero_use_element(w, i->buffer, begin), staging_at(w, i, k)));
+    }
+    return ZERO_OK;
+}
+
+/* The collective uses its buffers until here. */
+static zero_status wait_for(zero_walk *w, const zero_instruction *i,
+                            zero_runner_exchange *x)
+{
+    ZERO_TRY(w->r->poll_status);
+    for (int k = 0; k < x->n; k++) ZERO_TRY(zero_collective_wait(&x->ops[k]));
+    zero_use(w, i->in);
+    zero_use(w, i->buffer);
+    zero_use(w, i->staging);
+    return ZERO_OK;
+}
+
+zero_status zero_run_reduce_wait(zero_walk *w, const zero_instruction *i)
+{
+    return wait_for(w, i, &w->r->reduce[i->group]);
+}
+
+zero_status zero_run_gather_wait(zero_walk *w, const zero_instruction *i)
+{
+    return wait_for(w, i, &w->r->gather[i->group]);
+}
+
+zero_status zero_run_release(zero_walk *w, const zero_instruction *i)
+{
+    zero_use(w, i->buffer);
+    return ZERO_OK;
+}

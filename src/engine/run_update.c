@@ -1,0 +1,98 @@
+/* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE, which end
+ * the step. */
+#include <math.h>
+
+#include "base/fail.h"
+#include "engine/walk.h"
+#include "sharding/update.h"
+
+static void look_at_sum(zero_walk *w, const zero_instruction *i)
+{
+    zero_origin_look_at_sum(&w->search, w->r->at, i, zero_walk_type(w, i->buffer),
+                            zero_use_element(w, i->buffer, i->range.begin));
+}
+
+zero_status zero_run_round(zero_walk *w, const zero_instruction *i)
+{
+    w->r->backend->round(&w->r->math, zero_walk_type(w, i->buffer),
+                         zero_range_len(i->range),
+                         zero_use_element(w, i->in, i->range.begin),
+                         zero_use_element(w, i->buffer, i->range.begin));
+    look_at_sum(w, i);
+    return ZERO_OK;
+}
+
+zero_status zero_run_accumulate(zero_walk *w, const zero_instruction *i)
+{
+    w->r->backend->accumulate(&w->r->math, i->type, zero_range_len(i->range),
+                              zero_use_element(w, i->sum, i->range.begin),
+                              zero_use_element(w, i->in, i->range.begin),
+                              zero_use_element(w, i->buffer, i->range.begin));
+    look_at_sum(w, i);
+    return ZERO_OK;
+}
+
+/* ---- the end of a step ---- */
+
+zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    int mine = i->microbatch + 1;
+    int64_t all = (int64_t)mine * r->comm->size;
+    ZERO_TRY(zero_comm_all_gather_doubles(r->comm, mine, r->losses, r->gathered));
+    for (int rank = 0; rank < r->comm->size; rank++)
+        for (int m = 0; m < mine; m++)
+            r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
+                r->gathered[(int64_t)rank * mine + m];
+    double positions = (double)all * (double)(w->batch.B * w->batch.T);
+    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
+    return ZERO_OK;
+}
+
+/* The squares of this rank's shard. */
+zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
+{
+    const zero_runner *r = w->r;
+    r->squares[i->group] =
+        zero_gradient_squares(r->backend, &r->math, zero_walk_type(w, i->grad[0]),
+                              w->plan->model->groups[i->group].n_params, i->range,
+                              zero_use_element(w, i->grad[0], i->range.begin));
+    return ZERO_OK;
+}
+
+/* Squares of floats cannot overflow a double, so the norm is finite if and only if every
+ * gradient is. */
+zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
+{
+    (void)i;
+    const zero_runner *r = w->r;
+    int n_groups = w->plan->model->n_groups;
+    double squares = 0.0;
+    ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
+    for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
+    w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
+    return zero_comm_any(r->comm, !isfinite(squares), &w->out->overflow);
+}
+
+zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
+{
+    if (w->out->overflow) return ZERO_OK;
+    const zero_runner *r = w->r;
+    int64_t at = i->range.begin;
+    zero_update_state state = {.type = w->plan->type,
+                               .grad = zero_use_element(w, i->grad[0], at),
+                               .param = zero_use_element(w, i->param[0], at),
+                               .master = zero_use_element(w, i->master, at),
+                               .momentum = zero_use_element(w, i->momentum, at),
+                               .variance = zero_use_element(w, i->variance, at)};
+    if (!state.master) { /* fp32: the parameter is its own master */
+        state.master = state.param;
+        state.param = NULL;
+    }
+    zero_adamw hyper = w->in->adamw;
+    hyper.grad_scale =
+        zero_update_grad_scale(w->out->grad_norm, w->in->clip, w->in->loss_scale);
+    zero_update_apply(r->backend, &r->math, w->plan->model, i->group, i->range, &hyper,
+                      &state);
+    return ZERO_OK;
+}

@@ -1,0 +1,53 @@
+/* runner.h - the memory and the tables with which a schedule is executed.
+ *
+ * All memory of ours is taken when the runner is opened (run_setup.h); walking a program
+ * (run.h) allocates nothing. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/tree.h"
+#include "comm/collective.h"
+#include "comm/window.h"
+#include "engine/profile.h"
+#include "sharding/schedule.h"
+
+/* The collectives of a group's REDUCE or GATHER: several if its pieces have owners. */
+typedef struct {
+    zero_collective *ops; /* [n], owned */
+    int n;
+} zero_runner_exchange;
+
+/* The instructions at which a buffer was used first and last; -1: never. A buffer of one
+ * program is used by that program alone. */
+typedef struct {
+    int first, last;
+} zero_touch;
+
+typedef struct {
+    const zero_schedule *schedule; /* borrowed, like the next two */
+    const zero_backend *backend;
+    zero_comm *comm;
+    zero_math math;
+    const zero_window *window; /* borrowed; NULL if the schedule shares no buffer */
+    zero_arena arena;
+    zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
+    double *losses;          /* [M] of this rank's microbatches, sums over positions */
+    double *gathered;        /* [N_d * M], by rank, as they arrive */
+    double *all_losses;      /* [N_d * M], by microbatch index */
+    zero_tree_span *squares; /* [n_groups] */
+    zero_status poll_status; /* of polls during arithmetic, which cannot return one */
+    double polled;           /* seconds of polls while collectives were in flight */
+    zero_profile profile;
+    int64_t walks[ZERO_PROGRAMS]; /* completed */
+    int at;                       /* the instruction being executed */
+    zero_touch *touched;          /* [n_buffers] */
+} zero_runner;
+
+/* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
+void *zero_runner_buffer(const zero_runner *r, int buffer);
+/* Element i of a group's flat space in a buffer that holds it; NULL for ZERO_NO_BUFFER. */
+void *zero_runner_element(const zero_runner *r, int buffer, int64_t i);
+
+/* The same for the instruction being executed, whose use of the buffer is noted. */
+void *zero_runner_use(zero_runner *r, int buffer);
+void *zero_runner_use_element(zero_runner *r, int buffer, int64_t i);

@@ -1,0 +1,72 @@
+/* walk.h - one walk through a program: its input, its output, and what instructions share.
+ *
+ * run_units.c, run_exchange.c and run_update.c execute instructions; run.c has the table of them
+ * and the walk itself. */
+#pragma once
+
+#include "engine/origin.h"
+#include "engine/runner.h"
+#include "zero/train.h"
+
+typedef struct {
+    zero_program_kind program;
+    const zero_source *source; /* STEP, EVALUATE */
+    int64_t step;              /* of the source and of dropout, from 0 */
+    int64_t first_microbatch;  /* EVALUATE: rank r takes first_microbatch + r */
+    zero_adamw adamw;          /* STEP; grad_scale is set here */
+    double clip;               /* STEP: largest gradient norm; 0: no clipping */
+    double loss_scale;         /* STEP: the factor of all gradients */
+    bool finds_origin;         /* STEP: search for the first number that is not finite */
+    const void *prompt;        /* GENERATE: [T] of the model's inputs */
+    int64_t T;                 /* GENERATE: 1 to the planned length */
+} zero_run_input;
+
+typedef struct {
+    double loss;         /* STEP, EVALUATE: mean over all ranks' positions, nats */
+    double grad_norm;    /* STEP: before clipping, without the loss scale */
+    bool overflow;       /* STEP: a gradient was not finite, nothing was updated */
+    zero_origin origin;  /* STEP with finds_origin */
+    const float *logits; /* GENERATE: [V] of the last position; valid until the next walk */
+} zero_run_output;
+
+typedef struct {
+    zero_runner *r;
+    const zero_run_input *in;
+    zero_run_output *out;
+    const zero_plan_input *plan;
+    zero_batch batch;
+    zero_origin_search search;
+} zero_walk;
+
+/* Executes one instruction. */
+typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
+
+zero_execute zero_run_load, zero_run_forward, zero_run_backward;      /* run_units.c */
+zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exchange.c */
+zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
+zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
+zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
+
+/* The number of a rank's microbatch m in the global batch, by the program's own strides. */
+static inline int64_t zero_walk_microbatch(const zero_walk *w, const zero_instruction *i,
+                                           int rank, int m)
+{
+    return w->in->first_microbatch + (int64_t)rank * i->rank_stride +
+           (int64_t)m * i->microbatch_stride;
+}
+
+static inline zero_type zero_walk_type(const zero_walk *w, int buffer)
+{
+    return w->r->schedule->buffers[buffer].type;
+}
+
+/* Where an operand lies. The memory ledger is measured by these calls. */
+static inline void *zero_use(const zero_walk *w, int buffer)
+{
+    return zero_runner_use(w->r, buffer);
+}
+
+static inline void *zero_use_element(const zero_walk *w, int buffer, int64_t i)
+{
+    return zero_runner_use_element(w->r, buffer, i);
+}

@@ -1,0 +1,282 @@
+#include "report/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/text.h"
+#include "sharding/stages.h"
+
+#define ROWS  16 /* of the picture */
+#define LABEL 11 /* columns of what stands to the left of the axis */
+
+/* The kinds of memory that the picture tells apart, from the ground up. */
+typedef enum { STATES, ACTIVATIONS, REST, LAYERS } layer;
+
+static const char layer_marks[LAYERS] = {[STATES] = '#', [ACTIVATIONS] = 'o', [REST] = '.'};
+
+static const layer layer_of[ZERO_CLASSES] = {
+    [ZERO_CLASS_PARAMETERS] = STATES, [ZERO_CLASS_GRADIENTS] = STATES,
+    [ZERO_CLASS_OPTIMIZER] = STATES,  [ZERO_CLASS_GATHERED] = REST,
+    [ZERO_CLASS_IN_FLIGHT] = REST,    [ZERO_CLASS_ACCUMULATORS] = REST,
+    [ZERO_CLASS_BUCKETS] = REST,      [ZERO_CLASS_ACTIVATIONS] = ACTIVATIONS,
+    [ZERO_CLASS_LOGITS] = REST,       [ZERO_CLASS_WORKSPACE] = REST,
+    [ZERO_CLASS_DATA] = REST,
+};
+
+/* Instructions that a column stands for, by the worst of them. */
+struct column {
+    bool has_peak;
+    char phase;
+    double top[LAYERS]; /* bytes of this layer and of those below */
+};
+
+/* One stage. */
+struct panel {
+    const zero_schedule *s;
+    int peak; /* the step's worst instruction */
+    double bytes[LAYERS];
+    struct column columns[ZERO_CHART_COLUMNS];
+};
+
+struct chart {
+    const zero_plan_report *r;
+    int n, width; /* panels, and the columns of each */
+    double most;  /* bytes at the top of the picture */
+    FILE *out;
+    struct panel panels[ZERO_STAGE_COUNT];
+};
+
+/* ---- measuring ---- */
+
+static int worst_of(const zero_program *p, int begin, int end)
+{
+    int worst = begin;
+    for (int at = begin; at < end; at++)
+        if (p->code[at].live_bytes > p->code[worst].live_bytes) worst = at;
+    return worst;
+}
+
+static void measure(const zero_schedule *s, int at, double bytes[LAYERS])
+{
+    size_t classes[ZERO_CLASSES];
+    zero_plan_live(s, ZERO_PROGRAM_STEP, at, classes);
+    memset(bytes, 0, LAYERS * sizeof *bytes);
+    for (int c = 0; c < ZERO_CLASSES; c++) bytes[layer_of[c]] += (double)classes[c];
+}
+
+/* The pass that an instruction belongs to: forward, backward, or (from LOSS on) the update. */
+static char phase_of(const zero_program *p, int at)
+{
+    for (; at >= 0; at--) {
+        zero_op op = p->code[at].op;
+        if (op == ZERO_OP_LOSS) return 'u';
+        if (op == ZERO_OP_BACKWARD || op == ZERO_OP_RECOMPUTE) return 'b';
+        if (op == ZERO_OP_FORWARD) return 'f';
+    }
+    return 'f';
+}
+
+static struct column make_column(const struct panel *panel, int begin, int end)
+{
+    const zero_program *p = &panel->s->programs[ZERO_PROGRAM_STEP];
+    struct column column = {.has_peak = begin <= panel->peak && panel->peak < end};
+    int worst = worst_of(p, begin, end);
+    column.phase = phase_of(p, worst);
+    measure(panel->s, worst, column.top);
+    for (int k = 1; k < LAYERS; k++) column.top[k] += column.top[k - 1];
+    return column;
+}
+
+static void make_panel(const struct chart *c, const zero_schedule *s, struct panel *panel)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    panel->s = s;
+    panel->peak = worst_of(p, 0, p->length);
+    measure(s, panel->peak, panel->bytes);
+    for (int k = 0; k < c->width; k++) {
+        int begin = (int)((int64_t)k * p->length / c->width);
+        int end = (int)((int64_t)(k + 1) * p->length / c->width);
+        panel->columns[k] = make_column(panel, begin, end > begin ? end : begin + 1);
+    }
+}
+
+/* ---- drawing ---- */
+
+static int height_of(const struct chart *c, const struct column *column, layer k)
+{
+    return (int)lround(ROWS * column->top[k] / c->most);
+}
+
+/* Memory below half a row is drawn on the ground. */
+static char cell(const struct chart *c, const struct column *column, int row)
+{
+    for (layer k = STATES; k < LAYERS; k++)
+        if (height_of(c, column, k) > row) return layer_marks[k];
+    return row == 0 ? '_' : ' ';
+}
+
+/* One character for each column of each panel, after a label and the axis. */
+static void print_line(const struct chart *c, const char *label, char axis, int row,
+                       char (*mark)(const struct chart *c, const struct column *column,
+                                    int row))
+{
+    char line[ZERO_CHART_COLUMNS + 1];
+    int n = snprintf(line, sizeof line, "%*s%c", LABEL, label, axis), end = n;
+    for (int i = 0; i < c->n; i++) {
+        for (int k = 0; k < c->width; k++) {
+            line[n] = mark(c, &c->panels[i].columns[k], row);
+            if (line[n++] != ' ') end = n;
+        }
+        line[n++] = ' ';
+    }
+    fprintf(c->out, "%.*s\n", end, line);
+}
+
+static char ground(const struct chart *c, const struct column *column, int row)
+{
+    (void)c, (void)row;
+    return column->has_peak ? '^' : '-';
+}
+
+static char phase(const struct chart *c, const struct column *column, int row)
+{
+    (void)c, (void)row;
+    return column->phase;
+}
+
+static void print_picture(const struct chart *c)
+{
+    for (int row = ROWS - 1; row >= 0; row--) {
+        char label[ZERO_PLAN_TEXT] = "";
+        if ((row + 1) % (ROWS / 4) == 0) zero_text_bytes(c->most * (row + 1) / ROWS, label);
+        print_line(c, label, '|', row, cell);
+    }
+    print_line(c, "0", '+', 0, ground);
+    print_line(c, "", ' ', 0, phase);
+}
+
+/* ---- words ---- */
+
+/* The length of the words of a text that fit `width`; a longer word is cut. */
+static int words_that_fit(const char *text, int width)
+{
+    int fits = 0, n = 0;
+    for (; n <= width && text[n]; n++)
+        if (text[n] == ' ') fits = n;
+    if (!text[n] && n <= width) return n;
+    return fits > 0 ? fits : width;
+}
+
+/* One line of texts side by side, which steps over what it prints; false: nothing was left. */
+static bool print_text_line(const struct chart *c, const char *heading,
+                            const char *left[ZERO_STAGE_COUNT])
+{
+    char line[ZERO_CHART_COLUMNS + 1];
+    int end = snprintf(line, sizeof line, "%*s", LABEL, heading);
+    bool is_empty = true;
+    for (int i = 0; i < c->n; i++) {
+        int at = LABEL + 1 + i * (c->width + 1), n = words_that_fit(left[i], c->width);
+        if (n == 0) continue;
+        end += snprintf(line + end, sizeof line - (size_t)end, "%*s%.*s", at - end, "", n,
+                        left[i]);
+        left[i] += n;
+        left[i] += strspn(left[i], " ");
+        is_empty = false;
+    }
+    if (!is_empty) fprintf(c->out, "%s\n", line);
+    return !is_empty;
+}
+
+/* The rows of words above and below the picture. */
+typedef enum { STAGE, SHARDS, PEAK, BYTES, PLACE, NUMBER, OF_LAYER } word;
+
+static void describe(const struct panel *panel, word what, layer k,
+                     char text[ZERO_PLAN_TEXT])
+{
+    const zero_program *p = &panel->s->programs[ZERO_PROGRAM_STEP];
+    const zero_instruction *worst = &p->code[panel->peak];
+    const zero_stage *stage = zero_stage_at(panel->s->input.stage);
+    const size_t size = ZERO_PLAN_TEXT;
+    switch (what) {
+    case STAGE: snprintf(text, size, "%d %s", panel->s->input.stage, stage->name); break;
+    case SHARDS: snprintf(text, size, "%s", stage->words); break;
+    case PEAK: zero_text_bytes((double)worst->live_bytes, text); break;
+    case BYTES: snprintf(text, size, "%zu", worst->live_bytes); break;
+    case PLACE: zero_text_instruction(panel->s->input.model, worst, text); break;
+    case NUMBER: snprintf(text, size, "%d of %d", panel->peak + 1, p->length); break;
+    case OF_LAYER: zero_text_bytes(panel->bytes[k], text); break;
+    }
+}
+
+/* As many lines as the longest text needs. */
+static void print_words(const struct chart *c, const char *heading, word what, layer k)
+{
+    char texts[ZERO_STAGE_COUNT][ZERO_PLAN_TEXT];
+    const char *left[ZERO_STAGE_COUNT];
+    for (int i = 0; i < c->n; i++) {
+        describe(&c->panels[i], what, k, texts[i]);
+        left[i] = texts[i];
+    }
+    while (print_text_line(c, heading, left)) heading = "";
+}
+
+static void print_title(const struct chart *c)
+{
+    const zero_plan_report *r = c->r;
+    const zero_config *config = &r->config;
+    fprintf(c->out,
+            "bytes live on rank %d over a training step of %s, Psi = %" PRId64
+            "\n%s, %d rank%s on %d node%s, %" PRId64 " microbatch%s of %" PRId64
+            " sequence%s\n\n",
+            r->request.rank, config->model, r->model.n_params, config->dtype,
+            r->layout.size, zero_text_plural(r->layout.size), r->layout.n_nodes,
+            zero_text_plural(r->layout.n_nodes), config->accumulation,
+            config->accumulation == 1 ? "" : "es", config->micro_batch,
+            zero_text_plural(config->micro_batch));
+}
+
+/* Evaluation may need more than a step that keeps nothing. */
+static void print_higher_peaks(const struct chart *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        const zero_schedule *s = c->panels[i].s;
+        char bytes[ZERO_PLAN_TEXT];
+        zero_text_bytes((double)s->peak_bytes, bytes);
+        if (s->peak_program != ZERO_PROGRAM_STEP)
+            fprintf(c->out, "stage %d needs more to %s: %s (%zu bytes)\n", s->input.stage,
+                    zero_program_name(s->peak_program), bytes, s->peak_bytes);
+    }
+}
+
+static void print_chart(const struct chart *c)
+{
+    print_title(c);
+    print_words(c, "stage", STAGE, 0);
+    print_words(c, "shards", SHARDS, 0);
+    print_picture(c);
+    print_words(c, "peak", PEAK, 0);
+    print_words(c, "bytes", BYTES, 0);
+    print_words(c, "at", PLACE, 0);
+    print_words(c, "instruction", NUMBER, 0);
+    print_words(c, "states", OF_LAYER, STATES);
+    print_words(c, "activations", OF_LAYER, ACTIVATIONS);
+    print_words(c, "the rest", OF_LAYER, REST);
+    fputs(
+        "\n# model states   o activations   . the rest   _ below half a row   ^ the peak\n"
+        "instructions from left to right: f forward   b backward   u update\n",
+        c->out);
+    print_higher_peaks(c);
+}
+
+void zero_plan_show_chart(const zero_plan_report *report, FILE *out)
+{
+    struct chart c = {.r = report, .n = report->n, .out = out};
+    c.width = (ZERO_CHART_COLUMNS - LABEL) / c.n - 1;
+    for (int i = 0; i < c.n; i++) {
+        double *bytes = c.panels[i].bytes;
+        make_panel(&c, &report->stages[i].schedule, &c.panels[i]);
+        c.most = fmax(c.most, bytes[STATES] + bytes[ACTIVATIONS] + bytes[REST]);
+    }
+    print_chart(&c);
+}

@@ -1,0 +1,9 @@
+/* plan_setup.h - the part that all pictures of a plan begin with: model, ranks, batch, options. */
+#pragma once
+
+#include <stdio.h>
+
+#include "report/plan_report.h"
+
+/* At most 100 columns. */
+void zero_plan_show_setup(const zero_plan_report *report, FILE *out);

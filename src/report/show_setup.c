@@ -1,0 +1,170 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "math/backends.h"
+#include "math/blas.h"
+#include "nn/gpt2.h"
+#include "report/show.h"
+#include "report/text.h"
+#include "sharding/schedule_exchange.h"
+#include "zero/version.h"
+
+static void show_model(const zero_run_view *v)
+{
+    const zero_gpt2_shape *g = v->model->shape;
+    zero_text_run_row("model");
+    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
+           ", V %" PRId64 "; %" PRId64 " parameters\n",
+           v->config->model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
+           v->model->n_params);
+    zero_text_run_row("weights");
+    if (v->has_loaded)
+        printf("from the checkpoint below\n");
+    else if (v->config->init_from)
+        printf("from %s\n", v->config->init_from);
+    else
+        printf("random, seed %" PRId64 "\n", v->config->seed);
+    zero_text_run_row("data");
+    printf("%s\n", v->corpus->description);
+    if (v->corpus->has_entropy) {
+        zero_text_run_row("entropy");
+        printf("%.4f nats per token: the least loss that any model can reach\n",
+               v->corpus->entropy.nats_per_token);
+    }
+}
+
+static void show_training(const zero_run_view *v)
+{
+    const zero_config *c = v->config;
+    zero_text_run_row("batch");
+    printf("%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
+           " (ranks x microbatches x sequences); %" PRId64 " tokens per step\n",
+           c->global_batch, v->world->size, c->accumulation, c->micro_batch,
+           c->global_batch * v->model->seq);
+    zero_text_run_row("optimizer");
+    printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
+           " steps, down to %g; decay %g, clip %g\n",
+           c->steps, c->lr, c->warmup, c->lr_min, c->weight_decay, c->clip);
+}
+
+static void show_collectives(const zero_run_view *v)
+{
+    const zero_schedule *plan = &v->engine->schedule;
+    zero_traffic reduced = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
+    zero_traffic gathered = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
+    zero_text_run_row("collectives");
+    printf("%s", zero_algorithm_name(plan->input.collectives));
+    if (v->why_collectives)
+        printf(" (auto: %s)",
+               v->engine->why_p2p[0] ? "the node cannot share memory" : v->why_collectives);
+    printf("; %d node%s\n", v->world->layout.n_nodes,
+           zero_text_plural(v->world->layout.n_nodes));
+    zero_text_run_row("communication");
+    printf("stage %d, %s: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
+           plan->input.stage, zero_partition_scheme_name(plan->input.partition),
+           zero_text_mib((size_t)zero_traffic_total(&reduced).bytes_sent),
+           zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
+    if (v->engine->why_p2p[0])
+        fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
+                v->engine->why_p2p);
+}
+
+static void show_ledgers(const zero_run_view *v)
+{
+    const zero_schedule *plan = &v->engine->schedule;
+    zero_text_run_row("memory");
+    printf("%.1f MiB per rank; each class at its own peak, in MiB:",
+           zero_text_mib(plan->own_bytes + plan->window_bytes));
+    for (int c = 0, shown = 0; c < ZERO_CLASSES; c++) {
+        if (plan->class_peak[c] == 0) continue;
+        if (shown > 0) putchar(',');
+        if (shown++ % 4 == 0)
+            zero_text_run_continue();
+        else
+            putchar(' ');
+        printf("%s %.1f", zero_class_name((zero_class)c),
+               zero_text_mib(plan->class_peak[c]));
+    }
+    printf("\n");
+    show_collectives(v);
+}
+
+/* Our own products by name; NULL: BLAS multiplies. */
+static const char *own_products(const zero_config *c)
+{
+    const char *bf16 = zero_cpu_bf16_name();
+    if (strcmp(c->backend, "cpu") != 0) return "plain loops";
+    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
+}
+
+void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
+{
+    const char *own = own_products(v->config);
+    char blas[128], threads[64] = "";
+    zero_blas_name(blas, sizeof blas);
+    if (!own && v->blas_threads > 0)
+        snprintf(threads, sizeof threads, ", %d thread%s per rank", v->blas_threads,
+                 zero_text_plural(v->blas_threads));
+    else if (!own)
+        snprintf(threads, sizeof threads, " (its own variables set its threads)");
+    snprintf(text, size, "%s backend, %s kernels; %s products by %s%s", v->config->backend,
+             zero_cpu_kernels_name(), v->config->dtype, own ? own : blas, threads);
+}
+
+static void show_compute(const zero_run_view *v)
+{
+    char text[256];
+    zero_show_arithmetic(v, text, sizeof text);
+    zero_text_run_row("compute");
+    printf("%s\n", text);
+}
+
+static void show_checkpoints(const zero_run_view *v)
+{
+    const zero_config *c = v->config;
+    if (!c->checkpoint) return;
+    zero_text_run_row("checkpoints");
+    printf("%s, ", c->checkpoint);
+    if (c->save_every > 0) printf("every %" PRId64 " steps and ", c->save_every);
+    printf("at the end; %" PRId64 " kept\n", c->keep);
+    if (!c->resume && !c->resume_older) return;
+    zero_text_run_row("resumed");
+    printf("%s\n", v->from);
+    if (!v->changes[0]) return;
+    zero_text_run_row("changed");
+    printf("%s\n", v->changes);
+}
+
+static void warn_oversubscribed(const zero_run_view *v)
+{
+    int threads = v->blas_threads > 0 ? v->blas_threads : 1;
+    const zero_topology *t = v->topology;
+    char each[32] = "";
+    if (threads > 1) snprintf(each, sizeof each, " x %d threads", threads);
+    if (threads * v->node_ranks > t->allowed_cores)
+        fprintf(stderr,
+                "zero: warning: %d rank%s%s share %d core%s (oversubscribed): timings mean "
+                "little\n",
+                v->node_ranks, zero_text_plural(v->node_ranks), each, t->allowed_cores,
+                zero_text_plural(t->allowed_cores));
+    else if (threads > t->usable_cores)
+        fprintf(
+            stderr,
+            "zero: warning: %d threads per rank, but a rank is bound to %d core%s: start "
+            "with mpirun --bind-to none, or --map-by slot:PE=%d\n",
+            threads, t->usable_cores, zero_text_plural(t->usable_cores), threads);
+}
+
+void zero_show_setup(const zero_run_view *v)
+{
+    printf("zero %s, %d rank%s, %d on this node\n", zero_version(), v->world->size,
+           zero_text_plural(v->world->size), v->node_ranks);
+    show_model(v);
+    show_training(v);
+    show_ledgers(v);
+    show_compute(v);
+    show_checkpoints(v);
+    fflush(stdout);
+    warn_oversubscribed(v);
+}

@@ -1,0 +1,107 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "nn/gpt2.h"
+#include "report/show.h"
+#include "report/show_profile.h"
+#include "report/text.h"
+
+/* The model's flops, not the machine's: recomputed and masked products do not count. */
+static void show_speed(const zero_run_view *v, const zero_run_totals *t)
+{
+    const zero_gpt2_shape *shape = v->model->shape;
+    double rate = (double)t->tokens / t->seconds;
+    zero_text_run_row("speed");
+    printf("%.0f tokens/s, %" PRId64 " tokens; %.4g Gflop/s of the model per rank:", rate,
+           t->tokens, 1e-9 * rate * zero_gpt2_flops(shape) / v->world->size);
+    zero_text_run_continue();
+    printf("(6 N + 6 L T C) flops per token, N = 12 L C^2 + V C = %.4g M\n",
+           1e-6 * zero_gpt2_multiplied(shape));
+}
+
+static void show_time(const zero_run_view *v, const zero_run_totals *t)
+{
+    int64_t steps = v->config->steps - v->start; /* of this run */
+    zero_text_run_row("time");
+    printf("%.1f s in %" PRId64 " steps, %.5g ms each; evaluation, samples %.1f s more\n",
+           t->seconds, steps, 1e3 * t->seconds / (double)steps, t->eval_seconds);
+    zero_show_profile(&t->profile, steps, t->seconds, stdout);
+}
+
+static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
+{
+    zero_traffic plan = zero_engine_planned_traffic(v->engine, op), moved;
+    zero_duration spent;
+    zero_engine_measured_traffic(v->engine, op, &moved, &spent);
+    zero_volume sent = zero_traffic_total(&moved), planned = zero_traffic_total(&plan);
+    zero_text_run_row(name);
+    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64 ")",
+           zero_text_mib((size_t)sent.bytes_sent), sent.messages_sent,
+           zero_text_mib((size_t)planned.bytes_sent), planned.messages_sent);
+    zero_text_run_continue();
+    if (sent.bytes_sent > 0 && sent.messages_sent == 0)
+        printf("neighbours read it in the node's shared memory");
+    else
+        printf("%.2f MiB of it to other nodes",
+               zero_text_mib((size_t)moved.bytes_sent[ZERO_ACROSS]));
+    printf("; waited %.2f of %.2f s\n", spent.exposed, spent.total);
+}
+
+/* The system counts neighbours' memory, which is mapped here too, for every rank. */
+static void show_resident(const zero_run_view *v)
+{
+    const zero_schedule *plan = &v->engine->schedule;
+    size_t planned = plan->own_bytes + plan->window_bytes;
+    size_t mapped = v->engine->window.bytes > plan->window_bytes
+                        ? v->engine->window.bytes - plan->window_bytes
+                        : 0;
+    double resident = zero_text_mib(zero_metrics_resident_peak());
+    zero_text_run_row("memory");
+    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0):", zero_text_mib(planned),
+           resident);
+    zero_text_run_continue();
+    if (mapped > 0) printf("%.1f MiB mapped from neighbours, ", zero_text_mib(mapped));
+    printf("%.1f MiB program, libraries and data\n",
+           resident - zero_text_mib(planned) - zero_text_mib(mapped));
+}
+
+static void show_loss(const zero_run_view *v, const zero_run_totals *t)
+{
+    zero_text_run_row("loss");
+    printf("%.4f in the last step", t->loss);
+    if (t->has_val_loss) printf(", validation %.4f nats per token", t->val_loss);
+    if (v->corpus->has_entropy)
+        printf(" (entropy %.4f)", v->corpus->entropy.nats_per_token);
+    printf("\n");
+}
+
+void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
+{
+    printf("done\n");
+    if (t->tokens > 0) {
+        show_loss(v, t);
+    } else {
+        zero_text_run_row("steps");
+        printf("nothing to do: all %" PRId64 " were done before\n", v->config->steps);
+    }
+    if (v->engine->skipped > 0) {
+        zero_text_run_row("skipped");
+        printf("%" PRId64 " of %" PRId64
+               " steps: gradients overflowed; loss scale now %g\n",
+               v->engine->skipped, v->config->steps, (double)v->engine->loss_scale.scale);
+    }
+    if (t->tokens > 0) {
+        show_speed(v, t);
+        show_time(v, t);
+    }
+    show_resident(v);
+    zero_text_run_row("traffic");
+    printf("of rank 0, over all steps, evaluations and samples:\n");
+    show_traffic(v, "reduced", ZERO_OP_REDUCE);
+    show_traffic(v, "gathered", ZERO_OP_GATHER);
+    zero_text_run_row("polls");
+    printf("longest time between polls: %.2f ms\n", 1e3 * v->world->largest_gap);
+    zero_text_run_row("digest");
+    printf("%s\n", t->digest);
+    fflush(stdout);
+}

@@ -1,0 +1,148 @@
+#include "sharding/compile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_memory.h"
+#include "sharding/stages.h"
+#include "sharding/writer.h"
+
+/* ---- checks ---- */
+
+/* These bounds keep every size far from 2^63. */
+#define MAX_TOKENS       (INT64_C(1) << 24)
+#define MAX_PARAMS       (INT64_C(1) << 56)
+#define MAX_ACCUMULATION (1 << (ZERO_COUNTER_LEVELS - 1))
+
+static zero_status check_sizes(const zero_plan_input *in)
+{
+    if (in->micro_batch > MAX_TOKENS / in->seq)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a microbatch of %" PRId64 " sequences of %" PRId64
+            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
+            in->micro_batch, in->seq);
+    if (in->model->n_params <= MAX_PARAMS && in->accumulation <= MAX_ACCUMULATION)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a plan for %" PRId64
+                     " parameters and %d microbatches per rank: expected at most 2^56 and "
+                     "%d",
+                     in->model->n_params, in->accumulation, MAX_ACCUMULATION);
+}
+
+static zero_status check_input(const zero_plan_input *in)
+{
+    if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for %d ranks, %d microbatches of %" PRId64
+                         " sequences and buckets of %" PRId64 " elements: each must be at "
+                         "least 1",
+                         in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
+    if (in->stage < 0 || in->stage >= ZERO_STAGE_COUNT || in->prefetch < 0 ||
+        in->persist < 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for stage %d, prefetch %" PRId64 ", persist %" PRId64
+                         ": expected a stage from 0 to %d, and no negative number",
+                         in->stage, in->prefetch, in->persist, ZERO_STAGE_COUNT - 1);
+    if (in->seq < 1 || in->seq > in->model->seq)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for sequences of %" PRId64
+                         " tokens: the model takes 1 to %" PRId64,
+                         in->seq, in->model->seq);
+    return check_sizes(in);
+}
+
+/* Only complete subtrees may move from one rank to another without changing the sum. */
+static zero_status check_reproducible(const zero_plan_input *in)
+{
+    if (!in->reproducible) return ZERO_OK;
+    if (in->collectives == ZERO_ALGORITHM_MPI)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--reproducible with --collectives mpi: MPI decides in which order "
+            "it adds; take auto, p2p, shm or hier");
+    if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--reproducible needs powers of two, got %d ranks x %d microbatches: "
+                     "change the ranks, --global-batch or --micro-batch",
+                     in->n_ranks, in->accumulation);
+}
+
+/* ---- groups ---- */
+
+static zero_status choose_layout(zero_schedule *s)
+{
+    int n = s->input.n_ranks, rank = s->input.rank;
+    if (!s->input.layout) ZERO_TRY(zero_layout_init_blocks(&s->own_layout, n, n));
+    if (zero_schedule_layout(s)->size == n && rank >= 0 && rank < n) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "a plan for rank %d of %d, on nodes of %d ranks",
+                     rank, n, zero_schedule_layout(s)->size);
+}
+
+static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partition *parts)
+{
+    const zero_model *model = s->input.model;
+    if (!s->groups || !n_params || !parts)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
+    for (int g = 0; g < model->n_groups; g++) n_params[g] = model->groups[g].n_params;
+    ZERO_TRY(zero_partition_cut(s->input.partition, s->input.n_ranks, model->n_groups,
+                                n_params, parts));
+    for (int g = 0; g < model->n_groups; g++) {
+        zero_group_state *state = &s->groups[g];
+        state->partition = parts[g];
+        state->param = state->grad = state->sum = ZERO_NO_BUFFER;
+        state->master = state->momentum = state->variance = ZERO_NO_BUFFER;
+        state->gather_staging = ZERO_NO_BUFFER;
+    }
+    return ZERO_OK;
+}
+
+static zero_status add_groups(zero_schedule *s)
+{
+    size_t n = (size_t)s->input.model->n_groups;
+    int64_t *n_params = calloc(n, sizeof *n_params);
+    zero_partition *parts = calloc(n, sizeof *parts);
+    s->groups = calloc(n, sizeof *s->groups);
+    zero_status st = cut_groups(s, n_params, parts);
+    free(n_params);
+    free(parts);
+    return st;
+}
+
+/* ---- compiling ---- */
+
+static void add_scratch(zero_schedule *s)
+{
+    size_t bytes = (size_t)zero_math_scratch() * sizeof(float);
+    s->scratch = zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
+                                                           .program = ZERO_PROGRAM_ALL,
+                                                           .bytes = bytes});
+}
+
+static zero_status compile(zero_schedule *s)
+{
+    ZERO_TRY(check_input(&s->input));
+    ZERO_TRY(check_reproducible(&s->input));
+    ZERO_TRY(zero_model_check_sizes(s->input.model, s->input.micro_batch, s->input.seq));
+    ZERO_TRY(choose_layout(s));
+    ZERO_TRY(add_groups(s));
+    ZERO_TRY(zero_schedule_check_exchange(s));
+    add_scratch(s);
+    zero_stage_at(s->input.stage)->compile(s);
+    ZERO_TRY(s->status);
+    ZERO_TRY(zero_schedule_lay_out(s));
+    return zero_schedule_count_traffic(s);
+}
+
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
+{
+    *s = (zero_schedule){.input = *input};
+    zero_status st = compile(s);
+    if (st != ZERO_OK) zero_schedule_destroy(s);
+    return st;
+}

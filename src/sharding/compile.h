@@ -1,0 +1,15 @@
+/* compile.h - from a plan's input to its schedule.
+ *
+ *     zero_plan_input -> checks -> groups cut -> the stage writes programs and buffers
+ *                     -> memory laid out -> traffic counted -> zero_schedule */
+#pragma once
+
+#include "sharding/schedule.h"
+
+/* Compiles input->model for input->stage. ZERO_ERR_INVALID unless all numbers are in range, the
+ * model has at most 2^56 parameters and takes the sequences, a microbatch has at most 2^24
+ * tokens, a step at most 2^17 microbatches per rank, the bucket holds the smallest pieces that
+ * N_d ranks can exchange, and for `reproducible` N_d and M are powers of two; ZERO_ERR_NOMEM.
+ * Not collective; release with zero_schedule_destroy(). */
+ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
+                                                 const zero_plan_input *input);

@@ -1,0 +1,49 @@
+#include "sharding/plan_input.h"
+
+zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank)
+{
+    return (zero_plan_input){.model = model,
+                             .type = ZERO_FP32,
+                             .partition = ZERO_PARTITION_SLICE,
+                             .n_ranks = n_ranks,
+                             .micro_batch = 1,
+                             .seq = model->seq,
+                             .accumulation = 1,
+                             .bucket = ZERO_PLAN_BUCKET,
+                             .prefetch = 1,
+                             .collectives = ZERO_ALGORITHM_P2P,
+                             .rank = rank};
+}
+
+static const char *type_name(int type)
+{
+    return zero_type_name((zero_type)type);
+}
+
+static const char *partition_name(int scheme)
+{
+    return zero_partition_scheme_name((zero_partition_scheme)scheme);
+}
+
+static const char *algorithm_name(int algorithm)
+{
+    return zero_algorithm_name((zero_algorithm)algorithm);
+}
+
+const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
+    ZERO_FIELD(zero_plan_input, stage),
+    ZERO_FIELD_NAMED(zero_plan_input, type, type_name),
+    ZERO_FIELD_NAMED(zero_plan_input, partition, partition_name),
+    ZERO_FIELD(zero_plan_input, n_ranks),
+    ZERO_FIELD(zero_plan_input, micro_batch),
+    ZERO_FIELD(zero_plan_input, seq),
+    ZERO_FIELD(zero_plan_input, accumulation),
+    ZERO_FIELD(zero_plan_input, reproducible),
+    ZERO_FIELD(zero_plan_input, recompute),
+    ZERO_FIELD(zero_plan_input, bucket),
+    ZERO_FIELD(zero_plan_input, prefetch),
+    ZERO_FIELD(zero_plan_input, persist),
+    ZERO_FIELD(zero_plan_input, serial),
+    ZERO_FIELD(zero_plan_input, forward_only),
+    ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
+};

@@ -1,0 +1,48 @@
+/* plan_input.h - everything that decides a schedule.
+ *
+ * The members are listed once, in zero_plan_fields. Whether all ranks were given the same, the
+ * JSON of a plan and a message about what differs come from that list: a new member needs a row
+ * there, and a value in zero_plan_input_standard(). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/field.h"
+#include "comm/spec.h"
+#include "nn/model.h"
+#include "sharding/partition.h"
+
+#define ZERO_PLAN_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB of fp32 */
+
+/* Members leave no holes: a test adds up their sizes to see that the list has them all. */
+typedef struct {
+    const zero_model *model; /* borrowed */
+    int stage;
+    zero_type type; /* of parameters and gradients */
+    zero_partition_scheme partition;
+    int n_ranks;         /* N_d */
+    int64_t micro_batch; /* sequences per microbatch and rank */
+    int64_t seq;         /* T */
+    int accumulation;    /* M: microbatches per rank and step */
+    bool reproducible; /* the same bits at every world size; N_d and M are powers of two */
+    bool recompute;    /* activations are computed twice instead of kept */
+    bool serial;       /* every collective is waited for at once */
+    bool forward_only; /* no step: no gradients, no optimizer states, no masters */
+    int64_t bucket;    /* C_B, elements */
+    int64_t prefetch;  /* uses of parameters that are gathered ahead */
+    int64_t persist;   /* groups of at most this many parameters stay whole */
+    zero_algorithm collectives;
+    int rank; /* the rank whose program this is */
+
+    /* Borrowed, of n_ranks ranks; NULL: every rank on a node of its own. */
+    const zero_layout *layout;
+} zero_plan_input;
+
+/* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
+ * bucket and prefetch. It names p2p, which runs on any nodes; the caller may know better. */
+zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
+
+/* All members but model, layout and rank: what must be equal on all ranks. */
+#define ZERO_PLAN_FIELDS 15
+extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

@@ -1,0 +1,34 @@
+/* schedule_exchange.h - REDUCE and GATHER as collectives, and what they move.
+ *
+ * With partition `slice` a group is one collective of equal shards. With `owner` it is one
+ * collective per rank that owns a piece of the group. */
+#pragma once
+
+#include "sharding/schedule.h"
+
+/* The collectives of REDUCE and of GATHER, by scheme of partition. */
+extern const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES];
+extern const zero_collective_kind zero_gather_kinds[ZERO_PARTITION_SCHEMES];
+
+/* Whether data of groups lies in the node's window. */
+bool zero_schedule_shares(const zero_schedule *s);
+
+/* The number of collectives that REDUCE or GATHER of group g is. */
+int zero_schedule_collectives(const zero_schedule *s, int g);
+/* The k-th of them. The bucket bounds its staging, except for `mpi`, which stages as it likes. */
+zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g,
+                                              int k);
+/* Where the k-th one's staging begins within the instruction's, in bytes. For k = the number of
+ * collectives: the bytes of all. */
+size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k);
+
+/* ZERO_ERR_INVALID if the bucket is too small for an exchange among N_d ranks. */
+ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
+
+/* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
+/* This rank's traffic in a REDUCE or GATHER; zeros for other instructions. */
+zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
+/* This rank's traffic in all of a program's instructions of one kind. */
+zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
+                                   zero_op op);

@@ -1,0 +1,18 @@
+/* schedule_memory.h - lifetimes and places of buffers.
+ *
+ * All memory is laid out before step 1, so there is no allocation and no fragmentation inside a
+ * step (the paper's M_D, section 6.3), and the peak is known before anything is allocated. Each
+ * space is swept once per program: a buffer gets the first gap among those alive, above what
+ * lives for the whole run. Programs share that memory.
+ *
+ *     0         persistent                                    extent
+ *     |  parameters, states  | a program's buffers, gap, ...  | */
+#pragma once
+
+#include "sharding/schedule.h"
+
+/* Finds when each buffer lives and where, and the peaks. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_schedule_lay_out(zero_schedule *s);
+
+/* The bytes that a buffer costs this rank: its share, if the buffer lies there once per node. */
+size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b);
