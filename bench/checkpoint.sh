@@ -41,14 +41,14 @@ verify() { "$program" checkpoint verify "$work/save"; }
 
 seconds_of_saving() { # as the run prints them
     train --model gpt2 --vocab 50257 --seq 64 --micro-batch 1 --steps 1 --stage 1 \
-        --data stories:256KiB --checkpoint "$work/save" 2>"$work/err" |
+        --data stories:256K --checkpoint "$work/save" 2>"$work/err" |
         sed -n 's/^checkpoint: .* MiB, \([0-9.]*\) s$/\1/p' | grep . ||
         { cat "$work/err" >&2; exit 1; }
 }
 
 short_steps() {
     train --layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 4 --steps 4000 \
-        --log-every 100000 --data stories:64KiB "$@"
+        --log-every 100000 --data stories:64K "$@"
 }
 
 blocks=354 # of 4 MiB: 1416 MiB, the length of the checkpoint

@@ -125,7 +125,8 @@ for python in $pythons; do
         >"$work/$(echo "$python" | tr / _)"; then
         found="$found $python"
     else
-        echo "torch: left out: $python has none (apt-get install python3-torch, or PYTHON=)"
+        echo "torch: left out: not installed for $python" \
+            "(apt-get install python3-torch, or PYTHON=)"
     fi
 done
 if [ -z "${LLMC:-}" ]; then

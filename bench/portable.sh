@@ -22,7 +22,7 @@ seconds() { # seconds BUILD STEPS OPTIONS...: the process's time in user mode
     n=$2
     shift 2
     bash -c 'TIMEFORMAT=%U; time taskset -c "$0" "$@" >/dev/null 2>"'"$work"'/err"' "${CORE:-0}" \
-        "$build/zero" train --data stories:64KiB --eval-every 0 --sample 0 "$@" --steps "$n" 2>&1 ||
+        "$build/zero" train --data stories:64K --eval-every 0 --sample 0 "$@" --steps "$n" 2>&1 ||
         { cat "$work/err" >&2; exit 1; }
 }
 

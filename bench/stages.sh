@@ -39,7 +39,7 @@ printf '%5s %8s %10s %12s %12s %9s\n' stage overlap step/s exchange/s exposed/s 
 for stage in 0 1 2 3; do
     for overlap in on off; do
         file=$work/metrics.json
-        sh "$nodes" run stages 1,1 -- "$program" train "$@" --data stories:256KiB --eval-every 0 \
+        sh "$nodes" run stages 1,1 -- "$program" train "$@" --data stories:256K --eval-every 0 \
             --sample 0 --steps "$steps" --stage $stage --overlap $overlap --metrics "$file" \
             >"$work/out" 2>&1 || {
             cat "$work/out" >&2
