@@ -14,7 +14,7 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "bench_main.h"
-#include "bench_sample.h"
+#include "bench_median.h"
 #include "cli/options.h"
 #include "math/blas.h"
 #include "math/cpu_packed.h"

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "bench_median.h"
 
 #define CPU_SHARE 0.95 /* below it another process had the core */
 #define TRIES     3    /* rounds taken for each one to keep, at most */
@@ -92,20 +93,7 @@ zero_status bench_series_add(bench_series *series, const bench_clock *clock,
     return ZERO_OK;
 }
 
-/* ---- medians ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double bench_median(double *x, int n)
-{
-    if (n == 0) return NAN;
-    qsort(x, (size_t)n, sizeof *x, ascending);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
-}
+/* ---- statistics ---- */
 
 double bench_core_share(const bench_series *series)
 {

@@ -43,9 +43,6 @@ bool bench_series_wants_more(const bench_series *series);
 ZERO_NODISCARD zero_status bench_series_add(bench_series *series, const bench_clock *clock,
                                             const bench_work works[], int repeats);
 
-/* Sorts x[n] and returns the median; NaN if n is 0. */
-double bench_median(double *x, int n);
-
 /* Medians over the rounds; NaN if none was kept. */
 double bench_seconds(const bench_series *series, int work);
 double bench_ratio(const bench_series *series, int work, int to);
