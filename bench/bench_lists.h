@@ -18,5 +18,5 @@ ZERO_NODISCARD zero_status bench_list_read(const char *option, const char *list,
 ZERO_NODISCARD zero_status bench_list_read_sizes(const char *option, const char *list,
                                                  size_t sizes[BENCH_LIST], int *n);
 
-/* "fp32", "bf16" or "fp16" by number; NULL past the last one. */
+/* "fp32", "bf16", "fp16" by number; NULL past the last one. */
 const char *bench_type_at(int i);
