@@ -1,10 +1,10 @@
-/* The backward pass of training, without the training: while the gradients of one bucket
- * are computed, those of the buckets before it are reduced.
+/* A backward pass without the training: while the gradients of one bucket are computed, those of
+ * the buckets before it are reduced.
  *
  *     compute 0 | compute 1        | compute 2        | ...        | wait for all
  *               | reduce-scatter 0 | reduce-scatter 1 ...
  *
- * What counts is the time of it all against that of the compute alone. */
+ * The result is the time of the whole pass over that of the compute alone. */
 #include <stdio.h>
 
 #include "base/fail.h"
@@ -94,7 +94,7 @@ static const char *describe(const pass *p)
 {
     if (!p->way) return "";
     if (p->way->blocking) return "blocking";
-    return p->gap < 0.0 ? "not polled" : "polled each 1 ms";
+    return p->gap < 0.0 ? "not polled" : "polled every 1 ms";
 }
 
 static zero_status report(const passes *all, const bench_field *field,
@@ -108,7 +108,10 @@ static zero_status report(const passes *all, const bench_field *field,
         const pass *p = &all->passes[i];
         const char *name = p->way ? p->way->name : "compute alone";
         double seconds = bench_seconds(s, i), ratio = bench_ratio(s, i, 0);
-        printf("%-27s%-17s%10.1f%18.2f\n", name, describe(p), 1e3 * seconds, ratio);
+        printf("%-27s%-17s", name, describe(p));
+        bench_print_number("%*.1f", 10, 1e3 * seconds);
+        bench_print_number("%*.2f", 18, ratio);
+        printf("\n");
         ZERO_TRY(bench_report_add(
             run->report,
             json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:i, s:i}", "operation",
@@ -149,14 +152,5 @@ static zero_status run_field(bench_field *field, const bench_run *run)
 
 zero_status bench_backward_run(const bench_run *run)
 {
-    const bench_options *o = run->options;
-    for (int i = 0; i < o->n_types * o->n_sizes; i++) {
-        bench_field field;
-        ZERO_TRY(bench_field_init(&field, run->clock.comm, o->types[i / o->n_sizes],
-                                  o->sizes[i % o->n_sizes], BUCKETS, run->needs_window));
-        zero_status st = run_field(&field, run);
-        bench_field_destroy(&field);
-        ZERO_TRY(st);
-    }
-    return ZERO_OK;
+    return bench_each_field(run, BUCKETS, run_field);
 }

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "comm/mpi_call.h"
 
 #define ALIGN ((size_t)2 << 20) /* huge pages */
-#define BLOCK 1024              /* elements converted at a time */
-#define LINE  64                /* elements: pieces begin at cache lines */
+#define PAGE  4096
+#define BLOCK 1024 /* elements converted at a time */
+#define LINE  64   /* elements: pieces begin at cache lines */
 #define ROOT  0
 
 enum { WINDOW_IN, WINDOW_OUT, WINDOW_ONE, WINDOW_ARRAYS };
@@ -47,9 +49,9 @@ const char *bench_memory_name(bench_memory memory)
     return names[memory];
 }
 
-/* ---- what is in the arrays ---- */
+/* ---- values in the arrays ---- */
 
-/* 0 .. 7 */
+/* A whole number from 0 to 7. */
 static float value(int rank, int64_t i)
 {
     uint32_t mixed = (uint32_t)(i % BENCH_PERIOD + 1) * 2654435761u + (uint32_t)rank * 977u;
@@ -60,7 +62,7 @@ static void write_input(const bench_field *field, char *to, size_t bytes)
 {
     size_t period = BENCH_PERIOD * zero_type_size(field->type);
     for (size_t at = 0; at < bytes; at += period)
-        memcpy(to + at, field->pattern, bytes - at < period ? bytes - at : period);
+        memcpy(to + at, field->pattern, zero_min_size(bytes - at, period));
 }
 
 /* Element i of the result on this rank. */
@@ -78,39 +80,33 @@ static float expected(const bench_case *c, int64_t i)
 
 /* ---- field ---- */
 
-static size_t align(size_t bytes, size_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
-
 static zero_status allocate(bench_field *field)
 {
-    size_t room = align(field->bytes, ALIGN);
-    ZERO_TRY(zero_arena_init(&field->arena, 4 * room));
+    size_t apart = zero_round_up_size(field->bytes, ALIGN);
+    ZERO_TRY(zero_arena_init(&field->arena, 4 * apart));
     field->in = field->arena.base;
-    field->out = field->in + room;
-    field->from = field->out + room;
-    field->to = field->from + room;
+    field->out = field->in + apart;
+    field->from = field->out + apart;
+    field->to = field->from + apart;
     return ZERO_OK;
 }
 
-/* An array that a node has once is made of its ranks' parts, on the smallest node, too. */
-static int smallest_node(const zero_layout *layout)
+/* The fewest ranks on a node: their parts make the array that a node has once. */
+static int64_t smallest_node(const zero_layout *layout)
 {
-    int least = layout->size;
-    for (int r = 0; r < layout->size; r++) {
-        int local = zero_layout_local_size(layout, r);
-        if (local < least) least = local;
-    }
+    int64_t least = layout->size;
+    for (int r = 0; r < layout->size; r++)
+        least = zero_min(least, zero_layout_local_size(layout, r));
     return least;
 }
 
 static zero_status make_window(bench_field *field)
 {
-    int local = smallest_node(&field->comm->layout);
-    size_t part = align((field->bytes + (size_t)local - 1) / (size_t)local, 4096);
-    size_t bytes[WINDOW_ARRAYS] = {
-        [WINDOW_IN] = field->bytes, [WINDOW_OUT] = field->bytes, [WINDOW_ONE] = part};
+    int64_t local = smallest_node(&field->comm->layout);
+    int64_t part = zero_round_up(zero_divide_up((int64_t)field->bytes, local), PAGE);
+    size_t bytes[WINDOW_ARRAYS] = {[WINDOW_IN] = field->bytes,
+                                   [WINDOW_OUT] = field->bytes,
+                                   [WINDOW_ONE] = (size_t)part};
     return zero_window_init(&field->window, field->comm, WINDOW_ARRAYS, bytes);
 }
 
@@ -119,7 +115,7 @@ zero_status bench_field_init(bench_field *field, zero_comm *comm, zero_type type
 {
     size_t piece = bytes / (zero_type_size(type) * (size_t)(comm->size * n_buckets));
     *field = (bench_field){.comm = comm, .type = type, .n_buckets = n_buckets};
-    field->count = (int64_t)align(piece > 0 ? piece : 1, LINE);
+    field->count = zero_round_up(zero_max((int64_t)piece, 1), LINE);
     field->bucket_bytes = (size_t)(field->count * comm->size) * zero_type_size(type);
     field->bytes = field->bucket_bytes * (size_t)n_buckets;
 
@@ -167,8 +163,8 @@ static char *own_part(const bench_field *field, int array)
            field->bytes * (size_t)field->window.local_rank;
 }
 
-/* A gather's own piece is in `out` already, as a shard is in its parameters: p - 1 pieces move.
- * Between a window and private memory it is moved as well. */
+/* This rank's piece of a gather is in `out` already, as a shard is in its parameters: p - 1 pieces
+ * move. Between a window and private memory that piece moves as well. */
 static void put_in_within_out(bench_case *c)
 {
     size_t piece = (size_t)c->field->count * zero_type_size(c->field->type);
@@ -202,7 +198,7 @@ static void place(bench_case *c, int bucket)
         put_in_within_out(c);
 }
 
-/* A reduce and a broadcast are of S bytes as well. */
+/* A reduce and a broadcast also have S bytes. */
 static zero_collective_spec make_spec(const bench_field *field, const bench_way *way,
                                       size_t chunk)
 {
@@ -217,7 +213,7 @@ static zero_collective_spec make_spec(const bench_field *field, const bench_way 
         .count = count,
         .stride = count,
         .root = ROOT,
-        .max_chunk = (int64_t)((chunk + size - 1) / size),
+        .max_chunk = zero_divide_up((int64_t)chunk, (int64_t)size),
         .unit = ZERO_NO_UNIT,
     };
 }
@@ -274,7 +270,7 @@ static zero_status run_blocking(bench_case *c)
     MPI_Datatype type = zero_mpi_type(c->spec.type);
     MPI_Comm mpi = c->field->comm->mpi;
     int count = (int)c->spec.count;
-    if (c->spec.kind == ZERO_ALL_GATHER) /* the own piece is in `out` */
+    if (c->spec.kind == ZERO_ALL_GATHER) /* this rank's piece is in `out` */
         return zero_comm_check(
             MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi),
             "MPI_Allgather");
@@ -297,7 +293,7 @@ bench_work bench_case_work(bench_case *c)
 
 /* ---- check ---- */
 
-/* What MPI rounds at each of its additions. */
+/* The relative error of MPI's rounding at each addition. */
 static float tolerance(const bench_case *c)
 {
     if (c->spec.type == ZERO_FP32 || !zero_collective_sums(c->spec.kind)) return 0.0f;
@@ -311,7 +307,7 @@ static zero_status compare(const bench_case *c)
     int64_t n = (int64_t)(result_bytes(c) / size);
     for (int64_t i = 0; i < n; i++) {
         if (i % BLOCK == 0)
-            zero_convert(c->spec.result, ZERO_FP32, n - i < BLOCK ? n - i : BLOCK,
+            zero_convert(c->spec.result, ZERO_FP32, zero_min(n - i, BLOCK),
                          c->out + i * (int64_t)size, block);
         float found = block[i % BLOCK], right = expected(c, i);
         if (!(fabsf(found - right) <= tolerance(c) * right))
@@ -324,7 +320,7 @@ static zero_status compare(const bench_case *c)
     return ZERO_OK;
 }
 
-/* In place `out` is shared, and was never written before but for the own piece. */
+/* In place `out` is shared, and only this rank's piece was written before. */
 zero_status bench_case_check(bench_case *c)
 {
     if (c->way->memory != BENCH_IN_PLACE) memset(c->out, 0xff, result_bytes(c));

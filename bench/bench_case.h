@@ -1,12 +1,12 @@
 /* bench_case.h - one collective on its data, as a work to be timed and checked.
  *
- * A field is what all cases of one type and size share: arrays of S bytes, in private memory
- * (huge pages) and in the node's window. An array may be cut into buckets of equal size,
- * each with a collective of its own.
+ * All cases of one type and size share a field: arrays of S bytes, in private memory (huge
+ * pages) and in the node's window. An array may be cut into buckets of equal size, each with
+ * its own collective.
  *
- * Before each run a rank writes its input anew, as a computation would: the lines are dirty
+ * Before each run a rank writes its input anew, as a computation would, so the lines are dirty
  * in its caches. Element i of rank r's input is a small number that depends on both, so that
- * results can be checked: sums are exact, or nearly so for 16-bit sums of many ranks. */
+ * results can be checked: sums are exact, or nearly exact for 16-bit sums of many ranks. */
 #pragma once
 
 #include "base/arena.h"
@@ -42,7 +42,7 @@ typedef struct {
     zero_type type;
     int n_buckets;
     int64_t count;       /* elements of a piece of a bucket */
-    size_t bytes;        /* S: of all buckets together; at least what was wished for */
+    size_t bytes;        /* S: of all buckets together; at least the bytes asked for */
     size_t bucket_bytes; /* S / n_buckets */
     zero_arena arena;
     zero_window window;          /* zeroed if no way needs it */
@@ -56,7 +56,7 @@ ZERO_NODISCARD zero_status bench_field_init(bench_field *field, zero_comm *comm,
                                             bool needs_window);
 void bench_field_destroy(bench_field *field); /* accepts a zeroed one */
 
-/* Every rank copies S bytes: the measure of all others. */
+/* Every rank copies S bytes: the work that all others are compared with. */
 bench_work bench_copy(bench_field *field);
 
 typedef struct {
@@ -73,7 +73,7 @@ ZERO_NODISCARD zero_status bench_case_init(bench_case *c, bench_field *field,
                                            const bench_way *way, int bucket, size_t chunk);
 void bench_case_destroy(bench_case *c); /* accepts a zeroed one */
 
-/* Works of a bench_case: prepare writes the input, run is begin and wait. */
+/* A bench_case as a work: prepare writes the input, run is begin and wait. */
 bench_work bench_case_work(bench_case *c);
 ZERO_NODISCARD zero_status bench_case_prepare(void *bench_case);
 ZERO_NODISCARD zero_status bench_case_run(void *bench_case);

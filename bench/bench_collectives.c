@@ -1,8 +1,8 @@
 /* bench_collectives - our collectives against MPI's own, and against memcpy.
  *
- * In each round every way runs once, and right before or after it all ranks copy as many
- * bytes as the whole array has: `x memcpy` is the median of the ratios of these two. Before
- * anything is timed every result is compared with what it has to be.
+ * In each round every way runs once, and right before or after it all ranks copy as many bytes
+ * as the whole array has: `x memcpy` is the median of the ratios of the two. Every result is
+ * compared with the expected one before anything is timed.
  *
  *     mpirun -n 2 build/bench_collectives --help */
 #include <math.h>
@@ -62,10 +62,11 @@ static zero_status measure(block *b, bench_field *field, const bench_run *run)
     return ZERO_OK;
 }
 
-/* ---- what it means ---- */
+/* ---- report ---- */
 
-/* Bytes that cross the busiest link between nodes in one direction, at least. A sum needs
- * one value per element from each node, whatever its ranks have. */
+/* The least bytes that cross the busiest link between nodes in one direction: a node's pieces
+ * once per other node, or the others' pieces once. A sum needs one value per element from each
+ * node, however many ranks it has. */
 static double wire_bytes(const bench_case *c)
 {
     const zero_layout *layout = &c->field->comm->layout;
@@ -74,13 +75,13 @@ static double wire_bytes(const bench_case *c)
     if (zero_collective_has_root(c->way->kind)) return (double)c->field->bytes;
     for (int r = 0; r < layout->size; r++) {
         int local = zero_layout_local_size(layout, r);
-        double own = local * (layout->n_nodes - 1), others = layout->size - local;
-        most = fmax(most, piece * fmax(own, others));
+        double pieces = fmax(local * (layout->n_nodes - 1), layout->size - local);
+        most = fmax(most, piece * pieces);
     }
     return most;
 }
 
-/* Bytes that each rank has to send or receive, per second. */
+/* Bytes per second that each rank must send or receive. */
 static double bus_bandwidth(const bench_case *c, double seconds)
 {
     double p = c->field->comm->size, bytes = (double)c->field->bytes;
@@ -97,14 +98,6 @@ static double against_mpi(const block *b, int row)
             return bench_seconds(&b->series[i], WAY) / bench_seconds(&b->series[row], WAY);
     }
     return NAN;
-}
-
-static void print_number(const char *format, int width, double x)
-{
-    if (isfinite(x))
-        printf(format, width, x);
-    else
-        printf("%*s", width, "-");
 }
 
 static void print_header(const bench_field *field)
@@ -125,12 +118,12 @@ static zero_status report_row(const block *b, int row, const bench_run *run)
     double speedup = against_mpi(b, row);
     const char *kind = zero_collective_kind_name(c->way->kind);
     printf("%-15s%-27s%-19s", kind, c->way->name, bench_memory_name(c->way->memory));
-    print_number("%*.4f", 9, x);
-    print_number("%*.4f", 11, 1e3 * seconds);
-    print_number("%*.4f", 11, 1e3 * copy);
-    print_number("%*.3f", 10, 1e-9 * bus);
-    print_number("%*.2f", 9, wire);
-    print_number("%*.2f", 10, speedup);
+    bench_print_number("%*.4f", 9, x);
+    bench_print_number("%*.4f", 11, 1e3 * seconds);
+    bench_print_number("%*.4f", 11, 1e3 * copy);
+    bench_print_number("%*.3f", 10, 1e-9 * bus);
+    bench_print_number("%*.2f", 9, wire);
+    bench_print_number("%*.2f", 10, speedup);
     printf("%7d/%d%s\n", s->kept, s->taken, bench_mark(s));
     return bench_report_add(
         run->report,
@@ -156,24 +149,10 @@ static zero_status run_block(bench_field *field, const bench_run *run)
     return st;
 }
 
-static zero_status run_table(const bench_run *run)
-{
-    const bench_options *o = run->options;
-    for (int i = 0; i < o->n_types * o->n_sizes; i++) {
-        bench_field field;
-        ZERO_TRY(bench_field_init(&field, run->clock.comm, o->types[i / o->n_sizes],
-                                  o->sizes[i % o->n_sizes], 1, run->needs_window));
-        zero_status st = run_block(&field, run);
-        bench_field_destroy(&field);
-        ZERO_TRY(st);
-    }
-    return ZERO_OK;
-}
-
 /* ---- start and end ---- */
 
-/* A rank that waits for a network sleeps now and then, and more ranks than cores take turns:
- * there a small share of the core says nothing. */
+/* A rank that waits for a network sleeps now and then, and oversubscribed ranks share cores:
+ * there a small share of the core means nothing. */
 static zero_status choose_clock(bench_run *run, zero_comm *comm, const char **why)
 {
     zero_topology machine;
@@ -182,8 +161,9 @@ static zero_status choose_clock(bench_run *run, zero_comm *comm, const char **wh
     bool fits = comm->size <= machine.allowed_threads;
     run->clock = (bench_clock){comm, one_node && fits, run->options->rounds};
     *why = "rounds in which a rank had its core for < 95 % of the time are dropped";
-    if (!fits) *why = "no round is dropped: there are more ranks than cores";
-    if (!one_node) *why = "no round is dropped: ranks that wait for a network may sleep";
+    if (!fits) *why = "no round is dropped: ranks are oversubscribed";
+    if (!one_node)
+        *why = "no round is dropped: ranks may sleep while they wait for a network";
     return ZERO_OK;
 }
 
@@ -222,7 +202,7 @@ static zero_status run_all(bench_run *run, zero_comm *comm)
     switch (run->options->mode) {
     case BENCH_OVERLAP: ZERO_TRY(bench_overlap_run(run)); break;
     case BENCH_BACKWARD: ZERO_TRY(bench_backward_run(run)); break;
-    case BENCH_TABLE: ZERO_TRY(run_table(run)); break;
+    case BENCH_TABLE: ZERO_TRY(bench_each_field(run, 1, run_block)); break;
     }
     return zero_agree(comm, bench_report_close(&report));
 }

@@ -7,11 +7,11 @@
 #include "comm/collective.h"
 
 #define LANES        64
-#define TURNS        4000 /* of the loop in a unit: some 20 us, the finest gap */
-#define UNITS        2000 /* to measure with */
+#define TURNS        4000 /* of the loop in a unit: about 20 us, the finest gap */
+#define UNITS        2000 /* in a calibration */
 #define CALIBRATIONS 5
 
-/* In registers and the first cache: it takes nothing from communication but the core. */
+/* It works in registers and the first cache, and takes only the core from communication. */
 static void compute_unit(void)
 {
     float x[LANES];

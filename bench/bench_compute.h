@@ -1,4 +1,4 @@
-/* bench_compute.h - a compute loop of known length, which polls like training does. */
+/* bench_compute.h - a compute loop of known length that polls as training does. */
 #pragma once
 
 #include "bench_sample.h"
@@ -6,14 +6,14 @@
 #define BENCH_NO_POLL (-1.0)
 
 typedef struct {
-    zero_comm *comm;     /* what is polled; borrowed */
+    zero_comm *comm;     /* the group that is polled; borrowed */
     double unit_seconds; /* of the slowest rank, while all compute */
 } bench_computer;
 
-/* Collective: measures how fast it is. */
+/* Collective: measures the loop's speed. */
 ZERO_NODISCARD zero_status bench_computer_init(bench_computer *computer, zero_comm *comm);
 
-/* Computes for about so many seconds, a fixed amount of work, and polls the group whenever
- * `gap` seconds have passed. */
+/* Computes for about `seconds`, a fixed amount of work, and polls the group whenever `gap`
+ * seconds have passed. */
 ZERO_NODISCARD zero_status bench_compute(const bench_computer *computer, double seconds,
                                          double gap);

@@ -10,7 +10,7 @@
 
 #define WARM_UPS 24 /* at most: fp16 lowers its loss scale until a step is taken */
 
-/* Any tokens are as good: the time of a step does not depend on them. */
+/* Random tokens: the time of a step does not depend on them. */
 static void random_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                           void *targets)
 {
@@ -26,7 +26,7 @@ static void random_sample(const void *arg, int64_t step, int64_t i, int64_t T, v
     }
 }
 
-static zero_status step(bench_engine *e, zero_run_output *out)
+static zero_status take_step(bench_engine *e, zero_run_output *out)
 {
     const zero_config *c = e->config;
     zero_source source = {.sample = random_sample, .arg = e->spec.plan.model->shape};
@@ -40,16 +40,16 @@ static zero_status step(bench_engine *e, zero_run_output *out)
     return zero_engine_step(&e->engine, &source, &in, out);
 }
 
-/* A skipped step leaves the optimizer out: none of these is timed. */
+/* A skipped step leaves the optimizer out, so it must not be timed. */
 static zero_status warm_up(bench_engine *e)
 {
     zero_run_output out = {.overflow = true};
-    for (int i = 0; out.overflow && i < WARM_UPS; i++) ZERO_TRY(step(e, &out));
+    for (int i = 0; out.overflow && i < WARM_UPS; i++) ZERO_TRY(take_step(e, &out));
     if (out.overflow)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "%d steps were skipped, at loss scales down to %g: no step to time", WARM_UPS,
-            (double)e->engine.loss_scale.scale);
+            "no step to time: the first %d were skipped, down to a loss scale of %g",
+            WARM_UPS, (double)e->engine.loss_scale.scale);
     return zero_engine_settle(&e->engine);
 }
 
@@ -71,7 +71,7 @@ static double exposed_seconds(const zero_comm *comm)
     return sum;
 }
 
-/* The engine's own profile goes on from its first step: that of a run is the difference. */
+/* The engine's profile counts from its first step: that of a run is a difference. */
 static void add_profile(bench_engine *e, double sign)
 {
     const zero_profile *p = &e->engine.runner.profile;
@@ -94,9 +94,9 @@ static zero_status run(void *arg)
     double start = zero_clock_seconds();
     for (int i = 0; i < e->steps; i++) {
         zero_run_output out;
-        ZERO_TRY(step(e, &out));
+        ZERO_TRY(take_step(e, &out));
         if (out.overflow)
-            return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 " was skipped while timed",
+            return zero_fail(ZERO_ERR_INVALID, "timed step %" PRId64 " was skipped",
                              e->next_step - 1);
     }
     ZERO_TRY(zero_engine_settle(&e->engine));

@@ -1,4 +1,4 @@
-/* bench_engine.h - an engine as a work to be timed, and where the time of its steps goes. */
+/* bench_engine.h - an engine as a work to be timed, and the profile of its timed steps. */
 #pragma once
 
 #include "bench_sample.h"
@@ -11,25 +11,25 @@
 typedef struct {
     int64_t steps;
     double all;
-    double of[ZERO_OP_KINDS][BENCH_COLUMNS]; /* as in train/profile.h */
-    double exchange; /* of all: in polls, while instructions computed */
-    double exposed;  /* of all: waiting for collectives, and doing nothing else */
+    double of[ZERO_OP_KINDS][BENCH_COLUMNS]; /* as in engine/profile.h */
+    double exchange; /* part of all: in polls, while instructions computed */
+    double exposed;  /* part of all: waiting for collectives and doing nothing else */
 } bench_profile;
 
 typedef struct bench_engine {
     zero_engine_spec spec;
     zero_comm *comm; /* borrowed, like the next two */
     const zero_config *config;
-    struct bench_engine *
-        *resident; /* NULL: it stays; else who is in memory: one at a time */
-    int steps;     /* of one run */
+    /* The one engine in memory, shared by all; NULL: this one stays there. */
+    struct bench_engine **resident;
+    int steps; /* of one run */
     bool is_open;
     int64_t next_step;
     zero_engine engine;
     bench_profile profile;
 } bench_engine;
 
-/* prepare: opens the engine and warms it up, if it is not there. run: `steps` steps, and what
- * the last one leaves in flight. Collective. */
+/* prepare opens the engine and warms it up unless it is open. run takes `steps` steps and waits
+ * for the gathers that the last one leaves in flight. Collective. */
 bench_work bench_engine_work(bench_engine *e);
 void bench_engine_close(bench_engine *e); /* accepts a closed one; collective */

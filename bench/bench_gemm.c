@@ -1,11 +1,12 @@
 /* bench_gemm - the products of a whole GPT-2 124M training step, against sgemm.
  *
  * Every linear layer of one block (12 of them in a step) and the head, in chunks of 256 rows,
- * forward and both gradients, in turns: one call of sgemm each; sgemm in tiles, which the
+ * forward and both gradients, alternately: one call of sgemm each; sgemm in tiles, which the
  * backend calls where it has no kernels; then each of its kernels that this machine can run,
- * those for bf16 on bf16 weights. Medians of ROUNDS rounds, one core; time is what the thread
- * had of it, so that work of others shows less.
- * bench_gemm [TOKENS]: 1024 unless given. */
+ * those for bf16 on bf16 weights. Medians of ROUNDS rounds of the thread's CPU time, on one core,
+ * so that other processes show less.
+ *
+ *     build/bench_gemm [TOKENS] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "bench_main.h"
+#include "bench_median.h"
 #include "cli/options.h"
 #include "math/blas.h"
 #include "math/cpu_packed.h"
@@ -49,7 +51,7 @@ typedef struct {
     double longest, last;
 } bench;
 
-static double own_seconds(void)
+static double thread_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -59,15 +61,18 @@ static double own_seconds(void)
 static void note_gap(void *arg)
 {
     bench *b = arg;
-    double now = own_seconds();
+    double now = thread_seconds();
     if (now - b->last > b->longest) b->longest = now - b->last;
     b->last = now;
 }
 
 static void *memory(size_t bytes)
 {
-    void *mem = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (!mem) exit(3);
+    void *mem = aligned_alloc(64, (size_t)zero_round_up((int64_t)bytes, 64));
+    if (!mem) {
+        fprintf(stderr, "bench_gemm: no memory for %zu bytes\n", bytes);
+        exit(3);
+    }
     return mem;
 }
 
@@ -84,15 +89,15 @@ static int64_t rows_of(const layer *l, int64_t tokens)
     return l->head && tokens > CHUNK ? CHUNK : tokens;
 }
 
-/* As nn/layers.c and nn/gpt2_head.c multiply. No result is read again: factors would
- * grow from product to product, and be infinite in the third layer. */
+/* As nn/layers.c and nn/gpt2_head.c multiply. No result is read again: factors would grow from
+ * product to product and be infinite in the third layer. */
 static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
                             bool in_bf16)
 {
     zero_gemm g = {.in_bf16 = in_bf16, .c = b->result};
     zero_type type = in_bf16 ? ZERO_BF16 : ZERO_FP32;
     const void *w = in_bf16 ? (const void *)b->half : b->w;
-    if (product == 2) { /* x' dy, of the head dy' x */
+    if (product == 2) { /* x' dy; for the head dy' x */
         g.transpose_a = true, g.k = rows;
         g.m = l->head ? l->out : l->in, g.n = l->head ? l->in : l->out;
         g.a = l->head ? b->y : b->x, g.b = l->head ? b->x : b->y;
@@ -108,20 +113,14 @@ static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t
 static double time_of(bench *b, int way, const layer *l, int product, int64_t tokens)
 {
     zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->in_bf16[way]);
-    double start = own_seconds();
+    double start = thread_seconds();
     b->last = start, b->longest = 0.0;
     if (way == PLAIN)
         zero_blas_gemm(&g);
     else
         zero_backend_cpu.gemm(&b->math[way], &g);
     note_gap(b);
-    return own_seconds() - start;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return thread_seconds() - start;
 }
 
 static void open_ways(bench *b)
@@ -162,8 +161,7 @@ static void measure(bench *b, const layer *l, int product, int64_t tokens,
         }
     printf("%-16s%-9s", l->name, products[product]);
     for (int way = 0; way < b->ways; way++) {
-        qsort(seconds[way], ROUNDS, sizeof(double), ascending);
-        double median = seconds[way][ROUNDS / 2];
+        double median = bench_median(seconds[way], ROUNDS);
         step[way] += times * median;
         printf("%14.0f", 2e-9 * rows * (double)l->in * (double)l->out / median);
     }
@@ -205,12 +203,12 @@ static zero_status bench_gemm(int argc, char **argv);
 static const zero_command command = {
     .name = "bench_gemm",
     .usage = "bench_gemm [TOKENS]",
-    .about =
-        "Measures the products of a whole GPT-2 124M training step on one core: one call "
-        "of sgemm each, sgemm in tiles, and every kernel that this machine runs. TOKENS "
-        "is 1 to 8192 [1024].",
+    .about = "Measures the matrix products of a GPT-2 124M training step on one core: one "
+             "call of sgemm each, sgemm in tiles, and every kernel that this machine can "
+             "run. TOKENS is 1 to 8192 [1024].",
     .example = "build/bench_gemm 512",
     .operand = "TOKENS",
+    .exits = ZERO_EXIT_ENVIRONMENT,
     .run = bench_gemm,
 };
 

@@ -1,18 +1,18 @@
-/* bench_kernels - every kernel of a backend against what bounds it, and its share of a step.
+/* bench_kernels - every kernel of a backend against its bound, and its share of a step.
  *
- * Kernels that pass over memory are measured by a loop that scales as many bytes in place, or
- * reads them if they only read; products of matrices by sgemm; both right before or after the
- * kernel, on all ranks at once. Bytes are what the kernel has to read and write once; no lines
- * that are read only because they will be written. What a step takes of each kernel follows
- * from the model.
+ * The measure of a kernel that passes over memory is a loop that scales the same number of bytes
+ * in place, or only reads them for a kernel that only reads; that of attention and matrix products
+ * is sgemm. Measure and kernel run one after the other, on all ranks at once. Bytes are those that
+ * the kernel must read and write once, without lines that are read only because they will be
+ * written. The model decides how many calls of each kernel a step has.
  *
- *     mpirun -n 2 build/bench_kernels --dtype bf16        (options as of zero train) */
+ *     mpirun -n 2 build/bench_kernels --dtype bf16        (and zero train's options) */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "bench_kernel_table.h"
 #include "bench_main.h"
 #include "bench_products.h"
@@ -26,21 +26,21 @@
 
 #define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */
 #define PARAMS       (INT64_C(1) << 20) /* elements per call of the optimizer's kernels */
-#define SAMPLE_BYTES 6.4e7              /* of one run, at least; and */
-#define SAMPLE_FLOPS 2e9
-#define SMALL_SAMPLE 16  /* calls at most: small models */
-#define CHUNK        256 /* rows of logits, as in nn/gpt2_head.c */
+#define SAMPLE_BYTES 6.4e7              /* of one run, at least */
+#define SAMPLE_FLOPS 2e9                /* likewise */
+#define SMALL_SAMPLE 16                 /* calls at most: small models */
+#define CHUNK        256                /* rows of logits, as in nn/gpt2_head.c */
 
-#define PRODUCTS BENCH_KERNELS /* the row behind them */
+#define PRODUCTS BENCH_KERNELS /* the row after those of the kernels */
 #define ROWS     (BENCH_KERNELS + 1)
 
 typedef struct {
     const char *name;
-    double seconds;   /* that a step takes of it */
+    double seconds;   /* in a step */
     double element;   /* seconds per element */
     double rate;      /* bytes or flops per second */
-    double reference; /* what the measure made */
-    double ratio;     /* of the measure */
+    double reference; /* the measure's rate */
+    double ratio;     /* rate / reference */
     bool is_flops;
     bench_series series; /* kernel, measure */
 } row;
@@ -50,7 +50,7 @@ typedef struct {
     zero_comm world;
     zero_gpt2_shape shape;
     bench_lanes lanes;
-    bench_products plain, ours; /* a layer's part of all products */
+    bench_products plain, ours; /* one layer's part of all products: sgemm, our backend */
     int64_t per_call[BENCH_UNITS];
     double per_step[BENCH_UNITS]; /* elements of one unit in a step of this rank */
     bench_clock clock;
@@ -215,7 +215,7 @@ static zero_status report(bench *b)
     }
     qsort(b->rows, ROWS, sizeof b->rows[0], longer);
     printf("\n%-22s%12s%10s%10s %-8s%8s%12s%9s\n", "", "ns/element", "rate", "measure", "",
-           "of it", "ms in step", "% of sum");
+           "ratio", "ms in step", "% of sum");
     for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
     printf("%-22s%62.2f\n", "sum", 1e3 * all);
     printf("\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place, or "
@@ -241,18 +241,13 @@ static void print_setup(const bench *b)
 
 /* ---- start and end ---- */
 
-static int64_t at_least(int64_t x, int64_t least)
-{
-    return x > least ? x : least;
-}
-
-/* A lane holds the largest call, and for anything but small models more than caches do. */
+/* A lane holds the largest call; except for small models, it is larger than caches. */
 static int64_t lane_length(const bench *b)
 {
-    int64_t most = at_least(12 * b->per_call[BENCH_CHANNELS], b->per_call[BENCH_WORDS]);
-    most = at_least(most, 4 * b->per_call[BENCH_PARAMETERS]);
-    most = at_least(most, b->shape.seq * b->shape.hidden);
-    return most > LANE / 4 ? at_least(LANE, most) : most;
+    int64_t most = zero_max(12 * b->per_call[BENCH_CHANNELS], b->per_call[BENCH_WORDS]);
+    most = zero_max(most, 4 * b->per_call[BENCH_PARAMETERS]);
+    most = zero_max(most, b->shape.seq * b->shape.hidden);
+    return most > LANE / 4 ? zero_max(LANE, most) : most;
 }
 
 static void count_elements(bench *b)
@@ -260,40 +255,40 @@ static void count_elements(bench *b)
     const zero_config *c = &b->options.config;
     const zero_gpt2_shape *s = &b->shape;
     int64_t rows = c->micro_batch * s->seq, psi = zero_gpt2_count(s);
-    double M = (double)c->accumulation, own = (double)psi;
-    if (c->stage > 0) own /= b->world.size;
+    double M = (double)c->accumulation, updated = (double)psi;
+    if (c->stage > 0) updated /= b->world.size;
     b->per_call[BENCH_CHANNELS] = rows * s->hidden;
-    b->per_call[BENCH_WORDS] = (rows < CHUNK ? rows : CHUNK) * s->vocab;
-    b->per_call[BENCH_PARAMETERS] = psi < PARAMS ? psi : PARAMS;
+    b->per_call[BENCH_WORDS] = zero_min(rows, CHUNK) * s->vocab;
+    b->per_call[BENCH_PARAMETERS] = zero_min(psi, PARAMS);
     b->per_step[BENCH_CHANNELS] = M * (double)(rows * s->hidden);
     b->per_step[BENCH_WORDS] = M * (double)rows * (double)s->vocab;
-    b->per_step[BENCH_PARAMETERS] = own;
+    b->per_step[BENCH_PARAMETERS] = updated;
 }
 
 static zero_status init_lanes(bench *b)
 {
     const zero_gpt2_shape *s = &b->shape;
     const zero_config *c = &b->options.config;
-    int64_t length = lane_length(b), words = length / s->hidden;
+    int64_t length = lane_length(b);
     b->lanes = (bench_lanes){.type = zero_config_type(c),
                              .rows = c->micro_batch * s->seq,
                              .T = s->seq,
                              .C = s->hidden,
                              .H = s->heads,
                              .V = s->vocab,
-                             .words = words < s->vocab ? words : s->vocab,
+                             .words = zero_min(length / s->hidden, s->vocab),
                              .length = length};
     ZERO_TRY(zero_backend_find(c->backend, &b->lanes.backend));
     return bench_lanes_init(&b->lanes);
 }
 
-/* The part of one layer, and as much of the vocabulary: products in a step's proportions. */
+/* One layer and the same part of the vocabulary: products in a step's proportions. */
 static zero_status init_products(bench *b)
 {
     const zero_config *c = &b->options.config;
     zero_gpt2_shape part = b->shape;
     part.layers = 1;
-    part.vocab = at_least(b->shape.vocab / b->shape.layers, 1);
+    part.vocab = zero_max(b->shape.vocab / b->shape.layers, 1);
     int64_t rows = c->micro_batch * b->shape.seq;
     ZERO_TRY(bench_products_init(&b->plain, &part, rows, c->accumulation));
     ZERO_TRY(bench_products_init(&b->ours, &part, rows, c->accumulation));
@@ -304,8 +299,9 @@ static zero_status prepare(bench *b)
 {
     const zero_config *c = &b->options.config;
     if (b->options.n_stages > 0 || b->options.n_dtypes > 0)
-        return zero_fail(ZERO_ERR_INVALID, "bench_kernels takes one --stage and one "
-                                           "--dtype: lists are for bench_step");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "bench_kernels takes one --stage and one --dtype; --stages and "
+                         "--dtypes are for bench_step");
     ZERO_TRY(bench_step_options_complete(&b->options, b->world.size));
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &b->shape));
     zero_blas_set_threads(1);
@@ -345,11 +341,11 @@ static zero_status measure_all(int argc, char **argv);
 static const zero_command command = {
     .name = "bench_kernels",
     .usage = "mpirun -n RANKS bench_kernels [options]",
-    .about = "Measures kernels against what bounds them, by their share of a step. Without "
-             "options it is a step of GPT-2 124M with --seq 256 and 4 sequences over all "
-             "ranks.",
+    .about = "Measures each kernel of a training step against its bound: memory, or sgemm. "
+             "Without options the step is one of GPT-2 124M with --seq 256 and 4 sequences "
+             "over all ranks.",
     .example = "mpirun -n 2 build/bench_kernels --dtype bf16",
-    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_WATCHDOG,
+    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = bench_step_tables,
     .n_tables = BENCH_STEP_TABLES,
     .size = sizeof(bench_step_options),

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "math/backends.h"
 
 #define PERIOD 4096 /* of the numbers */
-#define GAP    1040 /* floats between lanes, which in a run lie no whole pages apart either */
+#define GAP    1040 /* floats between lanes: not whole pages, as in a run */
 
 static zero_attention attention_of(const bench_lanes *l)
 {
@@ -57,7 +58,7 @@ zero_status bench_lanes_init(bench_lanes *l)
     l->tokens = take(rows, sizeof *l->tokens, &failed);
     if (failed) {
         bench_lanes_destroy(l);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for what %zu rows need", rows);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for kernels of %zu rows", rows);
     }
     ZERO_TRY(init_arena(l));
     l->math.scratch = l->scratch;
@@ -84,7 +85,7 @@ void bench_lanes_destroy(bench_lanes *l)
 static void repeat(int64_t length, size_t size, const void *pattern, char *to)
 {
     for (int64_t at = 0; at < length; at += PERIOD) {
-        int64_t n = length - at < PERIOD ? length - at : PERIOD;
+        int64_t n = zero_min(length - at, PERIOD);
         memcpy(to + (size_t)at * size, pattern, (size_t)n * size);
     }
 }
@@ -103,7 +104,6 @@ void bench_lanes_fill(bench_lanes *l)
     repeat(l->length, zero_type_size(l->type), typed, l->param);
 }
 
-/* By -1: no number changes its size, however often this runs. */
 static void scale(int64_t n, float factor, float *x)
 {
     for (int64_t i = 0; i < n; i++) x[i] *= factor;
@@ -118,14 +118,14 @@ static float total(int64_t n, const float *x)
     return sum;
 }
 
-/* At most `most` elements of the walk, within one lane; moves on behind them. */
+/* The next elements of the walk, at most `most` and within one lane. */
 static float *walk(bench_lanes *l, int64_t most, int64_t *n)
 {
     static const int lanes[] = {BENCH_X, BENCH_Y, BENCH_Z, BENCH_M, BENCH_STREAM};
     int64_t all = (int64_t)(sizeof lanes / sizeof lanes[0]) * l->length;
     int64_t at = l->walked % l->length, left = l->length - at;
     float *x = l->lane[lanes[l->walked / l->length]] + at;
-    *n = most < left ? most : left;
+    *n = zero_min(most, left);
     l->walked = (l->walked + *n) % all;
     return x;
 }
@@ -135,7 +135,7 @@ void bench_lanes_stream(bench_lanes *l, double bytes)
     int64_t left = (int64_t)(bytes / (2.0 * sizeof(float)));
     for (int64_t n; left > 0; left -= n) {
         float *x = walk(l, left, &n);
-        scale(n, -1.0f, x);
+        scale(n, -1.0f, x); /* sizes never change, however often this runs */
     }
 }
 

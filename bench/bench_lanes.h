@@ -1,8 +1,8 @@
 /* bench_lanes.h - memory in which kernels are timed: more than caches hold.
  *
- * In a step a kernel finds what another one wrote some time ago, so here it never works on the
- * same part of a lane twice in a row. Lanes of floats, and two of the step's type, in memory
- * as a run has it. */
+ * In a step a kernel reads data that another one wrote some time ago, so here it never works on
+ * the same part of a lane twice in a row. There are lanes of floats and two of the step's type,
+ * in memory like a run's. */
 #pragma once
 
 #include "base/arena.h"
@@ -18,22 +18,23 @@ typedef struct {
     int64_t chunk, words;     /* words of the embedding's table that fit a lane */
     int64_t length;           /* elements of a lane */
     zero_arena arena;         /* of the lanes */
-    int64_t walked; /* how far the measures have come, over their lanes end to end */
+    int64_t walked;           /* position of the measures, over their lanes end to end */
     float *lane[BENCH_LANES];
     char *grad, *param; /* lanes of `type` */
     float *mean, *rstd, *sums, *more_sums, *lse, *losses, *work, *scratch;
     int32_t *tokens;
 } bench_lanes;
 
-/* `l` has its sizes, its backend and its type; all memory is taken here. ZERO_ERR_NOMEM. */
+/* The caller sets sizes, backend and type; all memory is taken here. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status bench_lanes_init(bench_lanes *l);
 void bench_lanes_destroy(bench_lanes *l); /* accepts a zeroed one */
 
-/* Ordinary numbers everywhere, no square negative: what a kernel leaves may slow the next. */
+/* Fills all lanes with ordinary numbers, squares not negative: the results of one kernel might
+ * slow down the next. */
 void bench_lanes_fill(bench_lanes *l);
 
-/* The measures: as many bytes read and written in place, and read alone. They walk through the
- * lanes of floats but V, each call from where the last one ended: a stream over one lane finds
+/* The measures: bytes that are read and written in place, or only read. They walk through the
+ * lanes of floats except V, each call from the end of the last one: a loop over one lane finds
  * part of it in a large cache, and is up to 1.6 times as fast. */
 void bench_lanes_stream(bench_lanes *l, double bytes);
 void bench_lanes_read(bench_lanes *l, double bytes);

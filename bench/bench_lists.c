@@ -9,8 +9,8 @@
 #define WORD     32                  /* bytes of one word */
 #define MAX_SIZE INT64_C(0x7fffffff) /* MPI counts elements of a piece in an int */
 
-/* Takes a word of "a,b,c": *list is then the next one, or NULL after the last. A word that does
- * not fit is cut: no name is that long. */
+/* Takes a word of "a,b,c" and moves *list to the next one, or to NULL after the last. A word
+ * that does not fit is cut: no name is that long. */
 static void take_word(const char **list, char word[WORD])
 {
     size_t length = strcspn(*list, ",");

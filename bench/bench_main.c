@@ -13,7 +13,7 @@ static zero_status run(const zero_command *command, int argc, char **argv)
     return command->run(argc, argv);
 }
 
-/* Ranks fail alike: rank 0 prints the message, the others wait for it to end the job. */
+/* All ranks fail alike: rank 0 prints the message, the others wait for it to end the job. */
 int bench_main(const zero_command *command, int argc, char **argv)
 {
     int rank = zero_launch_rank_hint();

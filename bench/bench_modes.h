@@ -1,4 +1,4 @@
-/* bench_modes.h - what the modes of bench_collectives have in common. */
+/* bench_modes.h - the modes of bench_collectives. */
 #pragma once
 
 #include "bench_report.h"
@@ -12,8 +12,13 @@ typedef struct {
     const bench_way *ways[BENCH_ALL_WAYS];
 } bench_run;
 
+/* Runs a mode for each type and size, on a field of n_buckets. Collective. */
+typedef zero_status bench_field_mode(bench_field *field, const bench_run *run);
+ZERO_NODISCARD zero_status bench_each_field(const bench_run *run, int n_buckets,
+                                            bench_field_mode *mode);
+
 /* Each way beside a compute loop of about its own time, polled at several gaps. */
 ZERO_NODISCARD zero_status bench_overlap_run(const bench_run *run);
 
-/* A backward pass of 8 buckets, the reduce-scatter of each beside the next one's compute. */
+/* A backward pass of 8 buckets: the reduce-scatter of each runs beside the next one's compute. */
 ZERO_NODISCARD zero_status bench_backward_run(const bench_run *run);

@@ -1,11 +1,9 @@
 #include "bench_options.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/type.h"
 
-/* As options fill it. */
+/* The values as given. */
 typedef struct {
     bool overlap, backward;
     const char *sizes, *types, *algorithms, *kinds, *json;
@@ -19,24 +17,24 @@ typedef struct {
 
 /* clang-format off */
 static const zero_option rows[] = {
-    {.group = "Mode", .name = "overlap", FLAG, FIELD(overlap), .help = "how much goes on beside a compute loop that polls"},
+    {.group = "Mode", .name = "overlap", FLAG, FIELD(overlap), .help = "overlap with a compute loop that polls"},
     {.name = "backward", FLAG, FIELD(backward), .help = "a backward pass of 8 buckets, of --sizes together"},
-    {.group = "What is measured", .name = "sizes", LIST, FIELD(sizes), .absent = "64KiB,1MiB,16MiB,64MiB; overlap 16MiB; backward 32MiB",
+    {.group = "Measurement", .name = "sizes", LIST, FIELD(sizes), .absent = "64KiB,1MiB,16MiB,64MiB; overlap 16MiB; backward 32MiB",
      .help = "bytes of the whole array"},
     {.name = "types", LIST, FIELD(types), .absent = "fp32,bf16; overlap, backward: fp32", .help = "some of fp32,bf16,fp16"},
-    {.name = "algorithms", LIST, FIELD(algorithms), .absent = "all that can run here", .help = "some of those that --collectives knows"},
-    {.name = "kinds", LIST, FIELD(kinds), .absent = "all but broadcast", .help = "some of reduce-scatter,all-gather,reduce,broadcast"},
+    {.name = "algorithms", LIST, FIELD(algorithms), .absent = "all that can run here", .help = "some of the algorithms of --collectives"},
+    {.name = "kinds", LIST, FIELD(kinds), .absent = "all", .help = "some of reduce-scatter,all-gather,reduce,broadcast"},
     {.name = "rounds", .kind = ZERO_OPTION_WHOLE, FIELD(rounds), .argument = "N", .min = 1, .max = 10000, .standard = "15",
      .help = "rounds to keep; up to 3 N are taken"},
     {.name = "wire", .kind = ZERO_OPTION_REAL, FIELD(wire), .argument = "MB/S", .low = 1e-6, .high = 1e9, .absent = "not known",
      .help = "what a node's link carries in each direction"},
     {.name = "compute", .kind = ZERO_OPTION_REAL, FIELD(compute), .argument = "MS", .low = 1e-6, .high = 1e9, .standard = "195",
-     .help = "of the backward pass without communication"},
+     .help = "compute of the backward pass"},
     {.name = "chunk", .kind = ZERO_OPTION_WHOLE, FIELD(chunk), .argument = "BYTES", .min = 1, .max = INT32_MAX, .absent = "the algorithm's choice",
      .help = "bytes per message at most"},
     {.name = "fake-nodes", .kind = ZERO_OPTION_WHOLE, FIELD(fake_nodes), .argument = "N", .min = 1, .max = 1 << 20, .absent = "the real ones",
      .help = "let this machine stand for N nodes"},
-    {.name = "json", .kind = ZERO_OPTION_TEXT, FIELD(json), .argument = "FILE", .absent = "no file", .help = "write the rows there as well"},
+    {.name = "json", .kind = ZERO_OPTION_TEXT, FIELD(json), .argument = "FILE", .absent = "no file", .help = "also write the rows there"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -48,7 +46,7 @@ const zero_command bench_collectives_command = {
     .usage = "mpirun -n RANKS bench_collectives [options]",
     .about = "Measures the collectives of src/comm against MPI's own and against memcpy.",
     .example = "mpirun -n 2 build/bench_collectives --sizes 1MiB,16MiB --rounds 5",
-    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_WATCHDOG,
+    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(wish),
@@ -84,11 +82,12 @@ static zero_status read_types(const wish *w, bench_options *o)
     return ZERO_OK;
 }
 
-/* Marks the named ones of what name_at() lists. */
+/* Marks the listed ones of what name_at() names; none without a list. */
 static zero_status mark(const char *option, const char *list, const char *(*name_at)(int i),
                         bool marked[])
 {
     int which[BENCH_LIST], n;
+    if (!list) return ZERO_OK;
     ZERO_TRY(bench_list_read(option, list, name_at, which, &n));
     for (int i = 0; i < n; i++) marked[which[i]] = true;
     return ZERO_OK;
@@ -109,10 +108,9 @@ static zero_status take(const wish *w, bench_options *o)
         return zero_fail(ZERO_ERR_INVALID, "give --overlap or --backward, not both");
     ZERO_TRY(read_sizes(w, o));
     ZERO_TRY(read_types(w, o));
-    if (w->algorithms)
-        ZERO_TRY(mark("algorithms", w->algorithms, algorithm_at, o->algorithms));
-    return mark("kinds", w->kinds ? w->kinds : "reduce-scatter,all-gather,reduce", kind_at,
-                o->kinds);
+    ZERO_TRY(mark("algorithms", w->algorithms, algorithm_at, o->algorithms));
+    for (int k = 0; k < ZERO_COLLECTIVE_KINDS; k++) o->kinds[k] = !w->kinds;
+    return mark("kinds", w->kinds, kind_at, o->kinds);
 }
 
 zero_status bench_options_parse(bench_options *options, int argc, char **argv)

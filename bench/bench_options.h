@@ -18,18 +18,18 @@ typedef struct {
     size_t sizes[BENCH_LIST]; /* bytes of the whole array */
     int n_types;
     zero_type types[BENCH_TYPES];
-    bool algorithms[ZERO_ALGORITHMS]; /* none: all that can run here */
+    bool algorithms[ZERO_ALGORITHMS]; /* none of them: all that can run here */
     bool kinds[ZERO_COLLECTIVE_KINDS];
     int rounds;
     double wire;      /* bytes per second on a node's link in one direction; 0: not given */
     double compute;   /* seconds, of the backward pass */
-    int fake_nodes;   /* 0: the nodes that there are */
-    size_t chunk;     /* bytes per message, at most; 0: as the algorithm likes */
+    int fake_nodes;   /* 0: the real nodes */
+    size_t chunk;     /* bytes per message, at most; 0: the algorithm's choice */
     const char *json; /* borrowed; NULL: no file */
 } bench_options;
 
 extern const zero_command bench_collectives_command;
 
-/* ZERO_ERR_INVALID for anything that is not an option or not its value. */
+/* ZERO_ERR_INVALID for an unknown option or a wrong value. */
 ZERO_NODISCARD zero_status bench_options_parse(bench_options *options, int argc,
                                                char **argv);

@@ -1,4 +1,4 @@
-/* What goes on beside a compute loop of about the time that the collective takes alone:
+/* Overlap of a collective with a compute loop of about the same length:
  *
  *     overlap = 1 - (both together - compute alone) / collective alone */
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct {
     double compute; /* seconds */
 } duet;
 
-/* Both, polled at one gap. */
+/* The collective and the compute loop, polled at one gap. */
 typedef struct {
     duet *duet;
     double gap;
@@ -46,7 +46,7 @@ static zero_status run_compute(void *arg)
     return bench_compute(&d->computer, d->compute, BENCH_NO_POLL);
 }
 
-/* The compute loop shall take as long as the collective. */
+/* Sets the length of the compute loop to the collective's time. */
 static zero_status measure_alone(duet *d, zero_comm *comm)
 {
     bench_clock clock = {.comm = comm, .rounds = WARM_UP};
@@ -80,7 +80,7 @@ static zero_status measure(duet *d, const bench_clock *clock, bench_series *seri
 
 static void print_header(const bench_field *field)
 {
-    printf("\n%s, %.6g KiB: overlap in %%, polled each ... ms\n",
+    printf("\n%s, %.6g KiB: overlap in %%, polled every ... ms\n",
            zero_type_name(field->type), (double)field->bytes / 1024.0);
     printf("%-15s%-27s%-19s%10s%10s", "", "", "memory", "alone ms", "compute");
     for (int g = 0; g < N_GAPS; g++)
@@ -97,11 +97,12 @@ static zero_status report(const duet *d, const bench_series *s, const bench_run 
     const char *kind = zero_collective_kind_name(way->kind);
     double alone = bench_seconds(s, ALONE), compute = bench_seconds(s, COMPUTE);
     json_t *overlaps = json_array();
-    printf("%-15s%-27s%-19s%10.3f%10.3f", kind, way->name, bench_memory_name(way->memory),
-           1e3 * alone, 1e3 * compute);
+    printf("%-15s%-27s%-19s", kind, way->name, bench_memory_name(way->memory));
+    bench_print_number("%*.3f", 10, 1e3 * alone);
+    bench_print_number("%*.3f", 10, 1e3 * compute);
     for (int g = 0; g < N_GAPS; g++) {
         double overlap = bench_overlap(s, FIRST_GAP + g, COMPUTE, ALONE);
-        printf("%7.0f", 100.0 * overlap);
+        bench_print_number("%*.0f", 7, 100.0 * overlap);
         json_t *gap = gaps[g] < 0.0 ? json_null() : json_real(gaps[g]);
         json_array_append_new(overlaps, json_pack("{s:o, s:o}", "gap_seconds", gap,
                                                   "overlap", bench_number(overlap)));
@@ -131,8 +132,8 @@ static zero_status run_way(duet *d, bench_field *field, const bench_way *way,
     return st;
 }
 
-/* A gather in place on one node takes no time that could be hidden, and where there is a root
- * the others hardly do anything. */
+/* A gather in place on one node takes no time that could be hidden; in a collective with a root
+ * the other ranks do next to nothing. */
 static bool can_overlap(const bench_way *way)
 {
     bool is_pointer = way->algorithm == ZERO_ALGORITHM_SHM && way->memory == BENCH_IN_PLACE;
@@ -151,14 +152,5 @@ static zero_status run_ways(bench_field *field, const bench_run *run)
 
 zero_status bench_overlap_run(const bench_run *run)
 {
-    const bench_options *o = run->options;
-    for (int i = 0; i < o->n_types * o->n_sizes; i++) {
-        bench_field field;
-        ZERO_TRY(bench_field_init(&field, run->clock.comm, o->types[i / o->n_sizes],
-                                  o->sizes[i % o->n_sizes], 1, run->needs_window));
-        zero_status st = run_ways(&field, run);
-        bench_field_destroy(&field);
-        ZERO_TRY(st);
-    }
-    return ZERO_OK;
+    return bench_each_field(run, 1, run_ways);
 }

@@ -3,35 +3,27 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "math/blas.h"
 #include "nn/gpt2.h"
 
-#define CHUNK 256 /* rows of the logits at a time, as in nn/gpt2_head.c */
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t chunk_rows(const bench_products *p)
-{
-    return p->rows < CHUNK ? p->rows : CHUNK;
-}
+#define CHUNK  256  /* rows of the logits at a time, as in nn/gpt2_head.c */
+#define PERIOD 4096 /* of the numbers */
 
 /* Numbers that no product can make large or denormal. */
 static float *make_floats(int64_t n)
 {
     zero_rng rng = {.purpose = ZERO_RNG_TEST};
     float *x = malloc((size_t)n * sizeof *x);
-    if (x) zero_rng_normal(&rng, 0, n < 4096 ? n : 4096, x);
-    for (int64_t i = 4096; x && i < n; i++) x[i] = x[i - 4096];
+    if (x) zero_rng_normal(&rng, 0, zero_min(n, PERIOD), x);
+    for (int64_t i = PERIOD; x && i < n; i++) x[i] = x[i - PERIOD];
     return x;
 }
 
 static int64_t weight_floats(const bench_products *p)
 {
-    return larger(4 * p->hidden * p->hidden, p->vocab * p->hidden);
+    return zero_max(4 * p->hidden * p->hidden, p->vocab * p->hidden);
 }
 
 zero_status bench_products_init(bench_products *p, const zero_gpt2_shape *shape,
@@ -42,8 +34,8 @@ zero_status bench_products_init(bench_products *p, const zero_gpt2_shape *shape,
                           .hidden = shape->hidden,
                           .layers = shape->layers,
                           .vocab = shape->vocab};
-    int64_t left = larger(rows * 4 * p->hidden, chunk_rows(p) * p->vocab);
-    int64_t most = larger(left, weight_floats(p));
+    int64_t left = zero_max(rows * 4 * p->hidden, zero_min(rows, CHUNK) * p->vocab);
+    int64_t most = zero_max(left, weight_floats(p));
     p->left = make_floats(left);
     p->right = make_floats(most);
     p->result = make_floats(most);
@@ -80,7 +72,7 @@ static void multiply(const bench_products *p, zero_gemm g)
     g.a = p->left;
     if (!g.b) g.b = p->right;
     g.c = p->result;
-    g.in_bf16 = p->type == ZERO_BF16; /* as nn/layers.c; BLAS does not look */
+    g.in_bf16 = p->type == ZERO_BF16; /* as in nn/layers.c; BLAS ignores it */
     if (p->backend)
         p->backend->gemm(p->math, &g);
     else
@@ -94,7 +86,7 @@ static void multiply_weight(const bench_products *p, zero_gemm g)
     multiply(p, g);
 }
 
-/* Forward and both halves of backward of y[rows,out] = x[rows,in] w[in,out]. */
+/* Forward and both products of backward of y[rows,out] = x[rows,in] w[in,out]. */
 static void run_linear(const bench_products *p, int64_t in, int64_t out)
 {
     int64_t rows = p->rows;
@@ -121,7 +113,7 @@ static void run_microbatch(const bench_products *p)
         run_linear(p, 4 * C, C);
     }
     for (int64_t first = 0; first < p->rows; first += CHUNK)
-        run_head(p, p->rows - first < CHUNK ? p->rows - first : CHUNK);
+        run_head(p, zero_min(p->rows - first, CHUNK));
 }
 
 zero_status bench_products_run(void *products)

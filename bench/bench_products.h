@@ -1,13 +1,13 @@
-/* bench_products.h - the products of matrices of one GPT-2 training step, by BLAS alone.
+/* bench_products.h - the matrix products of one GPT-2 training step, by BLAS alone.
  *
- * What a step's arithmetic is measured against: the same shapes with plain calls of sgemm, one
- * after another, with nothing between them. R rows (positions of a rank), C channels, L blocks:
+ * Steps are measured against them: the same shapes with plain calls of sgemm, one after another,
+ * with nothing between them. R rows (positions of a rank), C channels, L blocks:
  *
  *     qkv, proj, fc, fcproj    y[R,out] = x w    dx[R,in] = dy w'    dw[in,out] = x' dy
  *     logits, 256 rows at a time, of w[V,C]: the same three
  *
- * 6 R N flops, N = 12 L C^2 + V C. All blocks work in the same memory, so the weights of one
- * may lie in a cache: if anything, the measure is stricter for that. */
+ * 6 R N flops, N = 12 L C^2 + V C. All blocks use the same memory, so weights may be in a cache,
+ * which makes the measure faster if anything. */
 #pragma once
 
 #include "math/backend.h"
@@ -18,7 +18,7 @@ typedef struct {
     float *left, *right, *result; /* owned: operands of the largest product */
     zero_type type;               /* of the weights, with a backend */
     void *weight;                 /* owned: `right` in that type */
-    const zero_backend *backend;  /* borrowed, as is math; NULL: BLAS alone */
+    const zero_backend *backend;  /* borrowed, like math; NULL: BLAS alone */
     const zero_math *math;
 } bench_products;
 
@@ -28,8 +28,8 @@ ZERO_NODISCARD zero_status bench_products_init(bench_products *p,
                                                int64_t microbatches);
 void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
 
-/* From now on a backend multiplies as in a step of this type, in_bf16 if that is bf16, with its
- * tiles or blocks and its polls. ZERO_ERR_NOMEM. */
+/* Lets a backend multiply as in a step of this type: in_bf16 if that is bf16, with its tiles or
+ * blocks and its polls. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status bench_products_use(bench_products *p,
                                               const zero_backend *backend,
                                               const zero_math *math, zero_type type);

@@ -1,6 +1,7 @@
 #include "bench_report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -28,7 +29,7 @@ static zero_status cannot_write(const bench_report *report, int error)
                      strerror(error));
 }
 
-/* Now: a mistake shows before the minutes of measuring, not after them. */
+/* Opened first: a mistake shows before the minutes of measuring, not after them. */
 static zero_status open_file(bench_report *report)
 {
     if (!report->path) return ZERO_OK;
@@ -73,6 +74,14 @@ json_t *bench_number(double x)
 {
     json_t *number = json_real(x);
     return number ? number : json_null();
+}
+
+void bench_print_number(const char *format, int width, double x)
+{
+    if (isfinite(x))
+        printf(format, width, x);
+    else
+        printf("%*s", width, "-");
 }
 
 zero_status bench_report_close(bench_report *report)

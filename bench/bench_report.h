@@ -1,4 +1,4 @@
-/* bench_report.h - what was measured: a table for people, and the same rows as JSON. */
+/* bench_report.h - results: a table for people, and the same rows as JSON. */
 #pragma once
 
 #include <stdio.h>
@@ -9,25 +9,28 @@
 #include "bench_options.h"
 
 typedef struct {
-    const char *path; /* borrowed; NULL: no file, and on all ranks but 0 */
+    const char *path; /* borrowed; NULL without a file, and on all ranks but 0 */
     FILE *file;       /* owned */
     json_t *root;     /* owned */
 } bench_report;
 
-/* Says where and how this is measured. Collective; ZERO_ERR_IO, everywhere, if there can be
- * no such file. */
+/* Prints the machine and the method, and opens the file. Collective; ZERO_ERR_IO, on all ranks,
+ * if the file cannot be written. */
 ZERO_NODISCARD zero_status bench_report_open(bench_report *report, const bench_clock *clock,
                                              const bench_options *options,
                                              const char *why_rounds);
 
-/* Adds a row, and takes it over. */
+/* Adds a row, and owns it from then on. */
 ZERO_NODISCARD zero_status bench_report_add(bench_report *report, json_t *row);
 
-/* A number of a row; null if it is none. */
+/* A number of a row; null if it is not finite. */
 json_t *bench_number(double x);
+
+/* Prints a number in the format "%*.2f" with this width; "-" if it is not finite. */
+void bench_print_number(const char *format, int width, double x);
 
 /* Writes the file. ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status bench_report_close(bench_report *report);
 
-/* Mark of a row with fewer than 3 rounds: an indication, no measurement. */
+/* "*" for fewer than 3 rounds, which are only an indication; else "". */
 const char *bench_mark(const bench_series *series);

@@ -6,16 +6,17 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "bench_median.h"
 
-#define CPU_SHARE 0.95 /* less of its time on a core: another process had it */
-#define TRIES     3    /* rounds taken for each that is wanted, at most */
+#define CPU_SHARE 0.95 /* below it another process had the core */
+#define TRIES     3    /* rounds taken for each one to keep, at most */
 
 zero_status bench_series_init(bench_series *series, const bench_clock *clock, int n_works)
 {
     size_t n = (size_t)clock->rounds * (size_t)n_works, all = n + (size_t)clock->rounds;
     *series = (bench_series){.n_works = n_works, .rounds = clock->rounds};
     series->seconds = calloc(all, sizeof *series->seconds);
-    if (!series->seconds) return zero_fail(ZERO_ERR_NOMEM, "no room for %zu times", all);
+    if (!series->seconds) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu times", all);
     series->sorted = series->seconds + n;
     return ZERO_OK;
 }
@@ -38,7 +39,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Waiting for the others counts for the share of the core: while one waits it computes. */
+/* Waiting for other ranks counts as having the core: a rank that waits spins. */
 static zero_status time_work(zero_comm *comm, const bench_work *work, int repeats,
                              double *seconds, double *away)
 {
@@ -59,14 +60,16 @@ static zero_status time_work(zero_comm *comm, const bench_work *work, int repeat
     return ZERO_OK;
 }
 
-/* The largest of all ranks, number by number. */
+/* Replaces each number by the largest of all ranks. */
 static zero_status agree(zero_comm *comm, int n, double *x)
 {
-    double *all = malloc((size_t)(n * comm->size) * sizeof *all);
-    ZERO_TRY(zero_agree(comm, all ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory")));
-    zero_status st = zero_comm_all_gather_doubles(comm, n, x, all);
-    for (int i = 0; st == ZERO_OK && i < n * comm->size; i++)
-        x[i % n] = fmax(x[i % n], all[i]);
+    int size = comm->size;
+    double *all = malloc((size_t)(n * size) * sizeof *all);
+    zero_status st = ZERO_OK;
+    if (!all) st = zero_fail(ZERO_ERR_NOMEM, "no memory for times of %d ranks", size);
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = zero_comm_all_gather_doubles(comm, n, x, all);
+    for (int i = 0; st == ZERO_OK && i < n * size; i++) x[i % n] = fmax(x[i % n], all[i]);
     free(all);
     return st;
 }
@@ -74,9 +77,9 @@ static zero_status agree(zero_comm *comm, int n, double *x)
 zero_status bench_series_add(bench_series *series, const bench_clock *clock,
                              const bench_work works[], int repeats)
 {
-    double x[BENCH_WORKS + 1]; /* the last: the largest part of a work without the core */
+    double x[BENCH_WORKS + 1];
     int n = series->n_works;
-    x[n] = 0.0;
+    x[n] = 0.0; /* the largest part of a work's time without the core */
     for (int i = 0; i < n; i++) {
         int w = (i + series->taken) % n;
         ZERO_TRY(time_work(clock->comm, &works[w], repeats, &x[w], &x[n]));
@@ -90,27 +93,14 @@ zero_status bench_series_add(bench_series *series, const bench_clock *clock,
     return ZERO_OK;
 }
 
-/* ---- medians ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *x, int n)
-{
-    if (n == 0) return NAN;
-    qsort(x, (size_t)n, sizeof *x, ascending);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
-}
+/* ---- statistics ---- */
 
 double bench_core_share(const bench_series *series)
 {
     return series->taken > 0 ? 1.0 - series->away / series->taken : NAN;
 }
 
-/* Of (a + factor * b) / to over the rounds, to < 0 standing for 1 s. */
+/* The median of (a + factor * b) / to over the rounds; to < 0 stands for 1 s. */
 static double median(const bench_series *series, int a, int b, double factor, int to)
 {
     double *x = series->sorted;
@@ -118,7 +108,7 @@ static double median(const bench_series *series, int a, int b, double factor, in
         const double *s = series->seconds + i * series->n_works;
         x[i] = (s[a] + factor * s[b]) / (to < 0 ? 1.0 : s[to]);
     }
-    return median_of(x, series->kept);
+    return bench_median(x, series->kept);
 }
 
 double bench_seconds(const bench_series *series, int work)
@@ -139,7 +129,7 @@ bench_spread bench_ratio_between(const bench_series *series, int before, int aft
         const double *s = series->seconds + i * series->n_works;
         x[i] = 0.5 * (s[before] + s[after]) / s[work];
     }
-    double median = median_of(x, series->kept);
+    double median = bench_median(x, series->kept);
     if (series->kept == 0) return (bench_spread){NAN, NAN, NAN};
     return (bench_spread){median, x[0], x[series->kept - 1]};
 }

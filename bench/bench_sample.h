@@ -1,9 +1,8 @@
-/* bench_sample.h - times of several works, taken in turns, and what they have to say.
+/* bench_sample.h - times of several works, measured alternately, and statistics of them.
  *
- * On a machine with neighbours a time means little alone. So works that are to be compared
- * run one after another, in every round, from another one on each time; what is reported are
- * medians of the ratios within rounds. A round in which some rank did not have its core for
- * itself is dropped on all ranks. */
+ * On a shared machine a single time means little. So works that are compared run one after
+ * another in every round, each round beginning with the next one; reported are medians of the
+ * ratios within rounds. A round in which a rank shared its core is dropped on all ranks. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +19,9 @@ typedef struct {
 
 typedef struct {
     zero_comm *comm;
-    bool
-        drops; /* rounds in which a rank had its core for less than 95 % of a work's time */
-    int rounds; /* wanted; up to three times as many are taken until so many are kept */
+    /* Rounds in which a rank had its core for less than 95 % of a work's time are dropped. */
+    bool drops;
+    int rounds; /* to keep; up to three times as many are taken */
 } bench_clock;
 
 typedef struct {
@@ -30,7 +29,7 @@ typedef struct {
     int taken, kept;
     double away;     /* sum over the rounds taken: see bench_core_share() */
     double *seconds; /* [rounds][n_works], owned: per run, of the slowest rank */
-    double *sorted;  /* [rounds], behind them */
+    double *sorted;  /* [rounds], in the same array */
 } bench_series;
 
 ZERO_NODISCARD zero_status bench_series_init(bench_series *series, const bench_clock *clock,
@@ -47,14 +46,18 @@ ZERO_NODISCARD zero_status bench_series_add(bench_series *series, const bench_cl
 /* Medians over the rounds; NaN if none was kept. */
 double bench_seconds(const bench_series *series, int work);
 double bench_ratio(const bench_series *series, int work, int to);
-/* Of mean(before, after) / work: its neighbours in each round. */
+
+/* Median of 1 - (both - compute) / alone: the part of `alone` that overlapped `compute`. */
+double bench_overlap(const bench_series *series, int both, int compute, int alone);
+
 typedef struct {
     double median, least, most;
 } bench_spread;
+
+/* mean(before, after) / work over the rounds: `before` and `after` ran around `work`. */
 bench_spread bench_ratio_between(const bench_series *series, int before, int after,
                                  int work);
+
 /* The part of its time for which a rank had its core, in the worst work of a round: the mean
  * over all rounds taken. Time that a hypervisor takes away does not show. */
 double bench_core_share(const bench_series *series);
-/* Of 1 - (both - compute) / alone: the part of `alone` that went on beside `compute`. */
-double bench_overlap(const bench_series *series, int both, int compute, int alone);

@@ -9,7 +9,7 @@
 
 #define DOUBLES ((int)(sizeof(bench_share) / sizeof(double)))
 
-/* A rank waits where others are late: for collectives, and where all agree. */
+/* A rank waits for late ranks in collectives and in votes. */
 static bool is_wait(int op)
 {
     return op == ZERO_OP_REDUCE_WAIT || op == ZERO_OP_GATHER_WAIT || op == ZERO_OP_LOSS ||
@@ -61,7 +61,7 @@ static void print_line(const bench_shares *shares, const char *name, double firs
            100.0 * first, 1e3 * slowest * shares->slowest.seconds, 100.0 * slowest);
 }
 
-/* A class of instructions, or its kinds of units. */
+/* One line for a class of instructions, or one per kind of unit. */
 static void print_class(const bench_shares *shares, zero_op op)
 {
     static const char *const units[BENCH_COLUMNS] = {"", " embedding", " block", " head"};
@@ -86,8 +86,8 @@ void bench_shares_print(const bench_shares *shares, const zero_config *config)
     for (int op = 0; op < ZERO_OP_KINDS; op++) print_class(shares, (zero_op)op);
     print_line(shares, "between instructions", first->rest, slowest->rest);
     print_line(shares, "all", 1.0, 1.0);
-    print_line(shares, "of it waited for collectives", first->exposed, slowest->exposed);
-    print_line(shares, "of it exchange while computing", first->exchange,
+    print_line(shares, "incl. waiting for collectives", first->exposed, slowest->exposed);
+    print_line(shares, "incl. exchange while computing", first->exchange,
                slowest->exchange);
 }
 

@@ -2,18 +2,18 @@
  *
  *     round   sgemm | engine 0 | sgemm | engine 1 | ... | sgemm
  *
- * Each engine is a stage and a dtype. In every round each takes its steps between two times of
- * the same step's products of matrices (bench_products.h), by the same ranks: `of sgemm` is the
- * median, over the rounds, of what these took against what the step took. Engines that do not
- * fit into memory together are opened anew, and warmed up, for each round.
+ * Each engine is a stage and a dtype. In every round each takes its steps between two measurements
+ * of the same steps' matrix products (bench_products.h) on the same ranks: `utilisation` is the
+ * median, over the rounds, of the time of these over the time of the steps. Engines that do not fit
+ * into memory together are opened and warmed up anew in each round.
  *
  *     mpirun -n 2 build/bench_step --help */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/topology.h"
 #include "bench_main.h"
 #include "bench_products.h"
@@ -38,10 +38,10 @@ typedef struct {
     const zero_backend *backend;
     bench_products products;
     int n;
-    zero_config configs[ENGINES]; /* that differ in stage and dtype */
+    zero_config configs[ENGINES]; /* which differ in stage and dtype */
     bench_engine engines[ENGINES];
     bench_engine *resident;
-    bench_series series; /* works 2 i + 1 are engine i's, the others sgemm */
+    bench_series series; /* work 2 i + 1 is engine i's, the others are sgemm */
     bench_clock clock;
     bench_report report;
 } bench;
@@ -65,7 +65,7 @@ static void describe_engine(bench *b, int i)
         .steps = (int)b->options.steps};
 }
 
-/* Bytes that all engines of this rank take, or the largest of them. */
+/* Bytes that all engines of this rank take together, and those of the largest. */
 static zero_status needed_bytes(const bench *b, size_t *together, size_t *largest)
 {
     *together = *largest = 0;
@@ -73,12 +73,12 @@ static zero_status needed_bytes(const bench *b, size_t *together, size_t *larges
         zero_plan_ledger ledger;
         ZERO_TRY(zero_plan_measure(&b->engines[i].spec.plan, &ledger));
         *together += ledger.needed;
-        if (ledger.needed > *largest) *largest = ledger.needed;
+        *largest = zero_max_size(*largest, ledger.needed);
     }
     return ZERO_OK;
 }
 
-/* A fifth of the memory is left alone: pages of files, and what grows beside us. */
+/* A fifth of the memory stays free for pages of files and other processes. */
 static zero_status choose_residence(const bench *b, bool *together)
 {
     zero_topology machine;
@@ -86,13 +86,14 @@ static zero_status choose_residence(const bench *b, bool *together)
     ZERO_TRY(zero_topology_read(&machine));
     ZERO_TRY(needed_bytes(b, &all, &largest));
     size_t node_ranks = (size_t)zero_layout_local_size(&b->world.layout, b->world.rank);
-    size_t room = machine.memory_available / 5 * 4 / node_ranks;
-    *together = all <= room;
-    if (largest <= room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "a step needs %.2f GiB per rank and %.2f GiB are there for it: use a "
-                     "smaller model or --micro-batch, or fewer ranks",
-                     (double)largest / 0x1p30, (double)room / 0x1p30);
+    size_t limit = machine.memory_available / 5 * 4 / node_ranks;
+    *together = all <= limit;
+    if (largest <= limit) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "a step needs %.2f GiB per rank, and %.2f GiB are available: use a smaller model "
+        "or --micro-batch, or fewer ranks",
+        (double)largest / 0x1p30, (double)limit / 0x1p30);
 }
 
 static zero_status describe_engines(bench *b)
@@ -103,7 +104,7 @@ static zero_status describe_engines(bench *b)
     ZERO_TRY(zero_agree(&b->world, choose_residence(b, &together)));
     ZERO_TRY(zero_comm_any(&b->world, !together, &alone));
     for (int i = 0; alone && i < b->n; i++) b->engines[i].resident = &b->resident;
-    if (alone) printf("engines are opened one at a time: they do not fit together\n");
+    if (alone) printf("engines do not fit into memory together: opened one at a time\n");
     return ZERO_OK;
 }
 
@@ -126,7 +127,7 @@ static double step_seconds(const bench *b, int i)
     return bench_seconds(&b->series, 2 * i + 1) / (double)b->options.steps;
 }
 
-/* Of the rate at which sgemm does the same products. */
+/* The rate of engine i's products over that of sgemm. */
 static bench_spread share_of_sgemm(const bench *b, int i)
 {
     int w = 2 * i + 1, steps = (int)b->options.steps;
@@ -151,13 +152,13 @@ static double model_flops(const bench *b)
     return zero_gpt2_flops(b->shape) * (double)positions(b);
 }
 
-/* Of a rank, while all ranks work, per second. */
+/* Gflop/s of one rank while all ranks work. */
 static double rank_rate(const bench *b, double flops, double seconds)
 {
     return 1e-9 * flops / seconds / b->world.size;
 }
 
-/* Around the steps of engine i. */
+/* The rate of sgemm before and after the steps of engine i. */
 static double sgemm_rate(const bench *b, int i)
 {
     double seconds =
@@ -179,22 +180,14 @@ static void print_setup(const bench *b)
            " = %" PRId64 " tokens; %d steps per round; collectives %s\n",
            b->world.size, c->accumulation, c->micro_batch, s->seq, positions(b),
            (int)b->options.steps, zero_algorithm_name(b->collectives));
-    printf(
-        "model flops = (6 N + 6 L T C) tokens = %.4g + %.4g Gflop per step; "
-        "N = 12 L C^2 + V C = %.4g M\n"
-        "utilisation = flops / (time of a step * sgemm's rate): of 6 N, which are products "
-        "like sgemm's,\nand of all; sgemm's rate is that of the same products before and "
-        "after the steps, by all ranks at once\n",
-        1e-9 * products_flops(b), 1e-9 * (model_flops(b) - products_flops(b)),
-        1e-6 * zero_gpt2_multiplied(s));
-}
-
-static void print_number(const char *format, int width, double x)
-{
-    if (isfinite(x))
-        printf(format, width, x);
-    else
-        printf("%*s", width, "-");
+    printf("model flops = (6 N + 6 L T C) tokens = %.4g + %.4g Gflop per step; "
+           "N = 12 L C^2 + V C = %.4g M\n"
+           "utilisation = flops / (time of a step * sgemm's rate), of 6 N (the products) "
+           "and of all flops;\n"
+           "sgemm's rate is that of the same products before and after the steps, on all "
+           "ranks at once\n",
+           1e-9 * products_flops(b), 1e-9 * (model_flops(b) - products_flops(b)),
+           1e-6 * zero_gpt2_multiplied(s));
 }
 
 static void print_table_header(const bench *b)
@@ -218,16 +211,16 @@ static zero_status report_engine(bench *b, int i, const bench_shares *shares)
     double flops = model_flops(b);
     double ratio = bench_ratio(&b->series, 2 * i + 1, 1);
     printf("%5" PRId64 " %5s", c->stage, c->dtype);
-    print_number("%*.2f", 10, 1e3 * seconds);
-    print_number("%*.0f", 10, (double)positions(b) / seconds);
-    print_number("%*.1f", 8, rank_rate(b, products_flops(b), seconds));
-    print_number("%*.1f", 8, rank_rate(b, flops, seconds));
-    print_number("%*.1f", 9, sgemm_rate(b, i));
-    print_number("%*.3f", 11, products.median);
-    print_number("%*.3f..", 9, products.least);
-    print_number("%-*.3f", 5, products.most);
-    print_number("%*.3f", 8, model);
-    print_number("%*.3f", 9, ratio);
+    bench_print_number("%*.2f", 10, 1e3 * seconds);
+    bench_print_number("%*.0f", 10, (double)positions(b) / seconds);
+    bench_print_number("%*.1f", 8, rank_rate(b, products_flops(b), seconds));
+    bench_print_number("%*.1f", 8, rank_rate(b, flops, seconds));
+    bench_print_number("%*.1f", 9, sgemm_rate(b, i));
+    bench_print_number("%*.3f", 11, products.median);
+    bench_print_number("%*.3f..", 9, products.least);
+    bench_print_number("%-*.3f", 5, products.most);
+    bench_print_number("%*.3f", 8, model);
+    bench_print_number("%*.3f", 9, ratio);
     printf("%8.2f%%\n", 100.0 * shares->slowest.exposed);
     return bench_report_add(
         &b->report,
@@ -268,8 +261,7 @@ static zero_status choose_collectives(bench *b)
     b->collectives = zero_algorithm_choose(&b->world.layout, &why);
     bool found = zero_algorithm_find(wanted, &b->collectives);
     if (!found && strcmp(wanted, "auto") != 0)
-        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: there is no such algorithm",
-                         wanted);
+        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm", wanted);
     return ZERO_OK;
 }
 
@@ -330,9 +322,9 @@ static const zero_command command = {
         "N = 12 L C^2 + V C.\n"
         "Without options it runs one engine of GPT-2 124M with --seq 256 and 4 sequences "
         "per step over all ranks: about a minute on two cores of 150 Gflop/s, two if "
-        "they are shared. Every further stage and dtype takes that long again.",
+        "they are shared. Each further stage and dtype takes as long.",
     .example = "mpirun -n 2 build/bench_step --stages 0,1 --rounds 5",
-    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_WATCHDOG,
+    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = bench_step_tables,
     .n_tables = BENCH_STEP_TABLES,
     .size = sizeof(bench_step_options),

@@ -1,7 +1,5 @@
 #include "bench_step_options.h"
 
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/type.h"
 
@@ -13,11 +11,11 @@
 
 /* clang-format off */
 static const zero_option own[] = {
-    {.group = "Measurement", .name = "stages", LIST, FIELD(stage_list), .absent = "--stage", .help = "some of 0,1,2,3: compared step by step, in turns"},
-    {.name = "dtypes", LIST, FIELD(dtype_list), .absent = "--dtype", .help = "some of fp32,bf16,fp16: the same"},
-    {.name = "rounds", WHOLE, FIELD(rounds), .standard = "4", .help = "medians are over that many"},
-    {.name = "steps", WHOLE, FIELD(steps), .standard = "2", .help = "of each engine in a round"},
-    {.name = "json", .kind = ZERO_OPTION_TEXT, FIELD(json), .argument = "FILE", .absent = "no file", .help = "write the rows there as well"},
+    {.group = "Measurement", .name = "stages", LIST, FIELD(stage_list), .absent = "--stage", .help = "some of 0,1,2,3: compared, alternately in every round"},
+    {.name = "dtypes", LIST, FIELD(dtype_list), .absent = "--dtype", .help = "some of fp32,bf16,fp16: likewise"},
+    {.name = "rounds", WHOLE, FIELD(rounds), .standard = "4", .help = "rounds to take the medians of"},
+    {.name = "steps", WHOLE, FIELD(steps), .standard = "2", .help = "steps of each engine in a round"},
+    {.name = "json", .kind = ZERO_OPTION_TEXT, FIELD(json), .argument = "FILE", .absent = "no file", .help = "also write the rows there"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -29,7 +27,7 @@ const zero_option_table bench_step_tables[BENCH_STEP_TABLES] = {
      .in_file = true},
 };
 
-/* What the benchmark takes where the command line says nothing. */
+/* The benchmark's defaults. */
 static void take_standard(bench_step_options *o)
 {
     if (!zero_options_is_set(&o->given, "model")) o->config.model = "gpt2";
@@ -84,10 +82,10 @@ void bench_step_options_destroy(bench_step_options *options)
 zero_status bench_step_options_complete(bench_step_options *options, int n_ranks)
 {
     zero_config *c = &options->config;
-    bool chosen = zero_options_is_set(&options->given, "micro-batch") ||
-                  zero_options_is_set(&options->given, "global-batch");
+    bool is_given = zero_options_is_set(&options->given, "micro-batch") ||
+                    zero_options_is_set(&options->given, "global-batch");
     take_standard(options);
-    if (!chosen) c->micro_batch = n_ranks < SEQUENCES ? SEQUENCES / n_ranks : 1;
+    if (!is_given) c->micro_batch = n_ranks < SEQUENCES ? SEQUENCES / n_ranks : 1;
     if (options->n_stages == 0) options->stages[options->n_stages++] = (int)c->stage;
     if (options->n_dtypes == 0) options->dtypes[options->n_dtypes++] = c->dtype;
     ZERO_TRY(zero_config_check(c));

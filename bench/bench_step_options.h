@@ -1,5 +1,5 @@
-/* bench_step_options.h - the command lines of bench_step and bench_kernels: options of their
- * own, and zero train's. */
+/* bench_step_options.h - the command lines of bench_step and bench_kernels: their options and
+ * zero train's. */
 #pragma once
 
 #include "bench_lists.h"
@@ -9,15 +9,14 @@
 #define BENCH_DTYPES 3
 
 typedef struct {
-    zero_config
-        config; /* of all engines but for stage and dtype; completed for the ranks */
+    zero_config config; /* of all engines except stage and dtype; completed for the ranks */
     int n_stages, n_dtypes;
     int stages[BENCH_LIST];
     const char *dtypes[BENCH_DTYPES];
     int64_t rounds, steps; /* steps of an engine in each round */
     const char *json;      /* NULL: no file */
 
-    const char *stage_list, *dtype_list; /* as given; NULL: not */
+    const char *stage_list, *dtype_list; /* as given, or NULL */
     zero_options given; /* owned; strings are borrowed from argv and from it */
 } bench_step_options;
 
@@ -27,13 +26,13 @@ extern const zero_option_table bench_step_tables[BENCH_STEP_TABLES];
 /* For --help: fills in what a preset decides. */
 ZERO_NODISCARD zero_status bench_step_options_complete_help(void *options);
 
-/* ZERO_ERR_INVALID for anything that is not an option of `command` or not its value. `argv`
- * outlives *options. Release with _destroy. */
+/* ZERO_ERR_INVALID for an unknown option or a wrong value. `argv` outlives *options. Release with
+ * _destroy. */
 ZERO_NODISCARD zero_status bench_step_options_parse(const zero_command *command,
                                                     bench_step_options *options, int argc,
                                                     char **argv);
 void bench_step_options_destroy(bench_step_options *options);
 
-/* Fills in what the command line leaves open: GPT-2, 256 positions, 4 sequences over all ranks. */
+/* Completes the options: by default GPT-2, 256 positions, 4 sequences over all ranks. */
 ZERO_NODISCARD zero_status bench_step_options_complete(bench_step_options *options,
                                                        int n_ranks);

@@ -1,32 +1,33 @@
 #!/bin/sh
-# What checkpoints cost: saving and loading against a plain copy of as many bytes, and the vote of
-# all ranks after each step on whether they were asked to save.
+# Cost of checkpoints: saving and verifying beside a plain copy of the same length, and the vote of
+# all ranks after each step on whether one of them was asked to save.
 #
-#     sh bench/checkpoint.sh [BUILD FOLDER [ROUNDS [DIRECTORY]]]     (build, 5, a new one in /tmp)
+#     sh bench/checkpoint.sh [BUILD FOLDER [ROUNDS [DIRECTORY]]]   (build, 5, a new one in /tmp)
 #
-# GPT-2 (124 M parameters, 1.4 GiB) on two ranks. In each round: dd writes and syncs a file of the
-# checkpoint's length, a run saves one, cat reads it, `verify` reads and checks it; files are in the page
-# cache when they are read. Medians of all rounds, ratios of each round's own pair.
+# GPT-2 (124 M parameters, 1.4 GiB) on two ranks. In each round dd writes and syncs a file of the
+# checkpoint's length, a run saves a checkpoint, cat reads it, `zero checkpoint verify` reads and
+# checks it. Both read from the page cache. Medians over the rounds, of ratios too.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../build}
 rounds=${2:-5}
 program=$(cd "$build" && pwd)/zero
 work=${3:-$(mktemp -d)}
-trap 'rm -rf "$work/save" "$work/plain" "$work/out"; rmdir "$work" 2>/dev/null' EXIT
+trap 'rm -rf "$work/save" "$work/plain" "$work/out" "$work/err"; rmdir "$work" 2>/dev/null' EXIT
 trap 'exit 1' INT TERM
 export OPENBLAS_NUM_THREADS=1
 [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 train() {
-    mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none "$program" train --sample 0 --eval-every 0 "$@"
+    mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none \
+        "$program" train --sample 0 --eval-every 0 "$@"
 }
 
 now() { date +%s%N; }
 
-seconds() { # seconds COMMAND...: how long it took
+seconds() { # seconds COMMAND...: the time that it takes
     began=$(now)
-    "$@" >/dev/null 2>&1
+    "$@" >/dev/null 2>"$work/err" || { cat "$work/err" >&2; exit 1; }
     awk -v a="$began" -v b="$(now)" 'BEGIN { printf "%.4f", (b - a) / 1e9 }'
 }
 
@@ -38,15 +39,25 @@ write_plain() { dd if=/dev/zero of="$work/plain" bs=4M count="$blocks" conv=fsyn
 read_all() { cat "$work"/save/step-*/*.safetensors; }
 verify() { "$program" checkpoint verify "$work/save"; }
 
-blocks=354 # of 4 MiB: 1416 MiB, what the run below says
+seconds_of_saving() { # as the run prints them
+    train --model gpt2 --vocab 50257 --seq 64 --micro-batch 1 --steps 1 --stage 1 \
+        --data stories:256K --checkpoint "$work/save" 2>"$work/err" |
+        sed -n 's/^checkpoint: .* MiB, \([0-9.]*\) s$/\1/p' | grep . ||
+        { cat "$work/err" >&2; exit 1; }
+}
+
+short_steps() {
+    train --layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 4 --steps 4000 \
+        --log-every 100000 --data stories:64K "$@"
+}
+
+blocks=354 # of 4 MiB: 1416 MiB, the length of the checkpoint
 : >"$work/out"
-for round in $(seq "$rounds"); do
+for _ in $(seq "$rounds"); do
     rm -rf "$work/save" "$work/plain"
     plain=$(seconds write_plain)
     rm -f "$work/plain"
-    save=$(train --model gpt2 --vocab 50257 --seq 64 --micro-batch 1 --steps 1 --stage 1 \
-        --data stories:256K --checkpoint "$work/save" 2>/dev/null |
-        sed -n 's/^checkpoint: .* MiB, \([0-9.]*\) s$/\1/p')
+    save=$(seconds_of_saving)
     cat=$(seconds read_all)
     check=$(seconds verify)
     echo "$plain $save $cat $check" | awk '{ print $1, $2, $2 / $1, $3, $4, $4 / $3 }' >>"$work/out"
@@ -56,14 +67,12 @@ echo "  write: dd with fsync $(column 1), save $(column 2), ratio $(column 3)"
 echo "  read:  cat $(column 4), verify $(column 5), ratio $(column 6)"
 
 : >"$work/out"
-for round in $(seq "$rounds"); do
+for _ in $(seq "$rounds"); do
     rm -rf "$work/save"
-    without=$(seconds train --layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 4 --steps 4000 \
-        --log-every 100000 --data stories:64K)
-    with=$(seconds train --layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 4 --steps 4000 \
-        --log-every 100000 --data stories:64K --checkpoint "$work/save")
+    without=$(seconds short_steps)
+    with=$(seconds short_steps --checkpoint "$work/save")
     echo "$without $with" | awk '{ print $1, $2, $2 / $1, ($2 - $1) / 4000 * 1e6 }' >>"$work/out"
 done
 echo "4000 steps of a model of 83 K parameters, median of $rounds rounds"
 echo "  without --checkpoint $(column 1) s, with it $(column 2) s, ratio $(column 3)"
-echo "  of a step, with its vote: $(column 4) microseconds more"
+echo "  vote: $(column 4) microseconds per step"

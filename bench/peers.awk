@@ -1,4 +1,7 @@
-# The table of one case of bench/peers.sh, from lines of: case dtype round program seconds least bytes.
+# peers.awk - the table of one case of bench/peers.sh, from lines of
+#
+#     case dtype round program seconds least bytes
+#
 # A program's ratios are its time over ours in the same round.
 
 function sort(x, n,    i, j, t) {
@@ -42,7 +45,8 @@ $1 == wanted {
 
 END {
     format = "%-5s %-28s %7s %7s %9s %9s  %-17s %-17s\n"
-    printf format, "dtype", "program", "s/step", "least", "tokens/s", "MiB/rank", "x stage 0", "x stage 1"
+    printf format, "dtype", "program", "s/step", "least", "tokens/s", "MiB/rank", "x stage 0",
+        "x stage 1"
     for (i = 1; i <= n_rows; i++) {
         split(rows[i], is, " ")
         s = middle(rows[i])

@@ -1,11 +1,12 @@
-# portable.sh NATIVE PORTABLE [OPTIONS...]: what a step of a program for any CPU of this kind costs
-# beside one for this CPU. NATIVE and PORTABLE are two build folders, OPTIONS those of zero train.
+#!/bin/sh
+# portable.sh NATIVE PORTABLE [OPTIONS...]: seconds per step of a build for any CPU of this kind
+# beside a build for this CPU. NATIVE and PORTABLE are build folders, OPTIONS those of zero train.
 #
-# Both take a short run and a longer one in turns, on one core; the difference is steps and nothing
-# else. Counted is the time that the process had its core, so others may work beside it. ROUNDS in
-# the environment: how many turns (7); CORE: which core (0); STEPS: how many in the difference (10).
+# Both builds take a short run and a longer one alternately, on one core; the difference leaves
+# steps alone. It is time in user mode, so other processes may run beside it. In the environment:
+# ROUNDS (7); CORE, the core to use (0); STEPS, the steps in the difference (10).
 set -eu
-[ $# -ge 2 ] || { sed -n '1,/^set/s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 native=$1
 portable=$2
 shift 2
@@ -21,15 +22,15 @@ seconds() { # seconds BUILD STEPS OPTIONS...: the process's time in user mode
     n=$2
     shift 2
     bash -c 'TIMEFORMAT=%U; time taskset -c "$0" "$@" >/dev/null 2>"'"$work"'/err"' "${CORE:-0}" \
-        "$build/zero" train --data stories:64K --eval-every 0 --sample 0 "$@" --steps "$n" ||
+        "$build/zero" train --data stories:64K --eval-every 0 --sample 0 "$@" --steps "$n" 2>&1 ||
         { cat "$work/err" >&2; exit 1; }
 }
 
-difference() { # difference BUILD OPTIONS...: of one run and one that is $steps longer
+difference() { # difference BUILD OPTIONS...: seconds per step, of one run and a longer one
     build=$1
     shift
-    short=$(seconds "$build" 1 "$@" 2>&1)
-    long=$(seconds "$build" $((steps + 1)) "$@" 2>&1)
+    short=$(seconds "$build" 1 "$@")
+    long=$(seconds "$build" $((steps + 1)) "$@")
     echo "$short $long $steps" | awk '{ printf "%.6f\n", ($2 - $1) / $3 }'
 }
 
@@ -42,9 +43,13 @@ while [ $round -lt "${ROUNDS:-7}" ]; do
         b=$(difference "$portable" "$@")
         a=$(difference "$native" "$@")
     fi
-    echo "$a $b" | tee -a "$work/rounds" | awk '{ printf "native %.4f s, portable %.4f s a step: %.3f\n", $1, $2, $2 / $1 }'
+    echo "$a $b" | tee -a "$work/rounds" |
+        awk '{ printf "native %.4f s, portable %.4f s per step: %.3f\n", $1, $2, $2 / $1 }'
     round=$((round + 1))
 done
 awk '{ print $2 / $1 }' "$work/rounds" | sort -n | awk '
     { x[NR] = $1 }
-    END { printf "portable/native: median %.3f, %.3f to %.3f\n", (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2, x[1], x[NR] }'
+    END {
+        median = (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2
+        printf "portable/native: median %.3f, %.3f to %.3f\n", median, x[1], x[NR]
+    }'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tokens per second of `zero train` on 1, 2, 4 ranks of this machine, in turns, so that a noisy
-# machine disturbs all alike; medians, and the ratio to one rank of the same round.
+# Tokens per second of `zero train` on 1, 2 and 4 ranks of this machine, alternately in every round,
+# so that other processes disturb all alike: medians, and the ratio to one rank in the same round.
 #
 #     sh bench/ranks.sh [ROUNDS [TRAIN OPTIONS]]        (5 rounds of 60 steps by default)
 set -eu
@@ -11,13 +11,15 @@ rounds=${1:-5}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 
 round=0
 while [ "$round" -lt "$rounds" ]; do
     for ranks in 1 2 4; do
         mpirun -n $ranks --map-by :OVERSUBSCRIBE --bind-to none \
-            "$zero" train --sample 0 --eval-every 0 "$@" 2>/dev/null |
-            awk '/^  speed/ { print $2 }' >>"$work/$ranks"
+            "$zero" train --sample 0 --eval-every 0 "$@" 2>"$work/err" |
+            awk '/^  speed/ { print $2 }' | grep . >>"$work/$ranks" ||
+            { cat "$work/err" >&2; exit 1; }
     done
     round=$((round + 1))
 done

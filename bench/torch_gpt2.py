@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """GPT-2 training steps in PyTorch on CPUs: the peer that bench/peers.sh measures.
 
-The model is the one of src/nn/gpt2.h (pre-norm blocks, GELU by tanh, tied head), the step is ours:
+The model is that of src/nn/gpt2.h (pre-norm blocks, GELU by tanh, tied head). A step is the same:
 forward, backward, clipping, AdamW. Three modes:
 
     single   one process, --threads 2
@@ -9,8 +9,8 @@ forward, backward, clipping, AdamW. Three modes:
     zero     the same, the optimizer's states sharded (ZeroRedundancyOptimizer, ZeRO's stage 1)
 
 --dtype bf16 is torch.autocast: products in bf16; parameters, gradients and optimizer in fp32.
-Prints one line of JSON: the median of the steps after the warm-up, and what each rank had
-resident at most. What makes PyTorch fast besides is set by bench/peers.sh (threads, malloc).
+It prints one line of JSON: the median of the steps after the warm-up, and the peak of each rank's
+resident memory. bench/peers.sh sets the environment that makes PyTorch fast (threads, malloc).
 
     python3 bench/torch_gpt2.py --mode ddp --dtype bf16
 """
@@ -87,7 +87,7 @@ class GPT(nn.Module):
 
 
 def adamw_settings():
-    """One pass over the parameters where there is one (2.4), else tensor by tensor: foreach makes
+    """One pass over the parameters where torch has it (2.4), else tensor by tensor: foreach creates
     temporaries of the whole model and takes 1.7 times as long on CPUs."""
     known = inspect.signature(torch.optim.AdamW).parameters
     settings = {"lr": 6e-4, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1}
@@ -133,7 +133,7 @@ def resident_peak():
 
 def train(options, ranks):
     torch.set_num_threads(options.threads)
-    torch.manual_seed(1)  # equal weights on all ranks, and equal data, which costs the same
+    torch.manual_seed(1)  # equal weights and data on all ranks; equal data costs the same
     model, optimizer = prepare(options)
     if options.compile:
         model = torch.compile(model)
@@ -145,7 +145,8 @@ def train(options, ranks):
 
 def run_rank(rank, ranks, store, options, results):
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group("gloo", init_method=f"file://{store}/store", rank=rank, world_size=ranks)
+    dist.init_process_group("gloo", init_method=f"file://{store}/store", rank=rank,
+                            world_size=ranks)
     seconds, loss = train(options, ranks)
     results.put((rank, seconds, loss, resident_peak()))
     dist.barrier()
@@ -153,7 +154,7 @@ def run_rank(rank, ranks, store, options, results):
 
 
 def run(options):
-    """Of each rank: (rank, seconds of its steps, last loss, peak of resident bytes)."""
+    """A list of (rank, seconds of its steps, last loss, peak of resident bytes)."""
     if options.mode == "single":
         return [(0, *train(options, 1), resident_peak())]
     results = mp.get_context("spawn").SimpleQueue()
@@ -163,8 +164,8 @@ def run(options):
 
 
 def print_versions():
-    """What torch computes with. A product in either type first: libraries are loaded by then, and
-    oneDNN says which instructions it uses if ONEDNN_VERBOSE is set."""
+    """Versions of torch and its libraries. A product in each type loads the libraries first, and
+    makes oneDNN print the instructions that it uses if ONEDNN_VERBOSE is set."""
     for dtype in (torch.float32, torch.bfloat16):
         F.linear(torch.ones(64, 64, dtype=dtype), torch.ones(64, 64, dtype=dtype))
     built = torch.__config__.show()
@@ -183,7 +184,7 @@ def print_versions():
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
-    add("--versions", action="store_true", help="print what torch computes with, and stop")
+    add("--versions", action="store_true", help="print the versions of torch and its libraries")
     add("--mode", choices=("single", "ddp", "zero"), default="single")
     add("--dtype", choices=("fp32", "bf16"), default="fp32")
     add("--layers", type=int, default=12)
@@ -196,15 +197,15 @@ def parse():
     add("--warmup", type=int, default=2)
     add("--ranks", type=int, default=2)
     add("--threads", type=int)
-    add("--compile", action="store_true", help="torch.compile, which torch 2 has")
+    add("--compile", action="store_true", help="use torch.compile (torch 2)")
     options = parser.parse_args()
     if options.threads is None:
         options.threads = options.ranks if options.mode == "single" else 1
     if options.compile and not hasattr(torch, "compile"):
-        parser.error(f"torch {torch.__version__} cannot compile: leave --compile, or take torch 2")
+        parser.error(f"torch {torch.__version__} cannot compile: use torch 2, or omit --compile")
     ranks = 1 if options.mode == "single" else options.ranks
     if options.batch % ranks:
-        parser.error(f"--batch {options.batch} sequences cannot be shared by {ranks} ranks")
+        parser.error(f"--batch {options.batch} is not a multiple of {ranks} ranks")
     return options
 
 
