@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "comm/mpi_call.h"
+#include "comm/mpi_error.h"
 
 #define ALIGN ((size_t)2 << 20) /* huge pages */
 #define BLOCK 1024              /* elements converted at a time */
@@ -275,11 +276,11 @@ static zero_status run_blocking(bench_case *c)
     MPI_Comm mpi = c->field->comm->mpi;
     int count = (int)c->spec.count;
     if (c->spec.kind == ZERO_ALL_GATHER) /* the own piece is in `out` */
-        return zero_comm_check(
+        return zero_mpi_check(
             MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi),
             "MPI_Allgather");
-    return zero_comm_check(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi),
-                           "MPI_Reduce_scatter_block");
+    return zero_mpi_check(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi),
+                          "MPI_Reduce_scatter_block");
 }
 
 zero_status bench_case_run(void *arg)

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "bench_sample.h"
 #include "comm/collective.h"
+#include "comm/comm.h"
 #include "comm/window.h"
 
 typedef enum {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "comm/spec.h"
+#include "comm/algorithm.h"
 
 #define BENCH_SIZES 16
 #define BENCH_TYPES 3

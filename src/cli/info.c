@@ -7,7 +7,9 @@
 #include <jansson.h>
 
 #include "base/topology.h"
+#include "comm/algorithm.h"
 #include "comm/launch.h"
+#include "comm/sentence.h"
 #include "math/blas.h"
 #include "math/cpu_kernels.h"
 
@@ -23,6 +25,15 @@ static json_t *count_of(int cores, int threads)
     char text[64];
     snprintf(text, sizeof text, "%d cores, %d threads", cores, threads);
     return json_string(text);
+}
+
+static json_t *algorithms(void)
+{
+    zero_sentence all = {.used = 0};
+    zero_sentence_add(&all, "auto");
+    for (int i = 0; zero_algorithm_name_at(i); i++)
+        zero_sentence_add(&all, " %s", zero_algorithm_name_at(i));
+    return json_string(all.chars);
 }
 
 static zero_status describe(json_t *info)
@@ -54,7 +65,7 @@ static zero_status describe(json_t *info)
     json_object_set_new(info, "free in /dev/shm", bytes(t.shm_available));
     json_object_set_new(info, "stages", json_string("0 1 2 3"));
     json_object_set_new(info, "types", json_string("fp32 bf16 fp16"));
-    json_object_set_new(info, "collectives", json_string("auto mpi p2p shm hier"));
+    json_object_set_new(info, "collectives", algorithms());
     json_object_set_new(info, "CUDA", json_string("not in this version"));
     return ZERO_OK;
 }

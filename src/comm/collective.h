@@ -21,30 +21,9 @@
 
 #include <mpi.h>
 
-#include "comm/comm.h"
-#include "comm/step.h"
+#include "comm/algorithm.h"
+#include "comm/group.h"
 #include "zero/status.h"
-
-#define ZERO_COLLECTIVE_REQUESTS 32 /* messages in flight per collective, at most */
-
-typedef struct zero_collective {
-    zero_comm *comm;       /* borrowed */
-    zero_steps steps;      /* owned; their spec is the collective's */
-    zero_tree_term *terms; /* room for the longest sum; owned */
-    MPI_Op add;            /* sums of `mpi` in 16 bits; MPI_OP_NULL: not needed */
-
-    /* while it runs */
-    bool is_active;
-    const void *in;
-    void *out, *staging;
-    int64_t sequence;
-    double begun, ended; /* when */
-    int in_flight;
-    int64_t next_step;
-    MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
-    int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
-    struct zero_collective *next_active;       /* begun after this one on the same group */
-} zero_collective;
 
 /* Builds the program. Local, without messages: the status of zero_collective_check();
  * ZERO_ERR_NOMEM may befall one rank alone. shm and hier need a window on this group first

@@ -23,6 +23,7 @@
 #include "comm/hier.h"
 
 #include "base/fail.h"
+#include "comm/algorithm.h"
 
 #define MIN_DEPTH 2
 
@@ -91,7 +92,7 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
                      zero_collective_kind_name(spec->kind));
 }
 
-static void write(zero_steps *steps)
+static void write_steps(zero_steps *steps)
 {
     const zero_layout *layout = steps->layout;
     int node = layout->node_of[steps->rank];
@@ -105,8 +106,16 @@ static void write(zero_steps *steps)
     case ZERO_REDUCE_SCATTER: zero_hier_write_reduce_scatter(&w); break;
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
     case ZERO_REDUCE: zero_hier_write_reduce(&w); break;
-    default: zero_hier_write_broadcast(&w); break;
+    case ZERO_BROADCAST: zero_hier_write_broadcast(&w); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_hier = {"hier", check, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_hier = {
+    .check = check,
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .works_in_window = true,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+};

@@ -183,11 +183,11 @@ static void write_reduction(reducer *r)
     if (!s->failed) s->list[s->n - 1].sent = s->n; /* messages leave neighbours' memory */
 }
 
-static void with_slots(const zero_hier *w, void (*write)(reducer *))
+static void with_slots(const zero_hier *w, void (*write_steps)(reducer *))
 {
     reducer r = {.w = *w, .slot = malloc((size_t)w->layout->n_nodes * sizeof *r.slot)};
     if (r.slot)
-        write(&r);
+        write_steps(&r);
     else
         w->s->failed = true;
     free(r.slot);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
-#include "comm/comm.h"
+#include "comm/mpi_error.h"
 
 /* A number >= 0 from the environment; -1 if it is not set or not a number. */
 static long read_number(const char *variable)
@@ -60,7 +60,7 @@ static long count_launched(launcher *found)
 static zero_status check_launcher(void)
 {
     int size = 0;
-    ZERO_TRY(zero_comm_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
     launcher by;
     long launched = count_launched(&by);
     if (size > 1 || launched <= 1) return ZERO_OK;
@@ -85,13 +85,12 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
     (void)backtrace(&frame, 1);
 
     int is_up = 0;
-    ZERO_TRY(zero_comm_check(MPI_Initialized(&is_up), "MPI_Initialized"));
+    ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));
     if (is_up)
         return zero_fail(ZERO_ERR_INVALID,
                          "MPI is up already: it starts once per process; a "
                          "program that starts it goes on with its groups");
-    ZERO_TRY(
-        zero_comm_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
+    ZERO_TRY(zero_mpi_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
     return check_launcher();
 }
 
@@ -117,7 +116,7 @@ zero_status zero_launch_start_threaded(int *argc, char ***argv)
 
 zero_status zero_launch_stop(void)
 {
-    return zero_comm_check(MPI_Finalize(), "MPI_Finalize");
+    return zero_mpi_check(MPI_Finalize(), "MPI_Finalize");
 }
 
 #define ABORT_SECONDS 10

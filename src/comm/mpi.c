@@ -6,7 +6,7 @@
  * terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
  *
  *     staging    packed pieces [pieces][chunk] | the sum of the own piece [chunk] */
-#include "comm/step.h"
+#include "comm/algorithm.h"
 
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
 
@@ -129,15 +129,25 @@ static void write_broadcast(zero_steps *s, int64_t k)
     native(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
 }
 
-static void write(zero_steps *steps)
+static void write_chunk(zero_steps *s, int64_t k)
 {
-    if (zero_collective_sums(steps->spec.kind)) add_sums(steps);
-    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) switch (steps->spec.kind) {
-        case ZERO_REDUCE_SCATTER:
-        case ZERO_REDUCE: write_sum(steps, k); break;
-        case ZERO_ALL_GATHER: write_all_gather(steps, k); break;
-        default: write_broadcast(steps, k); break;
-        }
+    switch (s->spec.kind) {
+    case ZERO_REDUCE_SCATTER:
+    case ZERO_REDUCE: write_sum(s, k); break;
+    case ZERO_ALL_GATHER: write_all_gather(s, k); break;
+    case ZERO_BROADCAST: write_broadcast(s, k); break;
+    }
 }
 
-const zero_algorithm_table zero_algorithm_mpi = {"mpi", NULL, chunk, staging, write};
+static void write_steps(zero_steps *steps)
+{
+    if (zero_collective_sums(steps->spec.kind)) add_sums(steps);
+    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) write_chunk(steps, k);
+}
+
+const zero_algorithm_table zero_algorithm_mpi = {
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .posts_mpi_collectives = true,
+};

@@ -21,7 +21,7 @@
  *
  * A broadcast is a chain from the root upwards (mod size): each rank passes on what it has,
  * chunk after chunk, so all links are busy at once and each carries the data once. */
-#include "comm/step.h"
+#include "comm/algorithm.h"
 
 #define MIN_CHUNKS 2 /* one arrives while the other is added */
 
@@ -216,14 +216,21 @@ static void write_broadcast(zero_steps *s)
         write_link(s, (s->rank - 1 + size) % size, next);
 }
 
-static void write(zero_steps *steps)
+static void write_steps(zero_steps *steps)
 {
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_owner(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
     case ZERO_REDUCE: write_reduce(steps); break;
-    default: write_broadcast(steps); break;
+    case ZERO_BROADCAST: write_broadcast(steps); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_p2p = {"p2p", NULL, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_p2p = {
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+    .stages_on_root_only = true,
+};

@@ -9,7 +9,7 @@
  * nothing where the pieces already lie side by side: then `out` is the window itself and the
  * gathered array a pointer. */
 #include "base/fail.h"
-#include "comm/step.h"
+#include "comm/algorithm.h"
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
 
@@ -133,14 +133,22 @@ static void write_broadcast(zero_steps *s)
     finish(s, s->rank == root ? (s->layout->size - 1) * s->spec.count : 0);
 }
 
-static void write(zero_steps *steps)
+static void write_steps(zero_steps *steps)
 {
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
     case ZERO_REDUCE: write_reduce(steps); break;
-    default: write_broadcast(steps); break;
+    case ZERO_BROADCAST: write_broadcast(steps); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_shm = {"shm", check, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_shm = {
+    .check = check,
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .works_in_window = true,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+};

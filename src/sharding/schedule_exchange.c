@@ -98,7 +98,7 @@ static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
 
 static bool is_bounded(const zero_schedule *s)
 {
-    return s->input.collectives != ZERO_ALGORITHM_MPI;
+    return zero_algorithm_get(s->input.collectives)->bounds_staging;
 }
 
 int zero_schedule_collectives(const zero_schedule *s, int g)
@@ -108,11 +108,11 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
     return (int)zero_range_len(zero_partition_owners(p));
 }
 
-/* Whether a group's collectives, which go on side by side, share what they stage: with p2p a
- * rank stages for the piece that it owns alone. */
+/* Whether a group's collectives, which go on side by side, share their staging: a rank then
+ * stages for the piece alone that it owns. */
 static bool is_staging_shared(const zero_schedule *s)
 {
-    return s->input.collectives == ZERO_ALGORITHM_P2P;
+    return zero_algorithm_get(s->input.collectives)->stages_on_root_only;
 }
 
 /* Elements that one of them may stage. */

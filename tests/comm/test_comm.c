@@ -56,11 +56,28 @@ static void a_verdict_keeps_its_rank_when_agreed_upon_again(void **state)
     (void)state;
     int last = test_size - 1;
     zero_status st = zero_agree(&world, fail_on(1u << last));
-    st = zero_agree(&world, st);
     char expected[64];
     snprintf(expected, sizeof expected, "rank %d: disk %d is full", last, last);
     const char *text = test_size == 1 ? strchr(expected, ':') + 2 : expected;
-    assert_all(st != ZERO_OK && strcmp(zero_last_error(), text) == 0);
+    for (int still = 1; still <= test_size; still++) { /* ranks that still know of it */
+        zero_status again = zero_agree(&world, test_rank < still ? st : ZERO_OK);
+        assert_all(again == st && strcmp(zero_last_error(), text) == 0);
+    }
+}
+
+/* A path may begin like a verdict. */
+static void a_text_that_begins_with_a_rank_is_not_a_verdict(void **state)
+{
+    (void)state;
+    if (test_size == 1) return;
+    int last = test_size - 1;
+    zero_status st = ZERO_OK;
+    if (test_rank == last) st = zero_fail(ZERO_ERR_IO, "rank 3: x.txt: no such file");
+    assert_all(zero_agree(&world, st) == ZERO_ERR_IO);
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d: rank 3: x.txt: no such file", last);
+    assert_all(strcmp(zero_last_error(), expected) == 0);
+    assert_all(strncmp(zero_last_error_place(), "test_comm.c:", 12) == 0);
 }
 
 static void any_is_true_if_one_rank_says_so(void **state)
@@ -363,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(agreement_is_ok_if_all_are_well),
         cmocka_unit_test(the_lowest_failing_rank_speaks_for_all),
         cmocka_unit_test(a_verdict_keeps_its_rank_when_agreed_upon_again),
+        cmocka_unit_test(a_text_that_begins_with_a_rank_is_not_a_verdict),
         cmocka_unit_test(any_is_true_if_one_rank_says_so),
         cmocka_unit_test(the_most_is_exact_for_all_integers),
         cmocka_unit_test(words_become_the_or_of_all_ranks_words),

@@ -1,5 +1,5 @@
 /* The programs of all algorithms but `mpi`, run by the machine of step_machine.h. */
-#include "comm/step.h"
+#include "comm/step_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

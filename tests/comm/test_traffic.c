@@ -1,5 +1,5 @@
 /* What collectives move and stage, against formulas written down here. */
-#include "comm/step.h"
+#include "comm/algorithm.h"
 
 #include "support/collective_cases.h"
 #include "support/step_machine.h"

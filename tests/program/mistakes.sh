@@ -53,7 +53,7 @@ says 'MiB are there for it' err
 says '--stage 0' err
 refuses 2 'powers of two' 0 \
     train --data stories:64K --global-batch 6 --micro-batch 2 --reproducible
-refuses 2 'MPI adds in an order of its own' 0 \
+refuses 2 'adds in an order of its own' 0 \
     train --data stories:64K --reproducible --collectives mpi
 
 # options and their file

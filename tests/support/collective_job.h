@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "comm/collective.h"
+#include "comm/comm.h"
 #include "comm/window.h"
 #include "support/tree_oracle.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "comm/step.h"
+#include "comm/algorithm.h"
 
 typedef struct {
     zero_collective_spec spec; /* in_apart and out_apart are the machine's */
