@@ -15,39 +15,6 @@
 
 enum { WINDOW_IN, WINDOW_OUT, WINDOW_ONE, WINDOW_ARRAYS };
 
-const bench_way bench_ways[BENCH_ALL_WAYS] = {
-    {"MPI_Reduce_scatter_block", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE,
-     true},
-    {"MPI_Ireduce_scatter_block", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE,
-     false},
-    {"p2p", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
-    {"hier", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_HIER, BENCH_FROM_WINDOW, false},
-    {"MPI_Allgather", ZERO_ALL_GATHER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, true},
-    {"MPI_Iallgather", ZERO_ALL_GATHER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
-    {"p2p", ZERO_ALL_GATHER, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
-    {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_WINDOW, false},
-    {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_IN_PLACE, false},
-    {"hier", ZERO_ALL_GATHER, ZERO_ALGORITHM_HIER, BENCH_WINDOW, false},
-    {"hier", ZERO_ALL_GATHER, ZERO_ALGORITHM_HIER, BENCH_IN_PLACE, false},
-    {"MPI_Ireduce", ZERO_REDUCE, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
-    {"p2p", ZERO_REDUCE, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_REDUCE, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
-    {"hier", ZERO_REDUCE, ZERO_ALGORITHM_HIER, BENCH_FROM_WINDOW, false},
-    {"MPI_Ibcast", ZERO_BROADCAST, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
-    {"p2p", ZERO_BROADCAST, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_BROADCAST, ZERO_ALGORITHM_SHM, BENCH_WINDOW, false},
-    {"hier", ZERO_BROADCAST, ZERO_ALGORITHM_HIER, BENCH_WINDOW, false},
-};
-
-const char *bench_memory_name(bench_memory memory)
-{
-    static const char *const names[] = {"private", "window to private", "window",
-                                        "in place"};
-    return names[memory];
-}
-
 /* ---- what is in the arrays ---- */
 
 /* 0 .. 7 */

@@ -9,7 +9,7 @@ typedef struct {
     bench_report *report;
     bool needs_window;
     int n_ways;
-    const bench_way *ways[BENCH_ALL_WAYS];
+    bench_way ways[BENCH_MAX_WAYS];
 } bench_run;
 
 /* Each way beside a compute loop of about its own time, polled at several gaps. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "comm/sentence.h"
 
 #define WORD       32 /* bytes of one word of a list */
 #define MAX_ROUNDS 10000
@@ -85,6 +86,14 @@ static zero_status read_types(const argument *a)
     return o->n_types > 0 ? ZERO_OK : expected(a, "some of fp32,bf16,fp16");
 }
 
+static zero_status expected_algorithms(const argument *a)
+{
+    zero_sentence known = {.used = 0};
+    for (int i = 0; zero_algorithm_name_at(i); i++)
+        zero_sentence_add(&known, i > 0 ? ",%s" : "some of %s", zero_algorithm_name_at(i));
+    return expected(a, known.chars);
+}
+
 static zero_status read_algorithms(const argument *a)
 {
     const char *list = a->value;
@@ -92,11 +101,10 @@ static zero_status read_algorithms(const argument *a)
     zero_algorithm algorithm;
     int n = 0;
     for (; next_word(&list, word); n++) {
-        if (!zero_algorithm_find(word, &algorithm))
-            return expected(a, "some of mpi,p2p,shm,hier");
+        if (!zero_algorithm_find(word, &algorithm)) return expected_algorithms(a);
         a->options->algorithms[algorithm] = true;
     }
-    return n > 0 ? ZERO_OK : expected(a, "some of mpi,p2p,shm,hier");
+    return n > 0 ? ZERO_OK : expected_algorithms(a);
 }
 
 static zero_status read_kinds(const argument *a)
@@ -190,7 +198,7 @@ static const struct {
      read_sizes, BENCH_TABLE},
     {"--types", "LIST", "of fp32,bf16,fp16 (fp32,bf16; overlap and backward fp32)",
      read_types, BENCH_TABLE},
-    {"--algorithms", "LIST", "of mpi,p2p,shm,hier (all that can run here)", read_algorithms,
+    {"--algorithms", "LIST", "such as p2p,mpi (all that can run here)", read_algorithms,
      BENCH_TABLE},
     {"--kinds", "LIST", "of reduce-scatter,all-gather,reduce,broadcast (all)", read_kinds,
      BENCH_TABLE},
