@@ -38,7 +38,7 @@ bool zero_algorithm_find(const char *name, zero_algorithm *algorithm)
     return false;
 }
 
-/* ---- which one ---- */
+/* ---- choice ---- */
 
 bool zero_algorithm_needs_window(zero_algorithm algorithm, const zero_layout *layout)
 {
@@ -57,7 +57,7 @@ zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why
     return ZERO_ALGORITHM_HIER;
 }
 
-/* ---- what it takes ---- */
+/* ---- requirements ---- */
 
 /* Neighbours count chunks in the few bits that a signal has for phases. */
 static zero_status check_phases(const zero_collective_spec *spec, const zero_layout *layout)
@@ -86,7 +86,7 @@ size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layo
     return tables[spec->algorithm]->staging(spec, layout);
 }
 
-/* ---- its steps, and what they move ---- */
+/* ---- steps and traffic ---- */
 
 zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
                             const zero_layout *layout, int rank)
@@ -110,7 +110,7 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
     return ZERO_OK;
 }
 
-/* Adds what `times` runs with a single chunk of `len` elements move. */
+/* Adds the traffic of `times` runs with a single chunk of `len` elements. */
 static zero_status add_chunks(const zero_collective_spec *spec, const zero_layout *layout,
                               int rank, int64_t times, int64_t len, zero_traffic *traffic)
 {

@@ -16,8 +16,10 @@
 typedef struct {
     /* Conditions beyond zero_collective_check_spec(); NULL: none. */
     zero_status (*check)(const zero_collective_spec *spec, const zero_layout *layout);
+    /* Elements per step, and bytes of staging, at most. */
     int64_t (*chunk)(const zero_collective_spec *spec, const zero_layout *layout);
     size_t (*staging)(const zero_collective_spec *spec, const zero_layout *layout);
+    /* Appends the steps of steps->rank. */
     void (*write)(zero_steps *steps);
 
     bool works_in_window;       /* on nodes of several ranks */
@@ -60,8 +62,8 @@ ZERO_NODISCARD zero_status zero_collective_check(const zero_collective_spec *spe
  * (beyond 8192 ranks) or the algorithm does not bound its staging. */
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout);
 
-/* What one run of it moves on rank `rank`: known before any step is written, in time
- * proportional to the ranks. The status of zero_collective_check(), or ZERO_ERR_NOMEM. */
+/* The traffic of one run on rank `rank`: known before any step is written, in time proportional
+ * to the ranks. The status of zero_collective_check(), or ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_collective_traffic(const zero_collective_spec *spec,
                                                    const zero_layout *layout, int rank,
                                                    zero_traffic *traffic);

@@ -14,7 +14,7 @@ static zero_status find_tag_limit(int *limit)
     int *highest = NULL, found = 0;
     ZERO_TRY(zero_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found),
                             "MPI_Comm_get_attr"));
-    *limit = found ? *highest : 32767; /* what the standard promises at least */
+    *limit = found ? *highest : 32767; /* the least that MPI promises */
     return ZERO_OK;
 }
 
@@ -24,7 +24,7 @@ static zero_status allocate_ids(int n, int **ids)
     return *ids ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
 }
 
-/* Every rank learns its node's lowest rank, and so which ranks share a node. */
+/* Every rank learns the lowest rank of each rank's node, and so which ranks share one. */
 static zero_status find_nodes(zero_comm *comm)
 {
     int lowest = comm->rank, *ids = NULL;
@@ -93,8 +93,8 @@ zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
     if (joins_two)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "a group from an intercommunicator, which joins two groups: expected "
-            "one (MPI_Intercomm_merge makes it)");
+            "a group from an intercommunicator, which joins two groups: merge them "
+            "first (MPI_Intercomm_merge)");
     return duplicate(mpi, "zero group", out);
 }
 
@@ -112,14 +112,17 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
 static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish)
 {
     if (comm->signal_window)
-        return zero_fail(ZERO_ERR_INVALID, "nodes are declared before the first window");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the group has a window already: declare its nodes before");
     for (int r = 1; r < comm->size; r++)
         for (int q = 0; q < r; q++)
             if (wish->node_of[r] == wish->node_of[q] &&
                 comm->layout.node_of[r] != comm->layout.node_of[q])
-                return zero_fail(ZERO_ERR_INVALID,
-                                 "ranks %d and %d cannot share a node: they run on two", q,
-                                 r);
+                return zero_fail(
+                    ZERO_ERR_INVALID,
+                    "ranks %d and %d cannot share a node: they run on different "
+                    "ones",
+                    q, r);
     return ZERO_OK;
 }
 
@@ -155,7 +158,7 @@ zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
     zero_layout blocks = {0};
     if (n_nodes < 1 || n_nodes > comm->size)
         return zero_fail(ZERO_ERR_INVALID,
-                         "--fake-nodes %d: there are only %d ranks for them", n_nodes,
+                         "--fake-nodes %d: expected 1 to the number of ranks, %d", n_nodes,
                          comm->size);
     zero_status st =
         zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes));

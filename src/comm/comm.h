@@ -1,7 +1,7 @@
 /* comm.h - groups of ranks: how they are made, divided into nodes, and ended.
  *
- * What a group consists of is in group.h, its small messages are in control.h, its collectives
- * on data in collective.h. Every function here is collective and blocks, unless it says
+ * group.h has the structs, control.h the small messages, collective.h the collectives on data.
+ * Every function here is collective and blocks, unless it says
  * otherwise. */
 #pragma once
 
@@ -40,7 +40,7 @@ ZERO_NODISCARD zero_status zero_comm_stop_helpers(zero_comm *comm);
  * helper fails to stop, the group is left to the abort that follows. */
 void zero_comm_destroy(zero_comm *comm);
 
-/* The rank that prints, and writes what is written once. Local. */
+/* Whether this is rank 0, which prints and writes for all. Local. */
 static inline bool zero_comm_is_root(const zero_comm *comm)
 {
     return comm->rank == 0;

@@ -53,7 +53,7 @@ void zero_mpi_call_destroy(zero_collective *op)
     if (op->comm && op->add != MPI_OP_NULL) MPI_Op_free(&op->add);
 }
 
-/* MPI wants to be told where a piece is in its place already. */
+/* MPI must be told if a piece is in place already. */
 static const void *gathered_from(const zero_collective *op,
                                  const zero_collective_step *step, const void *from,
                                  const void *to)

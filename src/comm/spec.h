@@ -59,7 +59,7 @@ typedef struct {
 
 const char *zero_collective_kind_name(zero_collective_kind kind); /* "reduce-scatter" */
 
-/* Kinds that add what all ranks have. */
+/* Kinds that add the data of all ranks. */
 static inline bool zero_collective_sums(zero_collective_kind kind)
 {
     return kind == ZERO_REDUCE_SCATTER || kind == ZERO_REDUCE;
@@ -79,8 +79,8 @@ ZERO_NODISCARD zero_status zero_collective_check_spec(const zero_collective_spec
 
 typedef enum { ZERO_INSIDE, ZERO_ACROSS, ZERO_REACHES } zero_reach; /* of a node */
 
-/* What a rank moves. What it reads through a window counts as received by it and as sent by
- * the owner, in no message. */
+/* The traffic of one rank. Bytes read through a window count as received by the reader and as
+ * sent by the owner, in no message. */
 typedef struct {
     int64_t bytes_sent[ZERO_REACHES], bytes_received[ZERO_REACHES];
     int64_t messages_sent[ZERO_REACHES], messages_received[ZERO_REACHES];

@@ -24,8 +24,8 @@ struct zero_watch {
     MPI_Comm mpi; /* owned, from the start on */
     double limit, longest_turn, grace;
 
-    /* What this rank is doing, since when, and in which piece of work: its name (borrowed) and
-     * number, -1 before the first one. */
+    /* This rank's operation, since when, and its piece of work: name (borrowed) and number, -1
+     * before the first one. */
     zero_operation op;
     zero_watch_state state;
     double since;

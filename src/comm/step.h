@@ -29,7 +29,7 @@ typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
 #define ZERO_PHASE_BITS     24 /* of a counter: 16 million phases in one collective */
 #define ZERO_ALL_NEIGHBOURS (-1)
 
-/* Where a step reads or writes: at an element of a rank's `in` or `out`, or at a byte of this
+/* A place that a step reads or writes: an element of a rank's `in` or `out`, or a byte of this
  * rank's staging. */
 typedef struct {
     zero_place place;
@@ -39,7 +39,7 @@ typedef struct {
 
 typedef struct {
     zero_step_kind kind;
-    zero_type type;     /* of a message and of what is copied; add: of the result */
+    zero_type type;     /* of a message or a copy; add: of the result */
     int peer;           /* send, receive, await: the other rank, or ZERO_ALL_NEIGHBOURS */
     int sum;            /* add: which list of terms */
     int64_t len;        /* elements; await: those that neighbours have read here by then */

@@ -5,5 +5,5 @@
 
 #include "comm/step.h"
 
-/* A line about the collective, and one per step. */
+/* A line about the collective, then one per step. */
 void zero_steps_print(const zero_steps *steps, FILE *file);

@@ -23,7 +23,7 @@
 #define PLACE     "/dev/shm"
 #define MAX_BYTES ((size_t)1 << 46)
 
-/* Where the node's first rank has the file, and how to recognise it: with ranks in containers,
+/* The file as the node's first rank has it, and how to recognise it: with ranks in containers,
  * the same path may lead elsewhere. */
 typedef struct {
     int64_t process, file; /* -1: it could not be made */
