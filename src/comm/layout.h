@@ -1,7 +1,7 @@
 /* layout.h - which ranks of a group share a node.
  *
  * Nodes are numbered in the order of their lowest ranks. Algorithms that work in two levels
- * need nodes in blocks: ranks first[k] .. first[k+1]-1 on node k, which is how mpirun maps by default.
+ * need nodes in blocks: ranks first[k] .. first[k+1]-1 on node k, mpirun's default mapping.
  *
  *     ranks    0 1 2 | 3 4 | 5 6 7       node_of = 0 0 0 1 1 2 2 2, first = 0 3 5 8
  *
