@@ -11,7 +11,8 @@
     ROW(P2P,  p2p)  /* pairwise messages; between nodes */ \
     ROW(MPI,  mpi)  /* MPI's own collectives, as a baseline; adds in the type of the result */ \
     ROW(SHM,  shm)  /* through the node's window: owners read their peers' memory; one node */ \
-    ROW(HIER, hier) /* shm within nodes, messages between them */
+    ROW(HIER, hier) /* shm within nodes, messages between them */ \
+    /* the next one */
 
 #define ZERO_ALGORITHM_ENUMERATOR(NAME, name) ZERO_ALGORITHM_##NAME,
 typedef enum { ZERO_ALGORITHM_LIST(ZERO_ALGORITHM_ENUMERATOR) ZERO_ALGORITHMS } zero_algorithm;
