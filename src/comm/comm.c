@@ -157,9 +157,8 @@ zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
 {
     zero_layout blocks = {0};
     if (n_nodes < 1 || n_nodes > comm->size)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--fake-nodes %d: expected 1 to the number of ranks, %d", n_nodes,
-                         comm->size);
+        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
+                         n_nodes, comm->size);
     zero_status st =
         zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes));
     if (st == ZERO_OK) st = zero_comm_pretend_nodes(comm, blocks.node_of);

@@ -108,8 +108,8 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
     return (int)zero_range_len(zero_partition_owners(p));
 }
 
-/* Whether a group's collectives, which go on side by side, share their staging: a rank then
- * stages for the piece alone that it owns. */
+/* Whether a group's concurrent collectives share their staging: then a rank stages only for the
+ * piece that it owns. */
 static bool is_staging_shared(const zero_schedule *s)
 {
     return zero_algorithm_get(s->input.collectives)->stages_on_root_only;
