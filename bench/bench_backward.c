@@ -63,9 +63,9 @@ static void choose(passes *all, const bench_run *run)
 {
     add_pass(all, NULL, BENCH_NO_POLL);
     for (int i = 0; i < run->n_ways; i++) {
-        if (run->ways[i]->kind != ZERO_REDUCE_SCATTER) continue;
-        add_pass(all, run->ways[i], BENCH_NO_POLL);
-        if (!run->ways[i]->blocking) add_pass(all, run->ways[i], GAP);
+        if (run->ways[i].kind != ZERO_REDUCE_SCATTER) continue;
+        add_pass(all, &run->ways[i], BENCH_NO_POLL);
+        if (!run->ways[i].blocking) add_pass(all, &run->ways[i], GAP);
     }
 }
 

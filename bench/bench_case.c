@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/mpi_call.h"
+#include "comm/mpi_error.h"
 
 #define ALIGN ((size_t)2 << 20) /* huge pages */
 #define PAGE  4096
@@ -15,39 +16,6 @@
 #define ROOT  0
 
 enum { WINDOW_IN, WINDOW_OUT, WINDOW_ONE, WINDOW_ARRAYS };
-
-const bench_way bench_ways[BENCH_ALL_WAYS] = {
-    {"MPI_Reduce_scatter_block", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE,
-     true},
-    {"MPI_Ireduce_scatter_block", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE,
-     false},
-    {"p2p", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
-    {"hier", ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_HIER, BENCH_FROM_WINDOW, false},
-    {"MPI_Allgather", ZERO_ALL_GATHER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, true},
-    {"MPI_Iallgather", ZERO_ALL_GATHER, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
-    {"p2p", ZERO_ALL_GATHER, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
-    {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_WINDOW, false},
-    {"shm", ZERO_ALL_GATHER, ZERO_ALGORITHM_SHM, BENCH_IN_PLACE, false},
-    {"hier", ZERO_ALL_GATHER, ZERO_ALGORITHM_HIER, BENCH_WINDOW, false},
-    {"hier", ZERO_ALL_GATHER, ZERO_ALGORITHM_HIER, BENCH_IN_PLACE, false},
-    {"MPI_Ireduce", ZERO_REDUCE, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
-    {"p2p", ZERO_REDUCE, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_REDUCE, ZERO_ALGORITHM_SHM, BENCH_FROM_WINDOW, false},
-    {"hier", ZERO_REDUCE, ZERO_ALGORITHM_HIER, BENCH_FROM_WINDOW, false},
-    {"MPI_Ibcast", ZERO_BROADCAST, ZERO_ALGORITHM_MPI, BENCH_PRIVATE, false},
-    {"p2p", ZERO_BROADCAST, ZERO_ALGORITHM_P2P, BENCH_PRIVATE, false},
-    {"shm", ZERO_BROADCAST, ZERO_ALGORITHM_SHM, BENCH_WINDOW, false},
-    {"hier", ZERO_BROADCAST, ZERO_ALGORITHM_HIER, BENCH_WINDOW, false},
-};
-
-const char *bench_memory_name(bench_memory memory)
-{
-    static const char *const names[] = {"private", "window to private", "window",
-                                        "in place"};
-    return names[memory];
-}
 
 /* ---- values in the arrays ---- */
 
@@ -271,11 +239,11 @@ static zero_status run_blocking(bench_case *c)
     MPI_Comm mpi = c->field->comm->mpi;
     int count = (int)c->spec.count;
     if (c->spec.kind == ZERO_ALL_GATHER) /* this rank's piece is in `out` */
-        return zero_comm_check(
+        return zero_mpi_check(
             MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi),
             "MPI_Allgather");
-    return zero_comm_check(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi),
-                           "MPI_Reduce_scatter_block");
+    return zero_mpi_check(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi),
+                          "MPI_Reduce_scatter_block");
 }
 
 zero_status bench_case_run(void *arg)

@@ -11,29 +11,10 @@
 
 #include "base/arena.h"
 #include "bench_sample.h"
+#include "bench_way.h"
 #include "comm/collective.h"
+#include "comm/comm.h"
 #include "comm/window.h"
-
-typedef enum {
-    BENCH_PRIVATE,
-    BENCH_FROM_WINDOW, /* `in` in the window, `out` private */
-    BENCH_WINDOW,      /* an `out` per rank in the window, and what is sent within it */
-    BENCH_IN_PLACE,    /* all-gather: one `out` per node, in the window */
-} bench_memory;
-
-typedef struct {
-    const char *name;
-    zero_collective_kind kind;
-    zero_algorithm algorithm;
-    bench_memory memory;
-    bool blocking; /* MPI's own call instead of ours */
-} bench_way;
-
-/* All ways there are, reduce-scatters first; the first of a kind is MPI's. */
-#define BENCH_ALL_WAYS 21
-extern const bench_way bench_ways[BENCH_ALL_WAYS];
-
-const char *bench_memory_name(bench_memory memory);
 
 #define BENCH_PERIOD 4095 /* elements; odd: pieces, powers of two, differ */
 

@@ -20,8 +20,8 @@ enum { WAY, COPY, PAIR };
 
 typedef struct {
     int n;
-    bench_case cases[BENCH_ALL_WAYS];
-    bench_series series[BENCH_ALL_WAYS];
+    bench_case cases[BENCH_MAX_WAYS];
+    bench_series series[BENCH_MAX_WAYS];
 } block;
 
 /* ---- measure ---- */
@@ -31,7 +31,7 @@ static zero_status init_rows(block *b, bench_field *field, const bench_run *run)
     for (int i = 0; i < run->n_ways; i++) {
         b->n = i + 1;
         ZERO_TRY(
-            bench_case_init(&b->cases[i], field, run->ways[i], 0, run->options->chunk));
+            bench_case_init(&b->cases[i], field, &run->ways[i], 0, run->options->chunk));
         ZERO_TRY(
             zero_agree(field->comm, bench_series_init(&b->series[i], &run->clock, PAIR)));
         ZERO_TRY(bench_case_check(&b->cases[i]));
@@ -94,7 +94,8 @@ static double against_mpi(const block *b, int row)
 {
     for (int i = 0; i < b->n; i++) {
         const bench_way *way = b->cases[i].way;
-        if (way->kind == b->cases[row].way->kind && way->algorithm == ZERO_ALGORITHM_MPI)
+        if (way->kind == b->cases[row].way->kind &&
+            zero_algorithm_get(way->algorithm)->posts_mpi_collectives)
             return bench_seconds(&b->series[i], WAY) / bench_seconds(&b->series[row], WAY);
     }
     return NAN;
@@ -179,13 +180,14 @@ static bool is_wanted(const bench_options *o, const zero_layout *layout,
 
 static void choose_ways(bench_run *run, const zero_layout *layout)
 {
-    for (int i = 0; i < BENCH_ALL_WAYS; i++) {
-        const bench_way *way = &bench_ways[i];
-        if (!is_wanted(run->options, layout, way->algorithm) ||
-            !run->options->kinds[way->kind])
+    bench_way all[BENCH_MAX_WAYS];
+    int n = bench_ways(layout, all);
+    for (int i = 0; i < n; i++) {
+        if (!is_wanted(run->options, layout, all[i].algorithm) ||
+            !run->options->kinds[all[i].kind])
             continue;
-        run->ways[run->n_ways++] = way;
-        run->needs_window = run->needs_window || way->memory != BENCH_PRIVATE;
+        run->ways[run->n_ways++] = all[i];
+        run->needs_window = run->needs_window || all[i].memory != BENCH_PRIVATE;
     }
 }
 

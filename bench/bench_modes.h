@@ -9,7 +9,7 @@ typedef struct {
     bench_report *report;
     bool needs_window;
     int n_ways;
-    const bench_way *ways[BENCH_ALL_WAYS];
+    bench_way ways[BENCH_MAX_WAYS];
 } bench_run;
 
 /* Runs a mode for each type and size, on a field of n_buckets. Collective. */

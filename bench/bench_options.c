@@ -52,11 +52,6 @@ const zero_command bench_collectives_command = {
     .size = sizeof(wish),
 };
 
-static const char *algorithm_at(int i)
-{
-    return i < ZERO_ALGORITHMS ? zero_algorithm_name((zero_algorithm)i) : NULL;
-}
-
 static const char *kind_at(int i)
 {
     return i < ZERO_COLLECTIVE_KINDS ? zero_collective_kind_name((zero_collective_kind)i)
@@ -108,7 +103,7 @@ static zero_status take(const wish *w, bench_options *o)
         return zero_fail(ZERO_ERR_INVALID, "give --overlap or --backward, not both");
     ZERO_TRY(read_sizes(w, o));
     ZERO_TRY(read_types(w, o));
-    ZERO_TRY(mark("algorithms", w->algorithms, algorithm_at, o->algorithms));
+    ZERO_TRY(mark("algorithms", w->algorithms, zero_algorithm_name_at, o->algorithms));
     for (int k = 0; k < ZERO_COLLECTIVE_KINDS; k++) o->kinds[k] = !w->kinds;
     return mark("kinds", w->kinds, kind_at, o->kinds);
 }

@@ -6,7 +6,7 @@
 
 #include "bench_lists.h"
 #include "cli/options.h"
-#include "comm/spec.h"
+#include "comm/algorithm.h"
 
 #define BENCH_TYPES 3
 

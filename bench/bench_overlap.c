@@ -146,7 +146,7 @@ static zero_status run_ways(bench_field *field, const bench_run *run)
     ZERO_TRY(bench_computer_init(&d.computer, field->comm));
     print_header(field);
     for (int i = 0; i < run->n_ways; i++)
-        if (can_overlap(run->ways[i])) ZERO_TRY(run_way(&d, field, run->ways[i], run));
+        if (can_overlap(&run->ways[i])) ZERO_TRY(run_way(&d, field, &run->ways[i], run));
     return ZERO_OK;
 }
 

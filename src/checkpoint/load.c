@@ -30,13 +30,13 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
     zero_bytes text = {0};
     int64_t len;
     zero_status st = comm->rank == 0 ? zero_checkpoint_open(path, &made) : ZERO_OK;
-    ZERO_TRY(zero_agree(comm, st));
+    ZERO_TRY(zero_agree_after_files(comm, st));
     st = tell_length(comm, &made, &len);
     if (st == ZERO_OK) st = receive_text(comm, &made, len, &text);
     if (st == ZERO_OK) {
         if (comm->rank != 0)
             st = zero_checkpoint_open_told(path, text.bytes, text.len, &made);
-        st = zero_agree(comm, st);
+        st = zero_agree_after_files(comm, st);
     }
     zero_bytes_destroy(&text);
     if (st == ZERO_OK)
@@ -125,10 +125,7 @@ zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
 {
     zero_comm *comm = e->runner.comm;
     ZERO_TRY(zero_engine_settle(e));
-    zero_comm_be_patient(comm, ZERO_FILE_PATIENCE);
-    zero_status st = zero_agree(comm, fetch_own(e, c));
-    zero_comm_be_patient(comm, 1.0);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_agree_after_files(comm, fetch_own(e, c)));
     take_counts(e, &c->manifest);
     ZERO_TRY(zero_engine_publish(e));
     return check_digest(e, c);

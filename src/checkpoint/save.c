@@ -316,12 +316,12 @@ static zero_status describe(struct save *s)
 static zero_status save_all(struct save *s)
 {
     ZERO_TRY(describe(s));
-    ZERO_TRY(zero_agree(s->comm, prepare_shard(s)));
+    ZERO_TRY(zero_agree_after_files(s->comm, prepare_shard(s)));
     ZERO_TRY(gather_shards(s));
-    zero_status st = zero_agree(s->comm, make_temporary(s));
-    if (st == ZERO_OK) st = zero_agree(s->comm, enter_temporary(s));
-    if (st == ZERO_OK) st = zero_agree(s->comm, write_shard(s));
-    if (st == ZERO_OK) st = zero_agree(s->comm, publish(s));
+    zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
+    if (st == ZERO_OK) st = zero_agree_after_files(s->comm, enter_temporary(s));
+    if (st == ZERO_OK) st = zero_agree_after_files(s->comm, write_shard(s));
+    if (st == ZERO_OK) st = zero_agree_after_files(s->comm, publish(s));
     return st == ZERO_OK ? ZERO_OK : clear_away(s, st);
 }
 
@@ -329,9 +329,7 @@ zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
                                  const zero_checkpoint_input *in, uint64_t *bytes)
 {
     struct save s = {.e = e, .comm = e->runner.comm, .dir = dir, .in = in};
-    zero_comm_be_patient(s.comm, ZERO_FILE_PATIENCE);
     zero_status st = save_all(&s);
-    zero_comm_be_patient(s.comm, 1.0);
     *bytes = s.bytes;
     zero_storage_close(&s.temporary);
     zero_manifest_destroy(&s.manifest);

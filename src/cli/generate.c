@@ -227,7 +227,7 @@ static zero_status close_all(job *j)
     zero_checkpoint_close(&j->checkpoint);
     free(j->text);
     zero_generate_options_destroy(&j->options);
-    ZERO_TRY(zero_watch_stop(&j->world));
+    ZERO_TRY(zero_comm_stop_helpers(&j->world));
     zero_comm_destroy(&j->world);
     return zero_launch_stop();
 }

@@ -8,8 +8,8 @@
 #include "base/fail.h"
 #include "base/topology.h"
 #include "base/type.h"
+#include "comm/algorithm.h"
 #include "comm/launch.h"
-#include "comm/spec.h"
 #include "math/backends.h"
 #include "math/blas.h"
 #include "zero/version.h"
@@ -88,14 +88,11 @@ static void put_machine(json_t *info, const zero_topology *t)
 
 static void put_choices(json_t *info)
 {
-    json_t *stages = json_array(), *collectives = json_array();
+    json_t *stages = json_array();
     for (int s = 0; s <= 3; s++) json_array_append_new(stages, json_integer(s));
-    for (int a = 0; a < ZERO_ALGORITHMS; a++)
-        json_array_append_new(collectives,
-                              json_string(zero_algorithm_name((zero_algorithm)a)));
     json_object_set_new(info, "stages", stages);
     json_object_set_new(info, "types", names(zero_type_name_at));
-    json_object_set_new(info, "collectives", collectives);
+    json_object_set_new(info, "collectives", names(zero_algorithm_name_at));
     json_object_set_new(info, "cuda", json_false());
 }
 

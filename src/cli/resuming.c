@@ -13,7 +13,7 @@
 
 static bool is_root(const zero_session *s)
 {
-    return s->world.rank == 0;
+    return zero_comm_is_root(&s->world);
 }
 
 static bool resumes(const zero_config *c)
@@ -180,7 +180,7 @@ static zero_status set_aside(zero_session *s, const int64_t *steps, int from, in
     zero_status st = ZERO_OK;
     for (int i = from; st == ZERO_OK && i < n && is_root(s); i++)
         st = zero_checkpoint_set_aside(&s->saving.dir, steps[i]);
-    return zero_agree(&s->world, st);
+    return zero_agree_after_files(&s->world, st);
 }
 
 static zero_status load_newest(zero_session *s, const int64_t *steps, int n)
@@ -292,11 +292,11 @@ static zero_status open_together(zero_session *s)
 {
     zero_status st = ZERO_OK, removed = ZERO_OK;
     if (is_root(s)) st = make_probe(s);
-    ZERO_TRY(zero_agree(&s->world, st));
-    st = zero_agree(&s->world, open_others(s));
+    ZERO_TRY(zero_agree_after_files(&s->world, st));
+    st = zero_agree_after_files(&s->world, open_others(s));
     if (is_root(s)) removed = zero_storage_remove(&s->saving.dir, PROBE);
     ZERO_TRY(st);
-    return zero_agree(&s->world, removed);
+    return zero_agree_after_files(&s->world, removed);
 }
 
 /* Rank 0's list, to all. */
@@ -315,7 +315,7 @@ static zero_status tell_steps(zero_session *s, int64_t **steps, int *n)
 static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
 {
     zero_status st = is_root(s) ? open_first(s, steps, n) : ZERO_OK;
-    ZERO_TRY(zero_agree(&s->world, st));
+    ZERO_TRY(zero_agree_after_files(&s->world, st));
     ZERO_TRY(open_together(s));
     if (!resumes(&s->config)) return ZERO_OK;
     ZERO_TRY(tell_steps(s, steps, n));
@@ -333,9 +333,7 @@ zero_status zero_saving_open(zero_session *s)
     if (!s->config.checkpoint) return ZERO_OK;
     zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
                   s->saving.data);
-    zero_comm_be_patient(&s->world, ZERO_FILE_PATIENCE);
     zero_status st = open_and_load(s, &steps, &n);
-    zero_comm_be_patient(&s->world, 1.0);
     free(steps);
     return st;
 }

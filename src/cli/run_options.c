@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "base/type.h"
-#include "comm/spec.h"
+#include "comm/algorithm.h"
 #include "math/backends.h"
 
 #define TEXT   .kind = ZERO_OPTION_TEXT
@@ -80,7 +80,7 @@ const zero_option zero_run_options[] = {
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need; 0: do not check"},
-    {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto|mpi|p2p|shm|hier", .standard = "auto",
+    {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",

@@ -11,7 +11,7 @@
 
 static bool is_root(const zero_session *s)
 {
-    return s->world.rank == 0;
+    return zero_comm_is_root(&s->world);
 }
 
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
@@ -47,10 +47,7 @@ static zero_status remove_older(zero_session *s)
 {
     if (is_root(s) && zero_checkpoint_prune(&s->saving.dir, s->config.keep) != ZERO_OK)
         fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
-    zero_comm_be_patient(&s->world, ZERO_FILE_PATIENCE);
-    zero_status st = zero_comm_barrier(&s->world);
-    zero_comm_be_patient(&s->world, 1.0);
-    return st;
+    return zero_comm_barrier_after_files(&s->world);
 }
 
 static zero_status save(zero_session *s, int64_t step)

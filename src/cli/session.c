@@ -47,13 +47,6 @@ static zero_status start_diagnosis(zero_session *s)
     return zero_agree(&s->world, zero_progress_start(&s->world, 1e-3 * c->progress_thread));
 }
 
-static zero_status stop_diagnosis(zero_session *s)
-{
-    zero_progress_stop(&s->world);
-    ZERO_TRY(zero_check_stop(&s->world));
-    return zero_watch_stop(&s->world);
-}
-
 static zero_status start_mpi(zero_session *s)
 {
     if (s->config.progress_thread > 0.0)
@@ -260,7 +253,7 @@ zero_status zero_session_close(zero_session *s)
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
     zero_corpus_close(&s->corpus);
-    ZERO_TRY(stop_diagnosis(s));
+    ZERO_TRY(zero_comm_stop_helpers(&s->world));
     zero_comm_destroy(&s->world);
     zero_options_destroy(&s->given);
     return zero_launch_stop();

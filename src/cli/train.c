@@ -12,7 +12,7 @@
 
 static bool is_root(const zero_session *s)
 {
-    return s->world.rank == 0;
+    return zero_comm_is_root(&s->world);
 }
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,

@@ -1,31 +1,20 @@
 #include "comm/comm.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "comm/check.h"
+#include "comm/mpi_error.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
 #include "comm/window.h"
 
-zero_status zero_comm_check(int mpi_code, const char *what)
-{
-    if (mpi_code == MPI_SUCCESS) return ZERO_OK;
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int len = 0;
-    if (MPI_Error_string(mpi_code, text, &len) != MPI_SUCCESS)
-        snprintf(text, sizeof text, "no description");
-    return zero_fail(ZERO_ERR_MPI, "%s failed: %s (MPI error %d)", what, text, mpi_code);
-}
-
 static zero_status find_tag_limit(int *limit)
 {
     int *highest = NULL, found = 0;
-    ZERO_TRY(
-        zero_comm_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found),
-                        "MPI_Comm_get_attr"));
-    *limit = found ? *highest : 32767; /* what the standard promises at least */
+    ZERO_TRY(zero_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found),
+                            "MPI_Comm_get_attr"));
+    *limit = found ? *highest : 32767; /* the least that MPI promises */
     return ZERO_OK;
 }
 
@@ -35,18 +24,18 @@ static zero_status allocate_ids(int n, int **ids)
     return *ids ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
 }
 
-/* Every rank learns its node's lowest rank, and so which ranks share a node. */
+/* Every rank learns the lowest rank of each rank's node, and so which ranks share one. */
 static zero_status find_nodes(zero_comm *comm)
 {
     int lowest = comm->rank, *ids = NULL;
-    ZERO_TRY(zero_comm_check(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED,
-                                                 comm->rank, MPI_INFO_NULL, &comm->node),
-                             "MPI_Comm_split_type"));
-    ZERO_TRY(zero_comm_check(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN),
-                             "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_comm_check(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node), "MPI_Bcast"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
+                                                MPI_INFO_NULL, &comm->node),
+                            "MPI_Comm_split_type"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN),
+                            "MPI_Comm_set_errhandler"));
+    ZERO_TRY(zero_mpi_check(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node), "MPI_Bcast"));
     ZERO_TRY(allocate_ids(comm->size, &ids));
-    zero_status st = zero_comm_check(
+    zero_status st = zero_mpi_check(
         MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi), "MPI_Allgather");
     if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
     free(ids);
@@ -56,12 +45,12 @@ static zero_status find_nodes(zero_comm *comm)
 static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
 {
     *comm = (zero_comm){.mpi = mpi, .control = MPI_COMM_NULL, .node = MPI_COMM_NULL};
-    ZERO_TRY(zero_comm_check(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN),
-                             "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_comm_check(MPI_Comm_dup(mpi, &comm->control), "MPI_Comm_dup"));
-    ZERO_TRY(zero_comm_check(MPI_Comm_set_name(mpi, name), "MPI_Comm_set_name"));
-    ZERO_TRY(zero_comm_check(MPI_Comm_rank(mpi, &comm->rank), "MPI_Comm_rank"));
-    ZERO_TRY(zero_comm_check(MPI_Comm_size(mpi, &comm->size), "MPI_Comm_size"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN),
+                            "MPI_Comm_set_errhandler"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(mpi, &comm->control), "MPI_Comm_dup"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_set_name(mpi, name), "MPI_Comm_set_name"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_rank(mpi, &comm->rank), "MPI_Comm_rank"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_size(mpi, &comm->size), "MPI_Comm_size"));
     ZERO_TRY(find_tag_limit(&comm->tag_limit));
     return find_nodes(comm);
 }
@@ -85,7 +74,7 @@ static zero_status adopt(MPI_Comm mpi, const char *name, zero_comm *out)
 static zero_status duplicate(MPI_Comm theirs, const char *name, zero_comm *out)
 {
     MPI_Comm mpi;
-    ZERO_TRY(zero_comm_check(MPI_Comm_dup(theirs, &mpi), "MPI_Comm_dup"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(theirs, &mpi), "MPI_Comm_dup"));
     return adopt(mpi, name, out);
 }
 
@@ -100,12 +89,12 @@ zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
     if (mpi == MPI_COMM_NULL)
         return zero_fail(ZERO_ERR_INVALID, "a group from MPI_COMM_NULL: expected a "
                                            "communicator that this rank belongs to");
-    ZERO_TRY(zero_comm_check(MPI_Comm_test_inter(mpi, &joins_two), "MPI_Comm_test_inter"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_test_inter(mpi, &joins_two), "MPI_Comm_test_inter"));
     if (joins_two)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "a group from an intercommunicator, which joins two groups: expected "
-            "one (MPI_Intercomm_merge makes it)");
+            "a group from an intercommunicator, which joins two groups: merge them "
+            "first (MPI_Intercomm_merge)");
     return duplicate(mpi, "zero group", out);
 }
 
@@ -113,8 +102,8 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
 {
     MPI_Comm mpi;
     int mpi_color = color < 0 ? MPI_UNDEFINED : color;
-    ZERO_TRY(zero_comm_check(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi),
-                             "MPI_Comm_split"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi),
+                            "MPI_Comm_split"));
     if (color >= 0) return adopt(mpi, "zero group", out);
     *out = (zero_comm){0};
     return ZERO_OK;
@@ -122,15 +111,18 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
 
 static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish)
 {
-    if (comm->signals)
-        return zero_fail(ZERO_ERR_INVALID, "nodes are declared before the first window");
+    if (comm->signal_window)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the group has a window already: declare its nodes before");
     for (int r = 1; r < comm->size; r++)
         for (int q = 0; q < r; q++)
             if (wish->node_of[r] == wish->node_of[q] &&
                 comm->layout.node_of[r] != comm->layout.node_of[q])
-                return zero_fail(ZERO_ERR_INVALID,
-                                 "ranks %d and %d cannot share a node: they run on two", q,
-                                 r);
+                return zero_fail(
+                    ZERO_ERR_INVALID,
+                    "ranks %d and %d cannot share a node: they run on different "
+                    "ones",
+                    q, r);
     return ZERO_OK;
 }
 
@@ -146,7 +138,7 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
     MPI_Comm node;
     zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
     if (st == ZERO_OK)
-        st = zero_comm_check(
+        st = zero_mpi_check(
             MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node),
             "MPI_Comm_split");
     if (st != ZERO_OK) {
@@ -157,17 +149,16 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
     zero_layout_destroy(&comm->layout);
     comm->node = node;
     comm->layout = wish;
-    return zero_comm_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN),
-                           "MPI_Comm_set_errhandler");
+    return zero_mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN),
+                          "MPI_Comm_set_errhandler");
 }
 
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
 {
     zero_layout blocks = {0};
     if (n_nodes < 1 || n_nodes > comm->size)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--fake-nodes %d: there are only %d ranks for them", n_nodes,
-                         comm->size);
+        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
+                         n_nodes, comm->size);
     zero_status st =
         zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes));
     if (st == ZERO_OK) st = zero_comm_pretend_nodes(comm, blocks.node_of);
@@ -175,21 +166,64 @@ zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
     return st;
 }
 
-/* A group that does not come to its end is left to the abort that ends it. */
-static bool end_helpers(zero_comm *comm)
+zero_status zero_comm_stop_helpers(zero_comm *comm)
 {
     zero_progress_stop(comm);
-    return zero_check_stop(comm) == ZERO_OK && zero_watch_stop(comm) == ZERO_OK;
+    ZERO_TRY(zero_check_stop(comm));
+    return zero_watch_stop(comm);
 }
 
 void zero_comm_destroy(zero_comm *comm)
 {
-    if (!end_helpers(comm)) return;
-    if (comm->signals) zero_window_destroy(comm->signals);
-    free(comm->signals);
+    if (zero_comm_stop_helpers(comm) != ZERO_OK) return;
+    if (comm->signal_window) zero_window_destroy(comm->signal_window);
+    free(comm->signal_window);
     zero_layout_destroy(&comm->layout);
     if (comm->size > 0) MPI_Comm_free(&comm->node);
     if (comm->size > 0) MPI_Comm_free(&comm->control);
     if (comm->size > 0) MPI_Comm_free(&comm->mpi);
     *comm = (zero_comm){0};
+}
+
+/* ---- for programs (zero/comm.h) ---- */
+
+static zero_status start_watched(zero_comm *comm, double watchdog, zero_comm **kept)
+{
+    *kept = malloc(sizeof **kept);
+    zero_status st =
+        *kept ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a group of ranks");
+    ZERO_TRY(zero_agree(comm, st));
+    **kept = *comm; /* the watchdog keeps its address */
+    return zero_watch_start(*kept, watchdog);
+}
+
+zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm)
+{
+    zero_comm own, *kept = NULL;
+    ZERO_TRY(zero_comm_from(mpi, &own));
+    zero_status st = start_watched(&own, watchdog, &kept);
+    if (st == ZERO_OK) {
+        *comm = kept;
+    } else {
+        free(kept);
+        zero_comm_destroy(&own);
+    }
+    return st;
+}
+
+void zero_comm_close(zero_comm *comm)
+{
+    if (!comm) return;
+    zero_comm_destroy(comm);
+    free(comm);
+}
+
+int zero_comm_rank(const zero_comm *comm)
+{
+    return comm->rank;
+}
+
+int zero_comm_size(const zero_comm *comm)
+{
+    return comm->size;
 }

@@ -1,21 +1,20 @@
-/* The small messages of comm.h. Each enters, which numbers and compares it; posts; and waits as
- * all waits are, so that collectives go on and the watchdog sees. */
-#include "base/fail.h"
-#include "comm/comm.h"
+/* Each small message enters, which numbers and compares it, posts a request, and waits for it in
+ * the loop that all waits share. */
+#include "comm/control.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "comm/check.h"
-#include "comm/progress.h"
+#include "base/fail.h"
+#include "base/number.h"
+#include "comm/compare.h"
+#include "comm/mpi_error.h"
+#include "comm/thread.h"
 #include "comm/wait.h"
 
 #define MAX_MESSAGE ((size_t)1 << 30) /* bytes; MPI counts are ints */
-#define MAX_REDUCED ((size_t)4 << 20) /* bytes at a time: MPI takes some times as much */
+#define MAX_REDUCED ((size_t)4 << 20) /* bytes at a time: MPI needs several times that */
 
 /* Counts `bytes` to and from each of the other ranks. */
 static void count_exchange(zero_comm *comm, int64_t bytes)
@@ -46,15 +45,15 @@ static void count_broadcast(zero_comm *comm, int root, int64_t bytes)
     }
 }
 
-/* Every rank enters the same operations in the same order; root: -1 where there is none. */
+/* Every rank enters the same operations in the same order. root: -1 without one. */
 static zero_status enter(zero_comm *comm, zero_operation_kind kind, size_t bytes, int root,
                          zero_operation *what)
 {
     *what = zero_operation_control(kind, comm->control_sequence, (int64_t)bytes, root);
-    ZERO_TRY(zero_check_compare(comm, what));
-    zero_progress_lock(comm); /* the thread tells it to others */
+    ZERO_TRY(zero_compare(comm, what));
+    zero_thread_lock(comm); /* the thread tells it to others */
     comm->control_sequence++;
-    zero_progress_unlock(comm);
+    zero_thread_unlock(comm);
     return ZERO_OK;
 }
 
@@ -77,7 +76,7 @@ typedef struct {
     MPI_Op op;
 } reduction;
 
-/* data[n] of all ranks becomes one on all. */
+/* Reduces data[n] over the ranks, in place. */
 static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
                               const reduction *how, int64_t n, void *data)
 {
@@ -85,9 +84,9 @@ static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
     int64_t most = (int64_t)(MAX_REDUCED / how->size);
     ZERO_TRY(enter(comm, kind, (size_t)n * how->size, -1, &what));
     for (int64_t at = 0; at < n; at += most) {
-        int64_t len = n - at < most ? n - at : most;
+        int64_t len = zero_min(n - at, most);
         MPI_Request request;
-        ZERO_TRY(zero_comm_check(
+        ZERO_TRY(zero_mpi_check(
             MPI_Iallreduce(MPI_IN_PLACE, (char *)data + (size_t)at * how->size, (int)len,
                            how->type, how->op, comm->control, &request),
             "MPI_Iallreduce"));
@@ -133,9 +132,9 @@ zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words)
 
 /* ---- spans ---- */
 
-#define APART \
-    (-1) /* n of a span where two do not adjoin: one ends at block `first`, and
-                    * the next one begins at block `count` */
+/* n of a span that stands for two that do not adjoin: one ends at block `first`, the next one
+ * begins at block `count`. */
+#define APART (-1)
 
 static void merge(const zero_tree_span *lower, zero_tree_span *upper)
 {
@@ -151,7 +150,7 @@ static void merge(const zero_tree_span *lower, zero_tree_span *upper)
     *upper = both;
 }
 
-/* MPI's form of it: the first argument is of the lower ranks. */
+/* merge() as an MPI operation, whose first argument is of the lower ranks. */
 static void merge_all(void *lower, void *upper, int *n, MPI_Datatype *type)
 {
     (void)type;
@@ -177,10 +176,10 @@ zero_status zero_comm_merge_spans(zero_comm *comm, int n, zero_tree_span *spans)
 {
     assert(n >= 0);
     reduction how = {.size = sizeof *spans};
-    ZERO_TRY(zero_comm_check(MPI_Type_contiguous((int)sizeof *spans, MPI_BYTE, &how.type),
-                             "MPI_Type_contiguous"));
-    ZERO_TRY(zero_comm_check(MPI_Type_commit(&how.type), "MPI_Type_commit"));
-    ZERO_TRY(zero_comm_check(MPI_Op_create(merge_all, 0, &how.op), "MPI_Op_create"));
+    ZERO_TRY(zero_mpi_check(MPI_Type_contiguous((int)sizeof *spans, MPI_BYTE, &how.type),
+                            "MPI_Type_contiguous"));
+    ZERO_TRY(zero_mpi_check(MPI_Type_commit(&how.type), "MPI_Type_commit"));
+    ZERO_TRY(zero_mpi_check(MPI_Op_create(merge_all, 0, &how.op), "MPI_Op_create"));
     zero_status st = all_reduce(comm, ZERO_OPERATION_SPANS, &how, n, spans);
     MPI_Op_free(&how.op);
     MPI_Type_free(&how.type);
@@ -191,31 +190,21 @@ zero_status zero_comm_merge_spans(zero_comm *comm, int n, zero_tree_span *spans)
 /* ---- agreement ---- */
 
 typedef struct {
-    zero_status status;
     bool is_shared; /* every rank failed */
-    char place[64], text[1024];
+    zero_failure failure;
 } verdict;
 
-static void describe_failure(zero_status status, verdict *v)
+/* Fails here as `rank` failed there. A failure that several ranks do not share names the rank
+ * it came from, once. */
+static zero_status fail_like(int rank, const verdict *v)
 {
-    v->status = status;
-    snprintf(v->place, sizeof v->place, "%s", zero_last_error_place());
-    snprintf(v->text, sizeof v->text, "%s", zero_last_error());
-}
-
-/* Fails here as `rank` failed there, place included. */
-static zero_status fail_like(int rank, verdict *v)
-{
-    int line = 0, agreed_rank;
-    char *colon = strrchr(v->place, ':');
-    if (colon) {
-        line = atoi(colon + 1);
-        *colon = '\0';
-    }
-    /* A verdict that was agreed upon before already names the rank it came from. */
-    if (v->is_shared || sscanf(v->text, "rank %d: ", &agreed_rank) == 1)
-        return zero_fail_at(v->place, line, v->status, "%s", v->text);
-    return zero_fail_at(v->place, line, v->status, "rank %d: %s", rank, v->text);
+    const zero_failure *theirs = &v->failure;
+    zero_status st = zero_failure_restore(theirs);
+    if (v->is_shared || theirs->is_agreed) return st;
+    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s", rank, theirs->text);
+    zero_failure named = zero_failure_keep(st);
+    named.is_agreed = true;
+    return zero_failure_restore(&named);
 }
 
 zero_status zero_agree(zero_comm *comm, zero_status mine)
@@ -226,14 +215,22 @@ zero_status zero_agree(zero_comm *comm, zero_status mine)
                             mine == ZERO_OK ? comm->size : comm->rank, MPI_MIN, &first));
     if (first == comm->size) return ZERO_OK;
 
-    /* What all ranks found wrong is no news about one of them: it keeps its plain text. */
+    /* If every rank failed, the text names none. */
     int failed = 0;
     ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_AGREEMENT, mine == ZERO_OK ? 0 : 1,
                             MPI_SUM, &failed));
     verdict v = {.is_shared = failed == comm->size};
-    if (comm->rank == first) describe_failure(mine, &v);
+    if (comm->rank == first) v.failure = zero_failure_keep(mine);
     ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
     return fail_like(first, &v);
+}
+
+zero_status zero_agree_after_files(zero_comm *comm, zero_status mine)
+{
+    comm->patience = ZERO_FILE_PATIENCE;
+    zero_status st = zero_agree(comm, mine);
+    comm->patience = 1.0;
+    return st;
 }
 
 /* ---- other messages ---- */
@@ -245,7 +242,7 @@ zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n, const double *m
     MPI_Request request;
     size_t bytes = (size_t)n * sizeof *mine;
     ZERO_TRY(enter(comm, ZERO_OPERATION_NUMBERS, bytes, -1, &what));
-    ZERO_TRY(zero_comm_check(
+    ZERO_TRY(zero_mpi_check(
         MPI_Iallgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm->control, &request),
         "MPI_Iallgather of doubles"));
     ZERO_TRY(finish(comm, &what, &request));
@@ -258,11 +255,11 @@ zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t by
     zero_operation what;
     ZERO_TRY(enter(comm, ZERO_OPERATION_MESSAGE, bytes, root, &what));
     for (size_t at = 0; at < bytes; at += MAX_MESSAGE) {
-        size_t len = bytes - at < MAX_MESSAGE ? bytes - at : MAX_MESSAGE;
+        size_t len = zero_min_size(bytes - at, MAX_MESSAGE);
         MPI_Request request;
-        ZERO_TRY(zero_comm_check(MPI_Ibcast((char *)data + at, (int)len, MPI_BYTE, root,
-                                            comm->control, &request),
-                                 "MPI_Ibcast"));
+        ZERO_TRY(zero_mpi_check(MPI_Ibcast((char *)data + at, (int)len, MPI_BYTE, root,
+                                           comm->control, &request),
+                                "MPI_Ibcast"));
         ZERO_TRY(finish(comm, &what, &request));
         count_broadcast(comm, root, (int64_t)len);
     }
@@ -274,20 +271,23 @@ static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
     zero_operation what;
     MPI_Request request;
     ZERO_TRY(enter(comm, kind, 0, -1, &what));
-    ZERO_TRY(zero_comm_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
+    ZERO_TRY(zero_mpi_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
     ZERO_TRY(finish(comm, &what, &request));
     count_exchange(comm, 0);
     return ZERO_OK;
 }
 
-void zero_comm_be_patient(zero_comm *comm, double factor)
-{
-    comm->patience = factor;
-}
-
 zero_status zero_comm_barrier(zero_comm *comm)
 {
     return barrier(comm, ZERO_OPERATION_BARRIER);
+}
+
+zero_status zero_comm_barrier_after_files(zero_comm *comm)
+{
+    comm->patience = ZERO_FILE_PATIENCE;
+    zero_status st = zero_comm_barrier(comm);
+    comm->patience = 1.0;
+    return st;
 }
 
 zero_status zero_comm_finish(zero_comm *comm)

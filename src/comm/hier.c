@@ -8,21 +8,22 @@
  *     piece 2 belongs to rank 2         0: x0 + x1 -> 2    2: ... + (x2 + x3)
  *
  * A delegate adds its node's terms of a piece in fp32, as far as they form complete subtrees
- * of the tree over all ranks: one message where a node's ranks are a block of a power of two,
- * a few otherwise. The owner puts the subtrees together, so the bits are those of p2p. A
- * subtree of one rank travels as it is.
+ * of the tree over all ranks: one message if a node's ranks are a block of a power of two, a
+ * few otherwise. The owner adds up the subtrees, so the bits are those of p2p. A subtree of one
+ * rank travels unchanged.
  *
- *     reduce           the same for the root's piece alone: it and its delegates read
+ *     reduce           the same for the root's piece alone: the root and its delegates read
  *     all-gather       each piece goes once to each other node, to the delegate; neighbours
  *                      copy it from there, or find it in the one `out` of their node
  *     broadcast        a chain over the nodes' leaders, and from each to its neighbours
  *
  * Messages are ordered by chunk, round (distance between nodes), local rank and subtree, on
- * all ranks. The first one that has not ended always finds both of its partners waiting for
- * nothing but earlier ones, so nobody waits in a circle. */
+ * all ranks. Both partners of the first message that has not ended wait for earlier messages
+ * only, so ranks cannot wait in a circle. */
 #include "comm/hier.h"
 
 #include "base/fail.h"
+#include "comm/algorithm.h"
 
 #define MIN_DEPTH 2
 
@@ -31,7 +32,7 @@ static bool is_staged(const zero_collective_spec *spec, const zero_layout *layou
     return zero_collective_sums(spec->kind) && layout->n_nodes > 1;
 }
 
-/* Subtrees that reach a rank from all other nodes, at most. */
+/* Subtrees that a rank receives from all other nodes together, at most. */
 static int count_remote(const zero_layout *layout)
 {
     zero_tree_term terms[ZERO_TREE_COVER_MAX];
@@ -44,13 +45,13 @@ static int count_remote(const zero_layout *layout)
     return all - least;
 }
 
-/* Chunks that are received at once, and as many that are sent. */
+/* Chunks in flight at once, in each direction. */
 static int64_t depth(const zero_layout *layout)
 {
     return zero_max(ZERO_HIER_IN_FLIGHT / zero_max(count_remote(layout), 1), MIN_DEPTH);
 }
 
-/* A chunk under way takes a slot for each subtree that arrives and one for what is sent. */
+/* A chunk in flight takes a slot for each subtree that arrives and one for the sum to send. */
 static int64_t largest_staged_chunk(const zero_layout *layout)
 {
     int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / sizeof(float));
@@ -71,7 +72,7 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
 {
     if (!is_staged(spec, layout) || spec->count == 0) return 0;
     int64_t len = chunk(spec, layout);
-    int64_t chunks = zero_min(depth(layout), (spec->count + len - 1) / len);
+    int64_t chunks = zero_min(depth(layout), zero_divide_up(spec->count, len));
     return (size_t)((chunks * count_remote(layout) + depth(layout)) * len) * sizeof(float);
 }
 
@@ -91,7 +92,7 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
                      zero_collective_kind_name(spec->kind));
 }
 
-static void write(zero_steps *steps)
+static void write_steps(zero_steps *steps)
 {
     const zero_layout *layout = steps->layout;
     int node = layout->node_of[steps->rank];
@@ -105,8 +106,16 @@ static void write(zero_steps *steps)
     case ZERO_REDUCE_SCATTER: zero_hier_write_reduce_scatter(&w); break;
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
     case ZERO_REDUCE: zero_hier_write_reduce(&w); break;
-    default: zero_hier_write_broadcast(&w); break;
+    case ZERO_BROADCAST: zero_hier_write_broadcast(&w); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_hier = {"hier", check, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_hier = {
+    .check = check,
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .works_in_window = true,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+};

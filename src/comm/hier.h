@@ -1,4 +1,4 @@
-/* hier.h - what the files of the two-level algorithm share (hier.c tells how it works). */
+/* hier.h - shared by the files of the two-level algorithm (hier.c tells how it works). */
 #pragma once
 
 #include "base/tree.h"
@@ -7,16 +7,16 @@
 #define ZERO_HIER_IN_FLIGHT 8 /* chunks received at once, if staging suffices */
 
 /* READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
- * `out`; WRITTEN + 1 + k: so is all that I receive of chunk k. The last phase, one more, says
- * that I have read all I needed. */
+ * `out`. WRITTEN + 1 + k: so is all that I receive of chunk k. The last phase, after those of
+ * all chunks: I have read all I needed. */
 enum { ZERO_HIER_READY = 1, ZERO_HIER_WRITTEN = 2 };
 
-/* Whose steps are written, and where this rank is. */
+/* The list that is written, and the place of its rank. */
 typedef struct {
     zero_steps *s;
     const zero_layout *layout;
     int node, local, n_local;
-    int64_t depth; /* chunks under way at once */
+    int64_t depth; /* chunks in flight at once */
 } zero_hier;
 
 void zero_hier_write_reduce_scatter(const zero_hier *w);
@@ -24,7 +24,7 @@ void zero_hier_write_all_gather(const zero_hier *w);
 void zero_hier_write_reduce(const zero_hier *w);
 void zero_hier_write_broadcast(const zero_hier *w);
 
-/* The subtrees of a node's ranks; returns how many. */
+/* The maximal subtrees of a node's ranks; returns how many. */
 static inline int zero_hier_cover(const zero_layout *layout, int node,
                                   zero_tree_term *terms)
 {
@@ -42,7 +42,7 @@ static inline int zero_hier_node_size(const zero_hier *w, int node)
     return w->layout->first[node + 1] - w->layout->first[node];
 }
 
-/* The last step waits for the receives among the first so many. */
+/* Makes the last step wait for the receives among the first `received` steps. */
 static inline void zero_hier_set_received(const zero_hier *w, int64_t received)
 {
     if (!w->s->failed) w->s->list[w->s->n - 1].received = received;

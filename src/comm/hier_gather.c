@@ -1,11 +1,11 @@
-/* The two-level all-gather and broadcast: what one rank has goes to all. */
+/* The two-level all-gather and broadcast: one rank's data goes to all. */
 #include "comm/hier.h"
 
 /* ---- all-gather ---- */
 
 typedef struct {
     zero_hier w;
-    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was under way */
+    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
 } gatherer;
 
 static void gather_round(gatherer *g, int64_t k, int i)
@@ -23,7 +23,7 @@ static void gather_round(gatherer *g, int64_t k, int i)
     }
 }
 
-/* What came in round i, from the neighbours that received it. */
+/* Copies the pieces of round i from the neighbours that received them. */
 static void copy_round(gatherer *g, int64_t k, int i)
 {
     zero_steps *s = g->w.s;
@@ -38,7 +38,7 @@ static void copy_round(gatherer *g, int64_t k, int i)
     }
 }
 
-/* Chunk k has been under way long enough: tell the neighbours, and copy what they have. */
+/* Once this rank's part of chunk k has arrived: tells the neighbours, and copies theirs. */
 static void finish_chunk(gatherer *g, int64_t k)
 {
     zero_steps_signal(g->w.s, ZERO_HIER_WRITTEN + 1 + k);
@@ -55,7 +55,7 @@ static void copy_own(zero_hier *w)
     zero_steps_signal(s, ZERO_HIER_WRITTEN);
 }
 
-/* The pieces of this node, each from its owner. With one_out they are where they are to be. */
+/* Copies the pieces of this node from their owners; with one_out they are in place already. */
 static void copy_neighbours(zero_hier *w)
 {
     zero_steps *s = w->s;
@@ -71,7 +71,7 @@ static void copy_neighbours(zero_hier *w)
     }
 }
 
-/* Elements that neighbours read here: my piece, and what I have received for them. */
+/* Elements that neighbours read here: my piece, and the pieces I received as delegate. */
 static int64_t gathered_by_neighbours(const zero_hier *w)
 {
     int64_t pieces = 1;
@@ -81,13 +81,13 @@ static int64_t gathered_by_neighbours(const zero_hier *w)
     return (w->n_local - 1) * pieces * w->s->spec.count;
 }
 
-static void finish(zero_hier *w, int64_t phase, int64_t read)
+static void finish(zero_hier *w, int64_t phase, int64_t n_read)
 {
     zero_steps_signal(w->s, phase);
-    zero_steps_await(w->s, ZERO_ALL_NEIGHBOURS, phase, read);
+    zero_steps_await(w->s, ZERO_ALL_NEIGHBOURS, phase, n_read);
 }
 
-/* The slow links come first: neighbours are copied when those are busy. */
+/* The slow links come first; neighbours' pieces are copied while those are busy. */
 void zero_hier_write_all_gather(const zero_hier *w)
 {
     zero_steps *s = w->s;
@@ -113,7 +113,8 @@ static int leader(const zero_hier *w, int node)
     return node == w->layout->node_of[root] ? root : w->layout->first[node];
 }
 
-/* Chunk k is here, or will be when `received` is: on it goes, and neighbours may read it. */
+/* Sends chunk k on, and lets neighbours read it, once the first `received` steps' receives have
+ * ended. */
 static void pass_on(zero_hier *w, int64_t k, int64_t received)
 {
     int next = leader(w, zero_hier_node_after(w, 1));

@@ -1,22 +1,22 @@
-/* The two-level reduce-scatter, and the reduce, of which one rank on each node does all.
+/* The two-level reduce-scatter, and the reduce, in which one rank on each node does all the work.
  *
  * staging    [slots][subtrees received][chunk] | [depth][chunk] to send, all in fp32,
- *            with as many slots as chunks are under way at once */
+ *            with one slot for each chunk in flight */
 #include "comm/hier.h"
 
 #include <stdlib.h>
 
 typedef struct {
     zero_hier w;
-    int n_remote;
-    int *slot;   /* [n_nodes]: of the node's first subtree among those received; owned */
-    int final;   /* the sum of the own piece */
-    int n_cover; /* the own node's subtrees, and their sums */
+    int n_remote; /* subtrees received */
+    int *slot;    /* [n_nodes]: the first of them that comes from the node; owned */
+    int final;    /* the sum of this rank's piece */
+    int n_cover;  /* subtrees of this rank's node */
     zero_tree_term cover[ZERO_TREE_COVER_MAX];
-    int partial[ZERO_TREE_COVER_MAX];
-    int64_t sends;                       /* partial sums so far */
+    int partial[ZERO_TREE_COVER_MAX];    /* their sums */
+    int64_t sends;                       /* partial sums sent so far */
     int64_t sent[ZERO_HIER_IN_FLIGHT];   /* steps until the last send from a slot */
-    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was under way */
+    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
 } reducer;
 
 static int64_t slot_bytes(const reducer *r)
@@ -29,7 +29,7 @@ static zero_type type_of(const reducer *r, const zero_tree_term *term)
     return term->count == 1 ? r->w.s->spec.type : ZERO_FP32;
 }
 
-/* The sum of what ranks first .. first+count-1 of this node have. */
+/* The sum over ranks first .. first+count-1 of this node. */
 static int add_local_sum(reducer *r, int first, int count)
 {
     int sum = zero_steps_add_sum(r->w.s);
@@ -38,7 +38,7 @@ static int add_local_sum(reducer *r, int first, int count)
     return sum;
 }
 
-/* In the order of ranks: own neighbours one by one, others by their subtrees. */
+/* In the order of ranks: this node's one by one, other nodes' by their subtrees. */
 static void add_final_sum(reducer *r)
 {
     const zero_layout *layout = r->w.layout;
@@ -87,19 +87,19 @@ static void receive_from(reducer *r, int64_t k, int node)
     }
 }
 
-/* Whether that rank gets a sum: all do, or the root. */
+/* Whether that rank gets a sum: each does, or in a reduce the root alone. */
 static bool is_owner(const reducer *r, int rank)
 {
     return r->w.s->spec.kind != ZERO_REDUCE || rank == r->w.s->spec.root;
 }
 
-/* What `rank` has of the owner's piece. */
+/* Chunk k of the owner's piece in the `in` of `rank`. */
 static zero_spot piece_of(const reducer *r, int rank, int owner, int64_t k)
 {
     return zero_steps_in(r->w.s, rank, zero_steps_piece(r->w.s, owner), k);
 }
 
-/* The sum of subtree t, to the next slot that its last send has left. */
+/* Adds subtree t into the next slot, once the last send from there has ended. */
 static zero_spot add_partial(reducer *r, int64_t k, int owner, int t)
 {
     int64_t i = r->sends % r->w.depth;
@@ -130,7 +130,7 @@ static void send_to(reducer *r, int64_t k, int owner)
     }
 }
 
-/* Round i of chunk k: with the node i behind, and the node i ahead. */
+/* Round i of chunk k: receives from the node i before this one, sends to the node i after. */
 static void reduce_round(reducer *r, int64_t k, int i)
 {
     int behind = zero_hier_node_after(&r->w, -i), ahead = zero_hier_node_after(&r->w, i);
@@ -156,7 +156,7 @@ static void add_final(reducer *r, int64_t k)
                                        .received = r->posted[k % r->w.depth]});
 }
 
-/* Elements of my `in` that neighbours read: all pieces but those that I am delegate of. */
+/* Elements of my `in` that neighbours read: all pieces but those that I am the delegate for. */
 static int64_t read_by_neighbours(const reducer *r)
 {
     int64_t others = 0;
@@ -183,11 +183,11 @@ static void write_reduction(reducer *r)
     if (!s->failed) s->list[s->n - 1].sent = s->n; /* messages leave neighbours' memory */
 }
 
-static void with_slots(const zero_hier *w, void (*write)(reducer *))
+static void with_slots(const zero_hier *w, void (*write_steps)(reducer *))
 {
     reducer r = {.w = *w, .slot = malloc((size_t)w->layout->n_nodes * sizeof *r.slot)};
     if (r.slot)
-        write(&r);
+        write_steps(&r);
     else
         w->s->failed = true;
     free(r.slot);
@@ -204,7 +204,7 @@ void zero_hier_write_reduce_scatter(const zero_hier *w)
     with_slots(w, write_reduce_scatter);
 }
 
-/* The root, or its delegate, waits for all of its node, and they for it alone. */
+/* The root, or its delegate, waits for all ranks of its node; they wait for it alone. */
 void zero_hier_write_reduce(const zero_hier *w)
 {
     int root = w->s->spec.root;

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/fail.h"
-#include "comm/comm.h"
+#include "comm/mpi_error.h"
 
-/* A number >= 0 from the environment; -1 if it is not set or not a number. */
+/* A number >= 0 from the environment; -1 if it is unset or not a number. */
 static long read_number(const char *variable)
 {
     const char *text = getenv(variable);
@@ -23,8 +23,8 @@ static long read_number(const char *variable)
     return *end == '\0' ? value : -1;
 }
 
-/* A job script is a step to Slurm, too, but one that nobody started as parallel tasks: its
- * step has no number, or one of the reserved ones at the end of 32 bits. */
+/* To Slurm a job script is a step as well, but not one of parallel tasks: it has no number, or a
+ * reserved one at the end of 32 bits. */
 static bool is_slurm_task(void)
 {
     const long first_reserved = 0xfffffff0L;
@@ -33,19 +33,19 @@ static bool is_slurm_task(void)
 }
 
 typedef struct {
-    const char *name, *variable; /* which says how many ranks it started */
+    const char *name, *variable; /* the variable holds the number of ranks it started */
 } launcher;
 
 #define PMI "a PMI launcher (mpiexec of MPICH or Intel MPI, or srun --mpi=pmi2)"
 
-/* The innermost launcher comes first: mpirun inside a Slurm job also shows the ranks Slurm's
- * variables. */
+/* The innermost launcher comes first: ranks of an mpirun inside a Slurm job see Slurm's
+ * variables as well. */
 static const launcher launchers[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE"},
                                      {PMI, "PMI_SIZE"},
                                      {PMI, "MPI_LOCALNRANKS"},
                                      {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
 
-/* How many ranks the launcher started; -1 if there is none that we know. */
+/* How many ranks the launcher started; -1 without a known launcher. */
 static long count_launched(launcher *found)
 {
     const size_t slurm = sizeof launchers / sizeof launchers[0] - 1;
@@ -60,7 +60,7 @@ static long count_launched(launcher *found)
 static zero_status check_launcher(void)
 {
     int size = 0;
-    ZERO_TRY(zero_comm_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
     launcher by;
     long launched = count_launched(&by);
     if (size > 1 || launched <= 1) return ZERO_OK;
@@ -71,27 +71,25 @@ static zero_status check_launcher(void)
                      "%s started %ld ranks (%s=%ld), but this one is alone: the program is "
                      "linked with %s, which does not understand this launcher. "
                      "Start it with the mpirun of %s (under Slurm: srun --mpi=pmix; "
-                     "srun --mpi=list shows what there is), or rebuild it with the "
+                     "srun --mpi=list shows the choices), or rebuild it with the "
                      "launcher's MPI",
                      by.name, launched, by.variable, launched, library, library);
 }
 
 static zero_status start(int *argc, char ***argv, int wanted, int *level)
 {
-    /* The first backtrace() loads a library. In Open MPI's crash handler that would be
-     * after the crash, where malloc on a broken heap waits for ever and the job never ends.
-     */
+    /* The first backtrace() loads a library. If Open MPI's crash handler were the first to call
+     * it, malloc on a broken heap could hang, and the job would never end. */
     void *frame;
     (void)backtrace(&frame, 1);
 
     int is_up = 0;
-    ZERO_TRY(zero_comm_check(MPI_Initialized(&is_up), "MPI_Initialized"));
+    ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));
     if (is_up)
         return zero_fail(ZERO_ERR_INVALID,
-                         "MPI is up already: it starts once per process; a "
-                         "program that starts it goes on with its groups");
-    ZERO_TRY(
-        zero_comm_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
+                         "MPI is initialized already: it starts once per process; use "
+                         "zero_comm_open()");
+    ZERO_TRY(zero_mpi_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
     return check_launcher();
 }
 
@@ -111,13 +109,13 @@ zero_status zero_launch_start_threaded(int *argc, char ***argv)
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "a progress thread needs MPI at thread level MULTIPLE (%d), but this %s "
-        "gives level %d: go without the thread, or use an MPI built with it",
+        "gives level %d: run without the thread, or use an MPI built for that level",
         MPI_THREAD_MULTIPLE, library, level);
 }
 
 zero_status zero_launch_stop(void)
 {
-    return zero_comm_check(MPI_Finalize(), "MPI_Finalize");
+    return zero_mpi_check(MPI_Finalize(), "MPI_Finalize");
 }
 
 #define ABORT_SECONDS 10
@@ -128,7 +126,7 @@ static void *leave_late(void *code)
     _exit(*(int *)code);
 }
 
-/* Where the network to the launcher is cut, MPI_Abort hangs. Nobody shall be left behind. */
+/* If the network to the launcher is cut, MPI_Abort hangs. No process may be left behind. */
 static void leave_in_any_case(int *code)
 {
     pthread_t thread;
@@ -138,11 +136,11 @@ static void leave_in_any_case(int *code)
 _Noreturn void zero_launch_abort(int code)
 {
     int is_up = 0, is_down = 0, size = 0;
-    fflush(NULL); /* neither of the ways out below does */
+    fflush(NULL); /* neither exit below does */
     MPI_Initialized(&is_up);
     MPI_Finalized(&is_down);
     if (is_up && !is_down) MPI_Comm_size(MPI_COMM_WORLD, &size);
-    /* Alone there is nobody to end, and MPI_Abort would bury our message under its own. */
+    /* A single rank ends no other, and MPI_Abort would bury our message under its own. */
     if (size == 1) MPI_Finalize();
     if (size > 1) leave_in_any_case(&code);
     if (size > 1) MPI_Abort(MPI_COMM_WORLD, code);
@@ -161,7 +159,7 @@ int zero_launch_rank_hint(void)
 }
 
 /* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
- * say what matters before the first comma or line end. */
+ * have name and version before the first comma or line end. */
 void zero_launch_library(char *text, size_t size)
 {
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";

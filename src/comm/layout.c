@@ -16,7 +16,7 @@ static zero_status allocate(zero_layout *made, int size)
     return zero_fail(ZERO_ERR_NOMEM, "no memory for the layout of %d ranks", size);
 }
 
-/* first[] holds the lowest rank of each node while they are numbered. */
+/* While nodes are being numbered, first[] holds the lowest rank of each. */
 static int find_node(const zero_layout *made, const int *ids, int rank)
 {
     if (rank > 0 && ids[rank] == ids[rank - 1]) return made->node_of[rank - 1];
@@ -25,7 +25,7 @@ static int find_node(const zero_layout *made, const int *ids, int rank)
     return made->n_nodes;
 }
 
-/* The ranks of a node so far; the whole node's in the end. */
+/* Ranks below `end` on the node. */
 static int count_on_node(const zero_layout *layout, int node, int end)
 {
     int n = 0;

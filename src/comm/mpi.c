@@ -1,12 +1,12 @@
-/* MPI's own collectives, chunk by chunk: the baseline. Their sums have their own order, so
- * their own bits, and those that result in 16 bits are rounded at each addition.
+/* MPI's own collectives, chunk by chunk: the baseline. MPI adds in an order of its own, so sums
+ * have other bits, and sums in 16 bits are rounded at each addition.
  *
- * MPI wants pieces side by side and no buffer twice, and rounds to the type in which it adds.
- * Where chunks do not span the whole pieces they are packed in staging, and so are 16-bit
+ * MPI needs adjoining pieces and distinct buffers, and rounds to the type in which it adds.
+ * Chunks that do not span the whole pieces are therefore packed in staging, and so are 16-bit
  * terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
  *
- *     staging    packed pieces [pieces][chunk] | the sum of the own piece [chunk] */
-#include "comm/step.h"
+ *     staging    packed pieces [pieces][chunk] | the sum of this rank's piece [chunk] */
+#include "comm/algorithm.h"
 
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
 
@@ -29,13 +29,13 @@ static bool is_packed(const zero_collective_spec *spec, const zero_layout *layou
     return has_gaps || is_widened(spec);
 }
 
-/* That lie side by side on one rank, before a sum or after a gather. */
+/* How many pieces adjoin on one rank, before a sum or after a gather. */
 static int pieces(const zero_collective_spec *spec, const zero_layout *layout)
 {
     return zero_collective_has_root(spec->kind) ? 1 : layout->size;
 }
 
-/* Bytes of the packed pieces: where the sum begins. */
+/* Bytes of the packed pieces; the sum begins after them. */
 static int64_t packed_bytes(const zero_collective_spec *spec, const zero_layout *layout)
 {
     if (!is_packed(spec, layout)) return 0;
@@ -57,7 +57,7 @@ static zero_spot packed(const zero_steps *s, int piece, int64_t k)
     return (zero_spot){ZERO_STAGING, s->rank, piece * len};
 }
 
-static void native(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
+static void call_mpi(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
 {
     zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_MPI,
                                              .type = s->spec.result,
@@ -66,7 +66,7 @@ static void native(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
                                              .to = to});
 }
 
-/* What MPI has added, and own values to be widened: each a sum of one term. */
+/* The sum that MPI delivers, and this rank's values to be widened: each a sum of one term. */
 enum { ARRIVED, OWN };
 
 static void add_sums(zero_steps *s)
@@ -97,8 +97,8 @@ static void write_sum(zero_steps *s, int64_t k)
     bool packs = is_packed(&s->spec, s->layout);
     for (int r = 0; packs && r < pieces(&s->spec, s->layout); r++) pack(s, r, k);
     int64_t at = packed_bytes(&s->spec, s->layout);
-    native(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
-           (zero_spot){ZERO_STAGING, s->rank, at});
+    call_mpi(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
+             (zero_spot){ZERO_STAGING, s->rank, at});
     if (s->spec.kind == ZERO_REDUCE && s->rank != s->spec.root) return;
     zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
                                              .type = s->spec.result,
@@ -112,8 +112,8 @@ static void write_sum(zero_steps *s, int64_t k)
 static void write_all_gather(zero_steps *s, int64_t k)
 {
     bool packs = is_packed(&s->spec, s->layout);
-    native(s, k, zero_steps_in(s, s->rank, 0, k),
-           packs ? packed(s, 0, k) : zero_steps_out(s, s->rank, 0, k));
+    call_mpi(s, k, zero_steps_in(s, s->rank, 0, k),
+             packs ? packed(s, 0, k) : zero_steps_out(s, s->rank, 0, k));
     int64_t received = s->n;
     for (int r = 0; packs && r < s->layout->size; r++) {
         zero_steps_copy(s, k, packed(s, r, k), zero_steps_out(s, s->rank, r, k));
@@ -126,18 +126,28 @@ static void write_broadcast(zero_steps *s, int64_t k)
     if (s->rank == s->spec.root)
         zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
                         zero_steps_out(s, s->rank, 0, k));
-    native(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
+    call_mpi(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
 }
 
-static void write(zero_steps *steps)
+static void write_chunk(zero_steps *s, int64_t k)
+{
+    switch (s->spec.kind) {
+    case ZERO_REDUCE_SCATTER:
+    case ZERO_REDUCE: write_sum(s, k); break;
+    case ZERO_ALL_GATHER: write_all_gather(s, k); break;
+    case ZERO_BROADCAST: write_broadcast(s, k); break;
+    }
+}
+
+static void write_steps(zero_steps *steps)
 {
     if (zero_collective_sums(steps->spec.kind)) add_sums(steps);
-    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) switch (steps->spec.kind) {
-        case ZERO_REDUCE_SCATTER:
-        case ZERO_REDUCE: write_sum(steps, k); break;
-        case ZERO_ALL_GATHER: write_all_gather(steps, k); break;
-        default: write_broadcast(steps, k); break;
-        }
+    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) write_chunk(steps, k);
 }
 
-const zero_algorithm_table zero_algorithm_mpi = {"mpi", NULL, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_mpi = {
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .posts_mpi_collectives = true,
+};

@@ -1,8 +1,13 @@
 #include "comm/mpi_call.h"
 
+#include "base/fail.h"
+#include "base/number.h"
+#include "comm/algorithm.h"
+#include "comm/mpi_error.h"
+
 #define TILE 512 /* elements */
 
-/* MPI_FLOAT for what MPI can add itself; the others go as bits. */
+/* MPI adds floats itself; 16-bit values travel as bits. */
 MPI_Datatype zero_mpi_type(zero_type type)
 {
     return type == ZERO_FP32 ? MPI_FLOAT : MPI_UINT16_T;
@@ -12,7 +17,7 @@ static void add16(zero_type type, int len, const uint16_t *in, uint16_t *inout)
 {
     float a[TILE], b[TILE];
     for (int at = 0; at < len; at += TILE) {
-        int n = len - at < TILE ? len - at : TILE;
+        int n = (int)zero_min(len - at, TILE);
         zero_convert(type, ZERO_FP32, n, in + at, a);
         zero_convert(type, ZERO_FP32, n, inout + at, b);
         for (int i = 0; i < n; i++) a[i] += b[i];
@@ -34,18 +39,28 @@ static void add_fp16(void *in, void *inout, int *len, MPI_Datatype *type)
 
 zero_status zero_mpi_call_init(zero_collective *op)
 {
+    const zero_collective_spec *spec = &op->steps.spec;
     op->add = MPI_OP_NULL;
-    if (op->steps.spec.algorithm != ZERO_ALGORITHM_MPI ||
-        op->steps.spec.result == ZERO_FP32)
+    if (!zero_algorithm_get(spec->algorithm)->posts_mpi_collectives ||
+        spec->result == ZERO_FP32)
         return ZERO_OK;
-    MPI_User_function *add = op->steps.spec.type == ZERO_BF16 ? add_bf16 : add_fp16;
-    return zero_comm_check(MPI_Op_create(add, 1, &op->add), "MPI_Op_create");
+    MPI_User_function *add = spec->type == ZERO_BF16 ? add_bf16 : add_fp16;
+    return zero_mpi_check(MPI_Op_create(add, 1, &op->add), "MPI_Op_create");
 }
 
 void zero_mpi_call_destroy(zero_collective *op)
 {
-    if (op->steps.spec.algorithm == ZERO_ALGORITHM_MPI && op->add != MPI_OP_NULL)
-        MPI_Op_free(&op->add);
+    if (op->comm && op->add != MPI_OP_NULL) MPI_Op_free(&op->add);
+}
+
+/* MPI must be told if a piece is in place already. */
+static const void *gathered_from(const zero_collective *op,
+                                 const zero_collective_step *step, const void *from,
+                                 const void *to)
+{
+    size_t piece = (size_t)step->len * zero_type_size(step->type);
+    const void *mine = (const char *)to + (size_t)op->comm->rank * piece;
+    return from == mine ? MPI_IN_PLACE : from;
 }
 
 zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *step,
@@ -54,24 +69,21 @@ zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
     MPI_Op add = op->add == MPI_OP_NULL ? MPI_SUM : op->add;
-    int len = (int)step->len;
-    size_t piece = (size_t)op->comm->rank * (size_t)len * zero_type_size(step->type);
+    int len = (int)step->len, root = op->steps.spec.root, code = MPI_ERR_OTHER;
     switch (op->steps.spec.kind) {
     case ZERO_REDUCE_SCATTER:
-        return zero_comm_check(
-            MPI_Ireduce_scatter_block(from, to, len, type, add, mpi, request),
-            "MPI_Ireduce_scatter_block");
+        code = MPI_Ireduce_scatter_block(from, to, len, type, add, mpi, request);
+        return zero_mpi_check(code, "MPI_Ireduce_scatter_block");
     case ZERO_REDUCE:
-        return zero_comm_check(
-            MPI_Ireduce(from, to, len, type, add, op->steps.spec.root, mpi, request),
-            "MPI_Ireduce");
+        code = MPI_Ireduce(from, to, len, type, add, root, mpi, request);
+        return zero_mpi_check(code, "MPI_Ireduce");
     case ZERO_ALL_GATHER:
-        return zero_comm_check(
-            MPI_Iallgather(from == (char *)to + piece ? MPI_IN_PLACE : from, len, type, to,
-                           len, type, mpi, request),
-            "MPI_Iallgather");
-    default:
-        return zero_comm_check(MPI_Ibcast(to, len, type, op->steps.spec.root, mpi, request),
-                               "MPI_Ibcast");
+        code = MPI_Iallgather(gathered_from(op, step, from, to), len, type, to, len, type,
+                              mpi, request);
+        return zero_mpi_check(code, "MPI_Iallgather");
+    case ZERO_BROADCAST:
+        code = MPI_Ibcast(to, len, type, root, mpi, request);
+        return zero_mpi_check(code, "MPI_Ibcast");
     }
+    return zero_mpi_check(code, "a collective of an unknown kind");
 }

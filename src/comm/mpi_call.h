@@ -1,11 +1,13 @@
-/* native.h - MPI's own collectives as one step of ours, for the algorithm `mpi`. */
+/* mpi_call.h - one of MPI's own collectives as a step of ours, for algorithms that post them. */
 #pragma once
 
-#include "comm/collective.h"
+#include "comm/group.h"
+#include "zero/status.h"
 
-/* The operation that adds 16-bit values, in op->add; MPI_OP_NULL for others. Local. */
+/* Sets op->add to an MPI operation that adds 16-bit values; MPI_OP_NULL if op needs none.
+ * Local. */
 ZERO_NODISCARD zero_status zero_mpi_call_init(zero_collective *op);
-void zero_mpi_call_destroy(zero_collective *op);
+void zero_mpi_call_destroy(zero_collective *op); /* accepts a zeroed struct */
 
 /* Posts the step on len elements from `from` to `to`, both packed. Collective. */
 ZERO_NODISCARD zero_status zero_mpi_call_post(zero_collective *op,
@@ -13,5 +15,5 @@ ZERO_NODISCARD zero_status zero_mpi_call_post(zero_collective *op,
                                               const void *from, void *to,
                                               MPI_Request *request);
 
-/* The MPI type of values of that type as they travel. */
+/* The MPI type in which values travel. */
 MPI_Datatype zero_mpi_type(zero_type type);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/algorithm.h"
+
 _Static_assert(sizeof(zero_operation) == 4 * 8 + 6 * 4,
                "no padding: operations travel, and are compared, as bytes");
 
@@ -38,7 +40,7 @@ bool zero_operation_equal(const zero_operation *a, const zero_operation *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-static const char *kind_name(int32_t kind)
+static const char *control_name(zero_operation_kind kind)
 {
     switch (kind) {
     case ZERO_OPERATION_AGREEMENT: return "agreement";
@@ -49,8 +51,17 @@ static const char *kind_name(int32_t kind)
     case ZERO_OPERATION_SPANS: return "merging of spans";
     case ZERO_OPERATION_MESSAGE: return "message to all";
     case ZERO_OPERATION_BARRIER: return "barrier";
-    default: return zero_collective_kind_name((zero_collective_kind)kind);
+    case ZERO_OPERATION_END: return "the end of the group";
+    case ZERO_OPERATION_NONE: return "the start";
     }
+    return "unknown operation";
+}
+
+static const char *kind_name(int32_t kind)
+{
+    return kind < ZERO_COLLECTIVE_KINDS
+               ? zero_collective_kind_name((zero_collective_kind)kind)
+               : control_name((zero_operation_kind)kind);
 }
 
 __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_TEXT],
@@ -66,11 +77,9 @@ __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_T
 void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
 {
     text[0] = '\0';
-    if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) {
-        add(text, op->kind == ZERO_OPERATION_NONE ? "the start" : "the end of the group");
-        return;
-    }
-    add(text, "%s %" PRId64, kind_name(op->kind), op->sequence);
+    add(text, "%s", kind_name(op->kind));
+    if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) return;
+    add(text, " %" PRId64, op->sequence);
     if (op->unit != ZERO_NO_UNIT) add(text, " of group %d", (int)op->unit);
 }
 

@@ -1,7 +1,7 @@
-/* operation.h - what the ranks of a group do together, as errors name it: plain data.
+/* operation.h - an operation that the ranks of a group do together, as errors name it: plain data.
  *
- * Collectives on data and control calls are numbered apart, each from 0 and in the same order
- * on all ranks. Two ranks are in the same operation if all fields are equal. */
+ * Collectives on data and small messages are numbered separately, each from 0 and in the same
+ * order on all ranks. Two ranks are in the same operation if all fields are equal. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,30 +9,31 @@
 
 #include "comm/spec.h"
 
-typedef enum { /* after those of zero_collective_kind */
-               ZERO_OPERATION_AGREEMENT = ZERO_COLLECTIVE_KINDS,
-               ZERO_OPERATION_VOTE,
-               ZERO_OPERATION_NUMBERS, /* doubles of all ranks to all ranks */
-               ZERO_OPERATION_WORDS,   /* their bits' or */
-               ZERO_OPERATION_MOST,    /* the largest integer */
-               ZERO_OPERATION_SPANS,   /* their merging */
-               ZERO_OPERATION_MESSAGE, /* bytes of one rank to all ranks */
-               ZERO_OPERATION_BARRIER,
-               ZERO_OPERATION_END, /* of the group, or of what watches it */
-               ZERO_OPERATION_NONE /* before the first one */
+/* Small messages; their numbers continue those of zero_collective_kind. */
+typedef enum {
+    ZERO_OPERATION_AGREEMENT = ZERO_COLLECTIVE_KINDS,
+    ZERO_OPERATION_VOTE,
+    ZERO_OPERATION_NUMBERS, /* doubles of all ranks to all ranks */
+    ZERO_OPERATION_WORDS,   /* the or of their bits */
+    ZERO_OPERATION_MOST,    /* the largest integer */
+    ZERO_OPERATION_SPANS,   /* merged */
+    ZERO_OPERATION_MESSAGE, /* bytes of one rank to all ranks */
+    ZERO_OPERATION_BARRIER,
+    ZERO_OPERATION_END, /* of the group, or of what watches it */
+    ZERO_OPERATION_NONE /* before the first one */
 } zero_operation_kind;
 
 typedef struct {
     int64_t sequence;
-    int64_t count, stride; /* elements; control: count is bytes */
+    int64_t count, stride; /* elements; small messages: count is bytes */
     int64_t max_chunk;
     int32_t kind; /* zero_collective_kind or zero_operation_kind */
     int32_t unit; /* or ZERO_NO_UNIT */
     int32_t type, result, algorithm;
-    int32_t root; /* -1 where there is none */
+    int32_t root; /* -1 without one */
 } zero_operation;
 
-#define ZERO_OPERATION_TEXT 192 /* bytes that hold either text below */
+#define ZERO_OPERATION_TEXT 192 /* bytes for either text below */
 
 zero_operation zero_operation_collective(const zero_collective_spec *spec,
                                          int64_t sequence);

@@ -12,39 +12,38 @@
  *
  * Since steps run in order, a chunk of staging is reused only after its add. Every receive
  * stands one step before the send of its round, on all ranks at the same place in the list:
- * the rank that is furthest behind always finds its partners' steps posted, so nobody waits
- * in a circle as long as two requests may be in flight.
+ * the rank that is furthest behind always finds its partners' steps posted, so ranks cannot
+ * wait in a circle as long as two requests may be in flight.
  *
  * In a reduce all ranks but the root send to it, and it receives as in an exchange: size-1
- * streams at once. They send no further ahead than it has staging for, and their sends end
- * when it receives (steps_run.c), so that a root that is late does not drown in them.
+ * streams at once. They send no further ahead than the root has staging for, and their sends
+ * end when it receives (steps_run.c), so that a late root is not flooded.
  *
- * A broadcast is a chain from the root upwards (mod size): each rank passes on what it has,
- * chunk after chunk, so all links are busy at once and each carries the data once. */
-#include "comm/step.h"
+ * A broadcast is a chain from the root upwards (mod size): each rank passes the data on, chunk
+ * after chunk, so all links are busy at once and each carries the data once. */
+#include "comm/algorithm.h"
 
-#define MIN_CHUNKS 2 /* one arrives while the other is added */
-
-/* In flight: links with latency need many bytes; copies within a node are fastest while
- * what was received stays in the cache until it is added (bench/README.md). */
+/* Chunks in flight. Links with latency need many bytes; copies within a node are fastest while
+ * received data stays in the cache until it is added (bench/README.md). */
+#define MIN_CHUNKS    2 /* one arrives while the other is added */
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4
-#define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is to be added */
-#define INSIDE_DIRECT ((size_t)16 << 20)  /* of one that arrives in its place */
+#define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is staged and added */
+#define INSIDE_DIRECT ((size_t)16 << 20)  /* bytes of a chunk that arrives in its place */
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {
     return zero_collective_sums(spec->kind) && layout->size > 1;
 }
 
-/* How many chunks of the own piece are under way at once. */
+/* How many chunks of this rank's piece are in flight at once. */
 static int64_t depth(const zero_layout *layout)
 {
     int64_t chunks = layout->n_nodes > 1 ? ACROSS_CHUNKS : INSIDE_CHUNKS;
     return zero_max(chunks / zero_max(layout->size - 1, 1), MIN_CHUNKS);
 }
 
-/* Many ranks share the room for staging: their chunks shrink. */
+/* Chunks shrink with the number of ranks that share the staging. */
 static int64_t largest_staged_chunk(const zero_collective_spec *spec,
                                     const zero_layout *layout)
 {
@@ -54,7 +53,7 @@ static int64_t largest_staged_chunk(const zero_collective_spec *spec,
     return zero_max(share, ZERO_STEP_ALIGN);
 }
 
-/* A chain fills only after size-1 chunks: short data goes in small ones. */
+/* A chain fills only after size-1 chunks, so short data goes in small ones. */
 static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
 {
     const int64_t least = 4096;
@@ -82,13 +81,13 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
 {
     if (!is_staged(spec, layout)) return 0;
     int64_t len = chunk(spec, layout);
-    int64_t chunks = zero_min(depth(layout), (spec->count + len - 1) / len);
+    int64_t chunks = zero_min(depth(layout), zero_divide_up(spec->count, len));
     return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
 }
 
 /* ---- reduce-scatter and reduce ---- */
 
-/* Round i brings the term of rank - i. */
+/* Bytes of staging before the term that round `round` brings, that of rank - round. */
 static int64_t staged_in_round(const zero_steps *s, int round)
 {
     return (round - 1) * s->chunk * (int64_t)zero_type_size(s->spec.type);
@@ -137,7 +136,7 @@ static void add(zero_steps *s, int64_t k, int64_t received)
 static void write_owner(zero_steps *s)
 {
     int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
-    int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was under way */
+    int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was in flight */
     add_terms(s);
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
@@ -216,14 +215,21 @@ static void write_broadcast(zero_steps *s)
         write_link(s, (s->rank - 1 + size) % size, next);
 }
 
-static void write(zero_steps *steps)
+static void write_steps(zero_steps *steps)
 {
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_owner(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
     case ZERO_REDUCE: write_reduce(steps); break;
-    default: write_broadcast(steps); break;
+    case ZERO_BROADCAST: write_broadcast(steps); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_p2p = {"p2p", NULL, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_p2p = {
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+    .stages_on_root_only = true,
+};

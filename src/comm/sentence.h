@@ -1,27 +1,27 @@
-/* report.h - how an error names ranks: those alike together, and no more than fits. Local. */
+/* sentence.h - a text of bounded length, and how it names ranks: equal ones together. Local. */
 #pragma once
 
 #include <stddef.h>
 
 typedef struct {
-    char chars[960]; /* zero_last_error() holds 1023, with a rank's name before it */
+    char chars[960]; /* an error holds 1023, and may begin with a rank */
     size_t used;
 } zero_sentence;
 
-/* What does not fit is cut off. */
+/* Appends; a text that does not fit is cut off. */
 void zero_sentence_add(zero_sentence *report, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Sorts records, `apart` bytes from each other, into classes with equal first `bytes`:
- * class_of[r] is the lowest rank of r's class. Time: ranks x classes. */
+/* Sorts records, `apart` bytes from each other, into classes whose first `bytes` are equal:
+ * class_of[r] is the lowest rank of r's class. Takes time ranks x classes. */
 void zero_ranks_classes(int size, const void *records, size_t apart, size_t bytes,
                         int class_of[]);
 
-/* The largest class; among equals that of the lowest rank. */
+/* The largest class; of equally large ones, that of the lowest rank. */
 int zero_ranks_majority(int size, const int class_of[]);
 
 int zero_ranks_count(int size, const int class_of[], int class);
 
-/* Adds "rank 4" or "ranks 0-2,5" for the ranks of a class, the first few of them by number. */
+/* Appends "rank 4" or "ranks 0-2,5" for the ranks of a class, the first few by number. */
 void zero_sentence_add_ranks(zero_sentence *report, int size, const int class_of[],
                              int class);

@@ -1,19 +1,19 @@
-/* Through the node's window: whoever needs data reads it where it was computed.
+/* Through the node's window: a rank reads data where its neighbour computed it.
  *
  *     phase 1   my `in` is ready, and I read nothing of `out` any more
- *     phase 2   what I write for neighbours to read is there (only one_out and broadcast)
+ *     phase 2   the data that I write for neighbours is there (only one_out and broadcast)
  *     phase 3   I have read all I needed: neighbours may have their buffers back
  *
- * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`; in a reduce
- * the root does, and the others wait for nobody but it. An all-gather copies their pieces, or
- * nothing where the pieces already lie side by side: then `out` is the window itself and the
+ * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`. In a reduce
+ * the root does so, and the others wait only for the root. An all-gather copies the neighbours'
+ * pieces, or nothing if the pieces adjoin already: then `out` is the window itself and the
  * gathered array a pointer. */
 #include "base/fail.h"
-#include "comm/step.h"
+#include "comm/algorithm.h"
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
 
-/* One chunk of arithmetic at a time, so that a poll is short. */
+/* Chunks keep polls short: one chunk of arithmetic at a time. */
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     (void)layout;
@@ -41,15 +41,15 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
     bool reads = layout->size > 1 && spec->count > 0;
     if (reads && apart == 0 && !(spec->one_out && reads_out))
         return zero_fail(ZERO_ERR_INVALID,
-                         "a %s through shared memory needs its %s in a window",
+                         "a %s through shared memory needs its '%s' in a window",
                          zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
     return ZERO_OK;
 }
 
-static void finish(zero_steps *s, int64_t read)
+static void finish(zero_steps *s, int64_t n_read)
 {
     zero_steps_signal(s, DONE);
-    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, DONE, read);
+    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, DONE, n_read);
 }
 
 static void add_neighbours(zero_steps *s)
@@ -92,7 +92,7 @@ static void copy_own(zero_steps *s)
                         zero_steps_out(s, s->rank, s->rank, k));
 }
 
-/* From where the neighbour wrote it; with one_out that is where it is to go. */
+/* Reads a piece where the neighbour wrote it; with one_out that is its place already. */
 static void copy_of(zero_steps *s, int peer)
 {
     bool one_out = s->spec.one_out;
@@ -133,14 +133,22 @@ static void write_broadcast(zero_steps *s)
     finish(s, s->rank == root ? (s->layout->size - 1) * s->spec.count : 0);
 }
 
-static void write(zero_steps *steps)
+static void write_steps(zero_steps *steps)
 {
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: write_reduce_scatter(steps); break;
     case ZERO_ALL_GATHER: write_all_gather(steps); break;
     case ZERO_REDUCE: write_reduce(steps); break;
-    default: write_broadcast(steps); break;
+    case ZERO_BROADCAST: write_broadcast(steps); break;
     }
 }
 
-const zero_algorithm_table zero_algorithm_shm = {"shm", check, chunk, staging, write};
+const zero_algorithm_table zero_algorithm_shm = {
+    .check = check,
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .works_in_window = true,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+};

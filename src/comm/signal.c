@@ -2,16 +2,15 @@
 
 #include <stdatomic.h>
 
-#include "comm/step.h"
-#include "comm/window.h"
+#include "comm/group.h"
 
 typedef _Atomic uint64_t counter;
 _Static_assert(sizeof(counter) == 8 && ATOMIC_LLONG_LOCK_FREE == 2,
-               "processes share counters that need no lock");
+               "processes share the counters, so they must need no lock");
 
 static counter *find(const zero_comm *comm, int rank, int64_t sequence)
 {
-    counter *rows = (counter *)(void *)comm->signals->base;
+    counter *rows = comm->signals;
     return rows + (int64_t)comm->layout.local_of[rank] * ZERO_SIGNALS +
            sequence % ZERO_SIGNALS;
 }

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 
 #define LOOK_EVERY   0.1 /* seconds */
-#define LONGEST_LOOK 0.5 /* seconds that the time between two looks counts at most */
+#define LONGEST_LOOK 0.5 /* seconds that the time between two looks counts, at most */
 #define PATIENCE     3.0 /* seconds */
 
-/* Only what is blocked can be. */
+/* SIGTERM can be pending only while it is blocked. */
 static bool is_pending(void)
 {
     sigset_t set;

@@ -1,25 +1,25 @@
-/* sigterm.h - ranks that block SIGTERM, and wait for one that is gone.
+/* sigterm.h - ranks that block SIGTERM while they wait for a rank that is gone.
  *
  * A program may block SIGTERM and take it between two steps, as a request to save and stop.
- * But launchers send SIGTERM as well when a rank has died, and kill only much later (Slurm
- * after 30 s). The others then wait for the dead rank and come to no next step. So where
- * SIGTERM has been pending for 3 s of one wait in which nothing moved, it does what it does
- * by default. A rank that is only slow has these 3 s; a job that is suspended as a whole and
+ * But launchers also send SIGTERM when a rank has died, and kill only much later (Slurm after
+ * 30 s). The other ranks then wait for the dead one and never reach the next step. So SIGTERM
+ * takes its default action once it has been pending for 3 s of one wait in which nothing
+ * moved. A rank that is only slow has these 3 s; a job that is suspended as a whole and
  * continued has not waited. */
 #pragma once
 
 #include <stdint.h>
 
 typedef struct {
-    double last_look; /* 0: none yet */
-    double pending;   /* seconds in which it was, and nothing moved */
-    int64_t advanced; /* comm's, at the last look */
+    double last_look; /* when; 0: not yet */
+    double pending;   /* seconds SIGTERM has been pending without progress */
+    int64_t advanced; /* the group's count at the last look */
 } zero_sigterm;
 
-/* One turn of a wait that began with a zeroed struct. Looks ten times a second; does not
- * return if the time is up, `patience` times longer if that is above 1. */
+/* One turn of a wait that began with a zeroed struct. Looks ten times a second. Does not return
+ * once the time is up, which is `patience` times as long if that is above 1. */
 void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience);
 
-/* From here on, or at once if it is pending, SIGTERM ends the process. Of the calling
- * thread. */
+/* Unblocks SIGTERM in the calling thread: it ends the process from here on, at once if it is
+ * pending. */
 void zero_sigterm_accept(void);

@@ -1,6 +1,5 @@
 #include "comm/step.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 void zero_steps_destroy(zero_steps *steps)
@@ -13,7 +12,7 @@ void zero_steps_destroy(zero_steps *steps)
 
 /* ---- growing ---- */
 
-/* Room for one more element of `bytes`; the array as it was, if there is none. */
+/* The array with room for one more element of `bytes`, or unchanged if there is no memory. */
 static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
                   size_t bytes)
 {
@@ -54,14 +53,12 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
 
 int64_t zero_steps_chunks(const zero_steps *steps)
 {
-    int64_t count = steps->spec.count;
-    return count / steps->chunk + (count % steps->chunk > 0);
+    return zero_divide_up(steps->spec.count, steps->chunk);
 }
 
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k)
 {
-    int64_t left = steps->spec.count - k * steps->chunk;
-    return left < steps->chunk ? left : steps->chunk;
+    return zero_min(steps->spec.count - k * steps->chunk, steps->chunk);
 }
 
 int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k)
@@ -101,13 +98,13 @@ void zero_steps_signal(zero_steps *steps, int64_t phase)
     zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_SIGNAL, .phase = phase});
 }
 
-void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t read)
+void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t n_read)
 {
     zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_AWAIT,
                                                  .type = steps->spec.type,
                                                  .peer = peer,
                                                  .phase = phase,
-                                                 .len = read});
+                                                 .len = n_read});
 }
 
 /* ---- counting ---- */
@@ -130,21 +127,21 @@ static void count_receive(const zero_steps *steps, int peer, int64_t bytes, zero
     t->messages_received[reach(steps, peer)]++;
 }
 
-/* What is read of a neighbour's memory, be it now or, where it stays in place, later. */
+/* Bytes of neighbours' memory that the step reads: now, or later where data stays in place. */
 static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
 {
-    int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type), read = 0;
-    if (step->kind != ZERO_STEP_ADD)
-        return step->from.place != ZERO_STAGING && step->from.rank != steps->rank ? bytes
-                                                                                  : 0;
+    int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type);
+    int64_t n = step->from.place != ZERO_STAGING && step->from.rank != steps->rank;
+    if (step->kind != ZERO_STEP_ADD) return n * bytes;
     const zero_sum *sum = &steps->sums[step->sum];
+    n = 0;
     for (int64_t t = 0; t < sum->n; t++)
-        if (sum->terms[t].staged < 0 && sum->terms[t].first != steps->rank) read += bytes;
-    return read;
+        n += sum->terms[t].staged < 0 && sum->terms[t].first != steps->rank;
+    return n * bytes;
 }
 
-/* As if MPI sent directly. */
-static void count_native(const zero_steps *steps, int64_t bytes, zero_traffic *t)
+/* As if MPI sent directly to each rank. */
+static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic *t)
 {
     const zero_collective_spec *spec = &steps->spec;
     bool spreads = spec->kind == ZERO_BROADCAST, collects = spec->kind == ZERO_REDUCE;
@@ -172,95 +169,7 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
         break;
     case ZERO_STEP_AWAIT: traffic->bytes_sent[ZERO_INSIDE] += bytes; break;
-    case ZERO_STEP_MPI: count_native(steps, bytes, traffic); break;
+    case ZERO_STEP_MPI: count_mpi_call(steps, bytes, traffic); break;
     case ZERO_STEP_SIGNAL: break;
-    }
-}
-
-/* ---- printing ---- */
-
-static void print_spot(const zero_spot *spot, FILE *file)
-{
-    static const char *const places[] = {"in", "out", "staging"};
-    if (spot->place == ZERO_STAGING)
-        fprintf(file, "staging[%" PRId64 " B]", spot->at);
-    else
-        fprintf(file, "%s of %d [%" PRId64 "]", places[spot->place], spot->rank, spot->at);
-}
-
-static void print_sum(const zero_steps *steps, const zero_collective_step *step, FILE *file)
-{
-    const zero_sum *sum = &steps->sums[step->sum];
-    for (int64_t t = 0; t < sum->n; t++) {
-        const zero_term *term = &sum->terms[t];
-        if (t > 0) fprintf(file, " + ");
-        if (term->staged < 0)
-            fprintf(file, "in of %d", term->first);
-        else
-            fprintf(file, "staging[%" PRId64 " B]", step->staged + term->staged);
-        if (term->count > 1)
-            fprintf(file, " (%d..%d)", term->first, term->first + term->count - 1);
-    }
-    fprintf(file, " at [%" PRId64 "] -> ", step->from.at);
-    print_spot(&step->to, file);
-}
-
-static void print_peer(const zero_collective_step *step, FILE *file)
-{
-    if (step->peer == ZERO_ALL_NEIGHBOURS)
-        fprintf(file, "all neighbours");
-    else
-        fprintf(file, "%d", step->peer);
-}
-
-static void print_step(const zero_steps *steps, const zero_collective_step *step,
-                       FILE *file)
-{
-    switch (step->kind) {
-    case ZERO_STEP_SEND:
-        fprintf(file, "send to %d from ", step->peer);
-        print_spot(&step->from, file);
-        break;
-    case ZERO_STEP_RECEIVE:
-        fprintf(file, "receive from %d to ", step->peer);
-        print_spot(&step->to, file);
-        break;
-    case ZERO_STEP_ADD:
-        fprintf(file, "add ");
-        print_sum(steps, step, file);
-        break;
-    case ZERO_STEP_COPY:
-        fprintf(file, "copy ");
-        print_spot(&step->from, file);
-        fprintf(file, " -> ");
-        print_spot(&step->to, file);
-        break;
-    case ZERO_STEP_SIGNAL: fprintf(file, "signal phase %" PRId64, step->phase); break;
-    case ZERO_STEP_AWAIT:
-        fprintf(file, "await phase %" PRId64 " of ", step->phase);
-        print_peer(step, file);
-        break;
-    case ZERO_STEP_MPI: fprintf(file, "MPI's own collective"); break;
-    }
-    if (step->len > 0)
-        fprintf(file, ", %" PRId64 " elements %s", step->len, zero_type_name(step->type));
-    if (step->received > 0) fprintf(file, ", received before %" PRId64, step->received);
-    if (step->sent > 0) fprintf(file, ", sent before %" PRId64, step->sent);
-    fprintf(file, "\n");
-}
-
-void zero_steps_print(const zero_steps *steps, FILE *file)
-{
-    const zero_collective_spec *spec = &steps->spec;
-    fprintf(file,
-            "%s %s, rank %d of %d: %" PRId64 " of every %" PRId64
-            " elements, chunks of %" PRId64 ", staging %zu bytes\n",
-            zero_algorithm_name(spec->algorithm), zero_collective_kind_name(spec->kind),
-            steps->rank, steps->layout->size, spec->count,
-            zero_collective_has_root(spec->kind) ? spec->count : spec->stride, steps->chunk,
-            zero_collective_staging(spec, steps->layout));
-    for (int64_t i = 0; i < steps->n; i++) {
-        fprintf(file, "%6" PRId64 "  ", i);
-        print_step(steps, &steps->list[i], file);
     }
 }

@@ -3,12 +3,12 @@
  * Messages are posted when their turn comes and end by themselves; a step that needs the data
  * of earlier messages names them. Ranks of a node follow each other through counters in
  * shared memory (signal.h), one per rank, which pass through phases 1, 2, ... of the
- * collective. Algorithms write such lists; collective.c runs them; tests run them, too. */
+ * collective. Algorithms write such lists (algorithm.h), steps_run.c runs them, and tests run
+ * those of all ranks without MPI. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/number.h"
 #include "base/tree.h"
@@ -18,9 +18,9 @@ typedef enum {
     ZERO_STEP_SEND,
     ZERO_STEP_RECEIVE,
     ZERO_STEP_ADD,    /* the terms of a sum, to `out` or to staging */
-    ZERO_STEP_COPY,   /* from own or a neighbour's memory to own memory */
-    ZERO_STEP_SIGNAL, /* the own counter reaches a phase */
-    ZERO_STEP_AWAIT,  /* until a neighbour's counter has reached a phase */
+    ZERO_STEP_COPY,   /* from this rank's or a neighbour's memory to this rank's */
+    ZERO_STEP_SIGNAL, /* this rank's counter reaches a phase */
+    ZERO_STEP_AWAIT,  /* wait until a neighbour's counter has reached a phase */
     ZERO_STEP_MPI,    /* MPI's own collective on one chunk */
 } zero_step_kind;
 
@@ -29,21 +29,21 @@ typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
 #define ZERO_PHASE_BITS     24 /* of a counter: 16 million phases in one collective */
 #define ZERO_ALL_NEIGHBOURS (-1)
 
-/* Where a step reads or writes: at an element of a rank's `in` or `out`, or at a byte of the
- * own staging. */
+/* A place that a step reads or writes: an element of a rank's `in` or `out`, or a byte of this
+ * rank's staging. */
 typedef struct {
     zero_place place;
-    int rank; /* whose `in` or `out`: the own one, or through the window */
+    int rank; /* whose `in` or `out`: this rank's, or through the window a neighbour's */
     int64_t at;
 } zero_spot;
 
 typedef struct {
     zero_step_kind kind;
-    zero_type type; /* of a message and of what is copied; add: of the result */
-    int peer;       /* send, receive, await: the other rank, or ZERO_ALL_NEIGHBOURS */
-    int sum;        /* add: which list of terms */
-    int64_t len;    /* elements; await: those that neighbours have read here meanwhile */
-    int64_t phase;  /* signal, await */
+    zero_type type;     /* of a message or a copy; add: of the result */
+    int peer;           /* send, receive, await: the other rank, or ZERO_ALL_NEIGHBOURS */
+    int sum;            /* add: which list of terms */
+    int64_t len;        /* elements; await: those that neighbours have read here by then */
+    int64_t phase;      /* signal, await */
     zero_spot from, to; /* add: `from` is where the terms' pieces begin */
     int64_t staged;     /* add: byte of staging where the received terms begin */
 
@@ -52,14 +52,14 @@ typedef struct {
     int64_t received, sent;
 } zero_collective_step;
 
-#define ZERO_STEP_CHUNK \
-    ((size_t)512 << 10) /* bytes of a message, unless staging is short */
+/* Bytes of a message, unless staging is short. */
+#define ZERO_STEP_CHUNK ((size_t)512 << 10)
 
-/* One term of a sum: what the ranks of a subtree contribute. */
+/* One term of a sum: the contribution of the ranks of a subtree. */
 typedef struct {
     int first, count; /* ranks */
     zero_type type;
-    int64_t staged; /* bytes behind the step's `staged`; -1: rank `first`'s `in` */
+    int64_t staged; /* bytes after the step's `staged`; -1: in rank `first`'s `in` */
 } zero_term;
 
 typedef struct {
@@ -78,24 +78,16 @@ typedef struct {
     int64_t n, capacity;
     zero_sum *sums; /* [n_sums] */
     int64_t n_sums, sum_capacity;
-    bool failed; /* no memory: what is there is not the whole list */
+    bool failed; /* no memory: the list is incomplete */
 } zero_steps;
 
-/* Writes the steps of one rank of the layout. Borrows the layout. Local; the status of
- * zero_collective_check(), or ZERO_ERR_NOMEM. Release with _destroy. */
-ZERO_NODISCARD zero_status zero_steps_init(zero_steps *steps,
-                                           const zero_collective_spec *spec,
-                                           const zero_layout *layout, int rank);
 void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
 
-/* Adds what the step moves: the program's measure of it, and the plan's. */
+/* Adds what the step moves: both the measured and the planned ledger come from here. */
 void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
                       zero_traffic *traffic);
 
-/* One line per step. */
-void zero_steps_print(const zero_steps *steps, FILE *file);
-
-/* ---- for those who write them ---- */
+/* ---- for algorithms ---- */
 
 /* Appends a step; a failure is kept in steps->failed. */
 void zero_steps_add(zero_steps *steps, zero_collective_step step);
@@ -105,19 +97,19 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term);
 
 #define ZERO_STEP_ALIGN 64 /* elements: chunks begin at cache lines if the data does */
 
-/* A chunk of up to `most` elements, no longer than `count` ends in whole lines. */
+/* A chunk of up to `most` elements, no longer than `count` in whole lines. */
 static inline int64_t zero_step_chunk(int64_t count, int64_t most)
 {
-    int64_t whole = (count + ZERO_STEP_ALIGN - 1) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
+    int64_t whole = zero_round_up(count, ZERO_STEP_ALIGN);
     return whole > 0 ? zero_min(most, whole) : most;
 }
 
 int64_t zero_steps_chunks(const zero_steps *steps); /* ceil(count / chunk) */
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k);
-/* The first element of chunk k in an array of pieces, in piece `piece`. */
+/* The first element of chunk k of piece `piece`, in an array of pieces. */
 int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k);
 
-/* Which piece of `in` an owner sums: in a reduce there is one, the root's. */
+/* The piece of `in` that an owner sums; in a reduce there is one, the root's. */
 static inline int zero_steps_piece(const zero_steps *steps, int owner)
 {
     return steps->spec.kind == ZERO_REDUCE ? 0 : owner;
@@ -136,24 +128,10 @@ static inline zero_spot zero_steps_out(const zero_steps *steps, int rank, int pi
     return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(steps, piece, k)};
 }
 
-/* Steps on chunk k. A copy's spots name where it begins. */
+/* Append a step on chunk k, from and to the places where it begins. */
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from);
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to);
 void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to);
 void zero_steps_signal(zero_steps *steps, int64_t phase);
-/* `read`: elements that neighbours have read here meanwhile. */
-void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t read);
-
-/* ---- one algorithm ---- */
-
-typedef struct {
-    const char *name;
-    /* Beyond what zero_collective_check() sees to itself; NULL: nothing. */
-    zero_status (*check)(const zero_collective_spec *spec, const zero_layout *layout);
-    int64_t (*chunk)(const zero_collective_spec *spec, const zero_layout *layout);
-    size_t (*staging)(const zero_collective_spec *spec, const zero_layout *layout);
-    void (*write)(zero_steps *steps);
-} zero_algorithm_table;
-
-extern const zero_algorithm_table zero_algorithm_p2p, zero_algorithm_mpi,
-    zero_algorithm_shm, zero_algorithm_hier;
+/* n_read: elements that neighbours have read here by then. */
+void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t n_read);

@@ -4,13 +4,15 @@
 
 #include "base/fail.h"
 #include "base/stream.h"
+#include "comm/algorithm.h"
 #include "comm/mpi_call.h"
+#include "comm/mpi_error.h"
 #include "comm/signal.h"
 
-/* Results from this size on leave the caches anyway: they are stored past them. */
+/* Results of this size or more leave the caches anyway, so they are stored past them. */
 #define STREAM_BYTES ((size_t)1 << 20)
 
-/* ---- where things are ---- */
+/* ---- addresses ---- */
 
 static size_t element_size(const zero_collective *op, zero_place place)
 {
@@ -20,7 +22,7 @@ static size_t element_size(const zero_collective *op, zero_place place)
 static char *address(const zero_collective *op, zero_spot spot)
 {
     int64_t size = (int64_t)element_size(op, spot.place);
-    int64_t away = spot.rank - op->comm->rank; /* neighbours are next to each other */
+    int64_t away = spot.rank - op->comm->rank; /* parts of neighbours adjoin */
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
         return (char *)op->in + spot.at * size + away * (int64_t)op->steps.spec.in_apart;
@@ -39,12 +41,12 @@ zero_status zero_steps_reap(zero_collective *op)
     if (code == MPI_ERR_IN_STATUS)
         for (int i = 0; i < n; i++)
             if (status[i].MPI_ERROR != MPI_SUCCESS) code = status[i].MPI_ERROR;
-    ZERO_TRY(zero_comm_check(code, "a message of a collective"));
+    ZERO_TRY(zero_mpi_check(code, "a message of a collective"));
     op->in_flight -= n;
     return ZERO_OK;
 }
 
-/* Whether the messages of one direction that the first `until` steps posted have ended. */
+/* Whether the sends, or the receives, that the first `until` steps posted have ended. */
 static bool have_ended(const zero_collective *op, bool sends, int64_t until)
 {
     for (int i = 0; until > 0 && i < ZERO_COLLECTIVE_REQUESTS; i++) {
@@ -66,19 +68,19 @@ static bool has_reached(const zero_collective *op, int peer, int64_t phase)
     return true;
 }
 
-static bool has_native_left(const zero_collective *op)
+static bool has_mpi_call_left(const zero_collective *op)
 {
-    bool native = op->steps.spec.algorithm == ZERO_ALGORITHM_MPI;
-    for (int64_t i = op->next_step; native && i < op->steps.n; i++)
+    if (!zero_algorithm_get(op->steps.spec.algorithm)->posts_mpi_collectives) return false;
+    for (int64_t i = op->next_step; i < op->steps.n; i++)
         if (op->steps.list[i].kind == ZERO_STEP_MPI) return true;
     return false;
 }
 
-/* MPI matches its collectives by their order, so ranks post them in one: that of begin. */
-static bool is_first_native(const zero_collective *op)
+/* MPI matches its collectives by their order, so all ranks post them in the order of begin. */
+static bool may_call_mpi(const zero_collective *op)
 {
     for (const zero_collective *o = op->comm->active; o != op; o = o->next_active)
-        if (has_native_left(o)) return false;
+        if (has_mpi_call_left(o)) return false;
     return true;
 }
 
@@ -87,13 +89,15 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
     if (!have_ended(op, false, step->received) || !have_ended(op, true, step->sent))
         return false;
     switch (step->kind) {
-    case ZERO_STEP_MPI:
-        return op->in_flight < ZERO_COLLECTIVE_REQUESTS && is_first_native(op);
+    case ZERO_STEP_MPI: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_call_mpi(op);
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
     case ZERO_STEP_AWAIT: return has_reached(op, step->peer, step->phase);
-    default: return true;
+    case ZERO_STEP_ADD:
+    case ZERO_STEP_COPY:
+    case ZERO_STEP_SIGNAL: break;
     }
+    return true;
 }
 
 /* ---- what steps do ---- */
@@ -107,36 +111,38 @@ static MPI_Request *take_request(zero_collective *op)
     return &op->requests[i];
 }
 
-/* In a reduce all send to one rank. Its MPI would have to keep what it has not asked for, so
- * their sends end when it receives. */
-static zero_status send(zero_collective *op, const zero_collective_step *step, int tag)
+static int tag_of(const zero_collective *op)
 {
-    const void *from = address(op, step->from);
-    MPI_Datatype type = zero_mpi_type(step->type);
-    MPI_Request *request = take_request(op);
-    int len = (int)step->len;
-    if (op->steps.spec.kind == ZERO_REDUCE)
-        return zero_comm_check(
-            MPI_Issend(from, len, type, step->peer, tag, op->comm->mpi, request),
-            "MPI_Issend");
-    return zero_comm_check(
-        MPI_Isend(from, len, type, step->peer, tag, op->comm->mpi, request), "MPI_Isend");
+    return (int)(op->sequence % op->comm->tag_limit);
 }
 
-static zero_status post(zero_collective *op, const zero_collective_step *step)
+/* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked for,
+ * so these sends end when the root receives. */
+static zero_status post_send(zero_collective *op, const zero_collective_step *step)
+{
+    const void *from = address(op, step->from);
+    MPI_Comm mpi = op->comm->mpi;
+    MPI_Datatype type = zero_mpi_type(step->type);
+    MPI_Request *request = take_request(op);
+    int len = (int)step->len, to = step->peer, tag = tag_of(op);
+    if (op->steps.spec.kind == ZERO_REDUCE)
+        return zero_mpi_check(MPI_Issend(from, len, type, to, tag, mpi, request),
+                              "MPI_Issend");
+    return zero_mpi_check(MPI_Isend(from, len, type, to, tag, mpi, request), "MPI_Isend");
+}
+
+static zero_status post_receive(zero_collective *op, const zero_collective_step *step)
 {
     MPI_Datatype type = zero_mpi_type(step->type);
-    int len = (int)step->len, tag = (int)(op->sequence % op->comm->tag_limit);
-    switch (step->kind) {
-    case ZERO_STEP_SEND: return send(op, step, tag);
-    case ZERO_STEP_RECEIVE:
-        return zero_comm_check(MPI_Irecv(address(op, step->to), len, type, step->peer, tag,
-                                         op->comm->mpi, take_request(op)),
-                               "MPI_Irecv");
-    default:
-        return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
-                                  take_request(op));
-    }
+    return zero_mpi_check(MPI_Irecv(address(op, step->to), (int)step->len, type, step->peer,
+                                    tag_of(op), op->comm->mpi, take_request(op)),
+                          "MPI_Irecv");
+}
+
+static zero_status post_mpi_call(zero_collective *op, const zero_collective_step *step)
+{
+    return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
+                              take_request(op));
 }
 
 static const void *term_data(const zero_collective *op, const zero_collective_step *step,
@@ -146,7 +152,7 @@ static const void *term_data(const zero_collective *op, const zero_collective_st
     return address(op, (zero_spot){ZERO_IN, term->first, step->from.at});
 }
 
-/* A sum of one term is a copy; in place there is nothing to do. Returns the bytes read. */
+/* A sum of one term is a copy, and in place nothing at all. Returns the bytes read. */
 static size_t add(zero_collective *op, const zero_collective_step *step)
 {
     const zero_sum *sum = &op->steps.sums[step->sum];
@@ -163,7 +169,7 @@ static size_t add(zero_collective *op, const zero_collective_step *step)
     return (size_t)(sum->n * step->len) * zero_type_size(op->steps.spec.type);
 }
 
-/* In place there is nothing to copy. Returns the bytes read. */
+/* Returns the bytes read: none in place. */
 static size_t copy(zero_collective *op, const zero_collective_step *step)
 {
     const char *from = address(op, step->from);
@@ -177,15 +183,14 @@ static size_t copy(zero_collective *op, const zero_collective_step *step)
     return bytes;
 }
 
-/* *computed: the bytes that have been read so far, in this poll. */
 static zero_status run(zero_collective *op, const zero_collective_step *step,
                        size_t *computed)
 {
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     switch (step->kind) {
-    case ZERO_STEP_SEND:
-    case ZERO_STEP_RECEIVE:
-    case ZERO_STEP_MPI: return post(op, step);
+    case ZERO_STEP_SEND: return post_send(op, step);
+    case ZERO_STEP_RECEIVE: return post_receive(op, step);
+    case ZERO_STEP_MPI: return post_mpi_call(op, step);
     case ZERO_STEP_ADD: *computed += add(op, step); break;
     case ZERO_STEP_COPY: *computed += copy(op, step); break;
     case ZERO_STEP_SIGNAL:

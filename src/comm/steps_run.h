@@ -1,17 +1,17 @@
-/* steps_run.h - what the steps of a collective wait for, and what they do: for collective.c. */
+/* steps_run.h - what the steps of a collective wait for, and what they do: for flight.c. */
 #pragma once
 
 #include <stddef.h>
 
-#include "comm/collective.h"
+#include "comm/group.h"
 #include "zero/status.h"
 
-/* After so much arithmetic, 0.1 ms or so, the caller shall have its turn. */
+/* After this much arithmetic, 0.1 ms or so, a poll returns to the caller. */
 #define ZERO_STEPS_BYTES_PER_POLL ((size_t)1 << 20)
 
 /* Takes note of the messages that have ended. */
 ZERO_NODISCARD zero_status zero_steps_reap(zero_collective *op);
 
-/* Runs the next steps as far as they are ready. *computed: the bytes that arithmetic has read
- * in this poll, which end it. */
+/* Runs the next steps as far as they are ready. *computed: bytes read by arithmetic in this
+ * poll, which end it. */
 ZERO_NODISCARD zero_status zero_steps_run(zero_collective *op, size_t *computed);

@@ -7,13 +7,13 @@
 
 #include "comm/operation.h"
 
-#define MAX_CLASSES 5 /* that an error lists */
+#define MAX_CLASSES 5 /* classes that an error lists */
 
 typedef struct {
     int size;
     const zero_standing *all; /* [size] */
     const int *class_of;      /* [size] */
-    const char *work;         /* what a piece of it is called */
+    const char *work;         /* the name of a piece of work */
 } group;
 
 static int count(const group *g, int class)
@@ -21,7 +21,8 @@ static int count(const group *g, int class)
     return zero_ranks_count(g->size, g->class_of, class);
 }
 
-/* In, or about to be in, another operation than `other`. A rank that computes is in none. */
+/* Whether it is in, or about to enter, another operation than `other`. A rank that computes is
+ * in no operation. */
 static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
 {
     bool differs = at->kind != other->kind || at->unit != other->unit ||
@@ -29,7 +30,7 @@ static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
     return differs && at->state != ZERO_WATCH_COMPUTING;
 }
 
-/* NULL: nothing. */
+/* Why the class is suspected; NULL: it is not. */
 static const char *find_fault(const group *g, int class)
 {
     const zero_standing *at = &g->all[class];

@@ -12,22 +12,22 @@
 typedef enum {
     ZERO_WATCH_SILENT, /* no answer */
     ZERO_WATCH_COMPUTING,
-    ZERO_WATCH_COMPARING, /* before an operation; check.h */
+    ZERO_WATCH_COMPARING, /* before an operation (check.h) */
     ZERO_WATCH_WAITING
 } zero_watch_state;
 
-/* Where a rank is. Those with equal bytes before `seconds` are reported together. */
+/* The position of a rank. Ranks with equal bytes before `seconds` are reported together. */
 typedef struct {
     int64_t state;      /* zero_watch_state */
-    int64_t reached;    /* operations begun, or about to be */
-    int64_t sequence;   /* of the one it is in, or after; with these: */
-    int32_t kind, unit; /* operation.h */
-    int64_t work;       /* the number of its piece of work, < 0: of none */
-    double seconds;     /* it has been there */
+    int64_t reached;    /* number of operations begun, or about to begin */
+    int64_t sequence;   /* of the operation it is in, or after */
+    int32_t kind, unit; /* of that operation (operation.h) */
+    int64_t work;       /* number of its piece of work; < 0: in none */
+    double seconds;     /* how long it has been there */
 } zero_standing;
 
-/* Suspected are silent ranks, those that have reached less than others, and, as a rank that
- * left an operation out is in the next one, those in another than most. `work` is what the
- * ranks' pieces of work are called ("step"). class_of: room for [size]. */
+/* Suspects ranks that are silent, that are behind, or that are in another operation than most:
+ * a rank that left one out is in the next. `work` names the ranks' pieces of work ("step").
+ * class_of: scratch, [size]. */
 void zero_verdict_write(int size, const zero_standing all[], const char *work,
                         double stalled, int class_of[], zero_sentence *report);

@@ -1,15 +1,13 @@
 /* wait.h - the one loop in which a rank waits for others.
  *
- * Each turn lets the collectives in flight on the group go on, asks the watchdog, looks for a
- * SIGTERM that nobody takes (sigterm.h), and lets other ranks have the processor, since they
- * may share it. For the other files of comm/. */
+ * Each turn polls the collectives in flight on the group, gives the watchdog its turn, looks
+ * for a SIGTERM that the program does not take (sigterm.h), and yields the processor, which
+ * ranks may share. For the other files of comm/. */
 #pragma once
 
-#include <mpi.h>
-
-#include "comm/collective.h"
+#include "comm/group.h"
 #include "comm/operation.h"
-#include "comm/watch.h"
+#include "comm/verdict.h"
 #include "zero/status.h"
 
 /* Until the collective has ended. */

@@ -15,22 +15,20 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "comm/control.h"
+#include "comm/mpi_error.h"
 #include "comm/signal.h"
 
 #define PLACE     "/dev/shm"
 #define MAX_BYTES ((size_t)1 << 46)
 
-/* Where the node's first rank has the file, and how to know it again: with containers around
- * the ranks, the same path may lead elsewhere. */
+/* The file as the node's first rank has it, and how to recognise it: with ranks in containers,
+ * the same path may lead elsewhere. */
 typedef struct {
     int64_t process, file; /* -1: it could not be made */
     uint64_t device, inode;
 } ticket;
-
-static size_t round_up(size_t bytes, size_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
 
 static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
 {
@@ -46,7 +44,7 @@ static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
                              "expected no more than 2^46 in all",
                              bytes[i], ranks);
         w->offset[i] = w->bytes;
-        w->bytes += round_up(bytes[i] * ranks, page);
+        w->bytes += zero_round_up_size(bytes[i] * ranks, page);
     }
     if (w->bytes == 0) w->bytes = page;
     return ZERO_OK;
@@ -79,7 +77,7 @@ static zero_status create(const zero_window *w, int *file, ticket *t)
     return ZERO_OK;
 }
 
-static zero_status join(const zero_window *w, const ticket *t, int *file)
+static zero_status open_first_ranks(const zero_window *w, const ticket *t, int *file)
 {
     char path[64];
     struct stat info;
@@ -93,7 +91,7 @@ static zero_status join(const zero_window *w, const ticket *t, int *file)
     return no_sharing(w, "another container's process has the number of rank 0's", ESRCH);
 }
 
-/* What is reserved here cannot fail later. */
+/* Memory reserved here cannot be missing later. */
 static zero_status reserve(const zero_window *w, const size_t bytes[], int file)
 {
     for (int i = 0; i < w->n_arrays; i++) {
@@ -116,17 +114,17 @@ static zero_status map(zero_window *w, int file)
     return ZERO_OK;
 }
 
-/* Every rank takes part in every message, whatever has failed. */
+/* Every rank takes part in every message, even after a failure. */
 static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], int *file)
 {
     ticket t = {.process = -1, .file = -1};
     zero_status st = ZERO_OK;
     if (w->local_rank == 0) st = create(w, file, &t);
-    ZERO_TRY(zero_comm_check(MPI_Bcast(&t, (int)sizeof t, MPI_BYTE, 0, comm->node),
-                             "MPI_Bcast on a node"));
-    if (w->local_rank > 0) st = join(w, &t, file);
+    ZERO_TRY(zero_mpi_check(MPI_Bcast(&t, (int)sizeof t, MPI_BYTE, 0, comm->node),
+                            "MPI_Bcast on a node"));
+    if (w->local_rank > 0) st = open_first_ranks(w, &t, file);
     if (st == ZERO_OK && t.process >= 0) st = reserve(w, bytes, *file);
-    ZERO_TRY(zero_agree(comm, st)); /* mapping populates: only what all have reserved */
+    ZERO_TRY(zero_agree(comm, st)); /* mapping populates: all must have reserved */
     return zero_agree(comm, map(w, *file));
 }
 
@@ -148,20 +146,22 @@ static zero_status make_window(zero_window *window, zero_comm *comm, int n,
     return st;
 }
 
-/* Once per group: the counters of signal.h. What is in flight meanwhile signals only once they
- * are there on all ranks. */
+/* Once per group. Collectives in flight on it signal only once all ranks have the counters. */
 static zero_status make_signals(zero_comm *comm)
 {
     const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
     if (comm->signals) return ZERO_OK;
-    zero_window *signals = calloc(1, sizeof *signals);
-    zero_status st = signals ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory");
+    zero_window *window = calloc(1, sizeof *window);
+    zero_status st =
+        window ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a window of signals");
     st = zero_agree(comm, st);
-    if (st == ZERO_OK) st = make_window(signals, comm, 1, &row);
-    if (st == ZERO_OK)
-        comm->signals = signals;
-    else
-        free(signals);
+    if (st == ZERO_OK) st = make_window(window, comm, 1, &row);
+    if (st == ZERO_OK) {
+        comm->signal_window = window;
+        comm->signals = zero_window_array(window, 0);
+    } else {
+        free(window);
+    }
     return st;
 }
 

@@ -40,10 +40,8 @@ zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights)
 {
     zero_comm *comm = e->runner.comm;
     ZERO_TRY(zero_engine_settle(e)); /* a gather reads what is written here */
-    zero_comm_be_patient(comm, ZERO_FILE_PATIENCE); /* weights may come from files */
-    zero_status st = zero_agree(comm, zero_states_fill(&e->runner, weights));
-    zero_comm_be_patient(comm, 1.0);
-    return st == ZERO_OK ? zero_engine_publish(e) : st;
+    ZERO_TRY(zero_agree_after_files(comm, zero_states_fill(&e->runner, weights)));
+    return zero_engine_publish(e);
 }
 
 /* ---- a step ---- */

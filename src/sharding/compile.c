@@ -60,11 +60,12 @@ static zero_status check_input(const zero_plan_input *in)
 static zero_status check_reproducible(const zero_plan_input *in)
 {
     if (!in->reproducible) return ZERO_OK;
-    if (in->collectives == ZERO_ALGORITHM_MPI)
+    if (!zero_algorithm_get(in->collectives)->adds_along_tree)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--reproducible with --collectives mpi: MPI decides in which order "
-            "it adds; take auto, p2p, shm or hier");
+            "--reproducible with --collectives %s, which adds in an order of its own: use "
+            "--collectives auto",
+            zero_algorithm_name(in->collectives));
     if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
         return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,

@@ -1,5 +1,7 @@
 #include "sharding/plan_input.h"
 
+#include "comm/algorithm.h"
+
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank)
 {
     return (zero_plan_input){.model = model,

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/spec.h"
+#include "comm/algorithm.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
 #include "sharding/plan_input.h"

@@ -105,7 +105,7 @@ static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
 
 static bool is_bounded(const zero_schedule *s)
 {
-    return s->input.collectives != ZERO_ALGORITHM_MPI;
+    return zero_algorithm_get(s->input.collectives)->bounds_staging;
 }
 
 int zero_schedule_collectives(const zero_schedule *s, int g)
@@ -115,11 +115,11 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
     return (int)zero_range_len(zero_partition_owners(p));
 }
 
-/* Whether a group's collectives, which are in flight together, share their staging: with p2p a
- * rank stages only for the piece that it owns. */
+/* Whether a group's concurrent collectives share their staging: then a rank stages only for the
+ * piece that it owns. */
 static bool is_staging_shared(const zero_schedule *s)
 {
-    return s->input.collectives == ZERO_ALGORITHM_P2P;
+    return zero_algorithm_get(s->input.collectives)->stages_on_root_only;
 }
 
 /* Elements that one of the group's collectives may stage. */

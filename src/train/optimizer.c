@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "comm/sentence.h"
 #include "math/backends.h"
 #include "sharding/update.h"
 #include "train/compare.h"
@@ -43,14 +44,21 @@ static zero_status check_spec(const zero_optimizer_spec *s, const void *params)
     return check_no_decay(s);
 }
 
+static zero_status no_such_algorithm(const char *name)
+{
+    zero_sentence usable = {.used = 0};
+    for (int a = 0; a < ZERO_ALGORITHMS; a++)
+        if (!zero_algorithm_get((zero_algorithm)a)->works_in_window)
+            zero_sentence_add(&usable, " %s", zero_algorithm_name_at(a));
+    return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of%s", name,
+                     usable.chars);
+}
+
 static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *algorithm)
 {
     const char *name = s->collectives ? s->collectives : "p2p";
-    if (!zero_algorithm_find(name, algorithm))
-        return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected 'p2p' or 'mpi'",
-                         name);
-    if (*algorithm == ZERO_ALGORITHM_P2P || *algorithm == ZERO_ALGORITHM_MPI)
-        return ZERO_OK;
+    if (!zero_algorithm_find(name, algorithm)) return no_such_algorithm(name);
+    if (!zero_algorithm_get(*algorithm)->works_in_window) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "collectives '%s' read neighbours' memory, and these arrays are the "
                      "program's own: take 'p2p'",

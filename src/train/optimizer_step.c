@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "comm/control.h"
 #include "sharding/update.h"
 
 /* Where the parts of an array are: the shards in place, the rest in its padded copy. */

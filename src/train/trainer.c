@@ -8,6 +8,8 @@
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
+#include "comm/algorithm.h"
+#include "comm/sentence.h"
 #include "engine/engine.h"
 #include "math/backends.h"
 #include "sharding/update.h"
@@ -32,6 +34,15 @@ static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input
                      spec->partition);
 }
 
+static zero_status no_such_algorithm(const char *name)
+{
+    zero_sentence known = {.used = 0};
+    for (int i = 0; zero_algorithm_name_at(i); i++)
+        zero_sentence_add(&known, " %s", zero_algorithm_name_at(i));
+    return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of auto%s", name,
+                     known.chars);
+}
+
 static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     const char *name = spec->collectives ? spec->collectives : "auto", *why;
@@ -39,9 +50,7 @@ static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_s
     if (e->may_use_p2p)
         e->plan.collectives = zero_algorithm_choose(e->plan.layout, &why);
     else if (!zero_algorithm_find(name, &e->plan.collectives))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "collectives '%s': expected 'auto', 'p2p', 'shm', 'hier' or 'mpi'",
-                         name);
+        return no_such_algorithm(name);
     return ZERO_OK;
 }
 

@@ -1,5 +1,5 @@
-/* faults MODE LIMIT - what faults.sh runs: ranks of which the last one misbehaves, under a
- * watchdog of LIMIT seconds. Ends as a program of ours does: one message, and its exit code. */
+/* faults MODE LIMIT - run by faults.sh: the last rank misbehaves under a watchdog of LIMIT seconds.
+ * Ends as our programs do, with one message and its exit code. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "comm/check.h"
 #include "comm/collective.h"
+#include "comm/comm.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
@@ -39,7 +40,7 @@ static zero_status run(zero_collective_kind kind, int unit)
     return ZERO_OK;
 }
 
-/* Rounds on groups 0, 1, ...; the last rank leaves out one all-gather, or none if -1. */
+/* Rounds on groups 0, 1, ...; the last rank leaves out one all-gather, or with -1 none. */
 static zero_status run_rounds(int left_out)
 {
     for (int unit = 0; unit < ROUNDS; unit++) {
@@ -60,8 +61,8 @@ static zero_status skip_the_last(void)
     return run_rounds(ROUNDS - 1);
 }
 
-/* Not into MPI_Finalize: the mpirun of Open MPI 4.1 with PMIx 4.2 hangs or crashes in a third of
- * the aborts that meet a rank there. */
+/* The last rank sleeps, and is not in MPI_Finalize: there the mpirun of Open MPI 4.1 with PMIx 4.2
+ * hangs or crashes in a third of the aborts. */
 static zero_status leave_our_code(void)
 {
     ZERO_TRY(run_rounds(am_last() ? ROUNDS - 1 : -1));
@@ -69,10 +70,10 @@ static zero_status leave_our_code(void)
     return ZERO_OK;
 }
 
-static zero_status raise_in_last(int signal)
+static zero_status raise_in_last(int number)
 {
     ZERO_TRY(run_rounds(-1));
-    if (am_last()) raise(signal);
+    if (am_last()) raise(number);
     return run_rounds(-1);
 }
 
@@ -86,9 +87,9 @@ static zero_status kill_itself(void)
     return raise_in_last(SIGKILL);
 }
 
-/* Writes over what malloc notes behind each block, until a block is the heap's last one: the next
- * malloc finds its notes about the rest broken, and aborts while it holds its lock. Volatile,
- * so that no compiler looks through it. */
+/* Overwrites malloc's bookkeeping after each block, until a block is the heap's last one: the next
+ * malloc finds its data about the rest corrupted, and aborts while it holds its lock. Volatile,
+ * so that compilers do not optimise it away. */
 static zero_status corrupt_heap(void)
 {
     const size_t size = 1000;
@@ -120,7 +121,7 @@ static zero_status skip_a_vote(void)
     return zero_comm_any(&world, false, &any);
 }
 
-/* Leaves its process number in a file, for the script. */
+/* Writes its process number to a file, for the script. */
 static zero_status write_pid(void)
 {
     char name[32];
@@ -132,7 +133,7 @@ static zero_status write_pid(void)
     return ZERO_OK;
 }
 
-/* As a program does that takes SIGTERM between its steps. Before MPI starts threads: a signal
+/* Like a program that takes SIGTERM between its steps. Called before MPI starts threads: a signal
  * goes to any thread that does not block it. */
 static sigset_t block_sigterm(void)
 {
@@ -143,7 +144,7 @@ static sigset_t block_sigterm(void)
     return set;
 }
 
-/* The script sends SIGTERM to the others, as launchers do when a rank is gone. */
+/* The script sends SIGTERM to the other ranks, as launchers do when a rank has died. */
 static zero_status block_and_stop(void)
 {
     ZERO_TRY(write_pid());
@@ -155,10 +156,10 @@ static zero_status take_sigterm(void)
     sigset_t set = block_sigterm();
     struct timespec at_once = {.tv_nsec = 1};
     if (sigtimedwait(&set, NULL, &at_once) == SIGTERM) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "SIGTERM is not pending any more");
+    return zero_fail(ZERO_ERR_INVALID, "SIGTERM is no longer pending");
 }
 
-/* It comes to all while they go on: the last rank begins one collective now and then, and the
+/* All ranks receive SIGTERM and continue: the last one begins a collective now and then, and the
  * others wait for the last of these, longer than a rank waits for a dead one. */
 static zero_status block_and_go_on(void)
 {
@@ -181,15 +182,15 @@ static zero_status block_and_go_on(void)
     return take_sigterm();
 }
 
-/* The script suspends the whole job while the others wait for the last rank, with a SIGTERM that
- * they have not taken yet. */
+/* The script suspends the whole job while the other ranks wait for the last one, with a SIGTERM
+ * pending. */
 static zero_status be_suspended(void)
 {
     kill(getpid(), SIGTERM);
     ZERO_TRY(write_pid());
     ZERO_TRY(run_rounds(-1));
     ZERO_TRY(zero_comm_barrier(&world));
-    double napped = 0.0; /* seconds, of which a suspension counts as one short nap */
+    double napped = 0.0; /* seconds; a suspension counts as one short nap */
     while (am_last() && napped < 1.5) {
         double start = zero_clock_seconds();
         ZERO_TRY(zero_collective_poll(&world));
@@ -233,8 +234,7 @@ static zero_status run_mode(const char *name, double limit)
         ZERO_TRY(zero_comm_world(&world));
         ZERO_TRY(zero_watch_start(&world, limit));
         ZERO_TRY(modes[i].run());
-        ZERO_TRY(zero_check_stop(&world));
-        ZERO_TRY(zero_watch_stop(&world));
+        ZERO_TRY(zero_comm_stop_helpers(&world));
         zero_comm_destroy(&world);
         return zero_launch_stop();
     }

@@ -1,5 +1,5 @@
-# faults.sh PROGRAM LAUNCH...: ranks that misbehave, and what becomes of the job. In the launch
-# line RANKS stands for the number of ranks.
+# faults.sh PROGRAM LAUNCH...: how jobs end whose ranks misbehave. In the launch line RANKS stands
+# for the number of ranks.
 faults=$1
 shift
 launch=$*
@@ -19,15 +19,15 @@ now() { # in milliseconds
     echo $(($(date +%s%N) / 1000000))
 }
 
-# What the job has left: processes, which bear our mark, files of mpirun, and Open MPI's segments,
-# which bear the job's number.
+# Leftovers of the job: processes with our mark, files of mpirun, and Open MPI's segments with the
+# job's number.
 left() {
     grep -lsxzF "ZERO_FAULTS=$work" /proc/[0-9]*/environ
     find tmp -mindepth 1 -type f
     [ ! -s job ] || find /dev/shm -name "vader_segment.*.$(printf %x "$(cat job)").*"
 }
 
-# run N words...: leaves the file err, and the exit code in $code. Nothing else may be left.
+# run N words...: leaves the output in err and the exit code in $code, and may leave nothing else.
 run() {
     n=$1
     shift
@@ -48,12 +48,12 @@ ends() { [ $code -eq "$1" ] || complain "exit code $code, expected $1"; }
 says() { grep '^faults: ' err | grep -qF -e "$1" || complain "expected '$1'"; }
 speak() { [ "$(grep -c '^faults: ' err)" -eq "$1" ] || complain "expected $1 message(s)"; }
 
-# The check finds a rank that leaves one out at its next operation.
+# The check finds a rank that left out an operation at its next one.
 run 4 skip-one-checked 10
 ends 2
 says 'rank 3 began reduce-scatter 3 of group 2 (p2p, fp32, 16 elements), the others all-gather 3 of group 1 (p2p, fp32, 16 elements)'
 
-# Without it nobody knows, but the job ends, and one rank says where all of them are.
+# Without the check the watchdog ends the job, and one rank says where all of them are.
 run 4 skip-the-last 1
 ends 86
 speak 1
@@ -79,15 +79,15 @@ says 'no progress for'
 says 'ranks 0-2: waiting for reduce-scatter 8 of group 0'
 says 'rank 3: no answer (dead, stopped, or not in our code)'
 
-# A rank that dies is the launcher's, with or without a watchdog.
+# The launcher ends a job in which a rank dies, with or without a watchdog.
 for limit in 0 30; do
     run 3 kill $limit
     [ $code -ne 0 ] && [ $code -ne 86 ] || complain "exit code $code, expected that of a dead rank"
     speak 0
 done
 
-# Nor does it matter how: a heap that is corrupted while malloc holds its lock is what Open MPI's
-# handler must not trip over. Sanitizers end it their own way.
+# However it dies: Open MPI's handler must survive a heap that is corrupted while malloc holds its
+# lock. Sanitizers end the rank in their own way.
 for fault in corrupt-heap abort segv; do
     run 3 $fault 0
     case $code in
@@ -96,8 +96,8 @@ for fault in corrupt-heap abort segv; do
     speak 0
 done
 
-# Ranks that block SIGTERM wait for one that is gone: it ends them nevertheless, with or without a
-# watchdog; but not where things go on.
+# SIGTERM ends ranks that block it while they wait for a dead one, with or without a watchdog, but
+# not while there is progress.
 await() {
     tries=0
     until [ -s pid.0 ] && [ -s pid.1 ] && [ -s pid.2 ]; do
@@ -123,7 +123,7 @@ done
 run 3 block-and-go-on 0
 ends 0
 
-# Suspended as a whole for longer than the limit, and continued: nothing has happened.
+# A job that is suspended as a whole for longer than the limit, and continued, ends well.
 suspend() {
     await
     sleep 0.7

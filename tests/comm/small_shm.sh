@@ -1,9 +1,9 @@
-# A window in a /dev/shm of 1 MiB, as containers have it:   small_shm.sh PROGRAM LAUNCHER...
+# small_shm.sh PROGRAM LAUNCHER...: a window in a /dev/shm of 1 MiB, as in containers.
 program=$1
 shift
 alone='mount -t tmpfs -o size=1m tmpfs /dev/shm'
 if ! unshare -m sh -c "$alone" 2>/dev/null; then
-    echo "skipped: a /dev/shm of one's own takes root on Linux (unshare -m, mount)"
+    echo "skipped: a private /dev/shm needs root on Linux (unshare -m, mount)"
     exit 77
 fi
 export OMPI_MCA_btl_vader_backing_directory=/tmp # Open MPI's own files would not fit

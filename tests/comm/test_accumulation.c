@@ -1,5 +1,6 @@
-/* Microbatches are added along one tree, whoever computes them: the two ways in which stages
- * share them out give the same bits at 1, 2, 4 and 8 ranks, with every algorithm of ours. */
+/* Microbatches are added along one tree, whichever rank computes them: the two ways in which
+ * stages distribute them give the same bits at 1, 2, 4 and 8 ranks, with every algorithm that
+ * adds along the tree. */
 #include "support/collective_job.h"
 #include "support/test_world.h"
 
@@ -26,7 +27,7 @@ static uint64_t hash_of_the_tree(zero_type type)
 /* ---- a binary counter of partial sums ---- */
 
 typedef struct {
-    int n; /* arrays so far: bit k says whether level[k] holds the sum of 2^k */
+    int n; /* arrays so far; bit k: level[k] holds the sum of 2^k of them */
     int64_t len;
     float level[5][LEN];
 } counter;
@@ -42,7 +43,7 @@ static void count(counter *c, const float *x)
     c->n++;
 }
 
-/* Of 2^k arrays. */
+/* The sum of 2^k arrays. */
 static const float *total(const counter *c)
 {
     int k = 0;
@@ -87,8 +88,7 @@ static uint64_t hash_of_shards(set_of_ranks *s, const float *shard)
     return hash(all, LEN * zero_type_size(s->type));
 }
 
-/* Stages 0 and 1: neighbouring microbatches are one rank's, which adds them and reduces once.
- */
+/* Stages 0 and 1: a rank adds its neighbouring microbatches and reduces once. */
 static uint64_t reduce_once(set_of_ranks *s)
 {
     counter c = {.len = LEN};
@@ -103,8 +103,8 @@ static uint64_t reduce_once(set_of_ranks *s)
     return hash_of_shards(s, shard);
 }
 
-/* Stages 2 and 3: neighbouring microbatches are neighbouring ranks', and their sums' shards
- * are added. */
+/* Stages 2 and 3: neighbouring ranks compute neighbouring microbatches, reduce each, and add up
+ * shards of the sums. */
 static uint64_t reduce_each(set_of_ranks *s)
 {
     int p = s->f.comm.size;
@@ -122,7 +122,7 @@ static uint64_t reduce_each(set_of_ranks *s)
 
 /* ---- over world sizes and algorithms ---- */
 
-/* The first p ranks, `local` on each node; of size 0 elsewhere. */
+/* The first p ranks, `local` on each node; a group of size 0 on all other ranks. */
 static zero_comm first_ranks(int p, int local)
 {
     int ids[8];

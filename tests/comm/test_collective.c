@@ -1,5 +1,5 @@
-/* The same sums and copies from every algorithm, on the nodes that this machine pretends to
- * be. What each program does in any order of events is test_steps.c's; here it meets MPI. */
+/* The same sums and copies from every algorithm under MPI, on pretended nodes. test_steps.c runs
+ * the step lists in any order of events. */
 #include "support/collective_job.h"
 #include "support/test_world.h"
 
@@ -7,57 +7,10 @@
 
 #include "comm/signal.h"
 #include "support/collective_cases.h"
+#include "support/collective_nodes.h"
 
 #define TRIALS      12 /* per layout, algorithm and kind */
-#define MANY_TRIALS 6  /* of many ranks, who share few cores */
-
-/* ---- layouts ---- */
-
-enum { ONE_NODE, TWO_NODES, ONE_AND_REST, PAIRS, ALONE, ALTERNATING, AS_IS, ARRANGEMENTS };
-
-static int node_of(int arrangement, int rank, int size)
-{
-    switch (arrangement) {
-    case ONE_NODE: return 0;
-    case TWO_NODES: return rank >= (size + 1) / 2;
-    case ONE_AND_REST: return rank > 0;
-    case PAIRS: return rank / 2;
-    case ALONE: return rank;
-    case ALTERNATING: return rank % 2;
-    default: return world.layout.node_of[rank];
-    }
-}
-
-/* Ranks that run on several nodes cannot pretend to share one. On one node it is nothing new
- * to leave it as it is. */
-static bool is_possible(int arrangement)
-{
-    if (arrangement == AS_IS) return world.layout.n_nodes > 1;
-    for (int r = 1; r < world.size; r++)
-        for (int q = 0; q < r; q++)
-            if (node_of(arrangement, q, world.size) ==
-                    node_of(arrangement, r, world.size) &&
-                world.layout.node_of[q] != world.layout.node_of[r])
-                return false;
-    return true;
-}
-
-static zero_comm arrange(int arrangement)
-{
-    zero_comm comm;
-    int ids[64];
-    assert_true(world.size <= 64);
-    for (int r = 0; r < world.size; r++) ids[r] = node_of(arrangement, r, world.size);
-    assert_int_equal(zero_comm_split(&world, 0, 0, &comm), ZERO_OK);
-    assert_int_equal(zero_comm_pretend_nodes(&comm, ids), ZERO_OK);
-    return comm;
-}
-
-static bool fits(zero_algorithm algorithm, const zero_layout *layout)
-{
-    if (algorithm == ZERO_ALGORITHM_SHM) return layout->n_nodes == 1;
-    return algorithm != ZERO_ALGORITHM_HIER || layout->in_blocks;
-}
+#define MANY_TRIALS 6  /* with many ranks, which share few cores */
 
 /* ---- any shape ---- */
 
@@ -67,8 +20,8 @@ static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
     uint64_t random = oracle_mix(100 * trial + 10 * (uint64_t)kind + (uint64_t)algorithm);
     zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &random);
     bool in_place = spec.result == spec.type && toss(&random);
-    bool any_order = algorithm == ZERO_ALGORITHM_MPI && zero_collective_sums(kind);
-    if (any_order)
+    bool any_order = !zero_algorithm_get(algorithm)->adds_along_tree;
+    if (any_order && zero_collective_sums(kind))
         trial += ORACLE_SMALL;
     else if (toss(&random))
         trial += ORACLE_SPECIAL;
@@ -91,14 +44,13 @@ static bool run(job *j)
     return right;
 }
 
-/* Late by up to 0.3 ms, or not. */
+/* Sleeps for up to 0.3 ms, or not at all. */
 static void dawdle(uint64_t random)
 {
     if (random % 2 == 0) usleep((useconds_t)((random >> 32) % 300));
 }
 
-/* Every kind once. The next trial has the same counters of the node: what is left in them
- * belongs to the past. */
+/* Runs every kind once. The next trial reuses the node's counters, with the old values in them. */
 static bool run_kinds(field *f, zero_algorithm algorithm, uint64_t trial)
 {
     bool right = true;
@@ -143,7 +95,7 @@ static void two_levels_give_the_tree_sum_and_every_piece(void **state)
     run_shapes(ZERO_ALGORITHM_HIER);
 }
 
-/* Its order of summation is its own: integers are exact in any. */
+/* MPI sums in an order of its own; sums of small integers are exact in any order. */
 static void mpi_gives_exact_sums_and_every_piece(void **state)
 {
     (void)state;
@@ -152,7 +104,8 @@ static void mpi_gives_exact_sums_and_every_piece(void **state)
 
 #define WIDE 100000 /* elements; its chunks differ modulo 3 */
 
-/* 2^digits + 1 is no number of so many digits: a sum in 16 bits loses all but the first. */
+/* 2^digits + 1 has more digits than the type: a sum in 16 bits would lose all but the first
+ * summand. */
 static bool sums_exactly(field *f, zero_collective_kind kind, zero_type type)
 {
     zero_collective_spec spec = {.kind = kind,
@@ -177,7 +130,7 @@ static bool sums_exactly(field *f, zero_collective_kind kind, zero_type type)
     return right;
 }
 
-static void mpi_rounds_no_sum_that_results_in_fp32(void **state)
+static void mpi_does_not_round_sums_in_fp32(void **state)
 {
     (void)state;
     static const zero_collective_kind sums[] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};
@@ -189,7 +142,7 @@ static void mpi_rounds_no_sum_that_results_in_fp32(void **state)
     field_close(&f);
 }
 
-/* As the algorithms like it, and large enough to be stored past the caches. */
+/* Chunks of the algorithms' own size, in arrays large enough to be stored past the caches. */
 static void pieces_of_many_full_chunks_arrive(void **state)
 {
     (void)state;
@@ -203,7 +156,7 @@ static void pieces_of_many_full_chunks_arrive(void **state)
         for (int way = 0; way < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; way++) {
             spec.kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
             spec.algorithm = (zero_algorithm)(way / ZERO_COLLECTIVE_KINDS);
-            bool exact = spec.algorithm != ZERO_ALGORITHM_MPI;
+            bool exact = zero_algorithm_get(spec.algorithm)->adds_along_tree;
             if (!fits(spec.algorithm, &f.comm.layout)) continue;
             job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
             right = run(&j) && right;
@@ -215,7 +168,7 @@ static void pieces_of_many_full_chunks_arrive(void **state)
 
 /* ---- several at once ---- */
 
-/* Ranks begin in the same order, poll and sleep as they like, and wait in their own order. */
+/* Ranks begin in the same order, poll and sleep at random, and wait in different orders. */
 static bool run_at_once(field *f, uint64_t trial)
 {
     enum { JOBS = FIELD_JOBS };
@@ -303,8 +256,8 @@ static void a_program_runs_again_and_again_through_few_tags(void **state)
     field_close(&f);
 }
 
-/* As parameters are, step after step: each rank changes its own piece once all have read the
- * node's one `out`. */
+/* As with parameters, step after step: each rank changes its piece once all have read the node's
+ * one `out`. */
 static bool gather_steps(field *f, zero_algorithm algorithm, bool in_place)
 {
     zero_collective_spec spec = small_sum(algorithm);
@@ -340,7 +293,7 @@ static void pieces_that_change_between_gathers_arrive_in_the_one_array(void **st
     }
 }
 
-/* However small its messages are: MPI would keep them at the root. */
+/* Even with messages so small that MPI would keep them at the root. */
 static void ranks_wait_for_a_root_that_is_late(void **state)
 {
     (void)state;
@@ -362,7 +315,7 @@ static void ranks_wait_for_a_root_that_is_late(void **state)
     field_close(&f);
 }
 
-/* One rank alone waits, so nobody else is needed for it. */
+/* Rank 0 alone waits, so it needs no other rank. */
 static void wait_for_nothing(field *f, zero_algorithm algorithm)
 {
     bool done = false;
@@ -449,7 +402,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(windows_give_the_tree_sum_and_every_piece),
         cmocka_unit_test(two_levels_give_the_tree_sum_and_every_piece),
         cmocka_unit_test(mpi_gives_exact_sums_and_every_piece),
-        cmocka_unit_test(mpi_rounds_no_sum_that_results_in_fp32),
+        cmocka_unit_test(mpi_does_not_round_sums_in_fp32),
         cmocka_unit_test(pieces_of_many_full_chunks_arrive),
         cmocka_unit_test(several_are_in_flight_and_ranks_are_late),
         cmocka_unit_test(a_program_runs_again_and_again_through_few_tags),

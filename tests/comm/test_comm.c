@@ -25,7 +25,7 @@ static void agreement_is_ok_if_all_are_well(void **state)
     assert_all(zero_agree(&world, ZERO_OK) == ZERO_OK);
 }
 
-/* Fails on the ranks in `failing` (a bit each), with a code and a text of their own. */
+/* Fails on the ranks in `failing` (a bit each), with a code and a text that depend on the rank. */
 static zero_status fail_on(unsigned failing)
 {
     if (!(failing >> test_rank & 1)) return ZERO_OK;
@@ -56,11 +56,28 @@ static void a_verdict_keeps_its_rank_when_agreed_upon_again(void **state)
     (void)state;
     int last = test_size - 1;
     zero_status st = zero_agree(&world, fail_on(1u << last));
-    st = zero_agree(&world, st);
     char expected[64];
     snprintf(expected, sizeof expected, "rank %d: disk %d is full", last, last);
     const char *text = test_size == 1 ? strchr(expected, ':') + 2 : expected;
-    assert_all(st != ZERO_OK && strcmp(zero_last_error(), text) == 0);
+    for (int still = 1; still <= test_size; still++) { /* ranks that still know of it */
+        zero_status again = zero_agree(&world, test_rank < still ? st : ZERO_OK);
+        assert_all(again == st && strcmp(zero_last_error(), text) == 0);
+    }
+}
+
+/* A path may begin like a verdict. */
+static void a_text_that_begins_with_a_rank_is_not_a_verdict(void **state)
+{
+    (void)state;
+    if (test_size == 1) return;
+    int last = test_size - 1;
+    zero_status st = ZERO_OK;
+    if (test_rank == last) st = zero_fail(ZERO_ERR_IO, "rank 3: x.txt: no such file");
+    assert_all(zero_agree(&world, st) == ZERO_ERR_IO);
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d: rank 3: x.txt: no such file", last);
+    assert_all(strcmp(zero_last_error(), expected) == 0);
+    assert_all(strncmp(zero_last_error_place(), "test_comm.c:", 12) == 0);
 }
 
 static void any_is_true_if_one_rank_says_so(void **state)
@@ -83,7 +100,7 @@ static void the_most_is_exact_for_all_integers(void **state)
     assert_all(zero_comm_most(&world, -7 - test_rank, &most) == ZERO_OK && most == -7);
 }
 
-/* Each rank has one bit in as many. */
+/* Every bit is set on one rank. */
 static uint64_t bits_of(int rank, int64_t i)
 {
     return oracle_bits(1, 0, i) % (uint64_t)test_size == (uint64_t)rank
@@ -94,7 +111,7 @@ static uint64_t bits_of(int rank, int64_t i)
 static void words_become_the_or_of_all_ranks_words(void **state)
 {
     (void)state;
-    static const int64_t sizes[] = {0, 1, 63, 1200000}; /* the last in pieces */
+    static const int64_t sizes[] = {0, 1, 63, 1200000}; /* the last one is sent in pieces */
     for (int s = 0; s < 4; s++) {
         int64_t n = sizes[s], wrong = 0;
         uint64_t *words = malloc((size_t)(n + 1) * sizeof *words);
@@ -112,7 +129,7 @@ static void words_become_the_or_of_all_ranks_words(void **state)
 
 #define MOST_BLOCKS 40
 
-/* Where rank r's part of tree i begins: anywhere, so that some are empty. */
+/* The first block of rank r's part of tree i: anywhere, so that some parts are empty. */
 static int64_t cut(int i, int r, int64_t blocks)
 {
     int64_t at = 0;
@@ -147,7 +164,7 @@ static int64_t count_wrong_sums(int n, const zero_tree_span *spans, const float 
 static void merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks(void **state)
 {
     (void)state;
-    static const int sizes[] = {0, 1, 10, 6000}; /* the last in pieces */
+    static const int sizes[] = {0, 1, 10, 6000}; /* the last one is sent in pieces */
     float x[MOST_BLOCKS * ZERO_TREE_BLOCK + 7];
     for (int i = 0; i < MOST_BLOCKS * ZERO_TREE_BLOCK + 7; i++) x[i] = span_value(i);
     for (int s = 0; s < 4; s++) {
@@ -213,8 +230,8 @@ static void a_broadcast_reaches_all_from_any_root(void **state)
     assert_all(zero_comm_broadcast(&world, 0, NULL, 0) == ZERO_OK);
 }
 
-/* Rank 0 is alone on its node. Where the real nodes are others, so is what is declared: then
- * every rank is. */
+/* Declares that rank 0 is alone on its node; if there are several real nodes, that every rank
+ * is. */
 static zero_status declare_nodes(zero_comm *comm)
 {
     int ids[64];
@@ -230,7 +247,7 @@ static void control_traffic_is_counted_once_per_other_rank(void **state)
     char data[100] = {0};
     assert_all(zero_comm_world(&comm) == ZERO_OK);
     assert_all(declare_nodes(&comm) == ZERO_OK);
-    memset(comm.traffic, 0, sizeof comm.traffic); /* of the agreement on that */
+    memset(comm.traffic, 0, sizeof comm.traffic); /* drops that of declaring nodes */
     assert_all(zero_comm_all_gather_doubles(&comm, 5, mine, all) == ZERO_OK);
     assert_all(zero_comm_broadcast(&comm, 0, data, sizeof data) == ZERO_OK);
     int64_t most;
@@ -261,7 +278,7 @@ static void nodes_are_declared_but_not_joined(void **state)
     assert_all(zero_comm_world(&comm) == ZERO_OK);
     assert_all(declare_nodes(&comm) == ZERO_OK);
     int n_nodes = comm.layout.n_nodes;
-    for (int r = 0; r < test_size; r++) ids[r] = 7; /* ranks of two nodes shall be one's */
+    for (int r = 0; r < test_size; r++) ids[r] = 7; /* joins ranks of two nodes */
     zero_status st = zero_comm_pretend_nodes(&comm, ids);
     assert_all(st == (n_nodes > 1 ? ZERO_ERR_INVALID : ZERO_OK));
     assert_all(comm.layout.n_nodes == n_nodes);
@@ -296,7 +313,7 @@ static void a_group_from_another_communicator_is_our_own(void **state)
     zero_comm_destroy(&ours);
 }
 
-static void what_is_no_group_of_ranks_is_refused(void **state)
+static void null_and_intercommunicators_are_refused(void **state)
 {
     (void)state;
     zero_comm ours = {.rank = 42};
@@ -319,7 +336,7 @@ static void a_negative_color_is_in_no_group(void **state)
     zero_comm_destroy(&first);
 }
 
-/* The host name is what a launcher tells nodes by. It may give one machine several. */
+/* Launchers tell nodes by their host names, of which one machine may have several. */
 static void ranks_of_one_host_are_one_node(void **state)
 {
     (void)state;
@@ -363,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(agreement_is_ok_if_all_are_well),
         cmocka_unit_test(the_lowest_failing_rank_speaks_for_all),
         cmocka_unit_test(a_verdict_keeps_its_rank_when_agreed_upon_again),
+        cmocka_unit_test(a_text_that_begins_with_a_rank_is_not_a_verdict),
         cmocka_unit_test(any_is_true_if_one_rank_says_so),
         cmocka_unit_test(the_most_is_exact_for_all_integers),
         cmocka_unit_test(words_become_the_or_of_all_ranks_words),
@@ -375,7 +393,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nodes_are_declared_but_not_joined),
         cmocka_unit_test(a_split_groups_equal_colors_in_key_order),
         cmocka_unit_test(a_group_from_another_communicator_is_our_own),
-        cmocka_unit_test(what_is_no_group_of_ranks_is_refused),
+        cmocka_unit_test(null_and_intercommunicators_are_refused),
         cmocka_unit_test(a_negative_color_is_in_no_group),
         cmocka_unit_test(ranks_of_one_host_are_one_node),
         cmocka_unit_test(a_zeroed_group_can_be_destroyed),

@@ -1,5 +1,5 @@
-/* Runs alone, or (test_launch.foreign) as two processes under the launcher of another MPI,
- * where the environment promises two ranks and none comes. */
+/* Runs alone, or (test_launch.foreign) as two processes under the launcher of another MPI, where
+ * the environment promises two ranks and each process finds itself alone. */
 #include "comm/launch.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ static void the_rank_hint_comes_from_the_environment(void **state)
                                             "SLURM_PROCID"};
     for (int i = 0; i < 4; i++) unsetenv(variables[i]);
     assert_int_equal(zero_launch_rank_hint(), 0);
-    for (int i = 3; i >= 0; i--) { /* the earlier in the list, the closer to us */
+    for (int i = 3; i >= 0; i--) { /* earlier in the list: closer to us */
         char rank[] = {(char)('5' + i), '\0'};
         setenv(variables[i], rank, 1);
         assert_int_equal(zero_launch_rank_hint(), 5 + i);
@@ -36,8 +36,8 @@ static void the_library_has_a_name_of_one_line(void **state)
     assert_true(strlen(cut) == 4 && strncmp(cut, text, 4) == 0);
 }
 
-/* Starts MPI alone, where a launcher's variables promise ranks; returns whether the refusal
- * names that launcher, its promise and our library. */
+/* Starts MPI alone under variables with which a launcher promises ranks; returns whether the
+ * refusal names that launcher, its promise and our library. */
 static bool is_refused_by_name(const char *launcher, const char *promise)
 {
     char library[64];
@@ -49,7 +49,7 @@ static bool is_refused_by_name(const char *launcher, const char *promise)
     return zero_launch_stop() == ZERO_OK && named;
 }
 
-/* A process starts MPI once, so every launcher gets one. */
+/* A process starts MPI once, so every launcher gets a process. */
 static void the_refusal_names_the_launcher_and_our_library(void **state)
 {
     (void)state;
@@ -58,7 +58,7 @@ static void the_refusal_names_the_launcher_and_our_library(void **state)
     } cases[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE"},
                  {"mpiexec of MPICH or Intel MPI", "MPI_LOCALNRANKS"},
                  {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
-    if (getenv("PMI_SIZE")) skip(); /* a launcher is there already */
+    if (getenv("PMI_SIZE")) skip(); /* a launcher started us */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int how = -1;
         pid_t child = fork();
@@ -76,7 +76,7 @@ static void the_refusal_names_the_launcher_and_our_library(void **state)
     }
 }
 
-/* The launcher's own promise if there is one, else one made here. */
+/* Under the launcher's own promise, or without a launcher under one made here. */
 static void ranks_that_find_themselves_alone_are_refused(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 #include "support/collective_cases.h"
 
-/* Whoever wrote the ids: the laws that every layout keeps. */
+/* The laws of every layout, whatever the ids. */
 static void check_laws(const zero_layout *l, const int *ids)
 {
     bool in_blocks = true;
@@ -44,7 +44,7 @@ static void ids_in_any_order_become_nodes_by_lowest_rank(void **state)
     }
 }
 
-static void blocks_are_as_equal_as_they_can_be(void **state)
+static void blocks_are_as_equal_as_possible(void **state)
 {
     (void)state;
     for (int size = 1; size <= 20; size++)
@@ -56,14 +56,14 @@ static void blocks_are_as_equal_as_they_can_be(void **state)
             check_laws(&layout, layout.node_of);
             for (int r = 0; r < size; r++) {
                 int n = zero_layout_local_size(&layout, r);
-                assert_in_range(n, size / nodes, (size + nodes - 1) / nodes);
+                assert_in_range(n, size / nodes, zero_divide_up(size, nodes));
             }
             zero_layout_destroy(&layout);
         }
 }
 
-/* A delegate is on that node, equal local ranks work for each other, and no rank of a node
- * has more to do than it must. */
+/* A delegate is on the node, equal local ranks work for each other, and the ranks of a node share
+ * the work evenly. */
 static void delegates_share_the_work(void **state)
 {
     (void)state;
@@ -77,7 +77,8 @@ static void delegates_share_the_work(void **state)
                 if (local < n) assert_int_equal(layout.local_of[d], local);
                 work[layout.local_of[d]]++;
             }
-            for (int l = 0; l < n; l++) assert_in_range(work[l], 12 / n, (12 + n - 1) / n);
+            for (int l = 0; l < n; l++)
+                assert_in_range(work[l], 12 / n, zero_divide_up(12, n));
         }
         zero_layout_destroy(&layout);
     }
@@ -95,7 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_in_any_order_become_nodes_by_lowest_rank),
-        cmocka_unit_test(blocks_are_as_equal_as_they_can_be),
+        cmocka_unit_test(blocks_are_as_equal_as_possible),
         cmocka_unit_test(delegates_share_the_work),
         cmocka_unit_test(a_zeroed_layout_can_be_destroyed),
     };

@@ -1,10 +1,10 @@
-/* What we count against what MPI counts.
+/* Our counts against MPI's counts.
  *
- * Open MPI's monitoring writes at MPI_Finalize how many messages and bytes this rank sent to
- * each other rank, those of the user apart from those of MPI's own collectives; ours are all
- * the user's. (Its variables in the tools interface would say so at any time, but Open MPI
- * 4.1 loses those of point-to-point messages while it starts.) So the first group of tests
- * communicates, and a second one compares. Other MPIs: skipped. */
+ * At MPI_Finalize Open MPI's monitoring writes how many messages and bytes this rank sent to
+ * each other rank, separately for the user and for MPI's own collectives; ours are all the
+ * user's. (Its variables in the tools interface could be read at any time, but Open MPI 4.1
+ * loses those of point-to-point messages while it starts.) So the first group of tests
+ * communicates, and a second one compares. Skipped with other MPIs. */
 #include "support/collective_job.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ typedef struct {
     int64_t messages, bytes;
 } amount;
 
-static amount sent_to[MAX_RANKS]; /* by the programs' steps */
+static amount sent_to[MAX_RANKS]; /* by the step lists */
 static zero_traffic ledger[ZERO_ALGORITHMS];
 static int on_my_node[MAX_RANKS];
 
@@ -103,7 +103,7 @@ static bool read_monitor(const char *prefix, amount monitored[MAX_RANKS])
     return true;
 }
 
-static void mpi_counts_to_each_rank_what_the_programs_send(void **state)
+static void mpi_and_the_step_lists_agree_on_each_rank(void **state)
 {
     const amount *monitored = *state;
     if (!monitored) skip();
@@ -114,8 +114,8 @@ static void mpi_counts_to_each_rank_what_the_programs_send(void **state)
     }
 }
 
-/* Two levels read windows inside nodes, so messages there are the pairs'. */
-static void mpi_counts_inside_and_across_nodes_what_the_ledger_says(void **state)
+/* Two levels read windows inside nodes, so all messages there are of pairs. */
+static void mpi_and_the_ledger_agree_inside_and_across_nodes(void **state)
 {
     const amount *monitored = *state;
     if (!monitored) skip();
@@ -135,7 +135,7 @@ static void mpi_counts_inside_and_across_nodes_what_the_ledger_says(void **state
                      pairs->bytes_sent[ZERO_ACROSS] + levels->bytes_sent[ZERO_ACROSS]);
 }
 
-/* Before MPI starts: our messages apart from MPI's own, to a file. */
+/* Before MPI starts: makes it write our messages, separated from its own, to a file. */
 static void switch_monitor_on(const char *prefix)
 {
     setenv("OMPI_MCA_pml_monitoring_enable", "2", 1);
@@ -148,9 +148,8 @@ static int compare(const char *prefix)
     amount monitored[MAX_RANKS] = {{0, 0}};
     void *state = read_monitor(prefix, monitored) ? monitored : NULL;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(mpi_counts_to_each_rank_what_the_programs_send, state),
-        cmocka_unit_test_prestate(mpi_counts_inside_and_across_nodes_what_the_ledger_says,
-                                  state),
+        cmocka_unit_test_prestate(mpi_and_the_step_lists_agree_on_each_rank, state),
+        cmocka_unit_test_prestate(mpi_and_the_ledger_agree_inside_and_across_nodes, state),
     };
     if (!state) print_message("skipped: this MPI wrote no monitor of its messages\n");
     return cmocka_run_group_tests(tests, NULL, NULL);

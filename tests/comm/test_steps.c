@@ -1,5 +1,5 @@
-/* The programs of all algorithms but `mpi`, run by the machine of step_machine.h. */
-#include "comm/step.h"
+/* The step lists of all algorithms but `mpi`, run by the machine of step_machine.h. */
+#include "comm/step_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define TRIALS 24 /* per layout, algorithm and kind */
 
-/* The maximal subtrees of the tree over [begin, begin + size) in [first, first + n). */
+/* Counts the maximal subtrees of the tree over [begin, begin + size) in [first, first + n). */
 static int count_subtrees(int begin, int size, int first, int n)
 {
     if (first + n <= begin || begin + size <= first) return 0;
@@ -27,8 +27,8 @@ static int count_node_subtrees(const zero_layout *layout, int node)
     return count_subtrees(0, layout->size, first, layout->first[node + 1] - first);
 }
 
-/* Two messages in flight suffice for the pairwise exchange. Between nodes a rank first posts
- * all subtrees of one node, and then one more. */
+/* The pairwise exchange needs two messages in flight. Between nodes a rank posts all subtrees of
+ * one node, and then one more. */
 static int least_requests(const zero_collective_spec *spec, const zero_layout *layout)
 {
     int most = 1;
@@ -156,7 +156,7 @@ static void ranks_in_no_order_exchange_in_pairs(void **state)
     zero_layout_destroy(&layout);
 }
 
-/* As the algorithms like it: more chunks than are under way at once. */
+/* Chunks of the algorithms' own size, more of them than are in flight at once. */
 static void pieces_of_many_full_chunks_arrive(void **state)
 {
     (void)state;
@@ -289,12 +289,92 @@ static void algorithms_have_names_and_fit_their_layouts(void **state)
         assert_int_equal(found, a);
     }
     assert_false(zero_algorithm_find("", &found) || zero_algorithm_find("p2", &found));
+    assert_string_equal(zero_algorithm_name_at(0), "p2p");
+    assert_null(zero_algorithm_name_at(ZERO_ALGORITHMS));
     for (size_t i = 0; i < LENGTH(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         zero_collective_spec spec = {.in_apart = 64, .out_apart = 64};
         spec.algorithm = zero_algorithm_choose(&layout, &why);
         assert_int_equal(zero_collective_check(&spec, &layout), ZERO_OK);
         assert_true(why[0] != '\0');
+        zero_layout_destroy(&layout);
+    }
+}
+
+/* ---- the tables ---- */
+
+static bool reads_from(const zero_collective_step *step)
+{
+    return step->kind == ZERO_STEP_SEND || step->kind == ZERO_STEP_COPY ||
+           step->kind == ZERO_STEP_MPI;
+}
+
+static bool writes_to(const zero_collective_step *step)
+{
+    return step->kind == ZERO_STEP_RECEIVE || step->kind == ZERO_STEP_COPY ||
+           step->kind == ZERO_STEP_MPI || step->kind == ZERO_STEP_ADD;
+}
+
+/* Whether a step reads or writes another rank's buffers. */
+static bool leaves_rank(const zero_steps *s, const zero_collective_step *step)
+{
+    bool leaves = reads_from(step) && step->from.rank != s->rank;
+    leaves = leaves || (writes_to(step) && step->to.rank != s->rank);
+    if (step->kind != ZERO_STEP_ADD) return leaves;
+    const zero_sum *sum = &s->sums[step->sum];
+    for (int64_t t = 0; t < sum->n; t++)
+        leaves = leaves || (sum->terms[t].staged < 0 && sum->terms[t].first != s->rank);
+    return leaves;
+}
+
+static bool uses_staging(const zero_collective_step *step)
+{
+    return (reads_from(step) && step->from.place == ZERO_STAGING) ||
+           (writes_to(step) && step->to.place == ZERO_STAGING);
+}
+
+static void check_promises(const zero_collective_spec *spec, const zero_layout *layout,
+                           int rank)
+{
+    const zero_algorithm_table *table = zero_algorithm_get(spec->algorithm);
+    bool posts = false, leaves = false, stages = false;
+    zero_steps s;
+    if (zero_collective_check(spec, layout) == ZERO_ERR_UNSUPPORTED) return;
+    assert_int_equal(zero_steps_init(&s, spec, layout, rank), ZERO_OK);
+    for (int64_t i = 0; i < s.n; i++) {
+        posts = posts || s.list[i].kind == ZERO_STEP_MPI;
+        leaves = leaves || leaves_rank(&s, &s.list[i]);
+        stages = stages || uses_staging(&s.list[i]);
+    }
+    assert_int_equal(posts, table->posts_mpi_collectives);
+    if (!table->works_in_window) assert_false(leaves);
+    if (table->stages_on_root_only && spec->kind == ZERO_REDUCE)
+        assert_false(stages && rank != spec->root);
+    zero_steps_destroy(&s);
+}
+
+static void check_all_promises(const zero_layout *layout, int rank)
+{
+    for (zero_algorithm a = 0; a < ZERO_ALGORITHMS; a++)
+        for (zero_collective_kind kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+            check_promises(&(zero_collective_spec){.algorithm = a,
+                                                   .kind = kind,
+                                                   .count = 1000,
+                                                   .stride = 1024,
+                                                   .max_chunk = 64,
+                                                   .root = 1,
+                                                   .in_apart = 8192,
+                                                   .out_apart = 8192},
+                           layout, rank);
+}
+
+static void algorithms_keep_the_promises_of_their_tables(void **state)
+{
+    (void)state;
+    static const node_sizes some[] = {{2}, {5}, {2, 2}, {3, 2, 1}, {1, 1, 1}};
+    for (size_t i = 0; i < LENGTH(some); i++) {
+        zero_layout layout = layout_of(some[i]);
+        for (int rank = 0; rank < layout.size; rank++) check_all_promises(&layout, rank);
         zero_layout_destroy(&layout);
     }
 }
@@ -321,6 +401,7 @@ int main(void)
         cmocka_unit_test(only_sums_may_result_in_another_type),
         cmocka_unit_test(layouts_that_an_algorithm_cannot_run_on_are_refused),
         cmocka_unit_test(algorithms_have_names_and_fit_their_layouts),
+        cmocka_unit_test(algorithms_keep_the_promises_of_their_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* Windows. `test_window small` expects a /dev/shm of 1 MiB of its own (small_shm.sh). */
-#include "comm/collective.h"
+/* Windows. `test_window small` expects a private /dev/shm of 1 MiB (small_shm.sh). */
 #include "comm/window.h"
 
 #include <dirent.h>
@@ -9,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "comm/collective.h"
 #include "support/test_world.h"
 
 #define PLACE "/dev/shm"
@@ -23,7 +23,7 @@ static unsigned char pattern(int array, int rank, size_t i)
     return (unsigned char)(1 + (size_t)array * 7 + (size_t)rank * 31 + i % 101);
 }
 
-/* Lines of /proc/self/maps that name files in the place; where they contain p. */
+/* Counts the lines of /proc/self/maps that name files in the place; *found: the one with p. */
 static int count_maps(const void *p, char *found, size_t size)
 {
     FILE *file = fopen("/proc/self/maps", "r");
@@ -53,7 +53,7 @@ static int count_entries(const char *path)
     return n;
 }
 
-/* ---- what a window is ---- */
+/* ---- contents ---- */
 
 static const size_t sizes[] = {1000, 0, 65536 + 8, 4096};
 enum { ARRAYS = 4 };
@@ -107,7 +107,7 @@ static void arrays_begin_at_pages_and_do_not_overlap(void **state)
     zero_window_destroy(&w);
 }
 
-/* Waiting for the window lets a collective go on that began before there were counters. */
+/* The wait for the window also moves a collective that began before there were counters. */
 static void a_window_is_made_while_a_collective_is_in_flight(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void nodes_have_windows_of_their_own(void **state)
     zero_comm_destroy(&comm);
 }
 
-static void several_windows_of_a_group_are_apart(void **state)
+static void several_windows_of_a_group_do_not_overlap(void **state)
 {
     (void)state;
     zero_window a, b;
@@ -167,12 +167,12 @@ static void several_windows_of_a_group_are_apart(void **state)
     zero_window_destroy(&a);
     assert_all(count_wrong(&b, false) == 0);
     zero_window_destroy(&b);
-    zero_window_destroy(&b); /* zeroed by now */
+    zero_window_destroy(&b); /* zeroed */
 }
 
-/* ---- what a window leaves behind ---- */
+/* ---- leftovers ---- */
 
-static void a_window_has_no_name_and_goes_when_it_is_destroyed(void **state)
+static void a_window_has_no_name_and_is_freed_when_destroyed(void **state)
 {
     (void)state;
     zero_window w;
@@ -198,7 +198,7 @@ static bool is_refused_and_forgotten(size_t bytes, zero_status expected)
            count_maps(NULL, NULL, 0) == maps && count_entries("/proc/self/fd") == files;
 }
 
-static void more_than_there_is_fails_on_all_ranks_with_numbers(void **state)
+static void more_than_the_free_space_fails_on_all_ranks_with_numbers(void **state)
 {
     (void)state;
     zero_window w;
@@ -207,7 +207,7 @@ static void more_than_there_is_fails_on_all_ranks_with_numbers(void **state)
     zero_window_destroy(&w);
     assert_int_equal(statvfs(PLACE, &fs), 0);
     size_t all = (size_t)fs.f_blocks * (size_t)fs.f_frsize;
-    if (all == 0 || all > (size_t)1 << 43) skip(); /* without a limit, or beyond ours */
+    if (all == 0 || all > (size_t)1 << 43) skip(); /* no limit, or one beyond ours */
     assert_all(is_refused_and_forgotten(all + ((size_t)1 << 20), ZERO_ERR_ENV));
     assert_all(strstr(zero_last_error(), PLACE) && strstr(zero_last_error(), "MiB"));
     assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
@@ -221,14 +221,14 @@ static void sizes_beyond_all_machines_are_refused(void **state)
     assert_all(is_refused_and_forgotten(((size_t)1 << 46) + 1, ZERO_ERR_INVALID));
 }
 
-/* ---- in a small /dev/shm, where there is nobody else ---- */
+/* ---- a small /dev/shm without other users ---- */
 
 static size_t free_bytes(void)
 {
     struct statvfs fs;
-    barrier(); /* all have unmapped */
+    barrier(); /* all ranks have unmapped */
     assert_int_equal(statvfs(PLACE, &fs), 0);
-    barrier(); /* nobody has mapped again */
+    barrier(); /* no rank has mapped again */
     return (size_t)fs.f_bavail * (size_t)fs.f_frsize;
 }
 
@@ -246,7 +246,7 @@ static void a_small_place_gives_what_it_has_and_gets_it_back(void **state)
     memset(zero_window_array(&w, 0) + most * (size_t)test_rank, 1, most);
     zero_window_destroy(&w);
     size_t left = free_bytes();
-    size_t more = left / (size_t)test_size + 8192; /* one rank finds no room, or several */
+    size_t more = left / (size_t)test_size + 8192; /* too much on one rank, or several */
     assert_all(zero_window_init(&w, &comm, 1, &more) == ZERO_ERR_ENV);
     assert_all(strstr(zero_last_error(), "MiB are free") != NULL);
     assert_all(free_bytes() == left);
@@ -263,9 +263,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(arrays_begin_at_pages_and_do_not_overlap),
         cmocka_unit_test(a_window_is_made_while_a_collective_is_in_flight),
         cmocka_unit_test(nodes_have_windows_of_their_own),
-        cmocka_unit_test(several_windows_of_a_group_are_apart),
-        cmocka_unit_test(a_window_has_no_name_and_goes_when_it_is_destroyed),
-        cmocka_unit_test(more_than_there_is_fails_on_all_ranks_with_numbers),
+        cmocka_unit_test(several_windows_of_a_group_do_not_overlap),
+        cmocka_unit_test(a_window_has_no_name_and_is_freed_when_destroyed),
+        cmocka_unit_test(more_than_the_free_space_fails_on_all_ranks_with_numbers),
         cmocka_unit_test(sizes_beyond_all_machines_are_refused),
     };
     const struct CMUnitTest small[] = {

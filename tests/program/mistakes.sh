@@ -53,7 +53,7 @@ says 'MiB are available' err
 says '--stage 0' err
 refuses 2 'powers of two' 0 \
     train --data stories:64K --global-batch 6 --micro-batch 2 --reproducible
-refuses 2 'MPI decides in which order it adds' 0 \
+refuses 2 'adds in an order of its own' 0 \
     train --data stories:64K --reproducible --collectives mpi
 
 # options and their file

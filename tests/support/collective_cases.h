@@ -1,4 +1,4 @@
-/* collective_cases.h - the layouts and the many shapes that collectives are tested on. */
+/* collective_cases.h - the layouts and shapes with which collectives are tested. */
 #pragma once
 
 #include <setjmp.h>
@@ -8,13 +8,12 @@
 
 #include <cmocka.h>
 
-#include "comm/layout.h"
-#include "comm/spec.h"
+#include "comm/algorithm.h"
 #include "support/tree_oracle.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
-/* Ranks of each node, up to a 0. */
+/* Number of ranks of each node, up to a 0. */
 typedef int node_sizes[13];
 
 /* One node, nodes in blocks of equal and of other sizes, one rank per node. */
@@ -110,7 +109,7 @@ vary_spec(zero_algorithm algorithm, zero_collective_kind kind, int size, uint64_
 {
     zero_collective_spec spec = {
         .kind = kind, .algorithm = algorithm, .unit = ZERO_NO_UNIT};
-    bool windows = algorithm == ZERO_ALGORITHM_SHM || algorithm == ZERO_ALGORITHM_HIER;
+    bool windows = zero_algorithm_get(algorithm)->works_in_window;
     vary_types(&spec, random);
     vary_sizes(&spec, random);
     spec.one_out = windows && !zero_collective_sums(kind) && toss(random);

@@ -1,7 +1,7 @@
-/* collective_job.h - collectives on data whose result is known, under MPI.
+/* collective_job.h - collectives on data with known results, under MPI.
  *
  * A field is a group with a window, in which every rank has room for a few jobs at once. A
- * job is a collective with its buffers; its inputs and results are those of tree_oracle.h. */
+ * job is a collective with its buffers; tree_oracle.h defines its inputs and results. */
 #pragma once
 
 #include "support/mpi_cmocka.h"
@@ -9,11 +9,12 @@
 #include <inttypes.h>
 
 #include "comm/collective.h"
+#include "comm/comm.h"
 #include "comm/window.h"
 #include "support/tree_oracle.h"
 
 #define FIELD_JOBS 6
-#define MARKER     1 /* trials further on: what `out` held before */
+#define MARKER     1 /* `out` first holds the values of this many trials later */
 
 typedef struct {
     zero_comm comm;
@@ -21,10 +22,10 @@ typedef struct {
     size_t room;        /* bytes */
 } field;
 
-/* Collective over the group, which the field takes over. */
+/* Collective over the group, which the field then owns. */
 static inline field field_open(zero_comm comm, size_t room)
 {
-    field f = {.comm = comm, .room = (room + 63) / 64 * 64};
+    field f = {.comm = comm, .room = zero_round_up_size(room, 64)};
     size_t bytes[2] = {FIELD_JOBS * f.room, FIELD_JOBS * f.room};
     assert_int_equal(zero_window_init(&f.window, &f.comm, 2, bytes), ZERO_OK);
     return f;
@@ -64,13 +65,13 @@ static inline float job_marker(const job *j, int64_t i)
     return oracle_leaf(j->spec.result, j->trial + MARKER, whose, i);
 }
 
-/* Whether this rank is to have a result. */
+/* Whether this rank gets a result. */
 static inline bool job_has_out(const job *j)
 {
     return j->spec.kind != ZERO_REDUCE || j->f->comm.rank == j->spec.root;
 }
 
-/* In the room `slot` of the rank, or, for the one `out`, of the node's first rank. */
+/* Puts the buffers in slot `slot` of the rank; the one `out` in that of the node's first rank. */
 static inline void job_place(job *j, int slot)
 {
     field *f = j->f;
@@ -92,7 +93,7 @@ static inline void job_place(job *j, int slot)
         j->spec.in_apart = out_apart + piece;
         break;
     case ZERO_REDUCE: j->out = j->in; break;
-    default:
+    case ZERO_BROADCAST:
         j->in = j->out;
         j->spec.in_apart = out_apart;
         break;
@@ -107,7 +108,7 @@ static inline job job_init(field *f, zero_collective_spec spec, uint64_t trial,
     assert_true((size_t)job_in_len(&j) * zero_type_size(spec.type) <= f->room);
     assert_true((size_t)job_out_len(&j) * zero_type_size(spec.result) <= f->room);
     size_t staging = zero_collective_staging(&j.spec, &f->comm.layout);
-    j.staging = staging > 0 ? aligned_alloc(64, (staging + 63) / 64 * 64) : NULL;
+    j.staging = staging > 0 ? aligned_alloc(64, zero_round_up_size(staging, 64)) : NULL;
     assert_true(j.staging || staging == 0);
     assert_int_equal(zero_collective_init(&j.op, &f->comm, &j.spec), ZERO_OK);
     return j;
@@ -153,8 +154,9 @@ static inline float job_expected(const job *j, int64_t i)
         if (i % s->stride >= s->count) return job_marker(j, i);
         return oracle_leaf(s->type, j->trial, (int)(i / s->stride), i);
     case ZERO_REDUCE: return oracle_sum(s->type, j->trial, 0, comm->size, i);
-    default: return oracle_leaf(s->type, j->trial, s->root, i);
+    case ZERO_BROADCAST: break;
     }
+    return oracle_leaf(s->type, j->trial, s->root, i);
 }
 
 static inline int64_t job_count_wrong_inputs(const job *j)
@@ -186,8 +188,8 @@ static inline void job_complain(const job *j, int64_t wrong)
                 s->one_out ? ", one out" : "", wrong);
 }
 
-/* Whether result and inputs are as they shall be, after the end. Collective if the node has
- * one `out`, which others may look at until then. */
+/* Whether result and inputs are right after the end. Collective if the node has one `out`, at
+ * which other ranks may look until then. */
 static inline bool job_is_right(job *j)
 {
     int64_t wrong = job_count_wrong_inputs(j);

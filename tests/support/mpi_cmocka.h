@@ -1,8 +1,8 @@
 /* mpi_cmocka.h - one CMocka group on every rank; no failure may become a hang.
  *
- * Rank 0 reports. What holds on all ranks or fails on all is said with assert_all; a plain
- * failed assert aborts, since a rank that left a test early would let the others wait for
- * ever, and mpirun then ends the job. Time limits are ctest's. */
+ * Rank 0 reports. assert_all() states what must hold on every rank, and fails on every rank if
+ * it does not. A plain assert that fails aborts, and mpirun ends the job: a rank that left a
+ * test early would make the others wait forever. ctest sets the time limits. */
 #pragma once
 
 #include <setjmp.h>
@@ -36,8 +36,7 @@ static inline int test_end(int failed)
     return failed != 0;
 }
 
-/* Holds on every rank, or fails on every rank, and says on which it did not hold.
- * Collective. */
+/* Passes or fails on every rank alike, and prints the ranks on which `ok` is false. Collective. */
 #define assert_all(ok) assert_all_at((ok) ? 1 : 0, #ok, __FILE__, __LINE__)
 static inline void assert_all_at(int ok, const char *text, const char *file, int line)
 {
@@ -45,6 +44,6 @@ static inline void assert_all_at(int ok, const char *text, const char *file, int
     MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (!ok)
         print_error("%s:%d: rank %d of %d: %s\n", file, line, test_rank, test_size, text);
-    if (!all) MPI_Barrier(MPI_COMM_WORLD); /* the others' lines come before the abort */
+    if (!all) MPI_Barrier(MPI_COMM_WORLD); /* all ranks print before the abort */
     assert_true(all);
 }

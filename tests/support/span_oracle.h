@@ -1,10 +1,10 @@
-/* span_oracle.h - spans of values that any other order of summation would give other bits. */
+/* span_oracle.h - spans of values whose sum has other bits in any other order of summation. */
 #pragma once
 
 #include "base/tree.h"
 #include "support/tree_oracle.h"
 
-/* Element i of what is summed. */
+/* Summand i. */
 static inline float span_value(int64_t i)
 {
     return oracle_leaf(ZERO_FP32, 5, 0, i);

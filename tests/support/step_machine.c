@@ -79,14 +79,15 @@ static void run_step(machine *m, int r, const zero_collective_step *step)
     case ZERO_STEP_ADD: add(m, r, step); break;
     case ZERO_STEP_COPY: copy(m, r, step); break;
     case ZERO_STEP_SIGNAL: set_phase(m, r, step->phase); break;
-    default: break;
+    case ZERO_STEP_AWAIT: break;
+    case ZERO_STEP_MPI: machine_fail(m, r, "there is no MPI here"); break;
     }
     zero_steps_count(&m->ranks[r].steps, step, &m->ranks[r].counted);
 }
 
 /* ---- the order of events ---- */
 
-/* Whether rank r did something. A lazy machine lets ranks be late. */
+/* Whether rank r did something. A lazy machine makes ranks late. */
 static bool advance(machine *m, int r, bool lazy)
 {
     rank_state *rank = &m->ranks[r];
@@ -108,8 +109,8 @@ static bool advance(machine *m, int r, bool lazy)
     return true;
 }
 
-/* Somebody: a rank, or the network as number `size`, the first in a row that can. The row
- * begins with whom this trial favours, or, now and then and in every fourth trial, anywhere. */
+/* Lets one actor move: a rank, or the network as number `size`, the first in a row that can. The
+ * row begins with the trial's favourite, or, now and then and in every fourth trial, anywhere. */
 static bool happen(machine *m, bool lazy)
 {
     int n = m->size + 1;
@@ -135,14 +136,13 @@ static void report_deadlock(machine *m)
 {
     for (int r = 0; r < m->size; r++)
         if (!m->ranks[r].has_ended) {
-            machine_fail(
-                m, r, "nobody can go on; this rank waits at step %" PRId64 " of %" PRId64,
-                m->ranks[r].next, m->ranks[r].steps.n);
+            machine_fail(m, r, "deadlock; this rank waits at step %" PRId64 " of %" PRId64,
+                         m->ranks[r].next, m->ranks[r].steps.n);
             return;
         }
 }
 
-/* ---- afterwards ---- */
+/* ---- checks at the end ---- */
 
 static void check_writes(machine *m)
 {
@@ -151,10 +151,10 @@ static void check_writes(machine *m)
         for (int64_t i = 0; i < m->out_len; i++) {
             int64_t owner = s->kind == ZERO_ALL_GATHER ? i / s->stride : s->root;
             bool own = owner == r || (s->one_out && machine_share_node(m, r, (int)owner));
-            bool is_there = m->c.in_place && !zero_collective_sums(s->kind) && own;
+            bool in_place = m->c.in_place && !zero_collective_sums(s->kind) && own;
             bool is_gap = s->kind == ZERO_ALL_GATHER && i % s->stride >= s->count;
-            bool is_none = s->kind == ZERO_REDUCE && r != s->root;
-            if (m->writes[r][i] != (is_gap || is_there || is_none ? 0 : 1))
+            bool is_unused = s->kind == ZERO_REDUCE && r != s->root;
+            if (m->writes[r][i] != (is_gap || in_place || is_unused ? 0 : 1))
                 machine_fail(m, r, "out[%" PRId64 "] is written %d times", i,
                              m->writes[r][i]);
         }
@@ -165,9 +165,9 @@ static void check_traffic(machine *m, int r, zero_traffic *traffic)
     zero_traffic planned;
     const rank_state *rank = &m->ranks[r];
     if (zero_collective_traffic(&m->c.spec, m->c.layout, r, &planned) != ZERO_OK)
-        machine_fail(m, r, "no plan of the traffic");
+        machine_fail(m, r, "no planned traffic");
     else if (memcmp(&planned, &rank->counted, sizeof planned) != 0)
-        machine_fail(m, r, "the plan of the traffic is not what the steps count");
+        machine_fail(m, r, "planned traffic differs from counted traffic");
     if (memcmp(&rank->moved, &rank->counted, sizeof rank->moved) != 0)
         machine_fail(m, r,
                      "counts %" PRId64 " B sent, %" PRId64
@@ -190,7 +190,7 @@ bool machine_run(const machine_case *c, zero_traffic *traffic)
     if (!m.failed && !is_over(&m)) report_deadlock(&m);
     for (int i = 0; i < m.n_requests && !m.failed; i++)
         if (m.requests[i].is_used)
-            machine_fail(&m, m.requests[i].rank, "a message to rank %d is left over",
+            machine_fail(&m, m.requests[i].rank, "a message to rank %d was never received",
                          m.requests[i].peer);
     if (!m.failed) check_writes(&m);
     for (int r = 0; r < m.size && !m.failed; r++) check_traffic(&m, r, traffic);

@@ -5,7 +5,7 @@ static zero_reach reach(const machine *m, int a, int b)
     return machine_share_node(m, a, b) ? ZERO_INSIDE : ZERO_ACROSS;
 }
 
-/* ---- what may be touched ---- */
+/* ---- memory that steps touch ---- */
 
 void machine_touch(machine *m, int r, const char *at, size_t bytes, bool writes)
 {
@@ -20,7 +20,6 @@ void machine_touch(machine *m, int r, const char *at, size_t bytes, bool writes)
     }
 }
 
-/* Counts the writes to the window of `out`, and finds those outside. */
 void machine_note_write(machine *m, int r, zero_spot spot, int64_t len)
 {
     const zero_collective_spec *s = &m->c.spec;
@@ -54,9 +53,9 @@ char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type t
         return base;
     }
     bool remote = !is_staging && spot.rank != r;
-    if (remote &&
-        (!machine_share_node(m, r, spot.rank) || m->c.spec.algorithm == ZERO_ALGORITHM_P2P))
-        machine_fail(m, r, "step %" PRId64 " looks into rank %d", m->ranks[r].next,
+    bool has_window = zero_algorithm_get(m->c.spec.algorithm)->works_in_window;
+    if (remote && (!has_window || !machine_share_node(m, r, spot.rank)))
+        machine_fail(m, r, "step %" PRId64 " accesses rank %d's memory", m->ranks[r].next,
                      spot.rank);
     if (!is_staging)
         base = spot.place == ZERO_IN ? m->ranks[spot.rank].in : m->ranks[spot.rank].out;
@@ -158,7 +157,7 @@ void machine_post(machine *m, int r, const zero_collective_step *step)
     find_partner(m, slot);
 }
 
-/* One message arrives, any of those that both sides have posted. */
+/* Delivers one message, any that both sides have posted. */
 bool machine_deliver(machine *m, uint64_t random)
 {
     if (m->n_requests == 0) return false;

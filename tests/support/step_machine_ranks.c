@@ -3,12 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define GARBAGE  0x4d /* of those who have not begun */
-#define SCRIBBLE 0x5c /* of those who have ended */
+#define GARBAGE  0x4d /* in buffers of ranks that have not begun */
+#define SCRIBBLE 0x5c /* in buffers of ranks that have ended */
 #define POISON   0xff /* NaN, in all types */
-#define MARKER   1    /* trials further on: what `out` held before */
+#define MARKER   1    /* `out` first holds the values of this many trials later */
 
-/* ---- small things ---- */
+/* ---- utilities ---- */
 
 void *machine_take(size_t n, size_t bytes)
 {
@@ -56,7 +56,7 @@ static size_t out_size(const machine *m)
 
 /* ---- memory ---- */
 
-/* Where rank r's buffers are; the caller has set the sizes. */
+/* Sets the addresses of rank r's buffers; the caller has set the sizes. */
 static void place_buffers(machine *m, int r)
 {
     const zero_collective_spec *s = &m->c.spec;
@@ -72,7 +72,7 @@ static void place_buffers(machine *m, int r)
     if (s->kind == ZERO_BROADCAST) rank->in = rank->out;
 }
 
-/* In place, a buffer's neighbours are as far as the array's, and a piece further. */
+/* In place, buffers of neighbours are one piece further apart than their arrays. */
 static void measure(machine *m)
 {
     zero_collective_spec *s = &m->c.spec;
@@ -164,7 +164,7 @@ void machine_release(machine *m)
 
 /* ---- begin and end of a rank ---- */
 
-/* Where the sum replaces what this rank has, or -1. */
+/* The element of `in` where the sum replaces this rank's data, or -1. */
 static int64_t sum_in_place(const machine *m, int r)
 {
     const zero_collective_spec *s = &m->c.spec;
@@ -177,7 +177,7 @@ static int64_t first_input(const machine *m, int r)
     return m->c.spec.kind == ZERO_ALL_GATHER ? r * m->c.spec.stride : 0;
 }
 
-/* Whether what is one rank's `in` is in the one `out` as well. */
+/* Whether element i of the one `out` is also an element of some rank's `in`. */
 static bool is_input_in_place(const machine *m, int64_t i)
 {
     if (!m->c.in_place) return false;
@@ -213,8 +213,9 @@ float machine_expected(const machine *m, int r, int64_t i)
     case ZERO_REDUCE:
         if (r != s->root) return marker(m, r, i);
         return oracle_sum(s->type, m->c.trial, 0, m->size, i);
-    default: return oracle_leaf(s->type, m->c.trial, s->root, i);
+    case ZERO_BROADCAST: break;
     }
+    return oracle_leaf(s->type, m->c.trial, s->root, i);
 }
 
 static void check_inputs(machine *m, int r)
@@ -235,7 +236,7 @@ void machine_end_rank(machine *m, int r)
     rank_state *rank = &m->ranks[r];
     for (int64_t i = 0; i < m->out_len; i++)
         if (!oracle_same(m->c.spec.result, rank->out, i, machine_expected(m, r, i))) {
-            machine_fail(m, r, "out[%" PRId64 "] is %a and shall be %a", i,
+            machine_fail(m, r, "out[%" PRId64 "] is %a, expected %a", i,
                          (double)oracle_load(m->c.spec.result, rank->out, i),
                          (double)machine_expected(m, r, i));
             break;

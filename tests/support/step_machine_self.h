@@ -1,7 +1,7 @@
 /* step_machine_self.h - shared by the files of the step machine.
  *
- *     step_machine.c            steps, and the order in which things happen
- *     step_machine_messages.c   what steps may touch, and what is under way
+ *     step_machine.c            steps, and the order of events
+ *     step_machine_messages.c   the memory that steps may touch, and messages in flight
  *     step_machine_ranks.c      memory, and how ranks begin and end */
 #pragma once
 
@@ -14,20 +14,20 @@
 typedef struct {
     bool is_used, is_send;
     int rank, peer, partner; /* partner: the other end's slot, or -1 */
-    int64_t number;          /* among those of this direction between the two */
+    int64_t number;          /* among messages in this direction between the two */
     int64_t step, len;
     zero_type type;
-    char *at, *payload; /* payload: of an eager send, which has ended */
+    char *at, *payload; /* payload: the copy of an eager send, which has ended */
 } request;
 
 typedef struct {
     zero_steps steps;
     bool has_begun, has_ended;
     int64_t next, phase;
-    int in_flight, n_buffered; /* n_buffered: eager sends that have not arrived */
+    int in_flight, n_buffered; /* n_buffered: eager sends not yet received */
     char *in, *out, *staging;
     size_t staging_bytes;
-    int64_t *sent_to, *received_from; /* [size] messages posted so far */
+    int64_t *sent_to, *received_from; /* [size]: messages posted so far */
     zero_traffic counted, moved;
 } rank_state;
 
@@ -46,10 +46,10 @@ typedef struct {
 
 /* ---- step_machine_ranks.c ---- */
 
-/* The first failure counts; it is said on standard error. */
+/* Prints the first failure on standard error. */
 __attribute__((format(printf, 3, 4))) void machine_fail(machine *m, int rank,
                                                         const char *format, ...);
-void *machine_take(size_t n, size_t bytes); /* zeroed; a byte at least */
+void *machine_take(size_t n, size_t bytes); /* zeroed, never NULL */
 bool machine_share_node(const machine *m, int a, int b);
 
 void machine_allocate(machine *m);
@@ -57,17 +57,18 @@ bool machine_build_rank(machine *m, int r);
 void machine_release(machine *m);
 void machine_begin_rank(machine *m, int r);
 void machine_end_rank(machine *m, int r);
-float machine_expected(const machine *m, int r, int64_t i); /* of `out` in the end */
+float machine_expected(const machine *m, int r,
+                       int64_t i); /* element of `out` at the end */
 
 /* ---- step_machine_messages.c ---- */
 
-/* Fails if a message is under way in these bytes. */
+/* Fails if a message is in flight from or to these bytes. */
 void machine_touch(machine *m, int r, const char *at, size_t bytes, bool writes);
-/* Counts the writes to the window of `out`, and fails outside. */
+/* Counts writes to `out`; fails outside the window of `count`. */
 void machine_note_write(machine *m, int r, zero_spot spot, int64_t len);
-/* Counts what is read of a neighbour. Fails if that is in its `out` and not yet there. */
+/* Counts reads of a neighbour's memory; fails if its `out` does not hold the data yet. */
 void machine_note_read(machine *m, int r, zero_spot spot, int64_t len, zero_type type);
-/* Fails if that is nowhere, or no concern of this rank. */
+/* The address of a spot; fails outside all buffers, and where this rank must not look. */
 char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type type);
 
 void machine_post(machine *m, int r, const zero_collective_step *step);

@@ -1,8 +1,8 @@
-/* tree_oracle.h - inputs of collectives, and the sums that have to come out.
+/* tree_oracle.h - inputs of collectives, and the sums that they must give.
  *
- * The tree is written down again, one element at a time, without any of our sums. Leaves
- * have magnitudes so wide that another order of summation gives other bits; each is exact in
- * its type. */
+ * The tree is written down once more, one element at a time, with none of the code under test.
+ * Magnitudes of leaves vary so widely that another order of summation gives other bits; each
+ * leaf is exact in its type. */
 #pragma once
 
 #include <math.h>
@@ -12,9 +12,10 @@
 
 #include "base/half.h"
 
-#define ORACLE_SPECIAL ((uint64_t)1 << 32) /* from this trial on some are NaN or infinite */
-#define ORACLE_SMALL \
-    ((uint64_t)1 << 33) /* from this one on: integers, exact in any order */
+/* From the first of these trials on, some leaves are NaN or infinite; from the second on, all are
+ * small integers, whose sums are exact in any order. */
+#define ORACLE_SPECIAL ((uint64_t)1 << 32)
+#define ORACLE_SMALL   ((uint64_t)1 << 33)
 
 static inline uint64_t oracle_mix(uint64_t x)
 {
@@ -29,7 +30,7 @@ static inline uint64_t oracle_bits(uint64_t trial, int rank, int64_t i)
     return oracle_mix(oracle_mix(trial << 20 ^ (uint64_t)rank) ^ (uint64_t)i);
 }
 
-static inline float oracle_power(int exponent) /* 2^exponent; ldexpf takes its time */
+static inline float oracle_power(int exponent) /* 2^exponent; ldexpf is slow */
 {
     uint32_t bits = (uint32_t)(exponent + 127) << 23;
     float x;
@@ -37,7 +38,7 @@ static inline float oracle_power(int exponent) /* 2^exponent; ldexpf takes its t
     return x;
 }
 
-/* What rank `rank` has at element i of its array. */
+/* Element i of the array of rank `rank`. */
 static inline float oracle_leaf(zero_type type, uint64_t trial, int rank, int64_t i)
 {
     static const int digits[] = {[ZERO_FP32] = 24, [ZERO_BF16] = 8, [ZERO_FP16] = 11};
@@ -52,7 +53,7 @@ static inline float oracle_leaf(zero_type type, uint64_t trial, int rank, int64_
     return (float)mantissa * oracle_power(exponent - digits[type] + 1);
 }
 
-/* The sum over ranks first .. first+n-1, not yet rounded to anything but fp32. */
+/* The sum over ranks first .. first+n-1, in fp32. */
 static inline float oracle_sum(zero_type type, uint64_t trial, int first, int n, int64_t i)
 {
     if (n == 1) return oracle_leaf(type, trial, first, i);
@@ -77,7 +78,7 @@ static inline float oracle_load(zero_type type, const void *array, int64_t i)
     return type == ZERO_BF16 ? zero_from_bf16(x) : zero_from_fp16(x);
 }
 
-/* Whether element i is x, rounded to the type once. One NaN is as good as another. */
+/* Whether element i is x, rounded to the type once. All NaNs are equal. */
 static inline bool oracle_same(zero_type type, const void *array, int64_t i, float x)
 {
     float expected, found = oracle_load(type, array, i);

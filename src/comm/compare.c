@@ -1,0 +1,101 @@
+#include "comm/compare.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "comm/mpi_error.h"
+#include "comm/sentence.h"
+#include "comm/wait.h"
+
+#define MAX_CLASSES 3 /* kinds of minority that an error lists */
+
+struct zero_check {
+    MPI_Comm mpi;        /* owned, from the start on */
+    zero_operation *all; /* [size] */
+    int *class_of;       /* [size] */
+};
+
+/* ---- comparing ---- */
+
+static void add_class(zero_sentence *report, const zero_comm *comm, int class)
+{
+    char text[ZERO_OPERATION_TEXT];
+    zero_operation_describe(&comm->check->all[class], text);
+    zero_sentence_add_ranks(report, comm->size, comm->check->class_of, class);
+    zero_sentence_add(report, " began %s, ", text);
+}
+
+static zero_status fail(const zero_comm *comm)
+{
+    const struct zero_check *c = comm->check;
+    zero_sentence report = {.used = 0};
+    char text[ZERO_OPERATION_TEXT];
+    zero_ranks_classes(comm->size, c->all, sizeof *c->all, sizeof *c->all, c->class_of);
+    int most = zero_ranks_majority(comm->size, c->class_of), listed = 0;
+    int left = comm->size - zero_ranks_count(comm->size, c->class_of, most);
+    for (int r = 0; r < comm->size && listed < MAX_CLASSES; r++) {
+        if (c->class_of[r] != r || r == most) continue;
+        add_class(&report, comm, r);
+        left -= zero_ranks_count(comm->size, c->class_of, r);
+        listed++;
+    }
+    if (left > 0) zero_sentence_add(&report, "%d more ranks began something else, ", left);
+    zero_operation_describe(&c->all[most], text);
+    zero_sentence_add(&report,
+                      "the others %s: ranks must begin the same operations in the "
+                      "same order",
+                      text);
+    return zero_fail(ZERO_ERR_INVALID, "%s", report.chars);
+}
+
+zero_status zero_compare(zero_comm *comm, const zero_operation *mine)
+{
+    struct zero_check *c = comm->check;
+    MPI_Request request;
+    if (!c) return ZERO_OK;
+    const int bytes = (int)sizeof *mine;
+    ZERO_TRY(zero_mpi_check(
+        MPI_Iallgather(mine, bytes, MPI_BYTE, c->all, bytes, MPI_BYTE, c->mpi, &request),
+        "MPI_Iallgather of what ranks begin"));
+    ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_COMPARING, mine, &request));
+    for (int r = 0; r < comm->size; r++)
+        if (!zero_operation_equal(&c->all[r], mine)) return fail(comm);
+    return ZERO_OK;
+}
+
+/* ---- start and stop ---- */
+
+void zero_compare_free(struct zero_check *c)
+{
+    if (!c) return;
+    free(c->all);
+    free(c->class_of);
+    free(c);
+}
+
+zero_status zero_compare_make(int size, struct zero_check **out)
+{
+    struct zero_check *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return zero_fail(ZERO_ERR_NOMEM, "no memory for a check of collectives");
+    c->all = calloc((size_t)size, sizeof *c->all);
+    c->class_of = calloc((size_t)size, sizeof *c->class_of);
+    if (c->all && c->class_of) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for a check over %d ranks", size);
+}
+
+zero_status zero_compare_start(zero_comm *comm, struct zero_check *c)
+{
+    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(comm->mpi, &c->mpi), "MPI_Comm_dup"));
+    comm->check = c;
+    return ZERO_OK;
+}
+
+zero_status zero_compare_stop(zero_comm *comm)
+{
+    struct zero_check *c = comm->check;
+    comm->check = NULL;
+    int code = MPI_Comm_free(&c->mpi);
+    zero_compare_free(c);
+    return zero_mpi_check(code, "MPI_Comm_free");
+}

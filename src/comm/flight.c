@@ -1,0 +1,106 @@
+#include "comm/flight.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "comm/operation.h"
+#include "comm/signal.h"
+#include "comm/stall.h"
+#include "comm/steps_run.h"
+#include "comm/thread.h"
+
+/* ---- the list ---- */
+
+static void append_active(zero_collective *op)
+{
+    zero_collective **end = &op->comm->active;
+    while (*end) end = &(*end)->next_active;
+    *end = op;
+    op->next_active = NULL;
+    op->is_active = true;
+}
+
+void zero_flight_leave(zero_collective *op)
+{
+    zero_collective **at = &op->comm->active;
+    while (*at != op) at = &(*at)->next_active;
+    *at = op->next_active;
+    op->is_active = false;
+}
+
+static void finish(zero_collective *op)
+{
+    op->ended = zero_clock_seconds();
+    op->comm->duration[op->steps.spec.kind].total += op->ended - op->begun;
+    zero_flight_leave(op);
+}
+
+/* ---- moving ---- */
+
+/* Looks again after each success: MPI seldom ends more than one message per look. */
+static zero_status advance(zero_collective *op)
+{
+    size_t computed = 0;
+    bool advanced = true;
+    while (op->is_active && advanced && computed < ZERO_STEPS_BYTES_PER_POLL) {
+        int64_t next_step = op->next_step;
+        int in_flight = op->in_flight;
+        ZERO_TRY(zero_steps_reap(op));
+        ZERO_TRY(zero_steps_run(op, &computed));
+        advanced = op->next_step != next_step || op->in_flight != in_flight;
+        if (advanced) op->comm->advanced++;
+        if (op->next_step == op->steps.n && op->in_flight == 0) finish(op);
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_distance(const zero_collective *op)
+{
+    const zero_collective *oldest = op->comm->active;
+    if (!oldest || op->sequence - oldest->sequence < ZERO_SIGNALS) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "collective %" PRId64 " begins while %" PRId64
+                     " is in flight: expected fewer than %d between them",
+                     op->sequence, oldest->sequence, ZERO_SIGNALS);
+}
+
+zero_status zero_flight_begin(zero_collective *op)
+{
+    zero_comm *comm = op->comm;
+    assert(!op->is_active);
+    ZERO_TRY(check_distance(op));
+    comm->sequence++;
+    op->begun = zero_clock_seconds();
+    op->next_step = 0;
+    op->in_flight = 0;
+    for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
+    if (!comm->active) {
+        comm->last_poll = op->begun;
+        zero_thread_wake(comm);
+    }
+    append_active(op);
+    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
+    zero_stall_note(comm, ZERO_WATCH_COMPUTING, &what);
+    return advance(op);
+}
+
+static void note_gap(zero_comm *comm)
+{
+    double now = zero_clock_seconds(), gap = now - comm->last_poll;
+    if (gap > comm->largest_gap) comm->largest_gap = gap;
+    comm->last_poll = now;
+}
+
+zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
+{
+    ZERO_TRY(zero_thread_failure(comm));
+    if (comm->active) note_gap(comm);
+    if (only) ZERO_TRY(advance(only));
+    for (zero_collective *op = only ? NULL : comm->active, *next; op; op = next) {
+        next = op->next_active; /* one that has ended leaves the list */
+        ZERO_TRY(advance(op));
+    }
+    return zero_stall_look(comm);
+}

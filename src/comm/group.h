@@ -1,0 +1,74 @@
+/* group.h - what a group of ranks consists of, and its collectives in flight: the structs.
+ *
+ * A group owns its MPI communicators, so our messages never meet those of a program around us.
+ * It counts what it moves: collectives on data count each message where it is posted; small
+ * messages (control.h) leave the route to MPI, so they count as if each rank sent its data
+ * directly to each of the other size - 1 ranks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include "base/tree.h"
+#include "comm/step.h"
+#include "zero/comm.h"
+
+#define ZERO_CONTROL       ZERO_COLLECTIVE_KINDS /* small messages */
+#define ZERO_TRAFFIC_KINDS (ZERO_COLLECTIVE_KINDS + 1)
+
+#define ZERO_COLLECTIVE_REQUESTS 32 /* messages in flight per collective, at most */
+
+/* Seconds, over all operations of a kind. */
+typedef struct {
+    double total;   /* from begin to end */
+    double exposed; /* of these, spent waiting and doing nothing else */
+} zero_duration;
+
+struct zero_comm {
+    MPI_Comm mpi;     /* owned; meaningless while size is 0 */
+    MPI_Comm control; /* owned; the same ranks, for small messages */
+    MPI_Comm node;    /* owned; the ranks of this node */
+    int rank, size;
+    zero_layout layout; /* owned */
+    int tag_limit;      /* collectives use tags below it */
+
+    struct zero_window *signal_window; /* owned; NULL before the group's first window */
+    void *signals;                     /* the counters of signal.h, in that window */
+
+    int64_t sequence;               /* of the next collective, from 0 */
+    int64_t control_sequence;       /* of the next small message, from 0 */
+    struct zero_collective *active; /* begun and not yet ended, oldest first; borrowed */
+    int64_t advanced;               /* grows when a step runs or a message ends */
+
+    struct zero_watch *watch;   /* owned; NULL: no watchdog (watch.h) */
+    struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
+    struct zero_thread *thread; /* owned; NULL: no progress thread (progress.h) */
+
+    zero_traffic
+        traffic[ZERO_TRAFFIC_KINDS]; /* by zero_collective_kind, and ZERO_CONTROL */
+    zero_duration duration[ZERO_TRAFFIC_KINDS];
+    double last_poll;   /* when; while collectives are active */
+    double largest_gap; /* longest time between two polls, in seconds */
+    double patience;    /* how many times longer than usual to wait; 0 and 1: as usual */
+};
+
+typedef struct zero_collective {
+    zero_comm *comm;       /* borrowed */
+    zero_steps steps;      /* owned; their spec is the collective's */
+    zero_tree_term *terms; /* owned; as many as the longest sum has */
+    MPI_Op add;            /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
+
+    /* while it runs */
+    bool is_active;
+    const void *in;
+    void *out, *staging;
+    int64_t sequence;
+    double begun, ended; /* when */
+    int in_flight;       /* messages */
+    int64_t next_step;
+    MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
+    int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
+    struct zero_collective *next_active;       /* begun after this one on the same group */
+} zero_collective;

@@ -1,0 +1,327 @@
+#include "comm/stall.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "comm/mpi_error.h"
+#include "comm/thread.h"
+
+#define LOOK_EVERY   0.01 /* seconds; a look costs about a microsecond */
+#define LONGEST_TURN 1.0  /* seconds that one turn of a wait counts, at most */
+#define GRACE        5.0  /* seconds that ranks have to answer, at most */
+#define HOLD         5.0  /* seconds more that another rank's abort may take */
+
+enum { TAG_QUERY, TAG_ANSWER, TAGS };
+
+typedef struct {
+    zero_standing at; /* answers only */
+    int64_t round;    /* of the rank that asked */
+} message;
+
+struct zero_watch {
+    MPI_Comm mpi; /* owned, from the start on */
+    double limit, longest_turn, grace;
+
+    /* This rank's operation, since when, and its piece of work: name (borrowed) and number, -1
+     * before the first one. */
+    zero_operation op;
+    zero_watch_state state;
+    double since;
+    const char *work;
+    int64_t work_number;
+
+    double last_look, last_turn;
+    double stalled;   /* seconds of this wait without progress */
+    int64_t advanced; /* the group's count at the last progress */
+    double held;      /* seconds for which this rank still leaves the verdict to another */
+    bool is_closing;
+
+    bool is_asking;
+    double asked; /* seconds ago */
+    int64_t round;
+    zero_standing *answers; /* [size] */
+
+    int64_t n_queries, n_answers; /* received, of any round */
+    int64_t n_asked;       /* queries that all ranks sent to this one, known at the end */
+    int64_t *asked_of;     /* [size]: queries sent to each rank */
+    message *out;          /* [TAGS][size]: the message being sent to each rank */
+    MPI_Request *requests; /* [TAGS][size] */
+    int *class_of;         /* [size] */
+};
+
+/* ---- messages ---- */
+
+/* *left: whether the last message to `rank` has left. */
+static zero_status has_left(const zero_comm *comm, int tag, int rank, bool *left)
+{
+    int ended = 0;
+    ZERO_TRY(zero_mpi_check(MPI_Test(&comm->watch->requests[tag * comm->size + rank],
+                                     &ended, MPI_STATUS_IGNORE),
+                            "MPI_Test of the watchdog"));
+    *left = ended != 0;
+    return ZERO_OK;
+}
+
+static zero_status post(zero_comm *comm, int tag, int rank, const message *m)
+{
+    struct zero_watch *w = comm->watch;
+    int slot = tag * comm->size + rank;
+    w->out[slot] = *m;
+    return zero_mpi_check(MPI_Isend(&w->out[slot], (int)sizeof *m, MPI_BYTE, rank, tag,
+                                    w->mpi, &w->requests[slot]),
+                          "MPI_Isend of the watchdog");
+}
+
+/* *rank: a rank from which a message with this tag has arrived, or -1. */
+static zero_status find_message(const zero_comm *comm, int tag, int *rank)
+{
+    int found = 0;
+    MPI_Status status;
+    ZERO_TRY(zero_mpi_check(
+        MPI_Iprobe(MPI_ANY_SOURCE, tag, comm->watch->mpi, &found, &status), "MPI_Iprobe"));
+    *rank = found ? status.MPI_SOURCE : -1;
+    return ZERO_OK;
+}
+
+static zero_status receive(const zero_comm *comm, int tag, int rank, message *m)
+{
+    return zero_mpi_check(MPI_Recv(m, (int)sizeof *m, MPI_BYTE, rank, tag, comm->watch->mpi,
+                                   MPI_STATUS_IGNORE),
+                          "MPI_Recv of the watchdog");
+}
+
+/* ---- answering ---- */
+
+static zero_standing describe(const zero_comm *comm)
+{
+    const struct zero_watch *w = comm->watch;
+    int64_t begun = comm->sequence + comm->control_sequence;
+    return (zero_standing){.state = w->state,
+                           .reached = begun + (w->state == ZERO_WATCH_COMPARING),
+                           .sequence = w->op.sequence,
+                           .kind = w->op.kind,
+                           .unit = w->op.unit,
+                           .work = w->work_number,
+                           .seconds = zero_clock_seconds() - w->since};
+}
+
+static zero_status take_answers(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    for (;;) {
+        int rank;
+        message m;
+        ZERO_TRY(find_message(comm, TAG_ANSWER, &rank));
+        if (rank < 0) return ZERO_OK;
+        ZERO_TRY(receive(comm, TAG_ANSWER, rank, &m));
+        w->n_answers++;
+        if (w->is_asking && m.round == w->round) w->answers[rank] = m.at;
+    }
+}
+
+/* The rank that asked first speaks; of two that ask at once, the lower one. */
+static void give_way(zero_comm *comm, int rank)
+{
+    struct zero_watch *w = comm->watch;
+    if (w->is_asking && comm->rank < rank) return;
+    w->is_asking = false;
+    w->held = w->grace + HOLD;
+}
+
+static zero_status answer_queries(zero_comm *comm)
+{
+    for (;;) {
+        int rank;
+        bool left;
+        message m;
+        ZERO_TRY(find_message(comm, TAG_QUERY, &rank));
+        if (rank < 0) return ZERO_OK;
+        ZERO_TRY(has_left(comm, TAG_ANSWER, rank, &left));
+        if (!left) return ZERO_OK; /* it has not taken its last answer: later */
+        ZERO_TRY(receive(comm, TAG_QUERY, rank, &m));
+        comm->watch->n_queries++;
+        give_way(comm, rank);
+        m.at = describe(comm);
+        ZERO_TRY(post(comm, TAG_ANSWER, rank, &m));
+    }
+}
+
+/* Answers come first: when all are here, so is every query that a rank sent before its answer,
+ * and one of two ranks that asked at once gives way in time. */
+static zero_status look(zero_comm *comm)
+{
+    ZERO_TRY(take_answers(comm));
+    return answer_queries(comm);
+}
+
+zero_status zero_stall_look(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    if (!w) return ZERO_OK;
+    double now = zero_clock_seconds();
+    if (now - w->last_look < LOOK_EVERY) return ZERO_OK;
+    w->last_look = now;
+    return look(comm);
+}
+
+void zero_stall_note(zero_comm *comm, zero_watch_state state, const zero_operation *op)
+{
+    struct zero_watch *w = comm->watch;
+    if (!w) return;
+    w->op = *op;
+    w->state = state;
+    w->since = w->last_turn = zero_clock_seconds();
+    w->stalled = 0.0;
+    w->is_asking = false;
+}
+
+void zero_stall_work(zero_comm *comm, const char *what, int64_t number)
+{
+    if (!comm->watch) return;
+    comm->watch->work = what;
+    comm->watch->work_number = number;
+}
+
+/* ---- the verdict ---- */
+
+static zero_status ask(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    message query = {.round = ++w->round};
+    w->is_asking = true;
+    w->asked = 0.0;
+    for (int r = 0; r < comm->size; r++) {
+        bool left = false;
+        w->answers[r] = (zero_standing){.state = ZERO_WATCH_SILENT};
+        if (r != comm->rank) ZERO_TRY(has_left(comm, TAG_QUERY, r, &left));
+        if (!left) continue;
+        ZERO_TRY(post(comm, TAG_QUERY, r, &query));
+        w->asked_of[r]++;
+    }
+    return ZERO_OK;
+}
+
+static bool have_all_answered(const zero_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (r != comm->rank && comm->watch->answers[r].state == ZERO_WATCH_SILENT)
+            return false;
+    return true;
+}
+
+static zero_status fail(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    zero_sentence report = {.used = 0};
+    w->answers[comm->rank] = describe(comm);
+    zero_verdict_write(comm->size, w->answers, w->work, w->stalled, w->class_of, &report);
+    return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
+}
+
+/* Seconds since the last turn, as far as they count. */
+static double take_turn(struct zero_watch *w)
+{
+    double now = zero_clock_seconds(), passed = now - w->last_turn;
+    w->last_turn = now;
+    return fmin(passed, w->longest_turn);
+}
+
+zero_status zero_stall_turn(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    if (!w) return ZERO_OK;
+    double passed = take_turn(w);
+    if (comm->advanced != w->advanced || w->is_closing) {
+        w->advanced = comm->advanced;
+        w->stalled = 0.0;
+        w->is_asking = false;
+        return ZERO_OK;
+    }
+    w->stalled += passed;
+    w->asked += passed;
+    w->held = fmax(w->held - passed, 0.0);
+    if (w->is_asking)
+        return w->asked >= w->grace || have_all_answered(comm) ? fail(comm) : ZERO_OK;
+    double limit = w->limit * fmax(comm->patience, 1.0);
+    return w->stalled >= limit && w->held <= 0.0 ? ask(comm) : ZERO_OK;
+}
+
+/* ---- start and stop ---- */
+
+void zero_stall_free(struct zero_watch *w)
+{
+    if (!w) return;
+    free(w->answers);
+    free(w->asked_of);
+    free(w->out);
+    free(w->requests);
+    free(w->class_of);
+    free(w);
+}
+
+zero_status zero_stall_make(int size, double limit, struct zero_watch **out)
+{
+    size_t n = (size_t)size;
+    struct zero_watch *w = calloc(1, sizeof *w);
+    *out = w;
+    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog");
+    w->answers = calloc(n, sizeof *w->answers);
+    w->asked_of = calloc(n, sizeof *w->asked_of);
+    w->out = calloc(TAGS * n, sizeof *w->out);
+    w->requests = malloc(TAGS * n * sizeof(MPI_Request));
+    w->class_of = malloc(n * sizeof *w->class_of);
+    if (!w->answers || !w->asked_of || !w->out || !w->requests || !w->class_of)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog over %d ranks", size);
+    for (size_t i = 0; i < TAGS * n; i++) w->requests[i] = MPI_REQUEST_NULL;
+    w->limit = limit;
+    w->work = "work";
+    w->work_number = -1;
+    w->longest_turn = fmin(LONGEST_TURN, limit / 8.0);
+    w->grace = fmin(GRACE, limit / 4.0);
+    return ZERO_OK;
+}
+
+zero_status zero_stall_start(zero_comm *comm, struct zero_watch *w)
+{
+    zero_operation none = {.kind = ZERO_OPERATION_NONE, .unit = ZERO_NO_UNIT};
+    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(comm->mpi, &w->mpi), "MPI_Comm_dup"));
+    zero_thread_lock(comm);
+    comm->watch = w;
+    w->advanced = comm->advanced;
+    zero_stall_note(comm, ZERO_WATCH_COMPUTING, &none);
+    zero_thread_wake(comm);
+    zero_thread_unlock(comm);
+    return ZERO_OK;
+}
+
+zero_status zero_stall_begin_stop(zero_comm *comm, MPI_Request *request)
+{
+    struct zero_watch *w = comm->watch;
+    w->is_closing = true;
+    return zero_mpi_check(MPI_Ireduce_scatter_block(w->asked_of, &w->n_asked, 1,
+                                                    MPI_INT64_T, MPI_SUM, w->mpi, request),
+                          "MPI_Ireduce_scatter_block");
+}
+
+/* Receives the messages that are still on their way. */
+static zero_status drain(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    int64_t sent = 0;
+    for (int r = 0; r < comm->size; r++) sent += w->asked_of[r];
+    while (w->n_queries < w->n_asked || w->n_answers < sent) ZERO_TRY(look(comm));
+    return zero_mpi_check(MPI_Waitall(TAGS * comm->size, w->requests, MPI_STATUSES_IGNORE),
+                          "MPI_Waitall");
+}
+
+zero_status zero_stall_end_stop(zero_comm *comm)
+{
+    struct zero_watch *w = comm->watch;
+    ZERO_TRY(drain(comm));
+    comm->watch = NULL;
+    int code = MPI_Comm_free(&w->mpi);
+    zero_stall_free(w);
+    return zero_mpi_check(code, "MPI_Comm_free");
+}

@@ -1,0 +1,142 @@
+#include "comm/thread.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+
+#define ANSWER_EVERY 0.1 /* seconds; while nothing is in flight, but a watchdog may ask */
+
+struct zero_thread {
+    zero_comm *comm; /* borrowed */
+    double period;
+    zero_status (*work)(zero_comm *);
+    pthread_t id;
+    pthread_mutex_t lock; /* of the group, and of the fields below */
+    pthread_cond_t changed;
+    bool is_stopping;
+    zero_failure failure;
+};
+
+void zero_thread_lock(const zero_comm *comm)
+{
+    if (comm->thread) pthread_mutex_lock(&comm->thread->lock);
+}
+
+void zero_thread_unlock(const zero_comm *comm)
+{
+    if (comm->thread) pthread_mutex_unlock(&comm->thread->lock);
+}
+
+void zero_thread_wake(const zero_comm *comm)
+{
+    if (comm->thread) pthread_cond_signal(&comm->thread->changed);
+}
+
+zero_status zero_thread_failure(const zero_comm *comm)
+{
+    return comm->thread ? zero_failure_restore(&comm->thread->failure) : ZERO_OK;
+}
+
+/* ---- the thread ---- */
+
+static void sleep_for(struct zero_thread *t, double seconds)
+{
+    double until = zero_clock_seconds() + seconds; /* on the clock that `changed` uses */
+    struct timespec at = {.tv_sec = (time_t)until,
+                          .tv_nsec = (long)(1e9 * (until - floor(until)))};
+    pthread_cond_timedwait(&t->changed, &t->lock, &at);
+}
+
+static void rest(struct zero_thread *t)
+{
+    if (t->comm->active)
+        sleep_for(t, t->period);
+    else if (t->comm->watch)
+        sleep_for(t, ANSWER_EVERY);
+    else
+        pthread_cond_wait(&t->changed, &t->lock);
+}
+
+static void *run(void *arg)
+{
+    struct zero_thread *t = arg;
+    pthread_mutex_lock(&t->lock);
+    while (!t->is_stopping && t->failure.status == ZERO_OK) {
+        rest(t);
+        t->failure = zero_failure_keep(t->work(t->comm));
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+static void init_lock(struct zero_thread *t)
+{
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t cond;
+    pthread_mutexattr_init(&mutex);
+    pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&t->lock, &mutex);
+    pthread_mutexattr_destroy(&mutex);
+    pthread_condattr_init(&cond);
+    pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &cond);
+    pthread_condattr_destroy(&cond);
+}
+
+static void release(struct zero_thread *t)
+{
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* Signals stay with the program's own thread. */
+static int create(struct zero_thread *t)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&t->id, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+zero_status zero_thread_start(zero_comm *comm, double period_seconds,
+                              zero_status (*work)(zero_comm *))
+{
+    struct zero_thread *t = calloc(1, sizeof *t);
+    if (!t) return zero_fail(ZERO_ERR_NOMEM, "no memory for a progress thread");
+    t->comm = comm;
+    t->period = period_seconds;
+    t->work = work;
+    init_lock(t);
+    comm->thread = t;
+    int error = create(t);
+    if (error == 0) return ZERO_OK;
+    comm->thread = NULL;
+    release(t);
+    return zero_fail(ZERO_ERR_ENV, "cannot start a progress thread: %s", strerror(error));
+}
+
+void zero_thread_stop(zero_comm *comm)
+{
+    struct zero_thread *t = comm->thread;
+    if (!t) return;
+    pthread_mutex_lock(&t->lock);
+    t->is_stopping = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->id, NULL);
+    comm->thread = NULL;
+    release(t);
+}
