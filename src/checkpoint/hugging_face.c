@@ -48,8 +48,8 @@ static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t beg
     unsigned char bytes[AT_ONCE * sizeof(float)];
     const zero_hugging_face_place *place = &f->places[tensor];
     size_t size = zero_type_size(place->type);
-    ZERO_TRY(zero_storage_read(&f->file, place->at + (uint64_t)begin * size, bytes,
-                               (size_t)n * size));
+    ZERO_TRY(zero_file_read(&f->file, place->at + (uint64_t)begin * size, bytes,
+                            (size_t)n * size));
     for (int64_t i = 0; i < n; i++) {
         out[i] = value_at(bytes, place->type, i);
         if (!isfinite(out[i]))
@@ -81,7 +81,7 @@ zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *
         const uint64_t place[] = {f->places[i].at, (uint64_t)f->places[i].type};
         size_t bytes = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
         if (bytes > sizeof first) bytes = sizeof first;
-        ZERO_TRY(zero_storage_read(&f->file, place[0], first, bytes));
+        ZERO_TRY(zero_file_read(&f->file, place[0], first, bytes));
         sum = XXH3_64bits_withSeed(place, sizeof place, sum);
         sum = XXH3_64bits_withSeed(first, bytes, sum);
     }
@@ -101,8 +101,8 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
     for (uint64_t k = 0; same && k < bytes; k += AT_ONCE) {
         unsigned char a[AT_ONCE], b[AT_ONCE];
         size_t n = bytes - k < AT_ONCE ? (size_t)(bytes - k) : AT_ONCE;
-        ZERO_TRY(zero_storage_read(&f->file, own.at + k, a, n));
-        ZERO_TRY(zero_storage_read(&f->file, head.at + k, b, n));
+        ZERO_TRY(zero_file_read(&f->file, own.at + k, a, n));
+        ZERO_TRY(zero_file_read(&f->file, head.at + k, b, n));
         same = memcmp(a, b, n) == 0;
     }
     if (same) return ZERO_OK;
@@ -154,8 +154,7 @@ static zero_status read_table(zero_hugging_face *f)
     f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
     if (!f->places)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
-    zero_status st =
-        zero_safetensors_read_header(f->file.fd, f->file.path, f->file.bytes, &header);
+    zero_status st = zero_safetensors_read_header(&f->file, &header);
     if (st == ZERO_OK)
         st = zero_safetensors_parse(f->file.path, f->file.bytes, &header, &table);
     zero_bytes_destroy(&header);
@@ -164,14 +163,13 @@ static zero_status read_table(zero_hugging_face *f)
     return st;
 }
 
-static zero_status open_file(const char *path, zero_storage_file *file)
+static zero_status open_file(const char *path, zero_file *file)
 {
     char inner[ZERO_STORAGE_PATH];
     struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
-        return zero_storage_open_path(path, file);
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return zero_file_open(path, file);
     snprintf(inner, sizeof inner, "%s/%s", path, ZERO_HUGGING_FACE_MODEL);
-    return zero_storage_open_path(inner, file);
+    return zero_file_open(inner, file);
 }
 
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
@@ -189,7 +187,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
 
 void zero_hugging_face_close(zero_hugging_face *file)
 {
-    zero_storage_close_file(&file->file);
+    zero_file_close(&file->file);
     free(file->places);
     *file = (zero_hugging_face){0};
 }

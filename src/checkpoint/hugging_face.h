@@ -16,7 +16,6 @@
 
 #include "engine/weights.h"
 #include "io/safetensors.h"
-#include "io/storage.h"
 #include "nn/gpt2.h"
 
 /* Writes a new directory, which is there completely or not at all: fp32, names behind
@@ -34,7 +33,7 @@ typedef struct {
 
 typedef struct {
     const zero_model *model; /* borrowed */
-    zero_storage_file file;
+    zero_file file;
     zero_hugging_face_place *places; /* [n_tensors] owned */
 } zero_hugging_face;
 

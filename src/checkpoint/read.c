@@ -9,23 +9,17 @@
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 
-#define MANIFEST_MOST ((uint64_t)1 << 30) /* bytes */
+#define MANIFEST_MOST ((size_t)1 << 30) /* bytes */
 
 /* ---- opening ---- */
 
 /* A whole small file. */
 static zero_status read_file(const zero_checkpoint *c, const char *name, zero_bytes *text)
 {
-    zero_storage_file file;
-    ZERO_TRY(zero_storage_open_file(&c->dir, name, &file));
-    zero_status st = ZERO_OK;
-    if (file.bytes > MANIFEST_MOST)
-        st = zero_fail(ZERO_ERR_FORMAT, "%s: has %" PRIu64 " bytes: expected 2^30 at most",
-                       file.path, file.bytes);
-    if (st == ZERO_OK) st = zero_bytes_reserve(text, (size_t)file.bytes);
-    if (st == ZERO_OK) st = zero_storage_read(&file, 0, text->bytes, (size_t)file.bytes);
-    if (st == ZERO_OK) text->len = (size_t)file.bytes;
-    zero_storage_close_file(&file);
+    zero_file file;
+    ZERO_TRY(zero_file_open_in(&c->dir, name, &file));
+    zero_status st = zero_bytes_read_file(text, &file, MANIFEST_MOST);
+    zero_file_close(&file);
     return st;
 }
 
@@ -92,7 +86,7 @@ zero_status zero_checkpoint_open_told(const char *path, const void *text, size_t
 
 static void close_shard(zero_checkpoint *c)
 {
-    zero_storage_close_file(&c->shard);
+    zero_file_close(&c->shard);
     zero_safetensors_destroy(&c->header);
     free(c->extents);
     c->extents = NULL;
@@ -160,8 +154,7 @@ static zero_status read_header(zero_checkpoint *c, int rank, zero_bytes *header)
                          "%s: has %" PRIu64 " bytes: expected the %" PRIu64
                          " that were written",
                          c->shard.path, c->shard.bytes, m->shards[rank].bytes);
-    ZERO_TRY(
-        zero_safetensors_read_header(c->shard.fd, c->shard.path, c->shard.bytes, header));
+    ZERO_TRY(zero_safetensors_read_header(&c->shard, header));
     ZERO_TRY(check_header(c, rank, header));
     ZERO_TRY(zero_safetensors_parse(c->shard.path, c->shard.bytes, header, &c->header));
     ZERO_TRY(zero_state_table_extents(&m->table, rank, &c->extents, &n));
@@ -175,7 +168,7 @@ static zero_status open_shard(zero_checkpoint *c, int rank)
     if (c->rank == rank) return ZERO_OK;
     close_shard(c);
     zero_shard_name(rank, c->manifest.table.n_ranks, name);
-    ZERO_TRY(zero_storage_open_file(&c->dir, name, &c->shard));
+    ZERO_TRY(zero_file_open_in(&c->dir, name, &c->shard));
     zero_status st = read_header(c, rank, &header);
     zero_bytes_destroy(&header);
     if (st == ZERO_OK)
@@ -191,7 +184,7 @@ static zero_status read_extent(const zero_checkpoint *c, int i, float *values)
     const zero_safetensors_entry *e = &c->header.entries[i];
     size_t bytes = (size_t)(e->end - e->begin);
     char found[ZERO_CHECKSUM];
-    ZERO_TRY(zero_storage_read(&c->shard, e->begin, values, bytes));
+    ZERO_TRY(zero_file_read(&c->shard, e->begin, values, bytes));
     zero_checksum(values, bytes, found);
     const char *known = zero_safetensors_metadata(&c->header, e->name);
     if (strcmp(found, known) == 0) return ZERO_OK;

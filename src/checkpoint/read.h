@@ -10,7 +10,6 @@
 #include "checkpoint/manifest.h"
 #include "data/tokenizer.h"
 #include "io/safetensors.h"
-#include "io/storage.h"
 
 typedef struct {
     zero_storage_dir dir;
@@ -19,7 +18,7 @@ typedef struct {
     float *block;    /* [ZERO_EXTENT_MAX] */
 
     int rank; /* whose shard is open; -1: none */
-    zero_storage_file shard;
+    zero_file shard;
     zero_safetensors header;
     zero_extent *extents; /* of the shard, one for each entry of its header */
 } zero_checkpoint;

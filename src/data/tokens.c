@@ -1,12 +1,8 @@
 #include "data/tokens.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 
@@ -40,23 +36,14 @@ static uint32_t little_endian(const unsigned char *bytes, int width)
     return value;
 }
 
-/* Up to four bytes. What is no regular file is not read from: that could wait for ever, or
- * take a byte that somebody else needs. */
+/* Up to four bytes. */
 static zero_status read_first(const char *path, unsigned char bytes[4], size_t *len)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return zero_fail(ZERO_ERR_IO, "%s: cannot be opened for reading: %s", path,
-                         strerror(errno));
-    bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    ssize_t n = regular ? read(fd, bytes, 4) : 0;
-    int error = errno;
-    close(fd);
-    if (n < 0)
-        return zero_fail(ZERO_ERR_IO, "%s: cannot be read: %s", path, strerror(error));
-    *len = (size_t)n;
-    return ZERO_OK;
+    zero_file file;
+    ZERO_TRY(zero_file_open(path, &file));
+    zero_status st = zero_file_read_some(&file, 0, bytes, 4, len);
+    zero_file_close(&file);
+    return st;
 }
 
 static bool ends_in_bin(const char *path)

@@ -279,18 +279,18 @@ static void fill_padding(const test_run *run, int g, int buffer)
 static zero_status look_for_leak(void *arg, const char *name)
 {
     const zero_storage_dir *dir = arg;
-    zero_storage_file file;
+    zero_file file;
     zero_bytes text = {0};
-    ZERO_TRY(zero_storage_open_file(dir, name, &file));
+    ZERO_TRY(zero_file_open_in(dir, name, &file));
     ZERO_TRY(zero_bytes_reserve(&text, file.bytes));
-    ZERO_TRY(zero_storage_read(&file, 0, text.bytes, file.bytes));
+    ZERO_TRY(zero_file_read(&file, 0, text.bytes, file.bytes));
     assert_true(file.bytes > 64);
     for (uint64_t i = 0; i + 4 <= file.bytes; i++)
         if (memcmp(text.bytes + i, leak, 4) == 0 ||
             memcmp(text.bytes + i, leak + 4, 4) == 0)
             fail_msg("%s: padding at byte %d", file.path, (int)i);
     zero_bytes_destroy(&text);
-    zero_storage_close_file(&file);
+    zero_file_close(&file);
     return ZERO_OK;
 }
 
