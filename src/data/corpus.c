@@ -9,13 +9,14 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/quantity.h"
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/file_list.h"
 
 /* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
 #define STORIES_DEFAULT   ((size_t)3600000)
-#define STORIES_MOST      UINT64_C(1000000000000)
+#define STORIES_MOST      INT64_C(1000000000000)
 #define STORIES_TOKENIZER "bpe:512"
 #define ENCODE_AT_ONCE    ((size_t)1 << 16)
 
@@ -124,21 +125,13 @@ static zero_status finish_text(const request *r, const char *fallback, zero_byte
 
 static zero_status parse_size(const char *spec, const char *text, size_t *size)
 {
-    static const char units[] = "KMG";
-    uint64_t n = 0;
-    size_t n_digits = strspn(text, "0123456789");
-    const char *unit = text[n_digits] ? strchr(units, text[n_digits]) : NULL;
-    bool well_formed = n_digits > 0 && n_digits <= 13 &&
-                       (text[n_digits] == '\0' || (unit && text[n_digits + 1] == '\0'));
-    if (well_formed) n = strtoull(text, NULL, 10);
-    uint64_t scale = 1; /* decimal, like every size on the command line */
-    for (const char *u = units; unit && u <= unit; u++) scale *= 1000;
-    if (n == 0 || n > STORIES_MOST / scale)
+    int64_t n;
+    if (!zero_quantity_whole(text, &n) || n < 1 || n > STORIES_MOST)
         return zero_fail(ZERO_ERR_INVALID,
                          "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                         "1000G, as in stories:4M",
+                         "1000G, as in stories:4M or stories:4MiB",
                          spec);
-    *size = (size_t)(n * scale);
+    *size = (size_t)n;
     return ZERO_OK;
 }
 

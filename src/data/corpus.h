@@ -1,6 +1,6 @@
 /* corpus.h - from --data SPEC to one array of tokens.
  *
- *   stories[:SIZE]   generated (stories.h); SIZE in bytes, as in 4M          bpe:512
+ *   stories[:SIZE]   generated (stories.h); SIZE in bytes, as in 4M or 4MiB  bpe:512
  *   self             the sources of this program                             byte
  *   FILE|DIR|GLOB    text (text_files.h), concatenated                       byte
  *                    token files (tokens.h), concatenated; all of one kind   none

@@ -219,12 +219,31 @@ static void stories_by_default_last_the_demo(void **state)
     zero_corpus_close(&corpus);
 }
 
+static uint64_t print_of(const char *spec)
+{
+    zero_corpus corpus = opened(spec, "byte", 0);
+    uint64_t print = zero_corpus_fingerprint(&corpus);
+    zero_corpus_close(&corpus);
+    return print;
+}
+
+/* As everywhere on the command line: KiB is 1024, K and KB are 1000. */
+static void sizes_of_stories_have_the_suffixes_of_all_sizes(void **state)
+{
+    (void)state;
+    assert_true(print_of("stories:64KiB") == print_of("stories:65536"));
+    assert_true(print_of("stories:64KB") == print_of("stories:64000"));
+    assert_true(print_of("stories:64K") == print_of("stories:64000"));
+    assert_true(print_of("stories:0.5MiB") == print_of("stories:512KiB"));
+    assert_true(print_of("stories:64KiB") != print_of("stories:64K"));
+}
+
 static void sizes_of_stories_are_checked(void **state)
 {
     (void)state;
     static const char *const specs[] = {
-        "stories:",     "stories:0",  "stories:-1",    "stories:4MB",           "stories:K",
-        "stories:1.5M", "stories:2T", "stories:1025G", "stories:99999999999999"};
+        "stories:",    "stories:0",  "stories:-1",    "stories:4mib",          "stories:K",
+        "stories:4Mb", "stories:2T", "stories:1025G", "stories:99999999999999"};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
         assert_refused(specs[i], NULL, 0, ZERO_ERR_INVALID, "expected stories:SIZE");
 }
@@ -567,6 +586,7 @@ int main(void)
         in_directory(names_in_messages_do_not_paint_the_terminal),
         cmocka_unit_test(stories_come_with_their_entropy),
         cmocka_unit_test(stories_by_default_last_the_demo),
+        cmocka_unit_test(sizes_of_stories_have_the_suffixes_of_all_sizes),
         cmocka_unit_test(sizes_of_stories_are_checked),
         cmocka_unit_test(self_is_the_source_of_this_program),
         cmocka_unit_test(windows_follow_the_contract),
