@@ -101,11 +101,11 @@ ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
 
 /* Saves the state as `dir`/step-X, X being the next step, in the format of the program's
  * checkpoints: written by all ranks in parallel, synced, published by one rename. When it
- * returns ZERO_OK the checkpoint survives whatever happens. All nodes see the same `dir`, which
- * is made if there is none; what processes that died while saving have left there goes.
- * ZERO_ERR_ENV if something cannot be written, and then nothing of it stays; ZERO_ERR_INVALID
- * if this step is there already, or another process is saving there. Older ones are the
- * caller's to remove, as whole directories. */
+ * returns ZERO_OK the checkpoint survives whatever happens. All nodes need to see the same
+ * `dir`. A missing one is made, and leftovers of crashed saves are removed. ZERO_ERR_ENV if
+ * something cannot be written, and then nothing of it stays, or if a rank sees another `dir`;
+ * ZERO_ERR_INVALID if `dir` cannot be opened or made, has this step already, or another process
+ * is saving there. Older checkpoints are the caller's to remove, as whole directories. */
 ZERO_NODISCARD zero_status zero_trainer_save(zero_trainer *trainer, const char *dir,
                                              int64_t step);
 

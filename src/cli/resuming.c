@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint/list.h"
@@ -161,18 +160,16 @@ static bool is_broken(zero_status st)
  * out of the way, so that this step can be saved again. */
 static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
 {
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
     if (s->config.resume_older && i > 0) {
         if (is_root(s))
-            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n", reason,
-                    steps[i - 1]);
+            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n",
+                    zero_last_error(), steps[i - 1]);
         return ZERO_OK;
     }
     if (s->config.resume_older)
-        return zero_fail(st, "%s; and there is no older checkpoint", reason);
-    if (i == 0) return zero_fail(st, "%s", reason);
-    return zero_fail(st, "%s; --resume-older goes back to step %" PRId64, reason,
+        return zero_fail(st, "%s; and there is no older checkpoint", zero_last_error());
+    if (i == 0) return st;
+    return zero_fail(st, "%s; --resume-older goes back to step %" PRId64, zero_last_error(),
                      steps[i - 1]);
 }
 
@@ -181,7 +178,7 @@ static zero_status set_aside(zero_session *s, const int64_t *steps, int from, in
 {
     zero_status st = ZERO_OK;
     for (int i = from; st == ZERO_OK && i < n && is_root(s); i++)
-        st = zero_checkpoint_set_aside(&s->saving.dir, steps[i]);
+        st = zero_checkpoint_set_aside(&s->saving.directory.dir, steps[i]);
     return zero_agree(&s->world, st);
 }
 
@@ -209,7 +206,7 @@ static zero_status refuse_to_overwrite(const zero_config *c, const int64_t *step
 static zero_status check_room(const zero_session *s)
 {
     uint64_t room, needed = zero_checkpoint_bytes(&s->model);
-    ZERO_TRY(zero_storage_room(&s->saving.dir, &room));
+    ZERO_TRY(zero_storage_room(&s->saving.directory.dir, &room));
     if (room >= needed) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
                      "--checkpoint %s: a checkpoint of this model takes %.1f MiB, and %.1f "
@@ -217,111 +214,18 @@ static zero_status check_room(const zero_session *s)
                      s->config.checkpoint, (double)needed / 0x1p20, (double)room / 0x1p20);
 }
 
-/* Elsewhere the path of a checkpoint stands for it; here it would get checkpoints of its own. */
-static zero_status refuse_checkpoint(const zero_session *s)
+static zero_status check_directory(zero_session *s)
 {
-    if (!zero_storage_has(&s->saving.dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--checkpoint %s is a checkpoint: give the directory that it is in",
-                     s->config.checkpoint);
+    const zero_checkpoint_directory *d = &s->saving.directory;
+    ZERO_TRY(zero_agree(&s->world, refuse_to_overwrite(&s->config, d->steps, d->n)));
+    return zero_agree(&s->world, is_root(s) ? check_room(s) : ZERO_OK);
 }
 
-/* The names of checkpoints come behind it. */
-static zero_status check_length(const zero_config *c)
+static zero_status load(zero_session *s)
 {
-    size_t len = strlen(c->checkpoint), most = ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME;
-    if (len <= most) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--checkpoint %.100s...: a path of %zu bytes: expected at most %zu; give "
-        "a shorter or a relative one",
-        c->checkpoint, len, most);
-}
-
-/* A mistyped directory is not made when something is expected in it. */
-static zero_status open_first(zero_session *s, int64_t **steps, int *n)
-{
-    const zero_config *c = &s->config;
-    zero_storage_dir *dir = &s->saving.dir;
-    ZERO_TRY(check_length(c));
-    zero_status st = resumes(c) ? zero_storage_open(c->checkpoint, dir)
-                                : zero_storage_open_or_make(c->checkpoint, dir);
-    if (st != ZERO_OK)
-        return zero_fail(ZERO_ERR_INVALID, "--checkpoint %s%s", zero_last_error(),
-                         resumes(c) ? ", so there is nothing to resume" : "");
-    ZERO_TRY(refuse_checkpoint(s));
-    ZERO_TRY(zero_storage_lock(dir));
-    if (resumes(c)) ZERO_TRY(zero_storage_sync_parent(dir));
-    ZERO_TRY(zero_checkpoint_clean(dir));
-    ZERO_TRY(zero_checkpoint_list(dir, steps, n));
-    ZERO_TRY(refuse_to_overwrite(c, *steps, *n));
-    return check_room(s);
-}
-
-static zero_status see_other_directory(const zero_session *s)
-{
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "--checkpoint %s is another directory here than on rank 0, or none: all "
-        "nodes need to see the same one",
-        s->config.checkpoint);
-}
-
-/* Before hours are spent on what could not be saved: rank 0 may write there, and all see what
- * it has just made. */
-#define PROBE ".tmp-step-00000000"
-
-static zero_status make_probe(const zero_session *s)
-{
-    zero_storage_dir probe;
-    if (zero_storage_make(&s->saving.dir, PROBE, &probe) != ZERO_OK)
-        return zero_fail(ZERO_ERR_ENV, "--checkpoint %s", zero_last_error());
-    zero_storage_close(&probe);
-    return ZERO_OK;
-}
-
-static zero_status open_others(zero_session *s)
-{
-    zero_storage_dir *dir = &s->saving.dir;
-    if (is_root(s)) return ZERO_OK;
-    if (zero_storage_open(s->config.checkpoint, dir) != ZERO_OK ||
-        !zero_storage_has(dir, PROBE))
-        return see_other_directory(s);
-    return ZERO_OK;
-}
-
-static zero_status open_together(zero_session *s)
-{
-    zero_status st = ZERO_OK, removed = ZERO_OK;
-    if (is_root(s)) st = make_probe(s);
-    ZERO_TRY(zero_agree(&s->world, st));
-    st = zero_agree(&s->world, open_others(s));
-    if (is_root(s)) removed = zero_storage_remove(&s->saving.dir, PROBE);
-    ZERO_TRY(st);
-    return zero_agree(&s->world, removed);
-}
-
-/* Rank 0's list, to all. */
-static zero_status tell_steps(zero_session *s, int64_t **steps, int *n)
-{
-    zero_status st = ZERO_OK;
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, n, sizeof *n));
-    if (*n == 0) return ZERO_OK;
-    size_t bytes = (size_t)*n * sizeof **steps;
-    if (!is_root(s)) *steps = malloc(bytes);
-    if (!*steps) st = zero_fail(ZERO_ERR_NOMEM, "no memory for %d checkpoints", *n);
-    ZERO_TRY(zero_agree(&s->world, st));
-    return zero_comm_broadcast(&s->world, 0, *steps, bytes);
-}
-
-static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
-{
-    zero_status st = is_root(s) ? open_first(s, steps, n) : ZERO_OK;
-    ZERO_TRY(zero_agree(&s->world, st));
-    ZERO_TRY(open_together(s));
+    const zero_checkpoint_directory *d = &s->saving.directory;
     if (!resumes(&s->config)) return ZERO_OK;
-    ZERO_TRY(tell_steps(s, steps, n));
-    if (*n > 0) return load_newest(s, *steps, *n);
+    if (d->n > 0) return load_newest(s, d->steps, d->n);
     snprintf(s->saving.from, sizeof s->saving.from,
              "from nothing: there is no checkpoint yet");
     return ZERO_OK;
@@ -329,15 +233,18 @@ static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
 
 zero_status zero_saving_open(zero_session *s)
 {
-    int64_t *steps = NULL;
-    int n = 0;
+    const zero_config *c = &s->config;
     s->saving = (zero_saving){.saved = -1};
-    if (!s->config.checkpoint) return ZERO_OK;
+    if (!c->checkpoint) return ZERO_OK;
     zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
                   s->saving.data);
+    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
+                                            resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
+                                                       : ZERO_DIRECTORY_MAY_BE_NEW,
+                                            &s->saving.directory));
+    ZERO_TRY(check_directory(s));
     zero_comm_be_patient(&s->world, ZERO_FILE_PATIENCE);
-    zero_status st = open_and_load(s, &steps, &n);
+    zero_status st = load(s);
     zero_comm_be_patient(&s->world, 1.0);
-    free(steps);
     return st;
 }

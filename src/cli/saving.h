@@ -6,16 +6,15 @@
  * --save-required ends it at once. All ranks save after the same step. */
 #pragma once
 
-#include "checkpoint/manifest.h"
-#include "io/storage.h"
+#include "checkpoint/directory.h"
+#include "io/checksum.h"
 
 typedef struct zero_session zero_session;
 
 typedef struct {
-    zero_storage_dir
-        dir;          /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
-    int64_t start;    /* steps that were done before this run */
-    int64_t saved;    /* the newest step that is safe; -1: none */
+    zero_checkpoint_directory directory; /* --checkpoint; not open without it */
+    int64_t start;                       /* steps that were done before this run */
+    int64_t saved;                       /* the newest step that is safe; -1: none */
     int64_t asked;    /* how often this rank was asked for a checkpoint */
     int64_t answered; /* how often the first of all ranks was */
     int64_t stop_at;  /* the step after which a stop that was asked for is tried; 0: none */

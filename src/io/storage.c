@@ -27,21 +27,20 @@ static zero_status adopt(int fd, const char *path, zero_storage_dir *dir)
     return ZERO_OK;
 }
 
-/* A path that is cut would name another directory. */
-static zero_status check_length(const char *path)
+zero_status zero_storage_check_length(const char *path, size_t most)
 {
-    if (strlen(path) < ZERO_STORAGE_PATH) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%.100s...: the path has %zu bytes: expected at most %d; move it, or give a "
-        "relative one",
-        path, strlen(path), ZERO_STORAGE_PATH - 1);
+    size_t len = strlen(path);
+    if (len <= most) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%.100s...: the path has %zu bytes: expected at most %zu; move it, or "
+                     "give a relative one",
+                     path, len, most);
 }
 
 zero_status zero_storage_open(const char *path, zero_storage_dir *dir)
 {
     int fd;
-    ZERO_TRY(check_length(path));
+    ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
     ZERO_AGAIN(fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return adopt(fd, path, dir);
 }
@@ -79,7 +78,7 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
-    ZERO_TRY(check_length(path));
+    ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
     if (stat(path, &info) != 0 && errno == ENOENT) ZERO_TRY(make(AT_FDCWD, path, path));
     ZERO_TRY(zero_storage_open(path, dir));
     zero_status st = zero_storage_sync_parent(dir);

@@ -43,6 +43,9 @@ ZERO_NODISCARD zero_status zero_storage_make(const zero_storage_dir *parent,
                                              const char *name, zero_storage_dir *dir);
 void zero_storage_close(zero_storage_dir *dir); /* accepts a zeroed one */
 
+/* ZERO_ERR_INVALID if a path has more than `most` bytes: cut, it would name another directory. */
+ZERO_NODISCARD zero_status zero_storage_check_length(const char *path, size_t most);
+
 /* "DIR/NAME", for messages. */
 void zero_storage_path(const zero_storage_dir *dir, const char *name,
                        char path[ZERO_STORAGE_FILE_PATH]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/directory.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
@@ -221,19 +222,6 @@ zero_status zero_trainer_evaluate(zero_trainer *trainer, const zero_source *sour
 
 /* ---- checkpoints ---- */
 
-/* Rank 0 makes the directory, holds its lock, and clears away what dead processes have left there;
- * then the others find it. */
-static zero_status open_directory(zero_comm *comm, const char *path, zero_storage_dir *dir)
-{
-    zero_status st = ZERO_OK;
-    if (comm->rank == 0) st = zero_storage_open_or_make(path, dir);
-    if (comm->rank == 0 && st == ZERO_OK) st = zero_storage_lock(dir);
-    if (comm->rank == 0 && st == ZERO_OK) st = zero_checkpoint_clean(dir);
-    ZERO_TRY(zero_agree(comm, st));
-    if (comm->rank != 0) st = zero_storage_open(path, dir);
-    return zero_agree(comm, st);
-}
-
 static int64_t samples_per_step(const zero_plan_input *plan)
 {
     return plan->n_ranks * plan->accumulation * plan->micro_batch;
@@ -242,7 +230,7 @@ static int64_t samples_per_step(const zero_plan_input *plan)
 zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t step)
 {
     zero_engine *e = &trainer->engine;
-    zero_storage_dir dir = {0};
+    zero_checkpoint_directory directory;
     uint64_t bytes;
     int64_t samples = samples_per_step(&e->schedule.input),
             most = (INT64_C(1) << 62) / samples;
@@ -250,9 +238,10 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
         return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 ": expected 0 to %" PRId64, step,
                          most);
     zero_checkpoint_input in = {.step = step, .samples = step * samples};
-    zero_status st = open_directory(trainer->comm, path, &dir);
-    if (st == ZERO_OK) st = zero_checkpoint_save(e, &dir, &in, &bytes);
-    zero_storage_close(&dir);
+    ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, ZERO_DIRECTORY_MAY_BE_NEW,
+                                            &directory));
+    zero_status st = zero_checkpoint_save(e, &directory.dir, &in, &bytes);
+    zero_checkpoint_directory_close(&directory);
     return st;
 }
 
@@ -279,12 +268,6 @@ zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
     return zero_engine_digest(&trainer->engine, hex);
 }
 
-static zero_range overlap(zero_range a, zero_range b)
-{
-    return (zero_range){a.begin > b.begin ? a.begin : b.begin,
-                        a.end < b.end ? a.end : b.end};
-}
-
 /* Each owner tells the others its part. */
 static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float *values)
 {
@@ -293,8 +276,8 @@ static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float
     zero_engine_state own = zero_engine_group(e, tensor->group);
     zero_range all = {tensor->offset, tensor->offset + tensor->rows * tensor->cols};
     for (int rank = 0; rank < t->comm->size; rank++) {
-        zero_range part = overlap(zero_partition_shard(p, rank), all);
-        if (part.begin >= part.end) continue;
+        zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
+        if (zero_range_is_empty(part)) continue;
         float *to = values + (part.begin - all.begin);
         size_t bytes = (size_t)zero_range_len(part) * sizeof *to;
         if (rank == t->comm->rank)

@@ -32,10 +32,10 @@ refuses 2 'nosuch: cannot be opened as a directory: No such file' 2 train $tiny 
     --resume
 refuses 2 'holds checkpoints up to step 6: go on from there with --resume' 2 train $tiny \
     --checkpoint good
-# Names of checkpoints come behind it, and a path that was cut would be another one.
+# Names of checkpoints come after it, and a path that was cut would be another one.
 long=$(awk 'BEGIN { for (i = 0; i < 6; i++) printf "%0200d/", 0 }')
 mkdir -p "$long"
-refuses 2 'a path of 1206 bytes: expected at most 960' 2 train $tiny --checkpoint "$long"
+refuses 2 'the path has 1206 bytes: expected at most 960' 2 train $tiny --checkpoint "$long"
 refuses 2 'the path has 1206 bytes: expected at most' 0 checkpoint verify "$long"
 [ ! -e nosuch ] || complain "$words: made a directory that was only mistyped"
 refuses 4 'holds no checkpoint' 0 checkpoint verify empty
