@@ -6,7 +6,17 @@
  * joined. Only different pieces cost time: each merge touches those that hold its pair. */
 #pragma once
 
-#include "data/tokenizer.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zero/status.h"
+
+enum { ZERO_VOCAB_BYTES = 256, ZERO_VOCAB_MAX = 65536 };
+
+/* Two tokens that become one. Merge i makes token ZERO_VOCAB_BYTES + i. */
+typedef struct {
+    int32_t left, right;
+} zero_merge;
 
 /* Fills merges[n_wanted] and sets *n_found, which is smaller if the pairs ran out. */
 ZERO_NODISCARD zero_status zero_bpe_train(const unsigned char *text, size_t len,

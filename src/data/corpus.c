@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "data/piece.h"
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/file_list.h"
@@ -50,7 +51,7 @@ static zero_status encode(const zero_tokenizer *tok, const zero_bytes *text,
                           zero_bytes *out)
 {
     int32_t *block = malloc((ENCODE_AT_ONCE + ZERO_PIECE_MAX) * sizeof *block);
-    if (!block) return zero_fail(ZERO_ERR_NOMEM, "no room for a block of tokens");
+    if (!block) return zero_fail(ZERO_ERR_NOMEM, "no memory for a block of tokens");
     zero_status st = encode_blocks(tok, text, block, out);
     free(block);
     return st;
@@ -59,7 +60,7 @@ static zero_status encode(const zero_tokenizer *tok, const zero_bytes *text,
 static zero_status learn(zero_corpus *corpus, const char *name, const zero_bytes *text)
 {
     corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
-    if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no room for a tokenizer");
+    if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
     return zero_tokenizer_init(corpus->tokenizer, name, text->bytes,
                                text->len - text->len / 10);
 }

@@ -124,7 +124,7 @@ static zero_status take_merges(const char *path, const json_t *root, size_t n,
 static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
                          zero_tokenizer *out)
 {
-    if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no room for %zu merges", path, n);
+    if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu merges", path, n);
     ZERO_TRY(take_merges(path, root, n, merges));
     zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
     if (st != ZERO_ERR_FORMAT) return st;

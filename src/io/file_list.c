@@ -12,7 +12,7 @@
 
 static zero_status no_room(const char *path)
 {
-    return zero_fail(ZERO_ERR_NOMEM, "no room for the list of files at %s", path);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the list of files at %s", path);
 }
 
 static zero_status add_file(zero_files *files, const char *path)

@@ -164,7 +164,7 @@ zero_status zero_json_parse(const char *path, const void *text, size_t len, json
         return ZERO_OK;
     }
     if (error.text[0] == '\0') /* jansson has no words for this */
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no room for %zu bytes of JSON", path,
+        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %zu bytes of JSON", path,
                          len);
     /* jansson counts what it has read: the last of these bytes is where it stopped. */
     return refuse(&in, error.position > 0 ? (size_t)error.position - 1 : 0, "%s",

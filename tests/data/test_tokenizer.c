@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "data/bpe.h"
+#include "data/piece.h"
 #include "data/tokenizer.h"
 
 static const char fable[] =
