@@ -193,15 +193,14 @@ static zero_status write_directory(const zero_storage_dir *parent, const char *t
     return zero_storage_sync(parent);
 }
 
-/* What failed is the message; that its remains cannot be removed is none. */
+/* The message is the original failure, even if the clean-up fails, too. */
 static zero_status clean_up(const zero_storage_dir *parent, const char *temporary,
-                            zero_status failed)
+                            zero_status st)
 {
-    char message[1024];
-    snprintf(message, sizeof message, "%s", zero_last_error());
+    zero_failure failure = zero_failure_keep(st);
     if (zero_storage_remove(parent, temporary) == ZERO_OK)
-        return zero_fail(failed, "%s", message);
-    return zero_fail(failed, "%s (and %s/%s is left behind)", message, parent->path,
+        return zero_failure_restore(&failure);
+    return zero_fail(st, "%s (and %s/%s is left behind)", failure.text, parent->path,
                      temporary);
 }
 

@@ -250,8 +250,8 @@ static zero_status write_manifest(struct save *s)
     return st;
 }
 
-/* With the rename the checkpoint is there, and after the last sync it stays. If that fails,
- * nobody knows: then it shall not be there. */
+/* The rename publishes the checkpoint, and the last sync makes that durable. If that sync fails
+ * its durability is unknown, so the rename is undone. */
 static zero_status rename_to_final(struct save *s)
 {
     char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
@@ -259,13 +259,11 @@ static zero_status rename_to_final(struct save *s)
     zero_checkpoint_temporary_name(s->in->step, temporary);
     ZERO_TRY(zero_storage_sync(&s->temporary));
     ZERO_TRY(zero_storage_rename(s->dir, temporary, name));
-    zero_status st = zero_storage_sync(s->dir);
-    if (st == ZERO_OK) return ZERO_OK;
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
+    if (failure.status == ZERO_OK) return ZERO_OK;
     if (zero_storage_rename(s->dir, name, temporary) == ZERO_OK)
-        return zero_fail(st, "%s", reason);
-    return zero_fail(st, "%s; and %s", reason, zero_last_error());
+        return zero_failure_restore(&failure);
+    return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
 }
 
 static zero_status publish(struct save *s)
@@ -277,18 +275,16 @@ static zero_status publish(struct save *s)
     return rename_to_final(s);
 }
 
-/* Leaves the failure's own words in place. */
-static zero_status clear_away(struct save *s, zero_status failure)
+static zero_status clear_away(struct save *s, zero_status st)
 {
-    char reason[1024], temporary[ZERO_CHECKPOINT_NAME];
-    if (s->comm->rank != 0 || failure == ZERO_ERR_MPI || failure == ZERO_ERR_STALLED)
-        return failure;
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    char temporary[ZERO_CHECKPOINT_NAME];
+    if (s->comm->rank != 0 || st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED) return st;
+    zero_failure failure = zero_failure_keep(st);
     zero_checkpoint_temporary_name(s->in->step, temporary);
     zero_storage_close(&s->temporary);
     if (zero_storage_remove(s->dir, temporary) == ZERO_OK)
-        return zero_fail(failure, "%s", reason);
-    return zero_fail(failure, "%s; and what was written of it: %s", reason,
+        return zero_failure_restore(&failure);
+    return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
                      zero_last_error());
 }
 
