@@ -12,6 +12,7 @@
 
 #include "base/fail.h"
 #include "base/half.h"
+#include "base/number.h"
 
 #define AT_ONCE 16384 /* elements on their way through a buffer on the stack */
 
@@ -61,7 +62,7 @@ static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t beg
 static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
     for (int64_t at = begin; at < end; at += AT_ONCE) {
-        int64_t n = end - at < AT_ONCE ? end - at : AT_ONCE;
+        int64_t n = zero_min(end - at, AT_ONCE);
         ZERO_TRY(read_some(arg, tensor, at, n, out + (at - begin)));
     }
     return ZERO_OK;
@@ -79,8 +80,8 @@ zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *
     for (int i = 0; i < f->model->n_tensors; i++) {
         const zero_tensor *t = &f->model->tensors[i];
         const uint64_t place[] = {f->places[i].at, (uint64_t)f->places[i].type};
-        size_t bytes = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
-        if (bytes > sizeof first) bytes = sizeof first;
+        size_t all = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
+        size_t bytes = zero_min_size(all, sizeof first);
         ZERO_TRY(zero_file_read(&f->file, place[0], first, bytes));
         sum = XXH3_64bits_withSeed(place, sizeof place, sum);
         sum = XXH3_64bits_withSeed(first, bytes, sum);
@@ -96,11 +97,11 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
 {
     const zero_tensor *wte = &f->model->tensors[ZERO_WTE];
     zero_hugging_face_place own = f->places[ZERO_WTE];
-    uint64_t bytes = (uint64_t)(wte->rows * wte->cols) * zero_type_size(own.type);
+    size_t bytes = (size_t)(wte->rows * wte->cols) * zero_type_size(own.type);
     bool same = head.type == own.type;
-    for (uint64_t k = 0; same && k < bytes; k += AT_ONCE) {
+    for (size_t k = 0; same && k < bytes; k += AT_ONCE) {
         unsigned char a[AT_ONCE], b[AT_ONCE];
-        size_t n = bytes - k < AT_ONCE ? (size_t)(bytes - k) : AT_ONCE;
+        size_t n = zero_min_size(bytes - k, AT_ONCE);
         ZERO_TRY(zero_file_read(&f->file, own.at + k, a, n));
         ZERO_TRY(zero_file_read(&f->file, head.at + k, b, n));
         same = memcmp(a, b, n) == 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/table.h"
 
@@ -30,7 +31,7 @@ static zero_status write_tensor(zero_storage_file *file, const zero_weights *wei
                                 int tensor, int64_t n, struct block *block)
 {
     for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = at + BLOCK < n ? at + BLOCK : n;
+        int64_t end = zero_min(at + BLOCK, n);
         ZERO_TRY(weights->fill(weights->arg, tensor, at, end, block->values));
         encode(block->values, end - at, block->bytes);
         ZERO_TRY(

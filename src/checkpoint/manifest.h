@@ -11,6 +11,8 @@
  * checksums are XXH3-128, 32 hexadecimal digits. Nothing here is collective. */
 #pragma once
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #include "checkpoint/table.h"
@@ -23,7 +25,7 @@
 #define ZERO_MANIFEST_VERSION 1
 #define ZERO_MANIFEST_NAME    "manifest.json"
 #define ZERO_TOKENIZER_NAME   "tokenizer.json"
-#define ZERO_MANIFEST_TAIL    51 /* likewise */
+#define ZERO_MANIFEST_TAIL    51 /* bytes of the last line and the final zero */
 
 typedef struct {
     uint64_t bytes;
@@ -62,3 +64,17 @@ void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_T
 
 /* "shard-00000-of-00003.safetensors" */
 void zero_shard_name(int rank, int n_ranks, char name[64]);
+
+/* ---- for the files of this folder ---- */
+
+/* Members of a manifest, checked: {"bytes": ..., "checksum": ...}; tensors and partition; one
+ * such file per shard, which is long enough for its tensors. */
+ZERO_NODISCARD zero_status zero_manifest_take_file(const char *path, const json_t *object,
+                                                   zero_manifest_file *file);
+ZERO_NODISCARD zero_status zero_manifest_take_table(const char *path, const json_t *root,
+                                                    zero_manifest *m);
+ZERO_NODISCARD zero_status zero_manifest_take_shards(const char *path, const json_t *root,
+                                                     zero_manifest *m);
+
+/* Whether a text has no control characters: it may be shown, and must not steer a terminal. */
+bool zero_manifest_is_plain(const char *text);

@@ -7,20 +7,15 @@
  * that can happen. Nothing here is collective. */
 #pragma once
 
-#include "checkpoint/manifest.h"
+#include "checkpoint/shard_read.h"
 #include "data/tokenizer.h"
-#include "io/safetensors.h"
 
 typedef struct {
     zero_storage_dir dir;
     zero_manifest manifest;
-    zero_bytes text; /* the manifest's bytes */
-    float *block;    /* [ZERO_EXTENT_MAX] */
-
-    int rank; /* whose shard is open; -1: none */
-    zero_file shard;
-    zero_safetensors header;
-    zero_extent *extents; /* of the shard, one for each entry of its header */
+    zero_bytes text;         /* the manifest's bytes */
+    float *block;            /* [ZERO_EXTENT_MAX] */
+    zero_shard_reader shard; /* the one that is open */
 } zero_checkpoint;
 
 /* Opens a directory such as step-00000100 and reads its manifest. */

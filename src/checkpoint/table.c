@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/range.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
 
@@ -109,20 +110,14 @@ void zero_state_table_destroy(zero_state_table *table)
 
 /* ---- extents ---- */
 
-/* What [begin, end) of a group holds of a tensor, as elements of the tensor. */
-static zero_range part_of(const zero_tensor *tensor, zero_range owned)
-{
-    zero_range r = {owned.begin - tensor->offset, owned.end - tensor->offset};
-    int64_t length = tensor->rows * tensor->cols;
-    if (r.begin < 0) r.begin = 0;
-    if (r.end > length) r.end = length;
-    return r;
-}
-
+/* The elements of a tensor that a rank owns. */
 static zero_range owned_of(const zero_state_table *t, int tensor, int rank)
 {
     const zero_tensor *of = &t->tensors[tensor];
-    return part_of(of, zero_partition_shard(&t->partitions[of->group], rank));
+    zero_range shard = zero_partition_shard(&t->partitions[of->group], rank);
+    return zero_range_overlap(
+        (zero_range){shard.begin - of->offset, shard.end - of->offset},
+        (zero_range){0, of->rows * of->cols});
 }
 
 /* Without walking them: a table from outside may claim any number. */
@@ -131,7 +126,7 @@ static int64_t count_extents(const zero_state_table *t, int rank)
     int64_t blocks = 0;
     for (int i = 0; i < t->n_tensors; i++) {
         zero_range own = owned_of(t, i, rank);
-        if (own.begin < own.end)
+        if (!zero_range_is_empty(own))
             blocks += (own.end - 1) / ZERO_EXTENT_MAX - own.begin / ZERO_EXTENT_MAX + 1;
     }
     return blocks * ZERO_STATES;
@@ -142,8 +137,7 @@ static void write_extents(const zero_state_table *t, int rank, zero_extent *list
     for (int i = 0; i < t->n_tensors; i++) {
         zero_range own = owned_of(t, i, rank);
         for (int64_t at = own.begin, stop; at < own.end; at = stop) {
-            stop = (at / ZERO_EXTENT_MAX + 1) * ZERO_EXTENT_MAX;
-            if (stop > own.end) stop = own.end;
+            stop = zero_min((at / ZERO_EXTENT_MAX + 1) * ZERO_EXTENT_MAX, own.end);
             for (int part = 0; part < ZERO_STATES; part++)
                 *list++ = (zero_extent){i, (zero_state_part)part, at, stop};
         }

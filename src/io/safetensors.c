@@ -50,7 +50,7 @@ const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *by
 
 /* ---- the header as bytes ---- */
 
-static zero_status check_length(const char *path, uint64_t file_bytes, uint64_t n)
+static zero_status check_header_length(const char *path, uint64_t file_bytes, uint64_t n)
 {
     if (n < 2 || n > ZERO_SAFETENSORS_HEADER)
         return zero_fail(ZERO_ERR_FORMAT,
@@ -75,7 +75,7 @@ zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *head
                          file->path, PREFIX, file->bytes);
     ZERO_TRY(zero_file_read(file, 0, prefix, PREFIX));
     uint64_t n = little_endian(prefix);
-    ZERO_TRY(check_length(file->path, file->bytes, n));
+    ZERO_TRY(check_header_length(file->path, file->bytes, n));
     ZERO_TRY(zero_bytes_reserve(header, PREFIX + (size_t)n));
     unsigned char *to = header->bytes + header->len;
     memcpy(to, prefix, PREFIX);
@@ -93,7 +93,7 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
                          "file of %" PRIu64 ", found %zu",
                          path, PREFIX, file_bytes, header->len);
     uint64_t n = little_endian(header->bytes);
-    ZERO_TRY(check_length(path, file_bytes, n));
+    ZERO_TRY(check_header_length(path, file_bytes, n));
     if (n != header->len - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: at byte 0: the header is said to have %" PRIu64

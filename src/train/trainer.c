@@ -1,10 +1,13 @@
-#include "base/fail.h"
+/* zero/train.h: a trainer is an engine that gets its model, samples and checkpoints from the
+ * caller. */
 #include "zero/train.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "base/range.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"

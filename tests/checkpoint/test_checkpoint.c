@@ -257,7 +257,7 @@ static void ranks_that_own_nothing_write_shards_that_are_sound_and_empty(void **
         assert_all(c.manifest.table.n_ranks == test_size);
         if (scheme == ZERO_PARTITION_SLICE && test_rank > 0) {
             assert_int_equal(zero_checkpoint_look(&c, test_rank), ZERO_OK);
-            assert_int_equal(c.header.n, 0);
+            assert_int_equal(c.shard.header.n, 0);
         }
         zero_checkpoint_close(&c);
         test_place_close(&place);

@@ -182,8 +182,8 @@ static void a_flipped_bit_in_a_header_is_found_and_the_file_named(void **state)
 static void flip_in_tensors(const victim *v, const zero_checkpoint *c)
 {
     int fd = open_victim(v);
-    for (int i = 0; i < c->header.n; i++) {
-        const zero_safetensors_entry *e = &c->header.entries[i];
+    for (int i = 0; i < c->shard.header.n; i++) {
+        const zero_safetensors_entry *e = &c->shard.header.entries[i];
         uint64_t bytes = e->end - e->begin;
         flip(v, fd, e->begin, e->name);
         flip(v, fd, e->begin + draw(bytes), e->name);
@@ -202,9 +202,9 @@ static void a_flipped_bit_of_data_is_found_and_file_and_tensor_named(void **stat
     for (int rank = 0; rank < test_size; rank++) {
         victim v = choose_shard(&run_place, 5, rank, test_size);
         assert_int_equal(zero_checkpoint_look(&c, rank), ZERO_OK);
-        assert_true(c.header.n > 0);
-        assert_int_equal(c.header.entries[0].begin, header_end(&v));
-        assert_int_equal(c.header.entries[c.header.n - 1].end, v.good.len);
+        assert_true(c.shard.header.n > 0);
+        assert_int_equal(c.shard.header.entries[0].begin, header_end(&v));
+        assert_int_equal(c.shard.header.entries[c.shard.header.n - 1].end, v.good.len);
         flip_in_tensors(&v, &c);
         release(&v);
     }
