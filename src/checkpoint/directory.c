@@ -6,8 +6,8 @@
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
 
-/* A temporary name that no checkpoint uses while a directory is opened: leftovers of it are
- * removed like those of a save. */
+/* The temporary name of a step that is not being saved now. A probe left by a crash is removed
+ * like any leftover. */
 #define PROBE ".tmp-step-00000000"
 
 /* ---- rank 0 ---- */

@@ -8,8 +8,8 @@
  *     removes the probe
  *     tells which steps are there
  *
- * A rank that does not find the probe sees another directory of the same name, on another
- * machine: shards would be scattered. It is found before hours are spent on training. */
+ * A rank that does not find the probe sees another directory of that name, on another machine, and
+ * shards would be scattered. That is found before hours are spent on training. */
 #pragma once
 
 #include "comm/comm.h"
@@ -26,10 +26,9 @@ typedef enum {
     ZERO_DIRECTORY_MUST_EXIST, /* for resuming: a mistyped name is not made */
 } zero_directory_wish;
 
-/* Collective over the ranks, one verdict: ZERO_ERR_INVALID if the path is too long, cannot be
- * opened or made, is itself a checkpoint, or if another process has the lock; ZERO_ERR_ENV if
- * it cannot be written, or if a rank sees another directory; ZERO_ERR_IO if it cannot be
- * listed. */
+/* Collective, one verdict: ZERO_ERR_INVALID if the path is too long, cannot be opened or made, is
+ * itself a checkpoint, or is locked by another process; ZERO_ERR_ENV if it cannot be written, or
+ * a rank sees another directory; ZERO_ERR_IO if it cannot be listed. */
 ZERO_NODISCARD zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
                                                           zero_directory_wish wish,
                                                           zero_checkpoint_directory *d);

@@ -14,7 +14,7 @@
 #include "base/half.h"
 #include "base/number.h"
 
-#define AT_ONCE 16384 /* elements on their way through a buffer on the stack */
+#define AT_ONCE 16384 /* elements or bytes of a buffer on the stack */
 
 /* ---- values ---- */
 
@@ -35,10 +35,11 @@ static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
                               int64_t element, float value)
 {
     if (!t->decays)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: %s[%" PRId64 "] is %g: no model has that",
-                         f->file.path, t->name, element, (double)value);
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: %s[%" PRId64 "] is %g: expected finite numbers", f->file.path,
+                         t->name, element, (double)value);
     return zero_fail(
-        ZERO_ERR_FORMAT, "%s: %s[%" PRId64 ", %" PRId64 "] is %g: no model has that",
+        ZERO_ERR_FORMAT, "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers",
         f->file.path, t->name, element / t->cols, element % t->cols, (double)value);
 }
 
@@ -92,7 +93,7 @@ zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *
 
 /* ---- opening ---- */
 
-/* A head that is stored beside the embedding, which it must be. */
+/* A head may be stored beside the embedding, and must be equal to it. */
 static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_place head)
 {
     const zero_tensor *wte = &f->model->tensors[ZERO_WTE];
@@ -113,7 +114,7 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
                      f->file.path);
 }
 
-/* What the configuration beside the file says; all zeros if there is none. */
+/* The shape in the config.json beside the file; all zeros without one. */
 static zero_status read_config(const char *path, zero_gpt2_shape *shape)
 {
     zero_bytes text = {0};
@@ -125,7 +126,7 @@ static zero_status read_config(const char *path, zero_gpt2_shape *shape)
     return st;
 }
 
-/* The tensors speak first; heads, which they do not show, are the configuration's. */
+/* Tensors are compared first. They do not show the number of heads, so that is config.json's. */
 static zero_status compare_shape(const char *path, const zero_safetensors *table,
                                  const zero_model *model)
 {

@@ -9,7 +9,7 @@
 
 /* ---- the tensors ---- */
 
-/* Our number of row-major fp32 as the file has it: little-endian. */
+/* fp32 as the file has it: little-endian. */
 static void encode(const float *values, int64_t n, unsigned char *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -19,7 +19,7 @@ static void encode(const float *values, int64_t n, unsigned char *out)
     }
 }
 
-/* Numbers on their way: blocks as a checkpoint has them, each of which it reads as a whole. */
+/* Blocks are those of a checkpoint, which reads each as a whole. */
 #define BLOCK ZERO_EXTENT_MAX
 
 struct block {
@@ -63,7 +63,7 @@ static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
 
 typedef char prefixed_name[96];
 
-/* As transformers' own files are marked. */
+/* The metadata of transformers' files are {"format": "pt"}. */
 static zero_status describe(const zero_model *model, prefixed_name *names,
                             zero_safetensors_entry *entries, zero_bytes *header)
 {
@@ -154,7 +154,7 @@ static zero_status stop_at(void *arg, const char *name)
     return ZERO_OK;
 }
 
-/* Before gigabytes are written for a name that is taken. */
+/* A name that is taken is found before gigabytes are written. */
 static zero_status check_free(const zero_storage_dir *parent, const char *name,
                               const char *path)
 {
@@ -168,8 +168,7 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
     }
     if (st == ZERO_OK && !has_files) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s is there already: remove it, or give the export another name",
-                     path);
+                     "%s exists: remove it, or give the export another name", path);
 }
 
 static zero_status write_inside(const zero_storage_dir *dir, const zero_model *model,
@@ -185,7 +184,7 @@ static zero_status write_directory(const zero_storage_dir *parent, const char *t
                                    const zero_weights *weights)
 {
     zero_storage_dir dir;
-    ZERO_TRY(zero_storage_remove(parent, temporary)); /* of one that was killed */
+    ZERO_TRY(zero_storage_remove(parent, temporary)); /* left by a crash */
     ZERO_TRY(zero_storage_make(parent, temporary, &dir));
     zero_status st = write_inside(&dir, model, weights);
     zero_storage_close(&dir);

@@ -149,7 +149,7 @@ static zero_status take_gpt2(const char *path, const json_t *root, zero_manifest
     return ZERO_OK;
 }
 
-/* Texts by their names. */
+/* All options are texts. */
 static zero_status take_options(const char *path, const json_t *root, zero_manifest *m)
 {
     const json_t *object;

@@ -24,7 +24,7 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_by
     return st;
 }
 
-/* The path's last name; slashes behind it, as shells complete them, are none of it. */
+/* The path's last name; trailing slashes (shell completion) are ignored. */
 static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
 {
     size_t end = strlen(path);
@@ -34,7 +34,7 @@ static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
     snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
 }
 
-/* A directory that has the name of another step was swapped, or copied over. */
+/* A directory with the name of another step was swapped, or copied over. */
 static zero_status check_name(const char *path, const zero_manifest *m)
 {
     int64_t step;
@@ -43,7 +43,7 @@ static zero_status check_name(const char *path, const zero_manifest *m)
     if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its manifest is that of step %" PRId64
-                     ": the directory was renamed, or its files are another's",
+                     ": the directory was renamed, or its files belong to another",
                      path, m->step);
 }
 
@@ -96,7 +96,7 @@ void zero_checkpoint_close(zero_checkpoint *c)
 
 /* ---- elements ---- */
 
-/* One shard is open at a time. */
+/* Only one shard is open at a time. */
 static zero_status open_shard(zero_checkpoint *c, int rank)
 {
     if (c->shard.file.is_open && c->shard.rank == rank) return ZERO_OK;
@@ -111,7 +111,7 @@ static bool is_wanted(const zero_checkpoint *c, int rank, int group,
     return !zero_range_is_empty(zero_range_overlap(own, target->range));
 }
 
-/* An extent that lies within what is wanted is read to its place. */
+/* An extent that is wanted as a whole is read straight to its place. */
 static zero_status fetch_extent(zero_checkpoint *c, int i,
                                 const zero_checkpoint_target *targets)
 {
@@ -160,7 +160,7 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
 
 /* ---- everything ---- */
 
-zero_status zero_checkpoint_look(zero_checkpoint *c, int rank)
+zero_status zero_checkpoint_check_header(zero_checkpoint *c, int rank)
 {
     return open_shard(c, rank);
 }

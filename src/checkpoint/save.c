@@ -12,7 +12,7 @@
 
 #define MEBIBYTE 0x1p20
 
-/* One save on its way. */
+/* One save in progress. */
 struct save {
     zero_engine *e;
     zero_comm *comm;
@@ -70,12 +70,12 @@ static zero_status check_room(const struct save *s)
     ZERO_TRY(zero_storage_room(s->dir, &room));
     if (room >= s->bytes) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
-                     "%s: no room for a checkpoint: it takes %.1f MiB and %.1f MiB are "
-                     "free: make room, or keep fewer (--keep)",
+                     "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are "
+                     "free: free some, or keep fewer (--keep)",
                      s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
 }
 
-/* What an earlier save of this run has left goes first. */
+/* Leftovers of an earlier save of this run are removed first. */
 static zero_status make_temporary(struct save *s)
 {
     char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
@@ -83,7 +83,7 @@ static zero_status make_temporary(struct save *s)
     zero_checkpoint_name(s->in->step, name);
     zero_checkpoint_temporary_name(s->in->step, temporary);
     if (zero_storage_has(s->dir, name))
-        return zero_fail(ZERO_ERR_INVALID, "%s/%s is there already: nothing was written",
+        return zero_fail(ZERO_ERR_INVALID, "%s/%s exists: nothing was written",
                          s->dir->path, name);
     ZERO_TRY(check_room(s));
     ZERO_TRY(zero_storage_remove(s->dir, temporary));
@@ -101,7 +101,7 @@ static zero_status enter_temporary(struct save *s)
                      zero_last_error());
 }
 
-/* Directories of one name on several machines would each have some of the shards. */
+/* On several machines, directories of one name would each have some of the shards. */
 static zero_status check_shards(const struct save *s)
 {
     char name[64];

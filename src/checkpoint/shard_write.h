@@ -8,8 +8,8 @@
 #include "io/storage.h"
 
 typedef struct {
-    zero_engine *engine;           /* borrowed, like the next */
-    const zero_manifest *manifest; /* its step, digest and table */
+    zero_engine *engine;           /* borrowed */
+    const zero_manifest *manifest; /* borrowed; step, digest and table are read */
     zero_extent *extents;          /* [n] owned, like all below */
     int n;
     zero_safetensors_entry *entries; /* [n] */

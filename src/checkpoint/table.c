@@ -29,14 +29,13 @@ static zero_status check_names(const zero_state_table *t)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
     free(sorted);
     if (!twice) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "two tensors are called '%s', or one has no name: expected each to have "
-        "a name of its own",
-        twice);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "two tensors are called '%s', or one has no name: expected names that "
+                     "differ",
+                     twice);
 }
 
-/* Tensors of a group adjoin, in the order of groups. */
+/* Tensors come in the order of their groups. */
 static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
     zero_tensor *tensor = &t->tensors[i];
@@ -50,8 +49,8 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
                          tensor->name, tensor->rows, tensor->cols);
     if (tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "tensor '%s' is in group %d, behind one of group %d: expected "
-                         "groups from 0 on, one after the other",
+                         "tensor '%s' is in group %d, after one of group %d: expected "
+                         "groups in order, from 0",
                          tensor->name, tensor->group, newest);
     tensor->offset = t->group_params[tensor->group];
     t->group_params[tensor->group] += tensor->rows * tensor->cols;
@@ -120,7 +119,7 @@ static zero_range owned_of(const zero_state_table *t, int tensor, int rank)
         (zero_range){0, of->rows * of->cols});
 }
 
-/* Without walking them: a table from outside may claim any number. */
+/* Counts without listing: a table from outside may claim any number. */
 static int64_t count_extents(const zero_state_table *t, int rank)
 {
     int64_t blocks = 0;

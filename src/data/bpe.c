@@ -11,7 +11,7 @@
 #include "base/grow.h"
 #include "data/piece.h"
 
-/* A different piece of the text; its tokens shrink in place as merges are learnt. */
+/* One of the distinct pieces of the text; its tokens are joined in place. */
 typedef struct {
     const unsigned char *at;
     int32_t len;   /* bytes */
@@ -20,7 +20,7 @@ typedef struct {
     int64_t count; /* occurrences in the text */
 } word;
 
-/* A pair of neighbours, and the list of words that hold it, or once held it. */
+/* A pair of neighbours, and the list of words that have it or once had it. */
 typedef struct {
     zero_merge ids;
     int64_t count;
@@ -31,7 +31,7 @@ typedef struct {
     int64_t word, next;
 } list_node;
 
-/* What the heap holds: a pair's count when it was pushed. Counts only fall after that. */
+/* An item of the heap. The count is that of the push; counts only fall after it. */
 typedef struct {
     int64_t count, pair;
 } candidate;
@@ -69,7 +69,7 @@ static zero_status no_memory(int64_t n, const char *what)
                      "no memory for %" PRId64 " %s of a tokenizer in training", n, what);
 }
 
-/* ---- different pieces ---- */
+/* ---- distinct pieces ---- */
 
 static int64_t *word_slot(const trainer *t, const unsigned char *at, int32_t len)
 {
@@ -167,8 +167,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
     return ZERO_OK;
 }
 
-/* Counts the pairs of a word. Those that existed before this merge, before `first_new`,
- * list the word already. */
+/* Counts the pairs of a word. Pairs before `first_new` are older than this merge and have the
+ * word in their lists. */
 static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
 {
     for (int32_t i = 0; i + 1 < t->words[w].n; i++) {

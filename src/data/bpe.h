@@ -1,9 +1,9 @@
 /* bpe.h - learns the merges of a byte pair encoding from a text.
  *
- * Again and again the pair of neighbouring tokens that occurs most often, within pieces, is
- * joined into a new token. Ties go to the smaller left token, then the smaller right one,
- * so that equal texts give equal merges everywhere. A pair that occurs once is never
- * joined. Only different pieces cost time: each merge touches those that hold its pair. */
+ * Each merge joins the most frequent pair of neighbouring tokens within pieces into a new token.
+ * Ties go to the smaller left token, then the smaller right one, so equal texts give equal merges
+ * everywhere. A pair that occurs once is never joined. Cost grows with the distinct pieces: a
+ * merge touches only those that have its pair. */
 #pragma once
 
 #include <stddef.h>

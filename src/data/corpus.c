@@ -34,7 +34,7 @@ static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t
     return ZERO_OK;
 }
 
-/* Block by block, cut between pieces: tokens as int32 would take four times the text. */
+/* Blocks are cut between pieces. All tokens at once, as int32, would take four times the text. */
 static zero_status encode_blocks(const zero_tokenizer *tok, const zero_bytes *text,
                                  int32_t *block, zero_bytes *out)
 {
@@ -103,7 +103,7 @@ static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
     return ZERO_OK;
 }
 
-/* What to do with a text, and where it came from. */
+/* The arguments of zero_corpus_open(). */
 typedef struct {
     const char *spec, *tokenizer;
     uint64_t seed;
@@ -253,7 +253,7 @@ zero_status zero_corpus_open(const char *spec, const char *tokenizer, uint64_t s
     if (vocab < 0 || vocab > INT32_MAX)
         return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
                          vocab, INT32_MAX);
-    /* A misspelt tokenizer is found before gigabytes are read. */
+    /* Misspelt tokenizers are found before gigabytes are read. */
     if (tokenizer) ZERO_TRY(zero_tokenizer_parse(tokenizer, &ignored));
 
     zero_corpus made = {0};
@@ -278,7 +278,7 @@ zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
     *vocab = words;
     *why = tokenizer ? "--tokenizer's"
            : stories ? "that of the stories' own tokenizer, " STORIES_TOKENIZER
-                     : "bytes; token files have their own, to be told by --vocab";
+                     : "bytes; for token files give theirs by --vocab";
     return ZERO_OK;
 }
 

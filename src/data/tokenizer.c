@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "data/piece.h"
 
-/* Open addressing; token 0 marks an empty slot, for no merge makes the byte 0. */
+/* Open addressing. Token 0 marks an empty slot: no merge makes the byte 0. */
 struct zero_merge_slot {
     zero_merge pair;
     int32_t token;
@@ -66,7 +66,7 @@ static zero_status add_merge(zero_tokenizer *tok, int32_t i)
     if (pair.left < 0 || pair.left >= token || pair.right < 0 || pair.right >= token)
         return zero_fail(ZERO_ERR_FORMAT,
                          "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
-                         " and %" PRId32 ", but only 0 to %" PRId32 " exist by then",
+                         " and %" PRId32 ", but only 0 to %" PRId32 " exist before it",
                          i, pair.left, pair.right, token - 1);
     struct zero_merge_slot *slot = find_slot(tok, pair);
     uint32_t left = token_length(tok, pair.left), right = token_length(tok, pair.right);
@@ -141,11 +141,10 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
 static zero_status too_few_merges(const char *spec, size_t len, int32_t n_found)
 {
     if (n_found == 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "tokenizer '%s': the text of %zu bytes yields no merge at all; give "
-            "more text, or use byte",
-            spec, len);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
+                         "more text, or use byte",
+                         spec, len);
     return zero_fail(ZERO_ERR_INVALID,
                      "tokenizer '%s': the text of %zu bytes yields only %" PRId32
                      " merges; give more text, or ask for at most bpe:%" PRId32,

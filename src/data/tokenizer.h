@@ -1,8 +1,8 @@
 /* tokenizer.h - text to tokens and back: bytes, or byte pair encoding on top of them.
  *
  * Tokens 0..255 are the bytes; token 256 + i joins the two tokens of merge i. Text is first
- * cut into pieces (piece.h), and no token crosses a piece. Within a piece the merge that was
- * learnt first is done first, leftmost first. Any bytes at all come back unchanged.
+ * cut into pieces (piece.h), and no token crosses a piece. Within a piece earlier merges are
+ * applied first, each from left to right. Decoding gives back any bytes unchanged.
  * Source: Sennrich et al., arXiv:1508.07909; byte level as in GPT-2. */
 #pragma once
 
@@ -26,9 +26,9 @@ ZERO_NODISCARD zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab
 ZERO_NODISCARD zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
                                                const unsigned char *text, size_t len);
 
-/* The tokenizer with these merges, copied: what a checkpoint needs to bring one back. None
- * gives "byte". ZERO_ERR_FORMAT unless each merge joins earlier tokens into at most
- * ZERO_PIECE_MAX bytes, and no two join the same pair. */
+/* The tokenizer with these merges, which are copied; without any it is "byte". ZERO_ERR_FORMAT
+ * unless each merge joins earlier tokens into at most ZERO_PIECE_MAX bytes, and no two join the
+ * same pair. */
 ZERO_NODISCARD zero_status zero_tokenizer_from_merges(zero_tokenizer *tok,
                                                       const zero_merge *merges, int32_t n);
 

@@ -47,7 +47,7 @@ zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 
 /* ---- reading ---- */
 
-/* Before the keys are looked at: those of a newer version may be others. */
+/* Comes before the check of keys: a newer version may have other keys. */
 static zero_status check_version(const char *path, const json_t *root)
 {
     const char *format = NULL;
@@ -100,7 +100,8 @@ static zero_status take_merge(const char *path, const json_t *pair, size_t i,
     if (l < 0 || l > most || r < 0 || r > most)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: \"merges\": expected tokens from 0 to %" PRId64
-                         ", which exist by then, in [%zu], found %" PRId64 " and %" PRId64,
+                         ", which exist before it, in [%zu], found %" PRId64
+                         " and %" PRId64,
                          path, most, i, l, r);
     *merge = (zero_merge){(int32_t)l, (int32_t)r};
     return ZERO_OK;

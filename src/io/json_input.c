@@ -8,8 +8,8 @@
 
 #include "base/fail.h"
 
-/* What jansson 2.14's tree takes (measured): an empty object is 2 bytes of text and 235 of
- * memory. Headers of safetensors take 13 to 18 times their size. */
+/* Memory of jansson 2.14's tree (measured): an empty object is 2 bytes of text and 235 of memory.
+ * Headers of safetensors take 13 to 18 times their size. */
 enum {
     OBJECT_BYTES = 240,
     LIST_BYTES = 144,
@@ -27,14 +27,14 @@ const char *zero_json_shown(const char *text, char shown[ZERO_JSON_SHOWN])
     bool whole = len < ZERO_JSON_SHOWN;
     for (size_t i = 0; i < (whole ? len : ZERO_JSON_SHOWN - 4); i++) {
         unsigned char c = (unsigned char)text[i];
-        /* A letter cut in the middle would not be UTF-8; a terminal obeys what is below. */
+        /* No half letters, which are not UTF-8, and no terminal escapes in messages. */
         shown[n++] = c < 0x20 || c == 0x7f || (!whole && c >= 0x80) ? '?' : text[i];
     }
     memcpy(shown + n, whole ? "" : "...", whole ? 1 : 4);
     return shown;
 }
 
-/* ---- what jansson need not, or must not, see ---- */
+/* ---- checks before jansson parses ---- */
 
 typedef struct {
     const char *path;
@@ -61,8 +61,8 @@ __attribute__((format(printf, 3, 4))) static zero_status refuse(const input *in,
                      in->path, line, at - begin + 1, at, reason);
 }
 
-/* Bytes of the UTF-8 sequence at `at`, 0 if it is none: too long for what it says, a half of
- * a pair of surrogates, beyond U+10FFFF, or cut off. */
+/* Bytes of the UTF-8 sequence at `at`. 0 if it is invalid: longer than necessary, one half of a
+ * surrogate pair, beyond U+10FFFF, or cut off. */
 static size_t utf8_length(const input *in, size_t at)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -108,8 +108,8 @@ static uint64_t memory_of(unsigned char c)
     return 0;
 }
 
-/* jansson calls itself for each bracket, and the stack is ours. *memory is what its tree will
- * take. */
+/* jansson recurses at each bracket, and deep input would overflow our stack. *memory grows by
+ * what its tree will take. */
 static zero_status check_nesting(const input *in, uint64_t *memory)
 {
     int depth = 0;
@@ -122,8 +122,7 @@ static zero_status check_nesting(const input *in, uint64_t *memory)
         if (c == ']' || c == '}') depth--;
         if ((c == '[' || c == '{') && ++depth > ZERO_JSON_DEPTH)
             return refuse(in, at,
-                          "expected at most %d lists and objects within one another, found "
-                          "more",
+                          "expected lists and objects nested at most %d deep, found more",
                           ZERO_JSON_DEPTH);
     }
     return ZERO_OK;
@@ -133,7 +132,7 @@ static zero_status check_memory(const input *in, uint64_t memory)
 {
     if (memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: %zu bytes of JSON with so many values would take %" PRIu64
+                     "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
                      " MB of memory, more than %d times its size",
                      in->path, in->len, memory / 1000000, MEMORY_TIMES);
 }
@@ -163,10 +162,10 @@ zero_status zero_json_parse(const char *path, const void *text, size_t len, json
         *root = read;
         return ZERO_OK;
     }
-    if (error.text[0] == '\0') /* jansson has no words for this */
+    if (error.text[0] == '\0') /* jansson gives no reason when memory runs out */
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %zu bytes of JSON", path,
                          len);
-    /* jansson counts what it has read: the last of these bytes is where it stopped. */
+    /* jansson's position counts the bytes read; it stopped at the last one. */
     return refuse(&in, error.position > 0 ? (size_t)error.position - 1 : 0, "%s",
                   zero_json_shown(error.text, shown));
 }
@@ -290,7 +289,7 @@ zero_status zero_json_only(const char *path, const json_t *object, int n,
                            const char *const *names)
 {
     char shown[ZERO_JSON_SHOWN], all[300] = "";
-    /* Iterators of jansson may change the object, and so take none that is const. */
+    /* jansson's iterators may change the object, so they take no const one. */
     json_t *members = (json_t *)object;
     for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
         const char *key = json_object_iter_key(i);

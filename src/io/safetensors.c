@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "io/json_input.h"
+#include "io/little_endian.h"
 
 #define PREFIX   ZERO_SAFETENSORS_PREFIX
 #define METADATA ZERO_SAFETENSORS_METADATA
@@ -21,13 +22,6 @@ static const struct {
              {"I16", 2},     {"I32", 4},    {"I64", 8},  {"U8", 1},  {"U16", 2},
              {"U32", 4},     {"U64", 8},    {"BOOL", 1}, {"C64", 8}, {"F8_E4M3", 1},
              {"F8_E5M2", 1}, {"F8_E8M0", 1}};
-
-static uint64_t little_endian(const unsigned char *bytes)
-{
-    uint64_t value = 0;
-    for (int i = PREFIX - 1; i >= 0; i--) value = value << 8 | bytes[i];
-    return value;
-}
 
 const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *bytes)
 {
@@ -59,7 +53,7 @@ static zero_status check_header_length(const char *path, uint64_t file_bytes, ui
                          path, ZERO_SAFETENSORS_HEADER, n);
     if (n > file_bytes - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: the header is said to have %" PRIu64
+                         "%s: at byte 0: the header claims %" PRIu64
                          " bytes, but only %" PRIu64 " follow in this file",
                          path, n, file_bytes - PREFIX);
     return ZERO_OK;
@@ -74,7 +68,7 @@ zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *head
                          "length, found %" PRIu64 " bytes in all",
                          file->path, PREFIX, file->bytes);
     ZERO_TRY(zero_file_read(file, 0, prefix, PREFIX));
-    uint64_t n = little_endian(prefix);
+    uint64_t n = zero_little_endian(prefix, PREFIX);
     ZERO_TRY(check_header_length(file->path, file->bytes, n));
     ZERO_TRY(zero_bytes_reserve(header, PREFIX + (size_t)n));
     unsigned char *to = header->bytes + header->len;
@@ -92,11 +86,11 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
                          "%s: expected a safetensors header of at least %d bytes within a "
                          "file of %" PRIu64 ", found %zu",
                          path, PREFIX, file_bytes, header->len);
-    uint64_t n = little_endian(header->bytes);
+    uint64_t n = zero_little_endian(header->bytes, PREFIX);
     ZERO_TRY(check_header_length(path, file_bytes, n));
     if (n != header->len - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: the header is said to have %" PRIu64
+                         "%s: at byte 0: the header claims %" PRIu64
                          " bytes, but it has %zu",
                          path, n, header->len - PREFIX);
     if (header->bytes[PREFIX] != '{')
@@ -137,7 +131,7 @@ static zero_status take_shape(const char *where, const json_t *tensor,
     return ZERO_OK;
 }
 
-/* From offsets in the data to bytes of the file. */
+/* Turns offsets in the data into bytes of the file. */
 static zero_status take_offsets(const char *where, const json_t *tensor, uint64_t data,
                                 uint64_t file_bytes, zero_safetensors_entry *entry)
 {
@@ -216,7 +210,7 @@ static zero_status take_member(const char *path, const char *name, json_t *value
     return ZERO_OK;
 }
 
-/* Empty tensors share their offset with the next one, and come before it. */
+/* An empty tensor has the offset of the next one, and comes before it. */
 static int by_place(const void *a, const void *b)
 {
     const zero_safetensors_entry *x = a, *y = b;

@@ -26,7 +26,7 @@ typedef struct {
     int n_dims;
     int64_t dims[ZERO_SAFETENSORS_DIMS];
     int64_t n;           /* elements */
-    uint64_t begin, end; /* bytes, from the beginning of the file */
+    uint64_t begin, end; /* bytes, from the start of the file */
 } zero_safetensors_entry;
 
 typedef struct {
@@ -46,9 +46,10 @@ ZERO_NODISCARD zero_status zero_safetensors_parse(const char *path, uint64_t fil
                                                   zero_safetensors *table);
 void zero_safetensors_destroy(zero_safetensors *table); /* accepts a zeroed one */
 
-/* The entry of that name, NULL if there is none; a text of "__metadata__", or NULL. */
+/* The entry of that name, or NULL. */
 const zero_safetensors_entry *zero_safetensors_find(const zero_safetensors *table,
                                                     const char *name);
+/* A text of "__metadata__", or NULL. */
 const char *zero_safetensors_metadata(const zero_safetensors *table, const char *key);
 
 /* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims and

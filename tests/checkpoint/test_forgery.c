@@ -84,7 +84,7 @@ static const lie lies[] = {
     {"\"layers\":1", "\"layers\":4294967297", "\"layers\""},
     {"\"options\": {",
      "\"options\": {\"deep\": " DEEP_10 DEEP_10 DEEP_10 DEEP_10 DEEP_10 DEEP_10 DEEP_10,
-     "64 lists and objects"},
+     "nested at most 64 deep"},
     {"\"options\": {", "\"options\": [], \"x\": {", "manifest.json"},
     {"\"stage\":\"1\"", "\"stage\":1", "\"stage\""},
     {"\"stage\":\"1\"", "\"st\\u0007age\":\"1\"", "control characters"},

@@ -136,7 +136,7 @@ static void a_directory_is_there_completely_or_not_at_all(void **state)
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
     check_ok(zero_hugging_face_write(DIR_NAME, &model, &values));
     assert_true(exists(DIR_NAME "/config.json") && !exists(".tmp-" DIR_NAME));
-    refused_write(DIR_NAME, &values, ZERO_ERR_INVALID, "out is there already");
+    refused_write(DIR_NAME, &values, ZERO_ERR_INVALID, "out exists");
     refused_write("nowhere/" DIR_NAME, &values, ZERO_ERR_IO, "nowhere/");
     refused_write("..", &values, ZERO_ERR_INVALID, "the name of a directory");
     refused_write("/", &values, ZERO_ERR_INVALID, "the name of a directory");

@@ -187,7 +187,7 @@ static void what_does_not_fit_is_named_with_its_shapes(void **state)
     REFUSES(ZERO_ERR_FORMAT, MADE(.without = "h.1.ln_2.bias"),
             "made.safetensors does not hold this model", "h.1.ln_2.bias [24] is missing");
     REFUSES(ZERO_ERR_FORMAT, MADE(.extra = {{"h.0.attn.rotary", "F32", 2, {3, 4}}}),
-            "h.0.attn.rotary [3, 4] is none of the model's");
+            "h.0.attn.rotary [3, 4] is not one of the model's");
     REFUSES(ZERO_ERR_FORMAT,
             MADE(.reshaped = "h.0.mlp.c_fc.weight", .extra = {{NULL, NULL, 2, {96, 24}}}),
             "h.0.mlp.c_fc.weight is [96, 24] and should be [24, 96]");
@@ -198,10 +198,10 @@ static void what_does_not_fit_is_named_with_its_shapes(void **state)
     REFUSES(ZERO_ERR_FORMAT,
             MADE(.without = "ln_f.bias",
                  .extra = {{"a\033b", "F32", 1, {2}}, {"other", "F32", 1, {2}}}),
-            "ln_f.bias [24] is missing; ", "a?b [2] is none", "other [2] is none");
+            "ln_f.bias [24] is missing; ", "a?b [2] is not one of", "other [2] is none");
     REFUSES(ZERO_ERR_FORMAT,
             MADE(.prefix = "transformer.", .extra = {{"ln_f.bias", "F32", 1, {24}}}),
-            "ln_f.bias is there twice, with and without transformer.");
+            "ln_f.bias exists twice, with and without transformer.");
     REFUSES(ZERO_ERR_UNSUPPORTED, MADE(.head = 2), "lm_head.weight is not wte.weight");
     REFUSES(ZERO_ERR_FORMAT, MADE(.extra = {{"lm_head.weight", "F32", 2, {70, 24}}}),
             "lm_head.weight is [70, 24] and should be [71, 24]");

@@ -143,9 +143,11 @@ static void deep_nesting_is_refused_before_it_eats_the_stack(void **state)
     char *text = malloc(5 * DEEP + 1);
     assert_non_null(text);
     memset(text, '[', DEEP);
-    refused(text, DEEP, "at byte 64 of the JSON: expected at most 64 lists");
+    refused(text, DEEP,
+            "at byte 64 of the JSON: expected lists and objects nested at most 64 deep");
     for (int i = 0; i < DEEP; i++) memcpy(text + 5 * i, "{\"a\":", 5);
-    refused(text, 5 * DEEP, "at byte 320 of the JSON: expected at most 64 lists");
+    refused(text, 5 * DEEP,
+            "at byte 320 of the JSON: expected lists and objects nested at most 64 deep");
 
     memset(text, '[', ZERO_JSON_DEPTH);
     memset(text + ZERO_JSON_DEPTH, ']', ZERO_JSON_DEPTH);

@@ -205,8 +205,8 @@ static void attacks_on_the_table_are_refused(void **state)
         {ONE("\"f32\"", "[1]", "[0,4]"), 4, "dtype \"f32\""},
         {ONE("\"U8\"", "[-1]", "[0,1]"), 1, "dimensions of 0 or more"},
         {ONE("\"U8\"", "[-1,-1]", "[0,1]"), 1, "dimensions of 0 or more"},
-        {ONE("\"U8\"", "[1.0]", "[0,1]"), 1, "[0] is none"},
-        {ONE("\"U8\"", "[1,\"1\"]", "[0,1]"), 1, "[1] is none"},
+        {ONE("\"U8\"", "[1.0]", "[0,1]"), 1, "[0] is not one"},
+        {ONE("\"U8\"", "[1,\"1\"]", "[0,1]"), 1, "[1] is not one"},
         {ONE("\"U8\"", "1", "[0,1]"), 1, "\"shape\": expected a list"},
         {ONE("\"U8\"", "[1,1,1,1,1,1,1,1,1]", "[0,1]"), 1, "at most 8 dimensions, found 9"},
         {ONE("\"U8\"", "[99999999999999999999]", "[0,1]"), 1, "too big integer"},
@@ -287,7 +287,7 @@ static void deep_and_long_headers_are_refused(void **state)
     size_t len = (size_t)sprintf(json, "{\"__metadata__\":");
     memset(json + len, '[', DEEP);
     sprintf(json + len + DEEP, "}");
-    refused(json, 0, "expected at most 64 lists");
+    refused(json, 0, "expected lists and objects nested at most 64 deep");
 
     len = (size_t)sprintf(json, "{\"a\":{\"dtype\":\"U8\",\"shape\":[1");
     for (int i = 1; i < 400; i++) len += (size_t)sprintf(json + len, ",1");
