@@ -27,9 +27,10 @@ typedef struct {
 } zero_checkpoint_input;
 
 /* Writes and publishes `dir`/step-X. After ZERO_OK the checkpoint survives any crash and, on a
- * file system that honours fsync, a loss of power. Collective over the engine's ranks, each with the
- * same directory open; one verdict: ZERO_ERR_ENV, naming the file or the missing bytes, if it
- * cannot be written, and ZERO_ERR_INVALID if this step exists. *bytes is the length of all files. */
+ * file system that honours fsync, a loss of power. Collective over the engine's ranks, each with
+ * the same directory open; one verdict: ZERO_ERR_ENV, naming the file or the missing bytes, if it
+ * cannot be written, and ZERO_ERR_INVALID if this step exists. *bytes is the length of all
+ * files. */
 ZERO_NODISCARD zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
                                                 const zero_checkpoint_input *in,
                                                 uint64_t *bytes);

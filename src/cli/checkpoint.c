@@ -136,7 +136,7 @@ static zero_status verify_one(const char *path)
     ZERO_TRY(zero_checkpoint_open(path, &c));
     zero_status st = zero_checkpoint_verify(&c);
     if (st == ZERO_OK)
-        printf("%s: sound: step %" PRId64 ", %d shard%s, %.1f MiB, digest %s\n", path,
+        printf("%s: OK: step %" PRId64 ", %d shard%s, %.1f MiB, digest %s\n", path,
                c.manifest.step, c.manifest.table.n_ranks,
                c.manifest.table.n_ranks == 1 ? "" : "s",
                (double)bytes_of(&c.manifest) / 0x1p20, c.manifest.digest);

@@ -1,4 +1,4 @@
-/* zero_saving_open(): what a run finds in its directory of checkpoints, and goes on from. */
+/* zero_saving_open(): a run opens its directory of checkpoints and resumes from it. */
 #include "base/fail.h"
 #include "cli/saving.h"
 
@@ -52,8 +52,8 @@ static void list_shape(const zero_gpt2_shape *now, const zero_gpt2_shape *then, 
     differ_whole(list, size, "vocab", now->vocab, then->vocab);
 }
 
-/* What must not change: with another shape nothing fits, with another seed or other data it is
- * another run. */
+/* Options that must not change: with another shape nothing fits, with another seed or other data
+ * it is another run. */
 static zero_status compare(const zero_session *s, const zero_checkpoint *c)
 {
     const zero_manifest *m = &c->manifest;
@@ -67,13 +67,14 @@ static zero_status compare(const zero_session *s, const zero_checkpoint *c)
     if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
         snprintf(list, sizeof list, "--data %.200s holds other tokens", s->config.data);
     if (list[0] == '\0') return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s was saved with other options, and these must not change: %s; give "
-                     "them as they were, or another --checkpoint",
-                     c->dir.path, list);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "cannot resume %s: these options differ from the saved run: %s; restore "
+        "them, or give another --checkpoint",
+        c->dir.path, list);
 }
 
-/* What may change, but should not do so unnoticed. */
+/* Options that may change, but not unnoticed. */
 static void list_changes(zero_session *s, const zero_manifest *m)
 {
     json_t *now = zero_option_values(&s->config);
@@ -112,14 +113,13 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 
 /* ---- resuming ---- */
 
-/* Samples are counted in 63 bits. */
 static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
 {
     int64_t step = c->manifest.step, B = s->config.global_batch;
     if (step <= INT64_MAX / 2 / B) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s: after %" PRId64 " steps no --global-batch of %" PRId64
-                     " can be counted any more",
+                     "%s: step %" PRId64 " x --global-batch %" PRId64
+                     " overflows the sample counter",
                      c->dir.path, step, B);
 }
 
@@ -156,8 +156,7 @@ static bool is_broken(zero_status st)
     return st == ZERO_ERR_IO || st == ZERO_ERR_FORMAT;
 }
 
-/* The one that does not load ends the run, unless an older one may take its place: then it gets
- * out of the way, so that this step can be saved again. */
+/* A checkpoint that does not load ends the run, unless an older one may replace it. */
 static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
 {
     if (s->config.resume_older && i > 0) {
@@ -173,7 +172,7 @@ static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps
                      steps[i - 1]);
 }
 
-/* Newer ones than that which was loaded. */
+/* Checkpoints newer than the loaded one are renamed, so that their steps can be saved again. */
 static zero_status set_aside(zero_session *s, const int64_t *steps, int from, int n)
 {
     zero_status st = ZERO_OK;
@@ -199,7 +198,7 @@ static zero_status refuse_to_overwrite(const zero_config *c, const int64_t *step
     if (n == 0 || resumes(c)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--checkpoint %s holds checkpoints up to step %" PRId64
-                     ": go on from there with --resume, or give another directory",
+                     ": continue with --resume, or give another directory",
                      c->checkpoint, steps[n - 1]);
 }
 

@@ -118,7 +118,7 @@ static size_t staging_of(const zero_optimizer *o, const struct part *p)
     return zero_max_size(reduce, gather);
 }
 
-/* The next `bytes` of the arena, from *at on; NULL while the arena is only measured. */
+/* The next `bytes` of the arena, from *at on; NULL while it is only being measured. */
 static void *take(const zero_optimizer *o, size_t bytes, size_t *at)
 {
     void *place = o->arena.base ? o->arena.base + *at : NULL;

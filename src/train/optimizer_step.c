@@ -45,7 +45,8 @@ static zero_status gather(zero_optimizer *o, const struct place *params)
     return ZERO_OK;
 }
 
-/* Squares of floats cannot overflow a double: the sum is finite exactly if the gradient is. */
+/* Squares of floats cannot overflow a double, so the sum is finite if and only if the gradient
+ * is. */
 static zero_status find_norm(zero_optimizer *o, const struct place *grads, double divisor,
                              zero_optimizer_result *out)
 {
@@ -62,7 +63,7 @@ static zero_status find_norm(zero_optimizer *o, const struct place *grads, doubl
     return zero_comm_any(o->comm, !isfinite(squares), &out->overflow);
 }
 
-/* Elements `span` of part i. */
+/* Updates elements `span` of part i. */
 static void update_span(zero_optimizer *o, int i, zero_range span, const zero_adamw *h,
                         const struct place *params, const struct place *grads)
 {

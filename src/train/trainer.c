@@ -146,7 +146,7 @@ static zero_status compare_specs(const zero_engine_spec *e, zero_comm *comm)
 
 /* ---- open and close ---- */
 
-/* Gradients and parameters; what ranks vote and compare is left out. */
+/* Gradients and parameters, without votes and comparisons. */
 static zero_volume moved(const zero_comm *comm)
 {
     zero_traffic sum = {0};
@@ -237,7 +237,7 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
     uint64_t bytes;
     int64_t samples = samples_per_step(&e->schedule.input),
             most = (INT64_C(1) << 62) / samples;
-    if (step < 0 || step > most) /* what a manifest can count */
+    if (step < 0 || step > most) /* a manifest counts no further */
         return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 ": expected 0 to %" PRId64, step,
                          most);
     zero_checkpoint_input in = {.step = step, .samples = step * samples};
@@ -271,7 +271,7 @@ zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
     return zero_engine_digest(&trainer->engine, hex);
 }
 
-/* Each owner tells the others its part. */
+/* Each owner broadcasts its part. */
 static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float *values)
 {
     const zero_engine *e = &t->engine;

@@ -20,7 +20,7 @@ static void a_run_resumed_in_any_layout_goes_on_as_if_never_stopped(void **state
         }
 }
 
-/* Saving in the middle changes nothing of the run that saves. */
+/* Saving in the middle does not change the run that saves. */
 static void a_run_that_saves_is_the_run_that_does_not(void **state)
 {
     (void)state;
@@ -57,8 +57,8 @@ static void any_number_of_ranks_loads_what_any_other_has_saved(void **state)
 
 /* ---- types, the loss scale ---- */
 
-/* An overflow in each of two steps, the second of which is past the save: the first is
- * forgiven, the second halves, and the scale is about to grow besides. */
+/* Two steps overflow, the second after the save: hysteresis forgives the first, the second halves
+ * the scale, which is also about to grow. */
 static void step_with_overflows(test_run *run, test_fault *f, int64_t first, int64_t end)
 {
     for (int64_t step = first; step < end; step++) {
@@ -119,7 +119,7 @@ static void the_loss_scale_its_hysteresis_and_skipped_steps_go_on(void **state)
     }
 }
 
-/* A run may change its type: the state is fp32 in all of them, the scale only fp16's. */
+/* A run may change its type: the state is fp32 in all types, and only fp16 has a scale. */
 static void the_state_goes_from_type_to_type_and_the_scale_does_not(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@
 static const zero_gpt2_shape smallest = {
     .layers = 1, .hidden = 1, .heads = 1, .seq = 2, .vocab = 3, .seed = 5};
 
-static void ranks_that_own_nothing_write_shards_that_are_sound_and_empty(void **state)
+static void ranks_that_own_nothing_write_valid_empty_shards(void **state)
 {
     (void)state;
     for (int scheme = ZERO_PARTITION_SLICE; scheme <= ZERO_PARTITION_OWNER; scheme++) {
@@ -117,7 +117,7 @@ static zero_status check_private(void *arg, const char *name)
     return ZERO_OK;
 }
 
-/* To root nothing is forbidden: as root this is done as nobody. */
+/* Root may do anything, so root does this as the user nobody. */
 static void files_are_private_whatever_the_umask(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void spoil(const char *path, off_t at)
     assert_true(pwrite(fd, &byte, 1, at) == 1 && close(fd) == 0);
 }
 
-/* Of what one rank alone reads, all ranks have one verdict and its words. */
+/* Damage in a shard that one rank reads is the verdict of all ranks, in the same words. */
 static void a_shard_that_one_rank_finds_broken_is_refused_by_all(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void a_shard_that_one_rank_finds_broken_is_refused_by_all(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_that_own_nothing_write_shards_that_are_sound_and_empty),
+        cmocka_unit_test(ranks_that_own_nothing_write_valid_empty_shards),
         cmocka_unit_test(no_byte_of_padding_is_in_any_file),
         cmocka_unit_test(files_are_private_whatever_the_umask),
         cmocka_unit_test(another_model_is_refused_naming_the_first_tensor_that_differs),

@@ -1,5 +1,5 @@
-/* Whatever happens to a checkpoint's files: it is refused, the message names the file and what
- * is wrong with it, and nothing crashes. */
+/* A checkpoint with any damaged file is refused, the message names the file and the damage, and
+ * nothing crashes. */
 #include "support/damage_test.h"
 
 #include <sys/stat.h>
@@ -42,7 +42,7 @@ static void a_flipped_bit_in_a_small_file_is_found_and_the_file_named(void **sta
     check_sound(&run_place, 5);
 }
 
-/* Its length, its JSON, its spaces. */
+/* The header's length, its JSON, its spaces. */
 static void a_flipped_bit_in_a_header_is_found_and_the_file_named(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static int make_loop(const char *path)
     return symlink(path, path);
 }
 
-static void what_is_no_file_is_refused_at_once(void **state)
+static void anything_but_a_file_is_refused_at_once(void **state)
 {
     (void)state;
     char shard[64];
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(shards_of_another_rank_step_run_or_rank_count_are_refused),
         cmocka_unit_test(manifests_of_others_are_refused),
         cmocka_unit_test(directories_that_were_swapped_are_refused),
-        cmocka_unit_test(what_is_no_file_is_refused_at_once),
+        cmocka_unit_test(anything_but_a_file_is_refused_at_once),
     };
     int failed = 0;
     test_begin(&argc, &argv);

@@ -1,5 +1,5 @@
-/* Files that lie although their checksums are right are refused: whoever forges them can compute
- * checksums, too. */
+/* Files that lie are refused although their checksums are right: forgers can compute checksums,
+ * too. */
 #include "support/damage_test.h"
 
 /* ---- manifests ---- */

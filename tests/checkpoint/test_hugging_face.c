@@ -1,5 +1,5 @@
-/* GPT-2 to Hugging Face's files: what is written has their names and shapes, is read back, and is
- * there completely or not at all. */
+/* GPT-2 to Hugging Face's files: they have the right names and shapes, are read back, and are there
+ * completely or not at all. */
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void what_is_written_is_read_back(void **state)
     zero_model_destroy(&model);
 }
 
-/* More than fits the buffers on the way, of no whole number of them. */
+/* More than the buffers hold, and not a multiple of them. */
 static void a_matrix_of_many_buffers_is_read_back(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void a_directory_is_there_completely_or_not_at_all(void **state)
     zero_weights torn = {.fill = fail_late};
     refused_write(DIR_NAME, &torn, ZERO_ERR_FORMAT, "the shard is torn");
     assert_false(exists(DIR_NAME));
-    assert_int_equal(mkdir(".tmp-" DIR_NAME, 0700), 0); /* of one that was killed */
+    assert_int_equal(mkdir(".tmp-" DIR_NAME, 0700), 0); /* left by a crash */
     assert_int_equal(close(creat(".tmp-" DIR_NAME "/model.safetensors", 0600)), 0);
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
     check_ok(zero_hugging_face_write(DIR_NAME, &model, &values));

@@ -1,5 +1,5 @@
-/* GPT-2 from Hugging Face's files: files of others are read as they are meant, and what does not
- * fit is named. */
+/* GPT-2 from Hugging Face's files: files of other programs are read correctly, and mismatches are
+ * named. */
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>
@@ -16,13 +16,13 @@ typedef struct {
     int64_t dims[4];
 } made_tensor;
 
-/* What is done to a file that would be good. */
+/* What is wrong with a file, or unusual in it; zeroed: nothing. */
 typedef struct {
     const char *prefix, *type;
-    const char *without; /* this tensor is left out */
+    const char *without; /* this tensor is missing */
     made_tensor extra[3];
     const char *reshaped; /* this one has the dimensions of extra[0] */
-    int head;             /* 1: the embedding once more; 2: another one */
+    int head;             /* 1: equal to the embedding; 2: another one */
     float spoilt;         /* at spoilt_at of the tensor `spoils`, unless that is NULL */
     const char *spoils;
     int64_t spoilt_at;
@@ -63,7 +63,7 @@ static void add_entry(zero_safetensors_entry *e, const char *name, const char *t
     memcpy(e->dims, dims, (size_t)n * sizeof *dims);
 }
 
-/* The tensors of the model in reverse order, which is as good as any. */
+/* The tensors of the model in reverse order; any order is valid. */
 static void make(const made_file *made)
 {
     enum { MOST = 64 };
@@ -128,7 +128,7 @@ static void reads(made_file made)
         } \
     }
 
-static void files_of_others_are_read_as_they_are_meant(void **state)
+static void files_of_other_programs_are_read_correctly(void **state)
 {
     (void)state;
     reads((made_file){0});
@@ -142,7 +142,7 @@ static void files_of_others_are_read_as_they_are_meant(void **state)
     reads((made_file){.head = 1, .type = "F16"});
 }
 
-/* The status of opening and reading all of it. */
+/* The status of opening the file and reading all of it. */
 static zero_status read_all(const zero_model *model)
 {
     zero_hugging_face file;
@@ -198,7 +198,8 @@ static void what_does_not_fit_is_named_with_its_shapes(void **state)
     REFUSES(ZERO_ERR_FORMAT,
             MADE(.without = "ln_f.bias",
                  .extra = {{"a\033b", "F32", 1, {2}}, {"other", "F32", 1, {2}}}),
-            "ln_f.bias [24] is missing; ", "a?b [2] is not one of", "other [2] is none");
+            "ln_f.bias [24] is missing; ", "a?b [2] is not one of",
+            "other [2] is not one of");
     REFUSES(ZERO_ERR_FORMAT,
             MADE(.prefix = "transformer.", .extra = {{"ln_f.bias", "F32", 1, {24}}}),
             "ln_f.bias exists twice, with and without transformer.");
@@ -241,7 +242,7 @@ static void another_shape_is_told_by_the_options_that_give_it(void **state)
                                      "give --layers 2 --hidden 24 --seq 10,", NULL});
 }
 
-static void what_is_no_such_file_is_refused(void **state)
+static void other_files_are_refused(void **state)
 {
     (void)state;
     zero_hugging_face file;
@@ -340,11 +341,11 @@ static void other_files_have_other_fingerprints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_others_are_read_as_they_are_meant),
+        cmocka_unit_test(files_of_other_programs_are_read_correctly),
         cmocka_unit_test(what_does_not_fit_is_named_with_its_shapes),
         cmocka_unit_test(numbers_that_are_not_finite_are_named_by_their_place),
         cmocka_unit_test(another_shape_is_told_by_the_options_that_give_it),
-        cmocka_unit_test(what_is_no_such_file_is_refused),
+        cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(the_configuration_beside_it_must_agree),
         cmocka_unit_test(other_files_have_other_fingerprints),
     };

@@ -66,7 +66,7 @@ static void a_text_can_be_read_through_bpe(void **state)
     zero_corpus corpus = opened("cats.txt", "bpe:300", 0);
     assert_int_equal(corpus.vocab, 300);
     assert_int_equal(corpus.width, 2);
-    /* Encoded in blocks, but the tokens are those of the whole. */
+    /* Encoding in blocks gives the tokens of the whole text. */
     int32_t *whole = malloc(len * sizeof *whole), *read = malloc(len * sizeof *read);
     int64_t n = zero_tokenizer_encode(corpus.tokenizer, (unsigned char *)text, len, whole);
     assert_int_equal(corpus.n_tokens, n);
@@ -106,8 +106,8 @@ static void what_may_not_be_read_is_refused(void **state)
     assert_refused("secret.txt", NULL, 0, ZERO_ERR_IO, "secret.txt: cannot be opened");
 }
 
-/* A pipe would wait for a writer, a device gives for ever: both at once, and also where they
- * have the name of a token file, or lie in a directory. */
+/* A pipe would wait for a writer and a device never ends, also with the name of a token file or in
+ * a directory. */
 static void only_regular_files_are_read(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void only_regular_files_are_read(void **state)
     assert_int_equal(mkdir("d", 0700), 0);
     assert_int_equal(mkfifo("d/a", 0600), 0);
     write_text("d/b", "text");
-    assert_int_equal(symlink("b", "d/c"), 0); /* links to files are what they point to */
+    assert_int_equal(symlink("b", "d/c"), 0); /* links to files are followed */
     zero_corpus corpus = opened("d", NULL, 0);
     assert_holds(&corpus, "texttext");
     assert_int_equal(symlink("nothing", "d/e"), 0);
@@ -196,7 +196,7 @@ static void self_is_the_source_of_this_program(void **state)
     assert_non_null(strstr(zero_self_text, "ZERO_ERR_FORMAT, "));
     zero_corpus_close(&corpus);
 
-    /* Byte for byte, quotes and backslashes included: this file is one of them. */
+    /* Byte for byte, with quotes and backslashes: this file is among them. */
     zero_bytes file = {0};
     assert_int_equal(zero_bytes_read(&file, TEST_SOURCE_DIR "/src/data/corpus.c"), ZERO_OK);
     assert_int_equal(zero_bytes_append(&file, "", 1), ZERO_OK);

@@ -13,7 +13,7 @@
 
 enum { N = 1000, N_TRAIN = 900, N_VAL = 100 };
 
-/* Token k is k, so that a window shows where it begins. */
+/* Token k is k, so a window shows where it begins. */
 static zero_corpus counting_corpus(int64_t n)
 {
     zero_corpus corpus = {.width = 4, .n_tokens = n, .n_train = n - n / 10, .vocab = n};
@@ -48,7 +48,7 @@ static void windows_follow_the_contract(void **state)
             zero_loader loader = loader_of(&corpus, T, B, false);
             int32_t inputs[N_VAL], targets[N_VAL];
             for (int64_t s = 0; s < 3 * N_TRAIN / (B * T) + 3;
-                 s++) /* past the end, thrice */
+                 s++) /* past the end, three times */
                 for (int64_t i = 0; i < B; i++) {
                     int64_t start = ((s * B + i) * T) % (N_TRAIN - T);
                     zero_loader_train_sample(&loader, s, i, inputs, targets);
@@ -88,7 +88,7 @@ static void samples_do_not_depend_on_how_a_batch_is_cut(void **state)
     zero_corpus_close(&corpus);
 }
 
-/* P_e as the header of the loader tells it. */
+/* P_e as loader.h defines it. */
 static int64_t walk(uint64_t epoch, uint64_t W, uint64_t x)
 {
     uint64_t h = 1;

@@ -3,7 +3,7 @@
 
 #include "data/tokens.h"
 
-/* A token file as its format describes it, byte by byte; magic 0: without a header. */
+/* Writes a token file byte by byte; magic 0: without a header. */
 static void write_tokens(const char *path, uint32_t magic, uint32_t version,
                          uint32_t promised, uint32_t n, int width, uint32_t first)
 {
@@ -89,7 +89,7 @@ static void broken_token_files_are_refused(void **state)
     assert_refused("[st]*t.*", NULL, 0, ZERO_ERR_FORMAT, "files of one kind");
 }
 
-/* A file that somebody changes between the look at its first bytes and the reading. */
+/* A file that changes between its detection and its reading. */
 static void assert_changed(const char *path, zero_tokens_kind kind, const char *text)
 {
     zero_bytes tokens = {0};

@@ -83,7 +83,7 @@ static void what_is_written_reads_back_and_works_alike(void **state)
     }
 }
 
-/* Every token of two bytes there is: the largest file we write. */
+/* All tokens of two bytes: the largest file we write. */
 static void the_largest_vocabulary_fits(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void huge_files_are_refused_unread(void **state)
     assert_non_null(strstr(zero_last_error(), "at most 4194304 bytes, found 4194305"));
 }
 
-/* Whatever is cut off, or changed by one bit, is refused or a tokenizer: never a crash. */
+/* A file that is cut, or has one bit changed, is refused or a tokenizer: never a crash. */
 static void damaged_files_are_refused_or_sound(void **state)
 {
     (void)state;

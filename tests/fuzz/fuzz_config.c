@@ -13,7 +13,7 @@ static zero_config defaults(void)
     return config;
 }
 
-/* Whatever a file may say, what it makes of the configuration is checked without trouble. */
+/* Whatever a file says, checking the resulting configuration does not crash. */
 static void complete(zero_config config)
 {
     zero_gpt2_shape shape;

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "io/safetensors.h"
 
-/* One file without a name for all inputs. */
+/* One unnamed file serves all inputs. */
 static zero_file file_of(const uint8_t *data, size_t size)
 {
     static FILE *stream;
@@ -30,7 +30,7 @@ static void check_table(const zero_safetensors *table, uint64_t at, uint64_t siz
     FUZZ_LAW(zero_safetensors_find(table, "__metadata__") == NULL);
 }
 
-/* The same tensors under a header of ours are the same table. */
+/* The same tensors with a header of ours give the same table. */
 static void check_round_trip(const zero_safetensors *table)
 {
     zero_bytes header = {0};

@@ -96,7 +96,7 @@ static void what_is_no_json_is_refused_with_place_and_reason(void **state)
         {"[\"\xe0\x80\xaf\"]", "expected UTF-8, found the byte 0xe0"},
         {"[\"\xf0\x80\x80\xaf\"]", "expected UTF-8, found the byte 0xf0"},
         {"[\"\xed\xa0\x80\"]",
-         "expected UTF-8, found the byte 0xed"}, /* half of a pair of surrogates */
+         "expected UTF-8, found the byte 0xed"}, /* half of a surrogate pair */
         {"[\"\xf4\x90\x80\x80\"]",
          "expected UTF-8, found the byte 0xf4"}, /* beyond U+10FFFF */
         {"[\"\xf8\x88\x80\x80\x80\"]", "expected UTF-8, found the byte 0xf8"},
@@ -126,7 +126,7 @@ static void what_is_no_json_is_refused_with_place_and_reason(void **state)
         {"{\"a\" 1}", "':' expected"},
         {"[1 2]", "']' expected"},
         {"[1] // one", "end of file expected"},
-        {"\x1b[31m", "invalid token"}, /* the message must not paint the terminal */
+        {"\x1b[31m", "invalid token"}, /* no terminal escapes in messages */
         {"}", "unexpected token"},
         {"]]]]", "unexpected token"},
     };

@@ -36,7 +36,7 @@ static zero_bytes header_of(uint64_t n, const char *json, size_t len)
     return header;
 }
 
-/* The status of a file with this header and so many bytes of data. */
+/* The status of a file with this header and `n` bytes of data. */
 static zero_status parse(const char *json, uint64_t data, zero_safetensors *table)
 {
     size_t len = strlen(json);
@@ -55,7 +55,7 @@ static void refused(const char *json, uint64_t data, const char *reason)
     assert_true(table.n == 42 && !table.entries && !table.root);
 }
 
-/* ---- what is good ---- */
+/* ---- good tables ---- */
 
 static void a_table_is_in_the_order_of_the_data(void **state)
 {
@@ -169,12 +169,13 @@ static void what_cannot_be_written_is_refused(void **state)
     }
 }
 
-/* ---- what is not ---- */
+/* ---- attacks ---- */
 
 #define T(dtype, shape, offsets) \
     "{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define ONE(dtype, shape, offsets) "{\"a\":" T(dtype, shape, offsets) "}"
-#define TWO(a, b)                  "{\"a\":" T("\"U8\"", "[4]", a) ",\"b\":" T("\"U8\"", "[4]", b) "}"
+#define FOUR_BYTES(offsets)        T("\"U8\"", "[4]", offsets)
+#define TWO(a, b)                  "{\"a\":" FOUR_BYTES(a) ",\"b\":" FOUR_BYTES(b) "}"
 
 static void attacks_on_the_table_are_refused(void **state)
 {
@@ -221,7 +222,7 @@ static void attacks_on_the_table_are_refused(void **state)
         {ONE("\"U8\"", "[1]", "[-1,0]"), 0, "expected 0 <= begin <= end <= 0"},
         {ONE("\"U8\"", "[1]", "[1,0]"), 1, "found [1, 0]"},
         {ONE("\"U8\"", "[2]", "[0,2]"), 1,
-         "<= 1 (the bytes behind the header), found [0, 2]"},
+         "<= 1 (the bytes after the header), found [0, 2]"},
         {ONE("\"U8\"", "[1]", "[9223372036854775806,9223372036854775807]"), 1, "<= 1"},
         {ONE("\"U8\"", "[1]", "[0,18446744073709551616]"), 1, "too big integer"},
         {ONE("\"U8\"", "[1]", "[0.0,1.0]"), 1, "two whole numbers"},
@@ -303,7 +304,7 @@ static void deep_and_long_headers_are_refused(void **state)
 
 /* ---- files ---- */
 
-/* A file with these first bytes, of which `promised` is said; read_header's verdict. */
+/* read_header's verdict on a file with these bytes, whose length is said to be `promised`. */
 static zero_status read_file(const zero_bytes *content, uint64_t promised,
                              zero_bytes *header)
 {
@@ -344,7 +345,7 @@ static void headers_are_read_from_files(void **state)
     zero_bytes_destroy(&header);
 }
 
-/* Only what the file can hold is asked for: this would be 100 MB, or more than there is. */
+/* Memory is taken only for what the file can hold: these would be 100 MB or more. */
 static void lengths_are_checked_before_memory_is_taken(void **state)
 {
     (void)state;

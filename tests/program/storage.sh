@@ -193,7 +193,7 @@ removed_meanwhile() {
     code=$?
     [ $code -eq 0 ] || complain "$words: exit code $code, expected 0"
     says 'step-00000001: was removed meanwhile' out
-    says 'step-00000002: sound' out
+    says 'step-00000002: OK' out
 }
 
 limited

@@ -52,7 +52,7 @@ static inline zero_corpus opened(const char *spec, const char *tokenizer, int64_
     return corpus;
 }
 
-/* The corpus cannot be opened, and the message holds this text. */
+/* The corpus cannot be opened, and the message has this text. */
 static inline void assert_refused(const char *spec, const char *tokenizer, int64_t vocab,
                                   zero_status status, const char *text)
 {

@@ -28,7 +28,7 @@ static inline zero_model model_of(const zero_gpt2_shape *s)
     return model;
 }
 
-/* Element i of a tensor: numbers that bf16 holds exactly, other ones everywhere. */
+/* Element i of a tensor: exact in bf16, and different from element to element. */
 static inline float value_of(int tensor, int64_t i)
 {
     return (float)((i * 7 + tensor * 31) % 255 - 127) / 64.0f;

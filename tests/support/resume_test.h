@@ -29,7 +29,7 @@ static inline test_setup with_layout(const zero_plan_input *layout, zero_type ty
     return setup;
 }
 
-/* Other weights than the saved ones, so that whatever is not loaded shows. */
+/* Weights that differ from the saved ones, so anything that is not loaded shows. */
 static inline test_setup as_loader(test_setup setup)
 {
     setup.seed++;
