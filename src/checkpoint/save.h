@@ -16,7 +16,7 @@
 #include "engine/engine.h"
 #include "io/storage.h"
 
-/* What the engine does not know. Pointers are borrowed; NULL means unknown. */
+/* Facts that the engine does not know. Pointers are borrowed; NULL means unknown. */
 typedef struct {
     int64_t step, samples;           /* zero_manifest's */
     const char *data;                /* checksum of the tokens */

@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
-#include "data/piece.h"
+#include "data/encode.h"
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/file_list.h"
@@ -19,43 +19,8 @@
 #define STORIES_DEFAULT   ((size_t)3600000)
 #define STORIES_MOST      INT64_C(1000000000000)
 #define STORIES_TOKENIZER "bpe:512"
-#define ENCODE_AT_ONCE    ((size_t)1 << 16)
 
 /* ---- text to tokens ---- */
-
-static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t n)
-{
-    ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t narrow = (uint16_t)tokens[i];
-        memcpy(out->bytes + out->len, &narrow, sizeof narrow);
-        out->len += sizeof narrow;
-    }
-    return ZERO_OK;
-}
-
-/* Blocks are cut between pieces. All tokens at once, as int32, would take four times the text. */
-static zero_status encode_blocks(const zero_tokenizer *tok, const zero_bytes *text,
-                                 int32_t *block, zero_bytes *out)
-{
-    for (size_t at = 0, end; at < text->len; at = end) {
-        for (end = at; end < text->len && end - at < ENCODE_AT_ONCE;)
-            end = zero_piece_end(text->bytes, text->len, end);
-        int64_t n = zero_tokenizer_encode(tok, text->bytes + at, end - at, block);
-        ZERO_TRY(append_narrow(out, block, n));
-    }
-    return ZERO_OK;
-}
-
-static zero_status encode(const zero_tokenizer *tok, const zero_bytes *text,
-                          zero_bytes *out)
-{
-    int32_t *block = malloc((ENCODE_AT_ONCE + ZERO_PIECE_MAX) * sizeof *block);
-    if (!block) return zero_fail(ZERO_ERR_NOMEM, "no memory for a block of tokens");
-    zero_status st = encode_blocks(tok, text, block, out);
-    free(block);
-    return st;
-}
 
 static zero_status learn(zero_corpus *corpus, const char *name, const zero_bytes *text)
 {
@@ -82,7 +47,7 @@ static zero_status tokenize(zero_corpus *corpus, const char *name, zero_bytes *t
         return ZERO_OK;
     }
     zero_bytes tokens = {0};
-    zero_status st = encode(corpus->tokenizer, text, &tokens);
+    zero_status st = zero_encode_text(corpus->tokenizer, text, &tokens);
     if (st == ZERO_OK)
         adopt(corpus, &tokens, 2);
     else

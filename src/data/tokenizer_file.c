@@ -93,7 +93,7 @@ static zero_status take_merge(const char *path, const json_t *pair, size_t i,
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%s: \"merges\": expected lists of two whole numbers, but [%zu] is "
-            "none",
+            "not one",
             path, i);
     int64_t l = json_integer_value(left), r = json_integer_value(right);
     int64_t most = ZERO_VOCAB_BYTES + (int64_t)i - 1;

@@ -1,4 +1,4 @@
-/* What is in the files of a checkpoint, and what all ranks refuse alike. */
+/* The contents of a checkpoint's files, and refusals that all ranks share. */
 #include "support/resume_test.h"
 
 #include <fcntl.h>

@@ -16,7 +16,7 @@ typedef struct {
     int64_t dims[4];
 } made_tensor;
 
-/* What is wrong with a file, or unusual in it; zeroed: nothing. */
+/* How a file differs from a plain one; a zeroed struct: not at all. */
 typedef struct {
     const char *prefix, *type;
     const char *without; /* this tensor is missing */

@@ -1,4 +1,4 @@
-/* One reader of files: whoever reads, a mistake has one status and one wording. */
+/* One reader of files: a mistake has one status and one wording, whatever reads. */
 #include "io/bytes.h"
 #include "io/safetensors.h"
 
