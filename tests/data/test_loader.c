@@ -126,6 +126,21 @@ static void each_epoch_visits_each_window_once(void **state)
     zero_corpus_close(&corpus);
 }
 
+/* The numbers of src/data/README.md, which a program in another language computes. */
+static void the_shuffled_order_is_the_documented_one(void **state)
+{
+    (void)state;
+    static const int64_t first[] = {7, 2, 6, 5, 4, 11, 12, 10, 0, 8, 9, 3, 1};
+    static const int64_t third[] = {20253, 28378, 95630, 11869};
+    zero_corpus corpus = {.n_train = 14};
+    zero_loader loader = {.corpus = &corpus, .T = 1, .B = 1, .seed = 1337, .shuffle = true};
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(zero_loader_train_start(&loader, i, 0), first[i]);
+    corpus.n_train = 100001;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(zero_loader_train_start(&loader, 2 * 100000 + i, 0), third[i]);
+}
+
 static void one_window_can_be_shuffled(void **state)
 {
     (void)state;
@@ -162,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_long_run_does_not_overflow),
         cmocka_unit_test(samples_do_not_depend_on_how_a_batch_is_cut),
         cmocka_unit_test(each_epoch_visits_each_window_once),
+        cmocka_unit_test(the_shuffled_order_is_the_documented_one),
         cmocka_unit_test(one_window_can_be_shuffled),
         cmocka_unit_test(splits_too_short_for_a_sample_are_refused),
     };
