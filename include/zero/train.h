@@ -104,10 +104,10 @@ ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
 /* Saves the state as `dir`/step-X, X being the next step, in the format of the program's
  * checkpoints: written by all ranks in parallel, synced, published by one rename. After ZERO_OK
  * the checkpoint survives any crash. All nodes must see the same `dir`, which is created if
- * missing; leftovers of processes that died while saving are removed. ZERO_ERR_ENV if something
- * cannot be written: nothing of it stays. ZERO_ERR_INVALID if this step exists already, or
- * another process is saving there. Older checkpoints are the caller's to remove, as whole
- * directories. */
+ * missing; leftovers of crashed saves are removed. ZERO_ERR_ENV if something cannot be written,
+ * and then nothing of it stays, or if a rank sees another `dir`; ZERO_ERR_INVALID if `dir` cannot
+ * be opened or created, has this step already, or another process is saving there. Older
+ * checkpoints are the caller's to remove, as whole directories. */
 ZERO_NODISCARD zero_status zero_trainer_save(zero_trainer *trainer, const char *dir,
                                              int64_t step);
 

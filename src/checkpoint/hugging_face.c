@@ -12,8 +12,9 @@
 
 #include "base/fail.h"
 #include "base/half.h"
+#include "base/number.h"
 
-#define AT_ONCE 16384 /* elements on their way through a buffer on the stack */
+#define AT_ONCE 16384 /* elements or bytes of a buffer on the stack */
 
 /* ---- values ---- */
 
@@ -34,10 +35,11 @@ static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
                               int64_t element, float value)
 {
     if (!t->decays)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: %s[%" PRId64 "] is %g: no model has that",
-                         f->file.path, t->name, element, (double)value);
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: %s[%" PRId64 "] is %g: expected finite numbers", f->file.path,
+                         t->name, element, (double)value);
     return zero_fail(
-        ZERO_ERR_FORMAT, "%s: %s[%" PRId64 ", %" PRId64 "] is %g: no model has that",
+        ZERO_ERR_FORMAT, "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers",
         f->file.path, t->name, element / t->cols, element % t->cols, (double)value);
 }
 
@@ -48,8 +50,8 @@ static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t beg
     unsigned char bytes[AT_ONCE * sizeof(float)];
     const zero_hugging_face_place *place = &f->places[tensor];
     size_t size = zero_type_size(place->type);
-    ZERO_TRY(zero_storage_read(&f->file, place->at + (uint64_t)begin * size, bytes,
-                               (size_t)n * size));
+    ZERO_TRY(zero_file_read(&f->file, place->at + (uint64_t)begin * size, bytes,
+                            (size_t)n * size));
     for (int64_t i = 0; i < n; i++) {
         out[i] = value_at(bytes, place->type, i);
         if (!isfinite(out[i]))
@@ -61,7 +63,7 @@ static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t beg
 static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
     for (int64_t at = begin; at < end; at += AT_ONCE) {
-        int64_t n = end - at < AT_ONCE ? end - at : AT_ONCE;
+        int64_t n = zero_min(end - at, AT_ONCE);
         ZERO_TRY(read_some(arg, tensor, at, n, out + (at - begin)));
     }
     return ZERO_OK;
@@ -79,9 +81,9 @@ zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *
     for (int i = 0; i < f->model->n_tensors; i++) {
         const zero_tensor *t = &f->model->tensors[i];
         const uint64_t place[] = {f->places[i].at, (uint64_t)f->places[i].type};
-        size_t bytes = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
-        if (bytes > sizeof first) bytes = sizeof first;
-        ZERO_TRY(zero_storage_read(&f->file, place[0], first, bytes));
+        size_t all = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
+        size_t bytes = zero_min_size(all, sizeof first);
+        ZERO_TRY(zero_file_read(&f->file, place[0], first, bytes));
         sum = XXH3_64bits_withSeed(place, sizeof place, sum);
         sum = XXH3_64bits_withSeed(first, bytes, sum);
     }
@@ -91,18 +93,18 @@ zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *
 
 /* ---- opening ---- */
 
-/* A head that is stored beside the embedding, which it must be. */
+/* A head may be stored beside the embedding, and must be equal to it. */
 static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_place head)
 {
     const zero_tensor *wte = &f->model->tensors[ZERO_WTE];
     zero_hugging_face_place own = f->places[ZERO_WTE];
-    uint64_t bytes = (uint64_t)(wte->rows * wte->cols) * zero_type_size(own.type);
+    size_t bytes = (size_t)(wte->rows * wte->cols) * zero_type_size(own.type);
     bool same = head.type == own.type;
-    for (uint64_t k = 0; same && k < bytes; k += AT_ONCE) {
+    for (size_t k = 0; same && k < bytes; k += AT_ONCE) {
         unsigned char a[AT_ONCE], b[AT_ONCE];
-        size_t n = bytes - k < AT_ONCE ? (size_t)(bytes - k) : AT_ONCE;
-        ZERO_TRY(zero_storage_read(&f->file, own.at + k, a, n));
-        ZERO_TRY(zero_storage_read(&f->file, head.at + k, b, n));
+        size_t n = zero_min_size(bytes - k, AT_ONCE);
+        ZERO_TRY(zero_file_read(&f->file, own.at + k, a, n));
+        ZERO_TRY(zero_file_read(&f->file, head.at + k, b, n));
         same = memcmp(a, b, n) == 0;
     }
     if (same) return ZERO_OK;
@@ -112,7 +114,7 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
                      f->file.path);
 }
 
-/* What the configuration beside the file says; all zeros if there is none. */
+/* The shape in the config.json beside the file; all zeros without one. */
 static zero_status read_config(const char *path, zero_gpt2_shape *shape)
 {
     zero_bytes text = {0};
@@ -124,7 +126,7 @@ static zero_status read_config(const char *path, zero_gpt2_shape *shape)
     return st;
 }
 
-/* The tensors speak first; heads, which they do not show, are the configuration's. */
+/* Tensors are compared first. They do not show the number of heads, so that is config.json's. */
 static zero_status compare_shape(const char *path, const zero_safetensors *table,
                                  const zero_model *model)
 {
@@ -154,8 +156,7 @@ static zero_status read_table(zero_hugging_face *f)
     f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
     if (!f->places)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
-    zero_status st =
-        zero_safetensors_read_header(f->file.fd, f->file.path, f->file.bytes, &header);
+    zero_status st = zero_safetensors_read_header(&f->file, &header);
     if (st == ZERO_OK)
         st = zero_safetensors_parse(f->file.path, f->file.bytes, &header, &table);
     zero_bytes_destroy(&header);
@@ -164,14 +165,13 @@ static zero_status read_table(zero_hugging_face *f)
     return st;
 }
 
-static zero_status open_file(const char *path, zero_storage_file *file)
+static zero_status open_file(const char *path, zero_file *file)
 {
     char inner[ZERO_STORAGE_PATH];
     struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
-        return zero_storage_open_path(path, file);
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return zero_file_open(path, file);
     snprintf(inner, sizeof inner, "%s/%s", path, ZERO_HUGGING_FACE_MODEL);
-    return zero_storage_open_path(inner, file);
+    return zero_file_open(inner, file);
 }
 
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
@@ -189,7 +189,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
 
 void zero_hugging_face_close(zero_hugging_face *file)
 {
-    zero_storage_close_file(&file->file);
+    zero_file_close(&file->file);
     free(file->places);
     *file = (zero_hugging_face){0};
 }

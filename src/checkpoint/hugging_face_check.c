@@ -15,7 +15,7 @@ static const struct {
     zero_type type;
 } types[] = {{"F32", ZERO_FP32}, {"F16", ZERO_FP16}, {"BF16", ZERO_BF16}};
 
-/* What does not fit: all of it counts, and is named as far as a message reaches. */
+/* All mismatches are counted, and as many are named as fit a message. */
 struct problems {
     char text[600];
     size_t len;
@@ -25,7 +25,8 @@ struct problems {
 static void add(struct problems *p, const char *text)
 {
     p->n++;
-    if (p->n_named < p->n - 1) return; /* one was left out: so are all behind it */
+    if (p->n_named < p->n - 1)
+        return; /* after the first that did not fit all are left out */
     int n = snprintf(p->text + p->len, sizeof p->text - p->len, "%s%s",
                      p->n > 1 ? "; " : "", text);
     if (p->len + (size_t)n >= sizeof p->text) {
@@ -53,7 +54,7 @@ static const char *without_prefix(const char *name)
     return strncmp(name, ZERO_HUGGING_FACE_PREFIX, n) == 0 ? name + n : name;
 }
 
-/* "h.12.attn.bias": the number of the layer, and what follows it; -1 for other names. */
+/* "h.12.attn.bias": returns 12 and sets *rest to "attn.bias"; -1 for other names. */
 static int64_t layer_of(const char *name, const char **rest)
 {
     char *end;
@@ -63,7 +64,7 @@ static int64_t layer_of(const char *name, const char **rest)
     return *end == '.' && layer < ZERO_GPT2_LAYERS ? layer : -1;
 }
 
-/* The causal mask, which older files keep beside the weights. */
+/* The causal mask, which older files store beside the weights. */
 static bool is_mask(const char *name)
 {
     const char *rest;
@@ -93,10 +94,10 @@ static void print_dims(int n, const int64_t *dims, char text[64])
     if (len < 63) snprintf(text + len, 64 - len, "]");
 }
 
-/* The dimensions of a tensor of ours in such a file. */
+/* The dimensions that one of our tensors has in such a file. */
 static int dims_of(const zero_tensor *t, int64_t dims[2])
 {
-    bool is_matrix = t->decays; /* with T = 1 positions are one as well, of one row */
+    bool is_matrix = t->decays; /* also positions of T = 1, with one row */
     dims[0] = is_matrix ? t->rows : t->cols;
     dims[1] = t->cols;
     return is_matrix ? 2 : 1;
@@ -117,7 +118,7 @@ static bool find_type(const zero_safetensors_entry *e, zero_type *type)
     return false;
 }
 
-/* A tensor of the model, under the name that it has in the file; e is NULL if it is not there. */
+/* Compares a tensor of the model with the file's; e is NULL if the file does not have it. */
 static void check_tensor(const zero_tensor *t, const char *name,
                          const zero_safetensors_entry *e, zero_hugging_face_place *place,
                          struct problems *p)
@@ -143,7 +144,7 @@ static void check_once(const char *name, bool twice, struct problems *p)
 {
     char text[320];
     if (!twice) return;
-    snprintf(text, sizeof text, "%s is there twice, with and without %s", name,
+    snprintf(text, sizeof text, "%s exists twice, with and without %s", name,
              ZERO_HUGGING_FACE_PREFIX);
     add(p, text);
 }
@@ -152,12 +153,12 @@ static void check_extra(const zero_safetensors_entry *e, struct problems *p)
 {
     char text[320], dims[64], shown[ZERO_JSON_SHOWN];
     print_dims(e->n_dims, e->dims, dims);
-    snprintf(text, sizeof text, "%.160s %s is none of the model's",
+    snprintf(text, sizeof text, "%.160s %s is not one of the model's",
              zero_json_shown(e->name, shown), dims);
     add(p, text);
 }
 
-/* What is neither one of the model's tensors (`used`) nor adds nothing. */
+/* Tensors that are neither the model's (`used`) nor ignorable. */
 static void check_others(const zero_safetensors *table, const bool *used,
                          struct problems *p)
 {

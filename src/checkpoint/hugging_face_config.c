@@ -1,4 +1,4 @@
-/* config.json: what decides the calculation beside the tensors. */
+/* config.json: what decides the calculation, except the tensors. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-#define END_OF_TEXT 50256 /* in GPT-2's own vocabulary */
+#define END_OF_TEXT 50256 /* in the vocabulary of GPT-2 */
 
 /* ---- writing ---- */
 
@@ -51,7 +51,7 @@ zero_status zero_hugging_face_write_config(const zero_gpt2_shape *shape, zero_by
 
 /* ---- reading ---- */
 
-/* A whole number that may be left out or null. */
+/* An optional whole number, which may also be null. */
 static zero_status read_whole(const char *path, const json_t *root, const char *key,
                               int64_t *value)
 {
@@ -72,7 +72,7 @@ static zero_status expect_flag(const char *path, const json_t *root, const char 
                      path, key, found ? "true" : "false", expected ? "true" : "false");
 }
 
-/* One of these words, or the key is not there; the list ends with NULL. */
+/* An optional text, one of these words; the list ends with NULL. */
 static zero_status expect_text(const char *path, const json_t *root, const char *key,
                                const char *const *words)
 {
@@ -90,7 +90,7 @@ static zero_status expect_text(const char *path, const json_t *root, const char 
 
 static zero_status check_calculation(const char *path, const json_t *root)
 {
-    /* Three names of the same approximation by tanh. */
+    /* Three names of one approximation by tanh. */
     static const char *const gelu[] = {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", NULL};
     static const char *const type[] = {"gpt2", NULL};
     double eps = 1e-5;

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/table.h"
 
 /* ---- the tensors ---- */
 
-/* Our number of row-major fp32 as the file has it: little-endian. */
+/* fp32 as the file has it: little-endian. */
 static void encode(const float *values, int64_t n, unsigned char *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -18,7 +19,7 @@ static void encode(const float *values, int64_t n, unsigned char *out)
     }
 }
 
-/* Numbers on their way: blocks as a checkpoint has them, each of which it reads as a whole. */
+/* Blocks are those of a checkpoint, which reads each as a whole. */
 #define BLOCK ZERO_EXTENT_MAX
 
 struct block {
@@ -30,7 +31,7 @@ static zero_status write_tensor(zero_storage_file *file, const zero_weights *wei
                                 int tensor, int64_t n, struct block *block)
 {
     for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = at + BLOCK < n ? at + BLOCK : n;
+        int64_t end = zero_min(at + BLOCK, n);
         ZERO_TRY(weights->fill(weights->arg, tensor, at, end, block->values));
         encode(block->values, end - at, block->bytes);
         ZERO_TRY(
@@ -62,7 +63,7 @@ static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
 
 typedef char prefixed_name[96];
 
-/* As transformers' own files are marked. */
+/* The metadata of transformers' files are {"format": "pt"}. */
 static zero_status describe(const zero_model *model, prefixed_name *names,
                             zero_safetensors_entry *entries, zero_bytes *header)
 {
@@ -153,7 +154,7 @@ static zero_status stop_at(void *arg, const char *name)
     return ZERO_OK;
 }
 
-/* Before gigabytes are written for a name that is taken. */
+/* A name that is taken is found before gigabytes are written. */
 static zero_status check_free(const zero_storage_dir *parent, const char *name,
                               const char *path)
 {
@@ -167,8 +168,7 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
     }
     if (st == ZERO_OK && !has_files) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s is there already: remove it, or give the export another name",
-                     path);
+                     "%s exists: remove it, or give the export another name", path);
 }
 
 static zero_status write_inside(const zero_storage_dir *dir, const zero_model *model,
@@ -184,7 +184,7 @@ static zero_status write_directory(const zero_storage_dir *parent, const char *t
                                    const zero_weights *weights)
 {
     zero_storage_dir dir;
-    ZERO_TRY(zero_storage_remove(parent, temporary)); /* of one that was killed */
+    ZERO_TRY(zero_storage_remove(parent, temporary)); /* left by a crash */
     ZERO_TRY(zero_storage_make(parent, temporary, &dir));
     zero_status st = write_inside(&dir, model, weights);
     zero_storage_close(&dir);
@@ -193,15 +193,14 @@ static zero_status write_directory(const zero_storage_dir *parent, const char *t
     return zero_storage_sync(parent);
 }
 
-/* What failed is the message; that its remains cannot be removed is none. */
+/* The message is the original failure, even if the clean-up fails, too. */
 static zero_status clean_up(const zero_storage_dir *parent, const char *temporary,
-                            zero_status failed)
+                            zero_status st)
 {
-    char message[1024];
-    snprintf(message, sizeof message, "%s", zero_last_error());
+    zero_failure failure = zero_failure_keep(st);
     if (zero_storage_remove(parent, temporary) == ZERO_OK)
-        return zero_fail(failed, "%s", message);
-    return zero_fail(failed, "%s (and %s/%s is left behind)", message, parent->path,
+        return zero_failure_restore(&failure);
+    return zero_fail(st, "%s (and %s/%s is left behind)", failure.text, parent->path,
                      temporary);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "checkpoint/manifest.h"
 
 #define TEMPORARY ".tmp-"
@@ -26,7 +27,7 @@ void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME
     name_with(TEMPORARY, step, name);
 }
 
-/* Only names that we would write: "step-7" or "step-00000100.old" are somebody else's. */
+/* Only names as we write them: "step-7" and "step-00000100.old" are not ours. */
 bool zero_checkpoint_is_name(const char *name, int64_t *step)
 {
     char again[ZERO_CHECKPOINT_NAME];
@@ -39,7 +40,7 @@ bool zero_checkpoint_is_name(const char *name, int64_t *step)
 
 struct steps {
     int64_t *list;
-    size_t n, room;
+    int64_t n, capacity;
 };
 
 static zero_status add_step(void *arg, const char *name)
@@ -47,13 +48,10 @@ static zero_status add_step(void *arg, const char *name)
     struct steps *s = arg;
     int64_t step;
     if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
-    if (s->n == s->room) {
-        size_t room = 2 * s->room + 16;
-        int64_t *list = realloc(s->list, room * sizeof *list);
-        if (!list) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu checkpoints", room);
-        s->list = list;
-        s->room = room;
-    }
+    int64_t *list = zero_grow(s->list, s->n, &s->capacity, sizeof *list);
+    if (!list)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " checkpoints", s->n + 1);
+    s->list = list;
     s->list[s->n++] = step;
     return ZERO_OK;
 }
@@ -72,7 +70,7 @@ zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, i
         free(s.list);
         return st;
     }
-    if (s.n > 0) qsort(s.list, s.n, sizeof *s.list, ascending);
+    if (s.n > 0) qsort(s.list, (size_t)s.n, sizeof *s.list, ascending);
     *steps = s.list;
     *n = (int)s.n;
     return ZERO_OK;
@@ -96,8 +94,8 @@ zero_status zero_checkpoint_clean(const zero_storage_dir *dir)
     return zero_storage_list(dir, remove_leftover, &same);
 }
 
-/* The new name is durable before the first file goes: else, after a loss of power, a published
- * name could stand for a part of its files. */
+/* The new name must be durable before the first file is removed. Otherwise, after a loss of power,
+ * a published name might have only some of its files. */
 static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
 {
     char name[ZERO_CHECKPOINT_NAME], deleted[ZERO_CHECKPOINT_NAME];

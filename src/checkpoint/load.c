@@ -82,9 +82,9 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c,
             (zero_checkpoint_target){own.range, {own.master, own.momentum, own.variance}};
     }
     ZERO_TRY(zero_checkpoint_fetch(c, targets));
-    /* A shard without parameters is nobody's, and has to be sound all the same. */
+    /* No rank needs a shard without parameters, and all the same its header is checked. */
     for (int r = comm->rank; r < c->manifest.table.n_ranks; r += comm->size)
-        ZERO_TRY(zero_checkpoint_look(c, r));
+        ZERO_TRY(zero_checkpoint_check_header(c, r));
     if (comm->rank != 0 || !c->manifest.has_tokenizer) return ZERO_OK;
     zero_tokenizer tokenizer;
     ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
@@ -117,7 +117,7 @@ static zero_status check_digest(zero_engine *e, const zero_checkpoint *c)
     ZERO_TRY(zero_engine_digest(e, digest));
     if (strcmp(digest, c->manifest.digest) == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: what was loaded has the digest %s, but what was saved had %s",
+                     "%s: the loaded state has the digest %s, but the saved one had %s",
                      c->dir.path, digest, c->manifest.digest);
 }
 

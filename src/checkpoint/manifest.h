@@ -1,15 +1,17 @@
-/* checkpoint_manifest.h - manifest.json, what a checkpoint says of itself.
+/* manifest.h - manifest.json, which describes a checkpoint.
  *
  *     step-00000100/
  *         manifest.json                        step, layout, checksums of the files below
  *         tokenizer.json                       if the run had one
- *         shard-00000-of-00003.safetensors     what rank 0 owned of the state, and so on
+ *         shard-00000-of-00003.safetensors     rank 0's part of the state, and so on
  *
- * The manifest is one JSON object, a member per line; its last line is the checksum of all
- * bytes before it. It holds the checksum of each shard's header, and a header those of its
- * extents: so every byte of a checkpoint is covered, and no file can stand for another. All
- * checksums are XXH3-128, 32 hexadecimal digits. Nothing here is collective. */
+ * The manifest is one JSON object, a member per line; its last line is the checksum of all bytes
+ * before it. It has the checksum of each shard's header, and a header has those of its extents,
+ * so every byte of a checkpoint is covered and no file can replace another. Checksums are
+ * XXH3-128, 32 hexadecimal digits. Nothing here is collective. */
 #pragma once
+
+#include <stdbool.h>
 
 #include <jansson.h>
 
@@ -23,27 +25,27 @@
 #define ZERO_MANIFEST_VERSION 1
 #define ZERO_MANIFEST_NAME    "manifest.json"
 #define ZERO_TOKENIZER_NAME   "tokenizer.json"
-#define ZERO_MANIFEST_TAIL    51 /* likewise */
+#define ZERO_MANIFEST_TAIL    51 /* bytes of the last line and the final zero */
 
 typedef struct {
     uint64_t bytes;
-    char checksum[ZERO_CHECKSUM]; /* of a shard's header, or of all of another file */
+    char checksum[ZERO_CHECKSUM]; /* of a shard's header; of other files: of all bytes */
 } zero_manifest_file;
 
 typedef struct {
-    int64_t step;    /* of the run: steps done, skipped ones included */
-    int64_t samples; /* of the training data's order that are used up */
+    int64_t step;    /* steps done, with the skipped ones */
+    int64_t samples; /* used of the training data's order */
     int64_t updates; /* Adam's t */
     int64_t skipped;
     int64_t seed;
     zero_loss_scale loss_scale; /* of the next step; its type is that of the parameters */
     char digest[ZERO_CHECKSUM]; /* digest.h */
-    char data[ZERO_CHECKSUM];   /* of the tokens trained on; empty: not known */
-    char arithmetic[256];       /* what multiplied: other ones have other bits */
+    char data[ZERO_CHECKSUM];   /* of the training tokens; empty: unknown */
+    char arithmetic[256];       /* backend and BLAS; with other ones bits may differ */
     bool has_gpt2, has_tokenizer;
     zero_gpt2_shape gpt2;
     zero_manifest_file tokenizer;
-    zero_state_table table;     /* owned; with it the layout */
+    zero_state_table table;     /* owned; has the layout */
     zero_manifest_file *shards; /* [table.n_ranks] owned */
     json_t *options;            /* of the run, as in --config; owned; NULL: none */
 } zero_manifest;
@@ -51,14 +53,28 @@ typedef struct {
 /* The bytes of the file. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out);
 
-/* From those bytes, checked completely. ZERO_ERR_FORMAT for what is no manifest, is of a newer
- * version or was changed; *m is the caller's to destroy. */
+/* From those bytes, checked completely; the caller destroys *m. ZERO_ERR_FORMAT if it is not a
+ * manifest, is newer, or was modified. */
 ZERO_NODISCARD zero_status zero_manifest_parse(const char *path, const void *bytes,
                                                size_t len, zero_manifest *m);
 void zero_manifest_destroy(zero_manifest *m); /* accepts a zeroed one */
 
-/* The last line of a manifest that begins with bytes[len]. */
+/* The last line of a manifest whose other lines are bytes[len]. */
 void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_TAIL]);
 
 /* "shard-00000-of-00003.safetensors" */
 void zero_shard_name(int rank, int n_ranks, char name[64]);
+
+/* ---- for the files of this folder ---- */
+
+/* Read and check members of a manifest: a file {"bytes": ..., "checksum": ...}; tensors and
+ * partition; one file per shard, each long enough for its tensors. */
+ZERO_NODISCARD zero_status zero_manifest_take_file(const char *path, const json_t *object,
+                                                   zero_manifest_file *file);
+ZERO_NODISCARD zero_status zero_manifest_take_table(const char *path, const json_t *root,
+                                                    zero_manifest *m);
+ZERO_NODISCARD zero_status zero_manifest_take_shards(const char *path, const json_t *root,
+                                                     zero_manifest *m);
+
+/* Whether a text has no control characters: no terminal escapes in messages. */
+bool zero_manifest_is_plain(const char *text);

@@ -15,7 +15,7 @@ static zero_status append_text(zero_bytes *out, const char *text)
     return zero_bytes_append(out, text, strlen(text));
 }
 
-/* Takes over the value; NULL is one that there was no memory for. */
+/* Takes over the value; NULL means that there was no memory for it. */
 static zero_status append_value(zero_bytes *out, json_t *value)
 {
     const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
@@ -40,28 +40,23 @@ static zero_status append_member(zero_bytes *out, const char *key, json_t *value
     return append_text(out, ",\n");
 }
 
-static json_t *whole(int64_t n)
-{
-    return json_integer((json_int_t)n);
-}
-
 static json_t *file_value(const zero_manifest_file *file)
 {
-    return json_pack("{s:o, s:s}", "bytes", whole((int64_t)file->bytes), "checksum",
+    return json_pack("{s:o, s:s}", "bytes", json_integer((int64_t)file->bytes), "checksum",
                      file->checksum);
 }
 
 static json_t *loss_scale_value(const zero_loss_scale *s)
 {
     return json_pack("{s:f, s:o, s:i}", "scale", (double)s->scale, "clean_steps",
-                     whole(s->clean_steps), "hysteresis", s->hysteresis);
+                     json_integer(s->clean_steps), "hysteresis", s->hysteresis);
 }
 
 static json_t *gpt2_value(const zero_gpt2_shape *s)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layers", whole(s->layers), "hidden",
-                     whole(s->hidden), "heads", whole(s->heads), "seq", whole(s->seq),
-                     "vocab", whole(s->vocab));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layers", json_integer(s->layers),
+                     "hidden", json_integer(s->hidden), "heads", json_integer(s->heads),
+                     "seq", json_integer(s->seq), "vocab", json_integer(s->vocab));
 }
 
 static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
@@ -76,7 +71,7 @@ static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
                   {"skipped", m->skipped},
                   {"seed", m->seed}};
     for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
-        ZERO_TRY(append_member(out, wholes[i].key, whole(wholes[i].value)));
+        ZERO_TRY(append_member(out, wholes[i].key, json_integer(wholes[i].value)));
     ZERO_TRY(append_member(out, "loss_scale", loss_scale_value(&m->loss_scale)));
     ZERO_TRY(append_member(out, "dtype", json_string(zero_type_name(m->loss_scale.type))));
     ZERO_TRY(append_member(out, "digest", json_string(m->digest)));
@@ -96,7 +91,7 @@ static zero_status append_choices(const zero_manifest *m, zero_bytes *out)
     return append_member(out, "partition", partition);
 }
 
-/* A list with a line for each of its values. */
+/* A list with one value per line. */
 static zero_status append_list(const zero_manifest *m, zero_bytes *out, const char *key,
                                int n, json_t *(*value)(const zero_manifest *m, int i))
 {
@@ -114,7 +109,8 @@ static zero_status append_list(const zero_manifest *m, zero_bytes *out, const ch
 static json_t *tensor_value(const zero_manifest *m, int i)
 {
     const zero_tensor *t = &m->table.tensors[i];
-    return json_pack("[s, o, o, i]", t->name, whole(t->rows), whole(t->cols), t->group);
+    return json_pack("[s, o, o, i]", t->name, json_integer(t->rows), json_integer(t->cols),
+                     t->group);
 }
 
 static json_t *shard_value(const zero_manifest *m, int i)

@@ -12,7 +12,7 @@ static bool is_same(const zero_tensor *a, const zero_tensor *b)
            a->group == b->group && a->offset == b->offset;
 }
 
-/* The manifest says both, and whoever changed one of them may have left the other. */
+/* The manifest has both, and one may have been changed without the other. */
 static zero_status check_tensors(const zero_checkpoint *c, const zero_model *model)
 {
     const zero_state_table *table = &c->manifest.table;
@@ -29,10 +29,11 @@ static zero_status check_tensors(const zero_checkpoint *c, const zero_model *mod
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
 {
     if (!c->manifest.has_gpt2)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s holds a model that a program described: only that program "
-                         "knows what it computes",
-                         c->dir.path);
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "%s holds a model that another program described: only that program "
+            "can compute it",
+            c->dir.path);
     zero_model made;
     ZERO_TRY(zero_gpt2_describe(&c->manifest.gpt2, &made));
     zero_status st = check_tensors(c, &made);

@@ -6,30 +6,25 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/range.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 
-#define MANIFEST_MOST ((uint64_t)1 << 30) /* bytes */
+#define MANIFEST_MOST ((size_t)1 << 30) /* bytes */
 
 /* ---- opening ---- */
 
 /* A whole small file. */
 static zero_status read_file(const zero_checkpoint *c, const char *name, zero_bytes *text)
 {
-    zero_storage_file file;
-    ZERO_TRY(zero_storage_open_file(&c->dir, name, &file));
-    zero_status st = ZERO_OK;
-    if (file.bytes > MANIFEST_MOST)
-        st = zero_fail(ZERO_ERR_FORMAT, "%s: has %" PRIu64 " bytes: expected 2^30 at most",
-                       file.path, file.bytes);
-    if (st == ZERO_OK) st = zero_bytes_reserve(text, (size_t)file.bytes);
-    if (st == ZERO_OK) st = zero_storage_read(&file, 0, text->bytes, (size_t)file.bytes);
-    if (st == ZERO_OK) text->len = (size_t)file.bytes;
-    zero_storage_close_file(&file);
+    zero_file file;
+    ZERO_TRY(zero_file_open_in(&c->dir, name, &file));
+    zero_status st = zero_bytes_read_file(text, &file, MANIFEST_MOST);
+    zero_file_close(&file);
     return st;
 }
 
-/* The path's last name; slashes behind it, as shells complete them, are none of it. */
+/* The path's last name; trailing slashes (shell completion) are ignored. */
 static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
 {
     size_t end = strlen(path);
@@ -39,7 +34,7 @@ static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
     snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
 }
 
-/* A directory that has the name of another step was swapped, or copied over. */
+/* A directory with the name of another step was swapped, or copied over. */
 static zero_status check_name(const char *path, const zero_manifest *m)
 {
     int64_t step;
@@ -48,14 +43,13 @@ static zero_status check_name(const char *path, const zero_manifest *m)
     if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its manifest is that of step %" PRId64
-                     ": the directory was renamed, or its files are another's",
+                     ": the directory was renamed, or its files belong to another",
                      path, m->step);
 }
 
 static zero_status open_with(const char *path, zero_checkpoint *c)
 {
     char name[ZERO_STORAGE_PATH + 64];
-    c->rank = -1;
     ZERO_TRY(zero_storage_open(path, &c->dir));
     if (!c->text.bytes) ZERO_TRY(read_file(c, ZERO_MANIFEST_NAME, &c->text));
     snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
@@ -90,18 +84,9 @@ zero_status zero_checkpoint_open_told(const char *path, const void *text, size_t
     return st;
 }
 
-static void close_shard(zero_checkpoint *c)
-{
-    zero_storage_close_file(&c->shard);
-    zero_safetensors_destroy(&c->header);
-    free(c->extents);
-    c->extents = NULL;
-    c->rank = -1;
-}
-
 void zero_checkpoint_close(zero_checkpoint *c)
 {
-    close_shard(c);
+    zero_shard_close(&c->shard);
     zero_storage_close(&c->dir);
     zero_manifest_destroy(&c->manifest);
     zero_bytes_destroy(&c->text);
@@ -109,126 +94,36 @@ void zero_checkpoint_close(zero_checkpoint *c)
     *c = (zero_checkpoint){0};
 }
 
-/* ---- shards ---- */
+/* ---- elements ---- */
 
-/* That is the header that the manifest knows: whatever else is wrong with the file, this is
- * the first thing to be said. */
-static zero_status check_header(const zero_checkpoint *c, int rank,
-                                const zero_bytes *header)
-{
-    char found[ZERO_CHECKSUM];
-    const zero_manifest_file *known = &c->manifest.shards[rank];
-    zero_checksum(header->bytes, header->len, found);
-    if (strcmp(found, known->checksum) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its header (bytes 0 to %zu) is not the one that was written: "
-                     "expected checksum %s, found %s; the file was changed, or is another "
-                     "shard's or another checkpoint's",
-                     c->shard.path, header->len, known->checksum, found);
-}
-
-/* Entry i of the header is extent i of the layout, no more and no less. */
-static zero_status check_entries(const zero_checkpoint *c, int n)
-{
-    const zero_safetensors *header = &c->header;
-    for (int i = 0; i < n && i < header->n; i++) {
-        const zero_safetensors_entry *e = &header->entries[i];
-        const zero_extent *x = &c->extents[i];
-        char name[ZERO_EXTENT_NAME];
-        zero_extent_name(&c->manifest.table, x, name);
-        const char *sum = zero_safetensors_metadata(header, name);
-        if (strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
-            e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: tensor %d is '%.100s' (%s, %" PRId64
-                             " elements): expected '%s' (F32, %" PRId64
-                             ") with a checksum in __metadata__",
-                             c->shard.path, i, e->name, e->type, e->n, name,
-                             x->end - x->begin);
-    }
-    if (n == header->n) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %d", c->shard.path,
-                     header->n, n);
-}
-
-static zero_status read_header(zero_checkpoint *c, int rank, zero_bytes *header)
-{
-    int n;
-    const zero_manifest *m = &c->manifest;
-    if (c->shard.bytes != m->shards[rank].bytes)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: has %" PRIu64 " bytes: expected the %" PRIu64
-                         " that were written",
-                         c->shard.path, c->shard.bytes, m->shards[rank].bytes);
-    ZERO_TRY(
-        zero_safetensors_read_header(c->shard.fd, c->shard.path, c->shard.bytes, header));
-    ZERO_TRY(check_header(c, rank, header));
-    ZERO_TRY(zero_safetensors_parse(c->shard.path, c->shard.bytes, header, &c->header));
-    ZERO_TRY(zero_state_table_extents(&m->table, rank, &c->extents, &n));
-    return check_entries(c, n);
-}
-
+/* Only one shard is open at a time. */
 static zero_status open_shard(zero_checkpoint *c, int rank)
 {
-    char name[64];
-    zero_bytes header = {0};
-    if (c->rank == rank) return ZERO_OK;
-    close_shard(c);
-    zero_shard_name(rank, c->manifest.table.n_ranks, name);
-    ZERO_TRY(zero_storage_open_file(&c->dir, name, &c->shard));
-    zero_status st = read_header(c, rank, &header);
-    zero_bytes_destroy(&header);
-    if (st == ZERO_OK)
-        c->rank = rank;
-    else
-        close_shard(c);
-    return st;
-}
-
-/* All of extent i of the open shard, checked, to values. */
-static zero_status read_extent(const zero_checkpoint *c, int i, float *values)
-{
-    const zero_safetensors_entry *e = &c->header.entries[i];
-    size_t bytes = (size_t)(e->end - e->begin);
-    char found[ZERO_CHECKSUM];
-    ZERO_TRY(zero_storage_read(&c->shard, e->begin, values, bytes));
-    zero_checksum(values, bytes, found);
-    const char *known = zero_safetensors_metadata(&c->header, e->name);
-    if (strcmp(found, known) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: %s (bytes %" PRIu64 " to %" PRIu64
-                     ") was changed after it was written: expected checksum %s, found %s",
-                     c->shard.path, e->name, e->begin, e->end, known, found);
-}
-
-/* ---- what is wanted ---- */
-
-static zero_range overlap(zero_range a, zero_range b)
-{
-    return (zero_range){a.begin > b.begin ? a.begin : b.begin,
-                        a.end < b.end ? a.end : b.end};
+    if (c->shard.file.is_open && c->shard.rank == rank) return ZERO_OK;
+    zero_shard_close(&c->shard);
+    return zero_shard_open(&c->dir, &c->manifest, rank, &c->shard);
 }
 
 static bool is_wanted(const zero_checkpoint *c, int rank, int group,
                       const zero_checkpoint_target *target)
 {
     zero_range own = zero_partition_shard(&c->manifest.table.partitions[group], rank);
-    zero_range both = overlap(own, target->range);
-    return both.begin < both.end;
+    return !zero_range_is_empty(zero_range_overlap(own, target->range));
 }
 
-/* An extent that lies within what is wanted is read to its place. */
+/* An extent that is wanted as a whole is read straight to its place. */
 static zero_status fetch_extent(zero_checkpoint *c, int i,
                                 const zero_checkpoint_target *targets)
 {
-    const zero_extent *x = &c->extents[i];
+    const zero_extent *x = &c->shard.extents[i];
     const zero_checkpoint_target *t = &targets[c->manifest.table.tensors[x->tensor].group];
     zero_range have = zero_extent_range(&c->manifest.table, x);
-    zero_range both = overlap(have, t->range);
-    if (both.begin >= both.end || !t->parts[x->part]) return ZERO_OK;
+    zero_range both = zero_range_overlap(have, t->range);
+    if (zero_range_is_empty(both) || !t->parts[x->part]) return ZERO_OK;
     float *to = t->parts[x->part] + (both.begin - t->range.begin);
-    if (zero_range_len(both) == zero_range_len(have)) return read_extent(c, i, to);
-    ZERO_TRY(read_extent(c, i, c->block));
+    if (zero_range_len(both) == zero_range_len(have))
+        return zero_shard_read(&c->shard, i, to);
+    ZERO_TRY(zero_shard_read(&c->shard, i, c->block));
     memcpy(to, c->block + (both.begin - have.begin),
            (size_t)zero_range_len(both) * sizeof *to);
     return ZERO_OK;
@@ -243,7 +138,7 @@ zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_checkpoint_targ
             wanted = is_wanted(c, rank, g, &targets[g]);
         if (!wanted) continue;
         ZERO_TRY(open_shard(c, rank));
-        for (int i = 0; i < c->header.n; i++) ZERO_TRY(fetch_extent(c, i, targets));
+        for (int i = 0; i < c->shard.n; i++) ZERO_TRY(fetch_extent(c, i, targets));
     }
     return ZERO_OK;
 }
@@ -265,7 +160,7 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
 
 /* ---- everything ---- */
 
-zero_status zero_checkpoint_look(zero_checkpoint *c, int rank)
+zero_status zero_checkpoint_check_header(zero_checkpoint *c, int rank)
 {
     return open_shard(c, rank);
 }
@@ -273,7 +168,7 @@ zero_status zero_checkpoint_look(zero_checkpoint *c, int rank)
 static zero_status verify_shard(zero_checkpoint *c, int rank)
 {
     ZERO_TRY(open_shard(c, rank));
-    for (int i = 0; i < c->header.n; i++) ZERO_TRY(read_extent(c, i, c->block));
+    for (int i = 0; i < c->shard.n; i++) ZERO_TRY(zero_shard_read(&c->shard, i, c->block));
     return ZERO_OK;
 }
 

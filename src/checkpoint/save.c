@@ -7,12 +7,12 @@
 
 #include "base/fail.h"
 #include "checkpoint/list.h"
+#include "checkpoint/shard_write.h"
 #include "data/tokenizer_file.h"
-#include "io/safetensors.h"
 
 #define MEBIBYTE 0x1p20
 
-/* One save on its way. */
+/* One save in progress. */
 struct save {
     zero_engine *e;
     zero_comm *comm;
@@ -20,122 +20,22 @@ struct save {
     const zero_checkpoint_input *in;
     zero_manifest manifest;
     zero_storage_dir temporary;
-
-    zero_extent *extents; /* this rank's shard */
-    int n;
-    zero_safetensors_entry *entries; /* [n] */
-    char (*names)[ZERO_EXTENT_NAME]; /* [n] */
-    char (*sums)[ZERO_CHECKSUM];     /* [n] */
-    const char *(*texts)[2];         /* [n + HEADER_TEXTS] of "__metadata__" */
-    zero_bytes header;
-    uint64_t bytes; /* of all files */
+    zero_shard_writer shard; /* this rank's */
+    uint64_t bytes;          /* of all files */
 };
 
-/* ---- this rank's shard ---- */
+/* ---- shards ---- */
 
-/* Where an extent lies in memory. */
-static const float *extent_data(const struct save *s, const zero_extent *x)
+static zero_status prepare(struct save *s)
 {
-    int group = s->manifest.table.tensors[x->tensor].group;
-    zero_engine_state own = zero_engine_group(s->e, group);
-    const float *parts[] = {own.master, own.momentum, own.variance};
-    zero_range range = zero_extent_range(&s->manifest.table, x);
-    return parts[x->part] + (range.begin - own.range.begin);
-}
-
-static size_t extent_bytes(const zero_extent *x)
-{
-    return (size_t)(x->end - x->begin) * sizeof(float);
-}
-
-enum { HEADER_TEXTS = 5 };
-
-static zero_status allocate_shard(struct save *s)
-{
-    size_t n = (size_t)s->n;
-    s->entries = calloc(n + 1, sizeof *s->entries);
-    s->names = malloc((n + 1) * sizeof *s->names);
-    s->sums = malloc((n + 1) * sizeof *s->sums);
-    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
-    if (s->entries && s->names && s->sums && s->texts) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
-}
-
-static void describe_extent(struct save *s, int i)
-{
-    const zero_extent *x = &s->extents[i];
-    zero_extent_name(&s->manifest.table, x, s->names[i]);
-    zero_checksum(extent_data(s, x), extent_bytes(x), s->sums[i]);
-    s->entries[i] = (zero_safetensors_entry){
-        .name = s->names[i], .type = "F32", .n_dims = 1, .dims = {x->end - x->begin}};
-    s->texts[HEADER_TEXTS + i][0] = s->names[i];
-    s->texts[HEADER_TEXTS + i][1] = s->sums[i];
-}
-
-/* The header comes first in the file and tells the checksums of what follows, so they are
- * taken from memory before anything is written: what a disk, or the way to it, makes of the
- * data is found when it is read. */
-static zero_status write_header(struct save *s)
-{
-    char step[32], rank[16], ranks[16];
-    snprintf(step, sizeof step, "%" PRId64, s->manifest.step);
-    snprintf(rank, sizeof rank, "%d", s->comm->rank);
-    snprintf(ranks, sizeof ranks, "%d", s->comm->size);
-    const char *const about[HEADER_TEXTS][2] = {{"format", "zero checkpoint shard"},
-                                                {"step", step},
-                                                {"rank", rank},
-                                                {"ranks", ranks},
-                                                {"digest", s->manifest.digest}};
-    memcpy(s->texts, about, sizeof about);
-    for (int i = 0; i < s->n; i++) describe_extent(s, i);
-    return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
-                                         (const char *const(*)[2])s->texts, &s->header);
-}
-
-static zero_status prepare_shard(struct save *s)
-{
-    const zero_schedule *schedule = &s->e->schedule;
-    const zero_model *model = schedule->input.model;
-    ZERO_TRY(zero_state_table_init(&s->manifest.table, model->n_tensors, model->tensors,
-                                   schedule->input.partition, s->comm->size));
-    ZERO_TRY(
-        zero_state_table_extents(&s->manifest.table, s->comm->rank, &s->extents, &s->n));
-    ZERO_TRY(allocate_shard(s));
-    ZERO_TRY(write_header(s));
+    const zero_plan_input *plan = &s->e->schedule.input;
+    ZERO_TRY(zero_state_table_init(&s->manifest.table, plan->model->n_tensors,
+                                   plan->model->tensors, plan->partition, s->comm->size));
     s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
-    if (s->manifest.shards) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
+    if (!s->manifest.shards)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
+    return zero_shard_prepare(s->e, &s->manifest, &s->shard);
 }
-
-static uint64_t shard_bytes(const struct save *s)
-{
-    return s->n > 0 ? s->entries[s->n - 1].end : s->header.len;
-}
-
-static zero_status write_shard_data(struct save *s, zero_storage_file *file)
-{
-    ZERO_TRY(zero_storage_write(file, s->header.bytes, s->header.len));
-    for (int i = 0; i < s->n; i++) {
-        const zero_extent *x = &s->extents[i];
-        ZERO_TRY(zero_storage_write(file, extent_data(s, x), extent_bytes(x)));
-    }
-    return ZERO_OK;
-}
-
-/* Creates, writes, syncs and closes. */
-static zero_status write_shard(struct save *s)
-{
-    char name[64];
-    zero_storage_file file;
-    zero_shard_name(s->comm->rank, s->comm->size, name);
-    ZERO_TRY(zero_storage_create(&s->temporary, name, shard_bytes(s), &file));
-    zero_status st = write_shard_data(s, &file);
-    if (st == ZERO_OK) return zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    return st;
-}
-
-/* ---- what rank 0 does ---- */
 
 /* Lengths and checksums of all shards, on every rank. */
 static zero_status gather_shards(struct save *s)
@@ -146,11 +46,10 @@ static zero_status gather_shards(struct save *s)
         words ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu shards", size);
     st = zero_agree(s->comm, st);
     if (st == ZERO_OK) {
-        char sum[ZERO_CHECKSUM];
-        uint64_t *own = words + 5 * s->comm->rank;
-        zero_checksum(s->header.bytes, s->header.len, sum);
-        own[0] = shard_bytes(s);
-        memcpy(own + 1, sum, ZERO_CHECKSUM - 1);
+        uint64_t *mine = words + 5 * s->comm->rank;
+        zero_manifest_file shard = zero_shard_describe(&s->shard);
+        mine[0] = shard.bytes;
+        memcpy(mine + 1, shard.checksum, ZERO_CHECKSUM - 1);
         st = zero_comm_or(s->comm, (int64_t)(5 * size), words);
     }
     for (size_t r = 0; st == ZERO_OK && r < size; r++) {
@@ -163,18 +62,20 @@ static zero_status gather_shards(struct save *s)
     return st;
 }
 
+/* ---- rank 0 ---- */
+
 static zero_status check_room(const struct save *s)
 {
     uint64_t room;
     ZERO_TRY(zero_storage_room(s->dir, &room));
     if (room >= s->bytes) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
-                     "%s: no room for a checkpoint: it takes %.1f MiB and %.1f MiB are "
-                     "free: make room, or keep fewer (--keep)",
+                     "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are "
+                     "free: free some, or keep fewer (--keep)",
                      s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
 }
 
-/* What an earlier save of this run has left goes first. */
+/* Leftovers of an earlier save of this run are removed first. */
 static zero_status make_temporary(struct save *s)
 {
     char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
@@ -182,7 +83,7 @@ static zero_status make_temporary(struct save *s)
     zero_checkpoint_name(s->in->step, name);
     zero_checkpoint_temporary_name(s->in->step, temporary);
     if (zero_storage_has(s->dir, name))
-        return zero_fail(ZERO_ERR_INVALID, "%s/%s is there already: nothing was written",
+        return zero_fail(ZERO_ERR_INVALID, "%s/%s exists: nothing was written",
                          s->dir->path, name);
     ZERO_TRY(check_room(s));
     ZERO_TRY(zero_storage_remove(s->dir, temporary));
@@ -200,7 +101,7 @@ static zero_status enter_temporary(struct save *s)
                      zero_last_error());
 }
 
-/* Directories of one name on several machines would each have some of the shards. */
+/* On several machines, directories of one name would each have some of the shards. */
 static zero_status check_shards(const struct save *s)
 {
     char name[64];
@@ -250,8 +151,8 @@ static zero_status write_manifest(struct save *s)
     return st;
 }
 
-/* With the rename the checkpoint is there, and after the last sync it stays. If that fails,
- * nobody knows: then it shall not be there. */
+/* The rename publishes the checkpoint, and the last sync makes that durable. If that sync fails
+ * its durability is unknown, so the rename is undone. */
 static zero_status rename_to_final(struct save *s)
 {
     char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
@@ -259,13 +160,11 @@ static zero_status rename_to_final(struct save *s)
     zero_checkpoint_temporary_name(s->in->step, temporary);
     ZERO_TRY(zero_storage_sync(&s->temporary));
     ZERO_TRY(zero_storage_rename(s->dir, temporary, name));
-    zero_status st = zero_storage_sync(s->dir);
-    if (st == ZERO_OK) return ZERO_OK;
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
+    if (failure.status == ZERO_OK) return ZERO_OK;
     if (zero_storage_rename(s->dir, name, temporary) == ZERO_OK)
-        return zero_fail(st, "%s", reason);
-    return zero_fail(st, "%s; and %s", reason, zero_last_error());
+        return zero_failure_restore(&failure);
+    return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
 }
 
 static zero_status publish(struct save *s)
@@ -277,18 +176,16 @@ static zero_status publish(struct save *s)
     return rename_to_final(s);
 }
 
-/* Leaves the failure's own words in place. */
-static zero_status clear_away(struct save *s, zero_status failure)
+static zero_status clear_away(struct save *s, zero_status st)
 {
-    char reason[1024], temporary[ZERO_CHECKPOINT_NAME];
-    if (s->comm->rank != 0 || failure == ZERO_ERR_MPI || failure == ZERO_ERR_STALLED)
-        return failure;
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
+    char temporary[ZERO_CHECKPOINT_NAME];
+    if (s->comm->rank != 0 || st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED) return st;
+    zero_failure failure = zero_failure_keep(st);
     zero_checkpoint_temporary_name(s->in->step, temporary);
     zero_storage_close(&s->temporary);
     if (zero_storage_remove(s->dir, temporary) == ZERO_OK)
-        return zero_fail(failure, "%s", reason);
-    return zero_fail(failure, "%s; and what was written of it: %s", reason,
+        return zero_failure_restore(&failure);
+    return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
                      zero_last_error());
 }
 
@@ -316,11 +213,12 @@ static zero_status describe(struct save *s)
 static zero_status save_all(struct save *s)
 {
     ZERO_TRY(describe(s));
-    ZERO_TRY(zero_agree_after_files(s->comm, prepare_shard(s)));
+    ZERO_TRY(zero_agree_after_files(s->comm, prepare(s)));
     ZERO_TRY(gather_shards(s));
     zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
     if (st == ZERO_OK) st = zero_agree_after_files(s->comm, enter_temporary(s));
-    if (st == ZERO_OK) st = zero_agree_after_files(s->comm, write_shard(s));
+    if (st == ZERO_OK)
+        st = zero_agree_after_files(s->comm, zero_shard_write(&s->shard, &s->temporary));
     if (st == ZERO_OK) st = zero_agree_after_files(s->comm, publish(s));
     return st == ZERO_OK ? ZERO_OK : clear_away(s, st);
 }
@@ -332,13 +230,8 @@ zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
     zero_status st = save_all(&s);
     *bytes = s.bytes;
     zero_storage_close(&s.temporary);
+    zero_shard_forget(&s.shard);
     zero_manifest_destroy(&s.manifest);
-    zero_bytes_destroy(&s.header);
-    free(s.extents);
-    free(s.entries);
-    free(s.names);
-    free(s.sums);
-    free(s.texts);
     return st;
 }
 

@@ -30,14 +30,13 @@ static zero_status check_names(const zero_state_table *t)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
     free(sorted);
     if (!twice) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "two tensors are called '%s', or one has no name: expected each to have "
-        "a name of its own",
-        twice);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "two tensors are called '%s', or one has no name: expected names that "
+                     "differ",
+                     twice);
 }
 
-/* Tensors of a group adjoin, in the order of groups. */
+/* Tensors come in the order of their groups. */
 static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
     zero_tensor *tensor = &t->tensors[i];
@@ -51,8 +50,8 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
                          tensor->name, tensor->rows, tensor->cols);
     if (tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "tensor '%s' is in group %d, behind one of group %d: expected "
-                         "groups from 0 on, one after the other",
+                         "tensor '%s' is in group %d, after one of group %d: expected "
+                         "groups in order, from 0",
                          tensor->name, tensor->group, newest);
     tensor->offset = t->group_params[tensor->group];
     t->group_params[tensor->group] += tensor->rows * tensor->cols;
@@ -111,26 +110,22 @@ void zero_state_table_destroy(zero_state_table *table)
 
 /* ---- extents ---- */
 
-/* The part of a tensor that lies in `owned`, a range of its group, as elements of the tensor. */
-static zero_range part_of(const zero_tensor *tensor, zero_range owned)
-{
-    zero_range part = zero_range_overlap(zero_range_of_tensor(tensor), owned);
-    return (zero_range){part.begin - tensor->offset, part.end - tensor->offset};
-}
-
+/* The elements of a tensor that a rank owns. */
 static zero_range owned_of(const zero_state_table *t, int tensor, int rank)
 {
     const zero_tensor *of = &t->tensors[tensor];
-    return part_of(of, zero_partition_shard(&t->partitions[of->group], rank));
+    zero_range shard = zero_partition_shard(&t->partitions[of->group], rank);
+    zero_range own = zero_range_overlap(zero_range_of_tensor(of), shard);
+    return (zero_range){own.begin - of->offset, own.end - of->offset};
 }
 
-/* Without walking them: a table from outside may claim any number. */
+/* Counts without listing: a table from outside may claim any number. */
 static int64_t count_extents(const zero_state_table *t, int rank)
 {
     int64_t blocks = 0;
     for (int i = 0; i < t->n_tensors; i++) {
         zero_range own = owned_of(t, i, rank);
-        if (own.begin < own.end)
+        if (!zero_range_is_empty(own))
             blocks += (own.end - 1) / ZERO_EXTENT_MAX - own.begin / ZERO_EXTENT_MAX + 1;
     }
     return blocks * ZERO_STATES;
@@ -141,8 +136,7 @@ static void write_extents(const zero_state_table *t, int rank, zero_extent *list
     for (int i = 0; i < t->n_tensors; i++) {
         zero_range own = owned_of(t, i, rank);
         for (int64_t at = own.begin, stop; at < own.end; at = stop) {
-            stop = (at / ZERO_EXTENT_MAX + 1) * ZERO_EXTENT_MAX;
-            if (stop > own.end) stop = own.end;
+            stop = zero_min((at / ZERO_EXTENT_MAX + 1) * ZERO_EXTENT_MAX, own.end);
             for (int part = 0; part < ZERO_STATES; part++)
                 *list++ = (zero_extent){i, (zero_state_part)part, at, stop};
         }

@@ -1,21 +1,21 @@
-/* checkpoint_table.h - which part of a model's state lies in which shard of a checkpoint.
+/* table.h - which part of a model's state is in which shard of a checkpoint.
  *
- * A shard holds what its rank owns of every group, padding left out, cut into extents: one
- * tensor's elements [begin, end) of one part of the state, at most ZERO_EXTENT_MAX of them and
- * never across a multiple of that. In the order of the file:
+ * A shard holds what its rank owns of every group, without padding, cut into extents. An extent is
+ * elements [begin, end) of one tensor of one part of the state, at most ZERO_EXTENT_MAX of them
+ * and never across a multiple of that. In the order of the file:
  *
  *     tensors in the model's order
  *         blocks of ZERO_EXTENT_MAX elements, as far as the rank owns them
  *             master, momentum, variance
  *
- * So partition and tensors alone say what a shard must hold; nothing else is accepted.
+ * So tensors and partition alone determine what a shard holds; nothing else is accepted.
  * Lengths count elements. Nothing here is collective. */
 #pragma once
 
 #include "sharding/partition.h"
 #include "zero/model.h"
 
-#define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* 4 MiB: what is read and checked at once */
+#define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* 4 MiB, read and checked at once */
 #define ZERO_EXTENT_NAME 128
 #define ZERO_SHARDS_MOST (1 << 20)
 
@@ -40,16 +40,16 @@ typedef struct {
     int64_t begin, end; /* in the tensor */
 } zero_extent;
 
-/* From tensors with name, rows, cols and group. ZERO_ERR_FORMAT, saying which tensor, unless
- * names are given and unique, sizes at least 1, all parameters at most 2^62, and groups
- * follow one another from 0; ZERO_ERR_NOMEM. */
+/* From tensors with name, rows, cols and group. ZERO_ERR_FORMAT, naming the tensor, unless names
+ * are unique, sizes at least 1, all parameters at most 2^62, and groups in order from 0;
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                                  const zero_tensor *tensors,
                                                  zero_partition_scheme scheme, int n_ranks);
 void zero_state_table_destroy(zero_state_table *table); /* accepts a zeroed one */
 
-/* The extents of a rank's shard, in order; *list is the caller's (free), NULL if there are
- * none. ZERO_ERR_NOMEM. */
+/* The extents of a rank's shard, in order; *list is the caller's (free), or NULL if *n is 0.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_extents(const zero_state_table *table, int rank,
                                                     zero_extent **list, int *n);
 

@@ -149,8 +149,8 @@ static zero_status verify_one(const char *path)
 static zero_status verify_all(const zero_storage_dir *dir, const char *path,
                               const int64_t *steps, int n)
 {
-    char name[ZERO_CHECKPOINT_NAME], one[PATH_BYTES], first[1024] = "";
-    zero_status verdict = ZERO_OK;
+    char name[ZERO_CHECKPOINT_NAME], one[PATH_BYTES];
+    zero_failure first = {.status = ZERO_OK};
     for (int i = 0; i < n; i++) {
         zero_checkpoint_name(steps[i], name);
         snprintf(one, sizeof one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
@@ -160,11 +160,9 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
             continue;
         }
         if (st != ZERO_OK) printf("%s: broken: %s\n", one, zero_last_error());
-        if (st == ZERO_OK || verdict != ZERO_OK) continue;
-        snprintf(first, sizeof first, "%s", zero_last_error());
-        verdict = st;
+        if (first.status == ZERO_OK) first = zero_failure_keep(st);
     }
-    return verdict == ZERO_OK ? ZERO_OK : zero_fail(verdict, "%s", first);
+    return zero_failure_restore(&first);
 }
 
 static zero_status verify(const char *path)

@@ -1,10 +1,9 @@
-/* zero_saving_open(): what a run finds in its directory of checkpoints, and goes on from. */
+/* zero_saving_open(): a run opens its directory of checkpoints and resumes from it. */
 #include "base/fail.h"
 #include "cli/saving.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint/list.h"
@@ -51,8 +50,8 @@ static void list_shape(const zero_gpt2_shape *now, const zero_gpt2_shape *then, 
     differ_whole(list, size, "vocab", now->vocab, then->vocab);
 }
 
-/* What must not change: with another shape nothing fits, with another seed or other data it is
- * another run. */
+/* Options that must not change: with another shape nothing fits, with another seed or other data
+ * it is another run. */
 static zero_status compare(const zero_session *s, const zero_checkpoint *c)
 {
     const zero_manifest *m = &c->manifest;
@@ -66,13 +65,14 @@ static zero_status compare(const zero_session *s, const zero_checkpoint *c)
     if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
         snprintf(list, sizeof list, "--data %.200s holds other tokens", s->config.data);
     if (list[0] == '\0') return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s was saved with other options, and these must not change: %s; give "
-                     "them as they were, or another --checkpoint",
-                     c->dir.path, list);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "cannot resume %s: these options differ from the saved run: %s; restore "
+        "them, or give another --checkpoint",
+        c->dir.path, list);
 }
 
-/* What may change, but should not do so unnoticed. */
+/* Options that may change, but not unnoticed. */
 static void list_changes(zero_session *s, const zero_manifest *m)
 {
     json_t *now = zero_run_options_identity(&s->config);
@@ -111,14 +111,13 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 
 /* ---- resuming ---- */
 
-/* Samples are counted in 63 bits. */
 static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
 {
     int64_t step = c->manifest.step, B = s->config.global_batch;
     if (step <= INT64_MAX / 2 / B) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s: after %" PRId64 " steps no --global-batch of %" PRId64
-                     " can be counted any more",
+                     "%s: step %" PRId64 " x --global-batch %" PRId64
+                     " overflows the sample counter",
                      c->dir.path, step, B);
 }
 
@@ -155,31 +154,28 @@ static bool is_broken(zero_status st)
     return st == ZERO_ERR_IO || st == ZERO_ERR_FORMAT;
 }
 
-/* The one that does not load ends the run, unless an older one may take its place: then it gets
- * out of the way, so that this step can be saved again. */
+/* A checkpoint that does not load ends the run, unless an older one may replace it. */
 static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
 {
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
     if (s->config.resume_older && i > 0) {
         if (is_root(s))
-            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n", reason,
-                    steps[i - 1]);
+            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n",
+                    zero_last_error(), steps[i - 1]);
         return ZERO_OK;
     }
     if (s->config.resume_older)
-        return zero_fail(st, "%s; and there is no older checkpoint", reason);
-    if (i == 0) return zero_fail(st, "%s", reason);
-    return zero_fail(st, "%s; --resume-older goes back to step %" PRId64, reason,
+        return zero_fail(st, "%s; and there is no older checkpoint", zero_last_error());
+    if (i == 0) return st;
+    return zero_fail(st, "%s; --resume-older goes back to step %" PRId64, zero_last_error(),
                      steps[i - 1]);
 }
 
-/* Newer ones than that which was loaded. */
+/* Checkpoints newer than the loaded one are renamed, so that their steps can be saved again. */
 static zero_status set_aside(zero_session *s, const int64_t *steps, int from, int n)
 {
     zero_status st = ZERO_OK;
     for (int i = from; st == ZERO_OK && i < n && is_root(s); i++)
-        st = zero_checkpoint_set_aside(&s->saving.dir, steps[i]);
+        st = zero_checkpoint_set_aside(&s->saving.directory.dir, steps[i]);
     return zero_agree_after_files(&s->world, st);
 }
 
@@ -200,14 +196,14 @@ static zero_status refuse_to_overwrite(const zero_config *c, const int64_t *step
     if (n == 0 || resumes(c)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--checkpoint %s holds checkpoints up to step %" PRId64
-                     ": go on from there with --resume, or give another directory",
+                     ": continue with --resume, or give another directory",
                      c->checkpoint, steps[n - 1]);
 }
 
 static zero_status check_room(const zero_session *s)
 {
     uint64_t room, needed = zero_checkpoint_bytes(&s->model);
-    ZERO_TRY(zero_storage_room(&s->saving.dir, &room));
+    ZERO_TRY(zero_storage_room(&s->saving.directory.dir, &room));
     if (room >= needed) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
                      "--checkpoint %s: a checkpoint of this model takes %.1f MiB, and %.1f "
@@ -215,111 +211,18 @@ static zero_status check_room(const zero_session *s)
                      s->config.checkpoint, (double)needed / 0x1p20, (double)room / 0x1p20);
 }
 
-/* Elsewhere the path of a checkpoint stands for it; here it would get checkpoints of its own. */
-static zero_status refuse_checkpoint(const zero_session *s)
+static zero_status check_directory(zero_session *s)
 {
-    if (!zero_storage_has(&s->saving.dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--checkpoint %s is a checkpoint: give the directory that it is in",
-                     s->config.checkpoint);
+    const zero_checkpoint_directory *d = &s->saving.directory;
+    ZERO_TRY(zero_agree(&s->world, refuse_to_overwrite(&s->config, d->steps, d->n)));
+    return zero_agree_after_files(&s->world, is_root(s) ? check_room(s) : ZERO_OK);
 }
 
-/* The names of checkpoints come behind it. */
-static zero_status check_length(const zero_config *c)
+static zero_status load(zero_session *s)
 {
-    size_t len = strlen(c->checkpoint), most = ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME;
-    if (len <= most) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--checkpoint %.100s...: a path of %zu bytes: expected at most %zu; give "
-        "a shorter or a relative one",
-        c->checkpoint, len, most);
-}
-
-/* A mistyped directory is not made when something is expected in it. */
-static zero_status open_first(zero_session *s, int64_t **steps, int *n)
-{
-    const zero_config *c = &s->config;
-    zero_storage_dir *dir = &s->saving.dir;
-    ZERO_TRY(check_length(c));
-    zero_status st = resumes(c) ? zero_storage_open(c->checkpoint, dir)
-                                : zero_storage_open_or_make(c->checkpoint, dir);
-    if (st != ZERO_OK)
-        return zero_fail(ZERO_ERR_INVALID, "--checkpoint %s%s", zero_last_error(),
-                         resumes(c) ? ", so there is nothing to resume" : "");
-    ZERO_TRY(refuse_checkpoint(s));
-    ZERO_TRY(zero_storage_lock(dir));
-    if (resumes(c)) ZERO_TRY(zero_storage_sync_parent(dir));
-    ZERO_TRY(zero_checkpoint_clean(dir));
-    ZERO_TRY(zero_checkpoint_list(dir, steps, n));
-    ZERO_TRY(refuse_to_overwrite(c, *steps, *n));
-    return check_room(s);
-}
-
-static zero_status see_other_directory(const zero_session *s)
-{
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "--checkpoint %s is another directory here than on rank 0, or none: all "
-        "nodes need to see the same one",
-        s->config.checkpoint);
-}
-
-/* Before hours are spent on what could not be saved: rank 0 may write there, and all see what
- * it has just made. */
-#define PROBE ".tmp-step-00000000"
-
-static zero_status make_probe(const zero_session *s)
-{
-    zero_storage_dir probe;
-    if (zero_storage_make(&s->saving.dir, PROBE, &probe) != ZERO_OK)
-        return zero_fail(ZERO_ERR_ENV, "--checkpoint %s", zero_last_error());
-    zero_storage_close(&probe);
-    return ZERO_OK;
-}
-
-static zero_status open_others(zero_session *s)
-{
-    zero_storage_dir *dir = &s->saving.dir;
-    if (is_root(s)) return ZERO_OK;
-    if (zero_storage_open(s->config.checkpoint, dir) != ZERO_OK ||
-        !zero_storage_has(dir, PROBE))
-        return see_other_directory(s);
-    return ZERO_OK;
-}
-
-static zero_status open_together(zero_session *s)
-{
-    zero_status st = ZERO_OK, removed = ZERO_OK;
-    if (is_root(s)) st = make_probe(s);
-    ZERO_TRY(zero_agree_after_files(&s->world, st));
-    st = zero_agree_after_files(&s->world, open_others(s));
-    if (is_root(s)) removed = zero_storage_remove(&s->saving.dir, PROBE);
-    ZERO_TRY(st);
-    return zero_agree_after_files(&s->world, removed);
-}
-
-/* Rank 0's list, to all. */
-static zero_status tell_steps(zero_session *s, int64_t **steps, int *n)
-{
-    zero_status st = ZERO_OK;
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, n, sizeof *n));
-    if (*n == 0) return ZERO_OK;
-    size_t bytes = (size_t)*n * sizeof **steps;
-    if (!is_root(s)) *steps = malloc(bytes);
-    if (!*steps) st = zero_fail(ZERO_ERR_NOMEM, "no memory for %d checkpoints", *n);
-    ZERO_TRY(zero_agree(&s->world, st));
-    return zero_comm_broadcast(&s->world, 0, *steps, bytes);
-}
-
-static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
-{
-    zero_status st = is_root(s) ? open_first(s, steps, n) : ZERO_OK;
-    ZERO_TRY(zero_agree_after_files(&s->world, st));
-    ZERO_TRY(open_together(s));
+    const zero_checkpoint_directory *d = &s->saving.directory;
     if (!resumes(&s->config)) return ZERO_OK;
-    ZERO_TRY(tell_steps(s, steps, n));
-    if (*n > 0) return load_newest(s, *steps, *n);
+    if (d->n > 0) return load_newest(s, d->steps, d->n);
     snprintf(s->saving.from, sizeof s->saving.from,
              "from nothing: there is no checkpoint yet");
     return ZERO_OK;
@@ -327,13 +230,15 @@ static zero_status open_and_load(zero_session *s, int64_t **steps, int *n)
 
 zero_status zero_saving_open(zero_session *s)
 {
-    int64_t *steps = NULL;
-    int n = 0;
+    const zero_config *c = &s->config;
     s->saving = (zero_saving){.saved = -1};
-    if (!s->config.checkpoint) return ZERO_OK;
+    if (!c->checkpoint) return ZERO_OK;
     zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
                   s->saving.data);
-    zero_status st = open_and_load(s, &steps, &n);
-    free(steps);
-    return st;
+    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
+                                            resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
+                                                       : ZERO_DIRECTORY_MAY_BE_NEW,
+                                            &s->saving.directory));
+    ZERO_TRY(check_directory(s));
+    return load(s);
 }

@@ -27,7 +27,7 @@ static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *byt
                                 .gpt2 = s->model.shape,
                                 .tokenizer = s->corpus.tokenizer,
                                 .options = options};
-    zero_status st = zero_checkpoint_save(&s->engine, &s->saving.dir, &in, bytes);
+    zero_status st = zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, bytes);
     json_decref(options);
     return st;
 }
@@ -45,7 +45,8 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
  * not wait for rank 0 in the next step, where nobody is patient. */
 static zero_status remove_older(zero_session *s)
 {
-    if (is_root(s) && zero_checkpoint_prune(&s->saving.dir, s->config.keep) != ZERO_OK)
+    if (is_root(s) &&
+        zero_checkpoint_prune(&s->saving.directory.dir, s->config.keep) != ZERO_OK)
         fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
     return zero_comm_barrier_after_files(&s->world);
 }
@@ -64,20 +65,18 @@ static zero_status save(zero_session *s, int64_t step)
 /* The disk may have room again at the next one; not after the last. */
 static zero_status may_go_on(const zero_session *s, int64_t step, zero_status st)
 {
-    char reason[1024];
     bool is_last = step == s->config.steps;
     if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
         st != ZERO_ERR_INVALID)
         return st;
-    snprintf(reason, sizeof reason, "%s", zero_last_error());
     if (is_last || s->config.save_required)
         return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
-                         step, reason);
+                         step, zero_last_error());
     if (is_root(s))
         fprintf(stderr,
                 "zero: warning: the checkpoint of step %" PRId64
                 " failed: %s; the run goes on\n",
-                step, reason);
+                step, zero_last_error());
     return ZERO_OK;
 }
 
@@ -154,5 +153,5 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
 
 void zero_saving_close(zero_session *s)
 {
-    zero_storage_close(&s->saving.dir);
+    zero_checkpoint_directory_close(&s->saving.directory);
 }

@@ -179,11 +179,10 @@ static void show_refused(const zero_plan_input *plan)
 
 static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *spec)
 {
-    char refusal[1024];
+    zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);
     size_t limit;
     zero_plan_input plan = spec->plan;
     bool is_auto = spec->may_use_p2p;
-    snprintf(refusal, sizeof refusal, "%s", zero_last_error());
     ZERO_TRY(least_limit(s, spec, &limit));
     /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
     if (is_auto && !is_too_large(&plan, limit)) {
@@ -194,7 +193,7 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
         show_refused(&plan);
         zero_advice_show(&plan, is_auto, limit, stderr);
     }
-    return zero_fail(ZERO_ERR_NOMEM, "%s", refusal);
+    return zero_failure_restore(&refusal);
 }
 
 static zero_status open_all(zero_session *s)

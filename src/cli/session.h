@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/topology.h"
+#include "checkpoint/directory.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
 #include "cli/run_options.h"
@@ -13,10 +14,9 @@
 
 /* Where a run saves and what it resumed from; see saving.h. */
 typedef struct {
-    zero_storage_dir
-        dir;          /* --checkpoint; rank 0 holds its lock. Not open: no checkpoints */
-    int64_t start;    /* steps that were done before this run */
-    int64_t saved;    /* the newest step that is safe; -1: none */
+    zero_checkpoint_directory directory; /* --checkpoint; not open without it */
+    int64_t start;                       /* steps that were done before this run */
+    int64_t saved;                       /* the newest step that is safe; -1: none */
     int64_t asked;    /* requests for a checkpoint that this rank has seen */
     int64_t answered; /* requests that all ranks have acted on */
     int64_t stop_at;  /* the step after which a requested stop is tried; 0: no request */

@@ -8,8 +8,10 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "data/piece.h"
 
-/* A different piece of the text; its tokens shrink in place as merges are learnt. */
+/* One of the distinct pieces of the text; its tokens are joined in place. */
 typedef struct {
     const unsigned char *at;
     int32_t len;   /* bytes */
@@ -18,7 +20,7 @@ typedef struct {
     int64_t count; /* occurrences in the text */
 } word;
 
-/* A pair of neighbours, and the list of words that hold it, or once held it. */
+/* A pair of neighbours, and the list of words that have it or once had it. */
 typedef struct {
     zero_merge ids;
     int64_t count;
@@ -29,25 +31,25 @@ typedef struct {
     int64_t word, next;
 } list_node;
 
-/* What the heap holds: a pair's count when it was pushed. Counts only fall after that. */
+/* An item of the heap. The count is that of the push; counts only fall after it. */
 typedef struct {
     int64_t count, pair;
 } candidate;
 
 typedef struct {
     word *words;
-    int64_t n_words, words_room;
+    int64_t n_words, words_capacity;
     int64_t *word_table; /* index + 1, 0: empty */
     int64_t word_slots;
     int32_t *ids;
     pair *pairs;
-    int64_t n_pairs, pairs_room;
+    int64_t n_pairs, pairs_capacity;
     int64_t *pair_table;
     int64_t pair_slots;
     list_node *nodes;
-    int64_t n_nodes, nodes_room;
+    int64_t n_nodes, nodes_capacity;
     candidate *heap;
-    int64_t n_heap, heap_room;
+    int64_t n_heap, heap_capacity;
 } trainer;
 
 static void destroy(trainer *t)
@@ -61,23 +63,13 @@ static void destroy(trainer *t)
     free(t->words);
 }
 
-static zero_status no_room(int64_t n, const char *what)
+static zero_status no_memory(int64_t n, const char *what)
 {
     return zero_fail(ZERO_ERR_NOMEM,
-                     "no room for %" PRId64 " %s of a tokenizer in training", n, what);
+                     "no memory for %" PRId64 " %s of a tokenizer in training", n, what);
 }
 
-/* Room for one more: returns the array, moved if need be, or NULL. */
-static void *grown(void *array, int64_t n, int64_t *room, size_t size)
-{
-    if (n < *room) return array;
-    int64_t more = *room * 2 + 1024;
-    void *moved = realloc(array, (size_t)more * size);
-    if (moved) *room = more;
-    return moved;
-}
-
-/* ---- different pieces ---- */
+/* ---- distinct pieces ---- */
 
 static int64_t *word_slot(const trainer *t, const unsigned char *at, int32_t len)
 {
@@ -95,7 +87,7 @@ static zero_status grow_word_table(trainer *t)
     free(t->word_table);
     t->word_slots = t->word_slots * 2 + 2048 - t->word_slots % 2048;
     t->word_table = calloc((size_t)t->word_slots, sizeof *t->word_table);
-    if (!t->word_table) return no_room(t->word_slots, "table entries");
+    if (!t->word_table) return no_memory(t->word_slots, "table entries");
     for (int64_t i = 0; i < t->n_words; i++)
         *word_slot(t, t->words[i].at, t->words[i].len) = i + 1;
     return ZERO_OK;
@@ -108,8 +100,8 @@ static zero_status count_piece(trainer *t, const unsigned char *at, int32_t len)
         t->words[*slot - 1].count++;
         return ZERO_OK;
     }
-    word *words = grown(t->words, t->n_words, &t->words_room, sizeof *words);
-    if (!words) return no_room(t->n_words, "pieces");
+    word *words = zero_grow(t->words, t->n_words, &t->words_capacity, sizeof *words);
+    if (!words) return no_memory(t->n_words, "pieces");
     t->words = words;
     t->words[t->n_words++] = (word){.at = at, .len = len, .n = len, .count = 1};
     *slot = t->n_words;
@@ -126,7 +118,7 @@ static zero_status count_pieces(trainer *t, const unsigned char *text, size_t le
     }
     for (int64_t i = 0; i < t->n_words; i++) n_ids += t->words[i].len;
     t->ids = malloc(((size_t)n_ids + 1) * sizeof *t->ids);
-    if (!t->ids) return no_room(n_ids, "tokens");
+    if (!t->ids) return no_memory(n_ids, "tokens");
     for (int64_t i = 0; i < t->n_words; i++) {
         t->words[i].ids = t->ids + used;
         for (int32_t k = 0; k < t->words[i].len; k++) t->ids[used++] = t->words[i].at[k];
@@ -153,7 +145,7 @@ static zero_status grow_pair_table(trainer *t)
     free(t->pair_table);
     t->pair_slots = t->pair_slots > 0 ? 2 * t->pair_slots : 4096;
     t->pair_table = calloc((size_t)t->pair_slots, sizeof *t->pair_table);
-    if (!t->pair_table) return no_room(t->pair_slots, "table entries");
+    if (!t->pair_table) return no_memory(t->pair_slots, "table entries");
     for (int64_t i = 0; i < t->n_pairs; i++) *pair_slot(t, t->pairs[i].ids) = i + 1;
     return ZERO_OK;
 }
@@ -162,8 +154,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
 {
     int64_t *slot = pair_slot(t, ids);
     if (*slot == 0) {
-        pair *pairs = grown(t->pairs, t->n_pairs, &t->pairs_room, sizeof *pairs);
-        if (!pairs) return no_room(t->n_pairs, "pairs");
+        pair *pairs = zero_grow(t->pairs, t->n_pairs, &t->pairs_capacity, sizeof *pairs);
+        if (!pairs) return no_memory(t->n_pairs, "pairs");
         t->pairs = pairs;
         t->pairs[t->n_pairs++] = (pair){.ids = ids, .list = -1};
         *slot = t->n_pairs;
@@ -175,8 +167,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
     return ZERO_OK;
 }
 
-/* Counts the pairs of a word. Those that existed before this merge, before `first_new`,
- * list the word already. */
+/* Counts the pairs of a word. Pairs before `first_new` are older than this merge and have the
+ * word in their lists. */
 static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
 {
     for (int32_t i = 0; i + 1 < t->words[w].n; i++) {
@@ -186,8 +178,9 @@ static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
         t->pairs[p].count += t->words[w].count;
         int64_t head = t->pairs[p].list;
         if (p < first_new || (head >= 0 && t->nodes[head].word == w)) continue;
-        list_node *nodes = grown(t->nodes, t->n_nodes, &t->nodes_room, sizeof *nodes);
-        if (!nodes) return no_room(t->n_nodes, "list entries");
+        list_node *nodes =
+            zero_grow(t->nodes, t->n_nodes, &t->nodes_capacity, sizeof *nodes);
+        if (!nodes) return no_memory(t->n_nodes, "list entries");
         t->nodes = nodes;
         t->nodes[t->n_nodes] = (list_node){.word = w, .next = head};
         t->pairs[p].list = t->n_nodes++;
@@ -221,8 +214,8 @@ static void swap(candidate *a, candidate *b)
 
 static zero_status push(trainer *t, int64_t p)
 {
-    candidate *heap = grown(t->heap, t->n_heap, &t->heap_room, sizeof *heap);
-    if (!heap) return no_room(t->n_heap, "candidates");
+    candidate *heap = zero_grow(t->heap, t->n_heap, &t->heap_capacity, sizeof *heap);
+    if (!heap) return no_memory(t->n_heap, "candidates");
     t->heap = heap;
     int64_t at = t->n_heap++;
     heap[at] = (candidate){.count = t->pairs[p].count, .pair = p};

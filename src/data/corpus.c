@@ -9,56 +9,23 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/quantity.h"
+#include "data/encode.h"
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/file_list.h"
 
 /* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
 #define STORIES_DEFAULT   ((size_t)3600000)
-#define STORIES_MOST      UINT64_C(1000000000000)
+#define STORIES_MOST      INT64_C(1000000000000)
 #define STORIES_TOKENIZER "bpe:512"
-#define ENCODE_AT_ONCE    ((size_t)1 << 16)
 
 /* ---- text to tokens ---- */
-
-static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t n)
-{
-    ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t narrow = (uint16_t)tokens[i];
-        memcpy(out->bytes + out->len, &narrow, sizeof narrow);
-        out->len += sizeof narrow;
-    }
-    return ZERO_OK;
-}
-
-/* Block by block, cut between pieces: tokens as int32 would take four times the text. */
-static zero_status encode_blocks(const zero_tokenizer *tok, const zero_bytes *text,
-                                 int32_t *block, zero_bytes *out)
-{
-    for (size_t at = 0, end; at < text->len; at = end) {
-        for (end = at; end < text->len && end - at < ENCODE_AT_ONCE;)
-            end = zero_piece_end(text->bytes, text->len, end);
-        int64_t n = zero_tokenizer_encode(tok, text->bytes + at, end - at, block);
-        ZERO_TRY(append_narrow(out, block, n));
-    }
-    return ZERO_OK;
-}
-
-static zero_status encode(const zero_tokenizer *tok, const zero_bytes *text,
-                          zero_bytes *out)
-{
-    int32_t *block = malloc((ENCODE_AT_ONCE + ZERO_PIECE_MAX) * sizeof *block);
-    if (!block) return zero_fail(ZERO_ERR_NOMEM, "no room for a block of tokens");
-    zero_status st = encode_blocks(tok, text, block, out);
-    free(block);
-    return st;
-}
 
 static zero_status learn(zero_corpus *corpus, const char *name, const zero_bytes *text)
 {
     corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
-    if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no room for a tokenizer");
+    if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
     return zero_tokenizer_init(corpus->tokenizer, name, text->bytes,
                                text->len - text->len / 10);
 }
@@ -80,7 +47,7 @@ static zero_status tokenize(zero_corpus *corpus, const char *name, zero_bytes *t
         return ZERO_OK;
     }
     zero_bytes tokens = {0};
-    zero_status st = encode(corpus->tokenizer, text, &tokens);
+    zero_status st = zero_encode_text(corpus->tokenizer, text, &tokens);
     if (st == ZERO_OK)
         adopt(corpus, &tokens, 2);
     else
@@ -101,7 +68,7 @@ static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
     return ZERO_OK;
 }
 
-/* What to do with a text, and where it came from. */
+/* The arguments of zero_corpus_open(). */
 typedef struct {
     const char *spec, *tokenizer;
     uint64_t seed;
@@ -124,21 +91,13 @@ static zero_status finish_text(const request *r, const char *fallback, zero_byte
 
 static zero_status parse_size(const char *spec, const char *text, size_t *size)
 {
-    static const char units[] = "KMG";
-    uint64_t n = 0;
-    size_t n_digits = strspn(text, "0123456789");
-    const char *unit = text[n_digits] ? strchr(units, text[n_digits]) : NULL;
-    bool well_formed = n_digits > 0 && n_digits <= 13 &&
-                       (text[n_digits] == '\0' || (unit && text[n_digits + 1] == '\0'));
-    if (well_formed) n = strtoull(text, NULL, 10);
-    uint64_t scale = 1; /* decimal, like every size on the command line */
-    for (const char *u = units; unit && u <= unit; u++) scale *= 1000;
-    if (n == 0 || n > STORIES_MOST / scale)
+    int64_t n;
+    if (!zero_quantity_whole(text, &n) || n < 1 || n > STORIES_MOST)
         return zero_fail(ZERO_ERR_INVALID,
                          "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                         "1000G, as in stories:4M",
+                         "1000G, as in stories:4M or stories:4MiB",
                          spec);
-    *size = (size_t)(n * scale);
+    *size = (size_t)n;
     return ZERO_OK;
 }
 
@@ -259,7 +218,7 @@ zero_status zero_corpus_open(const char *spec, const char *tokenizer, uint64_t s
     if (vocab < 0 || vocab > INT32_MAX)
         return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
                          vocab, INT32_MAX);
-    /* A misspelt tokenizer is found before gigabytes are read. */
+    /* Misspelt tokenizers are found before gigabytes are read. */
     if (tokenizer) ZERO_TRY(zero_tokenizer_parse(tokenizer, &ignored));
 
     zero_corpus made = {0};
@@ -284,7 +243,7 @@ zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
     *vocab = words;
     *why = tokenizer ? "--tokenizer's"
            : stories ? "that of the stories' own tokenizer, " STORIES_TOKENIZER
-                     : "bytes; token files have their own, to be told by --vocab";
+                     : "bytes; for token files give theirs by --vocab";
     return ZERO_OK;
 }
 

@@ -1,14 +1,13 @@
-/* corpus.h - from --data SPEC to one array of tokens.
+/* corpus.h - --data SPEC as one array of tokens.
  *
- *   stories[:SIZE]   generated (stories.h); SIZE in bytes, as in 4M          bpe:512
+ *   stories[:SIZE]   generated (stories.h); SIZE in bytes, as in 4M or 4MiB  bpe:512
  *   self             the sources of this program                             byte
- *   FILE|DIR|GLOB    text (text_files.h), concatenated                       byte
+ *   FILE|DIR|GLOB    text (file_list.h), concatenated                        byte
  *                    token files (tokens.h), concatenated; all of one kind   none
  *
- * On the right the tokenizer if none is asked for. The first n - n/10 tokens are for
- * training, the last tenth for validation. A bpe:N learns its merges from the first nine
- * tenths of the text. Equal arguments give equal corpora everywhere: each rank opens its
- * own. */
+ * On the right is the default tokenizer. The first n - n/10 tokens are for training, the last
+ * tenth for validation. bpe:N learns its merges from the first nine tenths of the text. Equal
+ * arguments give equal corpora everywhere, so each rank opens one. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,19 +23,19 @@ typedef struct {
     int64_t vocab;             /* every token is below it */
     zero_tokenizer *tokenizer; /* owned; NULL for token files */
     char description[192];     /* one line for the table of a run */
-    bool has_entropy;          /* stories only: */
+    bool has_entropy;          /* stories only */
     zero_stories_entropy entropy;
 } zero_corpus;
 
-/* `tokenizer` may be NULL: the default above. `vocab` is the model's vocabulary, 0: the
- * data's own; ZERO_ERR_INVALID if it is too small for the tokenizer, ZERO_ERR_FORMAT if a
- * token file has a token that is not below it. Not collective. */
+/* `tokenizer` is NULL for the default above, `vocab` the model's vocabulary, or 0 for the data's.
+ * ZERO_ERR_INVALID if it is too small for the tokenizer, ZERO_ERR_FORMAT if a token of a file is
+ * not below it. Not collective. */
 ZERO_NODISCARD zero_status zero_corpus_open(const char *spec, const char *tokenizer,
                                             uint64_t seed, int64_t vocab,
                                             zero_corpus *corpus);
-/* The vocabulary that such data has as far as its names tell; *why says in words whose it is.
- * Nothing is opened: other text has byte's, and so would token files, which do not tell.
- * ZERO_ERR_INVALID if the tokenizer is none. */
+/* The vocabulary that the names alone imply; *why says in words where it comes from. No file is
+ * opened, so files count as text, whose default is byte's. ZERO_ERR_INVALID if there is no such
+ * tokenizer. */
 ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                                     int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);

@@ -40,8 +40,8 @@ zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int
     return ZERO_OK;
 }
 
-/* A Feistel network is a bijection whatever its round function is; so is walking on until
- * the value is back among the first W, for the cycle began there. */
+/* A Feistel network is a bijection for any round function. Cycle walking keeps it one: each cycle
+ * that starts below W returns below W. */
 static uint64_t permute(uint64_t seed, uint64_t epoch, uint64_t W, uint64_t x)
 {
     unsigned half = 1;

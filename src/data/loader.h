@@ -1,15 +1,15 @@
-/* loader.h - which tokens are sample i of step s.
+/* loader.h - the tokens of sample i of step s.
  *
- * The order depends on (seed, step, sample) only, never on the number of ranks. A sample is
- * a window of T + 1 tokens: T inputs, and the same shifted by one as targets. With n
- * training tokens, a global batch of B samples, s and i from 0, and j = s*B + i (plus `moved`,
- * where a resumed run has another B than before):
+ * The order depends on (seed, step, sample) only, never on the number of ranks. A sample is a
+ * window of T + 1 tokens: T inputs, and the same shifted by one as targets. With n training
+ * tokens, a global batch of B samples, s and i from 0, and j = s*B + i (plus `moved`, if a
+ * resumed run changed B):
  *
  *   in order     the window starts at (j*T) mod (n - T)
  *
- *   shuffled     W = floor((n - 1) / T) windows do not overlap (but for the one token that
- * is a target here and an input there). With epoch e = j / W (rounded down) the window
- *                starts at T * P_e(j mod W), where P_e is this bijection of 0 .. W-1:
+ *   shuffled     there are W = floor((n - 1) / T) windows that share no target. With epoch
+ *                e = floor(j / W) the window starts at T * P_e(j mod W), where P_e is this
+ *                bijection of 0 .. W-1:
  *                  h = the smallest number >= 1 with 2^(2h) >= W, mask = 2^h - 1
  *                  x -> L = x >> h, R = x & mask
  *                  for round = 0..3: (L, R) = (R, L xor (F(round, R) & mask))
@@ -17,8 +17,8 @@
  *                F(round, R) is element R of the stream {seed, ZERO_RNG_ORDER, step = e,
  *                sample = 0, tensor = round} of base/rng.h, 64 bits.
  *
- *   validation   with n_val tokens in the last tenth, the window of sample i starts there
- * at (i*T) mod (n_val - T), for every step and with or without shuffling. */
+ *   validation   with n_val tokens in the last tenth, the window of sample i starts there at
+ *                (i*T) mod (n_val - T), for every step and with or without shuffling. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,13 +39,13 @@ ZERO_NODISCARD zero_status zero_loader_init(zero_loader *loader, const zero_corp
                                             int64_t T, int64_t B, uint64_t seed,
                                             bool shuffle);
 
-/* Goes on with sample `samples` of the order at step `step`, whatever B was before. */
+/* Makes `samples` the first sample of step `step`, whatever B was before. */
 void zero_loader_resume(zero_loader *loader, int64_t step, int64_t samples);
 
-/* Samples of the order that `step` steps use up. */
+/* Samples of the order that the first `step` steps use. */
 int64_t zero_loader_used(const zero_loader *loader, int64_t step);
 
-/* Where in the corpus the window of a sample begins. step, i >= 0; step*B + i < 2^63. */
+/* Where the window of a sample begins in the corpus. step, i >= 0; step*B + i < 2^63. */
 int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t i);
 int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i);
 

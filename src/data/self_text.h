@@ -1,4 +1,4 @@
-/* text_self.h - this project's own sources, for --data self.
+/* self_text.h - this project's own sources, for --data self.
  *
  * The text is written by cmake/EmbedSources.cmake when the program is built. */
 #pragma once

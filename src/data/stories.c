@@ -25,7 +25,7 @@ void zero_stories_destroy(zero_stories *stories)
 static int draw(const zero_grammar *g, int variable, int parent, double u, double *cost)
 {
     double p = 0.0, sum = 0.0;
-    int last = 0; /* the sum may stay below 1 by a rounding error, and u reach it */
+    int last = 0; /* by rounding the sum may stay below 1, and u may be above it */
     for (int i = 0; i < g->nodes[variable].n_options && sum <= u; i++) {
         double share = zero_grammar_probability(g, variable, i, parent);
         if (share == 0.0) continue;
@@ -65,7 +65,7 @@ zero_status zero_stories_fill(const zero_stories *stories, size_t bytes, zero_by
     char story[ZERO_STORY_MAX];
     int64_t n = 0;
     double sum = 0.0, one;
-    /* With room for all of the last story, too: text that grows takes half as much again. */
+    /* Enough for the last story, too: growing the text once more would copy it. */
     ZERO_TRY(zero_bytes_reserve(text, bytes + ZERO_STORY_MAX));
     for (size_t end = text->len + bytes; text->len < end; n++) {
         int len = zero_stories_tell(stories, n, story, &one);

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* An expectation over some variables and all they depend on: the values of the others do
- * not matter and are never gone through. */
+/* An expectation over a set of variables and their ancestors; all others are skipped. */
 typedef struct walk walk;
 struct walk {
     const zero_grammar *g;
@@ -12,7 +11,7 @@ struct walk {
     int fixed, fixed_option; /* this variable takes only this value; -1: none is fixed */
     int options[ZERO_STORY_VARIABLES];
     double (*value)(const walk *w);
-    /* what value() looks at */
+    /* for value() */
     const zero_tokenizer *tok;
     zero_story_text chunk;
     int variable;
@@ -34,7 +33,7 @@ static double share(const walk *w, int v, int option)
     return zero_grammar_probability(w->g, v, option, parent < 0 ? -1 : w->options[parent]);
 }
 
-/* E[value], the variables before v being bound with probability p. */
+/* E[value], where the variables before v are bound, with probability p. */
 static double expect(walk *w, int v, double p)
 {
     while (v < w->g->n && !(w->set >> v & 1)) v++;
@@ -85,7 +84,7 @@ static const char *chunk_end(const char *at, const char *end)
     return at;
 }
 
-/* Tokens that this template of this line adds to a story, in expectation. */
+/* Expected tokens that one template of one line adds to a story. */
 static double template_tokens(const zero_grammar *g, const zero_tokenizer *tok, int line,
                               int option)
 {

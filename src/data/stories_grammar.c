@@ -98,7 +98,7 @@ zero_status zero_grammar_create(zero_grammar **grammar)
     zero_grammar *g = malloc(sizeof *g);
     if (!g)
         return zero_fail(ZERO_ERR_NOMEM,
-                         "no room for the grammar of the stories (%zu bytes)", sizeof *g);
+                         "no memory for the grammar of the stories (%zu bytes)", sizeof *g);
     g->n = 0;
     read_table(g, zero_story_cast);
     g->n_cast = g->n;

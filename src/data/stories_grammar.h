@@ -1,9 +1,8 @@
-/* stories_grammar.h - the tables of stories_words.h, read once into a form that is quick to
- * use.
+/* stories_grammar.h - the tables of stories_words.h, parsed once.
  *
- * Variables are numbered in the order of the tables, cast first, so that a parent always
- * comes before its children. A set of variables is a bit mask. Nothing here can fail but
- * memory: a mistake in the tables is ours, and caught by assertions and tests. */
+ * Variables are numbered in the order of the tables, cast first, so parents come before their
+ * children. A set of variables is a bit mask. Only memory can run out: mistakes in the tables
+ * are ours, and found by assertions and tests. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,9 +11,9 @@
 #include "zero/status.h"
 
 enum {
-    ZERO_STORY_VARIABLES = 48, /* at most, and per variable: */
-    ZERO_STORY_OPTIONS = 96,
-    ZERO_STORY_FORMS = 5,
+    ZERO_STORY_VARIABLES = 48, /* at most */
+    ZERO_STORY_OPTIONS = 96,   /* per variable, at most */
+    ZERO_STORY_FORMS = 5,      /* per option, at most */
 };
 
 /* Text inside the constant tables, not terminated. */
@@ -55,7 +54,7 @@ ZERO_NODISCARD zero_status zero_grammar_create(zero_grammar **grammar);
 double zero_grammar_probability(const zero_grammar *g, int variable, int option,
                                 int parent);
 
-/* Reads the slot at the opening brace `at`; returns the first character behind it. */
+/* Reads the slot at the opening brace `at`; returns the first character after it. */
 const char *zero_grammar_slot(const zero_grammar *g, const char *at, zero_slot *slot);
 
 /* The variables that a piece of template names. */

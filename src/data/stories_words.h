@@ -6,11 +6,11 @@
  *
  *     [weight*][value>]form|form|...      "3*forest>acorn"
  *
- * and is drawn in proportion to its weight (1 if not given) among the options that fit:
- * those without a value, and those whose value is what the variable's parent was given.
+ * and is drawn in proportion to its weight (default 1) among the options that fit: those without
+ * a value, and those whose value is that of the variable's parent.
  * Templates name a slot {variable}, or {variable.form}; {Variable} starts with a capital
- * letter, and {a variable}, {A variable} put the right article before it. See stories.h for
- * what the tables must satisfy; tests/data/test_stories.c proves it. */
+ * letter, and {a variable}, {A variable} put the right article before it. stories.h has
+ * the conditions on the tables, which tests/data/test_stories.c proves. */
 #pragma once
 
 typedef struct {

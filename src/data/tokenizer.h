@@ -1,28 +1,12 @@
 /* tokenizer.h - text to tokens and back: bytes, or byte pair encoding on top of them.
  *
  * Tokens 0..255 are the bytes; token 256 + i joins the two tokens of merge i. Text is first
- * cut into pieces, and no token crosses a piece:
- *
- *     [ ]letters   ASCII letters and bytes from 128 up, so that UTF-8 words stay together
- *     [ ]digits    0-9
- *     [ ]others    what is neither of these nor white space
- *     spaces       white space; its last blank, if one of the above follows, goes with that
- *
- * A piece ends after ZERO_PIECE_MAX bytes in any case. Within a piece the merge that was
- * learnt first is done first, leftmost first. Any bytes at all come back unchanged.
+ * cut into pieces (piece.h), and no token crosses a piece. Within a piece earlier merges are
+ * applied first, each from left to right. Decoding gives back any bytes unchanged.
  * Source: Sennrich et al., arXiv:1508.07909; byte level as in GPT-2. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "zero/status.h"
-
-enum { ZERO_PIECE_MAX = 64, ZERO_VOCAB_BYTES = 256, ZERO_VOCAB_MAX = 65536 };
-
-typedef struct {
-    int32_t left, right;
-} zero_merge;
+#include "data/bpe.h"
 
 typedef struct {
     char name[16]; /* as in --tokenizer NAME: "byte", "bpe:512" */
@@ -42,16 +26,13 @@ ZERO_NODISCARD zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab
 ZERO_NODISCARD zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
                                                const unsigned char *text, size_t len);
 
-/* The tokenizer with these merges, copied: what a checkpoint needs to bring one back. None
- * gives "byte". ZERO_ERR_FORMAT unless each merge joins earlier tokens into at most
- * ZERO_PIECE_MAX bytes, and no two join the same pair. */
+/* The tokenizer with these merges, which are copied; without any it is "byte". ZERO_ERR_FORMAT
+ * unless each merge joins earlier tokens into at most ZERO_PIECE_MAX bytes, and no two join the
+ * same pair. */
 ZERO_NODISCARD zero_status zero_tokenizer_from_merges(zero_tokenizer *tok,
                                                       const zero_merge *merges, int32_t n);
 
 void zero_tokenizer_destroy(zero_tokenizer *tok);
-
-/* The end of the piece that begins at `at` < len. */
-size_t zero_piece_end(const unsigned char *text, size_t len, size_t at);
 
 /* Writes at most `len` tokens and returns their number. A text cut between two pieces
  * encodes to the same tokens as the whole. */

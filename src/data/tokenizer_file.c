@@ -47,7 +47,7 @@ zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 
 /* ---- reading ---- */
 
-/* Before the keys are looked at: those of a newer version may be others. */
+/* Comes before the check of keys: a newer version may have other keys. */
 static zero_status check_version(const char *path, const json_t *root)
 {
     const char *format = NULL;
@@ -93,14 +93,15 @@ static zero_status take_merge(const char *path, const json_t *pair, size_t i,
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%s: \"merges\": expected lists of two whole numbers, but [%zu] is "
-            "none",
+            "not one",
             path, i);
     int64_t l = json_integer_value(left), r = json_integer_value(right);
     int64_t most = ZERO_VOCAB_BYTES + (int64_t)i - 1;
     if (l < 0 || l > most || r < 0 || r > most)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: \"merges\": expected tokens from 0 to %" PRId64
-                         ", which exist by then, in [%zu], found %" PRId64 " and %" PRId64,
+                         ", which exist before it, in [%zu], found %" PRId64
+                         " and %" PRId64,
                          path, most, i, l, r);
     *merge = (zero_merge){(int32_t)l, (int32_t)r};
     return ZERO_OK;
@@ -124,7 +125,7 @@ static zero_status take_merges(const char *path, const json_t *root, size_t n,
 static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
                          zero_tokenizer *out)
 {
-    if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no room for %zu merges", path, n);
+    if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu merges", path, n);
     ZERO_TRY(take_merges(path, root, n, merges));
     zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
     if (st != ZERO_ERR_FORMAT) return st;

@@ -1,20 +1,17 @@
 #include "data/tokens.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
+#include "io/little_endian.h"
 
 enum { HEADER_BYTES = 1024, MAGIC_LLMC = 20240520, MAGIC_LLAMA3 = 20240801 };
 
-/* Files of llm.c that a user may mistake for training data. */
+/* llm.c's other files, which a user may mistake for training data. */
 static const struct {
-    uint32_t magic;
+    uint64_t magic;
     const char *what;
 } strangers[] = {{20240522, "evaluation set"},
                  {20240326, "model checkpoint"},
@@ -33,30 +30,14 @@ int zero_tokens_width(zero_tokens_kind kind)
     return kind == ZERO_TOKENS_TEXT ? 1 : kind == ZERO_TOKENS_LLAMA3 ? 4 : 2;
 }
 
-static uint32_t little_endian(const unsigned char *bytes, int width)
-{
-    uint32_t value = 0;
-    for (int i = width - 1; i >= 0; i--) value = value << 8 | bytes[i];
-    return value;
-}
-
-/* Up to four bytes. What is no regular file is not read from: that could wait for ever, or
- * take a byte that somebody else needs. */
+/* Up to four bytes. */
 static zero_status read_first(const char *path, unsigned char bytes[4], size_t *len)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return zero_fail(ZERO_ERR_IO, "%s: cannot be opened for reading: %s", path,
-                         strerror(errno));
-    bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    ssize_t n = regular ? read(fd, bytes, 4) : 0;
-    int error = errno;
-    close(fd);
-    if (n < 0)
-        return zero_fail(ZERO_ERR_IO, "%s: cannot be read: %s", path, strerror(error));
-    *len = (size_t)n;
-    return ZERO_OK;
+    zero_file file;
+    ZERO_TRY(zero_file_open(path, &file));
+    zero_status st = zero_file_read_some(&file, 0, bytes, 4, len);
+    zero_file_close(&file);
+    return st;
 }
 
 static bool ends_in_bin(const char *path)
@@ -68,11 +49,11 @@ static bool ends_in_bin(const char *path)
 zero_status zero_tokens_recognise(const char *path, const unsigned char *bytes, size_t len,
                                   zero_tokens_kind *kind)
 {
-    uint32_t magic = len >= 4 ? little_endian(bytes, 4) : 0;
+    uint64_t magic = len >= 4 ? zero_little_endian(bytes, 4) : 0;
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++)
         if (magic == strangers[i].magic)
             return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: this is an llm.c %s (it begins with %" PRIu32
+                             "%s: this is an llm.c %s (it begins with %" PRIu64
                              "); training needs a token file, which begins with %d",
                              path, strangers[i].what, magic, MAGIC_LLMC);
     if (magic == MAGIC_LLMC)
@@ -113,31 +94,32 @@ static zero_status check_header(const char *path, zero_tokens_kind kind,
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: the header of %d bytes is cut off: the file has only %zu",
                          path, HEADER_BYTES, size);
-    uint32_t version = little_endian(file + 4, 4), n = little_endian(file + 8, 4);
-    uint32_t known = kind == ZERO_TOKENS_LLMC ? 1 : 7;
+    uint64_t version = zero_little_endian(file + 4, 4);
+    uint64_t n = zero_little_endian(file + 8, 4);
+    uint64_t known = kind == ZERO_TOKENS_LLMC ? 1 : 7;
     if (version != known)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 4: expected version %" PRIu32
+                         "%s: at byte 4: expected version %" PRIu64
                          " of a %s token file, found "
-                         "%" PRIu32,
+                         "%" PRIu64,
                          path, known, zero_tokens_name(kind), version);
     uint64_t expected = HEADER_BYTES + (uint64_t)zero_tokens_width(kind) * n;
     if (expected != size)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: the header (at byte 8) promises %" PRIu32
+                         "%s: the header (at byte 8) promises %" PRIu64
                          " tokens of %d bytes, "
                          "which makes a file of %" PRIu64 " bytes, but it has %zu",
                          path, n, zero_tokens_width(kind), expected, size);
     return ZERO_OK;
 }
 
-/* Checks n tokens in the file's order and leaves them in the machine's. */
+/* Checks n tokens and changes them from the file's byte order to the machine's. */
 static zero_status take_tokens(const char *path, int width, int64_t vocab, int64_t n,
                                unsigned char *bytes)
 {
     for (int64_t i = 0; i < n; i++) {
         unsigned char *at = bytes + i * width;
-        uint32_t token = little_endian(at, width);
+        uint32_t token = (uint32_t)zero_little_endian(at, width);
         if (token >= vocab)
             return zero_fail(ZERO_ERR_FORMAT,
                              "%s: token %" PRId64 " has the id %" PRIu32
@@ -150,7 +132,7 @@ static zero_status take_tokens(const char *path, int width, int64_t vocab, int64
     return ZERO_OK;
 }
 
-/* A file may be replaced between the look at its first bytes and the reading. */
+/* A file may be replaced between its detection and its reading. */
 static zero_status check_kind(const char *path, zero_tokens_kind kind,
                               const unsigned char *file, size_t size)
 {
@@ -159,8 +141,8 @@ static zero_status check_kind(const char *path, zero_tokens_kind kind,
     if (now == kind) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_FORMAT,
-        "%s: at byte 0: expected a file of %s, as it was a moment ago, found %s: "
-        "somebody is changing it",
+        "%s: at byte 0: expected a file of %s, found %s: the file changed while being "
+        "read",
         path, zero_tokens_name(kind), zero_tokens_name(now));
 }
 

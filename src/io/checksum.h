@@ -1,4 +1,4 @@
-/* checksum.h - XXH3-128 as text: what stands in checkpoints and stands for a state. */
+/* checksum.h - XXH3-128 as text: the checksums in checkpoints and the digest of a run. */
 #pragma once
 
 #include <stddef.h>

@@ -9,23 +9,20 @@
 #include <sys/stat.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
-static zero_status no_room(const char *path)
+static zero_status no_memory(const char *path)
 {
-    return zero_fail(ZERO_ERR_NOMEM, "no room for the list of files at %s", path);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the list of files at %s", path);
 }
 
 static zero_status add_file(zero_files *files, const char *path)
 {
-    if (files->n == files->room) {
-        int64_t room = 2 * files->room + 16;
-        char **paths = realloc(files->paths, (size_t)room * sizeof *paths);
-        if (!paths) return no_room(path);
-        files->paths = paths;
-        files->room = room;
-    }
+    char **paths = zero_grow(files->paths, files->n, &files->capacity, sizeof *paths);
+    if (!paths) return no_memory(path);
+    files->paths = paths;
     char *copy = strdup(path);
-    if (!copy) return no_room(path);
+    if (!copy) return no_memory(path);
     files->paths[files->n++] = copy;
     return ZERO_OK;
 }
@@ -34,15 +31,15 @@ static zero_status add_directory(zero_files *files, const char *path);
 
 static zero_status add_entry(zero_files *files, const char *directory, const char *name)
 {
-    size_t room = strlen(directory) + strlen(name) + 2;
-    char *path = malloc(room);
-    if (!path) return no_room(directory);
+    size_t size = strlen(directory) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (!path) return no_memory(directory);
     size_t len = strlen(directory);
-    snprintf(path, room, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
+    snprintf(path, size, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
 
     struct stat info;
     zero_status st = ZERO_OK;
-    /* A link to a directory may lead back up, and then the walk would never end. */
+    /* A link to a directory may lead back up, so the walk might never end. */
     if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
         st = add_directory(files, path);
     else if (stat(path, &info) != 0)
@@ -56,7 +53,7 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
 static zero_status add_entries(zero_files *files, const char *path, DIR *directory)
 {
     for (;;) {
-        errno = 0; /* NULL means the end, or an error: half a list must not pass for all */
+        errno = 0; /* NULL is the end or an error; half a list must not pass for all */
         const struct dirent *e = readdir(directory);
         if (!e && errno != 0)
             return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
@@ -91,7 +88,7 @@ static zero_status add_matches(zero_files *files, const char *pattern)
     int code = glob(pattern, GLOB_ERR, NULL, &found);
     zero_status st = ZERO_OK;
     if (code == GLOB_NOSPACE)
-        st = no_room(pattern);
+        st = no_memory(pattern);
     else if (code == GLOB_NOMATCH)
         st = zero_fail(ZERO_ERR_IO, "%s: no file matches this pattern", pattern);
     else if (code != 0)

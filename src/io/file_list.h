@@ -1,9 +1,9 @@
-/* text_files.h - which files FILE, DIR or GLOB stands for.
+/* file_list.h - the files that FILE, DIR or GLOB stands for.
  *
  * A path that exists is taken as it is; otherwise *, ? and [ make it a pattern. A directory
- * stands for all regular files below it; those whose own or whose directory's name begins
- * with a dot are left out, and links to directories are not followed. The list is sorted by
- * path, byte by byte, so that every rank and every machine reads the same order. */
+ * stands for all regular files below it, without hidden files and directories (whose names begin
+ * with a dot); links to directories are not followed. The list is sorted by path, byte by byte,
+ * so every rank and every machine reads the same order. */
 #pragma once
 
 #include <stdint.h>
@@ -12,9 +12,9 @@
 
 typedef struct {
     char **paths; /* [n], owned */
-    int64_t n, room;
+    int64_t n, capacity;
 } zero_files;
 
-/* At least one file. ZERO_ERR_IO if nothing is there, matches, or can be listed. */
+/* At least one file. ZERO_ERR_IO if none is found, or a directory cannot be listed. */
 ZERO_NODISCARD zero_status zero_files_list(const char *spec, zero_files *files);
 void zero_files_destroy(zero_files *files);

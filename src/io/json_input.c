@@ -1,15 +1,14 @@
 #include "io/json_input.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 
-/* What jansson 2.14's tree takes (measured): an empty object is 2 bytes of text and 235 of
- * memory. Headers of safetensors take 13 to 18 times their size. */
+/* Memory of jansson 2.14's tree (measured): an empty object is 2 bytes of text and 235 of memory.
+ * Headers of safetensors take 13 to 18 times their size. */
 enum {
     OBJECT_BYTES = 240,
     LIST_BYTES = 144,
@@ -27,14 +26,14 @@ const char *zero_json_shown(const char *text, char shown[ZERO_JSON_SHOWN])
     bool whole = len < ZERO_JSON_SHOWN;
     for (size_t i = 0; i < (whole ? len : ZERO_JSON_SHOWN - 4); i++) {
         unsigned char c = (unsigned char)text[i];
-        /* A letter cut in the middle would not be UTF-8; a terminal obeys what is below. */
+        /* No half letters, which are not UTF-8, and no terminal escapes in messages. */
         shown[n++] = c < 0x20 || c == 0x7f || (!whole && c >= 0x80) ? '?' : text[i];
     }
     memcpy(shown + n, whole ? "" : "...", whole ? 1 : 4);
     return shown;
 }
 
-/* ---- what jansson need not, or must not, see ---- */
+/* ---- checks before jansson parses ---- */
 
 typedef struct {
     const char *path;
@@ -61,8 +60,8 @@ __attribute__((format(printf, 3, 4))) static zero_status refuse(const input *in,
                      in->path, line, at - begin + 1, at, reason);
 }
 
-/* Bytes of the UTF-8 sequence at `at`, 0 if it is none: too long for what it says, a half of
- * a pair of surrogates, beyond U+10FFFF, or cut off. */
+/* Bytes of the UTF-8 sequence at `at`. 0 if it is invalid: longer than necessary, one half of a
+ * surrogate pair, beyond U+10FFFF, or cut off. */
 static size_t utf8_length(const input *in, size_t at)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -108,8 +107,8 @@ static uint64_t memory_of(unsigned char c)
     return 0;
 }
 
-/* jansson calls itself for each bracket, and the stack is ours. *memory is what its tree will
- * take. */
+/* jansson recurses at each bracket, and deep input would overflow our stack. *memory grows by
+ * what its tree will take. */
 static zero_status check_nesting(const input *in, uint64_t *memory)
 {
     int depth = 0;
@@ -122,8 +121,7 @@ static zero_status check_nesting(const input *in, uint64_t *memory)
         if (c == ']' || c == '}') depth--;
         if ((c == '[' || c == '{') && ++depth > ZERO_JSON_DEPTH)
             return refuse(in, at,
-                          "expected at most %d lists and objects within one another, found "
-                          "more",
+                          "expected lists and objects nested at most %d deep, found more",
                           ZERO_JSON_DEPTH);
     }
     return ZERO_OK;
@@ -133,7 +131,7 @@ static zero_status check_memory(const input *in, uint64_t memory)
 {
     if (memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: %zu bytes of JSON with so many values would take %" PRIu64
+                     "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
                      " MB of memory, more than %d times its size",
                      in->path, in->len, memory / 1000000, MEMORY_TIMES);
 }
@@ -163,144 +161,10 @@ zero_status zero_json_parse(const char *path, const void *text, size_t len, json
         *root = read;
         return ZERO_OK;
     }
-    if (error.text[0] == '\0') /* jansson has no words for this */
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no room for %zu bytes of JSON", path,
+    if (error.text[0] == '\0') /* jansson gives no reason when memory runs out */
+        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %zu bytes of JSON", path,
                          len);
-    /* jansson counts what it has read: the last of these bytes is where it stopped. */
+    /* jansson's position counts the bytes read; it stopped at the last one. */
     return refuse(&in, error.position > 0 ? (size_t)error.position - 1 : 0, "%s",
                   zero_json_shown(error.text, shown));
-}
-
-/* ---- members ---- */
-
-static const char *type_name(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "a text";
-    case JSON_INTEGER: return "a whole number";
-    case JSON_REAL: return "a number with a fraction or an exponent";
-    case JSON_TRUE: return "true";
-    case JSON_FALSE: return "false";
-    case JSON_NULL: break;
-    }
-    return "null";
-}
-
-static zero_status member(const char *path, const json_t *object, const char *key,
-                          const char *expected, const json_t **value)
-{
-    char shown[ZERO_JSON_SHOWN];
-    zero_json_shown(key, shown);
-    if (!json_is_object(object))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: expected an object with \"%s\" in it, found %s", path,
-                         shown, object ? type_name(object) : "nothing");
-    *value = json_object_get(object, key);
-    if (*value) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path, shown,
-                     expected);
-}
-
-static zero_status wrong_type(const char *path, const char *key, const char *expected,
-                              const json_t *found)
-{
-    char shown[ZERO_JSON_SHOWN];
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %s", path,
-                     zero_json_shown(key, shown), expected, type_name(found));
-}
-
-zero_status zero_json_whole(const char *path, const json_t *object, const char *key,
-                            int64_t least, int64_t most, int64_t *value)
-{
-    char expected[80], shown[ZERO_JSON_SHOWN];
-    const json_t *found = NULL;
-    snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
-             least, most);
-    ZERO_TRY(member(path, object, key, expected, &found));
-    if (!json_is_integer(found)) return wrong_type(path, key, expected, found);
-    int64_t number = json_integer_value(found);
-    if (number < least || number > most)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %" PRId64,
-                         path, zero_json_shown(key, shown), expected, number);
-    *value = number;
-    return ZERO_OK;
-}
-
-zero_status zero_json_real(const char *path, const json_t *object, const char *key,
-                           double *value)
-{
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "a finite number", &found));
-    if (!json_is_number(found) || !isfinite(json_number_value(found)))
-        return wrong_type(path, key, "a finite number", found);
-    *value = json_number_value(found);
-    return ZERO_OK;
-}
-
-zero_status zero_json_flag(const char *path, const json_t *object, const char *key,
-                           bool *value)
-{
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "true or false", &found));
-    if (!json_is_boolean(found)) return wrong_type(path, key, "true or false", found);
-    *value = json_is_true(found);
-    return ZERO_OK;
-}
-
-zero_status zero_json_text(const char *path, const json_t *object, const char *key,
-                           const char **value)
-{
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "a text", &found));
-    if (!json_is_string(found)) return wrong_type(path, key, "a text", found);
-    *value = json_string_value(found);
-    return ZERO_OK;
-}
-
-zero_status zero_json_object(const char *path, const json_t *object, const char *key,
-                             const json_t **value)
-{
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "an object", &found));
-    if (!json_is_object(found)) return wrong_type(path, key, "an object", found);
-    *value = found;
-    return ZERO_OK;
-}
-
-zero_status zero_json_array(const char *path, const json_t *object, const char *key,
-                            const json_t **value)
-{
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "a list", &found));
-    if (!json_is_array(found)) return wrong_type(path, key, "a list", found);
-    *value = found;
-    return ZERO_OK;
-}
-
-static bool is_one_of(const char *key, int n, const char *const *names)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(key, names[i]) == 0) return true;
-    return false;
-}
-
-zero_status zero_json_only(const char *path, const json_t *object, int n,
-                           const char *const *names)
-{
-    char shown[ZERO_JSON_SHOWN], all[300] = "";
-    /* Iterators of jansson may change the object, and so take none that is const. */
-    json_t *members = (json_t *)object;
-    for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
-        const char *key = json_object_iter_key(i);
-        if (is_one_of(key, n, names)) continue;
-        for (int k = 0; k < n; k++) {
-            size_t used = strlen(all);
-            snprintf(all + used, sizeof all - used, "%s%s", k > 0 ? ", " : "", names[k]);
-        }
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": no such key; expected one of %s",
-                         path, zero_json_shown(key, shown), all);
-    }
-    return ZERO_OK;
 }

@@ -1,19 +1,17 @@
 #include "io/safetensors.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "io/json_input.h"
+#include "io/little_endian.h"
 
-#define PREFIX   8 /* bytes that hold N */
-#define METADATA "__metadata__"
-/* Kept in each tensor's object: its place in entries[]. No file can have it there, for a
+#define PREFIX   ZERO_SAFETENSORS_PREFIX
+#define METADATA ZERO_SAFETENSORS_METADATA
+/* The key, in each tensor's object, of its place in entries[]. No file can have it there: a
  * tensor has three keys and no other. */
 #define INDEX "#"
 
@@ -25,15 +23,7 @@ static const struct {
              {"U32", 4},     {"U64", 8},    {"BOOL", 1}, {"C64", 8}, {"F8_E4M3", 1},
              {"F8_E5M2", 1}, {"F8_E8M0", 1}};
 
-static uint64_t little_endian(const unsigned char *bytes)
-{
-    uint64_t value = 0;
-    for (int i = PREFIX - 1; i >= 0; i--) value = value << 8 | bytes[i];
-    return value;
-}
-
-/* Sets n and *bytes. Returns what is wrong, or NULL. */
-static const char *measure(zero_safetensors_entry *entry, uint64_t *bytes)
+const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *bytes)
 {
     int item = 0;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -52,9 +42,9 @@ static const char *measure(zero_safetensors_entry *entry, uint64_t *bytes)
     return NULL;
 }
 
-/* ---- reading ---- */
+/* ---- the header as bytes ---- */
 
-static zero_status check_length(const char *path, uint64_t file_bytes, uint64_t n)
+static zero_status check_header_length(const char *path, uint64_t file_bytes, uint64_t n)
 {
     if (n < 2 || n > ZERO_SAFETENSORS_HEADER)
         return zero_fail(ZERO_ERR_FORMAT,
@@ -63,48 +53,27 @@ static zero_status check_length(const char *path, uint64_t file_bytes, uint64_t 
                          path, ZERO_SAFETENSORS_HEADER, n);
     if (n > file_bytes - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: the header is said to have %" PRIu64
+                         "%s: at byte 0: the header claims %" PRIu64
                          " bytes, but only %" PRIu64 " follow in this file",
                          path, n, file_bytes - PREFIX);
     return ZERO_OK;
 }
 
-/* What fstat() said may be over: a file that shrinks meanwhile ends early. */
-static zero_status read_at(int fd, const char *path, size_t at, size_t len,
-                           unsigned char *bytes)
-{
-    for (size_t have = 0; have < len;) {
-        ssize_t n = pread(fd, bytes + have, len - have, (off_t)(at + have));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0)
-            return zero_fail(ZERO_ERR_IO, "%s: cannot be read at byte %zu: %s", path,
-                             at + have, strerror(errno));
-        if (n == 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: expected %zu bytes of a safetensors header, but the file "
-                             "now ends after %zu",
-                             path, at + len, at + have);
-        have += (size_t)n;
-    }
-    return ZERO_OK;
-}
-
-zero_status zero_safetensors_read_header(int fd, const char *path, uint64_t file_bytes,
-                                         zero_bytes *header)
+zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *header)
 {
     unsigned char prefix[PREFIX];
-    if (file_bytes < PREFIX)
+    if (file->bytes < PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected a safetensors file, which begins with %d bytes of "
                          "length, found %" PRIu64 " bytes in all",
-                         path, PREFIX, file_bytes);
-    ZERO_TRY(read_at(fd, path, 0, PREFIX, prefix));
-    uint64_t n = little_endian(prefix);
-    ZERO_TRY(check_length(path, file_bytes, n));
+                         file->path, PREFIX, file->bytes);
+    ZERO_TRY(zero_file_read(file, 0, prefix, PREFIX));
+    uint64_t n = zero_little_endian(prefix, PREFIX);
+    ZERO_TRY(check_header_length(file->path, file->bytes, n));
     ZERO_TRY(zero_bytes_reserve(header, PREFIX + (size_t)n));
     unsigned char *to = header->bytes + header->len;
     memcpy(to, prefix, PREFIX);
-    ZERO_TRY(read_at(fd, path, PREFIX, (size_t)n, to + PREFIX));
+    ZERO_TRY(zero_file_read(file, PREFIX, to + PREFIX, (size_t)n));
     header->len += PREFIX + (size_t)n;
     return ZERO_OK;
 }
@@ -117,11 +86,11 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
                          "%s: expected a safetensors header of at least %d bytes within a "
                          "file of %" PRIu64 ", found %zu",
                          path, PREFIX, file_bytes, header->len);
-    uint64_t n = little_endian(header->bytes);
-    ZERO_TRY(check_length(path, file_bytes, n));
+    uint64_t n = zero_little_endian(header->bytes, PREFIX);
+    ZERO_TRY(check_header_length(path, file_bytes, n));
     if (n != header->len - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: the header is said to have %" PRIu64
+                         "%s: at byte 0: the header claims %" PRIu64
                          " bytes, but it has %zu",
                          path, n, header->len - PREFIX);
     if (header->bytes[PREFIX] != '{')
@@ -134,10 +103,12 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
     while (header->bytes[last] == ' ') last--;
     if (header->bytes[last] == '}') return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: at byte %zu: expected the } of the header and only spaces behind "
+                     "%s: at byte %zu: expected the } of the header and only spaces after "
                      "it, found the byte 0x%02x",
                      path, last, header->bytes[last]);
 }
+
+/* ---- from JSON to a table ---- */
 
 static zero_status take_shape(const char *where, const json_t *tensor,
                               zero_safetensors_entry *entry)
@@ -152,15 +123,15 @@ static zero_status take_shape(const char *where, const json_t *tensor,
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
         if (!json_is_integer(dim))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: expected whole numbers in \"shape\", but [%zu] is none",
-                             where, i);
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: expected whole numbers in \"shape\", but [%zu] is not one", where, i);
         entry->dims[i] = json_integer_value(dim);
     }
     return ZERO_OK;
 }
 
-/* From offsets in the data to bytes of the file. */
+/* Turns offsets in the data into bytes of the file. */
 static zero_status take_offsets(const char *where, const json_t *tensor, uint64_t data,
                                 uint64_t file_bytes, zero_safetensors_entry *entry)
 {
@@ -174,7 +145,7 @@ static zero_status take_offsets(const char *where, const json_t *tensor, uint64_
     if (from < 0 || to < from || (uint64_t)to > file_bytes - data)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
-                         " (the bytes behind the header), found [%" PRId64 ", %" PRId64 "]",
+                         " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
                          where, file_bytes - data, from, to);
     entry->begin = data + (uint64_t)from;
     entry->end = data + (uint64_t)to;
@@ -191,7 +162,7 @@ static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t
     ZERO_TRY(take_shape(where, tensor, entry));
     ZERO_TRY(take_offsets(where, tensor, data, file_bytes, entry));
     ZERO_TRY(zero_json_only(where, tensor, 3, keys));
-    const char *wrong = measure(entry, &bytes);
+    const char *wrong = zero_safetensors_measure(entry, &bytes);
     if (wrong)
         return zero_fail(ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
                          zero_json_shown(entry->type, shown), wrong);
@@ -239,7 +210,7 @@ static zero_status take_member(const char *path, const char *name, json_t *value
     return ZERO_OK;
 }
 
-/* Empty tensors share their offset with the next one, and come before it. */
+/* An empty tensor has the offset of the next one, and comes before it. */
 static int by_place(const void *a, const void *b)
 {
     const zero_safetensors_entry *x = a, *y = b;
@@ -277,7 +248,8 @@ static zero_status number_entries(zero_safetensors *table)
     for (int i = 0; i < table->n; i++) {
         json_t *tensor = json_object_get(table->root, table->entries[i].name);
         if (json_object_set_new(tensor, INDEX, json_integer(i)) != 0)
-            return zero_fail(ZERO_ERR_NOMEM, "no room for a table of %d tensors", table->n);
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
+                             table->n);
     }
     return ZERO_OK;
 }
@@ -293,7 +265,8 @@ static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes 
     size_t n = json_object_size(table->root);
     table->entries = calloc(n + 1, sizeof *table->entries);
     if (!table->entries)
-        return zero_fail(ZERO_ERR_NOMEM, "%s: no room for a table of %zu tensors", path, n);
+        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a table of %zu tensors", path,
+                         n);
     json_object_foreach(table->root, name, value)
     {
         ZERO_TRY(take_member(path, name, value, header->len, file_bytes, table));
@@ -332,112 +305,4 @@ const zero_safetensors_entry *zero_safetensors_find(const zero_safetensors *tabl
 const char *zero_safetensors_metadata(const zero_safetensors *table, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(table->root, METADATA), key));
-}
-
-/* ---- writing ---- */
-
-static zero_status add_member(json_t *object, const char *key, json_t *value)
-{
-    char shown[ZERO_JSON_SHOWN];
-    zero_json_shown(key, shown);
-    bool twice = json_object_get(object, key) != NULL;
-    if (!twice && value && json_object_set_new(object, key, value) == 0) return ZERO_OK;
-    if (twice) {
-        json_decref(value);
-        return zero_fail(ZERO_ERR_INVALID,
-                         "two tensors or texts of a file have the name "
-                         "\"%s\"",
-                         shown);
-    }
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "no room for \"%s\" in a safetensors header, or it is not UTF-8",
-                     shown);
-}
-
-static json_t *describe(const zero_safetensors_entry *entry)
-{
-    json_t *shape = json_array();
-    for (int i = 0; i < entry->n_dims; i++)
-        if (json_array_append_new(shape, json_integer(entry->dims[i])) != 0) {
-            json_decref(shape);
-            return NULL;
-        }
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", entry->type, "shape", shape,
-                     "data_offsets", (json_int_t)entry->begin, (json_int_t)entry->end);
-}
-
-/* Leaves offsets in the data in begin and end. */
-static zero_status lay_out(zero_safetensors_entry *entry, uint64_t *at)
-{
-    char shown[ZERO_JSON_SHOWN];
-    uint64_t bytes = 0;
-    bool many = entry->n_dims < 0 || entry->n_dims > ZERO_SAFETENSORS_DIMS;
-    const char *wrong = many ? "expected 0 to 8 dimensions" : measure(entry, &bytes);
-    entry->begin = *at;
-    if (!wrong && (__builtin_add_overflow(*at, bytes, at) || *at > INT64_MAX))
-        wrong = "expected at most 2^63 - 1 bytes in all";
-    if (wrong || strcmp(entry->name, METADATA) == 0)
-        return zero_fail(ZERO_ERR_INVALID, "tensor \"%s\": %s",
-                         zero_json_shown(entry->name, shown),
-                         wrong ? wrong : "the format keeps this name for texts");
-    entry->end = *at;
-    return ZERO_OK;
-}
-
-static zero_status add_texts(json_t *root, int n, const char *const (*texts)[2])
-{
-    if (n == 0) return ZERO_OK;
-    json_t *metadata = json_object();
-    ZERO_TRY(add_member(root, METADATA, metadata));
-    for (int i = 0; i < n; i++)
-        ZERO_TRY(add_member(metadata, texts[i][0], json_string(texts[i][1])));
-    return ZERO_OK;
-}
-
-/* Padded, so that the data begins at a multiple of 8. */
-static zero_status append_header(const json_t *root, zero_bytes *header)
-{
-    size_t len = json_dumpb(root, NULL, 0, JSON_COMPACT);
-    size_t padded = (len + 7) / 8 * 8;
-    if (len == 0 || padded > ZERO_SAFETENSORS_HEADER)
-        return zero_fail(len == 0 ? ZERO_ERR_NOMEM : ZERO_ERR_INVALID,
-                         "a safetensors header takes %zu bytes: expected 1 to %d", len,
-                         ZERO_SAFETENSORS_HEADER);
-    ZERO_TRY(zero_bytes_reserve(header, PREFIX + padded));
-    unsigned char *to = header->bytes + header->len;
-    for (int i = 0; i < PREFIX; i++) to[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    memset(to + PREFIX, ' ', padded);
-    json_dumpb(root, (char *)to + PREFIX, len, JSON_COMPACT);
-    header->len += PREFIX + padded;
-    return ZERO_OK;
-}
-
-static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries,
-                            int n_texts, const char *const (*texts)[2], zero_bytes *header)
-{
-    uint64_t at = 0;
-    size_t begin = header->len;
-    ZERO_TRY(add_texts(root, n_texts, texts));
-    for (int i = 0; i < n; i++) {
-        ZERO_TRY(lay_out(&entries[i], &at));
-        ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));
-    }
-    ZERO_TRY(append_header(root, header));
-    uint64_t data = header->len - begin;
-    for (int i = 0; i < n; i++) {
-        entries[i].begin += data;
-        entries[i].end += data;
-    }
-    return ZERO_OK;
-}
-
-zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
-                                          int n_texts, const char *const (*texts)[2],
-                                          zero_bytes *header)
-{
-    json_t *root = json_object();
-    if (!root) return zero_fail(ZERO_ERR_NOMEM, "no room for a safetensors header");
-    zero_status st = write_to(root, n, entries, n_texts, texts, header);
-    json_decref(root);
-    return st;
 }

@@ -1,12 +1,12 @@
-/* safetensors.h - tensors in a file, behind a header in JSON.
+/* safetensors.h - tensors in a file, after a header in JSON.
  *
  *     8 bytes    N, the length of the header, little-endian; at most 10^8
  *     N bytes    {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3],
  *                 "data_offsets": [begin, end]}, ...} and spaces up to a multiple of 8
- *     data       the tensors end to end: no hole, no overlap, nothing behind the last
+ *     data       the tensors end to end: no hole, no overlap, nothing after the last
  *
  * Numbers are little-endian, arrays row-major. Headers come from outside: they are checked
- * against the file's size before anything is made of them. Nothing here is collective.
+ * against the file's size before they are used. Nothing here is collective.
  * Source: huggingface/safetensors, README, "Format". */
 #pragma once
 
@@ -26,7 +26,7 @@ typedef struct {
     int n_dims;
     int64_t dims[ZERO_SAFETENSORS_DIMS];
     int64_t n;           /* elements */
-    uint64_t begin, end; /* bytes, from the beginning of the file */
+    uint64_t begin, end; /* bytes, from the start of the file */
 } zero_safetensors_entry;
 
 typedef struct {
@@ -35,27 +35,35 @@ typedef struct {
     json_t *root; /* owned; names live in it */
 } zero_safetensors;
 
-/* Reads the 8 + N bytes of an open file of `file_bytes` to *header (append). ZERO_ERR_IO, or
- * ZERO_ERR_FORMAT if the file is too short for it or N is out of range. */
-ZERO_NODISCARD zero_status zero_safetensors_read_header(int fd, const char *path,
-                                                        uint64_t file_bytes,
+/* Appends the 8 + N bytes of an open file to *header. ZERO_ERR_FORMAT if the file is too short
+ * for them or N is out of range; ZERO_ERR_IO. */
+ZERO_NODISCARD zero_status zero_safetensors_read_header(const zero_file *file,
                                                         zero_bytes *header);
 
-/* From those bytes to a table. ZERO_ERR_FORMAT, naming file, tensor and reason. */
+/* The table that such bytes describe. ZERO_ERR_FORMAT, naming file, tensor and reason. */
 ZERO_NODISCARD zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
                                                   const zero_bytes *header,
                                                   zero_safetensors *table);
 void zero_safetensors_destroy(zero_safetensors *table); /* accepts a zeroed one */
 
-/* The entry of that name, NULL if there is none; a text of "__metadata__", or NULL. */
+/* The entry of that name, or NULL. */
 const zero_safetensors_entry *zero_safetensors_find(const zero_safetensors *table,
                                                     const char *name);
+/* A text of "__metadata__", or NULL. */
 const char *zero_safetensors_metadata(const zero_safetensors *table, const char *key);
 
-/* The 8 + N bytes for tensors in the order given: of each entry name, type, n_dims and dims
- * are read. n, begin and end are set in place, as a reader will find them. */
+/* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims and
+ * dims are read; n, begin and end are set, as a reader will find them. */
 ZERO_NODISCARD zero_status zero_safetensors_write_header(int n,
                                                          zero_safetensors_entry *entries,
                                                          int n_texts,
                                                          const char *const (*texts)[2],
                                                          zero_bytes *header);
+
+/* ---- for the files of this folder ---- */
+
+#define ZERO_SAFETENSORS_PREFIX   8 /* bytes that hold N */
+#define ZERO_SAFETENSORS_METADATA "__metadata__"
+
+/* Sets n, and *bytes of the data, from type and dims. Returns what is wrong, or NULL. */
+const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *bytes);

@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "sharding/schedule_exchange.h"
 
-/* A run that was killed may have left half a line. */
+/* A killed run may have left half a line. */
 static void end_last_line(FILE *file)
 {
     if (fseek(file, -1, SEEK_END) != 0) return; /* empty */
@@ -40,7 +40,7 @@ void zero_metrics_begin(zero_metrics *m)
         m->broken = true;
 }
 
-/* Takes over `line`. Flushed each time: a run can be followed, and a killed one read. */
+/* Takes over `line`. Each line is flushed, so runs can be followed, and killed ones read. */
 static void write_line(zero_metrics *m, json_t *line)
 {
     if (!line || json_dumpf(line, m->file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
@@ -54,19 +54,14 @@ static json_t *real(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *whole(int64_t n)
-{
-    return json_integer((json_int_t)n);
-}
-
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
 {
     if (!m->file) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
     json_t *line =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", whole(s->step),
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", json_integer(s->step),
                   "loss", real(s->loss), "lr", real(s->lr), "grad_norm", real(s->grad_norm),
-                  "loss_scale", real(s->loss_scale), "tokens", whole(s->tokens),
+                  "loss_scale", real(s->loss_scale), "tokens", json_integer(s->tokens),
                   "step_seconds", real(s->seconds), "tokens_per_second", real(rate));
     if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
     if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
@@ -78,7 +73,7 @@ static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
     json_t *classes = json_object();
     for (int c = 0; c < ZERO_CLASSES; c++)
         json_object_set_new(classes, zero_class_name((zero_class)c),
-                            whole((int64_t)bytes[c]));
+                            json_integer((int64_t)bytes[c]));
     return classes;
 }
 
@@ -87,37 +82,38 @@ static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
     const zero_schedule *s = &e->schedule;
     zero_peak planned, measured;
     ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
-    *ledger = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned_bytes",
-        class_bytes(planned.of_class), "measured_bytes", class_bytes(measured.of_class),
-        "planned_peak_bytes", whole((int64_t)planned.bytes), "measured_peak_bytes",
-        whole((int64_t)measured.bytes), "arena_bytes", whole((int64_t)s->own_bytes),
-        "window_bytes", whole((int64_t)s->window_bytes), "resident_peak_bytes",
-        whole((int64_t)zero_metrics_resident_peak()));
+    *ledger = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned_bytes",
+                        class_bytes(planned.of_class), "measured_bytes",
+                        class_bytes(measured.of_class), "planned_peak_bytes",
+                        json_integer((int64_t)planned.bytes), "measured_peak_bytes",
+                        json_integer((int64_t)measured.bytes), "arena_bytes",
+                        json_integer((int64_t)s->own_bytes), "window_bytes",
+                        json_integer((int64_t)s->window_bytes), "resident_peak_bytes",
+                        json_integer((int64_t)zero_metrics_resident_peak()));
     return ZERO_OK;
 }
 
-/* Within a node or between nodes. */
+/* Traffic within nodes or between them. */
 static json_t *reach_entry(const zero_traffic *t, zero_reach reach)
 {
-    return json_pack("{s:o, s:o, s:o}", "bytes_sent", whole(t->bytes_sent[reach]),
-                     "bytes_received", whole(t->bytes_received[reach]), "messages_sent",
-                     whole(t->messages_sent[reach]));
+    return json_pack("{s:o, s:o, s:o}", "bytes_sent", json_integer(t->bytes_sent[reach]),
+                     "bytes_received", json_integer(t->bytes_received[reach]),
+                     "messages_sent", json_integer(t->messages_sent[reach]));
 }
 
 static void add_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
 {
     zero_volume all = zero_traffic_total(t);
-    json_object_set_new(entry, "bytes_sent", whole(all.bytes_sent));
-    json_object_set_new(entry, "bytes_received", whole(all.bytes_received));
-    json_object_set_new(entry, "messages_sent", whole(all.messages_sent));
+    json_object_set_new(entry, "bytes_sent", json_integer(all.bytes_sent));
+    json_object_set_new(entry, "bytes_received", json_integer(all.bytes_received));
+    json_object_set_new(entry, "messages_sent", json_integer(all.messages_sent));
     json_object_set_new(entry, "inside_nodes", reach_entry(t, ZERO_INSIDE));
     json_object_set_new(entry, "across_nodes", reach_entry(t, ZERO_ACROSS));
     json_object_set_new(entry, "seconds", real(d->total));
     json_object_set_new(entry, "exposed_seconds", real(d->exposed));
 }
 
-/* REDUCE's or GATHER's traffic: as planned by the programs walked, and as measured. */
+/* REDUCE's or GATHER's traffic: planned by the program, and measured. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
@@ -125,9 +121,9 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
     zero_engine_measured_traffic(e, op, &moved, &spent);
     zero_volume planned = zero_traffic_total(&plan);
     json_t *entry =
-        json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", whole(planned.bytes_sent),
-                  "planned_bytes_received", whole(planned.bytes_received),
-                  "planned_messages_sent", whole(planned.messages_sent));
+        json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", json_integer(planned.bytes_sent),
+                  "planned_bytes_received", json_integer(planned.bytes_received),
+                  "planned_messages_sent", json_integer(planned.messages_sent));
     add_measured(entry, &moved, &spent);
     return entry;
 }
@@ -145,13 +141,13 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 
 static json_t *profile_entry(const zero_profile_row *row)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", whole(row->own.count), "seconds",
-                     real(row->own.seconds), "least_seconds", real(row->least),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", json_integer(row->own.count),
+                     "seconds", real(row->own.seconds), "least_seconds", real(row->least),
                      "most_seconds", real(row->most), "exchange_seconds",
                      real(row->own.exchange));
 }
 
-/* Of FORWARD, RECOMPUTE and BACKWARD: the same, by kinds of units. */
+/* The same by kinds of units, for FORWARD, RECOMPUTE and BACKWARD. */
 static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op)
 {
     json_t *units = json_object();
@@ -167,14 +163,14 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
         json_decref(units);
 }
 
-/* Of REDUCE and GATHER: what all steps begin to move. */
+/* Bytes and messages that REDUCE and GATHER begin to move in all steps. */
 static void add_bytes(json_t *entry, const zero_engine *e, zero_op op)
 {
     zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
     zero_volume v = zero_traffic_total(&step);
     int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
-    json_object_set_new(entry, "bytes_sent", whole(steps * v.bytes_sent));
-    json_object_set_new(entry, "bytes_received", whole(steps * v.bytes_received));
+    json_object_set_new(entry, "bytes_sent", json_integer(steps * v.bytes_sent));
+    json_object_set_new(entry, "bytes_received", json_integer(steps * v.bytes_received));
 }
 
 static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)

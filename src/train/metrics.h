@@ -5,13 +5,13 @@
  *     {"final": true, "digest": "...", "ranks": ..., "memory": {...}, "communication": {...},
  *      "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...}}
  *
- * The profile is of all steps: of each class of instructions that this rank has run, `count`,
- * `seconds`, `exchange_seconds` (of these, moving what was in flight), `least_seconds` and
- * `most_seconds` of all ranks; of REDUCE and GATHER the bytes that they move, and of FORWARD,
- * RECOMPUTE and BACKWARD the same numbers by kinds of units. `seconds` add up to the steps'.
+ * The profile covers all steps. Each class of instructions has `count`; this rank's `seconds`,
+ * which add up to the steps', with `exchange_seconds` of them spent on collectives in flight; and
+ * `least_seconds` and `most_seconds` of all ranks. REDUCE and GATHER also have the bytes that they
+ * move; FORWARD, RECOMPUTE and BACKWARD have the same numbers by kinds of units.
  *
- * Numbers have 17 significant digits, so that bits can be compared; what is not finite is
- * null. Written by one rank. A write that fails is kept in `broken` and never stops the run. */
+ * Numbers have 17 significant digits, so that bits can be compared; numbers that are not finite are
+ * null. One rank writes. A write that fails sets `broken` and never stops the run. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,9 +22,9 @@
 #include "engine/engine.h"
 
 typedef struct {
-    FILE *file;       /* NULL: no metrics are wanted */
+    FILE *file;       /* NULL without --metrics */
     const char *path; /* borrowed */
-    bool append;      /* go on behind what is there */
+    bool append;      /* to the lines that are there */
     bool broken;      /* a write failed: the file is incomplete */
 } zero_metrics;
 
@@ -37,8 +37,8 @@ typedef struct {
     double val_loss;
 } zero_metrics_step;
 
-/* Creates the file, or opens it and leaves it as it is: this run may still be refused, and the
- * lines be another's. A NULL path gives metrics that write nothing. ZERO_ERR_INVALID if the path
+/* Creates the file, or opens it without changing it: this run may still be refused, and the file
+ * may hold another run's lines. With a NULL path nothing is written. ZERO_ERR_INVALID if the path
  * cannot be opened for writing. */
 ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
@@ -51,7 +51,7 @@ ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m, const zero_e
                                                    const zero_comm *comm,
                                                    const zero_profile_ranks *steps,
                                                    const char *digest);
-/* Closes the file; `broken` then tells whether all of it was written. */
+/* Closes the file; then `broken` is final. */
 void zero_metrics_close(zero_metrics *m);
 
 /* Peak resident memory of this process, bytes. */

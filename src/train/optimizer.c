@@ -1,3 +1,4 @@
+/* zero/optimizer.h: opening and closing; optimizer_step.c has the step. */
 #include "train/optimizer.h"
 
 #include <inttypes.h>
@@ -7,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/range.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
 #include "sharding/update.h"
@@ -22,10 +24,11 @@ static zero_status check_no_decay(const zero_optimizer_spec *s)
     for (int i = 0; i < s->n_no_decay; i++) {
         zero_range span = s->no_decay[i];
         if (span.begin < reached || span.end < span.begin || span.end > s->n_params)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "no_decay[%d] is [%" PRId64 ", %" PRId64
-                             "): expected spans in order, apart, within 0 to %" PRId64,
-                             i, span.begin, span.end, s->n_params);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "no_decay[%d] is [%" PRId64 ", %" PRId64
+                "): expected spans in order, without overlap, within 0 to %" PRId64,
+                i, span.begin, span.end, s->n_params);
         reached = span.end;
     }
     return ZERO_OK;
@@ -33,11 +36,16 @@ static zero_status check_no_decay(const zero_optimizer_spec *s)
 
 static zero_status check_spec(const zero_optimizer_spec *s, const void *params)
 {
-    if (!params || s->n_params < 1 || s->n_params > INT64_C(1) << 56 || s->updates < 0)
+    if (!params)
         return zero_fail(ZERO_ERR_INVALID,
-                         "an optimizer of %" PRId64 " parameters%s after %" PRId64
-                         " updates: expected 1 to 2^56, an array, and 0 or more",
-                         s->n_params, params ? "" : " at NULL", s->updates);
+                         "params is NULL: expected the array of %" PRId64 " parameters",
+                         s->n_params);
+    if (s->n_params < 1 || s->n_params > INT64_C(1) << 56)
+        return zero_fail(ZERO_ERR_INVALID, "n_params %" PRId64 ": expected 1 to 2^56",
+                         s->n_params);
+    if (s->updates < 0)
+        return zero_fail(ZERO_ERR_INVALID, "updates %" PRId64 ": expected 0 or more",
+                         s->updates);
     if (s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16)
         return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
                          (int)s->type);
@@ -98,11 +106,6 @@ size_t zero_optimizer_bytes(const zero_optimizer *o, int64_t n)
     return (size_t)n * zero_type_size(o->spec.type);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void cut(zero_optimizer *o)
 {
     const int64_t ranks = o->comm->size, n = o->spec.n_params;
@@ -112,7 +115,7 @@ static void cut(zero_optimizer *o)
     p[REST].stride = p[REST].begin < n ? ZERO_TREE_BLOCK : 0;
     for (int i = 0; i < PARTS; i++) {
         int64_t begin = p[i].begin + p[i].stride * o->comm->rank;
-        p[i].own = (zero_range){least(begin, n), least(begin + p[i].stride, n)};
+        p[i].own = (zero_range){zero_min(begin, n), zero_min(begin + p[i].stride, n)};
     }
 }
 
@@ -135,14 +138,14 @@ static size_t staging_of(const zero_optimizer *o, const struct part *p)
 {
     size_t reduce = zero_collective_staging(&p->reduce.steps.spec, &o->comm->layout);
     size_t gather = zero_collective_staging(&p->gather.steps.spec, &o->comm->layout);
-    return reduce > gather ? reduce : gather;
+    return zero_max_size(reduce, gather);
 }
 
-/* The next `bytes` of the arena, from *at on; NULL while the arena is only measured. */
+/* The next `bytes` of the arena, from *at on; NULL while it is only being measured. */
 static void *take(const zero_optimizer *o, size_t bytes, size_t *at)
 {
     void *place = o->arena.base ? o->arena.base + *at : NULL;
-    *at += (bytes + 63) / 64 * 64;
+    *at += zero_round_up_size(bytes, 64);
     return place;
 }
 
@@ -167,7 +170,7 @@ static void init_masters(zero_optimizer *o, const char *params)
 {
     for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++) {
         const struct part *p = &o->parts[i];
-        zero_convert(o->spec.type, ZERO_FP32, p->own.end - p->own.begin,
+        zero_convert(o->spec.type, ZERO_FP32, zero_range_len(p->own),
                      params + zero_optimizer_bytes(o, p->own.begin), p->master);
     }
 }

@@ -1,8 +1,8 @@
-/* flat_optimizer.h - the inside of zero/optimizer.h: two collectives on the program's own memory.
+/* optimizer.h - the inside of zero/optimizer.h: two collectives on the program's own memory.
  *
- * The collectives want N equal pieces, and the program's arrays have no padding. So all but the
- * last elements are cut into N shards of whole granules, in place, and the rest, less than a
- * granule per rank, goes through a padded copy: part 0 and part 1. */
+ * Collectives need N equal pieces, and the program's arrays have no padding. So there are two
+ * parts: SHARDS, cut in place into N shards of whole granules, and the REST, less than a granule
+ * per rank, which goes through a padded copy. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,5 +1,6 @@
-/* A step of the optimizer on flat arrays. */
+/* zero_optimizer_step(): one step of the optimizer on flat arrays. */
 #include "base/fail.h"
+#include "base/range.h"
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static struct place find(const zero_optimizer *o, char *array, char *copy)
 {
     const struct part *rest = &o->parts[REST];
     struct place place = {.all = {array, copy}};
-    /* What pads the copy is zero from the start, and sums of zeros stay so. */
+    /* The padding of the copy starts as zeros, and sums of zeros stay zeros. */
     memcpy(copy, array + zero_optimizer_bytes(o, rest->begin),
            zero_optimizer_bytes(o, o->spec.n_params - rest->begin));
     for (int i = 0; i < PARTS; i++)
@@ -45,7 +46,8 @@ static zero_status gather(zero_optimizer *o, const struct place *params)
     return ZERO_OK;
 }
 
-/* Squares of floats cannot overflow a double: the sum is finite exactly if the gradient is. */
+/* Squares of floats cannot overflow a double, so the sum is finite if and only if the gradient
+ * is. */
 static zero_status find_norm(zero_optimizer *o, const struct place *grads, double divisor,
                              zero_optimizer_result *out)
 {
@@ -62,12 +64,12 @@ static zero_status find_norm(zero_optimizer *o, const struct place *grads, doubl
     return zero_comm_any(o->comm, !isfinite(squares), &out->overflow);
 }
 
-/* Elements `span` of part i. */
+/* Updates elements `span` of part i. */
 static void update_span(zero_optimizer *o, int i, zero_range span, const zero_adamw *h,
                         const struct place *params, const struct place *grads)
 {
     const struct part *p = &o->parts[i];
-    int64_t at = span.begin - p->own.begin, n = span.end - span.begin;
+    int64_t at = span.begin - p->own.begin, n = zero_range_len(span);
     char *param = params->own[i] + zero_optimizer_bytes(o, at);
     bool is_master = o->spec.type == ZERO_FP32;
     if (n <= 0) return;
@@ -89,10 +91,8 @@ static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,
     zero_adamw plain = *decaying;
     plain.weight_decay = 0.0f;
     for (int k = 0; k < o->spec.n_no_decay; k++) {
-        zero_range s = o->no_decay[k];
-        if (s.end <= left.begin || s.begin >= left.end) continue;
-        if (s.begin < left.begin) s.begin = left.begin;
-        if (s.end > left.end) s.end = left.end;
+        zero_range s = zero_range_overlap(o->no_decay[k], left);
+        if (zero_range_is_empty(s)) continue;
         update_span(o, i, (zero_range){left.begin, s.begin}, decaying, params, grads);
         update_span(o, i, s, &plain, params, grads);
         left.begin = s.end;

@@ -1,10 +1,14 @@
-#include "base/fail.h"
+/* zero/train.h: a trainer is an engine that gets its model, samples and checkpoints from the
+ * caller. */
 #include "zero/train.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "base/range.h"
+#include "checkpoint/directory.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
@@ -123,7 +127,7 @@ static zero_status compare_specs(const zero_engine_spec *e, zero_comm *comm)
 
 /* ---- open and close ---- */
 
-/* Gradients and parameters; what ranks vote and compare is left out. */
+/* Gradients and parameters, without votes and comparisons. */
 static zero_volume moved(const zero_comm *comm)
 {
     zero_traffic sum = {0};
@@ -202,19 +206,6 @@ zero_status zero_trainer_evaluate(zero_trainer *trainer, const zero_source *sour
 
 /* ---- checkpoints ---- */
 
-/* Rank 0 makes the directory, holds its lock, and clears away what dead processes have left there;
- * then the others find it. */
-static zero_status open_directory(zero_comm *comm, const char *path, zero_storage_dir *dir)
-{
-    zero_status st = ZERO_OK;
-    if (comm->rank == 0) st = zero_storage_open_or_make(path, dir);
-    if (comm->rank == 0 && st == ZERO_OK) st = zero_storage_lock(dir);
-    if (comm->rank == 0 && st == ZERO_OK) st = zero_checkpoint_clean(dir);
-    ZERO_TRY(zero_agree(comm, st));
-    if (comm->rank != 0) st = zero_storage_open(path, dir);
-    return zero_agree(comm, st);
-}
-
 static int64_t samples_per_step(const zero_plan_input *plan)
 {
     return plan->n_ranks * plan->accumulation * plan->micro_batch;
@@ -223,17 +214,18 @@ static int64_t samples_per_step(const zero_plan_input *plan)
 zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t step)
 {
     zero_engine *e = &trainer->engine;
-    zero_storage_dir dir = {0};
+    zero_checkpoint_directory directory;
     uint64_t bytes;
     int64_t samples = samples_per_step(&e->schedule.input),
             most = (INT64_C(1) << 62) / samples;
-    if (step < 0 || step > most) /* what a manifest can count */
+    if (step < 0 || step > most) /* a manifest counts no further */
         return zero_fail(ZERO_ERR_INVALID, "step %" PRId64 ": expected 0 to %" PRId64, step,
                          most);
     zero_checkpoint_input in = {.step = step, .samples = step * samples};
-    zero_status st = open_directory(trainer->comm, path, &dir);
-    if (st == ZERO_OK) st = zero_checkpoint_save(e, &dir, &in, &bytes);
-    zero_storage_close(&dir);
+    ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, ZERO_DIRECTORY_MAY_BE_NEW,
+                                            &directory));
+    zero_status st = zero_checkpoint_save(e, &directory.dir, &in, &bytes);
+    zero_checkpoint_directory_close(&directory);
     return st;
 }
 
@@ -260,7 +252,7 @@ zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
     return zero_engine_digest(&trainer->engine, hex);
 }
 
-/* Each owner tells the others its part. */
+/* Each owner broadcasts its part. */
 static zero_status read_tensor(zero_trainer *t, const zero_tensor *tensor, float *values)
 {
     const zero_engine *e = &t->engine;

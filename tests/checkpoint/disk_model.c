@@ -24,7 +24,7 @@ typedef struct {
     int n;
 } names;
 
-typedef struct { /* "" is none: making a file only adds, a rename does both */
+typedef struct { /* "" is no name: making a file only adds one, a rename also removes one */
     char takes[NAME], adds[NAME];
     int object;
 } change;
@@ -127,7 +127,7 @@ static void make_change(node *dir, const char *takes, const char *adds, int obje
     apply_change(&dir->now_names, c, true);
 }
 
-/* The directory that a path is in, and its last part. */
+/* Splits a path into its directory and its last part. */
 static node *parent_of(disk *d, const char *path, const char **last)
 {
     node *dir = d->objects[0];
@@ -255,7 +255,7 @@ void disk_apply(disk *d, const disk_call *c, FILE *data)
 
 /* ---- what is left ---- */
 
-/* Each object draws from a stream of its own, so that a state depends on the seed alone. */
+/* Each object draws from its own stream, so a state depends on the seed alone. */
 static uint64_t draw(uint64_t *stream)
 {
     uint64_t z = *stream += 0x9e3779b97f4a7c15u; /* splitmix64 */
@@ -275,7 +275,7 @@ static names names_left(const node *dir, disk_loss loss, uint64_t stream)
         for (int i = 0; i < n; i++) apply_change(&left, &dir->changes[i], true);
         return left;
     }
-    /* Any of them. A renamed directory may still have its old name as well. */
+    /* Any of them. A renamed directory may still have its old name, too. */
     for (int i = 0; i < n; i++)
         if (draw(&stream) % 2)
             apply_change(&left, &dir->changes[i], draw(&stream) % 4 != 0);
@@ -312,7 +312,7 @@ static content content_left(const node *file, disk_loss loss, uint64_t stream)
     return left;
 }
 
-/* One walk serves both: without a root it only mixes what it sees into the fingerprint. */
+/* Without a root the walk only adds to the fingerprint. */
 typedef struct {
     const disk *d;
     disk_loss loss;
@@ -324,7 +324,7 @@ typedef struct {
 static void mix(walk *w, const void *bytes, size_t n)
 {
     for (size_t i = 0; i <= n; i += sizeof(uint64_t)) {
-        uint64_t word = n - i; /* at the end; no two lengths are alike */
+        uint64_t word = n - i; /* at the end; all lengths differ */
         memcpy(&word, (const char *)bytes + i, n - i < sizeof word ? n - i : sizeof word);
         w->mix = (w->mix ^ word) * 0x9e3779b97f4a7c15u;
         w->mix ^= w->mix >> 29;

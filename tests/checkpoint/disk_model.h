@@ -1,13 +1,13 @@
-/* disk_model.h - what a disk may hold after a power loss, as POSIX allows it.
+/* disk_model.h - the states of a disk after a power loss that POSIX allows.
  *
- *   - What was written to a file is safe once the file was synced; until then each block of 512
- *     bytes may be the old or the new one, and the length anything in between.
+ *   - Data of a file are safe once the file was synced; until then each block of 512 bytes may be
+ *     the old or the new one, and the length anything in between.
  *   - A name that was made, renamed or removed is safe once its directory was synced; until then
  *     each such change may be there or not, whatever came later. Syncing a file does not save its
  *     name, nor does syncing a directory save its own.
  *
- * Kinder file systems keep more (ext4 changes names in order, and those of a synced file), so
- * what survives here survives there. The model is fed with the log of storage_shim.c. Whatever
+ * Kinder file systems keep more (ext4 changes names in order, and keeps those of a synced file), so
+ * a writer that is safe here is safe there. The model reads the log of storage_shim.c. A call that
  * it does not know ends the program. */
 #pragma once
 
@@ -29,11 +29,11 @@ typedef struct disk disk;
 
 disk *disk_new(void); /* an empty directory, synced */
 void disk_free(disk *d);
-/* `data` is the file of what was written. */
+/* `data` is the shim's file of written bytes. */
 void disk_apply(disk *d, const disk_call *call, FILE *data);
 
 typedef enum {
-    DISK_KEPT,  /* all that was not synced is there */
+    DISK_KEPT,  /* everything unsynced is there */
     DISK_LOST,  /* none of it */
     DISK_ZEROS, /* names are there, data are zeros: a file was longer before it had blocks */
     DISK_SHORT,  /* names are there, files end where they were synced */

@@ -45,7 +45,7 @@ static zero_status fill_random(void *arg, int tensor, int64_t begin, int64_t end
     return ZERO_OK;
 }
 
-/* Of an engine on one rank. */
+/* The plan of an engine on one rank. */
 static zero_status fill_from_engine(void *arg, int tensor, int64_t begin, int64_t end,
                                     float *out)
 {

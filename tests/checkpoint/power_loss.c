@@ -2,20 +2,19 @@
  *
  *     power_loss LOG WORK SEED STATES [CALL TEXT]
  *
- * LOG is one of storage_shim.c, of runs that began with an empty directory and wrote checkpoints
- * to "ckpt" in it. Behind each of its calls that changes something, WORK gets what a disk may hold if the power fails there
- * (disk_model.h; STATES random ones besides the plain ones), and the program's own reader looks
- * for checkpoints there. The law:
+ * LOG is storage_shim.c's, of runs that began with an empty directory and wrote checkpoints to
+ * "ckpt" in it. After each call that changes something, WORK gets the states of a disk whose power
+ * fails there (disk_model.h; STATES random ones and the plain ones), and the program's reader looks
+ * for checkpoints in them. The law:
  *
- *   - whatever has a published name verifies;
- *   - the newest is not older than what was announced last.
+ *   - every published checkpoint verifies;
+ *   - the newest is not older than the last announced one.
  *
- * At the end WORK/end is the directory as the log left it, to be compared with the real one: a
- * writer that changes something by calls that the log does not have would be judged by half of
- * what it does.
+ * At the end WORK/end is the directory as the log left it, to be compared with the real one. They
+ * differ if the writer changes something by calls that are not in the log.
  *
- * With CALL and TEXT the calls of that name on paths that contain the text are left out, as by
- * a writer that forgot them, and the law must break: so we know that the test sees such a thing. */
+ * With CALL and TEXT the calls of that name on paths that contain the text are skipped, as if the
+ * writer forgot them. Then the law must break: this shows that the test would notice. */
 #include "checkpoint/disk_model.h"
 #include "checkpoint/list.h"
 #include "checkpoint/read.h"
@@ -86,7 +85,7 @@ static void make_empty(const char *path)
     if (mkdir(path, 0700) != 0) disk_stop("%s: cannot be made: %s", path, strerror(errno));
 }
 
-/* NULL, or why the checkpoint cannot be had. */
+/* NULL, or why the checkpoint cannot be read. */
 static const char *verify(const char *dir, int64_t step)
 {
     char name[ZERO_CHECKPOINT_NAME], path[PATH_MAX + ZERO_CHECKPOINT_NAME];
@@ -99,7 +98,7 @@ static const char *verify(const char *dir, int64_t step)
     return st == ZERO_OK ? NULL : zero_last_error();
 }
 
-/* Owned by the caller; none where the directory itself is lost. */
+/* Owned by the caller; an empty list if the directory itself is lost. */
 static int64_t *list(const char *path, int *n)
 {
     int64_t *steps = NULL;
@@ -128,7 +127,7 @@ static const char *judge(const power_loss *p)
 
 static bool is_new(power_loss *p, uint64_t fingerprint)
 {
-    /* The same state may keep what was announced then, and not what is announced now. */
+    /* A state may have what was announced then and lack what is announced now. */
     fingerprint = (fingerprint ^ (uint64_t)p->announced * 0x9e3779b97f4a7c15u) | 1;
     size_t i = fingerprint >> 44;
     while (p->seen[i] != 0 && p->seen[i] != fingerprint) i = (i + 1) % SEEN;

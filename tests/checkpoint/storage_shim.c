@@ -1,29 +1,29 @@
-/* storage_shim.c - stands between a program and the calls by which it writes checkpoints.
+/* storage_shim.c - wraps the calls by which a program writes checkpoints.
  *
  *     SHIM_DIR=DIR LD_PRELOAD=storage_shim.so zero train ...
  *
- * Calls on DIR and on what is below it are numbered from 1 in each process; all others, those
- * of MPI among them, pass untouched. One of them can be made to go wrong:
+ * Calls on DIR and paths below it are numbered from 1 in each process; all others, also MPI's, pass
+ * untouched. One of them can be made to fail:
  *
- *     SHIM_AT=N      the N-th call. Without it nothing goes wrong
- *     SHIM_RANK=R    of this rank only (of a job by mpirun). Without it of every rank
+ *     SHIM_AT=N      the N-th call; without it none
+ *     SHIM_RANK=R    only on this rank of mpirun's job; without it on every rank
  *     SHIM_KIND=     die-before, die-after: the process kills itself
- *                    eio, enospc: the call fails        gone: it, and all after it, fail (EIO)
- *                    eintr: it fails once, where a signal may interrupt it
- *                    short: it is a write that writes half
+ *                    eio, enospc: the call fails        gone: it and all later ones fail (EIO)
+ *                    eintr: it fails once, if a signal may interrupt it
+ *                    short: a write writes half
  *                    slow: it takes 9 s
  *
- * What cannot go wrong in that way goes right: close() of what was only read, say, may die but
- * not fail. SHIM_LOG=FILE gets one line per call, in the order in which calls of all ranks
- * came back:
+ * Calls that cannot fail in that way succeed: close() after reading, for example, may die but not
+ * fail. SHIM_LOG=FILE gets one line per call, in the order in which the calls of all ranks
+ * returned:
  *
  *     rank number call path other a b at error fault
  *
- * Paths are relative to DIR, "-" is none; `error` is the errno that the caller saw, `fault` the
- * kind of what was made to go wrong. open: a = flags. mkdir: a = mode. write: a = bytes, b = their
- * offset in the file, at = where they are in FILE.data. allocate: a = offset, b = bytes.
- * rename: other = the new path. unlink: a = flags. announce (no call, number 0): a = step; it is logged
- * just before standard output gets a line that begins "checkpoint: step ". */
+ * Paths are relative to DIR, "-" is no path; `error` is the errno that the caller saw, `fault` the
+ * SHIM_KIND that struck. open: a = flags. mkdir: a = mode. write: a = bytes, b = their offset in
+ * the file, at = where they are in FILE.data. allocate: a = offset, b = bytes. rename: other = the
+ * new path. unlink: a = flags. announce (not a call, number 0): a = step; it is logged just before
+ * a line that begins "checkpoint: step " goes to standard output. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -58,11 +58,11 @@ typedef struct {
     const char *name;
     char path[PATH_MAX], other[PATH_MAX];
     long number, a, b, at;
-    bool is_hit;       /* the one to go wrong */
-    const char *fault; /* what did go wrong */
+    bool is_hit;       /* the call that is to fail */
+    const char *fault; /* how it failed; "-": it did not */
 } shim_call;
 
-/* ---- what is below the directory ---- */
+/* ---- paths below the directory ---- */
 
 static bool relative_to_root(const char *full, char path[PATH_MAX])
 {
@@ -73,7 +73,7 @@ static bool relative_to_root(const char *full, char path[PATH_MAX])
     return true;
 }
 
-/* The kernel's own name of what a descriptor is open on; it follows renames. */
+/* The kernel's name of an open file, which follows renames. */
 static bool path_of(int fd, char path[PATH_MAX])
 {
     char link[64], full[PATH_MAX];
@@ -142,7 +142,7 @@ static bool begin_at(shim_call *c, const char *name, int at, const char *path)
     return is_below;
 }
 
-/* The errno with which the call is to fail, 0 if it is not. */
+/* The errno with which the call must fail, or 0. */
 static int fails(shim_call *c, bool may_be_interrupted)
 {
     int error = 0;
@@ -163,7 +163,7 @@ static bool fails_here(shim_call *c, bool may_be_interrupted)
 
 /* ---- the log ---- */
 
-/* Past the functions below, and in one piece: several ranks append to the file. */
+/* Bypasses the functions below, and writes in one piece: several ranks append to the file. */
 static void append(int fd, const void *bytes, size_t n)
 {
     if (syscall(SYS_write, fd, bytes, n) != (long)n) abort();
@@ -179,7 +179,7 @@ static void log_call(const shim_call *c, int error)
     append(shim.log, line, (size_t)n);
 }
 
-/* Logs, then dies if it is to. Leaves errno as the call has set it. */
+/* Logs, then dies if it must. Leaves errno as the call set it. */
 static int end(shim_call *c, int result)
 {
     int kept = errno;
@@ -221,7 +221,7 @@ static int open_log(const char *path, const char *suffix)
     return fd;
 }
 
-/* stdio writes past write(); so that what is announced is seen, stdout becomes a stream of ours. */
+/* stdio does not call our write(), so stdout becomes a stream of ours, which sees announcements. */
 static void watch_stdout(void)
 {
     FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_stdout});
@@ -306,7 +306,7 @@ int posix_fallocate(int fd, off_t offset, off_t bytes)
     if (!begin_fd(&c, "allocate", fd)) return REAL(posix_fallocate)(fd, offset, bytes);
     c.a = offset;
     c.b = bytes;
-    /* It returns its error and leaves errno alone. */
+    /* Returns its error and leaves errno alone. */
     int error = fails(&c, true), kept = errno;
     if (error == 0) error = REAL(posix_fallocate)(fd, offset, bytes);
     errno = error;
@@ -315,7 +315,7 @@ int posix_fallocate(int fd, off_t offset, off_t bytes)
     return error;
 }
 
-/* Half of it, if it can be halved. */
+/* Half of n for a short write, if it can be halved. */
 static size_t shortened(shim_call *c, size_t n)
 {
     if (!c->is_hit || !kind_is("short") || n < 2) return n;
@@ -351,7 +351,7 @@ int fsync(int fd)
     return end(&c, fails_here(&c, true) ? -1 : REAL(fsync)(fd));
 }
 
-/* The descriptor is gone even where close() fails, as on Linux. */
+/* The descriptor is closed even if close() fails, as on Linux. */
 int close(int fd)
 {
     shim_call c;

@@ -1,84 +1,7 @@
-/* Checkpoints of running engines: resumed equals never stopped, whatever layout goes on. */
-#include "base/fail.h"
-#include "support/checkpoint_test.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include "io/bytes.h"
-#include "support/faulty_unit.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-enum { SAVED = 2, TOTAL = 4 }; /* steps */
+/* Checkpoints of running engines: resumed equals never stopped, whatever layout resumes. */
+#include "support/resume_test.h"
 
 /* ---- any layout from any other ---- */
-
-static const zero_plan_input layouts[] = {
-    {.stage = 0, .collectives = ZERO_ALGORITHM_P2P},
-    {.stage = 1, .collectives = ZERO_ALGORITHM_SHM, .bucket = 192},
-    {.stage = 2, .collectives = ZERO_ALGORITHM_P2P, .partition = ZERO_PARTITION_OWNER},
-    {.stage = 3, .collectives = ZERO_ALGORITHM_SHM, .prefetch = 2, .recompute = true},
-    {.stage = 3, .collectives = ZERO_ALGORITHM_P2P, .partition = ZERO_PARTITION_OWNER},
-    {.stage = 1, .collectives = ZERO_ALGORITHM_HIER, .bucket = 640},
-};
-
-static test_setup with_layout(const zero_plan_input *layout, zero_type type)
-{
-    test_setup setup = test_standard;
-    int64_t bucket = layout->bucket ? layout->bucket : setup.plan.bucket;
-    setup.plan = *layout;
-    setup.plan.type = type;
-    setup.plan.bucket = bucket;
-    setup.plan.micro_batch = test_standard.plan.micro_batch;
-    setup.plan.accumulation = 1;
-    return setup;
-}
-
-/* Other weights than the saved ones, so that whatever is not loaded shows. */
-static test_setup as_loader(test_setup setup)
-{
-    setup.seed++;
-    return setup;
-}
-
-typedef struct {
-    test_digest at_save, at_end;
-    double loss, norm; /* of the last step */
-} course;
-
-static course never_stopped(const test_setup *setup, int n, const test_place *place)
-{
-    test_run run;
-    course c;
-    test_run_open(&run, setup, n);
-    test_run_steps(&run, 0, SAVED);
-    if (place) test_save(&run, place, SAVED);
-    c.at_save = test_run_digest(&run);
-    test_run_steps(&run, SAVED, TOTAL - SAVED);
-    c.at_end = test_run_digest(&run);
-    c.loss = run.last.loss;
-    c.norm = run.last.grad_norm;
-    test_run_close(&run);
-    return c;
-}
-
-static void check_resumed(const test_setup *setup, int n, const test_place *place,
-                          const course *expected)
-{
-    test_run run;
-    test_setup other = as_loader(*setup);
-    test_run_open(&run, &other, n);
-    assert_true(!test_same(test_run_digest(&run), expected->at_save));
-    test_load(&run, place, SAVED);
-    assert_all(test_same(test_run_digest(&run), expected->at_save));
-    assert_all(!test_run_member(&run) || run.engine.adam_steps == SAVED);
-    test_run_steps(&run, SAVED, TOTAL - SAVED);
-    assert_all(test_same(test_run_digest(&run), expected->at_end));
-    if (test_run_member(&run))
-        assert_true(run.last.loss == expected->loss &&
-                    run.last.grad_norm == expected->norm);
-    test_run_close(&run);
-}
 
 static void a_run_resumed_in_any_layout_goes_on_as_if_never_stopped(void **state)
 {
@@ -97,7 +20,7 @@ static void a_run_resumed_in_any_layout_goes_on_as_if_never_stopped(void **state
         }
 }
 
-/* Saving in the middle changes nothing of the run that saves. */
+/* Saving in the middle does not change the run that saves. */
 static void a_run_that_saves_is_the_run_that_does_not(void **state)
 {
     (void)state;
@@ -134,8 +57,8 @@ static void any_number_of_ranks_loads_what_any_other_has_saved(void **state)
 
 /* ---- types, the loss scale ---- */
 
-/* An overflow in each of two steps, the second of which is past the save: the first is
- * forgiven, the second halves, and the scale is about to grow besides. */
+/* Two steps overflow, the second after the save: hysteresis forgives the first, the second halves
+ * the scale, which is also about to grow. */
 static void step_with_overflows(test_run *run, test_fault *f, int64_t first, int64_t end)
 {
     for (int64_t step = first; step < end; step++) {
@@ -196,7 +119,7 @@ static void the_loss_scale_its_hysteresis_and_skipped_steps_go_on(void **state)
     }
 }
 
-/* A run may change its type: the state is fp32 in all of them, the scale only fp16's. */
+/* A run may change its type: the state is fp32 in all types, and only fp16 has a scale. */
 static void the_state_goes_from_type_to_type_and_the_scale_does_not(void **state)
 {
     (void)state;
@@ -223,246 +146,6 @@ static void the_state_goes_from_type_to_type_and_the_scale_does_not(void **state
         }
 }
 
-/* ---- what is in the files ---- */
-
-/* Every group fits into one granule: all ranks but the first own nothing. */
-static const zero_gpt2_shape smallest = {
-    .layers = 1, .hidden = 1, .heads = 1, .seq = 2, .vocab = 3, .seed = 5};
-
-static void ranks_that_own_nothing_write_shards_that_are_sound_and_empty(void **state)
-{
-    (void)state;
-    for (int scheme = ZERO_PARTITION_SLICE; scheme <= ZERO_PARTITION_OWNER; scheme++) {
-        test_place place;
-        test_run run;
-        char path[400];
-        test_setup setup = test_setup_of(2, ZERO_BF16);
-        setup.shape = smallest;
-        setup.plan.partition = (zero_partition_scheme)scheme;
-        setup.plan.collectives = ZERO_ALGORITHM_P2P;
-        test_place_open(&place);
-        course expected = never_stopped(&setup, test_size, &place);
-        setup.plan.stage = 3;
-        check_resumed(&setup, test_size, &place, &expected);
-        setup = as_loader(setup);
-        test_run_open(&run, &setup, 1);
-        test_load(&run, &place, SAVED);
-        assert_all(test_same(test_run_digest(&run), expected.at_save));
-        test_run_close(&run);
-
-        zero_checkpoint c;
-        test_step_path(&place, SAVED, path);
-        assert_all(zero_checkpoint_open(path, &c) == ZERO_OK);
-        assert_all(zero_checkpoint_verify(&c) == ZERO_OK);
-        assert_all(c.manifest.table.n_ranks == test_size);
-        if (scheme == ZERO_PARTITION_SLICE && test_rank > 0) {
-            assert_int_equal(zero_checkpoint_look(&c, test_rank), ZERO_OK);
-            assert_int_equal(c.header.n, 0);
-        }
-        zero_checkpoint_close(&c);
-        test_place_close(&place);
-    }
-}
-
-static const char leak[] = "padding!";
-
-static void fill_padding(const test_run *run, int g, int buffer)
-{
-    const zero_buffer *b = &run->engine.schedule.buffers[buffer];
-    char *x = zero_runner_buffer(&run->engine.runner, buffer);
-    int64_t held = (int64_t)b->bytes / (int64_t)sizeof(float);
-    int64_t inside = run->model.groups[g].n_params - b->begin;
-    if (inside < 0) inside = 0;
-    for (int64_t i = inside; i < held; i++) memcpy(x + 4 * i, leak + 4 * (i % 2), 4);
-}
-
-static zero_status look_for_leak(void *arg, const char *name)
-{
-    const zero_storage_dir *dir = arg;
-    zero_storage_file file;
-    zero_bytes text = {0};
-    ZERO_TRY(zero_storage_open_file(dir, name, &file));
-    ZERO_TRY(zero_bytes_reserve(&text, file.bytes));
-    ZERO_TRY(zero_storage_read(&file, 0, text.bytes, file.bytes));
-    assert_true(file.bytes > 64);
-    for (uint64_t i = 0; i + 4 <= file.bytes; i++)
-        if (memcmp(text.bytes + i, leak, 4) == 0 ||
-            memcmp(text.bytes + i, leak + 4, 4) == 0)
-            fail_msg("%s: padding at byte %d", file.path, (int)i);
-    zero_bytes_destroy(&text);
-    zero_storage_close_file(&file);
-    return ZERO_OK;
-}
-
-static void no_byte_of_padding_is_in_any_file(void **state)
-{
-    (void)state;
-    for (size_t k = 0; k < COUNT(layouts); k++) {
-        test_place place;
-        test_run run;
-        char name[ZERO_CHECKPOINT_NAME];
-        zero_storage_dir inner;
-        test_setup setup = with_layout(&layouts[k], ZERO_BF16);
-        test_place_open(&place);
-        test_run_open(&run, &setup, test_size);
-        test_run_steps(&run, 0, SAVED);
-        assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
-        test_digest before = test_run_digest(&run);
-        for (int g = 0; g < run.model.n_groups; g++) {
-            const zero_group_state *s = &run.engine.schedule.groups[g];
-            fill_padding(&run, g, s->master);
-            fill_padding(&run, g, s->momentum);
-            fill_padding(&run, g, s->variance);
-        }
-        assert_all(test_same(test_run_digest(&run), before));
-        test_save(&run, &place, SAVED);
-        zero_checkpoint_name(SAVED, name);
-        assert_all(zero_storage_enter(&place.dir, name, &inner) == ZERO_OK);
-        assert_all(zero_storage_list(&inner, look_for_leak, &inner) == ZERO_OK);
-        zero_storage_close(&inner);
-        test_run_close(&run);
-        test_place_close(&place);
-    }
-}
-
-static zero_status check_private(void *arg, const char *name)
-{
-    const zero_storage_dir *dir = arg;
-    struct stat info;
-    assert_int_equal(fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW), 0);
-    assert_int_equal(info.st_mode & 07777, 0600);
-    return ZERO_OK;
-}
-
-/* To root nothing is forbidden: as root this is done as nobody. */
-static void files_are_private_whatever_the_umask(void **state)
-{
-    (void)state;
-    const uid_t nobody = 65534;
-    bool is_root = geteuid() == 0;
-    static const mode_t masks[] = {0, 022, 0777};
-    test_place place;
-    test_run run;
-    test_setup setup = test_setup_of(1, ZERO_FP32);
-    test_place_open(&place);
-    test_run_open(&run, &setup, test_size);
-    if (is_root) assert_all(chown(place.path, nobody, (gid_t)-1) == 0);
-    for (size_t k = 0; k < COUNT(masks); k++) {
-        char name[ZERO_CHECKPOINT_NAME];
-        zero_storage_dir inner;
-        struct stat info;
-        mode_t old = umask(masks[k]);
-        if (is_root) assert_int_equal(seteuid(nobody), 0);
-        test_save(&run, &place, (int64_t)k);
-        if (is_root) assert_int_equal(seteuid(0), 0);
-        umask(old);
-        zero_checkpoint_name((int64_t)k, name);
-        assert_all(zero_storage_enter(&place.dir, name, &inner) == ZERO_OK);
-        assert_all(fstat(inner.fd, &info) == 0 && (info.st_mode & 07777) == 0700);
-        assert_all(zero_storage_list(&inner, check_private, &inner) == ZERO_OK);
-        zero_storage_close(&inner);
-    }
-    test_run_close(&run);
-    test_place_close(&place);
-}
-
-/* ---- what is refused, on all ranks alike ---- */
-
-static void refuses_load(test_run *run, const char *path, zero_status code,
-                         const char *text)
-{
-    zero_status st = test_try_load(run, path);
-    assert_all(st == code);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("expected '%s' in: %s", text, zero_last_error());
-}
-
-static void another_model_is_refused_naming_the_first_tensor_that_differs(void **state)
-{
-    (void)state;
-    test_place place;
-    test_run run;
-    char path[400];
-    test_setup setup = test_setup_of(1, ZERO_FP32);
-    test_place_open(&place);
-    test_step_path(&place, SAVED, path);
-    never_stopped(&setup, test_size, &place);
-
-    setup.shape.vocab++;
-    test_run_open(&run, &setup, test_size);
-    refuses_load(&run, path, ZERO_ERR_INVALID,
-                 "its tensor 0 is 'wte.weight' [50, 24] of group 0, this model's "
-                 "'wte.weight' [51, 24]");
-    test_run_close(&run);
-    setup.shape.vocab--;
-    setup.shape.layers++;
-    test_run_open(&run, &setup, test_size);
-    refuses_load(&run, path, ZERO_ERR_INVALID, "of another model");
-    test_run_close(&run);
-    test_place_close(&place);
-}
-
-static void a_step_is_saved_once_and_what_is_there_stays(void **state)
-{
-    (void)state;
-    test_place place;
-    test_run run;
-    int64_t *steps;
-    int n;
-    test_setup setup = test_setup_of(2, ZERO_FP32);
-    test_place_open(&place);
-    test_run_open(&run, &setup, test_size);
-    test_save(&run, &place, 1);
-    test_digest saved = test_run_digest(&run);
-    test_run_steps(&run, 0, 1);
-    assert_all(test_try_save(&run, &place, 1) == ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "is there already"));
-    test_save(&run, &place, 2);
-    assert_all(zero_checkpoint_list(&place.dir, &steps, &n) == ZERO_OK);
-    assert_all(n == 2 && steps[0] == 1 && steps[1] == 2);
-    free(steps);
-    test_load(&run, &place, 1);
-    assert_all(test_same(test_run_digest(&run), saved));
-    test_run_close(&run);
-    test_place_close(&place);
-}
-
-static void spoil(const char *path, off_t at)
-{
-    unsigned char byte;
-    int fd = open(path, O_RDWR);
-    assert_true(fd >= 0 && pread(fd, &byte, 1, at) == 1);
-    byte ^= 0x10;
-    assert_true(pwrite(fd, &byte, 1, at) == 1 && close(fd) == 0);
-}
-
-/* Of what one rank alone reads, all ranks have one verdict and its words. */
-static void a_shard_that_one_rank_finds_broken_is_refused_by_all(void **state)
-{
-    (void)state;
-    test_setup setup = test_setup_of(2, ZERO_FP32);
-    for (int rank = 0; rank < test_size; rank++) {
-        test_place place;
-        test_run run;
-        struct stat info;
-        char path[400], shard[64], file[500];
-        test_place_open(&place);
-        test_step_path(&place, SAVED, path);
-        never_stopped(&setup, test_size, &place);
-        zero_shard_name(rank, test_size, shard);
-        snprintf(file, sizeof file, "%s/%s", path, shard);
-        assert_all(stat(file, &info) == 0);
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (test_rank == 0) spoil(file, info.st_size - 1);
-        MPI_Barrier(MPI_COMM_WORLD);
-        test_run_open(&run, &setup, test_size);
-        refuses_load(&run, path, ZERO_ERR_FORMAT, shard);
-        assert_non_null(strstr(zero_last_error(), ".variance (bytes "));
-        test_run_close(&run);
-        test_place_close(&place);
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -471,12 +154,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(any_number_of_ranks_loads_what_any_other_has_saved),
         cmocka_unit_test(the_loss_scale_its_hysteresis_and_skipped_steps_go_on),
         cmocka_unit_test(the_state_goes_from_type_to_type_and_the_scale_does_not),
-        cmocka_unit_test(ranks_that_own_nothing_write_shards_that_are_sound_and_empty),
-        cmocka_unit_test(no_byte_of_padding_is_in_any_file),
-        cmocka_unit_test(files_are_private_whatever_the_umask),
-        cmocka_unit_test(another_model_is_refused_naming_the_first_tensor_that_differs),
-        cmocka_unit_test(a_step_is_saved_once_and_what_is_there_stays),
-        cmocka_unit_test(a_shard_that_one_rank_finds_broken_is_refused_by_all),
     };
     test_begin(&argc, &argv);
     return test_end(cmocka_run_group_tests(tests, NULL, NULL));

@@ -1,5 +1,5 @@
-/* Which part of the state lies in which shard: extents of all ranks tile every tensor, whatever
- * the model, the scheme and the number of ranks. No memory is taken for any parameter. */
+/* Extents of all ranks tile every tensor, whatever the model, the scheme and the number of ranks.
+ * Parameters take no memory here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static int64_t draw(uint64_t *random, int64_t n)
     return (int64_t)(*random >> 33) % n;
 }
 
-/* Lengths around those where something changes: a granule, an extent, several extents. */
+/* Lengths next to the borders: a granule, an extent, several extents. */
 static int64_t draw_length(uint64_t *random)
 {
     static const int64_t marks[] = {
@@ -50,7 +50,7 @@ static int64_t place(const zero_extent *x)
            (int64_t)x->part;
 }
 
-/* Within its block, its tensor and what the rank owns; behind the one before. */
+/* An extent is within its block, its tensor and the rank's shard, and after the previous one. */
 static void check_extent(const zero_state_table *t, int rank, const zero_extent *x,
                          const zero_extent *before)
 {

@@ -1,4 +1,4 @@
-/* Text that a model in training generates, and one that does nothing else. */
+/* Text from a model in training, and from an engine that only generates. */
 #include "base/fail.h"
 #include "support/engine_test.h"
 
@@ -60,7 +60,7 @@ static void generated_text_depends_on_seed_and_step_only(void **state)
     test_run_close(&run);
 }
 
-/* The model sees the last T tokens: what lies before them cannot matter. */
+/* The model sees the last T tokens; earlier ones cannot matter. */
 static void only_the_last_T_tokens_of_a_prompt_matter(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void a_model_that_learned_to_count_counts(void **state)
 
 /* ---- engines that only generate ---- */
 
-/* The tensors of a model that trains, whole on every rank: gathered by messages of ours. */
+/* The tensors of a model in training, whole on every rank, gathered by our own messages. */
 static zero_status fill_from(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
     float **tensors = arg;
@@ -114,7 +114,7 @@ static zero_status fill_from(void *arg, int tensor, int64_t begin, int64_t end, 
     return ZERO_OK;
 }
 
-/* What this rank holds, zeros elsewhere: the sum over ranks that each hold a piece is all. */
+/* This rank's elements, zeros elsewhere: the sum over the ranks is the whole tensor. */
 static void read_own(const test_run *run, int g, float *out)
 {
     const zero_engine *e = &run->engine;
@@ -152,7 +152,7 @@ static void free_weights(const zero_model *model, float **tensors)
     free(tensors);
 }
 
-/* In a stage of its own, with nothing to train with. */
+/* In any stage, without gradients and optimizer states. */
 static void check_generates_the_same(const test_run *trained, const zero_weights *weights,
                                      int stage, const int32_t *text, double loss)
 {
@@ -222,7 +222,7 @@ static void check_hugging_face(const test_run *trained, zero_hugging_face *file,
     test_run_close(&run);
 }
 
-/* To a file of Hugging Face's and back, on any ranks: the same bits, so the same text. */
+/* To a Hugging Face file and back, on any ranks: the same bits, so the same text. */
 static void text_of_an_exported_model_is_the_models_own(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void a_rank_without_its_weights_is_heard_by_all(void **state)
     test_run_close(&run);
 }
 
-/* NaN at one place: every logit is one. */
+/* One NaN in the weights makes every logit NaN. */
 static zero_status spoil(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
     (void)arg;

@@ -188,9 +188,8 @@ static void punctuation_and_capitals_are_in_order(void **state)
 
 /* ---- the derivation can be read back ---- */
 
-/* A template as a sequence of parts, each of which is one of several texts. Parts are taken
- * as independent and conditions are left out, so this language holds more than the true
- * one. */
+/* A template as a sequence of parts, each of which is one of several texts. Parts are taken as
+ * independent and conditions are ignored, so this language contains the true one. */
 enum { PARTS = 40, CHOICES = ZERO_STORY_OPTIONS, PART_TEXT = 64 };
 
 typedef struct {
@@ -238,8 +237,8 @@ static void read_pattern(const zero_grammar *g, zero_story_text text, pattern *p
     }
 }
 
-/* Is there a text of a's parts from i on that begins, or equals, `rest` and a text of b's
- * parts from k on, or the other way round? `rest` is what b's text has ahead of a's. */
+/* Whether a text of a's parts from i on begins or equals `rest` plus a text of b's parts from k
+ * on, or the other way round. `rest` is the part of b's text beyond a's. */
 static bool can_meet(const pattern *a, int i, const char *rest, const pattern *b, int k)
 {
     if (i == a->n) return true; /* a's text is over and b's begins with it */
@@ -254,7 +253,7 @@ static bool can_meet(const pattern *a, int i, const char *rest, const pattern *b
     return false;
 }
 
-/* Within one template: the same texts up to a part, different ones there. */
+/* Whether two texts of one template meet that are equal up to a part and differ there. */
 static bool meets_itself(const pattern *p)
 {
     for (int i = 0; i < p->n; i++)
@@ -290,7 +289,7 @@ static void each_line_can_be_told_from_all_others(void **state)
     free(a);
 }
 
-/* Does every template of this line name the variable by its first form? */
+/* Whether every template of this line names the variable by its first form. */
 static bool always_names(const zero_grammar *g, int line, int variable)
 {
     for (int i = 0; i < g->nodes[line].n_options; i++) {

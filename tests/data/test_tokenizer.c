@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "data/bpe.h"
+#include "data/piece.h"
 #include "data/tokenizer.h"
 
 static const char fable[] =
@@ -49,14 +50,13 @@ static void assert_round_trip(const zero_tokenizer *tok, const unsigned char *te
 static void any_bytes_come_back(void **state)
 {
     (void)state;
-    enum { LEN = 20000 }; /* beyond where the encoder starts to remember pieces */
+    enum { LEN = 20000 }; /* long enough for the encoder's cache */
     unsigned char text[LEN];
     zero_rng rng = {.seed = 5, .purpose = ZERO_RNG_TEST};
     zero_tokenizer toks[] = {learn("byte", NULL, 0),
                              learn("bpe:290", fable, strlen(fable))};
     for (size_t t = 0; t < 2; t++)
-        /* The second alphabet is small and rich in blanks, so that merges and runs happen.
-         */
+        /* The second alphabet is small and has many blanks, so merges and runs happen. */
         for (int alphabet = 0; alphabet < 2; alphabet++) {
             for (size_t i = 0; i < LEN; i++) {
                 uint64_t bits = zero_rng_bits(&rng, i);
@@ -153,7 +153,7 @@ static void a_text_cut_between_pieces_encodes_the_same(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-/* ---- learning, against the definition: count all pairs anew for every merge ---- */
+/* ---- learning, against the definition: all pairs are counted for every merge ---- */
 
 typedef struct {
     int32_t ids[2048]; /* the text; -1 between pieces */
@@ -269,7 +269,7 @@ static void a_text_too_poor_names_what_it_can_give(void **state)
     assert_non_null(strstr(zero_last_error(), "only 2 merges"));
     assert_non_null(strstr(zero_last_error(), "bpe:258"));
     assert_int_equal(zero_tokenizer_init(&tok, "bpe:512", NULL, 0), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "no merge at all"));
+    assert_non_null(strstr(zero_last_error(), "has no pair to merge"));
     tok = learn("bpe:258", "abcabc", 6);
     zero_tokenizer_destroy(&tok);
 }

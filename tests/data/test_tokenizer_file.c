@@ -83,7 +83,7 @@ static void what_is_written_reads_back_and_works_alike(void **state)
     }
 }
 
-/* Every token of two bytes there is: the largest file we write. */
+/* All tokens of two bytes: the largest file we write. */
 static void the_largest_vocabulary_fits(void **state)
 {
     (void)state;
@@ -140,11 +140,11 @@ static void attacks_are_refused(void **state)
         {HEAD "\"bpe:257\", \"merges\": {}}", "\"merges\": expected a list"},
         {HEAD "\"bpe:257\", \"merges\": []}", "has 1, found 0"},
         {HEAD "\"bpe:257\", \"merges\": [[1, 2], [3, 4]]}", "has 1, found 2"},
-        {HEAD "\"bpe:257\", \"merges\": [7]}", "but [0] is none"},
-        {HEAD "\"bpe:257\", \"merges\": [[1]]}", "but [0] is none"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, 2, 3]]}", "but [0] is none"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, 2.0]]}", "but [0] is none"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, \"2\"]]}", "but [0] is none"},
+        {HEAD "\"bpe:257\", \"merges\": [7]}", "but [0] is not one"},
+        {HEAD "\"bpe:257\", \"merges\": [[1]]}", "but [0] is not one"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, 2, 3]]}", "but [0] is not one"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, 2.0]]}", "but [0] is not one"},
+        {HEAD "\"bpe:257\", \"merges\": [[1, \"2\"]]}", "but [0] is not one"},
         {HEAD "\"bpe:257\", \"merges\": [[1, 256]]}", "from 0 to 255"},
         {HEAD "\"bpe:257\", \"merges\": [[-1, 2]]}", "found -1 and 2"},
         {HEAD "\"bpe:257\", \"merges\": [[4294967297, 2]]}", "found 4294967297 and 2"},
@@ -181,7 +181,7 @@ static void huge_files_are_refused_unread(void **state)
     assert_non_null(strstr(zero_last_error(), "at most 4194304 bytes, found 4194305"));
 }
 
-/* Whatever is cut off, or changed by one bit, is refused or a tokenizer: never a crash. */
+/* A file that is cut, or has one bit changed, is refused or a tokenizer: never a crash. */
 static void damaged_files_are_refused_or_sound(void **state)
 {
     (void)state;

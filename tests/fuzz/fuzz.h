@@ -1,8 +1,7 @@
-/* fuzz.h - what a fuzzed reader has in common with the others.
+/* fuzz.h - common parts of the fuzzed readers.
  *
- * LLVMFuzzerTestOneInput() takes the bytes of a file, reads them, and checks what must hold of
- * whatever was accepted. libFuzzer calls it with files of its own making, replay.c with those
- * of the corpus. */
+ * LLVMFuzzerTestOneInput() takes the bytes of a file, reads them, and checks the laws of anything
+ * it accepts. libFuzzer calls it with files that it makes, replay.c with those of the corpus. */
 #pragma once
 
 #include <stddef.h>
@@ -24,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         } \
     } while (0)
 
-/* What was refused has a reason, in one line that no terminal obeys. */
+/* A refusal has a reason: one line without terminal escapes. */
 static inline void fuzz_check_refusal(zero_status st)
 {
     if (st == ZERO_OK) return;

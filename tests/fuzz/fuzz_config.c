@@ -2,7 +2,7 @@
 #include "cli/run_options.h"
 #include "fuzz.h"
 
-/* Whatever a file may say, what it makes of the configuration is checked without trouble. */
+/* Whatever a file says, checking the resulting configuration does not crash. */
 static void complete(zero_config config)
 {
     zero_gpt2_shape shape;

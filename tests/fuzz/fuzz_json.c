@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "io/json_input.h"
 
-/* The getters answer by type: of whole, real, flag, text, object and list those that fit. */
+/* Getters accept by type: whole, real, flag, text, object and list. */
 static int fits(const json_t *object, const char *key)
 {
     int64_t whole;
@@ -40,7 +40,7 @@ static void walk(json_t *value, int depth)
     json_array_foreach(value, i, inner) walk(inner, depth + 1);
 }
 
-/* What was taken is still taken, and equal, when it is written and read again. */
+/* Accepted JSON, written and read again, is equal. */
 static void check_round_trip(json_t *root)
 {
     json_t *back = NULL;

@@ -3,13 +3,13 @@
 #include "checkpoint/manifest.h"
 #include "fuzz.h"
 
-/* Shards together hold every element of every part once, in extents of bounded length. */
+/* Together the shards hold each element of each part once, in extents of bounded length. */
 static void check_extents(const zero_state_table *t)
 {
     int64_t expected = 0, found = 0;
     for (int i = 0; i < t->n_tensors; i++)
         expected += t->tensors[i].rows * t->tensors[i].cols;
-    if (t->n_ranks > 64 || expected > (int64_t)1 << 24) return; /* for time's sake */
+    if (t->n_ranks > 64 || expected > (int64_t)1 << 24) return; /* to save time */
     for (int rank = 0; rank < t->n_ranks; rank++) {
         zero_extent *list = NULL;
         int n = 0;
@@ -24,7 +24,7 @@ static void check_extents(const zero_state_table *t)
     FUZZ_LAW(found == ZERO_STATES * expected);
 }
 
-/* What was taken is written, and then taken and written alike. */
+/* An accepted manifest, written and read again, is written equally. */
 static void check_round_trip(const zero_manifest *m)
 {
     zero_bytes text = {0}, again = {0};
@@ -49,7 +49,7 @@ static void parse(const void *bytes, size_t len)
     zero_manifest_destroy(&m);
 }
 
-/* As it is, and with the last line that belongs to it: checksums are not found by chance. */
+/* As it is, and with a correct last line: a fuzzer does not find checksums by chance. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char tail[ZERO_MANIFEST_TAIL];
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zero_manifest_tail(data, body, tail);
     FUZZ_LAW(zero_bytes_append(&text, data, body) == ZERO_OK);
     FUZZ_LAW(zero_bytes_append(&text, tail, sizeof tail - 1) == ZERO_OK);
-    /* Memory that ends with the text. */
+    /* Memory that ends with the text, so a sanitizer sees one byte too many. */
     uint8_t *exact = malloc(text.len);
     FUZZ_LAW(exact != NULL);
     memcpy(exact, text.bytes, text.len);

@@ -4,16 +4,16 @@
 #include "fuzz.h"
 #include "io/safetensors.h"
 
-/* One file without a name for all inputs. */
-static int file_of(const uint8_t *data, size_t size)
+/* One unnamed file serves all inputs. */
+static zero_file file_of(const uint8_t *data, size_t size)
 {
-    static FILE *file;
-    if (!file) file = tmpfile();
-    FUZZ_LAW(file != NULL);
-    int fd = fileno(file);
-    FUZZ_LAW(ftruncate(fd, 0) == 0);
-    FUZZ_LAW(size == 0 || pwrite(fd, data, size, 0) == (ssize_t)size);
-    return fd;
+    static FILE *stream;
+    if (!stream) stream = tmpfile();
+    FUZZ_LAW(stream != NULL);
+    zero_file file = {.fd = fileno(stream), .bytes = size, .path = "f"};
+    FUZZ_LAW(ftruncate(file.fd, 0) == 0);
+    FUZZ_LAW(size == 0 || pwrite(file.fd, data, size, 0) == (ssize_t)size);
+    return file;
 }
 
 static void check_table(const zero_safetensors *table, uint64_t at, uint64_t size)
@@ -30,7 +30,7 @@ static void check_table(const zero_safetensors *table, uint64_t at, uint64_t siz
     FUZZ_LAW(zero_safetensors_find(table, "__metadata__") == NULL);
 }
 
-/* The same tensors under a header of ours are the same table. */
+/* The same tensors with a header of ours give the same table. */
 static void check_round_trip(const zero_safetensors *table)
 {
     zero_bytes header = {0};
@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zero_bytes header = {0};
     zero_safetensors table = {0};
-    int fd = file_of(data, size);
-    zero_status st = zero_safetensors_read_header(fd, "f", size, &header);
+    zero_file file = file_of(data, size);
+    zero_status st = zero_safetensors_read_header(&file, &header);
     FUZZ_LAW(header.len <= size);
     if (st == ZERO_OK) st = zero_safetensors_parse("f", size, &header, &table);
     fuzz_check_refusal(st);

@@ -15,7 +15,7 @@ static void check_tokens(const zero_bytes *tokens, size_t begin, int width, int6
     }
 }
 
-/* The file as this kind, behind the tokens of another one. */
+/* Reads the file as this kind, after the tokens of another file. */
 static void take(const char *path, zero_tokens_kind kind, int64_t vocab,
                  const uint8_t *data, size_t size)
 {
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int p = 0; p < 2; p++) {
         zero_tokens_kind kind;
         fuzz_check_refusal(zero_tokens_recognise(paths[p], data, size, &kind));
-        for (int v = 0; v < 5; v++) /* of another kind, too: the file may be replaced */
+        for (int v = 0; v < 5; v++) /* also as another kind: the file may be replaced */
             for (kind = ZERO_TOKENS_LLMC; kind <= ZERO_TOKENS_NANOGPT; kind++)
                 take(paths[p], kind, vocabs[v], data, size);
     }

@@ -10,7 +10,7 @@ static int replay(const zero_files *files)
     for (int64_t i = 0; i < files->n; i++) {
         zero_bytes text = {0};
         if (zero_bytes_read(&text, files->paths[i]) != ZERO_OK) return -1;
-        /* Memory that ends with the file, as libFuzzer gives it. */
+        /* Memory that ends with the file, as libFuzzer's does. */
         uint8_t *exact = malloc(text.len);
         if (text.len > 0 && !exact) return -1;
         if (text.len > 0) memcpy(exact, text.bytes, text.len);

@@ -96,7 +96,7 @@ static void what_is_no_json_is_refused_with_place_and_reason(void **state)
         {"[\"\xe0\x80\xaf\"]", "expected UTF-8, found the byte 0xe0"},
         {"[\"\xf0\x80\x80\xaf\"]", "expected UTF-8, found the byte 0xf0"},
         {"[\"\xed\xa0\x80\"]",
-         "expected UTF-8, found the byte 0xed"}, /* half of a pair of surrogates */
+         "expected UTF-8, found the byte 0xed"}, /* half of a surrogate pair */
         {"[\"\xf4\x90\x80\x80\"]",
          "expected UTF-8, found the byte 0xf4"}, /* beyond U+10FFFF */
         {"[\"\xf8\x88\x80\x80\x80\"]", "expected UTF-8, found the byte 0xf8"},
@@ -126,7 +126,7 @@ static void what_is_no_json_is_refused_with_place_and_reason(void **state)
         {"{\"a\" 1}", "':' expected"},
         {"[1 2]", "']' expected"},
         {"[1] // one", "end of file expected"},
-        {"\x1b[31m", "invalid token"}, /* the message must not paint the terminal */
+        {"\x1b[31m", "invalid token"}, /* no terminal escapes in messages */
         {"}", "unexpected token"},
         {"]]]]", "unexpected token"},
     };
@@ -143,9 +143,11 @@ static void deep_nesting_is_refused_before_it_eats_the_stack(void **state)
     char *text = malloc(5 * DEEP + 1);
     assert_non_null(text);
     memset(text, '[', DEEP);
-    refused(text, DEEP, "at byte 64 of the JSON: expected at most 64 lists");
+    refused(text, DEEP,
+            "at byte 64 of the JSON: expected lists and objects nested at most 64 deep");
     for (int i = 0; i < DEEP; i++) memcpy(text + 5 * i, "{\"a\":", 5);
-    refused(text, 5 * DEEP, "at byte 320 of the JSON: expected at most 64 lists");
+    refused(text, 5 * DEEP,
+            "at byte 320 of the JSON: expected lists and objects nested at most 64 deep");
 
     memset(text, '[', ZERO_JSON_DEPTH);
     memset(text + ZERO_JSON_DEPTH, ']', ZERO_JSON_DEPTH);

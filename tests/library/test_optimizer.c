@@ -231,7 +231,7 @@ static void a_spec_that_cannot_be_is_refused(void **state)
     const float params[4] = {0};
     const zero_range crossed[] = {{0, 2}, {1, 3}}, beyond[] = {{2, 5}};
     zero_optimizer_spec s = {.n_params = 4};
-    assert_refused(&(zero_optimizer_spec){0}, params, ZERO_ERR_INVALID, "0 parameters");
+    assert_refused(&(zero_optimizer_spec){0}, params, ZERO_ERR_INVALID, "n_params 0");
     assert_refused(&s, NULL, ZERO_ERR_INVALID, "NULL");
     s.collectives = "shm";
     assert_refused(&s, params, ZERO_ERR_UNSUPPORTED, "'p2p'");

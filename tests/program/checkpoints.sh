@@ -30,13 +30,13 @@ refuses 2 'file: cannot be opened as a directory' 0 train $tiny --checkpoint fil
 refuses 2 'nosuch/deeper: cannot be made' 0 train $tiny --checkpoint nosuch/deeper
 refuses 2 'nosuch: cannot be opened as a directory: No such file' 2 train $tiny --checkpoint nosuch \
     --resume
-refuses 2 'holds checkpoints up to step 6: go on from there with --resume' 2 train $tiny \
+refuses 2 'holds checkpoints up to step 6: continue with --resume' 2 train $tiny \
     --checkpoint good
-# Names of checkpoints come behind it, and a path that was cut would be another one.
+# Names of checkpoints come after it, and a path that was cut would be another one.
 long=$(awk 'BEGIN { for (i = 0; i < 6; i++) printf "%0200d/", 0 }')
 mkdir -p "$long"
-refuses 2 'a path of 1206 bytes: expected at most 960' 2 train $tiny --checkpoint "$long"
-refuses 2 'a path of 1206 bytes: expected at most' 0 checkpoint verify "$long"
+refuses 2 'the path has 1206 bytes: expected at most 960' 2 train $tiny --checkpoint "$long"
+refuses 2 'the path has 1206 bytes: expected at most' 0 checkpoint verify "$long"
 [ ! -e nosuch ] || complain "$words: made a directory that was only mistyped"
 refuses 4 'holds no checkpoint' 0 checkpoint verify empty
 refuses 4 'nosuch: cannot be opened' 0 checkpoint show nosuch
@@ -58,7 +58,7 @@ for change in '--layers 2:--layers 2 (saved: 1)' '--hidden 32:--hidden 32 (saved
     '--vocab 300:--vocab 300 (saved: 256)' '--data stories:17K:--data stories:17K holds other tokens'; do
     text=${change##*:--}
     refuses 2 "$text" 0 train --config run.json --checkpoint good --resume ${change%%:--*}
-    says 'these must not change' err
+    says 'these options differ from the saved run' err
 done
 runs 2 train $tiny --steps 6 --checkpoint good --resume --lr 0.01 --stage 2
 says '--lr 0.01 (saved: ' out
@@ -132,7 +132,7 @@ says 'and there is no older checkpoint' err
 # What the run has written down stays when --resume is forgotten.
 runs 1 train $tiny --steps 2 --checkpoint more --metrics m
 cp m before
-refuses 2 'go on from there with --resume' 2 train $tiny --steps 4 --checkpoint more --metrics m
+refuses 2 'continue with --resume' 2 train $tiny --steps 4 --checkpoint more --metrics m
 same before m "the metrics, after a run that was refused"
 
 # A metrics file that ends in half a line is gone on with.

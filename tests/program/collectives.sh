@@ -31,7 +31,7 @@ check 2 5 m bits_mpi
 
 refuses 2 'shm works within one node, and 4 ranks are on 2 nodes' 4 train $small --collectives shm --fake-nodes 2
 refuses 2 '--fake-nodes 5: there are only 2 ranks' 2 train $small --fake-nodes 5
-refuses 2 'expected one of auto|mpi|p2p|shm|hier' 1 train --collectives fast
+refuses 2 'expected one of auto|p2p|mpi|shm|hier' 1 train --collectives fast
 
 # A /dev/shm of 1 MiB, in a mount namespace of its own. MPI's own files go elsewhere.
 if unshare -m true 2>/dev/null; then

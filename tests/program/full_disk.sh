@@ -29,7 +29,7 @@ saves() {
 fails() {
     [ "$(grep -c '^zero: .*the checkpoint of step .* failed' err)" -eq "$1" ] ||
         complain "$words: expected $1 lines about a failed checkpoint"
-    ! grep '^zero: .*failed' err | grep -qv 'disk/ckpt.*\(takes .* MiB and .* are free\|no room for its .* bytes\)' ||
+    ! grep '^zero: .*failed' err | grep -qv 'disk/ckpt.*\(takes .* MiB and .* are free\|no space for its .* bytes\)' ||
         complain "$words: expected directory, bytes and room in each line"
 }
 

@@ -91,7 +91,7 @@ runs 0 generate back --prompt "$prompt" --tokens 50
 same text out "the text of the model that came back"
 runs 1 train $shape $data $stories --steps 1 --stage 1 --dtype bf16 --init-from exported/model.safetensors
 
-refuses 2 'is there already' 0 checkpoint export ck --to exported
+refuses 2 'exported exists: remove it' 0 checkpoint export ck --to exported
 refuses 2 'needs --to OUT' 0 checkpoint export ck
 refuses 4 'was changed after it was written' 0 checkpoint export broken --to none
 [ ! -e none ] && [ ! -e .tmp-none ] || complain "$words: expected nothing left behind"

@@ -70,7 +70,7 @@ waits() {
 # Everything that is published is whole, whenever it was that the job died.
 check_saved() {
     find run -maxdepth 1 -name 'step-*' 2>/dev/null | grep -q . || return 0
-    on 0 "$zero" checkpoint verify run >out 2>err || complain "$words: not sound"
+    on 0 "$zero" checkpoint verify run >out 2>err || complain "$words: does not verify"
     return 0
 }
 

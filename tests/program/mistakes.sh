@@ -26,6 +26,7 @@ refuses 2 'one sample of --seq 32 needs 33' 0 train --data short --seq 32
 refuses 2 'one sample of --seq 100000 needs 100001' 0 train --data stories:64K --seq 100000
 refuses 2 'stories:SIZE' 0 train --data stories:100T
 refuses 2 'stories:SIZE' 0 train --data stories:0
+refuses 2 'stories:4MiB' 0 train --data stories:4XiB
 if [ "$(id -u)" -ne 0 ]; then
     cp short unreadable && chmod 0 unreadable
     refuses 4 'Permission denied' 0 train --data unreadable

@@ -1,4 +1,4 @@
-/* checkpoint_test.h - checkpoints of small training runs, in a directory of the test's own. */
+/* checkpoint_test.h - checkpoints of small training runs, in a temporary directory. */
 #pragma once
 
 #include "base/fail.h"
@@ -31,7 +31,7 @@ static inline zero_status test_place_drop(void *arg, const char *name)
     return zero_storage_remove(arg, name);
 }
 
-/* Removes the directories in it, and it. Collective over the job. */
+/* Removes it with the directories in it. Collective over the job. */
 static inline void test_place_close(test_place *place)
 {
     MPI_Barrier(MPI_COMM_WORLD);

@@ -22,7 +22,7 @@ static const char *model_name(int i)
     return zero_gpt2_presets(&n)[i].name;
 }
 
-/* What the user said nothing about, as option_table.c leaves it. */
+/* Options that the user did not give, as option_table.c leaves them. */
 static zero_config nothing_said(const char *model)
 {
     return (zero_config){.model = model,
@@ -104,7 +104,7 @@ static void a_batch_that_does_not_work_out_is_refused_with_all_numbers(void **st
     (void)state;
     zero_config c = with_batch(24, 4);
     refused(&c, 5, "--global-batch 24 is not a multiple of --micro-batch 4 x 5 ranks = 20");
-    c = with_batch(24, 0); /* no micro batch can help: the nearest are multiples of 5 */
+    c = with_batch(24, 0); /* no micro batch helps: the nearest are multiples of 5 */
     refused(&c, 5, "x 5 ranks = 5: give a global batch of 20 or 25");
     assert_null(strstr(zero_last_error(), "another micro batch"));
     c = with_batch(30, 4);
@@ -121,7 +121,7 @@ static void a_step_has_at_most_so_many_microbatches(void **state)
     assert_true(c.accumulation == ZERO_CONFIG_ACCUMULATION);
     c = with_batch(3 * ZERO_CONFIG_ACCUMULATION + 3, 1);
     refused(&c, 3, "makes 65537 microbatches");
-    c = with_batch(INT32_MAX, INT32_MAX); /* too large for any machine, but it works out */
+    c = with_batch(INT32_MAX, INT32_MAX); /* too large for any machine, but valid */
     assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
     c = with_batch(INT32_MAX, INT32_MAX);
     refused(&c, INT32_MAX, "is not a multiple");

@@ -1,4 +1,4 @@
-/* What an optimizer step does to the parameters, and that it learns. */
+/* The effect of an optimizer step on the parameters, and that it learns. */
 #include "support/engine_test.h"
 
 #include "train/learning_rate.h"
@@ -91,7 +91,7 @@ static void weight_decay_shrinks_matrices_and_spares_vectors(void **state)
         double share = t->rows > 1 ? 1e-2 * 0.5 : 0.0, error = 0.0;
         for (int64_t k = 0; k < t->rows * t->cols; k++)
             error = fmax(error, fabs((double)a[k] - (double)b[k] - share * (double)old[k]));
-        assert_all(error < 3e-8); /* what rounding leaves; the shares are up to 4e-4 */
+        assert_all(error < 3e-8); /* rounding errors; the shares are up to 4e-4 */
     }
     test_run_close(&start);
     test_run_close(&without);
@@ -103,7 +103,7 @@ static void the_same_sample(const void *arg, int64_t step, int64_t i, int64_t T,
 {
     (void)step;
     test_sample(arg, 0, i, T, inputs, targets);
-    *(int32_t *)inputs = (int32_t)i; /* each sequence can be told by its beginning */
+    *(int32_t *)inputs = (int32_t)i; /* the beginning tells the sequences apart */
 }
 
 static void a_repeated_batch_is_learned_by_heart(void **state)

@@ -1,0 +1,134 @@
+#include "checkpoint/shard_write.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+enum { HEADER_TEXTS = 5 };
+
+/* Where an extent lies in memory. */
+static const float *extent_data(const zero_shard_writer *s, const zero_extent *x)
+{
+    int group = s->manifest->table.tensors[x->tensor].group;
+    zero_engine_state own = zero_engine_group(s->engine, group);
+    const float *parts[] = {own.master, own.momentum, own.variance};
+    zero_range range = zero_extent_range(&s->manifest->table, x);
+    return parts[x->part] + (range.begin - own.range.begin);
+}
+
+static size_t extent_bytes(const zero_extent *x)
+{
+    return (size_t)(x->end - x->begin) * sizeof(float);
+}
+
+static zero_status allocate(zero_shard_writer *s)
+{
+    size_t n = (size_t)s->n;
+    s->entries = calloc(n + 1, sizeof *s->entries);
+    s->names = malloc((n + 1) * sizeof *s->names);
+    s->sums = malloc((n + 1) * sizeof *s->sums);
+    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
+    if (s->entries && s->names && s->sums && s->texts) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
+}
+
+static void describe_extent(zero_shard_writer *s, int i)
+{
+    const zero_extent *x = &s->extents[i];
+    zero_extent_name(&s->manifest->table, x, s->names[i]);
+    zero_checksum(extent_data(s, x), extent_bytes(x), s->sums[i]);
+    s->entries[i] = (zero_safetensors_entry){
+        .name = s->names[i], .type = "F32", .n_dims = 1, .dims = {x->end - x->begin}};
+    s->texts[HEADER_TEXTS + i][0] = s->names[i];
+    s->texts[HEADER_TEXTS + i][1] = s->sums[i];
+}
+
+/* The header comes first in the file and has the checksums of the data after it. They are taken
+ * from memory before anything is written, so errors of the disk, or on the way to it, show when
+ * the file is read. */
+static zero_status make_header(zero_shard_writer *s)
+{
+    char step[32], rank[16], ranks[16];
+    const zero_comm *comm = s->engine->runner.comm;
+    snprintf(step, sizeof step, "%" PRId64, s->manifest->step);
+    snprintf(rank, sizeof rank, "%d", comm->rank);
+    snprintf(ranks, sizeof ranks, "%d", comm->size);
+    const char *const about[HEADER_TEXTS][2] = {{"format", "zero checkpoint shard"},
+                                                {"step", step},
+                                                {"rank", rank},
+                                                {"ranks", ranks},
+                                                {"digest", s->manifest->digest}};
+    memcpy(s->texts, about, sizeof about);
+    for (int i = 0; i < s->n; i++) describe_extent(s, i);
+    return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
+                                         (const char *const(*)[2])s->texts, &s->header);
+}
+
+static zero_status prepare(zero_shard_writer *s)
+{
+    int rank = s->engine->runner.comm->rank;
+    ZERO_TRY(zero_state_table_extents(&s->manifest->table, rank, &s->extents, &s->n));
+    ZERO_TRY(allocate(s));
+    return make_header(s);
+}
+
+zero_status zero_shard_prepare(zero_engine *engine, const zero_manifest *manifest,
+                               zero_shard_writer *shard)
+{
+    zero_shard_writer s = {.engine = engine, .manifest = manifest};
+    zero_status st = prepare(&s);
+    if (st == ZERO_OK)
+        *shard = s;
+    else
+        zero_shard_forget(&s);
+    return st;
+}
+
+void zero_shard_forget(zero_shard_writer *shard)
+{
+    zero_bytes_destroy(&shard->header);
+    free(shard->extents);
+    free(shard->entries);
+    free(shard->names);
+    free(shard->sums);
+    free(shard->texts);
+    *shard = (zero_shard_writer){0};
+}
+
+static uint64_t length_of(const zero_shard_writer *s)
+{
+    return s->n > 0 ? s->entries[s->n - 1].end : s->header.len;
+}
+
+zero_manifest_file zero_shard_describe(const zero_shard_writer *shard)
+{
+    zero_manifest_file file = {.bytes = length_of(shard)};
+    zero_checksum(shard->header.bytes, shard->header.len, file.checksum);
+    return file;
+}
+
+static zero_status write_data(const zero_shard_writer *s, zero_storage_file *file)
+{
+    ZERO_TRY(zero_storage_write(file, s->header.bytes, s->header.len));
+    for (int i = 0; i < s->n; i++) {
+        const zero_extent *x = &s->extents[i];
+        ZERO_TRY(zero_storage_write(file, extent_data(s, x), extent_bytes(x)));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_shard_write(const zero_shard_writer *shard, const zero_storage_dir *dir)
+{
+    char name[64];
+    zero_storage_file file;
+    const zero_comm *comm = shard->engine->runner.comm;
+    zero_shard_name(comm->rank, comm->size, name);
+    ZERO_TRY(zero_storage_create(dir, name, length_of(shard), &file));
+    zero_status st = write_data(shard, &file);
+    if (st == ZERO_OK) return zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    return st;
+}

@@ -1,0 +1,33 @@
+/* shard_write.h - this rank's shard of a checkpoint, written straight from the optimizer's
+ * memory. Nothing here is collective. */
+#pragma once
+
+#include "checkpoint/manifest.h"
+#include "engine/engine.h"
+#include "io/safetensors.h"
+#include "io/storage.h"
+
+typedef struct {
+    zero_engine *engine;           /* borrowed */
+    const zero_manifest *manifest; /* borrowed; step, digest and table are read */
+    zero_extent *extents;          /* [n] owned, like all below */
+    int n;
+    zero_safetensors_entry *entries; /* [n] */
+    char (*names)[ZERO_EXTENT_NAME]; /* [n] */
+    char (*sums)[ZERO_CHECKSUM];     /* [n] */
+    const char *(*texts)[2];         /* of "__metadata__" */
+    zero_bytes header;
+} zero_shard_writer;
+
+/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_shard_prepare(zero_engine *engine,
+                                              const zero_manifest *manifest,
+                                              zero_shard_writer *shard);
+void zero_shard_forget(zero_shard_writer *shard); /* accepts a zeroed one */
+
+/* Length and header's checksum, as the manifest has them. */
+zero_manifest_file zero_shard_describe(const zero_shard_writer *shard);
+
+/* Creates, writes, syncs and closes the file. */
+ZERO_NODISCARD zero_status zero_shard_write(const zero_shard_writer *shard,
+                                            const zero_storage_dir *dir);

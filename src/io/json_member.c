@@ -1,0 +1,141 @@
+/* Members of JSON objects by key (json_input.h). */
+#include "io/json_input.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+static const char *type_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "a text";
+    case JSON_INTEGER: return "a whole number";
+    case JSON_REAL: return "a number with a fraction or an exponent";
+    case JSON_TRUE: return "true";
+    case JSON_FALSE: return "false";
+    case JSON_NULL: break;
+    }
+    return "null";
+}
+
+static zero_status member(const char *path, const json_t *object, const char *key,
+                          const char *expected, const json_t **value)
+{
+    char shown[ZERO_JSON_SHOWN];
+    zero_json_shown(key, shown);
+    if (!json_is_object(object))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: expected an object with \"%s\" in it, found %s", path,
+                         shown, object ? type_name(object) : "nothing");
+    *value = json_object_get(object, key);
+    if (*value) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path, shown,
+                     expected);
+}
+
+static zero_status wrong_type(const char *path, const char *key, const char *expected,
+                              const json_t *found)
+{
+    char shown[ZERO_JSON_SHOWN];
+    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %s", path,
+                     zero_json_shown(key, shown), expected, type_name(found));
+}
+
+zero_status zero_json_whole(const char *path, const json_t *object, const char *key,
+                            int64_t least, int64_t most, int64_t *value)
+{
+    char expected[80], shown[ZERO_JSON_SHOWN];
+    const json_t *found = NULL;
+    snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
+             least, most);
+    ZERO_TRY(member(path, object, key, expected, &found));
+    if (!json_is_integer(found)) return wrong_type(path, key, expected, found);
+    int64_t number = json_integer_value(found);
+    if (number < least || number > most)
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %" PRId64,
+                         path, zero_json_shown(key, shown), expected, number);
+    *value = number;
+    return ZERO_OK;
+}
+
+zero_status zero_json_real(const char *path, const json_t *object, const char *key,
+                           double *value)
+{
+    const json_t *found = NULL;
+    ZERO_TRY(member(path, object, key, "a finite number", &found));
+    if (!json_is_number(found) || !isfinite(json_number_value(found)))
+        return wrong_type(path, key, "a finite number", found);
+    *value = json_number_value(found);
+    return ZERO_OK;
+}
+
+zero_status zero_json_flag(const char *path, const json_t *object, const char *key,
+                           bool *value)
+{
+    const json_t *found = NULL;
+    ZERO_TRY(member(path, object, key, "true or false", &found));
+    if (!json_is_boolean(found)) return wrong_type(path, key, "true or false", found);
+    *value = json_is_true(found);
+    return ZERO_OK;
+}
+
+zero_status zero_json_text(const char *path, const json_t *object, const char *key,
+                           const char **value)
+{
+    const json_t *found = NULL;
+    ZERO_TRY(member(path, object, key, "a text", &found));
+    if (!json_is_string(found)) return wrong_type(path, key, "a text", found);
+    *value = json_string_value(found);
+    return ZERO_OK;
+}
+
+zero_status zero_json_object(const char *path, const json_t *object, const char *key,
+                             const json_t **value)
+{
+    const json_t *found = NULL;
+    ZERO_TRY(member(path, object, key, "an object", &found));
+    if (!json_is_object(found)) return wrong_type(path, key, "an object", found);
+    *value = found;
+    return ZERO_OK;
+}
+
+zero_status zero_json_array(const char *path, const json_t *object, const char *key,
+                            const json_t **value)
+{
+    const json_t *found = NULL;
+    ZERO_TRY(member(path, object, key, "a list", &found));
+    if (!json_is_array(found)) return wrong_type(path, key, "a list", found);
+    *value = found;
+    return ZERO_OK;
+}
+
+static bool is_one_of(const char *key, int n, const char *const *names)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(key, names[i]) == 0) return true;
+    return false;
+}
+
+zero_status zero_json_only(const char *path, const json_t *object, int n,
+                           const char *const *names)
+{
+    char shown[ZERO_JSON_SHOWN], all[300] = "";
+    /* jansson's iterators may change the object, so they take no const one. */
+    json_t *members = (json_t *)object;
+    for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
+        const char *key = json_object_iter_key(i);
+        if (is_one_of(key, n, names)) continue;
+        for (int k = 0; k < n; k++) {
+            size_t used = strlen(all);
+            snprintf(all + used, sizeof all - used, "%s%s", k > 0 ? ", " : "", names[k]);
+        }
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": no such key; expected one of %s",
+                         path, zero_json_shown(key, shown), all);
+    }
+    return ZERO_OK;
+}

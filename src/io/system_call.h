@@ -1,0 +1,17 @@
+/* system_call.h - system calls that fail, for the files of this folder. */
+#pragma once
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+/* Repeats a call that returns -1 as long as only signals get in its way. */
+#define ZERO_AGAIN(result, call) \
+    do { \
+        (result) = (call); \
+    } while ((result) < 0 && errno == EINTR)
+
+/* "PATH: cannot be opened: No such file or directory", with errno's reason. */
+#define zero_cannot(code, path, what) \
+    zero_fail((code), "%s: cannot be %s: %s", (path), (what), strerror(errno))

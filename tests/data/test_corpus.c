@@ -1,0 +1,224 @@
+/* --data: text from files, stories, the program's own sources. */
+#include "support/corpus_test.h"
+
+#include <sys/stat.h>
+
+#include "data/self_text.h"
+#include "data/tokens.h"
+#include "io/bytes.h"
+
+/* ---- text ---- */
+
+static void a_file_is_its_bytes(void **state)
+{
+    (void)state;
+    write_text("a.txt", "hello, w\xc3\xb6rld");
+    zero_corpus corpus = opened("a.txt", NULL, 0);
+    assert_int_equal(corpus.vocab, 256);
+    assert_int_equal(corpus.width, 1);
+    assert_int_equal(corpus.n_train, 13 - 1);
+    assert_string_equal(corpus.tokenizer->name, "byte");
+    assert_false(corpus.has_entropy);
+    assert_holds(&corpus, "hello, w\xc3\xb6rld");
+}
+
+static void a_directory_is_its_files_by_path_without_hidden_ones(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("d", 0700), 0);
+    assert_int_equal(mkdir("d/m", 0700), 0);
+    assert_int_equal(mkdir("d/.git", 0700), 0);
+    write_text("d/z", "4");
+    write_text("d/B", "1");
+    write_text("d/a", "2");
+    write_text("d/m/x", "3");
+    write_text("d/.hidden", "no");
+    write_text("d/.git/x", "no");
+    assert_int_equal(symlink(".", "d/loop"), 0);
+    zero_corpus corpus = opened("d", NULL, 0);
+    assert_holds(&corpus, "1234");
+    corpus = opened("d/", NULL, 0);
+    assert_holds(&corpus, "1234");
+}
+
+static void a_pattern_is_its_matches_by_path(void **state)
+{
+    (void)state;
+    write_text("p2.txt", "second ");
+    write_text("p10.txt", "first ");
+    write_text("p3.txt", "third");
+    write_text("q.txt", "no");
+    zero_corpus corpus = opened("p*.txt", NULL, 0);
+    assert_holds(&corpus, "first second third");
+    write_text("odd[1].txt", "a name, no pattern");
+    corpus = opened("odd[1].txt", NULL, 0);
+    assert_holds(&corpus, "a name, no pattern");
+}
+
+static void a_text_can_be_read_through_bpe(void **state)
+{
+    (void)state;
+    char text[200001] = "";
+    size_t len = 0;
+    for (uint64_t i = 0; len + 20 < sizeof text; i++)
+        len += (size_t)snprintf(text + len, 20, "the cat %d \n", (int)(i * i % 97));
+    write_text("cats.txt", text);
+    zero_corpus corpus = opened("cats.txt", "bpe:300", 0);
+    assert_int_equal(corpus.vocab, 300);
+    assert_int_equal(corpus.width, 2);
+    /* Encoding in blocks gives the tokens of the whole text. */
+    int32_t *whole = malloc(len * sizeof *whole), *read = malloc(len * sizeof *read);
+    int64_t n = zero_tokenizer_encode(corpus.tokenizer, (unsigned char *)text, len, whole);
+    assert_int_equal(corpus.n_tokens, n);
+    zero_corpus_read(&corpus, 0, n, read);
+    assert_memory_equal(whole, read, (size_t)n * sizeof *whole);
+    free(read);
+    free(whole);
+    zero_corpus_close(&corpus);
+}
+
+static void missing_and_empty_texts_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("empty", 0700), 0);
+    write_text("empty/.hidden", "x");
+    write_text("void.txt", "");
+    write_text("void2.txt", "");
+    write_text("a.txt", "aaaa");
+    assert_refused("nothing", NULL, 0, ZERO_ERR_IO, "--data nothing: No such file");
+    assert_refused("nothing*", NULL, 0, ZERO_ERR_IO, "no file matches");
+    assert_refused("empty", NULL, 0, ZERO_ERR_IO, "no regular file below");
+    assert_refused("void.txt", NULL, 0, ZERO_ERR_FORMAT, "the file is empty");
+    assert_refused("void*.txt", NULL, 0, ZERO_ERR_FORMAT, "all of its files are empty");
+    assert_refused("/dev/null", NULL, 0, ZERO_ERR_IO, "expected a regular file");
+    assert_refused("a.txt", "bpe:400", 0, ZERO_ERR_INVALID, "at most bpe:");
+    assert_refused("a.txt", "gpt2", 0, ZERO_ERR_INVALID, "unknown tokenizer 'gpt2'");
+    assert_refused("a.txt", NULL, 100, ZERO_ERR_INVALID, "--vocab 100 is too small");
+    assert_refused("a.txt", NULL, -1, ZERO_ERR_INVALID, "--vocab -1");
+}
+
+static void what_may_not_be_read_is_refused(void **state)
+{
+    (void)state;
+    if (geteuid() == 0) skip(); /* root may read everything */
+    write_text("secret.txt", "x");
+    assert_int_equal(chmod("secret.txt", 0), 0);
+    assert_refused("secret.txt", NULL, 0, ZERO_ERR_IO, "secret.txt: cannot be opened");
+}
+
+/* A pipe would wait for a writer and a device never ends, also with the name of a token file or in
+ * a directory. */
+static void only_regular_files_are_read(void **state)
+{
+    (void)state;
+    zero_tokens_kind kind;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(mkfifo("pipe.bin", 0600), 0);
+    assert_int_equal(symlink("/dev/zero", "zeros.bin"), 0);
+    assert_int_equal(zero_tokens_detect("/dev/zero", &kind), ZERO_ERR_IO);
+    assert_refused("pipe", NULL, 0, ZERO_ERR_IO, "pipe: expected a regular file");
+    assert_refused("pipe.bin", NULL, 9, ZERO_ERR_IO, "pipe.bin: expected a regular file");
+    assert_refused("zeros.bin", NULL, 9, ZERO_ERR_IO, "zeros.bin: expected a regular file");
+    assert_refused("/dev/zero", NULL, 0, ZERO_ERR_IO, "/dev/zero: expected a regular file");
+    assert_int_equal(mkdir("d", 0700), 0);
+    assert_int_equal(mkfifo("d/a", 0600), 0);
+    write_text("d/b", "text");
+    assert_int_equal(symlink("b", "d/c"), 0); /* links to files are followed */
+    zero_corpus corpus = opened("d", NULL, 0);
+    assert_holds(&corpus, "texttext");
+    assert_int_equal(symlink("nothing", "d/e"), 0);
+    assert_refused("d", NULL, 0, ZERO_ERR_IO, "d/e: No such file");
+    assert_int_equal(symlink("f", "f"), 0);
+    assert_refused("f", NULL, 0, ZERO_ERR_IO, "--data f: Too many levels");
+}
+
+/* ---- stories and self ---- */
+
+static void stories_come_with_their_entropy(void **state)
+{
+    (void)state;
+    zero_corpus corpus = opened("stories:300K", NULL, 0);
+    assert_string_equal(corpus.tokenizer->name, "bpe:512");
+    assert_int_equal(corpus.vocab, 512);
+    assert_true(corpus.has_entropy && corpus.entropy.nats_per_token > 0.4);
+    print_message("%s\n", corpus.description);
+    zero_corpus_close(&corpus);
+    corpus = opened("stories:1000", "byte", 512);
+    assert_in_range(corpus.n_tokens, 1000, 3000);
+    assert_int_equal(corpus.vocab, 512);
+    zero_corpus_close(&corpus);
+}
+
+static void stories_by_default_last_the_demo(void **state)
+{
+    (void)state;
+    zero_corpus corpus = opened("stories", NULL, 0);
+    print_message("%s\n", corpus.description);
+    assert_in_range(corpus.n_train, 1300000, 1400000);
+    zero_corpus_close(&corpus);
+}
+
+static uint64_t print_of(const char *spec)
+{
+    zero_corpus corpus = opened(spec, "byte", 0);
+    uint64_t print = zero_corpus_fingerprint(&corpus);
+    zero_corpus_close(&corpus);
+    return print;
+}
+
+/* As everywhere on the command line: KiB is 1024, K and KB are 1000. */
+static void sizes_of_stories_have_the_suffixes_of_all_sizes(void **state)
+{
+    (void)state;
+    assert_true(print_of("stories:64KiB") == print_of("stories:65536"));
+    assert_true(print_of("stories:64KB") == print_of("stories:64000"));
+    assert_true(print_of("stories:64K") == print_of("stories:64000"));
+    assert_true(print_of("stories:0.5MiB") == print_of("stories:512KiB"));
+    assert_true(print_of("stories:64KiB") != print_of("stories:64K"));
+}
+
+static void sizes_of_stories_are_checked(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "stories:",    "stories:0",  "stories:-1",    "stories:4mib",          "stories:K",
+        "stories:4Mb", "stories:2T", "stories:1025G", "stories:99999999999999"};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+        assert_refused(specs[i], NULL, 0, ZERO_ERR_INVALID, "expected stories:SIZE");
+}
+
+static void self_is_the_source_of_this_program(void **state)
+{
+    (void)state;
+    zero_corpus corpus = opened("self", NULL, 0);
+    assert_int_equal(corpus.n_tokens, zero_self_len);
+    assert_non_null(strstr(zero_self_text, "zero_corpus_open(const char *spec"));
+    assert_non_null(strstr(zero_self_text, "ZERO_ERR_FORMAT, "));
+    zero_corpus_close(&corpus);
+
+    /* Byte for byte, with quotes and backslashes: this file is among them. */
+    zero_bytes file = {0};
+    assert_int_equal(zero_bytes_read(&file, TEST_SOURCE_DIR "/src/data/corpus.c"), ZERO_OK);
+    assert_int_equal(zero_bytes_append(&file, "", 1), ZERO_OK);
+    assert_non_null(strstr(zero_self_text, (const char *)file.bytes));
+    zero_bytes_destroy(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_directory(a_file_is_its_bytes),
+        in_directory(a_directory_is_its_files_by_path_without_hidden_ones),
+        in_directory(a_pattern_is_its_matches_by_path),
+        in_directory(a_text_can_be_read_through_bpe),
+        in_directory(missing_and_empty_texts_are_refused),
+        in_directory(what_may_not_be_read_is_refused),
+        in_directory(only_regular_files_are_read),
+        cmocka_unit_test(stories_come_with_their_entropy),
+        cmocka_unit_test(stories_by_default_last_the_demo),
+        cmocka_unit_test(sizes_of_stories_have_the_suffixes_of_all_sizes),
+        cmocka_unit_test(sizes_of_stories_are_checked),
+        cmocka_unit_test(self_is_the_source_of_this_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

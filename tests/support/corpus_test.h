@@ -1,0 +1,79 @@
+/* corpus_test.h - corpora from files that a test writes to a directory of its own. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "data/corpus.h"
+
+static inline int enter_new_directory(void **state)
+{
+    char *path = strdup("/tmp/zero_test_data_XXXXXX");
+    *state = path;
+    return path && mkdtemp(path) && chdir(path) == 0 ? 0 : -1;
+}
+
+static inline int remove_directory(void **state)
+{
+    char command[100];
+    int failed = chdir("/");
+    snprintf(command, sizeof command, "rm -r '%s'", (const char *)*state);
+    failed |= system(command);
+    free(*state);
+    return failed;
+}
+
+static inline void write_file(const char *path, const void *bytes, size_t len)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void write_text(const char *path, const char *text)
+{
+    write_file(path, text, strlen(text));
+}
+
+static inline zero_corpus opened(const char *spec, const char *tokenizer, int64_t vocab)
+{
+    zero_corpus corpus;
+    if (zero_corpus_open(spec, tokenizer, 1, vocab, &corpus) != ZERO_OK)
+        fail_msg("%s: %s", spec, zero_last_error());
+    return corpus;
+}
+
+/* The corpus cannot be opened, and the message has this text. */
+static inline void assert_refused(const char *spec, const char *tokenizer, int64_t vocab,
+                                  zero_status status, const char *text)
+{
+    zero_corpus corpus = {.vocab = 42};
+    assert_int_equal(zero_corpus_open(spec, tokenizer, 1, vocab, &corpus), status);
+    if (!strstr(zero_last_error(), text))
+        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    assert_int_equal(corpus.vocab, 42);
+}
+
+static inline void assert_holds(zero_corpus *corpus, const char *text)
+{
+    size_t len = strlen(text);
+    assert_int_equal(corpus->n_tokens, len);
+    for (size_t i = 0; i < len; i++) {
+        int32_t token;
+        zero_corpus_read(corpus, (int64_t)i, 1, &token);
+        assert_int_equal(token, (unsigned char)text[i]);
+    }
+    zero_corpus_close(corpus);
+}
+
+#define in_directory(f) \
+    cmocka_unit_test_setup_teardown(f, enter_new_directory, remove_directory)

@@ -1,0 +1,99 @@
+/* hugging_face_test.h - a small GPT-2 with known values, and a directory for its files. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fail.h"
+#include "checkpoint/hugging_face.h"
+
+static const zero_gpt2_shape shape = {
+    .layers = 2, .hidden = 24, .heads = 3, .seq = 10, .vocab = 71, .dropout = 0.1f};
+
+#define DIR_NAME  "out"
+#define FILE_NAME "made.safetensors"
+
+static inline zero_model model_of(const zero_gpt2_shape *s)
+{
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(s, &model), ZERO_OK);
+    return model;
+}
+
+/* Element i of a tensor: exact in bf16, and different from element to element. */
+static inline float value_of(int tensor, int64_t i)
+{
+    return (float)((i * 7 + tensor * 31) % 255 - 127) / 64.0f;
+}
+
+static inline zero_status fill(void *arg, int tensor, int64_t begin, int64_t end,
+                               float *out)
+{
+    (void)arg;
+    for (int64_t i = begin; i < end; i++) out[i - begin] = value_of(tensor, i);
+    return ZERO_OK;
+}
+
+static const zero_weights values = {.fill = fill};
+
+static inline void check_ok(zero_status st)
+{
+    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+}
+
+static inline int64_t size_of(const zero_tensor *t)
+{
+    return t->rows * t->cols;
+}
+
+static inline void assert_values(zero_hugging_face *file, const zero_model *model)
+{
+    zero_weights weights = zero_hugging_face_weights(file);
+    for (int t = 0; t < model->n_tensors; t++) {
+        int64_t n = size_of(&model->tensors[t]);
+        float *all = malloc((size_t)n * sizeof *all);
+        assert_non_null(all);
+        for (int64_t cut = 0; cut < n; cut += 1 + n / 3) { /* any cut gives the same */
+            check_ok(weights.fill(weights.arg, t, 0, cut, all));
+            check_ok(weights.fill(weights.arg, t, cut, n, all + cut));
+            for (int64_t i = 0; i < n; i++) assert_true(all[i] == value_of(t, i));
+        }
+        free(all);
+    }
+}
+
+static inline void remove_dir(const char *name)
+{
+    zero_storage_dir here;
+    check_ok(zero_storage_open(".", &here));
+    check_ok(zero_storage_remove(&here, name));
+    zero_storage_close(&here);
+}
+
+static inline bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static char work[] = "/tmp/hugging-face-XXXXXX";
+
+static inline int enter(void **state)
+{
+    (void)state;
+    return mkdtemp(work) && chdir(work) == 0 ? 0 : -1;
+}
+
+static inline int leave(void **state)
+{
+    (void)state;
+    unlink(FILE_NAME);
+    return chdir("/") == 0 && rmdir(work) == 0 ? 0 : -1;
+}
