@@ -15,7 +15,7 @@
 #define GAP     1e-3 /* seconds between polls */
 
 typedef struct {
-    const bench_way *way; /* NULL: compute alone */
+    const bench_variant *variant; /* NULL: compute alone */
     double gap;
     double compute; /* seconds, of all buckets */
     const bench_computer *computer;
@@ -30,15 +30,16 @@ typedef struct {
 static zero_status prepare(void *arg)
 {
     pass *p = arg;
-    for (int b = 0; p->way && b < BUCKETS; b++) ZERO_TRY(bench_case_prepare(&p->cases[b]));
+    for (int b = 0; p->variant && b < BUCKETS; b++)
+        ZERO_TRY(bench_case_prepare(&p->cases[b]));
     return ZERO_OK;
 }
 
 static zero_status reduce(pass *p, int b)
 {
     bench_case *c = &p->cases[b];
-    if (!p->way) return ZERO_OK;
-    if (p->way->blocking) return bench_case_run(c);
+    if (!p->variant) return ZERO_OK;
+    if (p->variant->blocking) return bench_case_run(c);
     return zero_collective_begin(&c->op, c->in, c->out, c->staging.base);
 }
 
@@ -49,23 +50,23 @@ static zero_status run_pass(void *arg)
         ZERO_TRY(bench_compute(p->computer, p->compute / BUCKETS, p->gap));
         ZERO_TRY(reduce(p, b));
     }
-    for (int b = 0; p->way && b < BUCKETS; b++)
+    for (int b = 0; p->variant && b < BUCKETS; b++)
         ZERO_TRY(zero_collective_wait(&p->cases[b].op));
     return ZERO_OK;
 }
 
-static void add_pass(passes *all, const bench_way *way, double gap)
+static void add_pass(passes *all, const bench_variant *variant, double gap)
 {
-    all->passes[all->n++] = (pass){.way = way, .gap = gap};
+    all->passes[all->n++] = (pass){.variant = variant, .gap = gap};
 }
 
 static void choose(passes *all, const bench_run *run)
 {
     add_pass(all, NULL, BENCH_NO_POLL);
-    for (int i = 0; i < run->n_ways; i++) {
-        if (run->ways[i].kind != ZERO_REDUCE_SCATTER) continue;
-        add_pass(all, &run->ways[i], BENCH_NO_POLL);
-        if (!run->ways[i].blocking) add_pass(all, &run->ways[i], GAP);
+    for (int i = 0; i < run->n_variants; i++) {
+        if (run->variants[i].kind != ZERO_REDUCE_SCATTER) continue;
+        add_pass(all, &run->variants[i], BENCH_NO_POLL);
+        if (!run->variants[i].blocking) add_pass(all, &run->variants[i], GAP);
     }
 }
 
@@ -76,8 +77,9 @@ static zero_status init(passes *all, bench_field *field, const bench_computer *c
         pass *p = &all->passes[i];
         p->compute = run->options->compute;
         p->computer = computer;
-        for (int b = 0; p->way && b < BUCKETS; b++) {
-            ZERO_TRY(bench_case_init(&p->cases[b], field, p->way, b, run->options->chunk));
+        for (int b = 0; p->variant && b < BUCKETS; b++) {
+            ZERO_TRY(
+                bench_case_init(&p->cases[b], field, p->variant, b, run->options->chunk));
             ZERO_TRY(bench_case_check(&p->cases[b]));
         }
     }
@@ -92,8 +94,8 @@ static void destroy(passes *all)
 
 static const char *describe(const pass *p)
 {
-    if (!p->way) return "";
-    if (p->way->blocking) return "blocking";
+    if (!p->variant) return "";
+    if (p->variant->blocking) return "blocking";
     return p->gap < 0.0 ? "not polled" : "polled every 1 ms";
 }
 
@@ -106,7 +108,7 @@ static zero_status report(const passes *all, const bench_field *field,
     printf("%-27s%-17s%10s%18s\n", "", "", "ms", "total / compute");
     for (int i = 0; i < all->n; i++) {
         const pass *p = &all->passes[i];
-        const char *name = p->way ? p->way->name : "compute alone";
+        const char *name = p->variant ? p->variant->name : "compute alone";
         double seconds = bench_seconds(s, i), ratio = bench_ratio(s, i, 0);
         printf("%-27s%-17s", name, describe(p));
         bench_print_number("%*.1f", 10, 1e3 * seconds);

@@ -137,14 +137,14 @@ static void put_in_within_out(bench_case *c)
 {
     size_t piece = (size_t)c->field->count * zero_type_size(c->field->type);
     c->in = c->out + piece * (size_t)c->field->comm->rank;
-    if (c->way->memory != BENCH_PRIVATE) c->spec.in_apart = c->spec.out_apart + piece;
+    if (c->variant->memory != BENCH_PRIVATE) c->spec.in_apart = c->spec.out_apart + piece;
 }
 
 static void place(bench_case *c, int bucket)
 {
     const bench_field *field = c->field;
     size_t at = field->bucket_bytes * (size_t)bucket;
-    bench_memory memory = c->way->memory;
+    bench_memory memory = c->variant->memory;
     c->in = field->in;
     c->out = field->out;
     if (memory == BENCH_FROM_WINDOW) {
@@ -161,21 +161,21 @@ static void place(bench_case *c, int bucket)
     }
     c->in += at;
     c->out += at;
-    if (c->way->kind == ZERO_BROADCAST) c->in = c->out;
-    if (c->way->kind == ZERO_ALL_GATHER && memory != BENCH_FROM_WINDOW)
+    if (c->variant->kind == ZERO_BROADCAST) c->in = c->out;
+    if (c->variant->kind == ZERO_ALL_GATHER && memory != BENCH_FROM_WINDOW)
         put_in_within_out(c);
 }
 
 /* A reduce and a broadcast also have S bytes. */
-static zero_collective_spec make_spec(const bench_field *field, const bench_way *way,
-                                      size_t chunk)
+static zero_collective_spec make_spec(const bench_field *field,
+                                      const bench_variant *variant, size_t chunk)
 {
-    bool whole = zero_collective_has_root(way->kind);
+    bool whole = zero_collective_has_root(variant->kind);
     int64_t count = field->count * (whole ? field->comm->size : 1);
     size_t size = zero_type_size(field->type);
     return (zero_collective_spec){
-        .kind = way->kind,
-        .algorithm = way->algorithm,
+        .kind = variant->kind,
+        .algorithm = variant->algorithm,
         .type = field->type,
         .result = field->type,
         .count = count,
@@ -194,10 +194,11 @@ static zero_status make_program(bench_case *c)
     return staging > 0 ? zero_arena_init(&c->staging, staging) : ZERO_OK;
 }
 
-zero_status bench_case_init(bench_case *c, bench_field *field, const bench_way *way,
+zero_status bench_case_init(bench_case *c, bench_field *field, const bench_variant *variant,
                             int bucket, size_t chunk)
 {
-    *c = (bench_case){.field = field, .way = way, .spec = make_spec(field, way, chunk)};
+    *c = (bench_case){
+        .field = field, .variant = variant, .spec = make_spec(field, variant, chunk)};
     place(c, bucket);
     zero_status st = zero_agree(field->comm, make_program(c));
     if (st != ZERO_OK) bench_case_destroy(c);
@@ -249,7 +250,7 @@ static zero_status run_blocking(bench_case *c)
 zero_status bench_case_run(void *arg)
 {
     bench_case *c = arg;
-    if (c->way->blocking) return run_blocking(c);
+    if (c->variant->blocking) return run_blocking(c);
     ZERO_TRY(zero_collective_begin(&c->op, c->in, c->out, c->staging.base));
     return zero_collective_wait(&c->op);
 }
@@ -282,8 +283,8 @@ static zero_status compare(const bench_case *c)
             return zero_fail(
                 ZERO_ERR_DIVERGED,
                 "%s by %s (%s): element %" PRId64 " of %" PRId64 " is %g instead of %g",
-                zero_collective_kind_name(c->spec.kind), c->way->name,
-                bench_memory_name(c->way->memory), i, n, (double)found, (double)right);
+                zero_collective_kind_name(c->spec.kind), c->variant->name,
+                bench_memory_name(c->variant->memory), i, n, (double)found, (double)right);
     }
     return ZERO_OK;
 }
@@ -291,7 +292,7 @@ static zero_status compare(const bench_case *c)
 /* In place `out` is shared, and only this rank's piece was written before. */
 zero_status bench_case_check(bench_case *c)
 {
-    if (c->way->memory != BENCH_IN_PLACE) memset(c->out, 0xff, result_bytes(c));
+    if (c->variant->memory != BENCH_IN_PLACE) memset(c->out, 0xff, result_bytes(c));
     ZERO_TRY(bench_case_prepare(c));
     ZERO_TRY(bench_case_run(c));
     return zero_agree(c->field->comm, compare(c));

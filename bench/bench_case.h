@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "bench_sample.h"
-#include "bench_way.h"
+#include "bench_variant.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/window.h"
@@ -26,7 +26,7 @@ typedef struct {
     size_t bytes;        /* S: of all buckets together; at least the bytes asked for */
     size_t bucket_bytes; /* S / n_buckets */
     zero_arena arena;
-    zero_window window;          /* zeroed if no way needs it */
+    zero_window window;          /* zeroed if no variant needs it */
     char *in, *out, *from, *to;  /* private; the last two for memcpy */
     float pattern[BENCH_PERIOD]; /* in `type` */
 } bench_field;
@@ -41,8 +41,8 @@ void bench_field_destroy(bench_field *field); /* accepts a zeroed one */
 bench_work bench_copy(bench_field *field);
 
 typedef struct {
-    bench_field *field;   /* borrowed */
-    const bench_way *way; /* borrowed */
+    bench_field *field;           /* borrowed */
+    const bench_variant *variant; /* borrowed */
     zero_collective op;
     zero_collective_spec spec;
     zero_arena staging;
@@ -51,7 +51,8 @@ typedef struct {
 
 /* Collective, the same verdict everywhere. `chunk`: bytes per message at most, or 0. */
 ZERO_NODISCARD zero_status bench_case_init(bench_case *c, bench_field *field,
-                                           const bench_way *way, int bucket, size_t chunk);
+                                           const bench_variant *variant, int bucket,
+                                           size_t chunk);
 void bench_case_destroy(bench_case *c); /* accepts a zeroed one */
 
 /* A bench_case as a work: prepare writes the input, run is begin and wait. */

@@ -1,6 +1,6 @@
 /* bench_collectives - our collectives against MPI's own, and against memcpy.
  *
- * In each round every way runs once, and right before or after it all ranks copy as many bytes
+ * In each round every variant runs once, and right before or after it all ranks copy as many bytes
  * as the whole array has: `x memcpy` is the median of the ratios of the two. Every result is
  * compared with the expected one before anything is timed.
  *
@@ -16,22 +16,22 @@
 
 #define SAMPLE_BYTES ((size_t)2 << 20) /* smaller arrays run several times in a round */
 
-enum { WAY, COPY, PAIR };
+enum { VARIANT, COPY, PAIR };
 
 typedef struct {
     int n;
-    bench_case cases[BENCH_MAX_WAYS];
-    bench_series series[BENCH_MAX_WAYS];
+    bench_case cases[BENCH_MAX_VARIANTS];
+    bench_series series[BENCH_MAX_VARIANTS];
 } block;
 
 /* ---- measure ---- */
 
 static zero_status init_rows(block *b, bench_field *field, const bench_run *run)
 {
-    for (int i = 0; i < run->n_ways; i++) {
+    for (int i = 0; i < run->n_variants; i++) {
         b->n = i + 1;
-        ZERO_TRY(
-            bench_case_init(&b->cases[i], field, &run->ways[i], 0, run->options->chunk));
+        ZERO_TRY(bench_case_init(&b->cases[i], field, &run->variants[i], 0,
+                                 run->options->chunk));
         ZERO_TRY(
             zero_agree(field->comm, bench_series_init(&b->series[i], &run->clock, PAIR)));
         ZERO_TRY(bench_case_check(&b->cases[i]));
@@ -72,7 +72,7 @@ static double wire_bytes(const bench_case *c)
     const zero_layout *layout = &c->field->comm->layout;
     double most = 0.0, piece = (double)c->field->bytes / layout->size;
     if (layout->n_nodes == 1) return 0.0;
-    if (zero_collective_has_root(c->way->kind)) return (double)c->field->bytes;
+    if (zero_collective_has_root(c->variant->kind)) return (double)c->field->bytes;
     for (int r = 0; r < layout->size; r++) {
         int local = zero_layout_local_size(layout, r);
         double pieces = fmax(local * (layout->n_nodes - 1), layout->size - local);
@@ -85,18 +85,19 @@ static double wire_bytes(const bench_case *c)
 static double bus_bandwidth(const bench_case *c, double seconds)
 {
     double p = c->field->comm->size, bytes = (double)c->field->bytes;
-    if (!zero_collective_has_root(c->way->kind)) bytes *= (p - 1.0) / p;
+    if (!zero_collective_has_root(c->variant->kind)) bytes *= (p - 1.0) / p;
     return bytes / seconds;
 }
 
-/* How many times faster than MPI's first way of the same kind; 1 on that row. */
+/* How many times faster than MPI's first variant of the same kind; 1 on that row. */
 static double against_mpi(const block *b, int row)
 {
     for (int i = 0; i < b->n; i++) {
-        const bench_way *way = b->cases[i].way;
-        if (way->kind == b->cases[row].way->kind &&
-            zero_algorithm_get(way->algorithm)->posts_mpi_collectives)
-            return bench_seconds(&b->series[i], WAY) / bench_seconds(&b->series[row], WAY);
+        const bench_variant *variant = b->cases[i].variant;
+        if (variant->kind == b->cases[row].variant->kind &&
+            zero_algorithm_get(variant->algorithm)->posts_mpi_collectives)
+            return bench_seconds(&b->series[i], VARIANT) /
+                   bench_seconds(&b->series[row], VARIANT);
     }
     return NAN;
 }
@@ -112,13 +113,14 @@ static zero_status report_row(const block *b, int row, const bench_run *run)
 {
     const bench_case *c = &b->cases[row];
     const bench_series *s = &b->series[row];
-    double seconds = bench_seconds(s, WAY), copy = bench_seconds(s, COPY);
-    double x = bench_ratio(s, WAY, COPY), bus = bus_bandwidth(c, seconds);
+    double seconds = bench_seconds(s, VARIANT), copy = bench_seconds(s, COPY);
+    double x = bench_ratio(s, VARIANT, COPY), bus = bus_bandwidth(c, seconds);
     double wire =
         run->options->wire > 0.0 ? wire_bytes(c) / run->options->wire / seconds : NAN;
     double speedup = against_mpi(b, row);
-    const char *kind = zero_collective_kind_name(c->way->kind);
-    printf("%-15s%-27s%-19s", kind, c->way->name, bench_memory_name(c->way->memory));
+    const char *kind = zero_collective_kind_name(c->variant->kind);
+    printf("%-15s%-27s%-19s", kind, c->variant->name,
+           bench_memory_name(c->variant->memory));
     bench_print_number("%*.4f", 9, x);
     bench_print_number("%*.4f", 11, 1e3 * seconds);
     bench_print_number("%*.4f", 11, 1e3 * copy);
@@ -129,13 +131,13 @@ static zero_status report_row(const block *b, int row, const bench_run *run)
     return bench_report_add(
         run->report,
         json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}",
-                  "operation", kind, "algorithm", c->way->name, "memory",
-                  bench_memory_name(c->way->memory), "type", zero_type_name(c->field->type),
-                  "bytes", (json_int_t)c->field->bytes, "x_memcpy", bench_number(x),
-                  "seconds", bench_number(seconds), "memcpy_seconds", bench_number(copy),
-                  "bus_bytes_per_second", bench_number(bus), "of_wire", bench_number(wire),
-                  "times_faster_than_mpi", bench_number(speedup), "kept", s->kept, "taken",
-                  s->taken));
+                  "operation", kind, "algorithm", c->variant->name, "memory",
+                  bench_memory_name(c->variant->memory), "type",
+                  zero_type_name(c->field->type), "bytes", (json_int_t)c->field->bytes,
+                  "x_memcpy", bench_number(x), "seconds", bench_number(seconds),
+                  "memcpy_seconds", bench_number(copy), "bus_bytes_per_second",
+                  bench_number(bus), "of_wire", bench_number(wire), "times_faster_than_mpi",
+                  bench_number(speedup), "kept", s->kept, "taken", s->taken));
 }
 
 static zero_status run_block(bench_field *field, const bench_run *run)
@@ -178,15 +180,15 @@ static bool is_wanted(const bench_options *o, const zero_layout *layout,
     return true;
 }
 
-static void choose_ways(bench_run *run, const zero_layout *layout)
+static void choose_variants(bench_run *run, const zero_layout *layout)
 {
-    bench_way all[BENCH_MAX_WAYS];
-    int n = bench_ways(layout, all);
+    bench_variant all[BENCH_MAX_VARIANTS];
+    int n = bench_variants(layout, all);
     for (int i = 0; i < n; i++) {
         if (!is_wanted(run->options, layout, all[i].algorithm) ||
             !run->options->kinds[all[i].kind])
             continue;
-        run->ways[run->n_ways++] = all[i];
+        run->variants[run->n_variants++] = all[i];
         run->needs_window = run->needs_window || all[i].memory != BENCH_PRIVATE;
     }
 }
@@ -198,7 +200,7 @@ static zero_status run_all(bench_run *run, zero_comm *comm)
     ZERO_TRY(choose_clock(run, comm, &why));
     if (run->options->fake_nodes > 0)
         ZERO_TRY(zero_comm_pretend_blocks(comm, run->options->fake_nodes));
-    choose_ways(run, &comm->layout);
+    choose_variants(run, &comm->layout);
     run->report = &report;
     ZERO_TRY(bench_report_open(&report, &run->clock, run->options, why));
     switch (run->options->mode) {

@@ -20,7 +20,7 @@
 #include "math/cpu_packed.h"
 #include "math/cpu_state.h"
 
-enum { PLAIN, TILES, KERNELS, WAYS = KERNELS + ZERO_PACKED_VARIANTS };
+enum { PLAIN, TILES, KERNELS, VARIANTS = KERNELS + ZERO_PACKED_VARIANTS };
 
 enum { ROUNDS = 7, BLOCKS = 12, CHUNK = 256 };
 
@@ -44,10 +44,10 @@ static const char *const products[PRODUCTS] = {"forward", "d(x)", "d(W)"};
 typedef struct {
     float *x, *y, *w, *result;
     uint16_t *half; /* w */
-    zero_math math[WAYS];
-    bool in_bf16[WAYS];
-    const char *names[WAYS];
-    int ways;
+    zero_math math[VARIANTS];
+    bool in_bf16[VARIANTS];
+    const char *names[VARIANTS];
+    int variants;
     double longest, last;
 } bench;
 
@@ -110,59 +110,59 @@ static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t
     return g;
 }
 
-static double time_of(bench *b, int way, const layer *l, int product, int64_t tokens)
+static double time_of(bench *b, int variant, const layer *l, int product, int64_t tokens)
 {
-    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->in_bf16[way]);
+    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->in_bf16[variant]);
     double start = thread_seconds();
     b->last = start, b->longest = 0.0;
-    if (way == PLAIN)
+    if (variant == PLAIN)
         zero_blas_gemm(&g);
     else
-        zero_backend_cpu.gemm(&b->math[way], &g);
+        zero_backend_cpu.gemm(&b->math[variant], &g);
     note_gap(b);
     return thread_seconds() - start;
 }
 
-static void open_ways(bench *b)
+static void open_variants(bench *b)
 {
     b->names[PLAIN] = "sgemm";
     b->names[TILES] = "its tiles";
-    b->ways = KERNELS;
-    while (b->ways < WAYS && zero_packed_at(b->ways - KERNELS)) b->ways++;
+    b->variants = KERNELS;
+    while (b->variants < VARIANTS && zero_packed_at(b->variants - KERNELS)) b->variants++;
     float *scratch = memory((size_t)zero_math_scratch() * sizeof(float));
-    for (int way = 0; way < b->ways; way++) {
-        zero_math *math = &b->math[way];
+    for (int variant = 0; variant < b->variants; variant++) {
+        zero_math *math = &b->math[variant];
         if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
         math->poll = note_gap, math->poll_arg = b;
         math->scratch = scratch;
         math->state[ZERO_CPU_FP32_PRODUCTS] = NULL;
-        if (way < KERNELS) continue;
-        const zero_packed_kernels *kernels = zero_packed_at(way - KERNELS);
+        if (variant < KERNELS) continue;
+        const zero_packed_kernels *kernels = zero_packed_at(variant - KERNELS);
         math->state[ZERO_CPU_FP32_PRODUCTS] = kernels;
         math->state[ZERO_CPU_BF16_PRODUCTS] = kernels;
-        b->names[way] = kernels->name;
-        b->in_bf16[way] = kernels->type == ZERO_BF16;
+        b->names[variant] = kernels->name;
+        b->in_bf16[variant] = kernels->type == ZERO_BF16;
     }
 }
 
 /* Adds one product's medians to the step's; prints its Gflop/s. */
 static void measure(bench *b, const layer *l, int product, int64_t tokens,
-                    double step[WAYS], double longest[WAYS])
+                    double step[VARIANTS], double longest[VARIANTS])
 {
-    double seconds[WAYS][ROUNDS];
+    double seconds[VARIANTS][ROUNDS];
     double rows = (double)rows_of(l, tokens);
     double times = l->head ? (double)tokens / rows : BLOCKS;
     for (int round = -1; round < ROUNDS; round++) /* the first one warms up */
-        for (int way = 0; way < b->ways; way++) {
-            double s = time_of(b, way, l, product, tokens);
+        for (int variant = 0; variant < b->variants; variant++) {
+            double s = time_of(b, variant, l, product, tokens);
             if (round < 0) continue;
-            seconds[way][round] = s;
-            if (b->longest > longest[way]) longest[way] = b->longest;
+            seconds[variant][round] = s;
+            if (b->longest > longest[variant]) longest[variant] = b->longest;
         }
     printf("%-16s%-9s", l->name, products[product]);
-    for (int way = 0; way < b->ways; way++) {
-        double median = bench_median(seconds[way], ROUNDS);
-        step[way] += times * median;
+    for (int variant = 0; variant < b->variants; variant++) {
+        double median = bench_median(seconds[variant], ROUNDS);
+        step[variant] += times * median;
         printf("%14.0f", 2e-9 * rows * (double)l->in * (double)l->out / median);
     }
     printf("\n");
@@ -171,17 +171,17 @@ static void measure(bench *b, const layer *l, int product, int64_t tokens,
 static void measure_step(int64_t tokens)
 {
     const int64_t most = (int64_t)50257 * 768;
-    double step[WAYS] = {0}, longest[WAYS] = {0}, flops = 0.0;
+    double step[VARIANTS] = {0}, longest[VARIANTS] = {0}, flops = 0.0;
     bench b = {.x = random_floats(tokens * 3072), .w = random_floats(most)};
     b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
     b.result = random_floats(most);
     b.half = memory((size_t)most * sizeof *b.half);
     zero_convert(ZERO_FP32, ZERO_BF16, most, b.w, b.half);
     zero_blas_set_threads(1);
-    open_ways(&b);
+    open_variants(&b);
 
     printf("%lld tokens, Gflop/s%5s", (long long)tokens, "");
-    for (int way = 0; way < b.ways; way++) printf("%14s", b.names[way]);
+    for (int variant = 0; variant < b.variants; variant++) printf("%14s", b.names[variant]);
     printf("\n");
     for (int i = 0; i < LAYERS; i++)
         for (int product = 0; product < PRODUCTS; product++) {
@@ -190,11 +190,14 @@ static void measure_step(int64_t tokens)
                      (layers[i].head ? 1 : BLOCKS);
         }
     printf("%-25s", "the step");
-    for (int way = 0; way < b.ways; way++) printf("%14.0f", flops / step[way]);
+    for (int variant = 0; variant < b.variants; variant++)
+        printf("%14.0f", flops / step[variant]);
     printf("\n%-25s", "of sgemm");
-    for (int way = 0; way < b.ways; way++) printf("%14.2f", step[0] / step[way]);
+    for (int variant = 0; variant < b.variants; variant++)
+        printf("%14.2f", step[0] / step[variant]);
     printf("\n%-25s", "longest gap, ms");
-    for (int way = 0; way < b.ways; way++) printf("%14.1f", 1e3 * longest[way]);
+    for (int variant = 0; variant < b.variants; variant++)
+        printf("%14.1f", 1e3 * longest[variant]);
     printf("\n");
 }
 

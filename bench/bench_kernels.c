@@ -256,7 +256,8 @@ static void count_elements(bench *b)
     const zero_gpt2_shape *s = &b->shape;
     int64_t rows = c->micro_batch * s->seq, psi = zero_gpt2_count(s);
     double M = (double)c->accumulation, updated = (double)psi;
-    if (c->stage > 0) updated /= b->world.size;
+    if (zero_stage_at((int)c->stage)->optimizer == ZERO_HOLD_PIECE)
+        updated /= b->world.size;
     b->per_call[BENCH_CHANNELS] = rows * s->hidden;
     b->per_call[BENCH_WORDS] = zero_min(rows, CHUNK) * s->vocab;
     b->per_call[BENCH_PARAMETERS] = zero_min(psi, PARAMS);

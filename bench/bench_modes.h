@@ -8,8 +8,8 @@ typedef struct {
     bench_clock clock;
     bench_report *report;
     bool needs_window;
-    int n_ways;
-    bench_way ways[BENCH_MAX_WAYS];
+    int n_variants;
+    bench_variant variants[BENCH_MAX_VARIANTS];
 } bench_run;
 
 /* Runs a mode for each type and size, on a field of n_buckets. Collective. */
@@ -17,7 +17,7 @@ typedef zero_status bench_field_mode(bench_field *field, const bench_run *run);
 ZERO_NODISCARD zero_status bench_each_field(const bench_run *run, int n_buckets,
                                             bench_field_mode *mode);
 
-/* Each way beside a compute loop of about its own time, polled at several gaps. */
+/* Each variant beside a compute loop of about its own time, polled at several gaps. */
 ZERO_NODISCARD zero_status bench_overlap_run(const bench_run *run);
 
 /* A backward pass of 8 buckets: the reduce-scatter of each runs beside the next one's compute. */

@@ -93,11 +93,11 @@ static void print_header(const bench_field *field)
 
 static zero_status report(const duet *d, const bench_series *s, const bench_run *run)
 {
-    const bench_way *way = d->c.way;
-    const char *kind = zero_collective_kind_name(way->kind);
+    const bench_variant *variant = d->c.variant;
+    const char *kind = zero_collective_kind_name(variant->kind);
     double alone = bench_seconds(s, ALONE), compute = bench_seconds(s, COMPUTE);
     json_t *overlaps = json_array();
-    printf("%-15s%-27s%-19s", kind, way->name, bench_memory_name(way->memory));
+    printf("%-15s%-27s%-19s", kind, variant->name, bench_memory_name(variant->memory));
     bench_print_number("%*.3f", 10, 1e3 * alone);
     bench_print_number("%*.3f", 10, 1e3 * compute);
     for (int g = 0; g < N_GAPS; g++) {
@@ -112,18 +112,19 @@ static zero_status report(const duet *d, const bench_series *s, const bench_run 
     return bench_report_add(
         run->report,
         json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:i, s:i}", "operation", kind,
-                  "algorithm", way->name, "memory", bench_memory_name(way->memory), "type",
-                  zero_type_name(d->c.field->type), "bytes", (json_int_t)d->c.field->bytes,
-                  "seconds", bench_number(alone), "compute_seconds", bench_number(compute),
-                  "overlaps", overlaps, "kept", s->kept, "taken", s->taken));
+                  "algorithm", variant->name, "memory", bench_memory_name(variant->memory),
+                  "type", zero_type_name(d->c.field->type), "bytes",
+                  (json_int_t)d->c.field->bytes, "seconds", bench_number(alone),
+                  "compute_seconds", bench_number(compute), "overlaps", overlaps, "kept",
+                  s->kept, "taken", s->taken));
 }
 
-static zero_status run_way(duet *d, bench_field *field, const bench_way *way,
-                           const bench_run *run)
+static zero_status run_variant(duet *d, bench_field *field, const bench_variant *variant,
+                               const bench_run *run)
 {
     bench_series series;
     ZERO_TRY(zero_agree(field->comm, bench_series_init(&series, &run->clock, N_WORKS)));
-    zero_status st = bench_case_init(&d->c, field, way, 0, run->options->chunk);
+    zero_status st = bench_case_init(&d->c, field, variant, 0, run->options->chunk);
     if (st == ZERO_OK) st = bench_case_check(&d->c);
     if (st == ZERO_OK) st = measure(d, &run->clock, &series);
     if (st == ZERO_OK) st = report(d, &series, run);
@@ -134,23 +135,25 @@ static zero_status run_way(duet *d, bench_field *field, const bench_way *way,
 
 /* A gather in place on one node takes no time that could be hidden; in a collective with a root
  * the other ranks do next to nothing. */
-static bool can_overlap(const bench_way *way)
+static bool can_overlap(const bench_variant *variant)
 {
-    bool is_pointer = way->algorithm == ZERO_ALGORITHM_SHM && way->memory == BENCH_IN_PLACE;
-    return !way->blocking && !is_pointer && !zero_collective_has_root(way->kind);
+    bool is_pointer =
+        variant->algorithm == ZERO_ALGORITHM_SHM && variant->memory == BENCH_IN_PLACE;
+    return !variant->blocking && !is_pointer && !zero_collective_has_root(variant->kind);
 }
 
-static zero_status run_ways(bench_field *field, const bench_run *run)
+static zero_status run_variants(bench_field *field, const bench_run *run)
 {
     duet d = {0};
     ZERO_TRY(bench_computer_init(&d.computer, field->comm));
     print_header(field);
-    for (int i = 0; i < run->n_ways; i++)
-        if (can_overlap(&run->ways[i])) ZERO_TRY(run_way(&d, field, &run->ways[i], run));
+    for (int i = 0; i < run->n_variants; i++)
+        if (can_overlap(&run->variants[i]))
+            ZERO_TRY(run_variant(&d, field, &run->variants[i], run));
     return ZERO_OK;
 }
 
 zero_status bench_overlap_run(const bench_run *run)
 {
-    return bench_each_field(run, 1, run_ways);
+    return bench_each_field(run, 1, run_variants);
 }

@@ -11,7 +11,7 @@
 
 /* clang-format off */
 static const zero_option own[] = {
-    {.group = "Measurement", .name = "stages", LIST, FIELD(stage_list), .absent = "--stage", .help = "some of 0,1,2,3: compared, alternately in every round"},
+    {.group = "Measurement", .name = "stages", LIST, FIELD(stage_list), .absent = "--stage", .help = "some stages, such as 0,3: compared, alternately in every round"},
     {.name = "dtypes", LIST, FIELD(dtype_list), .absent = "--dtype", .help = "some of fp32,bf16,fp16: likewise"},
     {.name = "rounds", WHOLE, FIELD(rounds), .standard = "4", .help = "rounds to take the medians of"},
     {.name = "steps", WHOLE, FIELD(steps), .standard = "2", .help = "steps of each engine in a round"},
@@ -44,7 +44,8 @@ zero_status bench_step_options_complete_help(void *options)
 
 static const char *stage_at(int i)
 {
-    static const char *const names[BENCH_STAGES] = {"0", "1", "2", "3"};
+    static const char names[][2] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    _Static_assert(BENCH_STAGES <= sizeof names / sizeof names[0], "a digit per stage");
     return i < BENCH_STAGES ? names[i] : NULL;
 }
 

@@ -4,8 +4,9 @@
 
 #include "bench_lists.h"
 #include "cli/run_options.h"
+#include "sharding/stages.h"
 
-#define BENCH_STAGES 4
+#define BENCH_STAGES ZERO_STAGE_COUNT
 #define BENCH_DTYPES 3
 
 typedef struct {

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/type.h"
+#include "sharding/stages.h"
 
 #define TEXT          .kind = ZERO_OPTION_TEXT
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
@@ -26,8 +27,8 @@ static const zero_option rows[] = {
     {.name = "top-k", WHOLE(0, MOST_TOKENS), FIELD(top_k), .standard = "0", .help = "draw among the N likeliest tokens; 0: among all"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), .standard = "1337", .help = "of the draws: the same seed gives the same text"},
     {.name = "raw", FLAG, FIELD(raw), .help = "print all bytes, not only those harmless to a terminal"},
-    {.group = "Placement", .name = "stage", WHOLE(0, 3), FIELD(stage), .standard = "0",
-     .help = "who holds the model: 0 every rank; 1, 2 each node once; 3 in parts on all ranks"},
+    {.group = "Placement", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), .standard = "0",
+     .help = "where the model lies: 0 on every rank; 1, 2 once per node; 3 in shards on all ranks"},
     {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's",
      .help = "of parameters and products"},
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .absent = "what is free",

@@ -121,7 +121,7 @@ const char *zero_help_default(const zero_option *option, const void *defaults,
 static void show_option(const zero_option *option, const void *defaults, FILE *out)
 {
     char argument[ZERO_OPTION_TEXT_BYTES], text[ZERO_OPTION_TEXT_BYTES];
-    char help[2 * ZERO_OPTION_TEXT_BYTES];
+    char help[ZERO_OPTION_HELP_BYTES], line[2 * ZERO_OPTION_HELP_BYTES];
     zero_option_argument(option, argument);
     int column = fprintf(out, "  --%s%s%s", option->name, argument[0] ? " " : "", argument);
     if (column > COLUMN - 2) {
@@ -129,9 +129,9 @@ static void show_option(const zero_option *option, const void *defaults, FILE *o
         column = 0;
     }
     fprintf(out, "%*s", COLUMN - column, "");
-    snprintf(help, sizeof help, "%s [%s]", option->help,
-             zero_help_default(option, defaults, text));
-    wrap(help, strlen(help), COLUMN, COLUMN, out);
+    zero_option_help(option, help);
+    snprintf(line, sizeof line, "%s [%s]", help, zero_help_default(option, defaults, text));
+    wrap(line, strlen(line), COLUMN, COLUMN, out);
 }
 
 bool zero_help_shows(const zero_command *command, int i, const char **group)

@@ -12,6 +12,7 @@
 #include "comm/launch.h"
 #include "math/backends.h"
 #include "math/blas.h"
+#include "sharding/stages.h"
 #include "zero/version.h"
 
 typedef struct {
@@ -89,7 +90,8 @@ static void put_machine(json_t *info, const zero_topology *t)
 static void put_choices(json_t *info)
 {
     json_t *stages = json_array();
-    for (int s = 0; s <= 3; s++) json_array_append_new(stages, json_integer(s));
+    for (int s = 0; s < ZERO_STAGE_COUNT; s++)
+        json_array_append_new(stages, json_integer(s));
     json_object_set_new(info, "stages", stages);
     json_object_set_new(info, "types", names(zero_type_name_at));
     json_object_set_new(info, "collectives", names(zero_algorithm_name_at));

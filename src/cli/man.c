@@ -61,13 +61,15 @@ static void put_lines(const char *text, FILE *out)
 static void put_option(const zero_option *option, const void *defaults, FILE *out)
 {
     char argument[ZERO_OPTION_TEXT_BYTES], text[ZERO_OPTION_TEXT_BYTES];
+    char help[ZERO_OPTION_HELP_BYTES];
     zero_option_argument(option, argument);
+    zero_option_help(option, help);
     fputs(".TP\n\\fB\\-\\-", out);
     put(option->name, out);
     fputs(argument[0] ? "\\fR \\fI" : "", out);
     put(argument, out);
     fputs("\\fR\n", out);
-    put(option->help, out);
+    put(help, out);
     fputs(" [", out);
     put(zero_help_default(option, defaults, text), out);
     fputs("]\n", out);

@@ -53,6 +53,17 @@ static void join_words(const zero_option *option, char text[ZERO_OPTION_TEXT_BYT
     }
 }
 
+void zero_option_help(const zero_option *option, char text[ZERO_OPTION_HELP_BYTES])
+{
+    const char *meaning;
+    bool has_meanings = option->kind == ZERO_OPTION_WHOLE && option->name_at;
+    int used = snprintf(text, ZERO_OPTION_HELP_BYTES, "%s", option->help);
+    for (int i = 0; has_meanings && (meaning = option->name_at(i)); i++)
+        used += snprintf(text + used, (size_t)(ZERO_OPTION_HELP_BYTES - used), "%s%d %s",
+                         i > 0 ? ", " : ": ", i, meaning);
+    assert(used < ZERO_OPTION_HELP_BYTES);
+}
+
 void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES])
 {
     text[0] = '\0';

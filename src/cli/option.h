@@ -47,13 +47,14 @@ typedef struct {
     const char *only;     /* the one value that this version honours; NULL: all */
 
     const char *words; /* CHOICE: "lines|bar"; WHOLE: one word beside the numbers */
-    const char *(*name_at)(int i); /* CHOICE: more words; WHOLE: what number i means; NULL
-                                      past the last one */
+    /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the last. */
+    const char *(*name_at)(int i);
     int64_t min, max;
     double low, high;
 } zero_option;
 
 #define ZERO_OPTION_TEXT_BYTES ZERO_FIELD_TEXT_BYTES
+#define ZERO_OPTION_HELP_BYTES 512
 
 /* Sets the row's field in the struct to its default: `standard`, or what stands for "left
  * open": NULL, false, -1, or 0 where an option cannot be 0. */
@@ -69,6 +70,9 @@ ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const ch
  * field. */
 const char *zero_option_value(const zero_option *option, const void *from,
                               char text[ZERO_OPTION_TEXT_BYTES]);
+
+/* The row's help, with the meanings of its numbers. */
+void zero_option_help(const zero_option *option, char text[ZERO_OPTION_HELP_BYTES]);
 
 /* What --help calls the value: "N", "fp32|bf16|fp16"; empty for a flag. */
 void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES]);

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/run_options.h"
+#include "sharding/stages.h"
 
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -16,8 +17,8 @@ static const zero_option own[] = {
     {.group = "Plan", .name = "ranks", WHOLE(1, ZERO_PLAN_RANKS), FIELD(ranks), .argument = "N", .standard = "1",
      .help = "how many ranks the plan is for"},
     {.name = "rank", WHOLE(0, ZERO_PLAN_RANKS), FIELD(rank), .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
-    {.name = "stage", WHOLE(0, 3), FIELD(stage), .argument = "N", .words = "all", .absent = "0, or --config's",
-     .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters; all: the stages side by side"},
+    {.name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), .argument = "N", .words = "all", .absent = "0, or --config's",
+     .name_at = zero_stage_words, .help = "ZeRO: all stages side by side, or what ranks hold in shards"},
     {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
     {.name = "fit", WHOLE(1, INT64_MAX), FIELD(request.fit), .argument = "BYTES", .absent = "not asked",

@@ -7,6 +7,7 @@
 #include "base/type.h"
 #include "comm/algorithm.h"
 #include "math/backends.h"
+#include "sharding/stages.h"
 
 #define TEXT   .kind = ZERO_OPTION_TEXT
 #define CHOICE .kind = ZERO_OPTION_CHOICE
@@ -66,8 +67,8 @@ const zero_option zero_run_options[] = {
     {.name = "eval-every", WHOLE(0, MANY), FIELD(eval_every), RUN, PRESET, .help = "steps between evaluations; 0: none"},
     {.name = "eval-batches", WHOLE(1, INT31), FIELD(eval_batches), RUN, PRESET, .help = "global batches in an evaluation"},
 
-    {.group = "Sharding and communication", .name = "stage", WHOLE(0, 3), FIELD(stage), PLAN, .standard = "0",
-     .help = "ZeRO: 0 none, 1 optimizer, 2 + gradients, 3 + parameters"},
+    {.group = "Sharding and communication", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), PLAN, .standard = "0",
+     .name_at = zero_stage_words, .help = "ZeRO: what ranks hold in shards"},
     {.name = "bucket", WHOLE(64, 64 * ZERO_CONFIG_BUCKET), FIELD(bucket), PLAN, .standard = "1048576",
      .help = "elements of other ranks' gradients staged at a time"},
     {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},

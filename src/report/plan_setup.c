@@ -39,9 +39,11 @@ static void show_batch(const zero_plan_report *r, FILE *out)
     zero_text_row("batch", out);
     fprintf(out,
             "%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
-            " (ranks x microbatches x sequences); %" PRId64 " tokens per step\n",
+            " (ranks x microbatches x sequences); %" PRId64 " tokens per step",
             c->global_batch, r->request.n_ranks, c->accumulation, c->micro_batch,
             c->global_batch * r->shape.seq);
+    zero_text_continue(out);
+    fprintf(out, "%s\n", zero_text_scaling(c));
 }
 
 void zero_plan_show_setup(const zero_plan_report *r, FILE *out)

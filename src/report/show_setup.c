@@ -39,9 +39,11 @@ static void show_training(const zero_run_view *v)
     const zero_config *c = v->config;
     zero_text_run_row("batch");
     printf("%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
-           " (ranks x microbatches x sequences); %" PRId64 " tokens per step\n",
+           " (ranks x microbatches x sequences); %" PRId64 " tokens per step",
            c->global_batch, v->world->size, c->accumulation, c->micro_batch,
            c->global_batch * v->model->seq);
+    zero_text_run_continue();
+    printf("%s\n", zero_text_scaling(c));
     zero_text_run_row("optimizer");
     printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
            " steps, down to %g; decay %g, clip %g\n",

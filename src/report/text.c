@@ -24,12 +24,18 @@ const char *zero_text_plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
+#define INDENT     15 /* the columns of values: in a plan */
+#define RUN_INDENT 16 /* in a run */
+
 void zero_text_row(const char *name, FILE *out)
 {
-    fprintf(out, "%-14s ", name);
+    fprintf(out, "%-*s", INDENT, name);
 }
 
-#define RUN_INDENT 16 /* the column of values */
+void zero_text_continue(FILE *out)
+{
+    fprintf(out, "\n%*s", INDENT, "");
+}
 
 void zero_text_run_row(const char *name)
 {
@@ -39,6 +45,13 @@ void zero_text_run_row(const char *name)
 void zero_text_run_continue(void)
 {
     printf("\n%*s", RUN_INDENT, "");
+}
+
+const char *zero_text_scaling(const zero_config *config)
+{
+    return config->grows_with_ranks
+               ? "more ranks make a larger batch (weak scaling)"
+               : "more ranks get fewer sequences each (strong scaling)";
 }
 
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i)

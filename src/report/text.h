@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sharding/schedule.h"
+#include "train/config.h"
 
 #define ZERO_PLAN_TEXT 96
 
@@ -15,10 +16,14 @@ double zero_text_mib(size_t bytes);
 const char *zero_text_plural(int64_t n);
 
 /* The name of a row, and blanks up to the column of values: of a plan, and of what a run prints on
- * stdout. A value that continues on the next line begins there after _run_continue(). */
+ * stdout. A value that continues on the next line begins there after _continue(). */
 void zero_text_row(const char *name, FILE *out);
+void zero_text_continue(FILE *out);
 void zero_text_run_row(const char *name);
 void zero_text_run_continue(void);
+
+/* What more ranks would do to the global batch of a completed configuration. */
+const char *zero_text_scaling(const zero_config *config);
 
 /* The unit or group that an instruction names: "block 3"; empty for LOSS and the like. */
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i);

@@ -389,7 +389,7 @@ static void a_spec_out_of_range_is_refused_with_its_number(void **state)
     describe_tied(&model);
     zero_trainer_spec s = tied_spec(&model);
     assert_refused(&(zero_trainer_spec){.model = NULL}, "without a model");
-    s.stage = 4, assert_refused(&s, "stage 4"), s.stage = 0;
+    s.stage = 99, assert_refused(&s, "stage 99"), s.stage = 0;
     s.type = (zero_type)9, assert_refused(&s, "type 9"), s.type = ZERO_FP32;
     s.micro_batch = -3, assert_refused(&s, "-3"), s.micro_batch = 4;
     s.seq = 4, assert_refused(&s, "sequences of 4"), s.seq = 0;

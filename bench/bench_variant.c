@@ -1,4 +1,4 @@
-#include "bench_way.h"
+#include "bench_variant.h"
 
 #include <stddef.h>
 
@@ -10,16 +10,16 @@ const char *bench_memory_name(bench_memory memory)
 }
 
 typedef struct {
-    bench_way *ways;
+    bench_variant *variants;
     int n;
-} way_list;
+} variant_list;
 
-static void add(way_list *list, bench_way way)
+static void add(variant_list *list, bench_variant variant)
 {
-    if (way.name) list->ways[list->n++] = way;
+    if (variant.name) list->variants[list->n++] = variant;
 }
 
-static void add_mpi(way_list *list, zero_collective_kind kind, zero_algorithm algorithm)
+static void add_mpi(variant_list *list, zero_collective_kind kind, zero_algorithm algorithm)
 {
     static const char *const blocking[ZERO_COLLECTIVE_KINDS] = {
         [ZERO_REDUCE_SCATTER] = "MPI_Reduce_scatter_block",
@@ -31,8 +31,8 @@ static void add_mpi(way_list *list, zero_collective_kind kind, zero_algorithm al
         [ZERO_REDUCE] = "MPI_Ireduce",
         [ZERO_BROADCAST] = "MPI_Ibcast",
     };
-    add(list, (bench_way){blocking[kind], kind, algorithm, BENCH_PRIVATE, true});
-    add(list, (bench_way){names[kind], kind, algorithm, BENCH_PRIVATE, false});
+    add(list, (bench_variant){blocking[kind], kind, algorithm, BENCH_PRIVATE, true});
+    add(list, (bench_variant){names[kind], kind, algorithm, BENCH_PRIVATE, false});
 }
 
 /* Of the memories in the window, sums read `in` and broadcasts write `out`. */
@@ -59,17 +59,17 @@ static bool suffices(zero_algorithm algorithm, zero_collective_kind kind,
     return zero_collective_check(&spec, layout) != ZERO_ERR_INVALID;
 }
 
-static void add_own(way_list *list, zero_collective_kind kind, zero_algorithm algorithm,
+static void add_own(variant_list *list, zero_collective_kind kind, zero_algorithm algorithm,
                     const zero_layout *layout)
 {
     const char *name = zero_algorithm_name(algorithm);
     if (!zero_algorithm_get(algorithm)->works_in_window) {
-        add(list, (bench_way){name, kind, algorithm, BENCH_PRIVATE, false});
+        add(list, (bench_variant){name, kind, algorithm, BENCH_PRIVATE, false});
         return;
     }
     for (bench_memory m = BENCH_FROM_WINDOW; m < BENCH_MEMORIES; m++)
         if (makes_sense(kind, m) && suffices(algorithm, kind, m, layout))
-            add(list, (bench_way){name, kind, algorithm, m, false});
+            add(list, (bench_variant){name, kind, algorithm, m, false});
 }
 
 static bool is_mpi(zero_algorithm algorithm)
@@ -77,7 +77,8 @@ static bool is_mpi(zero_algorithm algorithm)
     return zero_algorithm_get(algorithm)->posts_mpi_collectives;
 }
 
-static void add_kind(way_list *list, zero_collective_kind kind, const zero_layout *layout)
+static void add_kind(variant_list *list, zero_collective_kind kind,
+                     const zero_layout *layout)
 {
     for (zero_algorithm a = 0; a < ZERO_ALGORITHMS; a++)
         if (is_mpi(a)) add_mpi(list, kind, a);
@@ -85,9 +86,9 @@ static void add_kind(way_list *list, zero_collective_kind kind, const zero_layou
         if (!is_mpi(a)) add_own(list, kind, a, layout);
 }
 
-int bench_ways(const zero_layout *layout, bench_way ways[BENCH_MAX_WAYS])
+int bench_variants(const zero_layout *layout, bench_variant variants[BENCH_MAX_VARIANTS])
 {
-    way_list list = {.ways = ways};
+    variant_list list = {.variants = variants};
     for (zero_collective_kind k = 0; k < ZERO_COLLECTIVE_KINDS; k++)
         add_kind(&list, k, layout);
     return list.n;

@@ -1,4 +1,4 @@
-/* bench_way.h - the ways to do each kind of collective: an algorithm, and where its data lies. */
+/* bench_variant.h - the variants of each kind of collective: an algorithm and its memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,10 +21,10 @@ typedef struct {
     zero_algorithm algorithm;
     bench_memory memory;
     bool blocking; /* MPI's own call instead of ours */
-} bench_way;
+} bench_variant;
 
-#define BENCH_MAX_WAYS (ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS * BENCH_MEMORIES)
+#define BENCH_MAX_VARIANTS (ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS * BENCH_MEMORIES)
 
-/* All ways on nodes of this layout, reduce-scatters first; the first of a kind is MPI's.
+/* All variants on nodes of this layout, reduce-scatters first; the first of a kind is MPI's.
  * Returns how many. */
-int bench_ways(const zero_layout *layout, bench_way ways[BENCH_MAX_WAYS]);
+int bench_variants(const zero_layout *layout, bench_variant variants[BENCH_MAX_VARIANTS]);
