@@ -4,8 +4,9 @@
 
 #include "report/plan_setup.h"
 #include "report/text.h"
+#include "sharding/stages.h"
 
-#define WIDTH 16
+#define WIDTH (64 / ZERO_STAGE_COUNT) /* columns of a stage */
 
 static void heading(const char *name, FILE *out)
 {

@@ -376,7 +376,7 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
         {"--json=maybe", "on or off"},
         {"--stage all --stage 2", "given twice"},
         {"--stage all --show-schedule", "one stage"},
-        {"--stage 4", "from 0 to 3"},
+        {"--stage 99", "a whole number from 0 to "},
         {"--netwrok 1,1", "did you mean --network"},
         {"--global-bach 3", "did you mean --global-batch"},
         {"--paper table1 --ranks 3", "takes no other options"},

@@ -58,7 +58,7 @@ refuses 2 'needs a checkpoint' 0 generate
 refuses 4 'nowhere' 0 generate nowhere
 refuses 2 'expected a decimal number from 0 to 1000' 0 generate nowhere --temperature 0.5K
 refuses 2 'expected a decimal number from 0 to 1000' 0 generate ck --temperature -1
-refuses 2 'expected a whole number from 0 to 3' 0 generate ck --stage 4
+refuses 2 'expected a whole number from 0 to ' 0 generate ck --stage 99
 refuses 2 'did you mean --temperature' 0 generate ck --temprature 1
 refuses 2 'quote a prompt' 0 generate ck --prompt Once upon
 refuses 2 'found an empty text' 0 generate ck --prompt=

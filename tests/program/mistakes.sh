@@ -65,7 +65,7 @@ refuses 2 'given twice' 0 train --steps 1 --steps 2
 refuses 2 '--steps -1: expected a whole number from 1' 0 train --steps -1
 refuses 2 '--lr nan: expected a decimal number' 0 train --lr nan
 refuses 2 '--lr 1e30: expected a decimal number from 0 to 100' 0 train --lr 1e30
-refuses 2 'expected a whole number from 0 to 3' 0 train --stage 4
+refuses 2 'expected a whole number from 0 to ' 0 train --stage 99
 refuses 2 'fp32|bf16|fp16' 0 train --dtype fp8
 refuses 2 'not supported yet' 0 train --tp 2
 refuses 2 'lines|bar' 0 train --progress none

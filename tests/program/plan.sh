@@ -46,7 +46,7 @@ says '3 P_os+g+p' out
 runs 0 plan $two --ranks 2 --stage all --json
 tr -d '\n' <out | grep -o '"peak": *{ *"bytes": *[0-9]*' | grep -o '[0-9]*$' >planned
 same drawn planned 'peaks of chart and JSON'
-[ "$(wc -l <planned)" -eq 4 ] || complain "$words: not four stages"
+[ "$(wc -l <planned)" -ge 4 ] || complain "$words: not four stages"
 runs 0 plan $two --ranks 2 --chart --stage 3
 says 'stage 3 P_os+g+p' out
 for other in '--json' '--show-schedule' '--fit 1G' '--network 1,1 --flops 1'; do

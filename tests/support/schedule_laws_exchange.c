@@ -1,4 +1,5 @@
 /* The specs of collectives, against the buffers that instructions name. */
+#include "comm/algorithm.h"
 #include "support/schedule_laws.h"
 
 /* ---- form ---- */
@@ -15,19 +16,18 @@ static size_t aligned(size_t bytes)
     return (bytes + ZERO_BUFFER_ALIGN - 1) / ZERO_BUFFER_ALIGN * ZERO_BUFFER_ALIGN;
 }
 
-/* The staging of those collectives of an instruction in which this rank adds: with p2p for the
- * pieces that it owns, else for all. */
+/* The staging of an instruction's collectives: of all, or of those in which this rank adds. */
 static void check_staging(const zero_schedule *s, const zero_instruction *i)
 {
-    bool owners_only = s->input.collectives == ZERO_ALGORITHM_P2P;
+    const zero_algorithm_table *algorithm = zero_algorithm_get(s->input.collectives);
     size_t need = 0;
     for (int k = 0; k < zero_schedule_collectives(s, i->group); k++) {
         zero_collective_spec spec = zero_schedule_collective(s, i->op, i->group, k);
         size_t bucket = (size_t)s->input.bucket * zero_type_size(spec.type);
         size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
-        if (s->input.collectives != ZERO_ALGORITHM_MPI) assert_true(bytes <= bucket);
+        if (algorithm->bounds_staging) assert_true(bytes <= bucket);
         bool adds = spec.kind != ZERO_REDUCE || spec.root == s->input.rank;
-        if (owners_only && !adds) continue;
+        if (algorithm->stages_on_root_only && !adds) continue;
         assert_true(zero_schedule_staging(s, i->op, i->group, k) >= need);
         need = zero_schedule_staging(s, i->op, i->group, k) + aligned(bytes);
     }
