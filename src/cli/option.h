@@ -46,7 +46,7 @@ typedef struct {
     const char *absent;   /* in words, what happens then */
     const char *only;     /* the one value that this version honours; NULL: all */
 
-    const char *words; /* CHOICE: "lines|bar"; WHOLE: one word beside the numbers */
+    const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
     const char *(*name_at)(int i); /* CHOICE: more words; WHOLE: what number i means; NULL
                                       past the last one */
     int64_t min, max;
@@ -70,5 +70,5 @@ ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const ch
 const char *zero_option_value(const zero_option *option, const void *from,
                               char text[ZERO_OPTION_TEXT_BYTES]);
 
-/* What --help calls the value: "N", "fp32|bf16|fp16"; empty for a flag. */
+/* The value as --help calls it: "N", "fp32|bf16|fp16"; empty for a flag. */
 void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES]);

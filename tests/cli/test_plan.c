@@ -1,4 +1,4 @@
-/* What `zero plan` says: ledger, time, the largest model, its options. */
+/* The output of `zero plan`: ledger, time, the largest model, its options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -98,7 +98,7 @@ static inline zero_math test_opened(const zero_backend *backend)
     return math;
 }
 
-/* For zero_math.poll; poll_arg points to an int. */
+/* A zero_math.poll; poll_arg points to an int. */
 static inline void test_count_poll(void *arg)
 {
     ++*(int *)arg;
