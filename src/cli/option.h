@@ -47,8 +47,8 @@ typedef struct {
     const char *only;     /* the one value that this version honours; NULL: all */
 
     const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
-    const char *(*name_at)(int i); /* CHOICE: more words; WHOLE: what number i means; NULL
-                                      past the last one */
+    /* CHOICE: more words; WHOLE: the meaning of number i; NULL past the last one. */
+    const char *(*name_at)(int i);
     int64_t min, max;
     double low, high;
 } zero_option;

@@ -111,8 +111,8 @@ typedef struct {
     zero_type type;
     const void *grad;      /* of `type` */
     float *master, *m, *v; /* updated */
-    void *param;           /* of `type`: the master rounded. With fp32 the master is the
-                               parameter, and this is NULL */
+    /* The master rounded to `type`. NULL with fp32, whose master is the parameter. */
+    void *param;
 } zero_adamw_arrays;
 
 struct zero_backend {

@@ -49,9 +49,9 @@ static inline uint16_t fp16_of(uint32_t bits)
 {
     uint32_t sign = bits & 0x80000000u, magnitude = bits ^ sign;
     int32_t exponent = (int32_t)(magnitude >> 23) - 127;
-    uint32_t fraction =
-        (magnitude & 0x7fffff) | 1u << 23; /* in units of 2^(exponent - 23) */
-    int32_t below = -14 - exponent;        /* bits that a denormal lacks */
+    /* in units of 2^(exponent - 23) */
+    uint32_t fraction = (magnitude & 0x7fffff) | 1u << 23;
+    int32_t below = -14 - exponent; /* bits that a denormal lacks */
     uint32_t shift = below <= 0 ? 13 : below < 18 ? (uint32_t)(13 + below) : 31;
     uint32_t units = exponent < -126 ? 0 : shift_right(fraction, shift);
     uint32_t half = below > 0 ? units : units + ((uint32_t)(exponent + 14) << 10);
