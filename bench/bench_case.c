@@ -289,7 +289,7 @@ static zero_status compare(const bench_case *c)
     return ZERO_OK;
 }
 
-/* In place `out` is shared, and only this rank's piece was written before. */
+/* An `out` in place is shared, and only this rank's piece was written before. */
 zero_status bench_case_check(bench_case *c)
 {
     if (c->variant->memory != BENCH_IN_PLACE) memset(c->out, 0xff, result_bytes(c));

@@ -89,7 +89,7 @@ static double bus_bandwidth(const bench_case *c, double seconds)
     return bytes / seconds;
 }
 
-/* How many times faster than MPI's first variant of the same kind; 1 on that row. */
+/* The speed relative to MPI's first variant of the same kind; 1 on that row. */
 static double against_mpi(const block *b, int row)
 {
     for (int i = 0; i < b->n; i++) {

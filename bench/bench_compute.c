@@ -11,7 +11,7 @@
 #define UNITS        2000 /* in a calibration */
 #define CALIBRATIONS 5
 
-/* It works in registers and the first cache, and takes only the core from communication. */
+/* The loop fits registers and the first cache, and takes only the core from communication. */
 static void compute_unit(void)
 {
     float x[LANES];

@@ -89,8 +89,8 @@ static int64_t rows_of(const layer *l, int64_t tokens)
     return l->head && tokens > CHUNK ? CHUNK : tokens;
 }
 
-/* As nn/layers.c and nn/gpt2_head.c multiply. No result is read again: factors would grow from
- * product to product and be infinite in the third layer. */
+/* Multiplies as nn/layers.c and nn/gpt2_head.c do. No result is read again: factors would grow
+ * from product to product and be infinite in the third layer. */
 static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
                             bool in_bf16)
 {

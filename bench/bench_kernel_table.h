@@ -8,7 +8,7 @@
 /* Sizes of calls are multiples of these: R C activations, logits, parameters. */
 typedef enum { BENCH_CHANNELS, BENCH_WORDS, BENCH_PARAMETERS, BENCH_UNITS } bench_unit;
 
-/* Which steps call a kernel: all; of 16-bit types; of several microbatches. */
+/* The steps that call a kernel: all; of 16-bit types; of several microbatches. */
 typedef enum { BENCH_ALWAYS, BENCH_HALVES, BENCH_SUMS } bench_when;
 
 typedef struct {

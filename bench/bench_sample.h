@@ -36,7 +36,7 @@ ZERO_NODISCARD zero_status bench_series_init(bench_series *series, const bench_c
                                              int n_works);
 void bench_series_destroy(bench_series *series); /* accepts a zeroed one */
 
-/* Whether another round is wanted; the same on all ranks. */
+/* True if another round is wanted; the same on all ranks. */
 bool bench_series_wants_more(const bench_series *series);
 
 /* Collective: one round, in which each work runs `repeats` times. */

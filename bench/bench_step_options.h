@@ -24,7 +24,7 @@ typedef struct {
 #define BENCH_STEP_TABLES 2
 extern const zero_option_table bench_step_tables[BENCH_STEP_TABLES];
 
-/* For --help: fills in what a preset decides. */
+/* Fills in what a preset decides, for --help. */
 ZERO_NODISCARD zero_status bench_step_options_complete_help(void *options);
 
 /* ZERO_ERR_INVALID for an unknown option or a wrong value. `argv` outlives *options. Release with

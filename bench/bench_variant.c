@@ -35,7 +35,7 @@ static void add_mpi(variant_list *list, zero_collective_kind kind, zero_algorith
     add(list, (bench_variant){names[kind], kind, algorithm, BENCH_PRIVATE, false});
 }
 
-/* Of the memories in the window, sums read `in` and broadcasts write `out`. */
+/* Sums read `in` in the window, and broadcasts write `out` there. */
 static bool makes_sense(zero_collective_kind kind, bench_memory memory)
 {
     if (memory == BENCH_FROM_WINDOW) return kind != ZERO_BROADCAST;
@@ -43,7 +43,7 @@ static bool makes_sense(zero_collective_kind kind, bench_memory memory)
     return memory == BENCH_IN_PLACE && kind == ZERO_ALL_GATHER;
 }
 
-/* Whether the algorithm finds what it needs in the window. */
+/* True if the algorithm finds what it needs in the window. */
 static bool suffices(zero_algorithm algorithm, zero_collective_kind kind,
                      bench_memory memory, const zero_layout *layout)
 {

@@ -2,8 +2,8 @@
  *
  * For use inside a unit's calls. `k` counts the unit's groups and `t` the tensors of a group.
  * Arithmetic is fp32: 16-bit parameters are widened as they are read, so a call has the bits
- * of the same call on the widened numbers. The exception are linear layers of bf16 weights,
- * which may multiply in bf16 (zero/math.h). These functions poll, so collectives progress while
+ * of the same call on the widened numbers. Linear layers of bf16 weights are the exception:
+ * they may multiply in bf16 (zero/math.h). These functions poll, so collectives progress while
  * they compute. Nothing here is collective or fails. */
 #pragma once
 

@@ -105,8 +105,8 @@ struct zero_unit {
     bool backward_without_params; /* param[k] may be NULL in backward calls */
 
     zero_unit_sizes (*sizes)(const zero_unit *unit, int64_t B, int64_t T);
-    /* With targets and not training, the last unit gives the loss of each row. Training, it
-     * may leave that to the backward call that follows. */
+    /* The last unit computes the loss of each row from the targets. In training it may leave that
+     * to the backward call that follows. */
     void (*forward)(const zero_unit *unit, const zero_call *call);
     void (*backward)(const zero_unit *unit, const zero_call *call);
 };

@@ -12,7 +12,7 @@
  *     0               S              2S     ...      N*S              n
  *     |    rank 0     |    rank 1    |      ...       | the rest: up to 64 elements per rank |
  *
- * Memory per rank beside the program's arrays, with S = 64 floor(n / 64N): 8 (S + 64) bytes of
+ * Memory per rank beyond the program's arrays, with S = 64 floor(n / 64N): 8 (S + 64) bytes of
  * moments, with 16-bit types 4 (S + 64) more of fp32 masters, so about 12 n/N (fp32: 8 n/N);
  * some 4 MiB to stage messages (up to 8192 ranks; "mpi": S elements); and 128 N elements for
  * the rest.

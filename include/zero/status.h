@@ -27,7 +27,7 @@ typedef enum {
 /* The message of this thread's last failure, valid until the next one. One line without
  * control characters, whatever names it quotes. */
 const char *zero_last_error(void);
-/* Its place in the library, for bug reports: "file.c:42". */
+/* The place of the last failure, for bug reports: "file.c:42". */
 const char *zero_last_error_place(void);
 
 /* The exit code for a status: 2 usage, 3 environment, 4 data, 75 stopped on request, 86

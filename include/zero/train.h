@@ -55,10 +55,10 @@ typedef struct {
     size_t memory_limit;     /* bytes for this rank; ranks may differ [no limit] */
 } zero_trainer_spec;
 
-/* Where samples come from. Writes sample i of a step: T positions of inputs and of targets, each
- * with as many bytes as the model says. i counts over the global batch: microbatch m of a step
- * is the micro_batch samples from m * micro_batch on. The rank that computes with the sample
- * makes the call, so the sample must depend on i and step alone. `arg` is the caller's. */
+/* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
+ * with as many bytes as the model says. i counts over the global batch: microbatch m of a step is
+ * the micro_batch samples from m * micro_batch on. The rank that computes with the sample makes
+ * the call, so the sample must depend on i and step alone. `arg` is the caller's. */
 typedef struct {
     void (*sample)(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                    void *targets);

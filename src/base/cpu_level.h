@@ -14,7 +14,7 @@
 #include <cpuid.h>
 #endif
 
-/* In the order in which one includes the other. */
+/* Each level includes those before it. */
 typedef enum {
     ZERO_CPU_BASE,
     ZERO_CPU_V3,
@@ -49,7 +49,7 @@ static inline bool zero_cpu_runs(zero_cpu_level level)
     return false;
 }
 
-/* Whether the CPU has tiles and multiplies them in bf16; the system has to grant their use.
+/* True if the CPU has tiles and multiplies them in bf16; the system has to grant their use.
  * Read from CPUID leaf 7: not all compilers that know AMX can be asked for it. */
 static inline bool zero_cpu_has_amx(void)
 {

@@ -21,7 +21,7 @@ typedef struct {
     zero_field_kind kind;
     size_t offset;
 
-    /* Of an enumeration: the names of its values. NULL: numbers are shown. */
+    /* The names of an enumeration's values. NULL: numbers are shown. */
     const char *(*word)(int value);
 } zero_field;
 
@@ -47,5 +47,5 @@ typedef struct {
 void zero_field_write(const zero_field *field, const void *of,
                       char text[ZERO_FIELD_TEXT_BYTES]);
 
-/* Whether it has the same value in both structs. */
+/* True if the field is equal in both structs. */
 bool zero_field_equal(const zero_field *field, const void *a, const void *b);

@@ -58,7 +58,7 @@ static void apply_group(const char *folder, const hierarchy *h, zero_memory_limi
     if (least->limit == 0 || limit < least->limit) least->limit = (size_t)limit;
 }
 
-/* From the group at `path` up to the root. In a container the path may be the host's, with no
+/* Walks from `path`'s group up to the root. In a container the path may be the host's, with no
  * folder here: those levels are skipped, and the mount itself is the container's group. */
 static void apply_ancestors(const char *root, char *path, const hierarchy *h,
                             zero_memory_limit *least)
@@ -73,7 +73,7 @@ static void apply_ancestors(const char *root, char *path, const hierarchy *h,
     }
 }
 
-/* Whether `memory` is in a comma-separated list of controllers. */
+/* True if `memory` is in a comma-separated list of controllers. */
 static bool names_memory(char *controllers)
 {
     char *rest = NULL;

@@ -38,8 +38,8 @@ static void read_memory(hwloc_topology_t machine, zero_topology *t)
 {
     zero_memory_limit group;
     zero_memory_limit_read("", &group);
-    /* Not hwloc's sum over NUMA nodes: on virtual machines whose memory grew after the
-     * start, nodes still show the old size (seen: 5 of 25 GB). */
+    /* hwloc's sum over NUMA nodes may be too small: on virtual machines whose memory grew after
+     * the start, nodes still show the old size (5 of 25 GB). */
     t->machine_memory = meminfo("MemTotal");
     if (t->machine_memory == 0)
         t->machine_memory = (size_t)hwloc_get_root_obj(machine)->total_memory;

@@ -21,7 +21,7 @@ typedef struct {
     int64_t at, len;
 } slice;
 
-/* How many of n >= 2 terms lie in the left subtree. */
+/* The number of n >= 2 terms in the left subtree. */
 static int left_terms(int n, const zero_tree_term *terms)
 {
     int begin = terms[0].first, end = terms[n - 1].first + terms[n - 1].count;

@@ -79,7 +79,7 @@ typedef struct {
 /* The blocks of a flat space: 64 elements each, the last perhaps fewer. */
 int64_t zero_tree_blocks(int64_t elements);
 
-/* How many blocks the first of these subtrees has, for a span over count >= 1 blocks from
+/* The blocks of the first of these subtrees, for a span over count >= 1 blocks from
  * `first` on. A span is filled subtree by subtree:
  *
  *     zero_tree_span span = {.blocks = blocks, .first = first};

@@ -26,7 +26,7 @@
 #define WIDTH 4
 #endif
 
-/* As wide as the registers: GCC splits wider ones through memory, 5 times slower. */
+/* These fill a register: GCC splits wider ones through memory, 5 times slower. */
 typedef float floats __attribute__((vector_size(4 * WIDTH), aligned(1), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 typedef uint32_t bits32 __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));

@@ -32,5 +32,5 @@ typedef enum {
 ZERO_NODISCARD zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
                                                           zero_directory_wish wish,
                                                           zero_checkpoint_directory *d);
-void zero_checkpoint_directory_close(
-    zero_checkpoint_directory *d); /* accepts a zeroed one */
+/* Accepts a zeroed one. */
+void zero_checkpoint_directory_close(zero_checkpoint_directory *d);

@@ -43,7 +43,7 @@ static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
         f->file.path, t->name, element / t->cols, element % t->cols, (double)value);
 }
 
-/* At most AT_ONCE elements of a tensor, from `begin` on. */
+/* Reads n <= AT_ONCE elements of a tensor, from `begin` on. */
 static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t begin,
                              int64_t n, float *out)
 {

@@ -18,14 +18,14 @@
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
 
-/* Writes a new directory, which is there completely or not at all: fp32, names with
- * "transformer.", without the head. ZERO_ERR_INVALID if the name is taken by anything but an empty
- * directory; ZERO_ERR_ENV, naming the file, if it cannot be written. */
+/* Writes a new directory, which exists completely or not at all: fp32, names with "transformer.",
+ * without the head. ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
+ * ZERO_ERR_ENV, naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
                                                    const zero_model *model,
                                                    const zero_weights *weights);
 
-/* Where a tensor's elements are in the file. */
+/* The place of a tensor's elements in the file. */
 typedef struct {
     uint64_t at; /* bytes from the start of the file */
     zero_type type;
@@ -48,7 +48,7 @@ ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_m
                                                   zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
-/* Its values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not finite. */
+/* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not finite. */
 zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 
 /* A hash of the tensors' places and first elements: enough to find that ranks were given
@@ -81,6 +81,6 @@ ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
                                                    const zero_model *model,
                                                    zero_hugging_face_place *places,
                                                    zero_hugging_face_place *head);
-/* The shape that the table's tensors have if they are a GPT-2's. Unknown numbers, as always
- * heads, are 0. */
+/* The shape that the table's tensors have if they are a GPT-2's. Unknown numbers, such as heads,
+ * are 0. */
 zero_gpt2_shape zero_hugging_face_shape(const zero_safetensors *table);

@@ -1,4 +1,4 @@
-/* Whether a file's tensors are the model's. */
+/* Compares a file's tensors with the model's. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ struct problems {
 static void add(struct problems *p, const char *text)
 {
     p->n++;
-    if (p->n_named < p->n - 1)
-        return; /* after the first that did not fit all are left out */
+    /* All after the first that does not fit are left out. */
+    if (p->n_named < p->n - 1) return;
     int n = snprintf(p->text + p->len, sizeof p->text - p->len, "%s%s",
                      p->n > 1 ? "; " : "", text);
     if (p->len + (size_t)n >= sizeof p->text) {

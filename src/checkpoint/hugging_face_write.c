@@ -200,8 +200,7 @@ static zero_status clean_up(const zero_storage_dir *parent, const char *temporar
     zero_failure failure = zero_failure_keep(st);
     if (zero_storage_remove(parent, temporary) == ZERO_OK)
         return zero_failure_restore(&failure);
-    return zero_fail(st, "%s (and %s/%s is left behind)", failure.text, parent->path,
-                     temporary);
+    return zero_fail(st, "%s (and %s/%s remains)", failure.text, parent->path, temporary);
 }
 
 zero_status zero_hugging_face_write(const char *path, const zero_model *model,

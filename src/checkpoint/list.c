@@ -27,7 +27,7 @@ void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME
     name_with(TEMPORARY, step, name);
 }
 
-/* Only names as we write them: "step-7" and "step-00000100.old" are not ours. */
+/* Names count only as we write them: "step-7" and "step-00000100.old" are not ours. */
 bool zero_checkpoint_is_name(const char *name, int64_t *step)
 {
     char again[ZERO_CHECKPOINT_NAME];

@@ -18,7 +18,7 @@ void zero_checkpoint_name(int64_t step, char name[ZERO_CHECKPOINT_NAME]);
 /* ".tmp-step-00000100" */
 void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME]);
 
-/* Whether it is the name of a published checkpoint; sets *step. */
+/* True for the name of a published checkpoint; sets *step. */
 bool zero_checkpoint_is_name(const char *name, int64_t *step);
 
 /* The published steps, ascending; *steps is the caller's (free), or NULL if *n is 0. */

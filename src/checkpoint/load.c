@@ -82,7 +82,7 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c,
             (zero_checkpoint_target){own.range, {own.master, own.momentum, own.variance}};
     }
     ZERO_TRY(zero_checkpoint_fetch(c, targets));
-    /* No rank needs a shard without parameters, and all the same its header is checked. */
+    /* No rank needs a shard without parameters, but its header is checked, too. */
     for (int r = comm->rank; r < c->manifest.table.n_ranks; r += comm->size)
         ZERO_TRY(zero_checkpoint_check_header(c, r));
     if (comm->rank != 0 || !c->manifest.has_tokenizer) return ZERO_OK;

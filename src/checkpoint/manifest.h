@@ -53,8 +53,8 @@ typedef struct {
 /* The bytes of the file. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out);
 
-/* From those bytes, checked completely; the caller destroys *m. ZERO_ERR_FORMAT if it is not a
- * manifest, is newer, or was modified. */
+/* Reads those bytes and checks all of them; the caller destroys *m. ZERO_ERR_FORMAT if it is not
+ * a manifest, is newer, or was modified. */
 ZERO_NODISCARD zero_status zero_manifest_parse(const char *path, const void *bytes,
                                                size_t len, zero_manifest *m);
 void zero_manifest_destroy(zero_manifest *m); /* accepts a zeroed one */
@@ -76,5 +76,5 @@ ZERO_NODISCARD zero_status zero_manifest_take_table(const char *path, const json
 ZERO_NODISCARD zero_status zero_manifest_take_shards(const char *path, const json_t *root,
                                                      zero_manifest *m);
 
-/* Whether a text has no control characters: no terminal escapes in messages. */
+/* True if a text has no control characters: no terminal escapes in messages. */
 bool zero_manifest_is_plain(const char *text);

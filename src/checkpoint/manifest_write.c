@@ -1,9 +1,10 @@
-#include "base/fail.h"
 #include "checkpoint/manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/fail.h"
 
 void zero_shard_name(int rank, int n_ranks, char name[64])
 {

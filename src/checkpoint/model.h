@@ -11,7 +11,7 @@
 ZERO_NODISCARD zero_status zero_checkpoint_describe(const zero_checkpoint *c,
                                                     zero_model *model);
 
-/* Its parameters: fp32 masters. Reading whole blocks of ZERO_EXTENT_MAX is cheapest. */
+/* The model's parameters: fp32 masters. Reading whole blocks of ZERO_EXTENT_MAX is cheapest. */
 zero_weights zero_checkpoint_weights(zero_checkpoint *c);
 
 /* Writes the model to the new directory `to`, in Hugging Face's format (hugging_face.h). */

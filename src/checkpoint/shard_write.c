@@ -9,7 +9,7 @@
 
 enum { HEADER_TEXTS = 5 };
 
-/* Where an extent lies in memory. */
+/* The place of an extent in memory. */
 static const float *extent_data(const zero_shard_writer *s, const zero_extent *x)
 {
     int group = s->manifest->table.tensors[x->tensor].group;

@@ -40,9 +40,9 @@ typedef struct {
     int64_t begin, end; /* in the tensor */
 } zero_extent;
 
-/* From tensors with name, rows, cols and group. ZERO_ERR_FORMAT, naming the tensor, unless names
- * are unique, sizes at least 1, all parameters at most 2^62, and groups in order from 0;
- * ZERO_ERR_NOMEM. */
+/* Makes it from tensors with name, rows, cols and group. ZERO_ERR_FORMAT, naming the tensor,
+ * unless names are unique, sizes at least 1, all parameters at most 2^62, and groups in order
+ * from 0; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                                  const zero_tensor *tensors,
                                                  zero_partition_scheme scheme, int n_ranks);
@@ -53,7 +53,7 @@ void zero_state_table_destroy(zero_state_table *table); /* accepts a zeroed one 
 ZERO_NODISCARD zero_status zero_state_table_extents(const zero_state_table *table, int rank,
                                                     zero_extent **list, int *n);
 
-/* Where an extent begins and ends in its group's flat space. */
+/* The range of an extent in its group's flat space. */
 zero_range zero_extent_range(const zero_state_table *table, const zero_extent *extent);
 
 /* "h.0.ln_1.weight[0:768].momentum" */

@@ -17,7 +17,7 @@ typedef struct {
     unsigned shown; /* --help lists the rows that have these bits; 0: all of them */
 } zero_option_table;
 
-/* Exit codes that a command may end with, besides 0 and 2. */
+/* Exit codes of a command other than 0 and 2. */
 enum {
     ZERO_EXIT_OTHER = 1,
     ZERO_EXIT_ENVIRONMENT = 2,
@@ -58,7 +58,7 @@ const zero_option *zero_command_option(const zero_command *command, int i,
                                        const zero_option_table **table);
 
 /* The number of the row called `name` (its first `length` bytes), from row `from` on; -1 if
- * there is none. Abbreviations are no names: a script must not break when an option is added. */
+ * there is none. Abbreviations do not count: a script must not break when an option is added. */
 int zero_command_find_option(const zero_command *command, int from, const char *name,
                              size_t length);
 

@@ -89,8 +89,7 @@ static zero_type type_of(const job *j)
 {
     zero_type type = ZERO_FP32;
     if (!j->options.dtype) return j->checkpoint.manifest.loss_scale.type;
-    (void)zero_type_find(j->options.dtype,
-                         &type); /* options take only names that there are */
+    (void)zero_type_find(j->options.dtype, &type); /* an option's name is valid */
     return type;
 }
 

@@ -35,7 +35,7 @@ ZERO_NODISCARD zero_status zero_help_show_defaults(const zero_command *command,
     "as " \
     "--name=on or --name=off."
 
-/* Whether --help lists row i; *group becomes its heading if it begins one. */
+/* True if --help lists row i; *group becomes its heading if it begins one. */
 bool zero_help_shows(const zero_command *command, int i, const char **group);
 
 /* A command's defaults; with a model those of its preset. *defaults is the caller's (free). */

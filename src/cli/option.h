@@ -46,7 +46,7 @@ typedef struct {
     const char *absent;   /* in words, what happens then */
     const char *only;     /* the one value that this version honours; NULL: all */
 
-    const char *words; /* CHOICE: "lines|bar"; WHOLE: one word beside the numbers */
+    const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
     /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the last. */
     const char *(*name_at)(int i);
     int64_t min, max;
@@ -74,5 +74,5 @@ const char *zero_option_value(const zero_option *option, const void *from,
 /* The row's help, with the meanings of its numbers. */
 void zero_option_help(const zero_option *option, char text[ZERO_OPTION_HELP_BYTES]);
 
-/* What --help calls the value: "N", "fp32|bf16|fp16"; empty for a flag. */
+/* The value as --help calls it: "N", "fp32|bf16|fp16"; empty for a flag. */
 void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES]);

@@ -116,7 +116,7 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
                                   given->set);
 }
 
-static zero_status read(const zero_command *command, int argc, char **argv, void *into,
+static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
                         zero_options *given)
 {
     struct line line = {.command = command};
@@ -143,7 +143,7 @@ zero_status zero_options_read(const zero_command *command, int argc, char **argv
 {
     zero_options new = {.command = command};
     zero_options_reset(command, into);
-    zero_status st = read(command, argc, argv, into, &new);
+    zero_status st = read_line(command, argc, argv, into, &new);
     if (st == ZERO_OK)
         *given = new;
     else

@@ -7,8 +7,7 @@
  *
  *     {"model": "tiny", "global-batch": 64, "bucket": "2M", "shuffle": true}
  *
- * The file's value for an option that a flag overrides is not looked at. Nothing here needs
- * MPI. */
+ * The file's value for an option that a flag overrides is ignored. Nothing here needs MPI. */
 #pragma once
 
 #include <jansson.h>
@@ -17,7 +16,7 @@
 
 #define ZERO_OPERANDS_MOST 4
 
-/* What a user gave. */
+/* A user's choices. */
 typedef struct {
     const zero_command *command;
     bool set[ZERO_OPTIONS_MOST];              /* by row; use zero_options_is_set() */
@@ -26,7 +25,7 @@ typedef struct {
     json_t *file; /* owned; NULL without --config */
 } zero_options;
 
-/* Every option's default; what is no option's is zeroed. */
+/* Sets every option to its default, and the rest to zero. */
 void zero_options_reset(const zero_command *command, void *into);
 
 /* Reads what follows the command's name into the struct: argv[0] is the first option. Texts
@@ -37,8 +36,8 @@ ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int ar
                                              char **argv, void *into, zero_options *given);
 void zero_options_destroy(zero_options *given); /* accepts all zeros */
 
-/* Whether the user chose a value, by flag or file. `name` is an option's, without dashes. */
+/* True if the user chose a value, by flag or file. `name` is an option's, without dashes. */
 bool zero_options_is_set(const zero_options *given, const char *name);
 
-/* Whether --help or -h is among the words. */
+/* True if --help or -h is among the words. */
 bool zero_options_ask_for_help(int argc, char **argv);

@@ -21,7 +21,7 @@ typedef struct {
 #define ZERO_PLAN_TABLES 2
 extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
 
-/* For --help: fills in what a preset decides. */
+/* Fills in what a preset decides, for --help. */
 ZERO_NODISCARD zero_status zero_plan_options_complete(void *options);
 
 /* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with *options

@@ -12,8 +12,8 @@
 /* Ordered: the highest of several requests is acted on. */
 typedef enum { ZERO_REQUEST_NONE, ZERO_REQUEST_SAVE, ZERO_REQUEST_STOP } zero_request;
 
-/* From now on signals stay pending for the main thread, which calls this; other threads forward
- * theirs to it. SIGTERM still ends the process unless `can_save`. */
+/* Keeps signals pending for the main thread, which calls this; other threads forward theirs to
+ * it. SIGTERM still ends the process unless `can_save`. */
 void zero_requests_expect(bool can_save);
 
 /* The highest request since the last call. Never blocks. */

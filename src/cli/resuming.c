@@ -1,11 +1,11 @@
 /* zero_saving_open(): a run opens its directory of checkpoints and resumes from it. */
-#include "base/fail.h"
 #include "cli/saving.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"

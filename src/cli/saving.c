@@ -41,8 +41,8 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
     fflush(stdout);
 }
 
-/* Only what is announced makes older ones dispensable. That may take long, and the others must
- * not wait for rank 0 in the next step, where nobody is patient. */
+/* Older checkpoints may go once a newer one is announced. Removing them may take long, and the
+ * next step allows the other ranks less patience than this wait. */
 static zero_status remove_older(zero_session *s)
 {
     if (is_root(s) &&
@@ -62,8 +62,8 @@ static zero_status save(zero_session *s, int64_t step)
     return remove_older(s);
 }
 
-/* The disk may have room again at the next one; not after the last. */
-static zero_status may_go_on(const zero_session *s, int64_t step, zero_status st)
+/* A later checkpoint may find space; after the last there is none. */
+static zero_status may_continue(const zero_session *s, int64_t step, zero_status st)
 {
     bool is_last = step == s->config.steps;
     if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
@@ -75,13 +75,13 @@ static zero_status may_go_on(const zero_session *s, int64_t step, zero_status st
     if (is_root(s))
         fprintf(stderr,
                 "zero: warning: the checkpoint of step %" PRId64
-                " failed: %s; the run goes on\n",
+                " failed: %s; the run continues\n",
                 step, zero_last_error());
     return ZERO_OK;
 }
 
-/* One request reaches ranks at different moments. What the first was asked, all do after this
- * step; that the last are asked for it later is nothing new, so each counts how often it was. */
+/* One request reaches ranks at different moments. All ranks act after the step in which any rank
+ * saw it. A rank may see it later: each counts the requests, so that none is answered twice. */
 static zero_status agree_on_request(zero_session *s, zero_request *request)
 {
     zero_saving *saving = &s->saving;
@@ -98,16 +98,16 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
     return ZERO_OK;
 }
 
-/* A signal that nothing can be done about. */
+/* Refuses requests: there is no --checkpoint. */
 static void refuse_requests(const zero_session *s)
 {
     if (zero_requests_take() != ZERO_REQUEST_NONE && is_root(s))
         fprintf(stderr,
                 "zero: warning: asked by a signal for a checkpoint, but there is no "
-                "--checkpoint; the run goes on\n");
+                "--checkpoint; the run continues\n");
 }
 
-/* Whoever asks for a stop is going to end the job: what failed now may work before that. */
+/* A job asked to stop is about to be ended: a save that failed now may work before that. */
 static void try_stop_again(zero_saving *saving, int64_t step)
 {
     if (saving->stop_at == 0) return;
@@ -142,12 +142,12 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
     zero_status st = save(s, step);
     if (st != ZERO_OK) {
         try_stop_again(saving, step);
-        return may_go_on(s, step, st);
+        return may_continue(s, step, st);
     }
     if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
     return zero_fail(ZERO_STOPPED,
                      "stopped on request after step %" PRId64 " of %" PRId64
-                     ", which is saved in %s; --resume goes on",
+                     ", which is saved in %s; --resume continues",
                      step, c->steps, c->checkpoint);
 }
 

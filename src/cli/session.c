@@ -68,7 +68,7 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
         return ZERO_OK;
     }
     if (zero_algorithm_find(s->config.collectives, algorithm)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--collectives %s: there is no such algorithm",
+    return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
                      s->config.collectives);
 }
 

@@ -12,7 +12,7 @@
 #include "report/show.h"
 #include "train/metrics.h"
 
-/* Where a run saves and what it resumed from; see saving.h. */
+/* A run's checkpoints and what it resumed from; see saving.h. */
 typedef struct {
     zero_checkpoint_directory directory; /* --checkpoint; not open without it */
     int64_t start;                       /* steps that were done before this run */

@@ -1,10 +1,9 @@
 /* suggest.h - the word that a mistyped one probably stands for. */
 #pragma once
 
-/* How many letters must be added, dropped, changed or swapped with their neighbour to make
- * `b` of `a`. Words are compared as far as their first 63 bytes. Source: optimal string
- * alignment; Damerau 1964, "A technique for computer detection and correction of spelling
- * errors". */
+/* The letters to add, drop, change or swap with their neighbour until `a` becomes `b`. Words are
+ * compared as far as their first 63 bytes. Source: optimal string alignment; Damerau 1964, "A
+ * technique for computer detection and correction of spelling errors". */
 int zero_suggest_distance(const char *a, const char *b);
 
 /* The word nearest to `word`, the first of equals, borrowed from `words`; NULL if none is

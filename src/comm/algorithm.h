@@ -41,7 +41,7 @@ const char *zero_algorithm_name_at(int i);
 /* The algorithm of that name; false if there is none. */
 bool zero_algorithm_find(const char *name, zero_algorithm *algorithm);
 
-/* Whether it works in windows on nodes of this layout. */
+/* True if it works in windows on nodes of this layout. */
 bool zero_algorithm_needs_window(zero_algorithm algorithm, const zero_layout *layout);
 
 /* The best algorithm for a group whose nodes can share memory: shm for ranks of one node, hier

@@ -40,7 +40,7 @@ ZERO_NODISCARD zero_status zero_comm_stop_helpers(zero_comm *comm);
  * helper fails to stop, the group is left to the abort that follows. */
 void zero_comm_destroy(zero_comm *comm);
 
-/* Whether this is rank 0, which prints and writes for all. Local. */
+/* True on rank 0, which prints and writes for all. Local. */
 static inline bool zero_comm_is_root(const zero_comm *comm)
 {
     return comm->rank == 0;

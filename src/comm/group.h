@@ -46,8 +46,8 @@ struct zero_comm {
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* owned; NULL: no progress thread (progress.h) */
 
-    zero_traffic
-        traffic[ZERO_TRAFFIC_KINDS]; /* by zero_collective_kind, and ZERO_CONTROL */
+    /* by zero_collective_kind, and ZERO_CONTROL */
+    zero_traffic traffic[ZERO_TRAFFIC_KINDS];
     zero_duration duration[ZERO_TRAFFIC_KINDS];
     double last_poll;   /* when; while collectives are active */
     double largest_gap; /* longest time between two polls, in seconds */

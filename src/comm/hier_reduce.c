@@ -38,7 +38,7 @@ static int add_local_sum(reducer *r, int first, int count)
     return sum;
 }
 
-/* In the order of ranks: this node's one by one, other nodes' by their subtrees. */
+/* Adds in the order of ranks: this node's one by one, other nodes' by their subtrees. */
 static void add_final_sum(reducer *r)
 {
     const zero_layout *layout = r->w.layout;
@@ -87,7 +87,7 @@ static void receive_from(reducer *r, int64_t k, int node)
     }
 }
 
-/* Whether that rank gets a sum: each does, or in a reduce the root alone. */
+/* True if that rank gets a sum: each does, or in a reduce the root alone. */
 static bool is_owner(const reducer *r, int rank)
 {
     return r->w.s->spec.kind != ZERO_REDUCE || rank == r->w.s->spec.root;

@@ -23,7 +23,7 @@ static long read_number(const char *variable)
     return *end == '\0' ? value : -1;
 }
 
-/* To Slurm a job script is a step as well, but not one of parallel tasks: it has no number, or a
+/* Slurm's job script is a step, too, but not one of parallel tasks: it has no number, or a
  * reserved one at the end of 32 bits. */
 static bool is_slurm_task(void)
 {
@@ -45,7 +45,7 @@ static const launcher launchers[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE
                                      {PMI, "MPI_LOCALNRANKS"},
                                      {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
 
-/* How many ranks the launcher started; -1 without a known launcher. */
+/* The number of ranks started; -1 without a known launcher. */
 static long count_launched(launcher *found)
 {
     const size_t slurm = sizeof launchers / sizeof launchers[0] - 1;

@@ -29,7 +29,7 @@ static bool is_packed(const zero_collective_spec *spec, const zero_layout *layou
     return has_gaps || is_widened(spec);
 }
 
-/* How many pieces adjoin on one rank, before a sum or after a gather. */
+/* The pieces that adjoin on one rank, before a sum or after a gather. */
 static int pieces(const zero_collective_spec *spec, const zero_layout *layout)
 {
     return zero_collective_has_root(spec->kind) ? 1 : layout->size;

@@ -2,7 +2,7 @@
  *
  * In round i = 1 .. size-1 rank r sends to r+i and receives from r-i (mod size), chunk
  * after chunk, so that at any moment each rank sends to one and receives from one. The
- * owner adds all terms of a chunk once they are there, so no partial sum ever travels.
+ * owner adds all terms of a chunk once all are here, so no partial sum ever travels.
  *
  *     reduce-scatter, 2 ranks, depth 2:      rank 0                 rank 1
  *     chunk 0                                receive <- 1, send     receive <- 0, send
@@ -36,7 +36,7 @@ static bool is_staged(const zero_collective_spec *spec, const zero_layout *layou
     return zero_collective_sums(spec->kind) && layout->size > 1;
 }
 
-/* How many chunks of this rank's piece are in flight at once. */
+/* The chunks of this rank's piece in flight at once. */
 static int64_t depth(const zero_layout *layout)
 {
     int64_t chunks = layout->n_nodes > 1 ? ACROSS_CHUNKS : INSIDE_CHUNKS;

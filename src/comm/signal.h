@@ -15,8 +15,8 @@
  * after an update, and a model has up to 10^4 (ZERO_GPT2_LAYERS). */
 #define ZERO_SIGNALS 16384
 
-/* All that this rank wrote before is visible to whoever sees the phase. Local. */
+/* All that this rank wrote before is visible to ranks that see the phase. Local. */
 void zero_signal_set(const zero_comm *comm, int64_t sequence, int64_t phase);
 
-/* Whether rank `peer` of this node has reached the phase. Local, does not wait. */
+/* True if rank `peer` of this node has reached the phase. Local, does not wait. */
 bool zero_signal_reached(const zero_comm *comm, int peer, int64_t sequence, int64_t phase);

@@ -47,10 +47,10 @@ typedef struct {
     int root;          /* reduce, broadcast */
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
 
-    /* For algorithms that work in a window: bytes from a rank's `in` (`out`) to that of its next
-     * neighbour on the node. Sums need in_apart, a broadcast out_apart, an all-gather in_apart
-     * and with hier both. one_out stands for out_apart: the ranks of a node give the same
-     * `out`, in the window, and each piece is written there once. */
+    /* Bytes from a rank's `in` (`out`) to that of its next neighbour on the node, for algorithms
+     * that work in a window. Sums need in_apart, a broadcast out_apart, an all-gather in_apart
+     * and with hier both. one_out stands for out_apart: the ranks of a node give the same `out`,
+     * in the window, and each piece is written there once. */
     size_t in_apart, out_apart;
     bool one_out;
 

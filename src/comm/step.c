@@ -140,7 +140,7 @@ static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *s
     return n * bytes;
 }
 
-/* As if MPI sent directly to each rank. */
+/* Counts as if MPI sent directly to each rank. */
 static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic *t)
 {
     const zero_collective_spec *spec = &steps->spec;

@@ -46,7 +46,7 @@ zero_status zero_steps_reap(zero_collective *op)
     return ZERO_OK;
 }
 
-/* Whether the sends, or the receives, that the first `until` steps posted have ended. */
+/* True if the sends, or the receives, that the first `until` steps posted have ended. */
 static bool have_ended(const zero_collective *op, bool sends, int64_t until)
 {
     for (int i = 0; until > 0 && i < ZERO_COLLECTIVE_REQUESTS; i++) {

@@ -21,7 +21,7 @@ static int count(const group *g, int class)
     return zero_ranks_count(g->size, g->class_of, class);
 }
 
-/* Whether it is in, or about to enter, another operation than `other`. A rank that computes is
+/* True if a rank is in, or about to enter, another operation than `other`. One that computes is
  * in no operation. */
 static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
 {

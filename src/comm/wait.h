@@ -10,10 +10,10 @@
 #include "comm/verdict.h"
 #include "zero/status.h"
 
-/* Until the collective has ended. */
+/* Waits until the collective has ended. */
 ZERO_NODISCARD zero_status zero_wait_collective(zero_collective *op);
 
-/* Until the request, posted for `what`, has ended. */
+/* Waits until the request, posted for `what`, has ended. */
 ZERO_NODISCARD zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
                                              const zero_operation *what,
                                              MPI_Request *request);

@@ -259,7 +259,7 @@ static int64_t pop(trainer *t)
 
 /* ---- learning ---- */
 
-static void join(word *w, zero_merge ids, int32_t token)
+static void join_pairs(word *w, zero_merge ids, int32_t token)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < w->n; i++) {
@@ -277,7 +277,7 @@ static zero_status learn(trainer *t, int64_t p, int32_t token)
     for (int64_t node = t->pairs[p].list; node >= 0; node = t->nodes[node].next) {
         int64_t w = t->nodes[node].word;
         remove_pairs(t, &t->words[w]);
-        join(&t->words[w], ids, token);
+        join_pairs(&t->words[w], ids, token);
         ZERO_TRY(add_pairs(t, w, first_new));
     }
     for (int64_t q = first_new; q < t->n_pairs; q++) ZERO_TRY(push(t, q));

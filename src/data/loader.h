@@ -45,7 +45,7 @@ void zero_loader_resume(zero_loader *loader, int64_t step, int64_t samples);
 /* Samples of the order that the first `step` steps use. */
 int64_t zero_loader_used(const zero_loader *loader, int64_t step);
 
-/* Where the window of a sample begins in the corpus. step, i >= 0; step*B + i < 2^63. */
+/* The token at which a sample's window begins. step, i >= 0; step*B + i < 2^63. */
 int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t i);
 int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i);
 

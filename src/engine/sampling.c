@@ -26,7 +26,7 @@ struct choice {
     int64_t ties;
 };
 
-/* By bisection of the ranks, in 32 passes: sorting would need an allocation. */
+/* Bisects the ranks in 32 passes: sorting would need an allocation. */
 static struct choice choose(const float *logits, int64_t n, int64_t k)
 {
     uint32_t least = 0;
@@ -36,7 +36,7 @@ static struct choice choose(const float *logits, int64_t n, int64_t k)
     return (struct choice){least, k - count_from(logits, n, least + 1)};
 }
 
-/* Whether the next logit, in the order of ids, is among the chosen. */
+/* True if the next logit, in the order of ids, is among the chosen. */
 static bool is_chosen(struct choice *left, float logit)
 {
     uint32_t rank = rank_of(logit);

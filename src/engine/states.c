@@ -32,7 +32,7 @@ static zero_status fill_masters(zero_runner *r, const zero_weights *weights, int
     return zero_weights_fill(weights, r->schedule->input.model, g, own.range, own.master);
 }
 
-/* Without masters: by way of `chunk`. */
+/* Fills without masters, by way of `chunk`. */
 static zero_status fill_rounded(zero_runner *r, const zero_weights *weights, int g,
                                 float *chunk)
 {

@@ -60,7 +60,7 @@ static inline zero_type zero_walk_type(const zero_walk *w, int buffer)
     return w->r->schedule->buffers[buffer].type;
 }
 
-/* Where an operand lies. The memory ledger is measured by these calls. */
+/* The place of an operand. The memory ledger is measured by these calls. */
 static inline void *zero_use(const zero_walk *w, int buffer)
 {
     return zero_runner_use(w->r, buffer);

@@ -25,10 +25,10 @@ ZERO_NODISCARD zero_status zero_file_open_in(const zero_storage_dir *dir, const 
                                              zero_file *file);
 void zero_file_close(zero_file *file); /* accepts a zeroed one */
 
-/* All `bytes` from offset `at`; a file that ends before is an error. */
+/* Reads `bytes` from offset `at`; a file that ends before is an error. */
 ZERO_NODISCARD zero_status zero_file_read(const zero_file *file, uint64_t at, void *data,
                                           size_t bytes);
-/* At most `bytes` from offset `at`; *read is 0 at the end of the file, and may be less than
- * `bytes` before it. */
+/* Reads up to `bytes` from offset `at`; *read is 0 at the end of the file, and may be less before
+ * it. */
 ZERO_NODISCARD zero_status zero_file_read_some(const zero_file *file, uint64_t at,
                                                void *data, size_t bytes, size_t *read);

@@ -15,6 +15,6 @@ typedef struct {
     int64_t n, capacity;
 } zero_files;
 
-/* At least one file. ZERO_ERR_IO if none is found, or a directory cannot be listed. */
+/* Lists one file or more. ZERO_ERR_IO if none is found, or a directory cannot be listed. */
 ZERO_NODISCARD zero_status zero_files_list(const char *spec, zero_files *files);
 void zero_files_destroy(zero_files *files);

@@ -26,7 +26,7 @@ const char *zero_json_shown(const char *text, char shown[ZERO_JSON_SHOWN])
     bool whole = len < ZERO_JSON_SHOWN;
     for (size_t i = 0; i < (whole ? len : ZERO_JSON_SHOWN - 4); i++) {
         unsigned char c = (unsigned char)text[i];
-        /* No half letters, which are not UTF-8, and no terminal escapes in messages. */
+        /* Messages have no half letters, which are not UTF-8, and no terminal escapes. */
         shown[n++] = c < 0x20 || c == 0x7f || (!whole && c >= 0x80) ? '?' : text[i];
     }
     memcpy(shown + n, whole ? "" : "...", whole ? 1 : 4);

@@ -10,12 +10,12 @@
  * Source: huggingface/safetensors, README, "Format". */
 #pragma once
 
+#include <stdint.h>
+
 #include <jansson.h>
 
 #include "io/bytes.h"
 #include "zero/status.h"
-
-#include <stdint.h>
 
 #define ZERO_SAFETENSORS_HEADER 100000000 /* bytes, at most */
 #define ZERO_SAFETENSORS_DIMS   8

@@ -114,8 +114,8 @@ zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
     int fd;
     snprintf(path, sizeof path, "%s/..", dir->path);
     ZERO_AGAIN(fd, openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd < 0 && errno == EACCES)
-        return ZERO_OK; /* a directory that cannot be read cannot be synced */
+    /* A directory that cannot be read cannot be synced. */
+    if (fd < 0 && errno == EACCES) return ZERO_OK;
     ZERO_TRY(adopt(fd, path, &parent));
     zero_status st = zero_storage_sync(&parent);
     zero_storage_close(&parent);

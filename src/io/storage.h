@@ -1,4 +1,4 @@
-/* storage.h - directories that are there completely or not at all, and the writing of files.
+/* storage.h - directories that exist completely or not at all, and the writing of files.
  *
  * Nothing is written in place. A directory is made under a temporary name, its files are
  * created, written, synced and closed; then the directory is synced, renamed, and its parent
@@ -61,7 +61,7 @@ ZERO_NODISCARD zero_status zero_storage_rename(const zero_storage_dir *dir,
 /* Removes a directory and the files in it; a missing one is no error. */
 ZERO_NODISCARD zero_status zero_storage_remove(const zero_storage_dir *dir,
                                                const char *name);
-/* Whether there is something of that name. */
+/* True if that name exists. */
 bool zero_storage_has(const zero_storage_dir *dir, const char *name);
 /* Bytes that may still be written. */
 ZERO_NODISCARD zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes);

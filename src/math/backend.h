@@ -111,8 +111,8 @@ typedef struct {
     zero_type type;
     const void *grad;      /* of `type` */
     float *master, *m, *v; /* updated */
-    void *param;           /* of `type`: the master rounded. With fp32 the master is the
-                               parameter, and this is NULL */
+    /* The master rounded to `type`. NULL with fp32, whose master is the parameter. */
+    void *param;
 } zero_adamw_arrays;
 
 struct zero_backend {
@@ -135,7 +135,7 @@ struct zero_backend {
     void (*add_branch)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
                        int64_t cols, zero_type type, const void *bias,
                        const float *residual, float *x);
-    /* y = x * mask for B samples of n elements; y may be x. Its own derivative. */
+    /* y = x * mask for B samples of n elements; y may be x. The derivative is the same. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y);
     /* x[rows,cols] += bias[cols], then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */

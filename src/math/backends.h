@@ -5,14 +5,14 @@
 
 #include "math/backend.h"
 
-/* ZERO_ERR_INVALID, naming those there are, if this build has no backend of that name. */
+/* ZERO_ERR_INVALID, naming the others, if this build has no backend of that name. */
 ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backend **found);
 
 /* The names of all backends, the default first: number i, or NULL past the end. */
 const char *zero_backend_name_at(int i);
 
 /* Floats of workspace that attention() and attention_backward() need, for any backend: about
- * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T so and 16 more. */
+ * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T too, plus 16. */
 int64_t zero_attention_workspace(const zero_attention *a);
 
 /* The instruction set of the kernels that the cpu backend chooses on this machine: "native" if

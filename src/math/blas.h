@@ -15,7 +15,7 @@ void zero_blas_gemm(const zero_gemm *g);
  * call for it (its environment variables then decide). */
 int zero_blas_set_threads(int n);
 
-/* How many threads per process are in force, or 0 if this BLAS has no call for it. */
+/* The threads per process in force, or 0 if this BLAS has no call for it. */
 int zero_blas_threads(void);
 
 /* Writes a name such as "OpenBLAS 0.3.21 Cooperlake" or "BLIS 0.9.0 skx" (the kernel it chose

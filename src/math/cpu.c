@@ -1,4 +1,4 @@
-/* cpu.c - the cpu backend: what is done row by row. Rows are taken in pieces, with a poll after
+/* cpu.c - the cpu backend's operations on rows. Rows are taken in pieces, with a poll after
  * each; the arithmetic is in cpu_kernels.c. */
 #include <assert.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int64_t rows_per_piece(int64_t cols)
     return cols < ZERO_CPU_PIECE ? ZERO_CPU_PIECE / cols : 1;
 }
 
-/* A whole bias or gain as floats: where it is, or in the scratch from `at` on. */
+/* A whole bias or gain as floats: in place, or in the scratch from `at` on. */
 static const float *widened(const zero_math *math, zero_type type, int64_t n, const void *x,
                             int64_t at)
 {

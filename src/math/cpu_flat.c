@@ -1,5 +1,5 @@
-/* cpu_flat.c - the cpu backend: what is done to flat ranges, which are the optimizer's states and
- * gradients. They are taken in pieces, with a poll after each. */
+/* cpu_flat.c - the cpu backend's operations on flat ranges: the optimizer's states and gradients.
+ * They are taken in pieces, with a poll after each. */
 #include "math/cpu_flat.h"
 
 #include <assert.h>

@@ -13,7 +13,7 @@
 #define BLOCK_N 1024
 #define BLOCK_K 512
 
-/* Sets block->b to op(b) from row p, column j on, as floats: where it is, or in the scratch. */
+/* Sets block->b to op(b) from row p, column j on, as floats: in place, or in the scratch. */
 static void choose_b(const zero_math *math, const zero_gemm *g, int64_t p, int64_t j,
                      zero_gemm *block)
 {

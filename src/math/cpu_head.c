@@ -85,7 +85,7 @@ void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64
     }
 }
 
-/* Reads a where it is. The last panel may be needed by its left half only. */
+/* Reads a in place. The last panel may be needed by its left half only. */
 static void multiply_fp32(const zero_head *head, const zero_left *a, int64_t n,
                           const float *b, int64_t b_k, bool add, float *c, int64_t ldc)
 {

@@ -13,8 +13,8 @@
 #include "math/cpu_scores.h"
 #include "math/cpu_state.h"
 
-#define ZERO_HEAD_BLOCK \
-    64 /* queries of a block, at most: backward holds the scores of one */
+/* Queries of a block, at most: backward holds the scores of one. */
+#define ZERO_HEAD_BLOCK 64
 
 _Static_assert(ZERO_SCORE_ROWS >= ZERO_PANEL_ROWS, "a panel of queries fits the scores");
 
@@ -33,8 +33,8 @@ typedef struct {
     const zero_math *math;
     const zero_attention *a;
     const zero_cpu_kernels *kernels;
-    const zero_packed_kernels
-        *packed;                      /* for products in fp32 the packed ones of `panels` */
+    /* for products in fp32 the packed ones of `panels` */
+    const zero_packed_kernels *packed;
     const zero_panel_kernels *panels; /* NULL: products are in bf16 */
     int64_t b, h;
     int64_t rows, block; /* queries of a panel, and of a block */

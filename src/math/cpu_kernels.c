@@ -11,9 +11,9 @@
 /* This file is compiled once per instruction set; the build names each table. */
 extern const zero_cpu_kernels ZERO_KERNELS;
 
-#define STRIDE \
-    256 /* elements computed at a time, while those AHEAD of them are prefetched */
-#define AHEAD 512
+/* Elements computed at a time, while those AHEAD of them are prefetched. */
+#define STRIDE 256
+#define AHEAD  512
 
 static int64_t stride_len(int64_t n, int64_t at)
 {

@@ -39,7 +39,7 @@ typedef struct {
                  int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
-    /* As in the table, of any type. */
+    /* The table's adamw, for any type. */
     void (*adamw)(const zero_adamw *h, const zero_adamw_arrays *a);
 } zero_cpu_kernels;
 

@@ -36,8 +36,8 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define COLS (2 * WIDTH)
 _Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
-/* How far ahead a cache line is prefetched: numbers of packed b, numbers along a row, and rows
- * of arrays with short rows. Gains 2 % (512 rows of a) to 5 % (128). */
+/* Distances of prefetching: numbers of packed b, numbers along a row, and rows of arrays with
+ * short rows. Gains 2 % (512 rows of a) to 5 % (128). */
 #define AHEAD      (16 * COLS)
 #define AHEAD_K    128
 #define AHEAD_ROWS 16

@@ -1,7 +1,7 @@
 /* cpu_panel.h - products in fp32 of panels that lie in cache: the heart of packed products in fp32,
  * and of attention.
  *
- * A panel of b is [k][cols]; panels follow each other. a is read where it is, by two strides.
+ * A panel of b is [k][cols]; panels follow each other. a is read in place, by two strides.
  * Sums run along k in order, by fused multiply-adds where the CPU has them. */
 #pragma once
 

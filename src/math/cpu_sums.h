@@ -8,8 +8,8 @@
 #include "base/number.h"
 #include "base/vector_lanes.h"
 
-#define CHUNK \
-    1024 /* terms are computed, then summed, that many at a time: they stay in L1 */
+/* Terms are computed, then summed, a chunk at a time: they stay in L1. */
+#define CHUNK 1024
 
 /* Partial sums run side by side, in PARTS registers. */
 #define SUMS  32

@@ -12,7 +12,7 @@ typedef struct {
     int64_t b, h, i, size; /* size = C / H */
 } query;
 
-/* In qkv. */
+/* An index into qkv. */
 static int64_t place(const query *q, int64_t t, int part)
 {
     return ((q->b * q->a->T + t) * 3 + part) * q->a->C + q->h * q->size;

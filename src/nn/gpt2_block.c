@@ -123,7 +123,7 @@ static zero_layer_norm norm(const zero_unit *u, const zero_call *c, int gain)
         .unit = u, .call = c, .gain = gain, .rows = c->batch->B * c->batch->T};
 }
 
-/* For forward; backward adds dout and dqkv, and has its workspace elsewhere. */
+/* The forward call; backward adds dout and dqkv, and has its workspace elsewhere. */
 static zero_attention attention_of(const zero_unit *u, const zero_call *c,
                                    const struct saved *s)
 {

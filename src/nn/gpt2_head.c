@@ -10,7 +10,7 @@
 
 #include "base/number.h"
 
-#define CHUNK 256 /* rows: enough for GEMM, few beside the activations */
+#define CHUNK 256 /* rows: enough for GEMM, small next to activations */
 
 enum { FINAL, EMBEDDING }; /* the unit's groups */
 

@@ -135,7 +135,7 @@ static bool show_ranks(const struct advice *a, zero_plan_input in, const char *o
     return false;
 }
 
-/* As given, else with everything that saves activations. */
+/* Tries the plan as given, then with all that saves activations. */
 static void show_more_ranks(const struct advice *a)
 {
     zero_plan_input least = with_micro_batch(a, 1);

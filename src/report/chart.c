@@ -10,7 +10,7 @@
 #define ROWS  16 /* of the picture */
 #define LABEL 11 /* columns of what stands to the left of the axis */
 
-/* The kinds of memory that the picture tells apart, from the ground up. */
+/* The kinds of memory that the picture shows, from the ground up. */
 typedef enum { STATES, ACTIVATIONS, REST, LAYERS } layer;
 
 static const char layer_marks[LAYERS] = {[STATES] = '#', [ACTIVATIONS] = 'o', [REST] = '.'};
@@ -209,7 +209,7 @@ static void describe(const struct panel *panel, word what, layer k,
     }
 }
 
-/* As many lines as the longest text needs. */
+/* Prints as many lines as the longest text needs. */
 static void print_words(const struct chart *c, const char *heading, word what, layer k)
 {
     char texts[ZERO_STAGE_COUNT][ZERO_PLAN_TEXT];

@@ -1,4 +1,4 @@
-/* paper.h - the paper's tables beside our own numbers. */
+/* paper.h - the paper's tables next to our numbers. */
 #pragma once
 
 #include <stdbool.h>

@@ -101,7 +101,7 @@ zero_paper_cell zero_paper_compare(const char *printed, double exact, int model_
     zero_paper_cell cell = {.exact = exact, .printed = round(number * unit), .unit = unit};
     cell.off = cell.printed / exact - 1.0;
 
-    /* In units of the last printed digit, where both are compared as whole numbers. */
+    /* Both are compared as whole numbers, in units of the last printed digit. */
     double shift = pow(10.0, decimals(printed)), parts = model_parallel;
     double ours = exact / unit * shift, theirs = round(number * shift);
     cell.agreement = ZERO_PAPER_DIFFERS;

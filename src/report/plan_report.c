@@ -30,8 +30,7 @@ static zero_status choose_layout(zero_plan_report *r)
     const zero_config *c = &r->config;
     int n = r->request.n_ranks;
     if (c->fake_nodes > n)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--fake-nodes %d: there are only --ranks %d for them",
+        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
                          (int)c->fake_nodes, n);
     ZERO_TRY(
         zero_layout_init_blocks(&r->layout, n, c->fake_nodes > 0 ? (int)c->fake_nodes : n));

@@ -72,5 +72,5 @@ void zero_plan_report_destroy(zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
 
-/* Whether a rank needs no more than --memory-limit, if there is one. */
+/* True if a rank needs no more than --memory-limit, if there is one. */
 bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);

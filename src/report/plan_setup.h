@@ -5,5 +5,5 @@
 
 #include "report/plan_report.h"
 
-/* At most 100 columns. */
+/* Prints at most 100 columns. */
 void zero_plan_show_setup(const zero_plan_report *report, FILE *out);

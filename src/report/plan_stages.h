@@ -5,5 +5,5 @@
 
 #include "report/plan_report.h"
 
-/* At most 100 columns with up to four stages. */
+/* Prints at most 100 columns for up to four stages. */
 void zero_plan_show_stages(const zero_plan_report *report, FILE *out);

@@ -34,6 +34,6 @@ void zero_text_instruction(const zero_model *model, const zero_instruction *i,
 /* The instruction at which a schedule's memory peaks, its number and its program. */
 void zero_text_peak(const zero_schedule *s, char text[ZERO_PLAN_TEXT]);
 
-/* Whether an instruction belongs to a microbatch. Gathers do not: parameters may be gathered
+/* True if an instruction belongs to a microbatch. Gathers do not: parameters may be gathered
  * for the next one. */
 bool zero_instruction_has_microbatch(const zero_instruction *i);

@@ -24,7 +24,7 @@
  *
  * Results are correct to a few roundings of a double. With tensor parallelism over N_m ranks
  * give Psi/N_m. Nothing here fails; the caller gives n_ranks >= 1, psi >= 0, microbatches >= 1 and
- * a stage that there is.
+ * an existing stage.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5, figure 1 (states) and
  * section 7 (volume). */
 #pragma once
@@ -42,7 +42,7 @@ double zero_formula_parameter_bytes(int64_t psi, int n_ranks, int stage, zero_ty
  * many as a partition holds. */
 int64_t zero_formula_largest_model(double bytes, int n_ranks, int stage, zero_type type);
 
-/* How often a step reduces each group's gradient, and gathers each group. */
+/* The number of times that a step reduces and gathers each group. */
 double zero_formula_reductions(int stage, int64_t microbatches);
 double zero_formula_gathers(int stage, int64_t microbatches);
 

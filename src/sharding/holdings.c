@@ -38,7 +38,7 @@ void zero_hold_own_parameters(zero_schedule *s, int g)
                                    ZERO_SPACE_OWN, s->input.type);
 }
 
-/* With `owner`, neighbours' pieces are not adjacent: each rank keeps a whole copy. */
+/* Neighbours' pieces are not adjacent with `owner`: each rank keeps a whole copy. */
 void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
 {
     bool slice = s->input.partition == ZERO_PARTITION_SLICE;

@@ -25,5 +25,5 @@ void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gather
  * is forward_only. */
 void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what);
 
-/* Whether group g is updated in pieces but held whole: gathered after each update. */
+/* True if group g is updated in pieces but held whole: gathered after each update. */
 bool zero_is_published(const zero_schedule *s, int g);

@@ -41,8 +41,8 @@
 #define ZERO_LOSS_SCALE_LEAST  1.0f
 #define ZERO_LOSS_SCALE_MOST   4294967296.0f
 #define ZERO_LOSS_SCALE_WINDOW 1000 /* clean steps until the scale doubles */
-#define ZERO_LOSS_SCALE_HYSTERESIS \
-    2 /* the first overflow since growth that halves the scale */
+/* The first overflow since growth that halves the scale. */
+#define ZERO_LOSS_SCALE_HYSTERESIS 2
 
 typedef struct {
     zero_type type;
@@ -53,6 +53,6 @@ typedef struct {
 
 zero_loss_scale zero_loss_scale_init(zero_type type);
 
-/* To be called after each step; `overflow`: a gradient of any rank was not finite. Not
- * collective. ZERO_ERR_DIVERGED, with *s unchanged, if no smaller scale can help. */
+/* Call it after each step; `overflow`: a gradient of any rank was not finite. Not collective.
+ * ZERO_ERR_DIVERGED, with *s unchanged, if no smaller scale can help. */
 ZERO_NODISCARD zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow);

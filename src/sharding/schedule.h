@@ -126,7 +126,7 @@ typedef struct {
     int64_t capacity;
 } zero_program;
 
-/* How a group's data travels. The buffers are those of the first REDUCE or GATHER; later ones
+/* The route of a group's data. The buffers are those of the first REDUCE or GATHER; later ones
  * have the same form. */
 typedef struct {
     bool is_used;

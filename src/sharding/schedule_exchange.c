@@ -115,7 +115,7 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
     return (int)zero_range_len(zero_partition_owners(p));
 }
 
-/* Whether a group's concurrent collectives share their staging: then a rank stages only for the
+/* True if a group's concurrent collectives share their staging: then a rank stages only for the
  * piece that it owns. */
 static bool is_staging_shared(const zero_schedule *s)
 {

@@ -10,15 +10,15 @@
 extern const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES];
 extern const zero_collective_kind zero_gather_kinds[ZERO_PARTITION_SCHEMES];
 
-/* Whether data of groups lies in the node's window. */
+/* True if data of groups lies in the node's window. */
 bool zero_schedule_shares(const zero_schedule *s);
 
-/* The number of collectives that REDUCE or GATHER of group g is. */
+/* The number of collectives in a REDUCE or GATHER of group g. */
 int zero_schedule_collectives(const zero_schedule *s, int g);
 /* The k-th of them. The bucket bounds its staging, except for `mpi`, which stages as it likes. */
 zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g,
                                               int k);
-/* Where the k-th one's staging begins within the instruction's, in bytes. For k = the number of
+/* The start of the k-th one's staging within the instruction's, in bytes. For k = the number of
  * collectives: the bytes of all. */
 size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k);
 

@@ -135,7 +135,7 @@ static void place(zero_schedule *s, struct sweep *w, int id)
     s->extent[b->space] = zero_max_size(s->extent[b->space], b->offset + need);
 }
 
-/* Its place in the list of buffers alive, whose offsets differ. */
+/* A buffer's place in the list of those alive, whose offsets differ. */
 static int find_alive(const zero_schedule *s, const struct sweep *w, int id)
 {
     const zero_buffer *b = &s->buffers[id];

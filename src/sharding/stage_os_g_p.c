@@ -68,7 +68,7 @@ static bool is_read_soon(const struct uses *uses, int64_t at, int g)
     return false;
 }
 
-/* Where the whole parameters go. Pieces that lie end to end already are gathered in place. */
+/* The place of the whole parameters. Pieces that lie end to end already are gathered in place. */
 static int place_for(zero_writer *w, int g)
 {
     const zero_schedule *s = w->s;

@@ -17,8 +17,8 @@
 typedef struct {
     const char *name;  /* the paper's: "P_os+g" */
     const char *words; /* what it shards beyond the stage before: "+ gradients" */
-    zero_holding parameters, gradients,
-        optimizer;                     /* by rule; small groups may stay whole */
+    /* By rule; small groups may stay whole. */
+    zero_holding parameters, gradients, optimizer;
     void (*compile)(zero_schedule *s); /* writes programs and buffers; fails in s->status */
 } zero_stage;
 

@@ -11,7 +11,7 @@
 
 typedef struct zero_writer zero_writer;
 
-/* How a step's microbatches are dealt to ranks: M neighbours to each, or every N_d-th. */
+/* The deal of a step's microbatches: M neighbours to each rank, or every N_d-th. */
 typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 
 /* The path of a gradient from BACKWARD to UPDATE. */
@@ -54,7 +54,7 @@ void zero_write_load(zero_writer *w, int m);
 void zero_write_forward(zero_writer *w, int u);
 /* BACKWARD of unit u, after RECOMPUTE if the plan says so. */
 void zero_write_backward(zero_writer *w, int u);
-/* Whether these two read the unit's parameters. */
+/* True if BACKWARD or RECOMPUTE reads the unit's parameters. */
 bool zero_write_backward_reads(const zero_writer *w, int u);
 /* LOSS of all microbatches so far. */
 void zero_write_loss(zero_writer *w);
@@ -78,13 +78,13 @@ void zero_write_complete(zero_writer *w, int u);
 /* REDUCE_WAIT for the REDUCE in flight, then `reduced`. */
 void zero_write_finish_reduce(zero_writer *w);
 
-/* For gradients held whole. `completed`: this microbatch's joins the sum; after the last one,
- * REDUCE of that sum, in place. */
+/* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one, REDUCE
+ * of that sum, in place. */
 void zero_write_sum_whole(zero_writer *w, int g);
 /* `reduced`: this rank's piece of the sum is rounded to where the gradient belongs. */
 void zero_write_round_sum(zero_writer *w);
 
-/* For gradients held in pieces. `completed`: REDUCE of this microbatch's. `reduced`: this rank's
+/* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this rank's
  * piece, which is all that remains, joins the sum of pieces. */
 void zero_write_reduce_leaf(zero_writer *w, int g);
 void zero_write_sum_pieces(zero_writer *w);

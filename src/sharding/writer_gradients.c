@@ -1,4 +1,4 @@
-/* From a microbatch's gradient to the one that the optimizer reads.
+/* A microbatch's gradient becomes the one that the optimizer reads.
  *
  *     leaf     a microbatch's gradient, rounded to the type of gradients
  *     sum      of leaves, in fp32, rounded to that type once
@@ -51,7 +51,7 @@ static void add(zero_writer *w, const struct addend *a, int sum, zero_type type,
     i->range = a->range;
 }
 
-/* Where the counter keeps a sum of 2^level leaves. The sum of all of them is the group's. */
+/* The counter's sum of 2^level leaves. The sum of all of them is the group's. */
 static int counter_place(zero_writer *w, const struct addend *a, int level)
 {
     if (1 << level == w->s->input.accumulation) return w->s->groups[a->group].sum;

@@ -9,7 +9,7 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 
-/* How a preset is trained if the user says nothing. Rates are those of GPT-3's table 2.1; the
+/* The training of a preset if the user says nothing. Rates are those of GPT-3's table 2.1; the
  * tiny model's numbers are measured (bench/README.md). */
 typedef struct {
     const char *model;
@@ -26,7 +26,7 @@ static const zero_recipe recipes[] = {
     {"gpt2-xl", 100, 0, 1, 2e-4, 50, 2, 1, 20},
 };
 
-/* For the other presets: a few steps of the smallest batch, at a rate that the size decides. */
+/* The other presets take a few steps of the smallest batch, at a rate that the size decides. */
 static const zero_recipe other_recipe = {NULL, 100, 0, 1, 0.0, 50, 2, 1, 20};
 
 static const struct {
@@ -208,7 +208,7 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
 zero_type zero_config_type(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
-    (void)zero_type_find(c->dtype, &type); /* options take only names that there are */
+    (void)zero_type_find(c->dtype, &type); /* an option's name is valid */
     return type;
 }
 

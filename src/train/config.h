@@ -87,7 +87,7 @@ ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_gpt2_shape *shape);
 
-/* What a stage is asked to compile for rank `rank` of n_ranks. Borrows model and layout. */
+/* The input to compile for rank `rank` of n_ranks. Borrows model and layout. */
 zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
                                  int n_ranks, zero_algorithm collectives,
                                  const zero_layout *layout, int rank);

@@ -24,7 +24,7 @@
 typedef struct {
     FILE *file;       /* NULL without --metrics */
     const char *path; /* borrowed */
-    bool append;      /* to the lines that are there */
+    bool append;      /* to the existing lines */
     bool broken;      /* a write failed: the file is incomplete */
 } zero_metrics;
 

@@ -1,15 +1,15 @@
 /* zero_optimizer_step(): one step of the optimizer on flat arrays. */
-#include "base/fail.h"
-#include "base/range.h"
 #include "train/optimizer.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "base/range.h"
 #include "comm/control.h"
 #include "sharding/update.h"
 
-/* Where the parts of an array are: the shards in place, the rest in its padded copy. */
+/* The places of an array's parts: the shards in place, the rest in its padded copy. */
 struct place {
     char *all[PARTS]; /* [N][stride] */
     char *own[PARTS]; /* [stride] */

@@ -49,9 +49,9 @@ static inline uint16_t fp16_of(uint32_t bits)
 {
     uint32_t sign = bits & 0x80000000u, magnitude = bits ^ sign;
     int32_t exponent = (int32_t)(magnitude >> 23) - 127;
-    uint32_t fraction =
-        (magnitude & 0x7fffff) | 1u << 23; /* in units of 2^(exponent - 23) */
-    int32_t below = -14 - exponent;        /* bits that a denormal lacks */
+    /* in units of 2^(exponent - 23) */
+    uint32_t fraction = (magnitude & 0x7fffff) | 1u << 23;
+    int32_t below = -14 - exponent; /* bits that a denormal lacks */
     uint32_t shift = below <= 0 ? 13 : below < 18 ? (uint32_t)(13 + below) : 31;
     uint32_t units = exponent < -126 ? 0 : shift_right(fraction, shift);
     uint32_t half = below > 0 ? units : units + ((uint32_t)(exponent + 14) << 10);
@@ -92,7 +92,7 @@ static bool chunk_agrees(uint32_t first, uint32_t stride)
     return same;
 }
 
-/* From 0 on; an odd stride meets every pattern of low bits. */
+/* Checks from 0 on; an odd stride meets every pattern of low bits. */
 static void check_floats(uint32_t stride)
 {
     uint64_t step = (uint64_t)CHUNK * stride;
@@ -273,7 +273,7 @@ static void check_convert(zero_type from, zero_type to, size_t n, size_t offset)
     for (size_t i = 0; i < n; i++)
         convert_one(from, to, from_here + i * from_size, want + to_here + i * to_size);
     zero_convert(from, to, (int64_t)n, from_here, out + to_here);
-    assert_memory_equal(out, want, sizeof out); /* and nothing beside it */
+    assert_memory_equal(out, want, sizeof out); /* and nothing next to it */
     if (from_size != to_size) return;
     zero_convert(from, to, (int64_t)n, from_here, in + offset * from_size);
     assert_memory_equal(from_here, want + to_here, n * to_size);

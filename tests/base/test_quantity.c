@@ -1,13 +1,12 @@
 /* Numbers as people write them, and the table of a struct's fields. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
 
 #include "base/field.h"
 #include "base/quantity.h"

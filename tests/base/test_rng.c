@@ -1,13 +1,12 @@
 /* Random numbers, and the summation tree over scalars. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
 
 #include <Random123/philox.h>
 

@@ -3,10 +3,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include <string.h>
 
 #include "support/span_oracle.h"
 #include "support/tree_oracle.h"

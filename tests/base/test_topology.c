@@ -181,8 +181,8 @@ static void the_tightest_group_above_us_decides(void **state)
     put(*state, "sys/fs/cgroup/job/step/task/memory.current", "100000\n");
     zero_memory_limit_read(*state, &limit);
     assert_int_equal(limit.limit, 800000);
-    assert_int_equal(limit.available,
-                     100000); /* job has less left, though a higher limit */
+    /* The job has less left, though a higher limit. */
+    assert_int_equal(limit.available, 100000);
 }
 
 static void idle_file_cache_counts_as_available(void **state)

@@ -3,7 +3,7 @@
  *   - Data of a file are safe once the file was synced; until then each block of 512 bytes may be
  *     the old or the new one, and the length anything in between.
  *   - A name that was made, renamed or removed is safe once its directory was synced; until then
- *     each such change may be there or not, whatever came later. Syncing a file does not save its
+ *     each such change may be kept or not, whatever came later. Syncing a file does not save its
  *     name, nor does syncing a directory save its own.
  *
  * Kinder file systems keep more (ext4 changes names in order, and keeps those of a synced file), so

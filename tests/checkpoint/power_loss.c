@@ -16,8 +16,6 @@
  * With CALL and TEXT the calls of that name on paths that contain the text are skipped, as if the
  * writer forgot them. Then the law must break: this shows that the test would notice. */
 #include "checkpoint/disk_model.h"
-#include "checkpoint/list.h"
-#include "checkpoint/read.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -27,6 +25,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "checkpoint/list.h"
+#include "checkpoint/read.h"
 
 #define CALLS      65536
 #define COMPLAINTS 3 /* are enough */
@@ -119,7 +120,7 @@ static const char *judge(const power_loss *p)
     int n;
     snprintf(dir, sizeof dir, "%s/ckpt", p->work);
     int64_t *steps = list(dir, &n);
-    if (p->announced > (n > 0 ? steps[n - 1] : 0)) broken = "all that is there is older";
+    if (p->announced > (n > 0 ? steps[n - 1] : 0)) broken = "all that remains is older";
     for (int i = 0; i < n && !broken; i++) broken = verify(dir, steps[i]);
     free(steps);
     return broken;

@@ -98,7 +98,7 @@ static void check_length(const victim *v, size_t len)
     check_refused(what, name_of(v), NULL);
 }
 
-/* From the longest down: truncating never has to write. */
+/* Lengths fall, because truncating never has to write. */
 static void cut(victim *v, size_t all_below)
 {
     for (size_t len = v->good.len; len-- > 0;)

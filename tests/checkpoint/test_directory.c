@@ -89,7 +89,7 @@ static void a_missing_one_is_made_unless_it_must_exist(void **state)
     test_place_close(&place);
 }
 
-/* As on two nodes with directories of one name: rank 0's probe is not in the other one. */
+/* Two nodes have directories of one name: rank 0's probe is not in the other one. */
 static void ranks_that_see_another_directory_are_found(void **state)
 {
     (void)state;

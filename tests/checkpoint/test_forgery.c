@@ -14,7 +14,7 @@ static zero_bytes exchange(const zero_bytes *good, size_t end, const char *find,
     zero_bytes out = {0};
     size_t at = 0, len = strlen(find);
     while (at + len <= end && memcmp(good->bytes + at, find, len) != 0) at++;
-    if (at + len > end) fail_msg("'%s' is not there", find);
+    if (at + len > end) fail_msg("'%s' is missing", find);
     if (zero_bytes_append(&out, good->bytes, at) != ZERO_OK ||
         zero_bytes_append(&out, replace, strlen(replace)) != ZERO_OK ||
         zero_bytes_append(&out, good->bytes + at + len, end - at - len) != ZERO_OK)

@@ -1,10 +1,10 @@
 /* Text from a model in training, and from an engine that only generates. */
-#include "base/fail.h"
 #include "support/engine_test.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -152,7 +152,7 @@ static void free_weights(const zero_model *model, float **tensors)
     free(tensors);
 }
 
-/* In any stage, without gradients and optimizer states. */
+/* The engine has neither gradients nor optimizer states. */
 static void check_generates_the_same(const test_run *trained, const zero_weights *weights,
                                      int stage, const int32_t *text, double loss)
 {
@@ -222,7 +222,7 @@ static void check_hugging_face(const test_run *trained, zero_hugging_face *file,
     test_run_close(&run);
 }
 
-/* To a Hugging Face file and back, on any ranks: the same bits, so the same text. */
+/* A Hugging Face file gives back the same bits on any ranks, so the same text. */
 static void text_of_an_exported_model_is_the_models_own(void **state)
 {
     (void)state;

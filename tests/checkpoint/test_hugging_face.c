@@ -1,4 +1,4 @@
-/* GPT-2 to Hugging Face's files: they have the right names and shapes, are read back, and are there
+/* GPT-2 to Hugging Face's files: they have the right names and shapes, are read back, and exist
  * completely or not at all. */
 #include "support/hugging_face_test.h"
 
@@ -43,7 +43,7 @@ static void assert_entry(const zero_safetensors *table, const char *name, int n_
                          int64_t rows, int64_t cols)
 {
     const zero_safetensors_entry *e = zero_safetensors_find(table, name);
-    if (!e) fail_msg("%s is not there", name);
+    if (!e) fail_msg("%s is missing", name);
     assert_string_equal(e->type, "F32");
     assert_int_equal(e->n_dims, n_dims);
     assert_int_equal(e->dims[0], rows);

@@ -16,7 +16,7 @@ typedef struct {
     int64_t dims[4];
 } made_tensor;
 
-/* How a file differs from a plain one; a zeroed struct: not at all. */
+/* The differences of a file from a plain one; a zeroed struct: none. */
 typedef struct {
     const char *prefix, *type;
     const char *without; /* this tensor is missing */

@@ -17,7 +17,7 @@
 #define MOST_WORDS 16
 #define FILE_NAME  "test_options.json"
 
-/* What a line gives, and the words that it is borrowed from. */
+/* The options of a line, and the words that they borrow. */
 typedef struct {
     zero_config config;
     zero_options given;

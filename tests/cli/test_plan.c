@@ -1,13 +1,12 @@
-/* What `zero plan` says: ledger, time, the largest model, its options. */
+/* The output of `zero plan`: ledger, time, the largest model, its options. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
 
 #include "cli/plan_options.h"
 #include "engine/plan.h"

@@ -256,8 +256,8 @@ static void a_program_runs_again_and_again_through_few_tags(void **state)
     field_close(&f);
 }
 
-/* As with parameters, step after step: each rank changes its piece once all have read the node's
- * one `out`. */
+/* Each rank changes its piece once all have read the node's one `out`, as with parameters, step
+ * after step. */
 static bool gather_steps(field *f, zero_algorithm algorithm, bool in_place)
 {
     zero_collective_spec spec = small_sum(algorithm);

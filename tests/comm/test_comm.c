@@ -1,10 +1,10 @@
-#include "base/fail.h"
 #include "comm/comm.h"
 
 #include <string.h>
 
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "comm/launch.h"
 #include "support/span_oracle.h"
 #include "support/test_world.h"

@@ -315,7 +315,7 @@ static bool writes_to(const zero_collective_step *step)
            step->kind == ZERO_STEP_MPI || step->kind == ZERO_STEP_ADD;
 }
 
-/* Whether a step reads or writes another rank's buffers. */
+/* True if a step reads or writes another rank's buffers. */
 static bool leaves_rank(const zero_steps *s, const zero_collective_step *step)
 {
     bool leaves = reads_from(step) && step->from.rank != s->rank;

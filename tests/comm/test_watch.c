@@ -1,6 +1,5 @@
 /* The watchdog, the check and the progress thread of a group. faults.sh has the cases that end a
  * job. */
-#include "base/fail.h"
 #include "comm/watch.h"
 
 #include <math.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/launch.h"

@@ -166,7 +166,7 @@ static uint64_t print_of(const char *spec)
     return print;
 }
 
-/* As everywhere on the command line: KiB is 1024, K and KB are 1000. */
+/* KiB is 1024, K and KB are 1000, as everywhere on the command line. */
 static void sizes_of_stories_have_the_suffixes_of_all_sizes(void **state)
 {
     (void)state;

@@ -237,7 +237,7 @@ static void read_pattern(const zero_grammar *g, zero_story_text text, pattern *p
     }
 }
 
-/* Whether a text of a's parts from i on begins or equals `rest` plus a text of b's parts from k
+/* True if a text of a's parts from i on begins or equals `rest` plus a text of b's parts from k
  * on, or the other way round. `rest` is the part of b's text beyond a's. */
 static bool can_meet(const pattern *a, int i, const char *rest, const pattern *b, int k)
 {
@@ -253,7 +253,7 @@ static bool can_meet(const pattern *a, int i, const char *rest, const pattern *b
     return false;
 }
 
-/* Whether two texts of one template meet that are equal up to a part and differ there. */
+/* True if two texts of one template meet that are equal up to a part and differ there. */
 static bool meets_itself(const pattern *p)
 {
     for (int i = 0; i < p->n; i++)
@@ -289,7 +289,7 @@ static void each_line_can_be_told_from_all_others(void **state)
     free(a);
 }
 
-/* Whether every template of this line names the variable by its first form. */
+/* True if every template of this line names the variable by its first form. */
 static bool always_names(const zero_grammar *g, int line, int variable)
 {
     for (int i = 0; i < g->nodes[line].n_options; i++) {

@@ -193,7 +193,7 @@ static int64_t best_pair(const slow_text *s, zero_merge *best)
     return most;
 }
 
-static void join(slow_text *s, zero_merge pair, int32_t token)
+static void join_pairs(slow_text *s, zero_merge pair, int32_t token)
 {
     int n = 0;
     for (int i = 0; i < s->n; i++) {
@@ -220,7 +220,7 @@ static void merges_are_those_of_counting_anew_each_time(void **state)
             assert_true(i < n);
             assert_int_equal(merges[i].left, best.left);
             assert_int_equal(merges[i].right, best.right);
-            join(&slow, best, ZERO_VOCAB_BYTES + i);
+            join_pairs(&slow, best, ZERO_VOCAB_BYTES + i);
         }
         assert_int_equal(i, n);
     }

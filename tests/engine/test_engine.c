@@ -15,7 +15,7 @@ static test_setup with_accumulation(int M)
 
 /* ---- one model on all ranks ---- */
 
-/* Whether memory is the same on all ranks of the job. */
+/* True if memory is the same on all ranks of the job. */
 static bool same_everywhere(const void *x, size_t bytes)
 {
     void *first = malloc(bytes + 1);

@@ -18,8 +18,8 @@ static void fill(float logits[V], uint64_t seed)
 {
     zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = seed};
     zero_rng_normal(&rng, 0, V, logits);
-    for (int i = 0; i < V; i++)
-        logits[i] = roundf(4.0f * logits[i]) / 4.0f; /* many are equal, some are -0 */
+    /* Many are equal, some are -0. */
+    for (int i = 0; i < V; i++) logits[i] = roundf(4.0f * logits[i]) / 4.0f;
 }
 
 /* The number of ids before i: those with larger logits, and lower ids with equal ones. */

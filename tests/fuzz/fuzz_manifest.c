@@ -49,7 +49,7 @@ static void parse(const void *bytes, size_t len)
     zero_manifest_destroy(&m);
 }
 
-/* As it is, and with a correct last line: a fuzzer does not find checksums by chance. */
+/* Reads it unchanged and with a correct last line: a fuzzer does not find checksums by chance. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char tail[ZERO_MANIFEST_TAIL];

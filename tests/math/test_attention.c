@@ -5,7 +5,7 @@
 #include "math/backends.h"
 #include "math/cpu_state.h"
 
-/* As in test_math.c: the error of single precision; a wrong term is off by 1e-3 or more. */
+/* The error of single precision, as in test_math.c; a wrong term is off by 1e-3 or more. */
 #define TOLERANCE 5e-6
 
 static const zero_backend *const cpu = &zero_backend_cpu;
@@ -60,7 +60,7 @@ static void check_close(const problem *got, const problem *want, double toleranc
     assert_true(test_error(3 * want->n, got->s.dqkv, want->s.dqkv) < tolerance);
 }
 
-/* By all panels, and by all kernels for bf16. There factors are off by up to 2^-9, and sums by
+/* Runs all panels, then all kernels for bf16, whose factors are off by up to 2^-9, and sums by
  * less than 2^-9 of the largest. */
 static void check_against_oracle(zero_attention s)
 {
@@ -185,7 +185,7 @@ static void an_output_depends_on_the_past_alone(void **state)
     check_past(state, true);
 }
 
-/* Where exponentials of scores, or their sum, leave the range of floats. */
+/* Scores whose exponentials, or their sum, leave the range of floats. */
 static void large_scores_neither_overflow_nor_vanish(void **state)
 {
     zero_math slow = test_opened(naive), fast = test_opened(cpu);

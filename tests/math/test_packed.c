@@ -20,7 +20,7 @@ typedef struct {
     size_t bytes;
 } machine;
 
-/* For all products; NULL: BLAS. */
+/* All products use them; NULL: BLAS. */
 static void use_kernels(machine *m, const zero_packed_kernels *kernels)
 {
     m->math.state[ZERO_CPU_FP32_PRODUCTS] = kernels;

@@ -109,11 +109,11 @@ static void check_memory(const json_t *memory, const char *line)
         fail("the peak is not as planned", line);
     if (peak < 1 || peak > check_classes(memory, line) ||
         peak > whole(memory, "arena_bytes", line) + whole(memory, "window_bytes", line))
-        fail("the peak is none", line);
+        fail("the peak is impossible", line);
     if (whole(memory, "resident_peak_bytes", line) < peak / 2) fail("resident", line);
 }
 
-/* Of a class of instructions, or of one kind of units of it. Returns its seconds. */
+/* Checks a class of instructions, or one kind of its units. Returns its seconds. */
 static double check_entry(const json_t *entry, const char *line)
 {
     double seconds = real(entry, "seconds", line);

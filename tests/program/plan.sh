@@ -140,7 +140,7 @@ refuses 2 'LATENCY,BANDWIDTH' 0 plan --network fast --flops 1G
 refuses 2 'not even one layer fits' 0 plan --fit 1
 refuses 2 'did you mean --show-schedule' 0 plan --show-schedul
 refuses 2 'did you mean --micro-batch' 0 plan --micro-bach 3
-refuses 2 'there are only --ranks 2' 0 plan --ranks 2 --fake-nodes 3
+refuses 2 'there are only 2 ranks' 0 plan --ranks 2 --fake-nodes 3
 refuses 2 'is not a multiple of' 0 plan --ranks 5 --global-batch 6
 refuses 2 'expected table1, table2 or figure1' 0 plan --paper table9
 refuses 2 'there are tiny' 0 plan --model nosuch

@@ -75,7 +75,7 @@ kill -USR1 $job
 kill -USR2 $job
 ends 75
 step=$(saved | tail -n 1)
-says "stopped on request after step $step of $steps, which is saved in stopped; --resume goes on" err
+says "stopped on request after step $step of $steps, which is saved in stopped; --resume continues" err
 [ "$(tail -n 1 m | sed -n 's/.*"step":\([0-9]*\),.*/\1/p')" = "$step" ] ||
     complain "$words: trained on after the checkpoint"
 runs 3 $tiny --steps $steps --checkpoint stopped --resume --metrics m

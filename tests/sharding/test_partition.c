@@ -1,4 +1,4 @@
-/* How groups are cut: the same laws in both schemes, at any length and any number of ranks. */
+/* The cutting of groups: the same laws in both schemes, at any length and any number of ranks. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

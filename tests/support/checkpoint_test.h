@@ -1,11 +1,11 @@
 /* checkpoint_test.h - checkpoints of small training runs, in a temporary directory. */
 #pragma once
 
-#include "base/fail.h"
 #include "support/engine_test.h"
 
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"

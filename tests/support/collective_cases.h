@@ -90,8 +90,8 @@ static inline void vary_types(zero_collective_spec *spec, uint64_t *random)
     if (zero_collective_sums(spec->kind) && toss(random)) spec->result = ZERO_FP32;
 }
 
-/* At most MAX_STRIDE elements apart. Small chunks stand for the limit of 2^28 elements per
- * message: the bits are the same. */
+/* Pieces are at most MAX_STRIDE elements apart. Small chunks stand for the limit of 2^28 elements
+ * per message: the bits are the same. */
 #define MAX_STRIDE (1500 + 331)
 static inline void vary_sizes(zero_collective_spec *spec, uint64_t *random)
 {

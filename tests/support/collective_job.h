@@ -65,7 +65,7 @@ static inline float job_marker(const job *j, int64_t i)
     return oracle_leaf(j->spec.result, j->trial + MARKER, whose, i);
 }
 
-/* Whether this rank gets a result. */
+/* True if this rank gets a result. */
 static inline bool job_has_out(const job *j)
 {
     return j->spec.kind != ZERO_REDUCE || j->f->comm.rank == j->spec.root;
@@ -188,7 +188,7 @@ static inline void job_complain(const job *j, int64_t wrong)
                 s->one_out ? ", one out" : "", wrong);
 }
 
-/* Whether result and inputs are right after the end. Collective if the node has one `out`, at
+/* True if result and inputs are right after the end. Collective if the node has one `out`, at
  * which other ranks may look until then. */
 static inline bool job_is_right(job *j)
 {

@@ -45,7 +45,7 @@ static inline zero_comm arrange(int arrangement)
     return comm;
 }
 
-/* Whether the algorithm can run on the layout. */
+/* True if the algorithm can run on the layout. */
 static inline bool fits(zero_algorithm algorithm, const zero_layout *layout)
 {
     if (algorithm == ZERO_ALGORITHM_SHM) return layout->n_nodes == 1;

@@ -2,12 +2,12 @@
  * and reads. */
 #pragma once
 
-#include "base/fail.h"
 #include "support/checkpoint_test.h"
 
 #include <fcntl.h>
 #include <time.h>
 
+#include "base/fail.h"
 #include "io/bytes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

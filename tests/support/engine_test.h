@@ -1,12 +1,12 @@
 /* engine_test.h - small training runs: a model, its engine and the tokens it is given. */
 #pragma once
 
-#include "base/fail.h"
 #include "support/mpi_cmocka.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "engine/engine.h"
 #include "nn/gpt2.h"
 #include "sharding/compile.h"
@@ -124,7 +124,7 @@ static inline void test_run_close(test_run *run)
     zero_comm_destroy(&run->own);
 }
 
-/* Whether this rank takes part. */
+/* True if this rank takes part. */
 static inline bool test_run_member(const test_run *run)
 {
     return run->comm->size > 0;

@@ -1,5 +1,5 @@
 /* math_machines.h - the oracle and the cpu backend on every instruction set, and numbers of 16 bits
- * beside the same numbers in fp32. */
+ * with the same numbers in fp32. */
 #pragma once
 
 #include "support/math_test.h"

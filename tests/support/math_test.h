@@ -2,16 +2,15 @@
  * backends that are ready to compute. */
 #pragma once
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "base/rng.h"
 #include "math/backend.h"
@@ -98,7 +97,7 @@ static inline zero_math test_opened(const zero_backend *backend)
     return math;
 }
 
-/* For zero_math.poll; poll_arg points to an int. */
+/* A zero_math.poll; poll_arg points to an int. */
 static inline void test_count_poll(void *arg)
 {
     ++*(int *)arg;

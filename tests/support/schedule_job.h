@@ -21,7 +21,7 @@ typedef struct {
     zero_schedule s[JOB_RANKS];
 } schedule_job;
 
-/* input->n_ranks on `nodes` blocks; layout and rank of the input are set here. */
+/* Plans input->n_ranks ranks on `nodes` blocks; sets the layout and rank of the input. */
 static inline void job_open(schedule_job *job, zero_plan_input input, int nodes)
 {
     job->n_ranks = input.n_ranks;

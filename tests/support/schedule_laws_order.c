@@ -8,7 +8,7 @@ static bool computes(zero_op op)
     return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
 }
 
-/* Whether an instruction uses parameters: FORWARD, or BACKWARD with its RECOMPUTE. */
+/* True if an instruction uses parameters: FORWARD, or BACKWARD with its RECOMPUTE. */
 static bool is_use(zero_op op)
 {
     return op == ZERO_OP_FORWARD || op == ZERO_OP_BACKWARD;
@@ -60,7 +60,7 @@ static bool reads(const zero_schedule *s, const zero_instruction *i, int g)
     return false;
 }
 
-/* Whether the use at `at`, or one of the `ahead` that follow, reads group g. */
+/* True if the use at `at`, or one of the `ahead` that follow, reads group g. */
 static bool is_read_soon(const zero_schedule *s, const zero_program *p, int at,
                          int64_t ahead, int g)
 {
@@ -80,7 +80,7 @@ static int gathered_group(const zero_program *p, int buffer)
     return p->code[at].group;
 }
 
-/* At each use only parameters are alive that this use or the next `prefetch` uses read. */
+/* The only parameters alive at a use are those that it or the next `prefetch` uses read. */
 static void check_depth(const zero_schedule *s, const zero_program *p,
                         zero_program_kind kind)
 {

@@ -8,7 +8,7 @@ static zero_type type_of(const shadow *w, int buffer)
     return shadow_plan(w)->buffers[buffer].type;
 }
 
-/* Whether the range has piece p; it has whole pieces only. */
+/* True if the range has piece p; it has whole pieces only. */
 static bool covers(const shadow *w, const zero_instruction *i, int p)
 {
     zero_range piece = shadow_piece(w, i->group, p);

@@ -1,4 +1,4 @@
-/* What units read and write. */
+/* The reads and writes of units. */
 #include "support/shadow_ops.h"
 
 #define BYTES_OF(floats) ((size_t)(floats) * sizeof(float))

@@ -87,7 +87,7 @@ static void run_step(machine *m, int r, const zero_collective_step *step)
 
 /* ---- the order of events ---- */
 
-/* Whether rank r did something. A lazy machine makes ranks late. */
+/* True if rank r did something. A lazy machine makes ranks late. */
 static bool advance(machine *m, int r, bool lazy)
 {
     rank_state *rank = &m->ranks[r];

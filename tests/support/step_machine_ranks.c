@@ -177,7 +177,7 @@ static int64_t first_input(const machine *m, int r)
     return m->c.spec.kind == ZERO_ALL_GATHER ? r * m->c.spec.stride : 0;
 }
 
-/* Whether element i of the one `out` is also an element of some rank's `in`. */
+/* True if element i of the one `out` is also an element of some rank's `in`. */
 static bool is_input_in_place(const machine *m, int64_t i)
 {
     if (!m->c.in_place) return false;

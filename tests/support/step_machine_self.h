@@ -57,8 +57,8 @@ bool machine_build_rank(machine *m, int r);
 void machine_release(machine *m);
 void machine_begin_rank(machine *m, int r);
 void machine_end_rank(machine *m, int r);
-float machine_expected(const machine *m, int r,
-                       int64_t i); /* element of `out` at the end */
+/* Element i of rank r's `out` at the end. */
+float machine_expected(const machine *m, int r, int64_t i);
 
 /* ---- step_machine_messages.c ---- */
 

@@ -78,7 +78,7 @@ static inline float oracle_load(zero_type type, const void *array, int64_t i)
     return type == ZERO_BF16 ? zero_from_bf16(x) : zero_from_fp16(x);
 }
 
-/* Whether element i is x, rounded to the type once. All NaNs are equal. */
+/* True if element i is x, rounded to the type once. All NaNs are equal. */
 static inline bool oracle_same(zero_type type, const void *array, int64_t i, float x)
 {
     float expected, found = oracle_load(type, array, i);
