@@ -1,12 +1,12 @@
-# cmake -DROOT=<project> -P CheckLayers.cmake: no floor of the house sees a higher one.
+# cmake -DROOT=<project> -P CheckLayers.cmake: no layer includes or links a higher one.
 #
 #   src/<layer>    includes its own folder, lower floors and zero/, and links lower floors only;
-#                  layers of one floor are siblings, which do not see each other
+#                  layers of one floor are siblings, which do not include or link each other
 #   include/zero   includes zero/ only: users do not have our internal headers
-#   gpu            includes its own folder, base/, math/ and zero/; only gpu/ sees CUDA
+#   gpu            includes its own folder, base/, math/ and zero/; only gpu/ uses CUDA
 #
 # Only comm/, cli/ and zero/comm.h name MPI. Paths start at src/, include/ or the project, so every
-# include says which floor it takes from. Comments are ignored.
+# include shows the floor of its file. Comments are ignored.
 cmake_minimum_required(VERSION 3.20)
 
 include(${CMAKE_CURRENT_LIST_DIR}/ZeroLayers.cmake)
@@ -21,8 +21,8 @@ macro(complain file text)
   string(APPEND bad "\n  ${complain_path}: ${text}")
 endmacro()
 
-# Strings, character constants and comments are matched whole: a quote in a comment or a /* in
-# a string opens nothing.
+# Strings, character constants and comments are matched as a whole, so a quote in a comment or a
+# /* in a string has no effect.
 set(string_text "\"([^\"\\\n]|\\\\.)*\"|'([^'\\\n]|\\\\.)*'")
 set(comment_text "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/|//[^\n]*")
 
@@ -31,7 +31,7 @@ function(read_code file out_code)
   string(REPLACE ";" " " code "${code}") # a list would break here
   string(REGEX REPLACE "[][]" " " code "${code}")
   string(REPLACE "\\\n" " " code "${code}")
-  # Each piece of code is matched with the comments after it; only the code stays.
+  # Each piece of code is matched together with the comments after it, and only the code is kept.
   string(REGEX REPLACE "([^/\"']+|/[^/*\"']|${string_text})(${comment_text})*" "\\1"
     code "\n${code}")
   set(${out_code} "${code}" PARENT_SCOPE)
@@ -67,7 +67,7 @@ function(check_include file own_folders directive)
   set(bad "${bad}" PARENT_SCOPE)
 endfunction()
 
-# Every name counts: functions, types and constants alike.
+# Functions, types and constants of MPI are all forbidden.
 function(check_no_mpi file code)
   string(REGEX REPLACE "${string_text}" "" code "${code}")
   string(REGEX MATCHALL "[A-Za-z0-9_]+" names "${code}")
@@ -106,7 +106,7 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
-# A library can be linked without an include, if its declarations are copied. Ours are named
+# A library whose declarations are copied can be linked without an include. Our libraries are named
 # zero_<layer>.
 function(check_links file lower)
   file(READ ${file} text)

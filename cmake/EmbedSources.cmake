@@ -2,9 +2,9 @@
 #
 #   zero_embed_sources(out)   sets `out` to the C file that the build writes
 #
-# The file is written again when a source is changed, added or removed. It is a string literal,
-# which compilers on every system take, unlike .incbin. The second part of this file is the
-# script that the build runs.
+# The file is written again when a source is changed, added or removed. It is a string literal
+# because every compiler accepts that, unlike .incbin. The second part of this file is the script
+# that the build runs.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(zero_embed_sources out)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS

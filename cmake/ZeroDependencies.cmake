@@ -15,8 +15,8 @@ if(ZERO_CUDA)
     "Configure with -DZERO_CUDA=OFF.")
 endif()
 
-# An imported target is visible in the directory that finds it and below. Those that we find are
-# made visible to a parent project, which links them with libzero; those that it found are its own.
+# An imported target is visible in the directory that finds it and below. A parent project links
+# them with libzero, so those that we find become global. Those that it found stay as they are.
 set(found_above "")
 foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
   if(TARGET ${target})
@@ -57,7 +57,7 @@ macro(zero_library library)
   endif()
 endmacro()
 
-zero_library(hwloc 2.1) # older ones cannot show what a container forbids
+zero_library(hwloc 2.1) # older versions cannot show what a container forbids
 zero_library(jansson)
 zero_library(libxxhash 0.8) # since then XXH3 has fixed results
 

@@ -1,5 +1,5 @@
-# Installs the program, both libraries, headers, and the files by which CMake and pkg-config find
-# them. The tree may be moved as a whole.
+# Installs the program, both libraries, the headers, and the files with which CMake and pkg-config
+# find them. The installed tree may be moved as a whole.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -13,8 +13,7 @@ install(TARGETS zero_static zero_shared EXPORT zero
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# Man pages: those that a target of src/cli writes to man/ of the build, as zero.1 and
-# zero-train.1.
+# Man pages: a target of src/cli writes them to man/ of the build (zero.1, zero-train.1, ...).
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
   FILES_MATCHING PATTERN "*.1")
 
@@ -29,7 +28,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# pkg-config: MPI and BLAS have no module of one name, so zero.pc holds the flags that we found.
+# pkg-config: MPI and BLAS have no standard module name, so zero.pc holds the flags that we found.
 function(zero_link_flags out)
   set(flags "")
   foreach(library IN LISTS ARGN)

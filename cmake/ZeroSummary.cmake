@@ -1,4 +1,4 @@
-# Prints what this build consists of, what is off, and how to turn it on.
+# Prints the parts of this build, which of them are off, and how to turn them on.
 function(zero_line name text)
   string(LENGTH "${name}" length)
   math(EXPR blanks "12 - ${length}")
@@ -15,8 +15,8 @@ function(zero_switch name option on off)
   endif()
 endfunction()
 
-# The library's version, beside the standard's: "mpirun (Open MPI) 4.1.4". MPICH's Hydra prints a
-# heading first.
+# The version of the MPI library, such as "mpirun (Open MPI) 4.1.4". MPICH's Hydra prints a heading
+# first.
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version
   OUTPUT_VARIABLE mpi_version ERROR_QUIET)
 if(mpi_version MATCHES "^HYDRA build details:[ \n]*Version: *([^ \n]+)")
@@ -24,7 +24,7 @@ if(mpi_version MATCHES "^HYDRA build details:[ \n]*Version: *([^ \n]+)")
 endif()
 string(REGEX REPLACE "\n.*" "" mpi_version "${mpi_version}")
 
-# libblas.so may be a link to any vendor's library: its target is the one that runs.
+# libblas.so may be a link to any vendor's library, and the link's target is what runs.
 set(blas_files "")
 foreach(library IN LISTS BLAS_LIBRARIES)
   if(EXISTS "${library}")

@@ -1,4 +1,4 @@
-# Functions that make our targets. Flags belong to targets: all of ours link zero_flags.
+# Functions that make our targets. All of them link zero_flags, which has the compiler's flags.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 
@@ -6,20 +6,21 @@ add_library(zero_flags INTERFACE)
 target_compile_features(zero_flags INTERFACE c_std_11)
 target_compile_definitions(zero_flags INTERFACE
   _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _DARWIN_C_SOURCE)
-target_include_directories(zero_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-# Equal sums on every CPU: no contraction unless an fma is written.
+target_include_directories(zero_flags INTERFACE
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+# Without contraction sums are equal on every CPU. An fma must be written as such.
 target_compile_options(zero_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
   $<$<CONFIG:Release>:-O3>)
 target_link_libraries(zero_flags INTERFACE m)
-# GCC 12 for ARM (seen: 12.2) has an internal error in loops that take a maximum by fmax(). There
-# fmax() stays a call.
+# GCC 12 for ARM (seen with 12.2) has an internal error in loops with fmax(), so there fmax() stays
+# a call.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND
    CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12 AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(zero_flags INTERFACE -fno-builtin-fmax -fno-builtin-fmin)
 endif()
-# Compilers for CPUs other than x86 may know -mcpu only.
+# Compilers for CPUs other than x86 may know only -mcpu.
 if(ZERO_NATIVE)
   check_c_compiler_flag(-march=native ZERO_HAVE_MARCH_NATIVE)
   if(ZERO_HAVE_MARCH_NATIVE)
@@ -47,13 +48,14 @@ if(ZERO_FUZZ) # libFuzzer sees which of our branches an input reaches
     ZERO_HAVE_LIBFUZZER)
   unset(CMAKE_REQUIRED_FLAGS)
   if(NOT ZERO_HAVE_LIBFUZZER)
-    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. Use clang "
-      "with its run-time library (Debian and Ubuntu: libclang-rt-14-dev, or your clang's number).")
+    message(FATAL_ERROR "ZERO_FUZZ=ON: ${CMAKE_C_COMPILER} does not know -fsanitize=fuzzer. "
+      "Use clang with its run-time library "
+      "(Debian and Ubuntu: libclang-rt-14-dev, or your clang's number).")
   endif()
   target_compile_options(zero_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Static and shared libzero have the same objects. Only what include/zero declares is exported.
+# Static and shared libzero have the same objects. They export only what include/zero declares.
 function(zero_of_libzero target)
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
@@ -69,10 +71,10 @@ function(zero_layer name)
 endfunction()
 
 # zero_kernels(out cpu_kernels LEVELS v3 v4 [OPTIONS ...]): compiles cpu_kernels.c once per
-# instruction set, each into its table zero_cpu_kernels_<level>, to choose from at run time.
-# Without ZERO_NATIVE the sets are x86-64 itself (base) and LEVELS above it; with it, and on other
-# CPUs, base alone. Sets out to the objects, which libzero takes as well, and out_choose to
-# whether there is a choice.
+# instruction set into the table zero_cpu_kernels_<level>; the program chooses one at run time.
+# On x86-64 without ZERO_NATIVE the sets are x86-64 itself (base) and LEVELS above it; otherwise
+# base is the only one. Sets `out` to the objects, which libzero contains too, and out_choose to ON
+# if there is a choice.
 set(zero_level_v3 x86-64-v3 -march=x86-64-v3)
 set(zero_level_v4 x86-64-v4 -march=x86-64-v4)
 set(zero_level_bf16 x86-64-v4+bf16 -march=x86-64-v4 -mavx512bf16)
@@ -129,27 +131,28 @@ function(zero_test name)
   endforeach()
 endfunction()
 
-# Sets `out` to the launch line for n ranks, which works with fewer cores as well. It ends with
-# the emulator of a foreign CPU, if there is one.
+# Sets `out` to the launch line for n ranks, which works with fewer cores, too. It ends with the
+# emulator of a foreign CPU, if there is one.
 function(zero_mpi_command out n)
   set(${out} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
     --map-by :OVERSUBSCRIBE --bind-to none ${CMAKE_CROSSCOMPILING_EMULATOR} PARENT_SCOPE)
 endfunction()
 
-# Open MPI refuses to run as root unless told twice, and does not notice when a container forbids
-# processes to read each other's memory. Other MPIs ignore these.
+# Open MPI refuses to run as root unless two variables allow it, and does not notice when a
+# container forbids processes to read each other's memory. Other MPIs ignore these variables.
 set(ZERO_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_btl_vader_single_copy_mechanism=none)
 
 function(zero_test_settings name ranks timeout labels)
-  # A bare chroot cannot resolve its own name: MPI would wait 5 s for that at each start. Without
-  # /sys hwloc complains on standard error, where tests expect our message alone.
+  # In a bare chroot the host name does not resolve, and MPI would wait 5 s at each start. Without
+  # /sys hwloc complains on standard error, where tests expect only our message.
   set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2
     "RES_OPTIONS=timeout:1 attempts:1")
   if(ZERO_SANITIZE)
-    list(APPEND environment
-      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:fast_unwind_on_malloc=0:print_suppressions=0
-      UBSAN_OPTIONS=print_stacktrace=1)
+    set(suppressions ${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
+    string(JOIN ":" lsan
+      suppressions=${suppressions} fast_unwind_on_malloc=0 print_suppressions=0)
+    list(APPEND environment LSAN_OPTIONS=${lsan} UBSAN_OPTIONS=print_stacktrace=1)
     math(EXPR timeout "5 * ${timeout}")
   endif()
   if(CMAKE_CROSSCOMPILING_EMULATOR)

@@ -6,19 +6,19 @@
 #   deps   install what is missing, and nothing else
 #
 # Works from any directory, without a terminal, as root or with sudo. The build is in build/.
-# Ends with 2 on wrong usage, with 3 where it cannot install: it then prints what to run.
+# The exit code is 2 for wrong usage, and 3 where it cannot install: it then prints what to run.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build
 
-packages() { # packages COLUMN [PROBES]: the names in one column of packages.txt, each once
+packages() { # packages COLUMN [PROBES]: prints the names in this column of packages.txt, each once
     grep -v '^#' "$root/cmake/packages.txt" | awk -v column="$1" -v probes="${2-}" '
         probes != "" && index(" " probes " ", " " $1 " ") == 0 { next }
         $column != "-" && !seen[$column]++ { printf "%s%s", separator, $column; separator = " " }'
 }
 
-# We probe for the thing, not for its package, so an MPI from elsewhere is kept.
+# This probes for the thing itself, not for its package, so an MPI from elsewhere is kept.
 present() {
     case $1 in
         command:*) command -v "${1#*:}" ;;
@@ -40,15 +40,15 @@ quickstart: missing: $1
 Install it, then run this again:
   Debian, Ubuntu  apt-get install $(packages 2 "$1")
   Fedora, RHEL    dnf install $(packages 3 "$1")
-                  (RHEL and its kin: enable EPEL and CRB first; then: module load mpi)
+                  (on RHEL and similar: enable EPEL and CRB first; then: module load mpi)
   macOS           brew install $(packages 4 "$1")
   Spack           spack install --add $(packages 5 "$1"), in an environment that is active
 END
     exit 3
 }
 
-# Package lists may be absent (containers) or out of date. env, because sudo drops our
-# environment; < /dev/null, because no package may ask a question.
+# Package lists may be absent (in containers) or out of date. sudo drops our environment, so env
+# sets it again. With /dev/null as input no package can ask a question.
 apt_install() {
     $as_root apt-get update -qq </dev/null || return
     $as_root env DEBIAN_FRONTEND=noninteractive \

@@ -117,7 +117,7 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
 }
 
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
-                        zero_options *given)
+                             zero_options *given)
 {
     struct line line = {.command = command};
     for (int i = 0; i < argc; i++) ZERO_TRY(take(&line, argc, argv, &i));

@@ -1,5 +1,5 @@
-# faults.sh PROGRAM LAUNCH...: how jobs end whose ranks misbehave. In the launch line RANKS stands
-# for the number of ranks.
+# faults.sh PROGRAM LAUNCH...: jobs in which a rank misbehaves end as they should. In the launch
+# line RANKS stands for the number of ranks.
 faults=$1
 shift
 launch=$*
@@ -19,22 +19,23 @@ now() { # in milliseconds
     echo $(($(date +%s%N) / 1000000))
 }
 
-# Leftovers of the job: processes with our mark, files of mpirun, and Open MPI's segments with the
-# job's number.
+# Prints leftovers of the job: processes with our mark in their environment, files of mpirun, and
+# Open MPI's segments with the job's number.
 left() {
     grep -lsxzF "ZERO_FAULTS=$work" /proc/[0-9]*/environ
     find tmp -mindepth 1 -type f
     [ ! -s job ] || find /dev/shm -name "vader_segment.*.$(printf %x "$(cat job)").*"
 }
 
-# run N words...: leaves the output in err and the exit code in $code, and may leave nothing else.
+# run N words...: runs the program on N ranks. Writes its output to err and sets $code to its exit
+# code. The job must leave nothing behind.
 run() {
     n=$1
     shift
     words="$* ($n ranks)"
     rm -f job pid.*
     began=$(now)
-    # shellcheck disable=SC2016,SC2046 # expanded there; words
+    # shellcheck disable=SC2016,SC2046 # expanded by the ranks; words
     ZERO_FAULTS="$work" TMPDIR="$work/tmp" timeout -k 5 40 $(echo "$launch" | sed "s/RANKS/$n/") \
         sh -c 'echo "$OMPI_MCA_ess_base_jobid" >job; exec "$0" "$@"' "$faults" "$@" >err 2>&1
     code=$?
@@ -48,12 +49,13 @@ ends() { [ $code -eq "$1" ] || complain "exit code $code, expected $1"; }
 says() { grep '^faults: ' err | grep -qF -e "$1" || complain "expected '$1'"; }
 speak() { [ "$(grep -c '^faults: ' err)" -eq "$1" ] || complain "expected $1 message(s)"; }
 
-# The check finds a rank that left out an operation at its next one.
+# When a rank skips an operation, the check finds it at the next one.
 run 4 skip-one-checked 10
 ends 2
-says 'rank 3 began reduce-scatter 3 of group 2 (p2p, fp32, 16 elements), the others all-gather 3 of group 1 (p2p, fp32, 16 elements)'
+says "rank 3 began reduce-scatter 3 of group 2 (p2p, fp32, 16 elements), \
+the others all-gather 3 of group 1 (p2p, fp32, 16 elements)"
 
-# Without the check the watchdog ends the job, and one rank says where all of them are.
+# Without the check the watchdog ends the job, and one rank prints where all ranks are.
 run 4 skip-the-last 1
 ends 86
 speak 1
@@ -82,12 +84,13 @@ says 'rank 3: no answer (dead, stopped, or not in our code)'
 # The launcher ends a job in which a rank dies, with or without a watchdog.
 for limit in 0 30; do
     run 3 kill $limit
-    [ $code -ne 0 ] && [ $code -ne 86 ] || complain "exit code $code, expected that of a dead rank"
+    [ $code -ne 0 ] && [ $code -ne 86 ] ||
+        complain "exit code $code, expected that of a killed rank"
     speak 0
 done
 
-# However it dies: Open MPI's handler must survive a heap that is corrupted while malloc holds its
-# lock. Sanitizers end the rank in their own way.
+# A crash ends the job, too: Open MPI's handler must survive a heap that is corrupted while malloc
+# holds its lock. Sanitizers end the rank in their own way.
 for fault in corrupt-heap abort segv; do
     run 3 $fault 0
     case $code in
@@ -96,8 +99,8 @@ for fault in corrupt-heap abort segv; do
     speak 0
 done
 
-# SIGTERM ends ranks that block it while they wait for a dead one, with or without a watchdog, but
-# not while there is progress.
+# SIGTERM ends ranks that block it and wait for a stopped rank, with or without a watchdog. It does
+# not end them while they make progress.
 await() {
     tries=0
     until [ -s pid.0 ] && [ -s pid.1 ] && [ -s pid.2 ]; do
@@ -123,7 +126,7 @@ done
 run 3 block-and-go-on 0
 ends 0
 
-# A job that is suspended as a whole for longer than the limit, and continued, ends well.
+# A whole job that is suspended for longer than the limit, and then continued, ends well.
 suspend() {
     await
     sleep 0.7

@@ -1,4 +1,4 @@
-# small_shm.sh PROGRAM LAUNCHER...: a window in a /dev/shm of 1 MiB, as in containers.
+# small_shm.sh PROGRAM LAUNCHER...: runs the program with a /dev/shm of 1 MiB, as in containers.
 program=$1
 shift
 alone='mount -t tmpfs -o size=1m tmpfs /dev/shm'

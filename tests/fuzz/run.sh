@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs every fuzzer that was built, two at a time, and fails if one finds anything:
 #   sh tests/fuzz/run.sh SECONDS [BUILD]     BUILD is build/fuzz, from the preset of that name
-# New inputs go to BUILD/fuzzers/NAME.new, what breaks a reader to BUILD/fuzzers/NAME-*; the
-# corpus in the tree stays as it is.
+# New inputs go to BUILD/fuzzers/NAME.new, and those that break a reader to BUILD/fuzzers/NAME-*.
+# The corpus in the tree is not changed.
 set -u
 export UBSAN_OPTIONS=print_stacktrace=1
 seconds=${1:?seconds for each fuzzer}
@@ -13,7 +13,7 @@ cd "$build/fuzzers" || {
     exit 2
 }
 
-# Errors must not need much more memory than the file: 4 times, and 16 MiB.
+# A reader may allocate 4 times the file's size and 16 MiB, even for a broken file.
 one='
     name=$1; seconds=$2; corpus=$3/corpus/${name#fuzz_}
     mkdir -p "$name.new"
@@ -26,7 +26,7 @@ one='
     if [ "$code" -eq 0 ]; then
         echo "$name: ${runs:-?} executions in $seconds s, $counts, no finding"
     else
-        echo "$name: FOUND something (exit code $code), the end of its log:"
+        echo "$name: FOUND something (exit code $code); its log ends with:"
         tail -40 "$name.log"
         exit 1
     fi'

@@ -1,5 +1,5 @@
 # cmake -DCHECK=<CheckLayers.cmake> -DWORK=<folder> -P negative.cmake: CheckLayers finds every
-# violation that it claims to find. Each case is a clean tree with one file replaced.
+# kind of violation that it claims to find. Each case is a clean tree with one bad file.
 cmake_minimum_required(VERSION 3.20)
 
 function(make_tree)
@@ -33,7 +33,7 @@ function(run_check out_result out_text)
   set(${out_text} "${text}" PARENT_SCOPE)
 endfunction()
 
-# If `file` holds `content`, the check fails and says `message` once.
+# The check fails and says `message` once if `file` holds `content`.
 function(must_fail file content message)
   make_tree()
   file(WRITE ${WORK}/${file} "${content}")
@@ -42,8 +42,14 @@ function(must_fail file content message)
   string(REGEX MATCHALL "(src|include|gpu)/[a-zA-Z/.]+: " complaints "${text}")
   list(LENGTH complaints n)
   if(result EQUAL 0 OR at EQUAL -1 OR NOT n EQUAL 1)
-    message(SEND_ERROR "${file} with '${content}' gave ${result}, '${text}'; expected '${message}' once")
+    message(SEND_ERROR "${file} with '${content}' gave ${result}, '${text}'; "
+      "expected '${message}' once")
   endif()
+endfunction()
+
+# The check fails if `file` includes `path`: the message quotes it and says `why`.
+function(must_not_include file path why)
+  must_fail(${file} "#include \"${path}\"\n" "\"${path}\": ${why}")
 endfunction()
 
 make_tree()
@@ -53,31 +59,32 @@ if(NOT result EQUAL 0)
 endif()
 
 # Floors.
-must_fail(src/base/a.c "#include \"math/math.h\"\n" "\"math/math.h\": math/ is not its own folder")
+must_not_include(src/base/a.c math/math.h "math/ is not its own folder")
 must_fail(src/train/a.h " #  include \"cli/cli.h\"\n" "\"cli/cli.h\": cli/ is not its own folder")
-must_fail(src/math/a.c "#include \"gpu/kernels.h\"\n" "\"gpu/kernels.h\": gpu/ is not its own folder")
+must_not_include(src/math/a.c gpu/kernels.h "gpu/ is not its own folder")
 must_fail(src/math/a.c "#include <train/train.h>\n" "<train/train.h>: our own headers take quotes")
 must_fail(src/math/a.c "/* a */ /* b\n*/ #include \"nn/nn.h\"\n" "\"nn/nn.h\": nn/ is not")
-must_fail(src/comm/a.c "#include \"math/math.h\"\n" "\"math/math.h\": math/ is not its own folder")
-must_fail(src/math/a.c "#include \"comm/comm.h\"\n" "\"comm/comm.h\": comm/ is not its own folder")
+must_not_include(src/comm/a.c math/math.h "math/ is not its own folder")
+must_not_include(src/math/a.c comm/comm.h "comm/ is not its own folder")
 must_fail(src/math/CMakeLists.txt "zero_layer(math FILES math.c\n  LINKS zero_base zero_comm)\n"
   "links zero_comm: comm/ is not a lower floor")
 must_fail(src/base/CMakeLists.txt "zero_layer(base FILES a.c LINKS zero_train)\n"
   "links zero_train: train/ is not a lower floor")
-must_fail(include/zero/a.h "#include \"base/base.h\"\n" "\"base/base.h\": base/ is not its own folder")
-must_fail(gpu/a.cu "#include \"comm/comm.h\"\n" "\"comm/comm.h\": comm/ is not its own folder")
+must_not_include(include/zero/a.h base/base.h "base/ is not its own folder")
+must_not_include(gpu/a.cu comm/comm.h "comm/ is not its own folder")
 
-# How an include is written.
-must_fail(src/nn/a.c "#include \"nn.h\"\n" "\"nn.h\": an include starts with its folder")
-must_fail(src/nn/a.c "#include \"../base/base.h\"\n" "\"../base/base.h\": an include starts")
-must_fail(src/nn/a.c "#include \"base/../train/train.h\"\n" "\"base/../train/train.h\": an include starts")
+# The form of an include.
+must_not_include(src/nn/a.c nn.h "an include starts with its folder")
+must_not_include(src/nn/a.c ../base/base.h "an include starts")
+must_not_include(src/nn/a.c base/../train/train.h "an include starts")
 must_fail(src/nn/a.c "#include HEADER\n" "'#include HEADER': an include names its file")
-must_fail(src/nn/a.c "#include \"base/generated.h\"\n" "\"base/generated.h\": there is no such header")
+must_not_include(src/nn/a.c base/generated.h "there is no such header")
 
 # MPI and CUDA.
 must_fail(src/nn/a.c "#include <mpi.h>\n" "<mpi.h>: MPI outside comm/ and cli/")
 must_fail(src/train/a.c "void f(void) { MPI_Barrier(0); }\n" "MPI_Barrier: MPI outside")
-must_fail(src/base/a.h "extern MPI_Comm world[MPI_MAX_ERROR_STRING];\n" "MPI_Comm, MPI_MAX_ERROR_STRING: MPI")
+must_fail(src/base/a.h "extern MPI_Comm world[MPI_MAX_ERROR_STRING];\n"
+  "MPI_Comm, MPI_MAX_ERROR_STRING: MPI")
 must_fail(src/math/a.c "char a = '\\''; int x = PMPI_Init(); // it's\n" "PMPI_Init: MPI outside")
 must_fail(include/zero/a.h "typedef MPI_Comm zero_comm;\n" "MPI_Comm: MPI outside")
 must_fail(gpu/a.cu "int x = MPI_SUCCESS;\n" "MPI_SUCCESS: MPI outside")

@@ -1,6 +1,6 @@
 # consumers.sh WAY TREE LIBDIR SOURCE CMAKE LAUNCH...: builds the examples against the installed
 # TREE as other projects do, and runs them on 2 and 3 ranks. WAY is cmake:KIND:LANGUAGES, or
-# commands: those of include/zero/README.md as they stand there.
+# commands, which takes the commands of include/zero/README.md literally.
 way=$1 tree=$2 libdir=$3 source=$4 cmake=$5
 shift 5
 launch=$*
@@ -9,7 +9,7 @@ work=$(mktemp -d) && cd "$work" || exit 1
 trap 'cd / && rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# does 'what' command...
+# does 'WHAT' command...: the command succeeds.
 does() {
     what=$1
     shift
@@ -20,7 +20,7 @@ does() {
     return 1
 }
 
-trains() { # trains PROGRAM 'what'
+trains() { # trains PROGRAM 'WHAT'
     for n in 2 3; do
         does "$2, $n ranks" $(echo "$launch" | sed "s/RANKS/$n/") "$1" && tail -n 1 out
     done
@@ -36,7 +36,7 @@ by_cmake() { # by_cmake KIND LANGUAGES
     done
 }
 
-# The lines that call a compiler, one each.
+# Prints the commands in the README that call a compiler, one per line.
 commands() {
     sed -e ':a' -e '/\\$/{N;s/\\\n//;ta' -e '}' "$source/include/zero/README.md" | grep '^mpic' |
         sed "s,\$prefix/lib\\>,\$prefix/$libdir,g"

@@ -1,11 +1,11 @@
-# exports.sh INCLUDE BUILD NM CC [FLAGS...]: libzero.so exports what the public headers declare, no
-# more and no less, and no global symbol of libzero.a can collide with a program's.
+# exports.sh INCLUDE BUILD NM CC [FLAGS...]: libzero.so exports exactly what the public headers
+# declare, and no global symbol of libzero.a can collide with a program's.
 include=$1 build=$2 nm=$3
 shift 3
 work=$(mktemp -d) && cd "$work" || exit 1
 trap 'cd / && rm -rf "$work"' EXIT
 
-# Without braces and their contents each declaration is one statement. mpi.h has no zero_*.
+# Without braces and their contents each declaration is one statement. mpi.h declares no zero_*.
 for header in "$include"/zero/*.h; do echo "#include \"$header\""; done >all.c
 "$@" -I"$include" -E -P all.c | grep -v '^#' | tr '\n' ' ' | sed ':a
 s/{[^{}]*}/;/g

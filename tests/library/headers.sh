@@ -1,5 +1,5 @@
-# headers.sh INCLUDE CC CXX [FLAGS...]: every public header alone is valid C11 and C++17, without a
-# warning. CXX may be empty.
+# headers.sh INCLUDE CC CXX [FLAGS...]: every public header on its own compiles as C11 and as C++17
+# without a warning. CXX may be empty.
 include=$1 cc=$2 cxx=$3
 shift 3
 work=$(mktemp -d) && cd "$work" || exit 1
@@ -7,7 +7,7 @@ trap 'cd / && rm -rf "$work"' EXIT
 warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'
 failed=0
 
-# alone COMPILER FILE: the file includes one header, twice.
+# alone COMPILER OPTIONS... FILE: the file, which includes one header twice, compiles.
 alone() {
     "$@" -I"$include" $warnings -fsyntax-only || {
         echo "FAILED: $*"
@@ -21,5 +21,5 @@ for header in "$include"/zero/*.h; do
     alone "$cc" -std=c11 "$@" a.c
     [ -z "$cxx" ] || alone "$cxx" -std=c++17 "$@" a.cpp
 done
-[ -n "$cxx" ] || echo "no C++ compiler: C alone"
+[ -n "$cxx" ] || echo "no C++ compiler: tested with C only"
 exit $failed

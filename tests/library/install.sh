@@ -1,5 +1,5 @@
-# install.sh CMAKE SOURCE BUILD PREFIX LIBDIR INTO: an install writes the expected files below
-# PREFIX, and nothing elsewhere. The tree is then moved to INTO; install_* build against it there.
+# install.sh CMAKE SOURCE BUILD PREFIX LIBDIR INTO: the installation writes the expected files below
+# PREFIX, and nothing elsewhere. The tree is then moved to INTO, where the tests install_* use it.
 cmake=$1 source=$2 build=$3 prefix=$4 libdir=$5 into=$6
 stage=$into.stage
 failed=0
@@ -39,7 +39,7 @@ for file in "$into/bin/zero" "$into/$libdir"/libzero.so "$into/$libdir"/pkgconfi
     case $file in
         *.cmake | *.pc) grep -nF -e "$source" -e "$build" -e "$prefix/" "$file" ;;
         *) readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -F "$build" ;;
-    esac && echo "FAILED: $file names a place of the build" && failed=1
+    esac && echo "FAILED: $file contains a path of the build" && failed=1
 done
 "$into/bin/zero" --version || failed=1
 rm -f "$into.expected" "$into.found"

@@ -1,5 +1,5 @@
-# subproject.sh CMAKE SOURCE LAUNCH...: zero changes nothing of a project that contains it, and that
-# project's program trains. parent/CMakeLists.txt has the checks.
+# subproject.sh CMAKE SOURCE LAUNCH...: zero changes nothing in a project that contains it, and the
+# program of that project trains. The checks are in parent/CMakeLists.txt.
 cmake=$1 source=$2
 shift 2
 work=$(mktemp -d) && cd "$work" || exit 1

@@ -1,15 +1,17 @@
-# A link that is cut for 3 s and mended, that of rank 0's node or another's: blip.sh ZERO
-# TCP repeats what was lost, and training goes on as if nothing had been.
+# blip.sh ZERO: the link of rank 0's node, or of another, is cut for 3 s and mended. TCP sends again
+# what was lost, and training continues with the same result.
 . "$(dirname "$0")/common.sh"
 zero=$1
-steps=80 # on links that are slow, so that steps take some time on any machine
+steps=80 # the links are slow, so steps take some time on any machine
 
-# Sets $found to the digest of the run that was begun last; it has to end well.
+# digest 'WHAT': waits for the run in the background, which must succeed, and sets $found to its
+# digest.
 digest() {
+    words=$1
     wait $job
     code=$?
-    [ $code -eq 0 ] || complain "$1: exit code $code: $(cat blip.out)"
-    found=$(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' blip.metrics)
+    exits 0 blip
+    found=$(digest_of blip.metrics)
     echo "$1: $found"
 }
 
@@ -21,7 +23,7 @@ up blip 2 20mbit
 begin blip 2,2 $steps
 digest "never cut"
 alone=$found
-[ ${#alone} -eq 32 ] || complain "expected a digest of 32 digits, found '$alone'"
+is_digest "$alone"
 
 for k in 0 1; do
     what="node $k cut off for 3 s"
@@ -31,13 +33,13 @@ for k in 0 1; do
     before=$(steps_done)
     sleep 2
     [ "$(steps_done)" -eq "$before" ] && [ "$before" -lt $steps ] ||
-        complain "$what: expected no step meanwhile, found $before and $(steps_done) of $steps"
+        complain "$what: step $before, then $(steps_done) of $steps, expected no change"
     $nodes heal blip $k
     since=$(now)
     until [ "$(steps_done)" -gt "$before" ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
-    echo "$what: goes on after $(($(now) - since)) ms"
+    echo "$what: the next step came after $(($(now) - since)) ms"
     digest "$what"
-    [ "$found" = "$alone" ] || complain "$what: digest $found, never cut $alone"
+    [ "$found" = "$alone" ] || complain "$what: digest $found, without a cut $alone"
     settle blip "$(now)" 2000 '^$'
     [ -z "$left" ] || complain "$what: left behind: $left"
 done

@@ -1,4 +1,4 @@
-# The tests of src/comm between nodes: collectives.sh PROGRAM...
+# collectives.sh PROGRAM...: runs these tests of src/comm between nodes.
 . "$(dirname "$0")/common.sh"
 
 up comm 4
@@ -7,7 +7,7 @@ for program; do
         start=$(now)
         on comm $ranks -- "$program"
         echo "$(basename "$program") $ranks: $(($(now) - start)) ms"
-        [ $code -eq 0 ] || complain "$words: exit code $code: $(cat comm.out)"
+        exits 0 comm
     done
 done
 finish

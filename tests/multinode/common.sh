@@ -1,4 +1,5 @@
-# Read by the other scripts of this folder. Their nodes end with them, however they end.
+# The other scripts of this folder read this file first. Their nodes end when they do, even if they
+# are killed.
 nodes="sh $(cd "$(dirname "$0")" && pwd)/nodes.sh"
 export ZERO_NODES_OWNER=$$
 reason=$($nodes possible 2>&1) || {
@@ -16,7 +17,7 @@ trap 'exit 1' HUP INT TERM
 small='--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --data stories:64K
     --eval-every 0 --sample 0'
 
-up() { # up NAME N
+up() { # up NAME N [RATE]: makes nodes, see nodes.sh
     ours="$ours $1"
     $nodes up "$@" || exit 1
 }
@@ -27,7 +28,7 @@ complain() {
 }
 
 finish() {
-    [ $failed -eq 0 ] || echo "$failed expectations failed"
+    [ $failed -eq 0 ] || echo "$failed checks failed"
     [ $failed -eq 0 ]
     exit
 }
@@ -36,16 +37,31 @@ now() { # in milliseconds
     echo $(($(date +%s%N) / 1000000))
 }
 
-# settle NAME SINCE LIMIT PATTERN: waits, at most until LIMIT ms after SINCE, for the job to leave
-# nothing behind but what fits the pattern; $left is what is there still.
+# exits CODE NAME: the last job on the nodes NAME ended with this exit code.
+exits() {
+    [ $code -eq "$1" ] || complain "$words: exit code $code, expected $1: $(cat "$2.out")"
+}
+
+# digest_of FILE: prints the digest in these metrics.
+digest_of() {
+    sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$1"
+}
+
+# is_digest TEXT
+is_digest() {
+    [ ${#1} -eq 32 ] || complain "$words: expected a digest of 32 digits, found '$1'"
+}
+
+# settle NAME SINCE LIMIT PATTERN: waits, at most until LIMIT ms after SINCE, until the job has left
+# nothing behind but what matches the pattern. Sets $left to the rest.
 settle() {
     while left=$($nodes left "$1" | grep -v "$4") && [ $(($(now) - $2)) -lt "$3" ]; do
         sleep 0.05
     done
 }
 
-# on NAME RANKS,RANKS,... [OPTIONS] -- WORDS...: a job that has to end within $limit s. Leaves
-# what it said in the file NAME.out, its exit code in $code; and it must leave nothing else.
+# on NAME RANKS,RANKS,... [OPTIONS] -- WORDS...: runs a job, which must end within $limit s and
+# leave nothing behind. The file NAME.out gets its output, and $code its exit code.
 on() {
     words="$*"
     timeout -k 5 $limit $nodes run "$@" >"$1.out" 2>&1
@@ -54,9 +70,10 @@ on() {
     [ -z "$left" ] || complain "$words: left behind: $left"
 }
 
-# begin NAME RANKS,RANKS,... [STEPS]: trains in the background, without end unless the steps are
-# given; returns once it does. It says nothing between the first step and the last.
+# begin NAME RANKS,RANKS,... [STEPS]: trains in the background, without end unless STEPS is given,
+# and waits for 9 steps. The run prints nothing between its first step and its last.
 begin() {
+    words="zero train on $1 with $2 ranks"
     begun=$(now)
     rm -f "$1.metrics"
     timeout -k 5 $limit $nodes run "$1" "$2" -- "$zero" train $small --steps "${3-1000000}" \
@@ -71,21 +88,22 @@ begin() {
     done
 }
 
-# ends NAME JOB SINCE LIMIT 'WHAT' [PATTERN]: mpirun fails and all of the job is gone within
-# LIMIT ms of SINCE, but for what fits the pattern.
+# ends NAME JOB SINCE LIMIT 'WHAT' [PATTERN]: mpirun fails, and within LIMIT ms of SINCE the whole
+# job is gone, except what matches the pattern.
 ends() {
     wait "$2"
     code=$?
     ended=$(($(now) - $3))
     settle "$1" "$3" "$4" "${6-^$}"
     gone=$(($(now) - $3))
-    echo "$5: mpirun returned $code after $ended ms, all was gone after $gone ms"
+    echo "$5: mpirun returned $code after $ended ms, the job was gone after $gone ms"
     [ $code -ne 0 ] || complain "$5: mpirun returned 0"
-    [ $ended -le "$4" ] || complain "$5: mpirun had to end within $4 ms: $(cat "$1.out")"
+    [ $ended -le "$4" ] ||
+        complain "$5: mpirun took $ended ms, expected at most $4 ms: $(cat "$1.out")"
     [ -z "$left" ] || complain "$5: left behind: $left"
 }
 
-# strike NAME NODE...: kill -9 for all ranks on these nodes, at once.
+# strike NAME NODE...: kills all ranks on these nodes at once.
 strike() {
     name=$1
     shift

@@ -1,9 +1,10 @@
-# A node whose link is cut, the node of rank 0 or another: cut.sh ZERO
-# mpirun and the daemons of Open MPI give each other up after 25 s of silence, since nodes.sh
-# lets them probe; else they wait for 8 minutes. The kernel does not probe while it has something
-# to repeat: had rank 0 just said something, then its daemon, cut off, would wait as long as
-# tcp_retries2 lets it, which is 15 minutes. So here the ranks are silent. What the daemons leave
-# to the kernel goes a few seconds later: 30 s were measured on a busy machine, so 40 are allowed.
+# cut.sh ZERO: the link of rank 0's node, or of another, is cut.
+#
+# mpirun and Open MPI's daemons give each other up after 25 s of silence because nodes.sh makes them
+# probe; the default is 8 minutes. The kernel does not probe while it has data to send again. If
+# rank 0 had printed something at the wrong moment, its daemon would wait 15 minutes (tcp_retries2),
+# so the ranks here print nothing. The kernel ends some processes a few seconds after the daemons:
+# 30 s were measured on a busy machine, and 40 s are allowed.
 . "$(dirname "$0")/common.sh"
 zero=$1
 
@@ -15,16 +16,18 @@ for k in 0 1; do
 done
 ends cut0 "$job0" "$since0" 40000 "the node of rank 0 cut off"
 ends cut1 "$job1" "$since1" 40000 "the other node cut off"
-# mpirun says so, and names the node.
+# mpirun says that it lost a node, and which one.
 for k in 0 1; do
-    grep -q 'lost communication with a remote daemon' cut$k.out || complain "cut$k: no message: $(cat cut$k.out)"
-    grep -q "Remote daemon:.* on node 10.77.0.$((k + 1))\$" cut$k.out || complain "cut$k: names another node"
+    grep -q 'lost communication with a remote daemon' cut$k.out ||
+        complain "cut$k: no message: $(cat cut$k.out)"
+    grep -q "Remote daemon:.* on node 10.77.0.$((k + 1))\$" cut$k.out ||
+        complain "cut$k: expected the name of node $k: $(cat cut$k.out)"
 done
 
-# Mended, the links carry the next job.
+# Once mended, the links carry the next job.
 for k in 0 1; do
     $nodes heal cut$k $k
     on cut$k 2,2 -- "$zero" train $small --steps 2
-    [ $code -eq 0 ] || complain "$words: exit code $code: $(cat cut$k.out)"
+    exits 0 cut$k
 done
 finish

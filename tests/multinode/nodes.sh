@@ -1,27 +1,27 @@
 #!/bin/sh
-# Several nodes on one machine, for tests of what happens between nodes. Needs root, iproute2,
-# util-linux and Open MPI 4. Each node is a network of its own with a host name of its own, which
-# is all that Open MPI knows a node by; one more, the head, is where mpirun runs. So memory is
-# shared inside a node, and between nodes there is TCP over links that can be slow or cut:
+# Several nodes on one machine, for tests between nodes. Needs root, iproute2, util-linux and Open
+# MPI 4. Each node has its own network and host name, by which Open MPI tells nodes apart. mpirun
+# runs on one more node, the head. Ranks of one node share memory; nodes are connected by TCP over
+# links that can be slow or cut:
 #
 #     n0  10.77.0.1 e0 --- p0 +------------+
 #     n1  10.77.0.2 e0 --- p1 | bridge br0 | head  10.77.0.254
 #     n2  10.77.0.3 e0 --- p2 +------------+
 #
-#   nodes.sh possible                    exits with 0, or says why there can be no nodes here
+#   nodes.sh possible                    exits with 0, or says why nodes cannot be made here
 #   nodes.sh up NAME N [RATE]            N nodes; RATE as tc writes it: 1gbit
 #   nodes.sh rate NAME RATE|none         what each link carries in each direction
 #   nodes.sh run NAME RANKS,RANKS,... [OPTIONS OF mpirun] -- PROGRAM WORDS...
-#                                        so many ranks on node 0, on node 1, ...; 0: none there
+#                                        that many ranks on node 0, on node 1, ...
 #   nodes.sh in NAME NODE|head COMMAND...
-#   nodes.sh pids NAME NODE|head COMMAND running processes of this name
+#   nodes.sh pids NAME NODE|head COMMAND prints the processes of this name
 #   nodes.sh cut NAME NODE, heal NAME NODE
-#   nodes.sh left NAME                   what jobs have left behind: processes and files
+#   nodes.sh left NAME                   prints what jobs have left behind: processes and files
 #   nodes.sh down NAME
 #
-# NAME belongs to the calling process (or the one that ZERO_NODES_OWNER names): another caller
-# may use the same name at the same time. Nodes end with their owner, however it ends. All that
-# is on disk is /tmp/zero-nodes.NAME.OWNER. MPIRUN names another mpirun than the one in PATH.
+# NAME belongs to the calling process, or to the one whose PID is in ZERO_NODES_OWNER, so several
+# callers may use the same name. Nodes end with their owner, even if it is killed. Their files are
+# in /tmp/zero-nodes.NAME.OWNER. MPIRUN replaces the mpirun in PATH.
 set -eu
 
 self=$(cd "$(dirname "$0")" && pwd)/nodes.sh
@@ -37,7 +37,7 @@ fail() {
     exit 1
 }
 
-# Everything that runs on our nodes carries the name of their directory in its environment.
+# All processes on our nodes have the path of the nodes' directory in their environment.
 members() {
     grep -lsxzF "ZERO_NODES=$1" /proc/[0-9]*/environ | cut -d/ -f3
 }
@@ -52,14 +52,14 @@ clear_away() {
     rm -rf "$1" /dev/shm/vader_segment.n*-"${id%.*}-${id##*.}".*
 }
 
-# Whoever was killed could not clear away.
+# An owner that was killed could not remove its nodes.
 sweep() {
     for old in /tmp/zero-nodes.*.*; do
         if [ -O "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then clear_away "$old"; fi
     done
 }
 
-# enter NODE|head COMMAND...: does not return.
+# enter NODE|head COMMAND...: replaces this process with the command on the node.
 enter() {
     pid=$(cat "$state/node.$1") || fail "there is no node $1"
     shift
@@ -99,7 +99,7 @@ up() {
     [ -z "${3-}" ] || set_rate "$3"
 }
 
-# The head: makes the nodes, watches their owner, and clears away after it.
+# The head makes the nodes, watches their owner, and removes everything after it.
 keep() {
     echo $$ >"$state/node.head"
     hostname "head-$name-$owner"
@@ -179,7 +179,7 @@ run() {
         --mca btl_tcp_if_include 10.77.0.0/24 $keepalive "$@"
 }
 
-# What mpirun calls in the place of ssh: agent [-OPTION...] HOST WORDS...
+# agent [-OPTION...] HOST WORDS...: mpirun calls this in place of ssh.
 agent() {
     while [ "${1#-}" != "$1" ]; do shift; done
     k=$((${1##*.} - 1))
@@ -195,13 +195,14 @@ pids() {
     done 2>/dev/null
 }
 
-# Open MPI's segments in /dev/shm bear the node's name: those of other jobs are no concern.
+# Open MPI's segments in /dev/shm contain the node's name. Those of other jobs are ignored.
 left() {
     members "$state" | grep -vxFf "$state/ours" | while read -r pid; do
         echo "process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
     done 2>/dev/null
     find "$state/tmp" -type f 2>/dev/null | sed 's/^/file /'
-    find /dev/shm -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | grep -vxFf "$state/shm" | while read -r file; do
+    find /dev/shm -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null |
+        grep -vxFf "$state/shm" | while read -r file; do
         case $file in
             vader_segment.n*"-$name-$owner".*) ;;
             vader_segment.* | zero-power-loss.*) continue ;; # of storage tests

@@ -1,18 +1,19 @@
-# The same training on one node and on several ends in the same bits, in every stage: train.sh ZERO
+# train.sh ZERO: training on several nodes gives the same bits as on one node, in every stage.
 . "$(dirname "$0")/common.sh"
 zero=$1
 collectives='p2p hier auto'
 
-# Sets $found.
-digest() { # digest RANKS,RANKS,... ALGORITHM [OPTIONS OF zero train...]
+# digest RANKS,RANKS,... ALGORITHM [OPTIONS OF zero train...]: trains; sets $found to the digest.
+digest() {
     ranks=$1 algorithm=$2
     shift 2
     rm -f metrics
     on train "$ranks" -- "$zero" train $small --steps 10 --collectives "$algorithm" "$@" \
         --metrics "$work/metrics"
-    [ $code -eq 0 ] || complain "$words: exit code $code: $(cat train.out)"
-    grep -q "^zero .* 4 ranks, ${ranks%%,*} on this node" train.out || complain "$words: other nodes"
-    found=$(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' metrics)
+    exits 0 train
+    grep -q "^zero .* 4 ranks, ${ranks%%,*} on this node" train.out ||
+        complain "$words: expected ${ranks%%,*} of 4 ranks on node 0"
+    found=$(digest_of metrics)
 }
 
 expect_digest() { # expect_digest RANKS,RANKS,... ALGORITHM [OPTIONS...]
@@ -25,7 +26,7 @@ expect_digest() { # expect_digest RANKS,RANKS,... ALGORITHM [OPTIONS...]
 alone_is() {
     digest 4 p2p "$@"
     alone=$found
-    [ ${#alone} -eq 32 ] || complain "expected a digest of 32 digits, found '$alone'"
+    is_digest "$alone"
 }
 
 up train 3
@@ -35,7 +36,7 @@ for algorithm in $collectives; do
         expect_digest $ranks "$algorithm"
     done
 done
-# Parameters once per node, and pieces of them gathered between nodes.
+# Each node stores the parameters once, and pieces of them are gathered between nodes.
 for type in fp32 bf16; do
     alone_is --dtype $type
     for stage in 1 2 3; do

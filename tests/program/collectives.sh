@@ -1,10 +1,10 @@
-# --collectives, as a user meets it: equal bits, one line that says what was chosen and why,
-# refusals with numbers, and a node that cannot share memory.
+# --collectives: all algorithms give equal bits, one line of the output says which was chosen and
+# why, refusals give numbers, and a node may be unable to share memory.
 . "$(dirname "$0")/common.sh"
 small=$(echo "$small" | sed 's/--global-batch 6/--global-batch 12/')
 length='--steps 5 --eval-every 0 --sample 0'
 
-chosen() { # chosen WORDS...: the line about the collectives
+chosen() { # chosen WORDS...: the output's line about collectives begins with these
     says "  collectives   $*" out
 }
 
@@ -29,11 +29,12 @@ chosen 'p2p (auto: one rank per node); 3 nodes'
 runs 2 train $small $length --metrics m --collectives mpi
 check 2 5 m bits_mpi
 
-refuses 2 'shm works within one node, and 4 ranks are on 2 nodes' 4 train $small --collectives shm --fake-nodes 2
+refuses 2 'shm works within one node, and 4 ranks are on 2 nodes' 4 \
+    train $small --collectives shm --fake-nodes 2
 refuses 2 '--fake-nodes 5: there are only 2 ranks' 2 train $small --fake-nodes 5
 refuses 2 'expected one of auto|p2p|mpi|shm|hier' 1 train --collectives fast
 
-# A /dev/shm of 1 MiB, in a mount namespace of its own. MPI's own files go elsewhere.
+# A private mount namespace has a /dev/shm of 1 MiB. MPI's own files go elsewhere.
 if unshare -m true 2>/dev/null; then
     echo 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' >tiny.sh
     export OMPI_MCA_btl_vader_backing_directory="$PWD"
@@ -45,6 +46,6 @@ if unshare -m true 2>/dev/null; then
     says 'the 4 ranks of a node cannot share' err
     refuses 3 'the 4 ranks of a node cannot share' 4 train $small $length --collectives shm
 else
-    echo "the part with a small /dev/shm is skipped: no mount namespace of our own is allowed here"
+    echo "the part with a small /dev/shm is skipped: mount namespaces are not allowed here"
 fi
 finish

@@ -1,17 +1,26 @@
-# Read by the other scripts of this folder. Their arguments are the program, check_metrics and
-# the launch line, in which RANKS stands for the number of ranks.
+# The other scripts of this folder read this file first. Their arguments are the program,
+# check_metrics and the launch line, in which RANKS stands for the number of ranks.
 zero=$1
 checker=$2
 shift 2
 launch=$*
+support=$(cd "$(dirname "$0")/../support" && pwd)
 failed=0
 work=$(mktemp -d) && cd "$work" || exit 1
 trap 'cd / && rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 small="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 6 --data stories:64K"
+tiny="--layers 1 --hidden 16 --heads 2 --seq 8 --data stories:16K --tokenizer byte
+    --eval-every 0 --sample 0"
 
-# on N command...: by mpirun; N = 0: without.
+# skip REASON...: ends the script; CTest counts the test as skipped.
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+# on N command...: runs the command on N ranks with mpirun, or without mpirun if N is 0.
 on() {
     ranks=$1
     shift
@@ -22,11 +31,22 @@ on() {
     fi
 }
 
-# ranks_of PID: the processes below it that are the program, one line each.
+# ranks_of PID: prints the processes below PID that run the program, one per line.
 ranks_of() {
     for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
         [ "$(cat /proc/"$child"/comm 2>/dev/null)" = "$(basename "$zero")" ] && echo "$child"
         ranks_of "$child"
+    done
+}
+
+# await SECONDS command...: repeats the command until it succeeds; fails after that time.
+await() {
+    tries=$((50 * $1))
+    shift
+    until "$@"; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || return 1
+        sleep 0.02
     done
 }
 
@@ -37,7 +57,7 @@ complain() {
     failed=$((failed + 1))
 }
 
-# run N words...: zero on N ranks; leaves the files out and err, and its exit code in $code.
+# run N words...: runs zero on N ranks. Writes the files out and err; sets $code to the exit code.
 run() {
     n=$1
     shift
@@ -46,17 +66,22 @@ run() {
     code=$?
 }
 
-# runs N words...: it ends well, says nothing but warnings on stderr, and draws no bar.
+# exits CODE: the last run ended with this exit code.
+exits() {
+    [ "$code" -eq "$1" ] || complain "$words: exit code $code, expected $1"
+}
+
+# runs N words...: zero succeeds, prints nothing but warnings on stderr, and draws no progress bar.
 runs() {
     run "$@"
-    [ $code -eq 0 ] || complain "$words: exit code $code, expected 0"
-    grep '^zero: ' err | grep -qv '^zero: warning: ' && complain "$words: an error without its code"
+    exits 0
+    grep '^zero: ' err | grep -qv '^zero: warning: ' && complain "$words: unexpected error message"
     grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress bar"
     return 0
 }
 
-# refuses CODE 'TEXT' N words...: it ends within 10 s with this code and one message, which has
-# the text; nothing is printed as if it had begun. Without mpirun the message stands alone.
+# refuses CODE 'TEXT' N words...: zero ends within 10 s with this code and one message, which
+# contains TEXT. It prints nothing on stdout and, without mpirun, one line on stderr.
 refuses() {
     expected=$1
     text=$2
@@ -64,20 +89,20 @@ refuses() {
     start=$(date +%s)
     run "$@"
     seconds=$(($(date +%s) - start))
-    [ $code -eq "$expected" ] || complain "$words: exit code $code, expected $expected"
+    exits "$expected"
     [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
     grep '^zero: ' err | grep -qF -e "$text" || complain "$words: expected '$text' in the message"
-    [ $seconds -le 10 ] || complain "$words: the job ended after $seconds s only"
+    [ $seconds -le 10 ] || complain "$words: the job took $seconds s, expected at most 10 s"
     [ -s out ] && complain "$words: expected nothing on stdout"
-    [ "$1" -gt 0 ] || [ "$(wc -l <err)" -eq 1 ] || complain "$words: expected the message alone"
+    [ "$1" -gt 0 ] || [ "$(wc -l <err)" -eq 1 ] || complain "$words: expected one line on stderr"
 }
 
-# says 'TEXT' FILE: for what was run last.
+# says 'TEXT' FILE: this output of the last run contains TEXT.
 says() {
     grep -qF -e "$1" "$2" || complain "$words: expected '$1' in $2"
 }
 
-# same A B 'what' and differ A B 'what': two files.
+# same A B 'WHAT': the two files are equal. differ A B 'WHAT': they are not.
 same() {
     cmp -s "$1" "$2" && return
     complain "$3: $1 and $2 differ"
@@ -88,7 +113,19 @@ differ() {
     return 0
 }
 
-# check RANKS STEPS FILE BITS: the metrics file is valid; BITS gets what must not depend on time.
+# is_json FILE: the file contains JSON objects and nothing else.
+is_json() {
+    "$checker" json <"$1" >checked 2>&1 || complain "$words: $1 is not JSON: $(cat checked)"
+}
+
+# narrow N FILE: no line of the file has more than N columns.
+narrow() {
+    awk -v most="$1" 'length > most { exit 1 }' "$2" ||
+        complain "$words: $2 has a line of more than $1 columns"
+}
+
+# check RANKS STEPS FILE BITS: the metrics in FILE are valid. BITS gets the part of them that does
+# not depend on time.
 check() {
     "$checker" "$1" "$2" "$3" >"$4" 2>checked || {
         complain "$words: the metrics are not valid"
@@ -96,8 +133,33 @@ check() {
     }
 }
 
+# digest_of FILE: prints the digest in this output of a run.
+digest_of() {
+    sed -n 's/^  digest *//p' "$1"
+}
+
+# holds DIRECTORY NAMES...: the directory contains these, in the order of LC_ALL=C, and no others.
+holds() {
+    directory=$1
+    shift
+    found=$(echo $(LC_ALL=C ls -A "$directory"))
+    [ "$found" = "$*" ] || complain "$words: $directory contains '$found', expected '$*'"
+}
+
+# verifies DIRECTORY: all checkpoints in it are whole.
+verifies() {
+    "$zero" checkpoint verify "$1" >verified 2>&1 && return
+    complain "$words: a checkpoint in $1 does not verify"
+    cat verified
+}
+
+# write_tokens FILE: writes 2000 tokens from 0 to 49 as nanoGPT does, in 16 bits each.
+write_tokens() {
+    printf "$(awk 'BEGIN { for (i = 0; i < 2000; i++) printf "\\%03o\\000", i % 50 }')" >"$1"
+}
+
 finish() {
-    [ $failed -eq 0 ] || echo "$failed expectations failed"
+    [ $failed -eq 0 ] || echo "$failed checks failed"
     [ $failed -eq 0 ]
     exit
 }

@@ -1,9 +1,9 @@
-# Everything --data takes.
+# Every form of --data.
 . "$(dirname "$0")/common.sh"
 
 shape="--layers 1 --hidden 16 --heads 2 --seq 16 --global-batch 4 --steps 5 --sample 5"
 
-# 100 lines of text; the same text cut into two files; its bytes as tokens of 16 bits.
+# 100 lines of text, the same text in two files, and its bytes as tokens of 16 bits.
 awk 'BEGIN { for (i = 0; i < 100; i++) print "line", i, "of a text that says", i * i }' >text
 mkdir -p folder/below
 head -n 50 text >folder/a.txt
@@ -14,7 +14,7 @@ cp folder/below/b.txt part2
 od -An -v -tu1 text | awk '{ for (i = 1; i <= NF; i++) printf "\\%03o\\000", $i }' >escaped
 printf "$(cat escaped)" >nano.bin
 n=$(wc -c <text)
-# llm.c: 256 int32: 20240520, version 1, number of tokens; then the tokens.
+# llm.c's files begin with 256 int32: 20240520, version 1, the number of tokens. Tokens follow.
 {
     printf '\210\330\064\001\001\000\000\000'
     printf "\\$(printf %03o $((n % 256)))\\$(printf %03o $((n / 256)))\\000\\000"
@@ -22,7 +22,7 @@ n=$(wc -c <text)
     cat nano.bin
 } >shard.bin
 
-# Five ways to say the same tokens.
+# Five ways to give the same tokens.
 runs 0 train $shape --data text --metrics m
 check 1 5 m bits_file
 says 'tokens (byte)' out

@@ -1,4 +1,4 @@
-# A saved model writes, alone and on any ranks; goes to Hugging Face's files and comes back.
+# A saved model generates text on any number of ranks. It goes to Hugging Face's files and back.
 . "$(dirname "$0")/common.sh"
 data="--seq 32 --global-batch 6 --eval-every 0 --sample 0"
 shape="--layers 2 --hidden 48 --heads 3"
@@ -7,12 +7,12 @@ stories="--data stories:64K"
 runs 3 train $shape $data $stories --steps 12 --stage 2 --checkpoint ck
 runs 2 train $shape $data $stories --steps 4 --stage 1 --dtype bf16 --checkpoint half
 
-# ---- one text, whoever writes it ----
+# ---- any layout generates the same text ----
 prompt='Once upon a time'
 runs 0 generate ck --prompt "$prompt" --tokens 50
 mv out text
 [ "$(head -c 16 text)" = "$prompt" ] || complain "$words: expected the prompt first"
-[ "$(wc -c <text)" -ge 67 ] || complain "$words: expected 50 tokens behind it"
+[ "$(wc -c <text)" -ge 67 ] || complain "$words: expected 50 tokens after the prompt"
 for ranks in 1 2 3; do
     for stage in 0 3; do
         runs $ranks generate ck --prompt "$prompt" --tokens 50 --stage $stage
@@ -20,7 +20,7 @@ for ranks in 1 2 3; do
     done
 done
 runs 3 generate ck/step-00000012 --prompt "$prompt" --tokens 50 --stage 1 --dtype=fp32
-same text out "the text in stage 1, of the newest by its name"
+same text out "the text in stage 1, of the newest checkpoint by its name"
 runs 0 generate half --tokens 40
 mv out text_half
 runs 3 generate half --tokens 40 --stage 3 --dtype bf16
@@ -33,7 +33,7 @@ differ text out "another seed"
 runs 0 generate ck --prompt "$prompt" --tokens 50 --temperature 0
 mv out likeliest
 runs 0 generate ck --prompt "$prompt" --tokens 50 --top-k 1 --seed 5
-same likeliest out "the likeliest token, and one of the likeliest"
+same likeliest out "--temperature 0 and --top-k 1"
 differ text likeliest "temperature 0 and 0.8"
 
 # ---- prompts ----
@@ -44,14 +44,14 @@ runs 0 generate ck --raw --tokens 2 --prompt "$(printf 'a\377\001\033[2J')"
     complain "$words: expected the prompt's bytes"
 runs 0 generate ck --tokens 2 --prompt "$(printf 'a\377\001\033[2J')"
 [ "$(head -c 7 out)" = 'a???[2J' ] || complain "$words: expected no control characters"
-# 40 tokens of a model that sees 32: the first eight do not matter
+# A model that sees 32 of 40 tokens ignores the first eight.
 tail=$(awk 'BEGIN { for (i = 0; i < 32; i++) printf ",%d", 7 * i % 90 }')
 for head in 1,2,3,4,5,6,7,8 9,9,9,9,9,9,9,9; do
     runs 0 generate ck --prompt-tokens "$head$tail" --tokens 9 --temperature 0
     says 'the prompt has 40 tokens, and the model sees the last 32 of them' err
-    cut -d, -f 9- out >"behind_$head"
+    cut -d, -f 9- out >"after_$head"
 done
-same behind_1,2,3,4,5,6,7,8 behind_9,9,9,9,9,9,9,9 "what the model does not see"
+same after_1,2,3,4,5,6,7,8 after_9,9,9,9,9,9,9,9 "another start that the model does not see"
 
 # ---- mistakes ----
 refuses 2 'needs a checkpoint' 0 generate
@@ -66,14 +66,14 @@ refuses 2 'not both' 0 generate ck --prompt a --prompt-tokens 1
 refuses 2 'expected ids with commas' 0 generate ck --prompt-tokens 1,,2
 refuses 2 "beyond the model's vocabulary" 2 generate ck --prompt-tokens 1,100000
 refuses 3 'use more ranks and a higher --stage' 2 generate ck --memory-limit 1M
-# the first weight of the second shard
+# Damages the first weight of the second shard.
 cp -r ck broken && shard=$(ls broken/*/shard-00001*)
 header=$(od -An -tu4 -N4 "$shard")
 printf xxxx | dd of="$shard" bs=1 seek=$((8 + header)) conv=notrunc 2>/dev/null
 refuses 4 'was changed after it was written' 3 generate broken --stage 3
 
 # ---- a model of tokens has no tokenizer ----
-printf "$(awk 'BEGIN { for (i = 0; i < 2000; i++) printf "\\%03o\\000", i % 50 }')" >tokens.bin
+write_tokens tokens.bin
 runs 1 train $shape $data --steps 2 --data tokens.bin --vocab 64 --checkpoint ids
 runs 0 generate ids --prompt-tokens 1,2,3 --tokens 4
 refuses 2 'give --prompt-tokens' 0 generate ids --prompt Once
@@ -81,22 +81,26 @@ refuses 2 'give --prompt-tokens' 0 generate ids --prompt Once
 # ---- to Hugging Face's files and back: the same bytes ----
 runs 0 checkpoint export ck --to exported
 says '"model_type": "gpt2"' exported/config.json
-runs 2 train $shape $data $stories --steps 1 --warmup 0 --lr 0 --stage 3 --init-from exported --checkpoint back
+runs 2 train $shape $data $stories --steps 1 --warmup 0 --lr 0 --stage 3 --init-from exported \
+    --checkpoint back
 says 'weights       from exported' out
 runs 0 checkpoint export back --to=exported_again
 for file in model.safetensors config.json; do
-    same exported/$file exported_again/$file "$file, exported, trained at rate 0, exported"
+    same exported/$file exported_again/$file "$file exported, trained at rate 0, exported again"
 done
 runs 0 generate back --prompt "$prompt" --tokens 50
 same text out "the text of the model that came back"
-runs 1 train $shape $data $stories --steps 1 --stage 1 --dtype bf16 --init-from exported/model.safetensors
+runs 1 train $shape $data $stories --steps 1 --stage 1 --dtype bf16 \
+    --init-from exported/model.safetensors
 
 refuses 2 'exported exists: remove it' 0 checkpoint export ck --to exported
 refuses 2 'needs --to OUT' 0 checkpoint export ck
 refuses 4 'was changed after it was written' 0 checkpoint export broken --to none
 [ ! -e none ] && [ ! -e .tmp-none ] || complain "$words: expected nothing left behind"
-refuses 2 'give --layers 2' 2 train $data $stories --layers 3 --hidden 48 --heads 3 --init-from exported
-refuses 2 'give --heads 3' 0 train $data $stories --layers 2 --hidden 48 --heads 4 --init-from exported
+refuses 2 'give --layers 2' 2 \
+    train $data $stories --layers 3 --hidden 48 --heads 3 --init-from exported
+refuses 2 'give --heads 3' 0 \
+    train $data $stories --layers 2 --hidden 48 --heads 4 --init-from exported
 refuses 2 'give --vocab 512' 0 train $shape $data $stories --vocab 600 --init-from exported
 refuses 4 'wte.weight [512, 48] is missing' 0 train $shape $data $stories \
     --init-from "$(ls ck/*/shard-00000*)"

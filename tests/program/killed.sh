@@ -1,15 +1,14 @@
-# A rank is killed with SIGKILL at any moment, again and again; each time the run is resumed, on
-# another number of ranks and in another stage. It ends as if nobody had disturbed it. How often,
-# and the seed of all that is random: TIMES and SEED.
+# SIGKILL ends a rank at a random moment, TIMES times. After each the run is resumed with a random
+# number of ranks and stage. It ends with the digest of a run that was never killed. SEED decides
+# all that is random.
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-6}
 seed=${SEED:-$(date +%s)}
 echo "seed $seed, $times times"
-tiny="train --layers 1 --hidden 16 --heads 2 --seq 8 --data stories:16K --tokenizer byte --sample 0
-    --eval-every 0 --global-batch 8 --micro-batch 1 --reproducible --watchdog 20
+long="train $tiny --global-batch 8 --micro-batch 1 --reproducible --watchdog 20
     --steps $((100 * times + 300)) --log-every 100000"
 
-# draw N: 0 .. N-1 in $drawn
+# draw N: sets $drawn to a random number from 0 to N - 1.
 drawn=0
 state=$seed
 draw() {
@@ -17,13 +16,13 @@ draw() {
     drawn=$(((state / 65536) % $1))
 }
 
-# lives PID: and is no zombie that nobody has waited for.
+# lives PID: the process exists and is not a zombie.
 lives() {
     [ -e /proc/"$1" ] && ! grep -q '^State:[[:space:]]*Z' /proc/"$1"/status 2>/dev/null
 }
 
-# kill_a_rank PID: one of the job below it dies, as soon as there is one; which, is drawn. Fails
-# when the job has ended.
+# kill_a_rank PID: waits until processes below PID run the program, and kills a random one of them.
+# Fails if the job has ended.
 kill_a_rank() {
     n_found=0
     while [ "$n_found" -eq 0 ]; do
@@ -35,7 +34,7 @@ kill_a_rank() {
     kill -9 "$(echo $found | cut -d ' ' -f $((drawn + 1)))" 2>/dev/null
 }
 
-# starts ROUND: the next part of the run in the background, in a layout that is drawn.
+# starts ROUND: starts the next part of the run in the background, in a random layout.
 starts() {
     draw 3
     ranks=$((1 << drawn))
@@ -45,13 +44,13 @@ starts() {
     resume=--resume
     [ -d run ] || resume=
     words="round $1, $ranks ranks, stage $stage, every $((drawn + 1)) steps (seed $seed)"
-    on "$ranks" "$zero" $tiny --stage $stage --save-every $((drawn + 1)) --checkpoint run $resume \
+    on "$ranks" "$zero" $long --stage $stage --save-every $((drawn + 1)) --checkpoint run $resume \
         --metrics m >out 2>err &
     job=$!
 }
 
-# Until some moment: every third time since the launch, else since the first save, for then the
-# run is among steps and saves however slow the machine is.
+# waits PID: waits for a random time, counted from the launch in one third of the cases. Otherwise
+# it is counted from the first save: then even on a slow machine the run is among steps and saves.
 waits() {
     draw 3
     if [ "$drawn" -gt 0 ]; then
@@ -67,11 +66,10 @@ waits() {
     sleep "$(awk "BEGIN { print $drawn / 100 }")"
 }
 
-# Everything that is published is whole, whenever it was that the job died.
+# Every published checkpoint is whole, no matter when the job was killed.
 check_saved() {
     find run -maxdepth 1 -name 'step-*' 2>/dev/null | grep -q . || return 0
-    on 0 "$zero" checkpoint verify run >out 2>err || complain "$words: does not verify"
-    return 0
+    verifies run
 }
 
 round=0
@@ -84,7 +82,7 @@ while [ $killed -lt "$times" ] && [ $round -lt $((4 * times)) ]; do
     if kill_a_rank $job; then
         wait $job
         code=$?
-        if [ $code -eq 0 ]; then break; fi # it had ended by then
+        if [ $code -eq 0 ]; then break; fi # the job ended before the signal came
         killed=$((killed + 1))
         grep -q '^checkpoint: ' out && started=$((started + 1))
         grep '^zero: ' err | grep -v '^zero: warning: ' | grep -q 'checkpoint\|step-' &&
@@ -95,21 +93,22 @@ while [ $killed -lt "$times" ] && [ $round -lt $((4 * times)) ]; do
     fi
     check_saved
 done
-echo "$killed killed, $started of them after a save of their own; $(ls run | tail -n 1)"
+echo "$killed jobs killed, $started of them after they saved; $(ls run | tail -n 1)"
 [ $killed -eq "$times" ] || complain "only $killed of $times jobs were killed"
 
-runs 2 $tiny --stage 3 --checkpoint run --resume --metrics m
-sed -n 's/^  digest *//p' out >resumed
+runs 2 $long --stage 3 --checkpoint run --resume --metrics m
+digest_of out >resumed
 ls -A run | grep -v '^step-' >left && complain "$words: left behind: $(cat left)"
 [ "$(ls run | wc -l)" -le 2 ] || complain "$words: more than two checkpoints are kept"
-runs 1 $tiny --stage 0 --metrics undisturbed
-sed -n 's/^  digest *//p' out >expected
+runs 1 $long --stage 0 --metrics undisturbed
+digest_of out >expected
 same expected resumed "killed $killed times (seed $seed)"
 [ -s expected ] || complain "$words: no digest"
 
-# Each step is in the metrics, with one loss however often it was done.
+# The metrics contain every step, and a step that was repeated has the same loss each time.
 losses() {
-    sed -n 's/.*"step":\([0-9]*\),"loss":\([^,]*\),.*"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1" | sort -nu
+    sed -n 's/.*"step":\([0-9]*\),"loss":\([^,]*\),.*"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1" |
+        sort -nu
 }
 losses m >losses_resumed
 losses undisturbed >losses_expected

@@ -1,4 +1,4 @@
-# The default run: it learns what the stories teach, and never more than there is to know.
+# The default run learns the stories. Its loss never falls below their entropy.
 . "$(dirname "$0")/common.sh"
 
 runs 2 train --eval-every 40 --metrics m
@@ -10,8 +10,8 @@ awk -v floor="$entropy" '!($1 > floor) { exit 1 }' losses ||
     complain "$words: a validation loss below the entropy $entropy: $(tr '\n' ' ' <losses)"
 awk 'END { exit !($1 < 1.0) }' losses || complain "$words: the last loss is not below 1.0"
 
-# The sample has words: a share of the commonest that noise would not hit.
+# The sample contains more of the commonest words than noise would.
 sed -n '/^---- a sample after/,/^----$/p' out | sed '1d;$d' | tr -cs 'A-Za-z' '\n' >sample
 known=$(grep -cxE 'a|an|the|to|was|who|and|with|her|his|she|he|they|of|in|had|who|for' sample)
-[ "$known" -ge 20 ] || complain "$words: few small words in the sample: $(tr '\n' ' ' <sample)"
+[ "$known" -ge 20 ] || complain "$words: few common words in the sample: $(tr '\n' ' ' <sample)"
 finish

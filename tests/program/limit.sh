@@ -1,22 +1,14 @@
-# Memory in control groups: limit.sh ZERO LAUNCH... What a plan needs is what a run takes, within a
-# tenth; with less it is refused before it takes anything. The largest model that `zero plan --fit`
-# finds trains in a group of that size; a tenth more, forced past the check, does not. Needs root and
-# control groups that can be written. In the launch line RANKS stands for the number of ranks.
+# Memory in control groups. A run takes what its plan needs, within a tenth. With less memory it is
+# refused before it takes any. The largest model that `zero plan --fit` finds trains in a group of
+# that size; one a tenth larger does not, even with --memory-limit 0. Needs root and control groups
+# that can be written.
 set -u
-zero=$1
-shift
-launch=$*
-megabytes=600
-failed=0
 # shellcheck disable=SC2086 # options are words
+. "$(dirname "$0")/common.sh"
+megabytes=600
 options='--hidden 256 --heads 4 --seq 64 --micro-batch 4'
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-
-! grep -q __asan_init "$zero" || skip "sanitizers need memory of their own"
+! grep -q __asan_init "$zero" || skip "sanitizers need more memory than is planned"
 [ "$(id -u)" -eq 0 ] || skip "control groups need root"
 version=1 group=/sys/fs/cgroup/memory/zero-limit-$$
 limit_name=memory.limit_in_bytes peak_name=memory.max_usage_in_bytes
@@ -25,12 +17,10 @@ if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
     limit_name=memory.max peak_name=memory.peak
 fi
 mkdir "$group" 2>/dev/null || skip "no control group can be made in ${group%/*}"
-work=$(mktemp -d)
 remove() { until rmdir "$group"; do sleep 0.1; done 2>/dev/null; }
-trap 'rm -rf $work; remove' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'cd / && rm -rf "$work"; remove' EXIT
 
-# limit BYTES: a new group, which has had no peak yet.
+# limit BYTES: makes a new group with this limit, whose peak starts at zero.
 limit() {
     remove
     mkdir "$group" || exit 1
@@ -38,67 +28,74 @@ limit() {
     [ $version -eq 1 ] || echo 0 2>/dev/null >"$group/memory.swap.max"
 }
 
-fail() {
-    echo "FAILED: $*"
-    cat "$work/out"
-    failed=$((failed + 1))
-}
-
-train() { # train RANKS OPTIONS...: one step, whose ranks are in the group
-    line=
-    [ "$1" -eq 1 ] || line=$(echo "$launch" | sed "s/RANKS/$1/")
+# train RANKS OPTIONS...: runs one step, with the ranks in the group. One rank needs no mpirun.
+train() {
+    with=$1
+    [ "$with" -gt 1 ] || with=0
     shift
-    # shellcheck disable=SC2086,SC2016 # words; $$ of the shell that goes into the group
-    $line sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
-        "$zero" train --data self --steps 1 --sample 0 --eval-every 0 "$@" \
-        >"$work/out" 2>&1
+    # shellcheck disable=SC2016 # $$ of the shell that enters the group
+    on "$with" sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
+        "$zero" train --data self --steps 1 --sample 0 --eval-every 0 "$@" >out 2>err
 }
 
-mib() { echo $(($1 >> 20)); }
+mib() { echo "$(($1 >> 20)) MiB"; }
 
-# Where the kernel tells a group's peak. It counts what the group was first to touch, so libraries,
-# which others have read before, count little.
+# needs RANKS OPTIONS...: prints the bytes that all ranks need together.
+needs() {
+    with=$1
+    shift
+    each=$("$zero" plan "$@" --data self --ranks "$with" --fake-nodes 1 --json |
+        grep -o '"needed": *[0-9]*' | head -n 1 | grep -o '[0-9]*')
+    echo $((with * each))
+}
+
+# The kernel charges a page to the group that touches it first. Libraries, which other processes
+# have read before, therefore count little.
+takes_what_it_needs() { # takes_what_it_needs RANKS STAGE
+    what="stage $2 on $1 rank(s)"
+    large="--layers 12 --hidden 512 --heads 8 --seq 128 --micro-batch 2 --stage $2"
+    needed=$(needs "$1" $large)
+
+    limit $((needed + (8 << 20)))
+    train "$1" $large || complain "$what: does not train in the $(mib $needed) that it needs"
+    peak=$(cat "$group/$peak_name")
+    echo "$what: needs $(mib $needed), took $(mib "$peak")"
+    error=$((needed > peak ? needed - peak : peak - needed))
+    [ $((10 * error)) -le "$peak" ] ||
+        complain "$what: took $(mib "$peak"), expected $(mib $needed) within a tenth"
+
+    limit $((needed - needed / 20))
+    train "$1" $large
+    code=$?
+    peak=$(cat "$group/$peak_name")
+    echo "$what: with 5 % less it ended with exit code $code after it took $(mib "$peak")"
+    [ $code -eq 3 ] || complain "$what: exit code $code with 5 % less than it needs, expected 3"
+    grep -q 'MiB are available' err || complain "$what: refused for another reason"
+    [ $((peak / $1)) -lt $((100 << 20)) ] ||
+        complain "$what: took $(mib "$peak") before it was refused"
+}
+
 if [ ! -f "$group/$peak_name" ]; then
     echo "peaks are not compared: there is no $peak_name here"
 else
-    for ranks in 1 2; do
-        for stage in 0 3; do
-            what="stage $stage on $ranks rank(s)"
-            large="--layers 12 --hidden 512 --heads 8 --seq 128 --micro-batch 2 --stage $stage"
-            needed=$("$zero" plan $large --data self --ranks $ranks --fake-nodes 1 --json |
-                grep -o '"needed": *[0-9]*' | head -n 1 | grep -o '[0-9]*')
-            needed=$((ranks * needed))
-
-            limit $((needed + (8 << 20)))
-            train $ranks $large || fail "$what: does not train in $(mib $needed) MiB, its need"
-            peak=$(cat "$group/$peak_name")
-            echo "$what: needs $(mib $needed) MiB, took $(mib "$peak") MiB"
-            apart=$((needed > peak ? needed - peak : peak - needed))
-            [ $((10 * apart)) -le "$peak" ] ||
-                fail "$what: $(mib $needed) MiB planned, $(mib "$peak") MiB taken: apart by more than a tenth"
-
-            limit $((needed - needed / 20))
-            train $ranks $large
-            code=$?
-            peak=$(cat "$group/$peak_name")
-            echo "$what: in a twentieth less, refused with $code after taking $(mib "$peak") MiB"
-            [ $code -eq 3 ] || fail "$what: exit code $code in a twentieth less than it needs, expected 3"
-            grep -q 'MiB are available' "$work/out" || fail "$what: refused for another reason"
-            [ $((peak / ranks)) -lt $((100 << 20)) ] || fail "$what: $(mib "$peak") MiB taken before it was refused"
-        done
+    for n in 1 2; do
+        for stage in 0 3; do takes_what_it_needs $n $stage; done
     done
 fi
 
 limit ${megabytes}000000
-# shellcheck disable=SC2086
-fits=$("$zero" plan $options --data self --fit ${megabytes}M | sed -n 's/^fits .*up to \([0-9]*\) layers.*/\1/p')
-[ -n "$fits" ] || { echo "FAILED: zero plan --fit names no number of layers"; exit 1; }
-train 1 $options --layers "$fits" || fail "$fits layers do not train in ${megabytes} MB"
+fits=$("$zero" plan $options --data self --fit ${megabytes}M |
+    sed -n 's/^fits .*up to \([0-9]*\) layers.*/\1/p')
+[ -n "$fits" ] || {
+    echo "FAILED: zero plan --fit gives no number of layers"
+    exit 1
+}
+train 1 $options --layers "$fits" || complain "$fits layers do not train in $megabytes MB"
 echo "$fits layers train in $megabytes MB"
 more=$((fits + (fits + 9) / 10))
-train 1 $options --layers $more && fail "$more layers are not refused"
-grep -q 'MiB are available' "$work/out" || fail "$more layers are refused for another reason"
+train 1 $options --layers $more && complain "$more layers are not refused"
+grep -q 'MiB are available' err || complain "$more layers are refused for another reason"
 echo "$more layers are refused"
-train 1 $options --layers $more --memory-limit 0 && fail "$more layers train there, too"
-echo "$more layers, forced, do not train"
-[ $failed -eq 0 ]
+train 1 $options --layers $more --memory-limit 0 && complain "$more layers train without a check"
+echo "$more layers do not train without a check"
+finish

@@ -1,4 +1,4 @@
-# What a user can get wrong: exit code and message, without mpirun.
+# Mistakes of users, without mpirun: exit codes and messages.
 . "$(dirname "$0")/common.sh"
 
 mkdir empty_directory
@@ -7,12 +7,11 @@ printf 'too short for one sample' >short
 printf '{"stpes": 3}' >wrong_key.json
 printf '{"steps": ' >broken.json
 printf '[1, 2]' >list.json
-# 2000 tokens 0 ... 49 as nanoGPT writes them
-printf "$(awk 'BEGIN { for (i = 0; i < 2000; i++) printf "\\%03o\\000", i % 50 }')" >tokens.bin
+write_tokens tokens.bin
 printf '\210\330\064\001\002\000\000\000' >version2.bin # llm.c's first number, then version 2
 dd if=/dev/zero bs=1024 count=2 >>version2.bin 2>/dev/null
 
-# data: 4, but 2 where the remedy is an option
+# data: the exit code is 4, or 2 where the remedy is an option
 refuses 4 'No such file or directory' 0 train --data nosuch
 refuses 4 'no file matches' 0 train --data 'nosuch*'
 refuses 4 'the file is empty' 0 train --data empty
@@ -49,7 +48,7 @@ refuses 2 '--warmup 5 is longer' 0 train --warmup 5 --steps 4
 refuses 2 '--lr-min 1 is above --lr 0.5' 0 train --lr-min 1 --lr 0.5
 refuses 2 'microbatches' 0 train --global-batch 2000000000 --micro-batch 1
 run 0 train --data stories:64K --hidden 131072 --heads 1
-[ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+exits 3
 says 'MiB are available' err
 says '--stage 0' err
 refuses 2 'powers of two' 0 \
@@ -57,7 +56,7 @@ refuses 2 'powers of two' 0 \
 refuses 2 'adds in an order of its own' 0 \
     train --data stories:64K --reproducible --collectives mpi
 
-# options and their file
+# options, and a file of options
 refuses 2 'did you mean --steps' 0 train --stesp 1
 refuses 2 "unexpected argument '100'" 0 train 100
 refuses 2 '--steps needs a value' 0 train --steps

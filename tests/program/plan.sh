@@ -1,10 +1,10 @@
-# zero plan: what it says, how fast, and that it says what a run does.
+# zero plan: its output, its speed, and that plan and run agree.
 . "$(dirname "$0")/common.sh"
 
 # two microbatches on two ranks
 two="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --micro-batch 2"
 
-# Starting MPI fails at once with a bad component list, so what still works has not started it.
+# With a bad component list MPI fails to start, so a command that succeeds has not started it.
 export OMPI_MCA_pml=none
 runs 0 plan $small --ranks 3
 for word in 'Psi = 82752' 'bpe:512' 'one node per rank' 'model states' 'the peak is at' REDUCE; do
@@ -19,15 +19,17 @@ for paper in table1 table2 figure1; do
     runs 0 plan --paper $paper
     says ' 0 differ' out
     runs 0 plan --paper $paper --json
-    "$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
+    is_json out
 done
 runs 0 plan --model gpt2 --ranks 8 --stage 2 --fake-nodes 2 --dtype bf16 --tokenizer byte
 says 'hier (auto' out
 says 'parameters lie once per node' out
 runs 0 plan $two --ranks 2 --stage all --fit 64M \
     --network 1e-6,1G --flops 1G
-for word in 'seconds per step' 'layers' '--partition owner' '--reproducible'; do says "$word" out; done
-awk 'length > 100 { exit 1 }' out || complain "$words: a line of more than 100 columns"
+for word in 'seconds per step' 'layers' '--partition owner' '--reproducible'; do
+    says "$word" out
+done
+narrow 100 out
 runs 0 plan $small --ranks 2 --stage 3 --memory-limit 1M
 says 'it does not fit' out
 says 'micro-batch 1 --recompute' out
@@ -38,15 +40,15 @@ runs 0 plan $two --ranks 2 --memory-limit 48MiB --json
 says '"memory_limit": 50331648' out
 says '"fits_memory_limit": false' out
 
-# The staircase of memory: its peaks are those of the JSON.
+# The peaks in the chart of memory are those in the JSON.
 runs 0 plan $two --ranks 2 --chart
-awk 'length > 80 { exit 1 }' out || complain "$words: a line of more than 80 columns"
+narrow 80 out
 sed -n 's/^  *bytes //p' out | tr -s ' ' '\n' >drawn
 says '3 P_os+g+p' out
 runs 0 plan $two --ranks 2 --stage all --json
 tr -d '\n' <out | grep -o '"peak": *{ *"bytes": *[0-9]*' | grep -o '[0-9]*$' >planned
 same drawn planned 'peaks of chart and JSON'
-[ "$(wc -l <planned)" -ge 4 ] || complain "$words: not four stages"
+[ "$(wc -l <planned)" -ge 4 ] || complain "$words: expected four stages"
 runs 0 plan $two --ranks 2 --chart --stage 3
 says 'stage 3 P_os+g+p' out
 for other in '--json' '--show-schedule' '--fit 1G' '--network 1,1 --flops 1'; do
@@ -55,18 +57,18 @@ done
 refuses 2 'takes no other options' 0 plan --chart --models
 refuses 2 'takes no other options' 0 plan --chart --paper table1
 
-# JSON, with everything that there is
+# JSON with all parts
 runs 0 plan $two --ranks 2 --stage all --fit 64M \
     --network 1e-6,1G --flops 1G --json
-"$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
+is_json out
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule --json
-"$checker" json <out 2>checked || complain "$words: not JSON: $(cat checked)"
+is_json out
 says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
 says '"serial":false,"forward_only":false,"collectives":"p2p"}' squeezed
 
-# The program of a step of stage 3 with two layers
+# The program of a step in stage 3 with two layers
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule
 sed -n '/^step$/,/^evaluate$/p' out | grep '^ *[0-9]' | cut -c 9-32 | tr -s ' ' |
     sed 's/ *$//' >program
@@ -122,12 +124,12 @@ UPDATE final
 END
 same program expected 'the program of stage 3'
 
-# 10^12 parameters on 1024 ranks: below a second, and in little memory
+# A plan of 10^12 parameters on 1024 ranks takes little time and memory.
 start=$(date +%s)
-limit=400000 # KiB of address space; programs with sanitizers reserve terabytes before they begin
+limit=400000 # KiB of address space; programs with sanitizers reserve terabytes at their start
 (ulimit -v $limit && exec "$zero" --version) >out 2>err || limit=unlimited
 (ulimit -v $limit && exec "$zero" plan --model paper-1t --ranks 1024 --stage 3) >out 2>err ||
-    complain 'paper-1t in 400 MB'
+    complain 'paper-1t does not fit in 400 MB'
 says 'Psi = 1007988403200' out
 [ $(($(date +%s) - start)) -le 5 ] || complain 'paper-1t took more than 5 s'
 unset OMPI_MCA_pml
@@ -146,13 +148,13 @@ refuses 2 'expected table1, table2 or figure1' 0 plan --paper table9
 refuses 2 'there are tiny' 0 plan --model nosuch
 refuses 2 'backend' 0 plan --backend nosuch
 
-# under a launcher, and once
+# Under a launcher the plan is printed once.
 runs 1 plan $small --ranks 3
 runs 2 plan $small --ranks 3
-[ "$(grep -c '^model states' out)" -eq 1 ] || complain "$words: not said once"
+[ "$(grep -c '^model states' out)" -eq 1 ] || complain "$words: not printed once"
 
-# What is planned is what runs.
-numbers() {
+# The plan gives the traffic and the peak of memory that a run then measures.
+numbers() { # numbers OPERATION KEY FILE
     sed -n "s/.*\"$1\": *{[^}]*\"$2\": *\([0-9]*\).*/\1/p" "$3"
 }
 for stage in 0 1 2 3; do
@@ -171,17 +173,18 @@ for stage in 0 1 2 3; do
     done
     planned=$(sed -n 's/.*"peak": *{ *"bytes": *\([0-9]*\).*/\1/p' plan.json)
     measured=$(sed -n 's/.*"measured_peak_bytes": *\([0-9]*\).*/\1/p' run3.json)
-    [ "$planned" = "$measured" ] || complain "stage $stage: peak $planned planned, $measured run"
+    [ "$planned" = "$measured" ] ||
+        complain "stage $stage: peak $measured measured, $planned planned"
 done
 
-# A run that memory refuses is told what would fit.
+# A run that does not fit in memory is refused, with advice on what would fit.
 run 2 train $small --stage 0 --memory-limit 1M
-[ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+exits 3
 [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
 [ "$(grep -c -e '--recompute' err)" -ge 1 ] || complain "$words: expected what would fit"
-says 'the peak is at' err # and why it does not
-# A micro batch that no number of ranks can hold, but in smaller pieces.
+says 'the peak is at' err
+# More ranks do not help with a large microbatch, but smaller microbatches do.
 run 0 train --model gpt2 --seq 1024 --micro-batch 64 --steps 1 --memory-limit 3GiB --data stories:1M
-[ $code -eq 3 ] || complain "$words: exit code $code, expected 3"
+exits 3
 says '2 ranks --micro-batch 1 --recompute' err
 finish

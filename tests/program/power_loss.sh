@@ -1,14 +1,16 @@
-# The power fails behind every call of the writer of checkpoints; power_loss.c says what must hold.
-# Takes $SHIM, $POWER_LOSS, and of random losses behind each call $STATES.
+# The power fails after every call of the writer of checkpoints; power_loss.c says what must hold.
+# SHIM and POWER_LOSS are programs; STATES is the number of random losses after each call.
 . "$(dirname "$0")/common.sh"
 states=${STATES:-25}
-tiny="--layers 1 --hidden 16 --heads 1 --seq 8 --global-batch 6 --data stories:8K --eval-every 0 --sample 0"
+tiny="--layers 1 --hidden 16 --heads 1 --seq 8 --global-batch 6 --data stories:8K
+    --eval-every 0 --sample 0"
 
 mkdir tree
-lost=$(mktemp -d /dev/shm/zero-power-loss.XXXXXX 2>/dev/null) || lost=$(mktemp -d) # quick, if it can be
+# In memory it is faster, where that is possible.
+lost=$(mktemp -d /dev/shm/zero-power-loss.XXXXXX 2>/dev/null) || lost=$(mktemp -d)
 trap 'cd / && rm -rf "$work" "$lost"' EXIT
 
-# recorded RANKS OPTIONS...: one run more in the log.
+# recorded RANKS OPTIONS...: appends the calls of one more run to the log.
 recorded() {
     n=$1
     shift
@@ -16,10 +18,11 @@ recorded() {
     on "$n" env SHIM_DIR=tree SHIM_LOG=log LD_PRELOAD="$SHIM" \
         "$zero" train $tiny --checkpoint tree/ckpt --save-every 1 "$@" >out 2>err
     code=$?
-    [ $code -eq 0 ] || complain "$words: exit code $code, expected 0"
+    exits 0
 }
 
-# loses SEED STATES [CALL TEXT]: what power_loss.c says of the log.
+# loses SEED STATES [CALL TEXT]: replays the log with losses; with CALL and TEXT also without the
+# calls that they name.
 loses() {
     words="power_loss $*"
     "$POWER_LOSS" log "$lost" "$@" >out 2>err
@@ -31,16 +34,19 @@ recorded 2 --steps 5 --stage 3 --keep 1 --resume
 
 if loses 1 "$states"; then
     tail -n 1 out
-    diff -r tree "$lost/end" >out 2>err || complain "the log is not all that changed the directory"
+    diff -r tree "$lost/end" >out 2>err || complain "the log lacks changes of the directory"
 else
-    complain "a power loss may cost checkpoints"
+    complain "a power loss can destroy checkpoints"
 fi
 
-# What a writer could forget, each of which must be seen.
+# power_loss must notice when a writer forgets any of these calls.
 for what in 'fsync shard-00001' 'fsync manifest' 'fsync tokenizer' 'fsync .tmp-step-00000002' \
     'fsync ckpt' 'write shard-00002'; do
-    grep " ${what% *} [^ ]*${what#* }" log >/dev/null || { complain "the log has no $what"; continue; }
-    loses 1 10 $what && complain "left out and not seen: $what"
+    grep " ${what% *} [^ ]*${what#* }" log >/dev/null || {
+        complain "the log has no $what"
+        continue
+    }
+    loses 1 10 $what && complain "power_loss does not notice the missing $what"
     [ $? -eq 1 ] || complain "$what: power_loss ended for another reason"
 done
 finish

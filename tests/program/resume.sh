@@ -1,10 +1,8 @@
-# A checkpoint goes from any number of ranks and any stage to any other, and what was resumed is
-# what was never stopped. WHOLE=1: every pair of 20 layouts, and every pair of 16 reproducible ones.
+# Any number of ranks in any stage resumes any checkpoint, and ends like a run that never stopped.
+# WHOLE=1 takes every pair of 20 layouts, and every pair of 16 reproducible ones.
 . "$(dirname "$0")/common.sh"
-tiny="--layers 1 --hidden 16 --heads 2 --seq 8 --data stories:16K --tokenizer byte --sample 0
-    --eval-every 0"
 
-# layouts 'RANKS...': RANKS/STAGE for all stages.
+# layouts 'RANKS...': prints RANKS/STAGE for all stages.
 layouts() {
     for ranks in $1; do
         for stage in 0 1 2 3; do echo "$ranks/$stage"; done
@@ -21,46 +19,42 @@ else
     from_reproducible="2/1" to_reproducible="1/0 2/3 4/2 8/3"
 fi
 
-# digest FILE: the last one in it.
-digest() {
-    sed -n 's/^  digest *//p' "$1"
-}
-
-# saves LAYOUT DIR words...: four steps with a checkpoint after the second; DIR keeps that one
-# alone, DIR.half and DIR.end have the digests.
+# saves LAYOUT DIR words...: trains four steps with a checkpoint after the second, the only one that
+# stays in DIR. DIR.half and DIR.end get the digests after two and four steps.
 saves() {
     layout=$1
     dir=$2
     shift 2
     runs "${layout%/*}" train $tiny "$@" --stage "${layout#*/}" --steps 4 --save-every 2 \
         --checkpoint "$dir"
-    digest out >"$dir.end"
+    digest_of out >"$dir.end"
     rm -r "$dir/step-00000004"
     runs 0 checkpoint show "$dir"
-    digest out >"$dir.half"
+    digest_of out >"$dir.half"
     [ "$(wc -c <"$dir.half") $(wc -c <"$dir.end")" = "33 33" ] || complain "$words: no digests"
 }
 
-# loads LAYOUT DIR words...: with nothing left to do, so that the digest is that of what was loaded.
+# loads LAYOUT DIR words...: resumes with no step left, so the digest is the loaded state's.
 loads() {
     layout=$1
     dir=$2
     shift 2
-    runs "${layout%/*}" train $tiny "$@" --stage "${layout#*/}" --steps 2 --resume --checkpoint "$dir"
-    digest out >loaded
+    runs "${layout%/*}" train $tiny "$@" --stage "${layout#*/}" --steps 2 --resume \
+        --checkpoint "$dir"
+    digest_of out >loaded
     same "$dir.half" loaded "$words"
     says "resumed       step 2 of " out
     says "digest $(cat "$dir.half")" out
 }
 
-# continues LAYOUT DIR words...: to the fourth step.
+# continues LAYOUT DIR words...: resumes up to the fourth step.
 continues() {
     layout=$1
     dir=$2
     shift 2
     cp -r "$dir" copy
     runs "${layout%/*}" train $tiny "$@" --stage "${layout#*/}" --steps 4 --resume --checkpoint copy
-    digest out >ended
+    digest_of out >ended
     same "$dir.end" ended "$words, from $dir"
     rm -r copy
 }
@@ -72,7 +66,7 @@ done
 for dir in from-*-?; do
     for layout in $to; do loads "$layout" "$dir" $batch; done
     ranks=${dir#from-}
-    for layout in $goes_on; do # with a microbatch per rank the number of ranks decides alone
+    for layout in $goes_on; do # without --reproducible, equal bits need equal numbers of ranks
         [ "${layout%/*}" = "${ranks%-*}" ] && continues "$layout" "$dir" $batch
     done
 done
@@ -86,7 +80,7 @@ done
 cat reproducible-*.end | sort -u >ends
 [ "$(wc -l <ends)" -eq 1 ] || complain "reproducible runs of several layouts ended differently"
 
-# Another global batch goes on with the next sample: 2 steps of 24 and 4 of 12 are 96.
+# A run with another global batch continues at the next sample: 2 steps of 24 and 4 of 12 are 96.
 cp -r from-3-2 copy
 runs 3 train $tiny --global-batch 12 --stage 2 --steps 6 --resume --checkpoint copy
 says '--global-batch 12 (saved: 24)' out

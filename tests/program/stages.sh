@@ -1,8 +1,8 @@
-# Stages 0 to 3 train the same model, whatever else is chosen besides.
+# Stages 0 to 3 train the same model, with any other options.
 . "$(dirname "$0")/common.sh"
 length="--steps 6 --eval-every 3 --sample 8"
 
-# trains N NAME words...: a run on N ranks; NAME gets what must not depend on time.
+# trains N NAME words...: trains on N ranks. NAME gets the metrics that do not depend on time.
 trains() {
     n=$1
     name=$2
@@ -24,8 +24,8 @@ done
 differ bits_fp32 bits_bf16 "types"
 differ bits_fp16 bits_bf16 "types"
 
-# What the system counts for rank 0 is the plan, and the program itself with its libraries; and
-# what sanitizers take, where there are any.
+# The resident memory of rank 0 is the planned memory plus at most 30 MB for the program and its
+# libraries. Sanitizers would add their own.
 resident_is_planned() { # resident_is_planned STAGE
     runs 3 train --layers 4 --hidden 384 --heads 6 --seq 64 --global-batch 12 --data stories:64K \
         --eval-every 0 --sample 0 --steps 2 --collectives p2p --stage "$1" --metrics m
@@ -38,11 +38,11 @@ if ! grep -q __asan_init "$zero"; then
     for stage in 0 1 2 3; do resident_is_planned $stage; done
 fi
 
-# After an update all groups are on their way at once, thousands in a deep model.
-runs 2 train --layers 2100 --hidden 8 --heads 1 --seq 4 --data stories:64K --eval-every 0 --sample 0 \
-    --steps 1 --stage 1
+# After an update all groups are in flight at once, thousands in a deep model.
+runs 2 train --layers 2100 --hidden 8 --heads 1 --seq 4 --data stories:64K --eval-every 0 \
+    --sample 0 --steps 1 --stage 1
 
-# With accumulation the world size does not matter either, if that is asked for.
+# With --reproducible the number of ranks does not matter either.
 small=$(echo "$small" | sed 's/--global-batch 6/--global-batch 8 --micro-batch 1/')
 trains 1 bits --reproducible --dtype bf16
 for run in "2 0" "2 3" "4 1" "4 2"; do

@@ -1,19 +1,20 @@
-# Training in which a rank is stopped or crashes, or that is suspended as a whole:
-# stuck.sh ZERO CHECKER LAUNCH...
+# During training a rank is stopped or crashes, or the whole job is suspended.
 . "$(dirname "$0")/common.sh"
 
 now() { # in milliseconds
     echo $(($(date +%s%N) / 1000000))
 }
 
-# begin OPTIONS...: trains on 3 ranks in the background, with metrics in the file m; returns once
-# 9 steps are done. Leaves the ranks' processes in the files pid.RANK.
+# begin OPTIONS...: trains on 3 ranks in the background, with metrics in the file m, and waits for 9
+# steps. The files pid.RANK get the ranks' processes.
 begin() {
     words="zero train $* (3 ranks)"
     rm -f m pid.*
-    # shellcheck disable=SC2016,SC2086 # expanded there; words
-    ZERO_STUCK="$work" on 3 sh -c 'echo $$ >"pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$0" "$@"' \
-        "$zero" train $small --sample 0 --eval-every 0 --log-every 1000000 --metrics m "$@" >out 2>err &
+    # shellcheck disable=SC2016 # expanded by the ranks
+    write_pid='echo $$ >"pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$0" "$@"'
+    # shellcheck disable=SC2086 # words
+    ZERO_STUCK="$work" on 3 sh -c "$write_pid" "$zero" train $small --sample 0 --eval-every 0 \
+        --log-every 1000000 --metrics m "$@" >out 2>err &
     job=$!
     tries=0
     until grep -q '"step": *9,' m 2>/dev/null; do
@@ -26,7 +27,7 @@ begin() {
     done
 }
 
-# ends CODES: with one of them, and leaves no process behind.
+# ends CODES: the job ends with one of these exit codes and leaves no process behind.
 ends() {
     since=$(now)
     wait $job
@@ -41,20 +42,21 @@ ends() {
     [ -z "$left" ] || complain "$words: left behind: $left"
 }
 
-# Nobody but the watchdog sees a rank that is stopped. It names the rank, and the step that the
-# others are in: the one after the last that rank 0 has written down.
+# Only the watchdog notices a stopped rank. It names the rank and the step that the others are in:
+# the one after the last step in the metrics.
 for collectives in auto p2p; do
     begin --steps 1000000 --watchdog 3 --stage 3 --collectives $collectives
     kill -STOP "$(cat pid.1)"
     ends 86
-    [ "$(grep '^zero: ' err | grep -vc '^zero: warning: ')" -eq 1 ] || complain "$words: expected one message"
+    [ "$(grep '^zero: ' err | grep -vc '^zero: warning: ')" -eq 1 ] ||
+        complain "$words: expected one message"
     step=$(($(grep -c '"step":' m) + 1))
     says 'rank 1 does not answer' err
     says 'rank 1: no answer (dead, stopped, or not in our code)' err
     says ": in step $step, waiting for " err
 done
 
-# A rank that crashes ends the job at once, and its launcher says so.
+# A rank that crashes ends the job at once, and the launcher says so.
 for signal in ABRT SEGV; do
     begin --steps 1000000 --watchdog 60
     kill -$signal "$(cat pid.2)"
@@ -66,8 +68,8 @@ digest() {
     sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' m
 }
 
-# Suspended as a whole, with its launcher, for longer than the watchdog waits, and continued:
-# nothing has happened. One rank is stopped first and goes on last, so that the others wait.
+# A job that is suspended with its launcher for longer than the watchdog's limit, and then
+# continued, ends well. One rank is stopped first and continued last, so that the others wait.
 steps=600
 begin --steps $steps --watchdog 3
 ends 0
@@ -80,11 +82,11 @@ sleep 0.3
 kill -STOP "$launcher" "$(cat pid.0)" "$(cat pid.2)"
 done=$(grep -c '"step":' m)
 sleep 6
-[ "$(grep -c '"step":' m)" -eq "$done" ] || complain "$words: goes on while it is suspended"
+[ "$(grep -c '"step":' m)" -eq "$done" ] || complain "$words: trained while it was suspended"
 [ "$done" -lt $steps ] || complain "$words: expected to suspend it before its last step"
 kill -CONT "$(cat pid.0)" "$(cat pid.2)"
 sleep 1
-kill -CONT "$launcher" "$(cat pid.1)" # Open MPI's hands it on to all ranks
+kill -CONT "$launcher" "$(cat pid.1)" # Open MPI's launcher forwards it to all ranks
 ends 0
 [ "$(digest)" = "$alone" ] || complain "$words: digest $(digest), undisturbed $alone"
 finish

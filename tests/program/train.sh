@@ -1,4 +1,4 @@
-# One whole run on 3 ranks and its metrics; what may change its bits and what must not.
+# A whole run on 3 ranks and its metrics. Some options change its bits, others must not.
 . "$(dirname "$0")/common.sh"
 length="--steps 30 --eval-every 10"
 
@@ -11,7 +11,8 @@ done
 [ "$(grep -c '^step .*| loss' out)" -eq 7 ] || complain "$words: expected steps 1, 5, 10 ... 30"
 says "$(sed -n 's/^digest //p' bits)" out
 
-# The profile: a short table of 80 columns, the longest first, whose shares and times are the step's.
+# The profile is a short table of 80 columns with the longest time first. Its times and shares add
+# up to those of the step.
 for text in '(6 N + 6 L T C) flops per token' 'BACKWARD block' 'FORWARD block'; do
     says "$text" out
 done
@@ -25,7 +26,8 @@ awk '/^  time / { step = $7 }
        if (n > 1 && ms > before) bad = 1
        before = ms }
      END { exit !(n >= 4 && n <= 20 && !bad && sum > 0.9 * step && sum < 1.002 * step &&
-                  share > 90 && share < 101) }' out || complain "$words: the profile does not add up"
+                  share > 90 && share < 101) }' out ||
+    complain "$words: the profile does not add up"
 
 runs 3 train $small $length --metrics again --sample 0 --bucket 600
 check 3 30 again bits_again
@@ -34,29 +36,32 @@ runs 3 train $small $length --metrics other --sample 0 --seed 2
 check 3 30 other bits_other
 differ bits bits_other "another seed"
 
-# Without mpirun, and by mpirun on one rank.
+# One rank without mpirun, and with it.
 runs 0 train $small $length --metrics alone --sample 0
 check 1 30 alone bits_alone
 runs 1 train $small $length --metrics one --sample 0
 check 1 30 one bits_one
 same bits_alone bits_one "one rank with and without mpirun"
 
-# Options from a file are the same run.
+# The same options from a file give the same run.
 printf '{"layers": 2, "hidden": 48, "heads": 3, "seq": 32, "global-batch": 6,
   "data": "stories:64K", "steps": 99, "eval-every": 10, "sample": 0}' >run.json
 runs 3 train --config run.json --steps 30 --metrics file
 check 3 30 file bits_file
 same bits bits_file "the same options from a file"
-# The digest sees parameters and both moments. After one step at rate 0 the parameters are the
-# first ones, the momentum depends on beta1 and the variance on beta2 alone; and a rate moves
-# the parameters alone.
+
+# The digest covers the parameters and both moments. After one step at rate 0 the parameters are
+# unchanged, the momentum depends on beta1 alone and the variance on beta2 alone. Another rate
+# changes the parameters alone.
 digest() {
     runs 2 train $small --steps 1 --warmup 0 --sample 0 --eval-every 0 "$@"
-    sed -n 's/^  digest //p' out
+    digest_of out
 }
 digest --lr 0 >plain
 digest --lr 0 --beta1 0.8 >momentum
 digest --lr 0 --beta2 0.8 >variance
 digest --lr 1e-3 >parameters
-for state in momentum variance parameters; do differ plain $state "the digest of another $state"; done
+for state in momentum variance parameters; do
+    differ plain $state "the digest with other $state"
+done
 finish
