@@ -10,15 +10,16 @@
 
 static zero_status tell_length(zero_comm *comm, const zero_checkpoint *c, int64_t *len)
 {
-    *len = comm->rank == 0 ? (int64_t)c->text.len : 0;
+    *len = zero_comm_is_root(comm) ? (int64_t)c->text.len : 0;
     return zero_comm_broadcast(comm, 0, len, sizeof *len);
 }
 
 static zero_status receive_text(zero_comm *comm, zero_checkpoint *c, int64_t len,
                                 zero_bytes *text)
 {
-    zero_status st = comm->rank == 0 ? zero_bytes_append(text, c->text.bytes, (size_t)len)
-                                     : zero_bytes_reserve(text, (size_t)len);
+    zero_status st = zero_comm_is_root(comm)
+                         ? zero_bytes_append(text, c->text.bytes, (size_t)len)
+                         : zero_bytes_reserve(text, (size_t)len);
     ZERO_TRY(zero_agree(comm, st));
     text->len = (size_t)len;
     return zero_comm_broadcast(comm, 0, text->bytes, text->len);
@@ -29,12 +30,12 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
     zero_checkpoint made = {0};
     zero_bytes text = {0};
     int64_t len;
-    zero_status st = comm->rank == 0 ? zero_checkpoint_open(path, &made) : ZERO_OK;
+    zero_status st = zero_comm_is_root(comm) ? zero_checkpoint_open(path, &made) : ZERO_OK;
     ZERO_TRY(zero_agree_after_files(comm, st));
     st = tell_length(comm, &made, &len);
     if (st == ZERO_OK) st = receive_text(comm, &made, len, &text);
     if (st == ZERO_OK) {
-        if (comm->rank != 0)
+        if (!zero_comm_is_root(comm))
             st = zero_checkpoint_open_told(path, text.bytes, text.len, &made);
         st = zero_agree_after_files(comm, st);
     }
@@ -85,7 +86,7 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c,
     /* No rank needs a shard without parameters, but its header is checked, too. */
     for (int r = comm->rank; r < c->manifest.table.n_ranks; r += comm->size)
         ZERO_TRY(zero_checkpoint_check_header(c, r));
-    if (comm->rank != 0 || !c->manifest.has_tokenizer) return ZERO_OK;
+    if (!zero_comm_is_root(comm) || !c->manifest.has_tokenizer) return ZERO_OK;
     zero_tokenizer tokenizer;
     ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
     zero_tokenizer_destroy(&tokenizer);

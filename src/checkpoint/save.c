@@ -79,7 +79,7 @@ static zero_status check_room(const struct save *s)
 static zero_status make_temporary(struct save *s)
 {
     char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
-    if (s->comm->rank != 0) return ZERO_OK;
+    if (!zero_comm_is_root(s->comm)) return ZERO_OK;
     zero_checkpoint_name(s->in->step, name);
     zero_checkpoint_temporary_name(s->in->step, temporary);
     if (zero_storage_has(s->dir, name))
@@ -93,7 +93,7 @@ static zero_status make_temporary(struct save *s)
 static zero_status enter_temporary(struct save *s)
 {
     char temporary[ZERO_CHECKPOINT_NAME];
-    if (s->comm->rank == 0) return ZERO_OK;
+    if (zero_comm_is_root(s->comm)) return ZERO_OK;
     zero_checkpoint_temporary_name(s->in->step, temporary);
     if (zero_storage_enter(s->dir, temporary, &s->temporary) == ZERO_OK) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
@@ -169,7 +169,7 @@ static zero_status rename_to_final(struct save *s)
 
 static zero_status publish(struct save *s)
 {
-    if (s->comm->rank != 0) return ZERO_OK;
+    if (!zero_comm_is_root(s->comm)) return ZERO_OK;
     ZERO_TRY(check_shards(s));
     ZERO_TRY(write_tokenizer(s));
     ZERO_TRY(write_manifest(s));
@@ -179,7 +179,8 @@ static zero_status publish(struct save *s)
 static zero_status clear_away(struct save *s, zero_status st)
 {
     char temporary[ZERO_CHECKPOINT_NAME];
-    if (s->comm->rank != 0 || st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED) return st;
+    if (!zero_comm_is_root(s->comm) || st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED)
+        return st;
     zero_failure failure = zero_failure_keep(st);
     zero_checkpoint_temporary_name(s->in->step, temporary);
     zero_storage_close(&s->temporary);

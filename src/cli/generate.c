@@ -68,7 +68,7 @@ static zero_status start(job *j, int argc, char **argv)
 static zero_status open_checkpoint(job *j)
 {
     zero_status st = ZERO_OK;
-    if (j->world.rank == 0)
+    if (zero_comm_is_root(&j->world))
         st = zero_checkpoint_find(j->options.checkpoint, j->path, sizeof j->path);
     ZERO_TRY(zero_agree(&j->world, st));
     ZERO_TRY(zero_comm_broadcast(&j->world, 0, j->path, sizeof j->path));
@@ -212,7 +212,7 @@ static zero_status write_text(job *j)
                          .temperature = o->temperature,
                          .top_k = o->top_k,
                          .known = speaks_tokens(j) ? j->model.vocab : j->tokenizer.vocab};
-    bool is_root = j->world.rank == 0;
+    bool is_root = zero_comm_is_root(&j->world);
     if (is_root) warn_of_long_prompt(j);
     ZERO_TRY(zero_engine_generate(&j->engine, &how, j->n_known, o->tokens, j->text));
     return zero_agree(&j->world, is_root ? print(j) : ZERO_OK);

@@ -10,11 +10,6 @@
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
 
-static bool is_root(const zero_session *s)
-{
-    return zero_comm_is_root(&s->world);
-}
-
 static bool resumes(const zero_config *c)
 {
     return c->resume || c->resume_older;
@@ -102,7 +97,7 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
     char now[256];
     zero_run_view view = zero_session_view(s);
     zero_show_arithmetic(&view, now, sizeof now);
-    if (is_root(s) && strcmp(now, m->arithmetic) != 0)
+    if (zero_comm_is_root(&s->world) && strcmp(now, m->arithmetic) != 0)
         fprintf(
             stderr,
             "zero: warning: bits may differ from the run that was saved, which had: %s\n",
@@ -158,7 +153,7 @@ static bool is_broken(zero_status st)
 static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
 {
     if (s->config.resume_older && i > 0) {
-        if (is_root(s))
+        if (zero_comm_is_root(&s->world))
             fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n",
                     zero_last_error(), steps[i - 1]);
         return ZERO_OK;
@@ -174,7 +169,7 @@ static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps
 static zero_status set_aside(zero_session *s, const int64_t *steps, int from, int n)
 {
     zero_status st = ZERO_OK;
-    for (int i = from; st == ZERO_OK && i < n && is_root(s); i++)
+    for (int i = from; st == ZERO_OK && i < n && zero_comm_is_root(&s->world); i++)
         st = zero_checkpoint_set_aside(&s->saving.directory.dir, steps[i]);
     return zero_agree_after_files(&s->world, st);
 }
@@ -215,7 +210,8 @@ static zero_status check_directory(zero_session *s)
 {
     const zero_checkpoint_directory *d = &s->saving.directory;
     ZERO_TRY(zero_agree(&s->world, refuse_to_overwrite(&s->config, d->steps, d->n)));
-    return zero_agree_after_files(&s->world, is_root(s) ? check_room(s) : ZERO_OK);
+    return zero_agree_after_files(&s->world,
+                                  zero_comm_is_root(&s->world) ? check_room(s) : ZERO_OK);
 }
 
 static zero_status load(zero_session *s)

@@ -9,11 +9,6 @@
 #include "checkpoint/save.h"
 #include "cli/requests.h"
 
-static bool is_root(const zero_session *s)
-{
-    return zero_comm_is_root(&s->world);
-}
-
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
 {
     char arithmetic[256];
@@ -45,7 +40,7 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
  * next step allows the other ranks less patience than this wait. */
 static zero_status remove_older(zero_session *s)
 {
-    if (is_root(s) &&
+    if (zero_comm_is_root(&s->world) &&
         zero_checkpoint_prune(&s->saving.directory.dir, s->config.keep) != ZERO_OK)
         fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
     return zero_comm_barrier_after_files(&s->world);
@@ -58,7 +53,8 @@ static zero_status save(zero_session *s, int64_t step)
     double start = zero_clock_seconds();
     ZERO_TRY(write_checkpoint(s, step, &bytes));
     s->saving.saved = step;
-    if (is_root(s)) announce(s, step, bytes, zero_clock_seconds() - start);
+    if (zero_comm_is_root(&s->world))
+        announce(s, step, bytes, zero_clock_seconds() - start);
     return remove_older(s);
 }
 
@@ -72,7 +68,7 @@ static zero_status may_continue(const zero_session *s, int64_t step, zero_status
     if (is_last || s->config.save_required)
         return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
                          step, zero_last_error());
-    if (is_root(s))
+    if (zero_comm_is_root(&s->world))
         fprintf(stderr,
                 "zero: warning: the checkpoint of step %" PRId64
                 " failed: %s; the run continues\n",
@@ -101,7 +97,7 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
 /* Refuses requests: there is no --checkpoint. */
 static void refuse_requests(const zero_session *s)
 {
-    if (zero_requests_take() != ZERO_REQUEST_NONE && is_root(s))
+    if (zero_requests_take() != ZERO_REQUEST_NONE && zero_comm_is_root(&s->world))
         fprintf(stderr,
                 "zero: warning: asked by a signal for a checkpoint, but there is no "
                 "--checkpoint; the run continues\n");

@@ -114,7 +114,7 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_data(s));
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
-    return zero_metrics_open(&s->metrics, s->world.rank == 0 ? c->metrics : NULL,
+    return zero_metrics_open(&s->metrics, zero_comm_is_root(&s->world) ? c->metrics : NULL,
                              c->resume || c->resume_older);
 }
 
@@ -189,7 +189,7 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
         plan.collectives = ZERO_ALGORITHM_P2P;
         is_auto = false;
     }
-    if (s->world.rank == 0 && is_too_large(&plan, limit)) {
+    if (zero_comm_is_root(&s->world) && is_too_large(&plan, limit)) {
         show_refused(&plan);
         zero_advice_show(&plan, is_auto, limit, stderr);
     }

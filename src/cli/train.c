@@ -10,11 +10,6 @@
 #include "base/fail.h"
 #include "train/learning_rate.h"
 
-static bool is_root(const zero_session *s)
-{
-    return zero_comm_is_root(&s->world);
-}
-
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)
 {
@@ -58,7 +53,8 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                                                       : s->model.vocab};
     st = zero_engine_generate(&s->engine, &how, known, n, text);
     zero_run_view view = zero_session_view(s);
-    if (st == ZERO_OK && is_root(s)) zero_show_sample(&view, title, text + known, n);
+    if (st == ZERO_OK && zero_comm_is_root(&s->world))
+        zero_show_sample(&view, title, text + known, n);
     free(text);
     return st;
 }
@@ -142,7 +138,7 @@ static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *to
     totals->loss = line.loss;
     if (line.has_val_loss) totals->val_loss = line.val_loss;
     totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
-    if (is_root(s)) show_progress(s, &line);
+    if (zero_comm_is_root(&s->world)) show_progress(s, &line);
     return ZERO_OK;
 }
 
@@ -157,7 +153,7 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     st = zero_agree(&s->world, st);
     warn_of_broken_metrics(s);
     zero_run_view view = zero_session_view(s);
-    if (st == ZERO_OK && is_root(s)) zero_show_totals(&view, totals);
+    if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);
     zero_profile_ranks_destroy(&totals->profile);
     return st;
 }
@@ -166,7 +162,7 @@ static zero_status train(zero_session *s)
 {
     zero_run_totals totals = {0};
     zero_run_view view = zero_session_view(s);
-    if (is_root(s)) zero_show_setup(&view);
+    if (zero_comm_is_root(&s->world)) zero_show_setup(&view);
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, done,

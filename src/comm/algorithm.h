@@ -46,7 +46,7 @@ bool zero_algorithm_needs_window(zero_algorithm algorithm, const zero_layout *la
 
 /* The best algorithm for a group whose nodes can share memory: shm for ranks of one node, hier
  * for several nodes of which one has several ranks, p2p otherwise, and where ranks are not in
- * blocks. The size decides nothing: reading memory is faster at all sizes (bench/README.md),
+ * blocks. The size decides nothing: reading memory is faster at all sizes (bench/results),
  * and `mpi`, which small all-gathers might prefer, has other bits. *why tells the user the
  * reason. */
 zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why);

@@ -24,7 +24,7 @@
 #include "comm/algorithm.h"
 
 /* Chunks in flight. Links with latency need many bytes; copies within a node are fastest while
- * received data stays in the cache until it is added (bench/README.md). */
+ * received data stays in the cache until it is added (bench/results). */
 #define MIN_CHUNKS    2 /* one arrives while the other is added */
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4

@@ -7,7 +7,7 @@
 #include "math/cpu_state.h"
 
 /* A block that BLAS multiplies is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: communication waits
- * at most a few milliseconds for a poll. The cost is in bench/README.md. Widened blocks of b fill
+ * at most a few milliseconds for a poll. The cost is in bench/results. Widened blocks of b fill
  * the scratch. */
 #define BLOCK_M 512
 #define BLOCK_N 1024

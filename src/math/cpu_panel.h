@@ -9,7 +9,7 @@
 
 typedef struct {
     zero_packed_kernels packed; /* a panel of a is [k][rows] */
-    bool beats_blas;            /* in whole products; bench/README.md */
+    bool beats_blas;            /* in whole products; bench/results */
     /* A tile: c[rows, cols] = a b, or +=; element (i, p) of a at a[i * a_row + p * a_k]. */
     void (*multiply)(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
                      bool add, float *c, int64_t ldc);

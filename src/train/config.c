@@ -10,7 +10,7 @@
 #include "data/tokenizer.h"
 
 /* The training of a preset if the user says nothing. Rates are those of GPT-3's table 2.1; the
- * tiny model's numbers are measured (bench/README.md). */
+ * tiny model's numbers are measured (bench/results). */
 typedef struct {
     const char *model;
     int64_t steps, global_batch, micro_batch;

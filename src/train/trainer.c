@@ -235,7 +235,7 @@ zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir, int64_t 
     zero_comm *comm = trainer->comm;
     zero_checkpoint c;
     zero_status st = ZERO_OK;
-    if (comm->rank == 0) st = zero_checkpoint_find(dir, path, sizeof path);
+    if (zero_comm_is_root(comm)) st = zero_checkpoint_find(dir, path, sizeof path);
     ZERO_TRY(zero_agree(comm, st));
     ZERO_TRY(zero_comm_broadcast(comm, 0, path, sizeof path));
     ZERO_TRY(zero_checkpoint_open_all(comm, path, &c));

@@ -6,7 +6,7 @@ struct and json, and the forward pass is PyTorch's. Run by hand (Debian, Ubuntu:
 python3-torch); the largest difference of logits is shown relative to the largest logit.
 
     cmake --build build --target logits_export
-    /usr/bin/python3 tests/checkpoint/hugging_face.py build/tests/checkpoint/logits_export [EXPORTED...]
+    /usr/bin/python3 tests/checkpoint/hugging_face.py build/tests/checkpoint/logits_export
 
 Directories of `zero checkpoint export` may follow; their models are compared, too.
 """

@@ -6,7 +6,7 @@ times=${TIMES:-6}
 seed=${SEED:-$(date +%s)}
 echo "seed $seed, $times times"
 long="train $tiny --global-batch 8 --micro-batch 1 --reproducible --watchdog 20
-    --steps $((100 * times + 300)) --log-every 100000"
+    --steps $((500 * times + 300)) --log-every 100000"
 
 # draw N: sets $drawn to a random number from 0 to N - 1.
 drawn=0
