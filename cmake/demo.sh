@@ -18,14 +18,20 @@ trains() {
         code=0
         # shellcheck disable=SC2086 # words
         "$@" "$zero" train --steps "$steps" --eval-every 0 --stage "$stage" \
-            --metrics "$work/json.$stage" ${DEMO_OPTIONS-} 2>"$work/err" || code=$?
+            --metrics "$work/json.$stage" ${DEMO_OPTIONS-} 2>"$work/err.$stage" || code=$?
         echo $code >"$work/code"
     } | tee "$work/out.$stage" | grep '^step' || true
     code=$(cat "$work/code")
     [ "$code" -ne 0 ] || return 0
     cat "$work/out.$stage"
-    cat "$work/err" >&2
+    cat "$work/err.$stage" >&2
     exit "$code"
+}
+
+# Each warning once. Too many ranks for the cores need none: the demo is not about speed.
+warnings() {
+    sed -n 's/.*\(zero: warning: \)/\1/p' "$work/err.0" "$work/err.3" | sort -u |
+        grep -v '(oversubscribed)' >&2 || true
 }
 
 # number STAGE AFTER KEY: the first number of KEY after the key AFTER, in the final metrics.
@@ -62,6 +68,7 @@ echo "---- stage 0: every rank holds the whole model"
 trains 0 "$@"
 echo "---- stage 3: parameters, gradients and optimizer states are sharded over the ranks"
 trains 3 "$@"
+warnings
 sed -n '/^---- a sample after/,/^----$/p' "$work/out.3"
 row='%-17s %-23s %-23s %s\n'
 # shellcheck disable=SC2059 # the format of all lines of the table

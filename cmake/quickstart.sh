@@ -85,9 +85,12 @@ unreachable="$unreachable|Unable to connect|Connection (failed|timed out|refused
 unreachable="$unreachable|Network is unreachable|No route to host"
 
 blame() { # says why apt-get failed, with the end of what it printed
-    tail -n 15 "$log" | sed 's/^/  apt-get: /' >&2
+    tail -n 20 "$log" | sed 's/^/  apt-get: /' >&2
     if grep -Eq "$unreachable" "$log"; then
         echo "quickstart: the network is not there: apt-get cannot reach a package server" >&2
+    elif grep -Eq 'Release file .* (is expired|is not valid yet)' "$log"; then
+        echo "quickstart: the package server's lists have expired, or this machine's clock is" \
+            "wrong: it says $(date -u +%Y-%m-%d)" >&2
     else
         echo "quickstart: apt-get failed" >&2
     fi

@@ -1,15 +1,17 @@
 #!/bin/sh
-# The README's first two commands in a fresh root of a Debian or Ubuntu release. Needs root on Linux,
-# debootstrap, util-linux, git, and a mirror of the release. Tests the commit that is checked out.
+# Runs the demo and all tests in a fresh root of a Debian or Ubuntu release, by cmake/quickstart.sh.
+# Needs root on Linux, debootstrap, util-linux, git, and a mirror of the release. Tests the commit
+# that is checked out.
 #
 #   sh tests/release.sh SUITE            bookworm, trixie, sid, noble, ...
 #   sh tests/release.sh SUITE mpich      with MPICH in place of Open MPI
 #
-#   MIRROR=URL    another mirror than Debian's or Ubuntu's own
-#   ROOT=DIR      keeps the root there for a look at it, and uses it again if it exists
+#   MIRROR=URL        another mirror than Debian's or Ubuntu's own
+#   ROOT=DIR          keeps the root there for a look at it, and uses it again if it exists
+#   UBUNTU_KEYS=FILE  Ubuntu's keys, where the package with them is not installed
 #
-# All processes and mounts are in namespaces of their own, so they end with this script, even if it
-# is killed. The exit code is that of the command that failed, or 1 if a build printed a warning.
+# All processes and mounts are in namespaces of their own, so they end with this script. The exit
+# code is that of the command that failed, or 1 if a build printed a warning.
 set -eu
 
 fail() {
@@ -25,18 +27,26 @@ inside() {
         chroot "$target" sh -c "$*" </dev/null
 }
 
+# One script of debootstrap makes all releases of Ubuntu. Older debootstraps do not know the names
+# of the newer ones.
+scripts=/usr/share/debootstrap/scripts
+ubuntu_keys=${UBUNTU_KEYS:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}
+
 bootstrap() {
     case $suite in
         focal | jammy | noble | plucky | questing | resolute)
-            set -- --components=main,universe
-            mirror=${MIRROR:-http://archive.ubuntu.com/ubuntu}
+            set -- "$suite" "$root" "${MIRROR:-http://archive.ubuntu.com/ubuntu}" "$scripts/gutsy"
+            options="--components=main,universe --keyring=$ubuntu_keys"
+            [ -e "$ubuntu_keys" ] || fail "there is no file $ubuntu_keys: name one with Ubuntu's" \
+                "keys in UBUNTU_KEYS; the package ubuntu-keyring of any Ubuntu has it"
             ;;
         *)
-            set --
-            mirror=${MIRROR:-http://deb.debian.org/debian}
+            set -- "$suite" "$root" "${MIRROR:-http://deb.debian.org/debian}"
+            options=
             ;;
     esac
-    debootstrap --variant=minbase --force-check-gpg "$@" "$suite" "$root" "$mirror"
+    # shellcheck disable=SC2086 # words
+    debootstrap --variant=minbase --force-check-gpg $options "$@"
 }
 
 mounts() {
@@ -48,7 +58,7 @@ mounts() {
     mount -t tmpfs none "$root/dev/shm"
 }
 
-# try COMMAND: one of the README's commands, in the root's clone.
+# try COMMAND: runs the command in the root's clone.
 try() {
     echo "=== $suite $mpi: $1"
     {
@@ -93,6 +103,8 @@ for command in debootstrap unshare git; do
 done
 root=${ROOT:-$(mktemp -d)}
 trap '[ -n "${ROOT-}" ] || rm -rf --one-file-system "$root"' EXIT
-trap 'exit 1' HUP INT TERM
-# The process there has the PID 1.
-ROOT=$root ZERO_RELEASE=1 unshare --mount --pid --fork --kill-child sh "$0" "$@"
+# The process there has the PID 1. unshare ignores other signals than SIGKILL while it waits.
+ROOT=$root ZERO_RELEASE=1 unshare --mount --pid --fork --kill-child sh "$0" "$@" &
+inner=$!
+trap 'kill -KILL $inner; exit 1' HUP INT TERM
+wait $inner

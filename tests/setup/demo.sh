@@ -44,7 +44,16 @@ awk 'NR == 1 && $2 > 0.2 && $7 > 0.24 * $2 && $7 < 0.27 * $2 { good++ }
 [ "$(grep -c '^step  *5/5 | loss' out)" -eq 2 ] || complain "expected the last step of both stages"
 [ "$(grep -c '^---- a sample after training' out)" -eq 1 ] || complain "expected one sample"
 
-# A program whose stages disagree, and one that cannot run.
+# A program that warns, one whose stages disagree, and one that cannot run.
+cat >warns <<END
+#!/bin/sh
+echo 'zero: warning: something else' >&2
+exec "$zero" "\$@"
+END
+chmod +x warns
+demo "$work/warns" "$@"
+[ $code -eq 0 ] || complain "a warning: exit code $code"
+[ "$(grep -c '^zero: warning: ' err)" -eq 1 ] || complain "a warning: expected one line"
 cat >other <<END
 #!/bin/sh
 case "\$*" in *'--stage 3'*) exec "$zero" "\$@" --seed 2 ;; esac

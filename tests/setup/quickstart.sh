@@ -23,7 +23,7 @@ fake() {
     chmod +x "bin/$1"
 }
 
-for command in sh dirname id uname grep awk sed tail cat mkdir mktemp rm chmod env cp; do
+for command in sh dirname id uname grep awk sed tail cat mkdir mktemp rm chmod env cp date; do
     ln -s "$(command -v $command)" "bin/$command"
 done
 for command in make mpirun mpicc tc pkg-config; do fake $command; done
@@ -108,6 +108,11 @@ says 'dnf install openmpi-devel' err
 never 'command:' err
 log=$(sed -n 's/.*all that it printed is in //p' err)
 says 'own words' "${log:-/dev/null}"
+
+expired='echo "E: Release file for http://deb.example.org/InRelease is expired"; exit 100'
+apt "$expired" 'echo "E: Unable to locate package libopenmpi-dev"; exit 100'
+quickstart 3 deps
+says "lists have expired, or this machine's clock is wrong" err
 
 apt : 'echo "E: You have held broken packages."; exit 100'
 quickstart 3 deps
