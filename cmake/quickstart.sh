@@ -37,7 +37,8 @@ packages() { # packages COLUMN [PROBES]: prints the names in this column of pack
         $column != "-" && !seen[$column]++ { printf "%s%s", separator, $column; separator = " " }'
 }
 
-# This probes for the thing itself, not for its package, so an MPI from elsewhere is kept.
+# This probes for the thing itself, not for its package, so an MPI from elsewhere is kept. No
+# function of this script may have the name of a command in packages.txt: it would be found instead.
 present() {
     case $1 in
         command:*) command -v "${1#*:}" ;;
@@ -121,7 +122,8 @@ deps() {
     rm -f "$log"
 }
 
-make() { # make demo|check FIRST [OPTIONS OF CMAKE...]: builds FIRST on all cores, then the goal
+# build_goal demo|check FIRST [OPTIONS OF CMAKE...]: builds FIRST on all cores, then the goal.
+build_goal() {
     goal=$1 first=$2
     shift 2
     mkdir -p "$build" 2>/dev/null && [ -w "$build" ] ||
@@ -140,11 +142,11 @@ case ${1-} in
         ;;
     demo)
         shift
-        make demo zero "$@"
+        build_goal demo zero "$@"
         ;;
     check)
         shift
-        make check all "$@"
+        build_goal check all "$@"
         ;;
     -h | --help | help) usage ;;
     *)

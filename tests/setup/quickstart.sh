@@ -97,6 +97,12 @@ apt 'echo "E: Release file is expired"; exit 100' "$arrives"
 quickstart 0 deps
 says 'apt-get update failed; going on' out
 
+# A machine with a compiler and without make.
+mv bin/make made
+apt : "cp $work/made $work/bin/make"
+quickstart 0 deps
+says 'installing build-essential' out
+
 # ---- apt-get fails ----
 rm bin/mpicc
 apt "$nothing_resolves" 'echo "E: Unable to locate package libopenmpi-dev"; exit 100'
