@@ -161,3 +161,30 @@ function(zero_test_settings name ranks timeout labels)
   set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} TIMEOUT ${timeout}
     LABELS "${labels}" ENVIRONMENT "${environment}")
 endfunction()
+
+# zero_may_skip(name): the test skips itself, with exit code 77, where it cannot run. It fails there
+# if ZERO_REQUIRE has one of its labels.
+function(zero_may_skip name)
+  get_test_property(${name} LABELS labels)
+  set_property(GLOBAL APPEND PROPERTY zero_labels_that_skip ${labels})
+  foreach(label IN LISTS ZERO_REQUIRE)
+    if(label IN_LIST labels)
+      return()
+    endif()
+  endforeach()
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()
+
+# Called after the last test.
+function(zero_check_required_labels)
+  get_property(known GLOBAL PROPERTY zero_labels_that_skip)
+  list(REMOVE_DUPLICATES known)
+  list(REMOVE_ITEM known "")
+  foreach(label IN LISTS ZERO_REQUIRE)
+    if(NOT label IN_LIST known)
+      list(JOIN known " " known)
+      message(FATAL_ERROR "ZERO_REQUIRE=${label}: no test with this label skips itself. Labels of "
+        "tests that do: ${known}.")
+    endif()
+  endforeach()
+endfunction()

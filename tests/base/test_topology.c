@@ -15,21 +15,22 @@
 #include <hwloc.h>
 
 #include "base/memory_limit.h"
+#include "support/within.h"
 
 static void parts_are_not_larger_than_the_whole(void **state)
 {
     (void)state;
     zero_topology t;
     assert_int_equal(zero_topology_read(&t), ZERO_OK);
-    assert_in_range(t.usable_cores, 1, t.allowed_cores);
-    assert_in_range(t.allowed_cores, 1, t.machine_cores);
-    assert_in_range(t.allowed_cores, 1, t.allowed_threads);
-    assert_in_range(t.usable_threads, t.usable_cores, t.allowed_threads);
-    assert_in_range(t.allowed_threads, 1, t.machine_threads);
+    assert_within(t.usable_cores, 1, t.allowed_cores);
+    assert_within(t.allowed_cores, 1, t.machine_cores);
+    assert_within(t.allowed_cores, 1, t.allowed_threads);
+    assert_within(t.usable_threads, t.usable_cores, t.allowed_threads);
+    assert_within(t.allowed_threads, 1, t.machine_threads);
     assert_true(t.machine_threads >= t.machine_cores);
     assert_true(t.numa_nodes >= 1);
     assert_true(t.machine_memory > (size_t)64 << 20);
-    assert_in_range(t.memory_available, 1, t.machine_memory);
+    assert_within(t.memory_available, 1, t.machine_memory);
     if (t.memory_limit) assert_true(t.memory_available <= t.memory_limit);
     assert_true(t.l2 == 0 || t.l3 == 0 || t.l2 <= t.l3);
     assert_true(strlen(t.cpu) < sizeof t.cpu);

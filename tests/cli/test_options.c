@@ -13,6 +13,7 @@
 
 #include "cli/help.h"
 #include "cli/suggest.h"
+#include "support/within.h"
 
 #define MOST_WORDS 16
 #define FILE_NAME  "test_options.json"
@@ -363,7 +364,7 @@ static void help_shows_every_option_within_80_columns(void **state)
             if (zero_help_shows(command, i, &group)) assert_non_null(strstr(text, mention));
         }
         for (char *at = text; *at; at += strcspn(at, "\n") + 1)
-            assert_in_range(strcspn(at, "\n"), 0, 80);
+            assert_within(strcspn(at, "\n"), 0, 80);
         assert_non_null(strstr(text, "\nExample:\n"));
         assert_non_null(strstr(text, "\nExit codes:\n"));
         free(text);

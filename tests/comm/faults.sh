@@ -19,6 +19,14 @@ now() { # in milliseconds
     echo $(($(date +%s%N) / 1000000))
 }
 
+# Makes what mpirun wrote fit for grep. Open MPI 5 ends its texts with NUL bytes, so that grep takes
+# the file for binary, and may put our message on a line that it has begun.
+legible() {
+    tr -d '\000' <err | sed 's/\(.\)faults: /\1\
+faults: /g' >legible
+    mv legible err
+}
+
 # Prints leftovers of the job: processes with our mark in their environment, files of mpirun, and
 # Open MPI's segments with the job's number.
 left() {
@@ -39,6 +47,7 @@ run() {
     ZERO_FAULTS="$work" TMPDIR="$work/tmp" timeout -k 5 40 $(echo "$launch" | sed "s/RANKS/$n/") \
         sh -c 'echo "$OMPI_MCA_ess_base_jobid" >job; exec "$0" "$@"' "$faults" "$@" >err 2>&1
     code=$?
+    legible
     ended=$(now)
     while [ -n "$(left)" ] && [ $(($(now) - ended)) -lt 3000 ]; do sleep 0.1; done
     [ -z "$(left)" ] || complain "left behind: $(left)"

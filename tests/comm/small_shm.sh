@@ -6,5 +6,6 @@ if ! unshare -m sh -c "$alone" 2>/dev/null; then
     echo "skipped: a private /dev/shm needs root on Linux (unshare -m, mount)"
     exit 77
 fi
-export OMPI_MCA_btl_vader_backing_directory=/tmp # Open MPI's own files would not fit
+# Open MPI's own files would not fit. The first name is that of Open MPI 4, the second that of 5.
+export OMPI_MCA_btl_vader_backing_directory=/tmp OMPI_MCA_btl_sm_backing_directory=/tmp
 exec unshare -m sh -c "$alone && exec \"\$@\"" _ "$@" "$program" small

@@ -1,4 +1,5 @@
 #include "support/collective_cases.h"
+#include "support/within.h"
 
 /* The laws of every layout, whatever the ids. */
 static void check_laws(const zero_layout *l, const int *ids)
@@ -16,13 +17,13 @@ static void check_laws(const zero_layout *l, const int *ids)
         assert_int_equal(l->local_of[r], below);
         assert_int_equal(zero_layout_local_size(l, r), on_node);
         assert_true(zero_layout_largest_node(l) >= on_node);
-        assert_in_range(l->node_of[r], 0, l->n_nodes - 1);
+        assert_within(l->node_of[r], 0, l->n_nodes - 1);
         if (r > 0 && ids[r] != ids[r - 1] && below > 0) in_blocks = false;
     }
     assert_int_equal(l->in_blocks, in_blocks);
     for (int r = 0; in_blocks && r < l->size; r++) {
         assert_int_equal(r, l->first[l->node_of[r]] + l->local_of[r]);
-        assert_in_range(r, l->first[l->node_of[r]], l->first[l->node_of[r] + 1] - 1);
+        assert_within(r, l->first[l->node_of[r]], l->first[l->node_of[r] + 1] - 1);
     }
     if (in_blocks) assert_int_equal(l->first[l->n_nodes], l->size);
 }
@@ -56,7 +57,7 @@ static void blocks_are_as_equal_as_possible(void **state)
             check_laws(&layout, layout.node_of);
             for (int r = 0; r < size; r++) {
                 int n = zero_layout_local_size(&layout, r);
-                assert_in_range(n, size / nodes, zero_divide_up(size, nodes));
+                assert_within(n, size / nodes, zero_divide_up(size, nodes));
             }
             zero_layout_destroy(&layout);
         }
@@ -78,7 +79,7 @@ static void delegates_share_the_work(void **state)
                 work[layout.local_of[d]]++;
             }
             for (int l = 0; l < n; l++)
-                assert_in_range(work[l], 12 / n, zero_divide_up(12, n));
+                assert_within(work[l], 12 / n, zero_divide_up(12, n));
         }
         zero_layout_destroy(&layout);
     }

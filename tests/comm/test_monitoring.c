@@ -4,7 +4,8 @@
  * each other rank, separately for the user and for MPI's own collectives; ours are all the
  * user's. (Its variables in the tools interface could be read at any time, but Open MPI 4.1
  * loses those of point-to-point messages while it starts.) So the first group of tests
- * communicates, and a second one compares. Skipped with other MPIs. */
+ * communicates, and a second one compares. The second is skipped with other MPIs, and with
+ * Open MPI 6.0.0rc, which crashes in MPI_Init if its monitoring is on (tests/README.md). */
 #include "support/collective_job.h"
 
 #include <unistd.h>
@@ -13,6 +14,8 @@
 
 #define TRIALS    24
 #define MAX_RANKS 64
+
+#define MONITOR_CRASHES "Open MPI v6.0.0rc"
 
 typedef struct {
     int64_t messages, bytes;
@@ -138,6 +141,10 @@ static void mpi_and_the_ledger_agree_inside_and_across_nodes(void **state)
 /* Before MPI starts: makes it write our messages, separated from its own, to a file. */
 static void switch_monitor_on(const char *prefix)
 {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len;
+    MPI_Get_library_version(version, &len);
+    if (strncmp(version, MONITOR_CRASHES, strlen(MONITOR_CRASHES)) == 0) return;
     setenv("OMPI_MCA_pml_monitoring_enable", "2", 1);
     setenv("OMPI_MCA_pml_monitoring_enable_output", "3", 1);
     setenv("OMPI_MCA_pml_monitoring_filename", prefix, 1);

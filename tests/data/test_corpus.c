@@ -6,6 +6,7 @@
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/bytes.h"
+#include "support/within.h"
 
 /* ---- text ---- */
 
@@ -144,7 +145,7 @@ static void stories_come_with_their_entropy(void **state)
     print_message("%s\n", corpus.description);
     zero_corpus_close(&corpus);
     corpus = opened("stories:1000", "byte", 512);
-    assert_in_range(corpus.n_tokens, 1000, 3000);
+    assert_within(corpus.n_tokens, 1000, 3000);
     assert_int_equal(corpus.vocab, 512);
     zero_corpus_close(&corpus);
 }
@@ -154,7 +155,7 @@ static void stories_by_default_last_the_demo(void **state)
     (void)state;
     zero_corpus corpus = opened("stories", NULL, 0);
     print_message("%s\n", corpus.description);
-    assert_in_range(corpus.n_train, 1300000, 1400000);
+    assert_within(corpus.n_train, 1300000, 1400000);
     zero_corpus_close(&corpus);
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "data/stories.h"
+#include "support/within.h"
 
 static zero_stories stories_of(uint64_t seed)
 {
@@ -142,7 +143,7 @@ static void there_are_400_to_600_words(void **state)
     }
     print_message("%d words, %.0f bytes per story\n", n_words,
                   (double)text.len / (double)n);
-    assert_in_range(n_words, 400, 600);
+    assert_within(n_words, 400, 600);
     zero_bytes_destroy(&text);
 }
 

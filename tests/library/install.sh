@@ -37,7 +37,7 @@ mv "$stage$prefix" "$into"
 for file in "$into/bin/zero" "$into/$libdir"/libzero.so "$into/$libdir"/pkgconfig/zero.pc \
     "$into/$libdir"/cmake/zero/*.cmake; do
     case $file in
-        *.cmake | *.pc) grep -nF -e "$source" -e "$build" -e "$prefix/" "$file" ;;
+        *.cmake | *.pc) grep -nF -e "$source/" -e "$build" -e "$prefix/" "$file" ;;
         *) readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -F "$build" ;;
     esac && echo "FAILED: $file contains a path of the build" && failed=1
 done

@@ -37,7 +37,8 @@ refuses 2 'expected one of auto|p2p|mpi|shm|hier' 1 train --collectives fast
 # A private mount namespace has a /dev/shm of 1 MiB. MPI's own files go elsewhere.
 if unshare -m true 2>/dev/null; then
     echo 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' >tiny.sh
-    export OMPI_MCA_btl_vader_backing_directory="$PWD"
+    export OMPI_MCA_btl_vader_backing_directory="$PWD" # Open MPI 4
+    export OMPI_MCA_btl_sm_backing_directory="$PWD"    # Open MPI 5
     launch="unshare -m sh $PWD/tiny.sh $launch"
     runs 4 train $small $length --metrics m
     check 4 5 m bits_tiny

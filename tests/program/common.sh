@@ -57,6 +57,14 @@ complain() {
     failed=$((failed + 1))
 }
 
+# legible FILE: makes what mpirun wrote fit for grep. Open MPI 5 ends its texts with NUL bytes, so
+# that grep takes the file for binary, and may put our message on a line that it has begun.
+legible() {
+    tr -d '\000' <"$1" | sed 's/\(.\)zero: /\1\
+zero: /' >"$1.legible"
+    mv "$1.legible" "$1"
+}
+
 # run N words...: runs zero on N ranks. Writes the files out and err; sets $code to the exit code.
 run() {
     n=$1
@@ -64,6 +72,7 @@ run() {
     words="zero $* ($n ranks)"
     on "$n" "$zero" "$@" >out 2>err
     code=$?
+    [ "$n" -eq 0 ] || legible err
 }
 
 # exits CODE: the last run ended with this exit code.

@@ -85,6 +85,7 @@ while [ $killed -lt "$times" ] && [ $round -lt $((4 * times)) ]; do
         if [ $code -eq 0 ]; then break; fi # the job ended before the signal came
         killed=$((killed + 1))
         grep -q '^checkpoint: ' out && started=$((started + 1))
+        legible err
         grep '^zero: ' err | grep -v '^zero: warning: ' | grep -q 'checkpoint\|step-' &&
             complain "$words: a checkpoint was refused"
     else

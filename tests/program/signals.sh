@@ -25,6 +25,7 @@ begins() {
 ends() {
     wait $job
     code=$?
+    legible err
     exits "$1"
 }
 

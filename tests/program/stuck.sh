@@ -32,6 +32,7 @@ ends() {
     since=$(now)
     wait $job
     code=$?
+    legible err
     echo "$words: ended with $code after $(($(now) - since)) ms"
     echo "$1" | grep -qw $code || complain "$words: exit code $code, expected one of $1"
     tries=0

@@ -12,6 +12,7 @@
 #include "report/chart.h"
 #include "report/text.h"
 #include "sharding/stages.h"
+#include "support/within.h"
 
 #define TEXT_SIZE 16384
 #define LABEL     12 /* columns before the first panel */
@@ -56,9 +57,9 @@ static void assert_plain(const char *text)
 {
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         size_t width = strcspn(line, "\n");
-        assert_in_range(width, 0, ZERO_CHART_COLUMNS);
+        assert_within(width, 0, ZERO_CHART_COLUMNS);
         if (width > 0) assert_true(line[width - 1] != ' ');
-        for (size_t i = 0; i < width; i++) assert_in_range(line[i], ' ', '~');
+        for (size_t i = 0; i < width; i++) assert_within(line[i], ' ', '~');
     }
 }
 
@@ -148,9 +149,9 @@ static void stages_are_drawn_on_one_scale(void **state)
         const zero_plan_stage *stage = &r.stages[i];
         double rows = 16.0 * (double)stage->schedule.peak_bytes / most;
         double states = 16.0 * (double)stage->ledger.states / most;
-        assert_in_range(highest(&r, text, i), (int)(rows - 0.5), (int)(rows + 0.5));
-        assert_in_range(height_of(text, i * panel_width(&r), true), (int)(states - 0.5),
-                        (int)(states + 0.5));
+        assert_within(highest(&r, text, i), (int)(rows - 0.5), (int)(rows + 0.5));
+        assert_within(height_of(text, i * panel_width(&r), true), (int)(states - 0.5),
+                      (int)(states + 0.5));
     }
     zero_plan_report_destroy(&r);
 }

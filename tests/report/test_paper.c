@@ -17,6 +17,7 @@
 #include "report/paper.h"
 #include "report/paper_table.h"
 #include "sharding/formula.h"
+#include "support/within.h"
 
 static const struct {
     const char *name;
@@ -166,7 +167,7 @@ static void assert_fits_a_terminal(const char *text)
 {
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         size_t width = strcspn(line, "\n");
-        assert_in_range(width, 0, 100);
+        assert_within(width, 0, 100);
         if (width > 0) assert_true(line[width - 1] != ' ');
     }
 }

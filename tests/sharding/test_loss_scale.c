@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "sharding/loss_scale.h"
+#include "support/within.h"
 
 static void step(zero_loss_scale *s, bool overflow, float next)
 {
@@ -122,7 +123,7 @@ static void check_laws(const zero_loss_scale *was, const zero_loss_scale *is, bo
     assert_true(frexpf(is->scale, &exponent) == 0.5f); /* a power of two */
     assert_true(is->scale >= 1.0f && is->scale <= ldexpf(1.0f, 32));
     assert_true(is->clean_steps >= 0 && is->clean_steps < ZERO_LOSS_SCALE_WINDOW);
-    assert_in_range(is->hysteresis, 1, ZERO_LOSS_SCALE_HYSTERESIS);
+    assert_within(is->hysteresis, 1, ZERO_LOSS_SCALE_HYSTERESIS);
     if (overflow) {
         bool is_halved = is->scale == was->scale / 2.0f;
         bool is_forgiven = is->scale == was->scale && is->hysteresis < was->hysteresis;
