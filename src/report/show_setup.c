@@ -44,6 +44,10 @@ static void show_training(const zero_run_view *v)
            c->global_batch * v->model->seq);
     zero_text_run_continue();
     printf("%s\n", zero_text_scaling(c));
+    if (c->reproducible) {
+        zero_text_run_row("reproducible");
+        printf("the bits depend on both batches, not on the number of ranks\n");
+    }
     zero_text_run_row("optimizer");
     printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
            " steps, down to %g; decay %g, clip %g\n",

@@ -70,6 +70,7 @@ typedef struct {
  *
  *     global batch = n_ranks * micro batch * accumulation
  *
+ * With `reproducible` a micro batch that the user left open does not depend on n_ranks.
  * ZERO_ERR_INVALID, with the three numbers, if that has no solution in whole numbers or
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
