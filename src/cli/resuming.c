@@ -58,7 +58,8 @@ static zero_status compare(const zero_session *s, const zero_checkpoint *c)
     list_shape(s->model.shape, &m->gpt2, list, sizeof list);
     differ_whole(list, sizeof list, "seed", s->config.seed, m->seed);
     if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
-        snprintf(list, sizeof list, "--data %.200s holds other tokens", s->config.data);
+        snprintf(list, sizeof list, "--data %.200s holds other tokens for training",
+                 s->config.data);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
@@ -255,8 +256,7 @@ zero_status zero_saving_open(zero_session *s)
     const zero_config *c = &s->config;
     s->saving = (zero_saving){.saved = -1};
     if (!c->checkpoint) return ZERO_OK;
-    zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
-                  s->saving.data);
+    zero_corpus_checksum(&s->corpus, s->saving.data);
     ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
                                             resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
                                                        : ZERO_DIRECTORY_MAY_BE_NEW,

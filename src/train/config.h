@@ -22,7 +22,8 @@ typedef struct {
     const char *backend;
 
     /* data */
-    const char *data, *tokenizer; /* tokenizer NULL: the data's own */
+    const char *data, *val_data; /* val_data NULL: the last tenth of data */
+    const char *tokenizer;       /* NULL: the data's own */
     bool shuffle;
     int64_t seed;
 
@@ -33,6 +34,7 @@ typedef struct {
     double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
     int64_t warmup;
     int64_t eval_every, eval_batches;
+    bool eval_random; /* validation windows anywhere, not in order */
 
     /* sharding and communication */
     int64_t stage, bucket;
