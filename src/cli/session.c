@@ -77,12 +77,18 @@ static zero_status open_data(zero_session *s)
     const zero_config *c = &s->config;
     zero_gpt2_shape shape;
     ZERO_TRY(zero_config_shape(c, 0, &shape));
-    ZERO_TRY(zero_corpus_open(c->data, c->tokenizer, (uint64_t)c->seed, shape.vocab,
-                              &s->corpus));
+    zero_corpus_source from = {.data = c->data,
+                               .validation = c->val_data,
+                               .tokenizer = c->tokenizer,
+                               .seed = (uint64_t)c->seed,
+                               .vocab = shape.vocab};
+    ZERO_TRY(zero_corpus_open(&from, &s->corpus));
     ZERO_TRY(zero_config_shape(c, s->corpus.vocab, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
-    return zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
-                            (uint64_t)c->seed, c->shuffle);
+    ZERO_TRY(zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
+                              (uint64_t)c->seed, c->shuffle));
+    s->loader.eval_random = c->eval_random;
+    return ZERO_OK;
 }
 
 static zero_status open_weights(zero_session *s)

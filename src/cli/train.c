@@ -30,9 +30,13 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
 static int64_t begin_text(const zero_session *s, int32_t text[2])
 {
     const int32_t end_of_text = 50256;
-    if (s->corpus.tokenizer)
-        return zero_tokenizer_encode(s->corpus.tokenizer, (const unsigned char *)"\n\n", 2,
-                                     text);
+    if (s->corpus.tokenizer) {
+        int64_t n = zero_tokenizer_encode(s->corpus.tokenizer,
+                                          (const unsigned char *)"\n\n", 2, text);
+        if (text[0] >= 0) return n;
+        text[0] = 0; /* characters without a line's end: the first one */
+        return 1;
+    }
     text[0] = s->model.vocab > end_of_text ? end_of_text : 0;
     return 1;
 }

@@ -19,13 +19,27 @@ static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t
     return ZERO_OK;
 }
 
-/* Blocks are cut between pieces. All tokens at once, as int32, would take four times the text. */
+/* The end of a block: between two characters, or two pieces. */
+static size_t block_end(const zero_tokenizer *tok, const zero_bytes *text, size_t at)
+{
+    size_t end = at;
+    if (!tok->characters) {
+        while (end < text->len && end - at < AT_ONCE)
+            end = zero_piece_end(text->bytes, text->len, end);
+        return end;
+    }
+    end = text->len - at < AT_ONCE ? text->len : at + AT_ONCE;
+    while (end < text->len && (text->bytes[end] & 0xc0) == 0x80) end++;
+    return end;
+}
+
+/* Blocks are cut so that each encodes alone. All tokens at once, as int32, would take four times
+ * the text. */
 static zero_status encode_blocks(const zero_tokenizer *tok, const zero_bytes *text,
                                  int32_t *block, zero_bytes *out)
 {
     for (size_t at = 0, end; at < text->len; at = end) {
-        for (end = at; end < text->len && end - at < AT_ONCE;)
-            end = zero_piece_end(text->bytes, text->len, end);
+        end = block_end(tok, text, at);
         int64_t n = zero_tokenizer_encode(tok, text->bytes + at, end - at, block);
         ZERO_TRY(append_narrow(out, block, n));
     }

@@ -21,12 +21,16 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
         *vocab = ZERO_VOCAB_BYTES;
         return ZERO_OK;
     }
+    if (strcmp(spec, "char") == 0) {
+        *vocab = 0;
+        return ZERO_OK;
+    }
     const char *digits = strncmp(spec, "bpe:", 4) == 0 ? spec + 4 : "";
     size_t n_digits = strspn(digits, "0123456789");
     if (n_digits == 0 || digits[n_digits] != '\0')
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unknown tokenizer '%s': expected byte or bpe:N, as in bpe:512",
-                         spec);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512", spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
     if (n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX)
         return zero_fail(
@@ -156,6 +160,7 @@ zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
 {
     int32_t vocab = 0, n_found = 0;
     ZERO_TRY(zero_tokenizer_parse(spec, &vocab));
+    if (vocab == 0) return zero_tokenizer_learn_characters(tok, text, len);
     if (vocab == ZERO_VOCAB_BYTES) return zero_tokenizer_from_merges(tok, NULL, 0);
 
     int32_t n_wanted = vocab - ZERO_VOCAB_BYTES;
@@ -175,6 +180,7 @@ void zero_tokenizer_destroy(zero_tokenizer *tok)
     free(tok->starts);
     free(tok->bytes);
     free(tok->merges);
+    free(tok->characters);
     *tok = (zero_tokenizer){0};
 }
 
@@ -261,6 +267,7 @@ int64_t zero_tokenizer_encode(const zero_tokenizer *tok, const unsigned char *te
                               size_t len, int32_t *tokens)
 {
     int64_t n = 0;
+    if (tok->characters) return zero_tokenizer_encode_characters(tok, text, len, tokens);
     if (tok->vocab > ZERO_VOCAB_BYTES && len >= CACHE_WORTH)
         return encode_long(tok, text, len, tokens);
     if (tok->vocab == ZERO_VOCAB_BYTES) {

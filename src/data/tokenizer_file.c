@@ -26,6 +26,19 @@ static zero_status append_merges(const zero_tokenizer *tok, zero_bytes *out)
     return tok->vocab > ZERO_VOCAB_BYTES ? zero_bytes_append(out, "]", 1) : ZERO_OK;
 }
 
+static zero_status append_characters(const zero_tokenizer *tok, zero_bytes *out)
+{
+    char text[64];
+    for (int32_t i = 0; i < tok->vocab; i++) {
+        const char *before = i == 0        ? ",\n \"characters\": ["
+                             : i % 16 == 0 ? ",\n  "
+                                           : ", ";
+        int len = snprintf(text, sizeof text, "%s%" PRIu32, before, tok->characters[i]);
+        ZERO_TRY(zero_bytes_append(out, text, (size_t)len));
+    }
+    return zero_bytes_append(out, "]", 1);
+}
+
 static zero_status append_file(const zero_tokenizer *tok, zero_bytes *out)
 {
     char head[128];
@@ -33,7 +46,7 @@ static zero_status append_file(const zero_tokenizer *tok, zero_bytes *out)
                        "{\"format\": \"" FORMAT "\", \"version\": %d, \"name\": \"%s\"",
                        VERSION, tok->name);
     ZERO_TRY(zero_bytes_append(out, head, (size_t)len));
-    ZERO_TRY(append_merges(tok, out));
+    ZERO_TRY(tok->characters ? append_characters(tok, out) : append_merges(tok, out));
     return zero_bytes_append(out, "}\n", 2);
 }
 
@@ -68,21 +81,18 @@ static zero_status check_version(const char *path, const json_t *root)
     return ZERO_OK;
 }
 
-/* The merges that a tokenizer of this name has. */
-static zero_status count_merges(const char *path, const json_t *root, size_t *n)
+/* The vocabulary of a tokenizer of this name; 0: its characters. */
+static zero_status read_name(const char *path, const json_t *root, int32_t *vocab)
 {
     const char *name = NULL;
-    int32_t vocab = 0;
     char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(path, root, "name", &name));
-    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found "
-            "\"%s\"",
-            path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
-    *n = (size_t)(vocab - ZERO_VOCAB_BYTES);
-    return ZERO_OK;
+    if (zero_tokenizer_parse(name, vocab) == ZERO_OK) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%s: \"name\": expected byte, char, or bpe:N with %d to %d tokens, found "
+        "\"%s\"",
+        path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
 }
 
 static zero_status take_merge(const char *path, const json_t *pair, size_t i,
@@ -122,27 +132,76 @@ static zero_status take_merges(const char *path, const json_t *root, size_t n,
     return ZERO_OK;
 }
 
+/* Says in which file the list is that no tokenizer has. */
+static zero_status with_path(const char *path, zero_status st)
+{
+    if (st != ZERO_ERR_FORMAT) return st;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+}
+
 static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
                          zero_tokenizer *out)
 {
     if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu merges", path, n);
     ZERO_TRY(take_merges(path, root, n, merges));
-    zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
-    if (st != ZERO_ERR_FORMAT) return st;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+    return with_path(path, zero_tokenizer_from_merges(out, merges, (int32_t)n));
 }
 
-static zero_status take_tokenizer(const char *path, const json_t *root, zero_tokenizer *out)
+static zero_status take_with_merges(const char *path, const json_t *root, size_t n,
+                                    zero_tokenizer *out)
 {
     static const char *const keys[] = {"format", "version", "name", "merges"};
-    size_t n = 0;
-    ZERO_TRY(check_version(path, root));
     ZERO_TRY(zero_json_only(path, root, 4, keys));
-    ZERO_TRY(count_merges(path, root, &n));
     zero_merge *merges = malloc((n + 1) * sizeof *merges);
     zero_status st = build(path, root, n, merges, out);
     free(merges);
     return st;
+}
+
+static zero_status read_characters(const char *path, const json_t *list,
+                                   uint32_t *characters)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_int_t c = json_integer_value(json_array_get(list, i)); /* 0 for another type */
+        if (!json_is_integer(json_array_get(list, i)) || c < 0 || c > UINT32_MAX)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"characters\": expected code points, but [%zu] is not "
+                             "one",
+                             path, i);
+        characters[i] = (uint32_t)c;
+    }
+    return ZERO_OK;
+}
+
+static zero_status take_with_characters(const char *path, const json_t *root,
+                                        zero_tokenizer *out)
+{
+    static const char *const keys[] = {"format", "version", "name", "characters"};
+    const json_t *list = NULL;
+    ZERO_TRY(zero_json_only(path, root, 4, keys));
+    ZERO_TRY(zero_json_array(path, root, "characters", &list));
+    size_t n = json_array_size(list);
+    if (n > ZERO_VOCAB_MAX)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"characters\": expected at most %d, found %zu", path,
+                         ZERO_VOCAB_MAX, n);
+    uint32_t *characters = malloc((n + 1) * sizeof *characters);
+    if (!characters)
+        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu characters", path, n);
+    zero_status st = read_characters(path, list, characters);
+    if (st == ZERO_OK)
+        st = with_path(path, zero_tokenizer_from_characters(out, characters, (int32_t)n));
+    free(characters);
+    return st;
+}
+
+static zero_status take_tokenizer(const char *path, const json_t *root, zero_tokenizer *out)
+{
+    int32_t vocab = 0;
+    ZERO_TRY(check_version(path, root));
+    ZERO_TRY(read_name(path, root, &vocab));
+    if (vocab == 0) return take_with_characters(path, root, out);
+    return take_with_merges(path, root, (size_t)(vocab - ZERO_VOCAB_BYTES), out);
 }
 
 zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,

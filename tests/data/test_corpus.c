@@ -193,7 +193,8 @@ static void self_is_the_source_of_this_program(void **state)
     (void)state;
     zero_corpus corpus = opened("self", NULL, 0);
     assert_int_equal(corpus.n_tokens, zero_self_len);
-    assert_non_null(strstr(zero_self_text, "zero_corpus_open(const char *spec"));
+    assert_non_null(
+        strstr(zero_self_text, "zero_corpus_open(const zero_corpus_source *from"));
     assert_non_null(strstr(zero_self_text, "ZERO_ERR_FORMAT, "));
     zero_corpus_close(&corpus);
 

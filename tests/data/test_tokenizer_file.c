@@ -65,7 +65,7 @@ static void assert_decode_alike(const zero_tokenizer *a, const zero_tokenizer *b
 static void what_is_written_reads_back_and_works_alike(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000"};
+    static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000", "char"};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         zero_tokenizer tok = learn(specs[i]);
         zero_bytes text = written(&tok);
@@ -172,6 +172,35 @@ static void texts_that_double_are_refused(void **state)
     refused(text, len, "longer than any piece of text");
 }
 
+#define CHARS "{\"format\": \"zero tokenizer\", \"version\": 1, \"name\": \"char\""
+
+static void lists_that_are_no_characters_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *text;
+    } cases[] = {
+        {CHARS "}", "characters"},
+        {CHARS ", \"characters\": []}", "1 to 65536 characters, not 0"},
+        {CHARS ", \"characters\": [65, 65]}",
+         "character 1 of the tokenizer is U+0041, but"},
+        {CHARS ", \"characters\": [66, 65]}", "ascending order"},
+        {CHARS ", \"characters\": [55296]}", "U+D800, which is not a character"},
+        {CHARS ", \"characters\": [1114112]}", "U+110000, which is not a character"},
+        {CHARS ", \"characters\": [-1]}", "[0] is not one"},
+        {CHARS ", \"characters\": [65, \"B\"]}", "[1] is not one"},
+        {CHARS ", \"characters\": [65], \"merges\": []}", "merges"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zero_tokenizer tok;
+        assert_int_equal(
+            zero_tokenizer_parse_file(F, cases[i].file, strlen(cases[i].file), &tok),
+            ZERO_ERR_FORMAT);
+        if (!strstr(zero_last_error(), cases[i].text))
+            fail_msg("'%s' lacks '%s'", zero_last_error(), cases[i].text);
+    }
+}
+
 static void huge_files_are_refused_unread(void **state)
 {
     (void)state;
@@ -212,6 +241,7 @@ int main(void)
         cmocka_unit_test(the_largest_vocabulary_fits),
         cmocka_unit_test(attacks_are_refused),
         cmocka_unit_test(texts_that_double_are_refused),
+        cmocka_unit_test(lists_that_are_no_characters_are_refused),
         cmocka_unit_test(huge_files_are_refused_unread),
         cmocka_unit_test(damaged_files_are_refused_or_sound),
     };
