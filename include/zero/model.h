@@ -70,7 +70,7 @@ typedef struct {
     bool accumulate[ZERO_UNIT_GROUPS];
 
     const float *in; /* the previous unit's output; NULL for the first */
-    float *out;      /* forward */
+    float *out;      /* forward; NULL: not wanted (recompute_without_out) */
     float *stream;   /* backward, in place: gradient of the output, then of the input */
     float *saved;    /* written by forward, read by backward */
     float *work;     /* its contents matter only inside the call */
@@ -83,7 +83,8 @@ typedef struct {
  * and 0 for all others. */
 typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;
-    double flops; /* of its forward call, for plans; 0: not known */
+    double flops;           /* of its forward call, for plans; 0: not known */
+    double recompute_flops; /* of a forward call without `out`; 0: as many */
 } zero_unit_sizes;
 
 /* Units have no state: equal calls give equal bits. A forward pass may be repeated
@@ -103,6 +104,9 @@ struct zero_unit {
     const zero_tensor *tensors[ZERO_UNIT_GROUPS];
     const void *shape;            /* the model's own description; borrowed, may be NULL */
     bool backward_without_params; /* param[k] may be NULL in backward calls */
+    /* `out` is NULL in the forward calls of --recompute: `out` is known from the first call, so that
+     * only `saved` must be written, with the same bits. */
+    bool recompute_without_out;
 
     zero_unit_sizes (*sizes)(const zero_unit *unit, int64_t B, int64_t T);
     /* The last unit computes the loss of each row from the targets. In training it may leave that

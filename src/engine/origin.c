@@ -36,7 +36,7 @@ static void note(zero_origin_search *s, int at, const zero_instruction *i, int t
 void zero_origin_look_at_output(zero_origin_search *s, int at, const zero_instruction *i,
                                 const zero_call *call)
 {
-    if (!s->is_on) return;
+    if (!s->is_on || !call->out) return;
     const zero_unit *unit = &s->model->units[i->unit];
     zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
     if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, at, i, -1);

@@ -28,11 +28,20 @@ static double forward_flops(const zero_schedule *s, int u)
     return flops;
 }
 
+static double recompute_flops(const zero_schedule *s, const zero_instruction *i)
+{
+    const zero_plan_input *in = &s->input;
+    const zero_unit *unit = &in->model->units[i->unit];
+    double flops = unit->sizes(unit, in->micro_batch, in->seq).recompute_flops;
+    bool is_shorter = i->out == ZERO_NO_BUFFER && flops > 0.0;
+    return is_shorter ? flops : forward_flops(s, i->unit);
+}
+
 static double flops_of(const zero_schedule *s, const zero_instruction *i)
 {
     switch (i->op) {
-    case ZERO_OP_FORWARD:
-    case ZERO_OP_RECOMPUTE: return forward_flops(s, i->unit);
+    case ZERO_OP_FORWARD: return forward_flops(s, i->unit);
+    case ZERO_OP_RECOMPUTE: return recompute_flops(s, i);
     case ZERO_OP_BACKWARD: return 2.0 * forward_flops(s, i->unit);
     default: return 0.0;
     }

@@ -50,6 +50,12 @@ static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
     return 2.0 * rows * 12.0 * C * C + 4.0 * rows * (double)T * C;
 }
 
+/* The last product is [rows, 4C] by [4C, C]. */
+static double last_flops(const zero_gpt2_shape *s, int64_t rows)
+{
+    return 2.0 * (double)rows * 4.0 * (double)s->hidden * (double)s->hidden;
+}
+
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
@@ -60,7 +66,8 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                              .saved = saved_floats(s, B * T),
                              .forward_work = attention,
                              .backward_work = 6 * n + attention,
-                             .flops = flops(s, B, T)};
+                             .flops = flops(s, B, T),
+                             .recompute_flops = flops(s, B, T) - last_flops(s, B * T)};
 }
 
 static zero_dropout mask(const zero_unit *u, const zero_call *c, int which)
@@ -155,6 +162,7 @@ static void forward(const zero_unit *u, const zero_call *c)
 
     zero_layer_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
     add_gelu(&fc, s.norm2, s.fc, s.gelu);
+    if (!c->out) return; /* recomputed: the last product gives nothing that is saved */
     add_branch(&fcproj, DROP_FCPROJ, s.gelu, s.middle, c->out);
 }
 
@@ -192,4 +200,5 @@ void zero_gpt2_block_unit(zero_unit *unit)
     unit->sizes = sizes;
     unit->forward = forward;
     unit->backward = backward;
+    unit->recompute_without_out = true;
 }

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "sharding/schedule_places.h"
 
 static size_t aligned(size_t bytes)
 {
@@ -59,8 +60,10 @@ struct row {
     int next;
 };
 
-/* The state of memory between two instructions: the buffers alive, and their sums. */
+/* The state of memory between two instructions: the buffers alive, and their sums. The lists of
+ * buffers alive are kept only if the sweep places them. */
 struct sweep {
+    bool places;
     int *live[ZERO_SPACES]; /* sorted by offset */
     int n_live[ZERO_SPACES];
     int packed[ZERO_SPACES]; /* the first of them lie end to end: their number */
@@ -131,7 +134,6 @@ static void place(zero_schedule *s, struct sweep *w, int id)
     memmove(live + k + 1, live + k, (size_t)(*n - k) * sizeof *live);
     live[k] = id;
     ++*n;
-    count(s, w, id);
     s->extent[b->space] = zero_max_size(s->extent[b->space], b->offset + need);
 }
 
@@ -160,6 +162,18 @@ static void drop(const zero_schedule *s, struct sweep *w, int id)
     --*n;
     memmove(live + k, live + k + 1, (size_t)(*n - k) * sizeof *live);
     if (k < w->packed[b->space]) w->packed[b->space] = k;
+}
+
+static void begin_life(zero_schedule *s, struct sweep *w, int id)
+{
+    if (w->places) place(s, w, id);
+    count(s, w, id);
+}
+
+static void end_life(const zero_schedule *s, struct sweep *w, int id)
+{
+    const zero_buffer *b = &s->buffers[id];
+    if (w->places) drop(s, w, id);
     w->bytes[b->class] -= zero_schedule_cost(s, b);
     w->total -= zero_schedule_cost(s, b);
 }
@@ -218,7 +232,7 @@ static void close_sweep(struct sweep *w)
     free(w->deaths.ends);
 }
 
-static void place_program(zero_schedule *s, struct sweep *w, zero_program_kind kind)
+static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind kind)
 {
     struct row *births = &w->births, *deaths = &w->deaths;
     memset(w->n_live, 0, sizeof w->n_live);
@@ -231,22 +245,31 @@ static void place_program(zero_schedule *s, struct sweep *w, zero_program_kind k
     sort_row(s, kind, true, deaths);
     for (int at = 0; at < s->programs[kind].length; at++) {
         while (at > 0 && deaths->next < deaths->ends[at - 1])
-            drop(s, w, deaths->ids[deaths->next++]);
-        while (births->next < births->ends[at]) place(s, w, births->ids[births->next++]);
+            end_life(s, w, deaths->ids[deaths->next++]);
+        while (births->next < births->ends[at])
+            begin_life(s, w, births->ids[births->next++]);
         note(s, w, kind, at);
     }
+}
+
+static zero_status lay_out_program(zero_schedule *s, struct sweep *w,
+                                   zero_program_kind kind)
+{
+    find_lifetimes(s, kind);
+    w->places = !zero_places_are_few(s, kind);
+    if (!w->places) ZERO_TRY(zero_places_find(s, kind));
+    sweep_program(s, w, kind);
+    return ZERO_OK;
 }
 
 zero_status zero_schedule_lay_out(zero_schedule *s)
 {
     struct sweep w;
     zero_status st = open_sweep(s, &w);
+    if (st == ZERO_OK) place_persistent(s);
+    for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++)
+        st = lay_out_program(s, &w, (zero_program_kind)p);
     if (st == ZERO_OK) {
-        place_persistent(s);
-        for (int p = 0; p < ZERO_PROGRAMS; p++) {
-            find_lifetimes(s, (zero_program_kind)p);
-            place_program(s, &w, (zero_program_kind)p);
-        }
         find_class_peaks(s);
         s->own_bytes = s->extent[ZERO_SPACE_OWN];
         s->window_bytes = s->extent[ZERO_SPACE_PART] +

@@ -1,9 +1,9 @@
 /* schedule_memory.h - lifetimes and places of buffers.
  *
  * All memory is laid out before step 1, so there is no allocation and no fragmentation inside a
- * step (the paper's M_D, section 6.3), and the peak is known before anything is allocated. Each
- * space is swept once per program: a buffer gets the first gap among those alive, above what
- * lives for the whole run. Programs share that memory.
+ * step (the paper's M_D, section 6.3), and the peak is known before anything is allocated. In each
+ * space a program's buffers lie above what lives for the whole run (schedule_places.h). Programs
+ * share that memory.
  *
  *     0         persistent                                    extent
  *     |  parameters, states  | a program's buffers, gap, ...  | */

@@ -203,12 +203,15 @@ void zero_write_forward(zero_writer *w, int u)
     if (gives_logits) i->row_loss = w->row_loss;
 }
 
-/* The output is known already: its second copy goes to workspace, unread. */
+/* The output is known already. A unit that cannot leave it out writes it to workspace, unread. */
 static void recompute(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
+    int out = ZERO_NO_BUFFER;
     w->saved[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.saved);
-    forward(w, ZERO_OP_RECOMPUTE, u, floats(w, ZERO_CLASS_WORKSPACE, size.out));
+    if (!w->s->input.model->units[u].recompute_without_out)
+        out = floats(w, ZERO_CLASS_WORKSPACE, size.out);
+    forward(w, ZERO_OP_RECOMPUTE, u, out);
 }
 
 /* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty. Any

@@ -221,6 +221,28 @@ static void gradients_add_up_where_the_call_says_so(void **state)
     zero_model_destroy(&m.model);
 }
 
+static void a_forward_call_without_output_saves_the_same(void **state)
+{
+    int without = 0;
+    machine m;
+    make_machine(*state, &m, &tiny, 2, 5);
+    forward(&m, true);
+    for (int u = 0; u < m.model.n_units; u++) {
+        const zero_unit *unit = &m.model.units[u];
+        if (!unit->recompute_without_out) continue;
+        zero_call c = make_call(&m, u, true);
+        size_t bytes = (size_t)unit->sizes(unit, 2, 5).saved * sizeof *c.saved;
+        float *saved = test_copy(*state, unit->sizes(unit, 2, 5).saved, c.saved);
+        memset(c.saved, 0xff, bytes);
+        c.out = NULL;
+        unit->forward(unit, &c);
+        assert_memory_equal(c.saved, saved, bytes);
+        without++;
+    }
+    assert_int_equal(without, tiny.layers);
+    zero_model_destroy(&m.model);
+}
+
 static void without_dropout_training_and_evaluation_have_one_loss(void **state)
 {
     machine m;
@@ -327,6 +349,7 @@ int main(void)
         test_with_pool(the_gradient_is_that_of_the_loss_with_dropout),
         test_with_pool(the_gradient_is_that_of_the_loss_over_chunks_of_the_head),
         test_with_pool(gradients_add_up_where_the_call_says_so),
+        test_with_pool(a_forward_call_without_output_saves_the_same),
         test_with_pool(without_dropout_training_and_evaluation_have_one_loss),
         test_with_pool(dropout_acts_in_training_only_and_by_step_and_sample),
         test_with_pool(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32),

@@ -104,6 +104,49 @@ static void stages_hold_what_their_rows_say(void **state)
     zero_model_destroy(&model);
 }
 
+/* ---- places ---- */
+
+static void check_gaps(zero_plan_input input)
+{
+    for (input.stage = 0; input.stage < ZERO_STAGE_COUNT; input.stage++) {
+        zero_schedule s;
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        if ((double)s.own_bytes > 1.01 * (double)s.peak_bytes)
+            fail_msg("stage %d: arena %zu, peak %zu", input.stage, s.own_bytes,
+                     s.peak_bytes);
+        zero_schedule_destroy(&s);
+    }
+}
+
+static void check_gaps_of_preset(const char *name)
+{
+    zero_gpt2_shape shape;
+    zero_model model;
+    assert_int_equal(zero_gpt2_preset(name, &shape), ZERO_OK);
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int bits = 0; bits < 8; bits++) {
+        zero_plan_input input = job_input(&model, 0, 8);
+        input.type = ZERO_BF16;
+        input.seq = model.seq;
+        input.bucket = 1 << 20;
+        input.micro_batch = 4;
+        input.recompute = bits & 1;
+        input.reproducible = bits & 2;
+        input.accumulation = bits & 4 ? 4 : 1;
+        check_gaps(input);
+    }
+    zero_model_destroy(&model);
+}
+
+/* Without a window the arena holds everything. */
+static void gaps_are_at_most_a_percent_of_memory(void **state)
+{
+    (void)state;
+    check_gaps_of_preset("gpt2");
+    check_gaps_of_preset("gpt2-medium");
+    check_gaps_of_preset("gpt2-xl");
+}
+
 /* ---- the order of design.md ---- */
 
 static void append(char *text, size_t room, const zero_instruction *i)
@@ -341,6 +384,7 @@ int main(void)
         cmocka_unit_test(every_stage_evaluates_the_definition_of_the_gradient),
         cmocka_unit_test(every_option_keeps_the_laws),
         cmocka_unit_test(stages_hold_what_their_rows_say),
+        cmocka_unit_test(gaps_are_at_most_a_percent_of_memory),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),

@@ -117,6 +117,7 @@ static inline void hand_add_unit(zero_model *m, const zero_rng *rng, uint64_t *n
     *unit = (zero_unit){.index = u,
                         .shape = h,
                         .backward_without_params = hand_draw(rng, next, 3) == 0,
+                        .recompute_without_out = hand_draw(rng, next, 2) == 0,
                         .sizes = hand_sizes,
                         .forward = hand_forward,
                         .backward = hand_backward};

@@ -40,6 +40,7 @@ static void fill_unit(zero_model *model, int u, const made_unit *made)
                         .n_groups = made->n_groups,
                         .shape = model->shape,
                         .backward_without_params = made->backward_without_params,
+                        .recompute_without_out = made->recompute_without_out,
                         .sizes = sizes};
     memcpy(unit->groups, made->groups, sizeof unit->groups);
 }
@@ -80,7 +81,8 @@ static int64_t draw_params(uint64_t *random)
 
 static made_unit draw_unit(uint64_t *random, bool is_last)
 {
-    made_unit unit = {.backward_without_params = made_draw(random, 4) == 0};
+    made_unit unit = {.backward_without_params = made_draw(random, 4) == 0,
+                      .recompute_without_out = made_draw(random, 2) == 0};
     unit.sizes = (zero_unit_sizes){.out = is_last ? made_draw(random, 2) : 1,
                                    .saved = made_draw(random, 3),
                                    .forward_work = made_draw(random, 3),

@@ -6,7 +6,7 @@
 
 typedef struct {
     int n_groups, groups[ZERO_UNIT_GROUPS];
-    bool backward_without_params;
+    bool backward_without_params, recompute_without_out;
     zero_unit_sizes sizes; /* of one position */
 } made_unit;
 

@@ -84,12 +84,23 @@ static void note_loss(shadow *w, int64_t floats)
     *shadow_loss_of(w, w->rank, shadow_now(w)->microbatch) = true;
 }
 
-/* FORWARD and RECOMPUTE. The latter's output is known already and may go to scratch. */
 static term call_forward(shadow *w)
 {
     return term_call(shadow_now(w)->unit, read_tokens(w), read_input(w), read_params(w));
 }
 
+/* A recomputed output is known already: it goes to scratch, or is left out. */
+static void write_output(shadow *w, int64_t floats, term call)
+{
+    const zero_instruction *i = shadow_now(w);
+    bool without = i->op == ZERO_OP_RECOMPUTE && unit_now(w)->recompute_without_out;
+    if (without)
+        shadow_expect(w, i->out == ZERO_NO_BUFFER);
+    else
+        shadow_write(w, i->out, BYTES_OF(floats), term_of(TERM_OUT, call, 0, 0));
+}
+
+/* FORWARD and RECOMPUTE. */
 void shadow_forward(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
@@ -99,7 +110,7 @@ void shadow_forward(shadow *w)
     scratch(w, i->work, n.forward_work);
     if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP) scratch(w, i->logits, n.logits);
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
-    shadow_write(w, i->out, BYTES_OF(n.out), term_of(TERM_OUT, call, 0, 0));
+    write_output(w, n.out, call);
     shadow_write(w, i->saved, BYTES_OF(n.saved), term_of(TERM_SAVED, call, 0, 0));
     shadow_expect(w, call == call_forward(w)); /* no output has landed on an input */
 }
