@@ -158,12 +158,24 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     return st;
 }
 
+/* The checkpoint has all steps already. Metrics of the run that made them stay as they are. */
+static zero_status show_finished(zero_session *s)
+{
+    char digest[33];
+    ZERO_TRY(zero_engine_digest(&s->engine, digest));
+    zero_run_view view = zero_session_view(s);
+    if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
+    return ZERO_OK;
+}
+
 static zero_status train(zero_session *s)
 {
     zero_run_totals totals = {0};
     zero_run_view view = zero_session_view(s);
     if (zero_comm_is_root(&s->world)) zero_show_setup(&view);
     int64_t done = s->saving.start;
+    if (done >= s->config.steps) return show_finished(s);
+    zero_metrics_begin(&s->metrics);
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, done,
                        done > 0 ? "a sample before resuming" : "a sample before training"));
@@ -183,7 +195,6 @@ static zero_status run(int argc, char **argv)
     zero_session s;
     ZERO_TRY(zero_session_open(&s, argc, argv));
     ZERO_TRY(zero_saving_open(&s));
-    zero_metrics_begin(&s.metrics);
     ZERO_TRY(train(&s));
     zero_saving_close(&s);
     return zero_session_close(&s);

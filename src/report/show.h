@@ -58,3 +58,6 @@ void zero_show_sample(const zero_run_view *v, const char *title, const int32_t *
 
 /* The summary: loss, speed, profile, memory, communication, digest. */
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *totals);
+
+/* Instead of the summary, if the resumed checkpoint has all steps. */
+void zero_show_finished(const zero_run_view *v, const char *digest);

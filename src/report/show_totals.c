@@ -75,25 +75,24 @@ static void show_loss(const zero_run_view *v, const zero_run_totals *t)
     printf("\n");
 }
 
+static void show_digest(const char *digest)
+{
+    zero_text_run_row("digest");
+    printf("%s\n", digest);
+}
+
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
 {
     printf("done\n");
-    if (t->tokens > 0) {
-        show_loss(v, t);
-    } else {
-        zero_text_run_row("steps");
-        printf("nothing to do: all %" PRId64 " were done before\n", v->config->steps);
-    }
+    show_loss(v, t);
     if (v->engine->skipped > 0) {
         zero_text_run_row("skipped");
         printf("%" PRId64 " of %" PRId64
                " steps: gradients overflowed; loss scale now %g\n",
                v->engine->skipped, v->config->steps, (double)v->engine->loss_scale.scale);
     }
-    if (t->tokens > 0) {
-        show_speed(v, t);
-        show_time(v, t);
-    }
+    show_speed(v, t);
+    show_time(v, t);
     show_resident(v);
     zero_text_run_row("traffic");
     printf("of rank 0, over all steps, evaluations and samples:\n");
@@ -101,7 +100,13 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
     show_traffic(v, "gathered", ZERO_OP_GATHER);
     zero_text_run_row("polls");
     printf("longest time between polls: %.2f ms\n", 1e3 * v->world->largest_gap);
-    zero_text_run_row("digest");
-    printf("%s\n", t->digest);
+    show_digest(t->digest);
+    fflush(stdout);
+}
+
+void zero_show_finished(const zero_run_view *v, const char *digest)
+{
+    printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
+    show_digest(digest);
     fflush(stdout);
 }
