@@ -83,7 +83,7 @@ const zero_option zero_run_options[] = {
      .help = "bytes per rank that a plan may need; 0: do not check"},
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
-    {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes"},
+    {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
 

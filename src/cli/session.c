@@ -196,6 +196,15 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
     return zero_failure_restore(&refusal);
 }
 
+static zero_status pretend_nodes(zero_session *s)
+{
+    int machines = s->world.layout.n_nodes;
+    if (s->config.fake_nodes == 0) return ZERO_OK;
+    ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
+    s->fake_nodes = s->world.layout.n_nodes > machines;
+    return ZERO_OK;
+}
+
 static zero_status open_all(zero_session *s)
 {
     const zero_backend *backend;
@@ -210,8 +219,7 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;
-    if (s->config.fake_nodes > 0)
-        ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
+    ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
@@ -238,6 +246,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .model = &s->model,
                            .engine = &s->engine,
                            .node_ranks = s->node_ranks,
+                           .fake_nodes = s->fake_nodes,
                            .blas_threads = s->blas_threads,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,

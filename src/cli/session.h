@@ -30,7 +30,8 @@ typedef struct {
     zero_options given;
     zero_config config; /* completed */
     zero_comm world;
-    int node_ranks; /* on this machine, whatever nodes --fake-nodes declares */
+    int node_ranks;  /* on this machine, whatever nodes --fake-nodes declares */
+    bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
     int blas_threads; /* in force; 0: this BLAS cannot be told */
     zero_corpus corpus;

@@ -148,8 +148,12 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     ZERO_TRY(zero_engine_digest(&s->engine, totals->digest));
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &totals->profile));
-    zero_status st = zero_metrics_final_line(&s->metrics, &s->engine, &s->world,
-                                             &totals->profile, totals->digest);
+    zero_metrics_final line = {.engine = &s->engine,
+                               .comm = &s->world,
+                               .fake_nodes = s->fake_nodes,
+                               .profile = &totals->profile,
+                               .digest = totals->digest};
+    zero_status st = zero_metrics_final_line(&s->metrics, &line);
     st = zero_agree(&s->world, st);
     warn_of_broken_metrics(s);
     zero_run_view view = zero_session_view(s);

@@ -16,6 +16,7 @@ typedef struct {
     const zero_model *model;
     const zero_engine *engine;
     int node_ranks;              /* on this machine */
+    bool fake_nodes;             /* there are more nodes than machines: times mean nothing */
     int blas_threads;            /* in force; 0: this BLAS has no way to set them */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
 

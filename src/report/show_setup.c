@@ -60,8 +60,9 @@ static void show_collectives(const zero_run_view *v)
     if (v->why_collectives)
         printf(" (auto: %s)",
                v->engine->why_p2p[0] ? "the node cannot share memory" : v->why_collectives);
-    printf("; %d node%s\n", v->world->layout.n_nodes,
-           zero_text_plural(v->world->layout.n_nodes));
+    printf("; %d %snode%s%s\n", v->world->layout.n_nodes, v->fake_nodes ? "fake " : "",
+           zero_text_plural(v->world->layout.n_nodes),
+           v->fake_nodes ? ": times mean nothing" : "");
     zero_text_run_row("communication");
     printf("stage %d, %s: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
            plan->input.stage, zero_partition_scheme_name(plan->input.partition),

@@ -42,8 +42,9 @@ static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
     if (sent.bytes_sent > 0 && sent.messages_sent == 0)
         printf("neighbours read it in the node's shared memory");
     else
-        printf("%.2f MiB of it to other nodes",
-               zero_text_mib((size_t)moved.bytes_sent[ZERO_ACROSS]));
+        printf("%.2f MiB of it to other %snodes",
+               zero_text_mib((size_t)moved.bytes_sent[ZERO_ACROSS]),
+               v->fake_nodes ? "fake " : "");
     printf("; waited %.2f of %.2f s\n", spent.exposed, spent.total);
 }
 
@@ -75,6 +76,14 @@ static void show_loss(const zero_run_view *v, const zero_run_totals *t)
     printf("\n");
 }
 
+static void show_fake_nodes(const zero_run_view *v)
+{
+    if (!v->fake_nodes) return;
+    zero_text_run_row("nodes");
+    printf("%d fake ones: the times below mean nothing\n",
+           v->world->layout.n_nodes);
+}
+
 static void show_digest(const char *digest)
 {
     zero_text_run_row("digest");
@@ -91,6 +100,7 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
                " steps: gradients overflowed; loss scale now %g\n",
                v->engine->skipped, v->config->steps, (double)v->engine->loss_scale.scale);
     }
+    show_fake_nodes(v);
     show_speed(v, t);
     show_time(v, t);
     show_resident(v);

@@ -188,16 +188,23 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
     return classes;
 }
 
-zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
-                                    const zero_comm *comm, const zero_profile_ranks *steps,
-                                    const char *digest)
+static json_t *nodes(const zero_comm *comm, bool fake)
+{
+    json_t *entry = json_pack("{s:i, s:b}", "count", comm->layout.n_nodes, "fake", fake);
+    if (fake) json_object_set_new(entry, "note", json_string("times mean nothing"));
+    return entry;
+}
+
+zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f)
 {
     json_t *memory;
     if (!m->file) return ZERO_OK;
-    ZERO_TRY(memory_ledger(e, &memory));
-    write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o}", "final", 1, "digest", digest,
-                            "ranks", comm->size, "memory", memory, "communication",
-                            traffic_ledger(e, comm), "profile", profile(e, steps)));
+    ZERO_TRY(memory_ledger(f->engine, &memory));
+    write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o}", "final", 1, "digest",
+                            f->digest, "ranks", f->comm->size, "nodes",
+                            nodes(f->comm, f->fake_nodes), "memory", memory,
+                            "communication", traffic_ledger(f->engine, f->comm), "profile",
+                            profile(f->engine, f->profile)));
     return ZERO_OK;
 }
 

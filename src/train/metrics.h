@@ -2,7 +2,8 @@
  *
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
  *      "step_seconds": ..., "tokens_per_second": ...}     (+ "val_loss", "skipped": true)
- *     {"final": true, "digest": "...", "ranks": ..., "memory": {...}, "communication": {...},
+ *     {"final": true, "digest": "...", "ranks": ..., "nodes": {"count": ..., "fake": ...},
+ *      "memory": {...}, "communication": {...},
  *      "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...}}
  *
  * The profile covers all steps. Each class of instructions has `count`; this rank's `seconds`,
@@ -37,6 +38,15 @@ typedef struct {
     double val_loss;
 } zero_metrics_step;
 
+/* What the last line is made from; all borrowed. */
+typedef struct {
+    const zero_engine *engine;
+    const zero_comm *comm;
+    bool fake_nodes; /* there are more nodes than machines */
+    const zero_profile_ranks *profile;
+    const char *digest;
+} zero_metrics_final;
+
 /* Creates the file, or opens it without changing it: this run may still be refused, and the file
  * may hold another run's lines. With a NULL path nothing is written. ZERO_ERR_INVALID if the path
  * cannot be opened for writing. */
@@ -47,10 +57,8 @@ void zero_metrics_begin(zero_metrics *m);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
-                                                   const zero_comm *comm,
-                                                   const zero_profile_ranks *steps,
-                                                   const char *digest);
+ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m,
+                                                   const zero_metrics_final *final);
 /* Closes the file; then `broken` is final. */
 void zero_metrics_close(zero_metrics *m);
 
