@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -57,7 +58,8 @@ static zero_status start_mpi(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, compare_options(s)));
     ZERO_TRY(start_diagnosis(s));
     s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
-    return ZERO_OK;
+    s->n_hosts = s->world.layout.n_nodes;
+    return zero_comm_hosts(&s->world, &s->hosts);
 }
 
 static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
@@ -198,10 +200,9 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
 
 static zero_status pretend_nodes(zero_session *s)
 {
-    int machines = s->world.layout.n_nodes;
     if (s->config.fake_nodes == 0) return ZERO_OK;
     ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
-    s->fake_nodes = s->world.layout.n_nodes > machines;
+    s->fake_nodes = s->world.layout.n_nodes > s->n_hosts;
     return ZERO_OK;
 }
 
@@ -234,6 +235,7 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
 {
     *s = (zero_session){0};
     ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
+    ZERO_TRY(zero_facts_init(&s->facts, argc, argv, &s->given, &s->config));
     return open_all(s);
 }
 
@@ -263,6 +265,8 @@ zero_status zero_session_close(zero_session *s)
     zero_corpus_close(&s->corpus);
     ZERO_TRY(zero_comm_stop_helpers(&s->world));
     zero_comm_destroy(&s->world);
+    free(s->hosts);
+    zero_facts_destroy(&s->facts);
     zero_options_destroy(&s->given);
     return zero_launch_stop();
 }

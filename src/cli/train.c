@@ -1,5 +1,6 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when to
  * evaluate, what to show and what to record. */
+#include "cli/record.h"
 #include "cli/saving.h"
 
 #include <stdio.h>
@@ -175,11 +176,9 @@ static zero_status show_finished(zero_session *s)
 static zero_status train(zero_session *s)
 {
     zero_run_totals totals = {0};
-    zero_run_view view = zero_session_view(s);
-    if (zero_comm_is_root(&s->world)) zero_show_setup(&view);
+    ZERO_TRY(zero_record_begin(s));
     int64_t done = s->saving.start;
     if (done >= s->config.steps) return show_finished(s);
-    zero_metrics_begin(&s->metrics);
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, done,
                        done > 0 ? "a sample before resuming" : "a sample before training"));

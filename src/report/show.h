@@ -15,9 +15,9 @@ typedef struct {
     const zero_corpus *corpus;
     const zero_model *model;
     const zero_engine *engine;
-    int node_ranks;              /* on this machine */
-    bool fake_nodes;             /* there are more nodes than machines: times mean nothing */
-    int blas_threads;            /* in force; 0: this BLAS has no way to set them */
+    int node_ranks;   /* on this machine */
+    bool fake_nodes;  /* there are more nodes than machines: times mean nothing */
+    int blas_threads; /* in force; 0: this BLAS has no way to set them */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
 
     int64_t start;       /* steps that were done before this run */
@@ -39,8 +39,8 @@ typedef struct {
 
 /* ---- before: show_setup.c ---- */
 
-/* The table of what is about to run, and warnings. */
-void zero_show_setup(const zero_run_view *v);
+/* What is about to run, and warnings. The first four lines are about where results come from. */
+void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
 /* Backend, kernels and BLAS in one line. Runs that differ in it may differ in bits. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);

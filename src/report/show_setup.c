@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "math/backends.h"
@@ -8,7 +9,6 @@
 #include "report/show.h"
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
-#include "zero/version.h"
 
 static void show_model(const zero_run_view *v)
 {
@@ -115,12 +115,47 @@ void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
              zero_cpu_kernels_name(), v->config->dtype, own ? own : blas, threads);
 }
 
-static void show_compute(const zero_run_view *v)
+#define HOSTS_SHOWN 4
+
+static void print_option(const char *name, const json_t *value)
 {
-    char text[256];
-    zero_show_arithmetic(v, text, sizeof text);
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    printf(" --%s", name);
+    if (json_is_string(value)) printf(" %s", json_string_value(value));
+    if (json_is_false(value)) printf("=off");
+    if (json_is_number(value) && text) printf(" %s", text);
+    free(text);
+}
+
+/* The command and, as a shell's comment, all options if some of them are in a file. */
+static void show_command(const zero_metrics_run *run)
+{
+    const char *name;
+    json_t *value;
+    zero_text_run_row("command");
+    printf("%s", run->command);
+    if (run->has_file) printf(" #");
+    json_object_foreach((json_t *)run->options, name, value)
+    {
+        if (run->has_file) print_option(name, value);
+    }
+    printf("\n");
+}
+
+/* The first lines of a run, which say what the first line of its metrics says. */
+static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
+{
+    printf("zero %s (%s), %d rank%s, %d on this node, started %s\n", run->version,
+           run->commit, v->world->size, zero_text_plural(v->world->size), v->node_ranks,
+           run->started);
+    show_command(run);
+    zero_text_run_row("machine");
+    for (int i = 0; i < run->n_hosts && i < HOSTS_SHOWN; i++)
+        printf("%s%s", i > 0 ? ", " : "", run->hosts[i].name);
+    if (run->n_hosts > HOSTS_SHOWN) printf(" and %d more", run->n_hosts - HOSTS_SHOWN);
+    printf("; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi, run->blas);
     zero_text_run_row("compute");
-    printf("%s\n", text);
+    printf("%s\n", run->arithmetic);
 }
 
 static void show_checkpoints(const zero_run_view *v)
@@ -159,14 +194,12 @@ static void warn_oversubscribed(const zero_run_view *v)
             threads, t->usable_cores, zero_text_plural(t->usable_cores), threads);
 }
 
-void zero_show_setup(const zero_run_view *v)
+void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
 {
-    printf("zero %s, %d rank%s, %d on this node\n", zero_version(), v->world->size,
-           zero_text_plural(v->world->size), v->node_ranks);
+    show_origin(v, run);
     show_model(v);
     show_training(v);
     show_ledgers(v);
-    show_compute(v);
     show_checkpoints(v);
     fflush(stdout);
     warn_oversubscribed(v);

@@ -80,8 +80,7 @@ static void show_fake_nodes(const zero_run_view *v)
 {
     if (!v->fake_nodes) return;
     zero_text_run_row("nodes");
-    printf("%d fake ones: the times below mean nothing\n",
-           v->world->layout.n_nodes);
+    printf("%d fake ones: the times below mean nothing\n", v->world->layout.n_nodes);
 }
 
 static void show_digest(const char *digest)

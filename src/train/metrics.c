@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sys/resource.h>
@@ -40,13 +41,24 @@ void zero_metrics_begin(zero_metrics *m)
         m->broken = true;
 }
 
-/* Takes over `line`. Each line is flushed, so runs can be followed, and killed ones read. */
-static void write_line(zero_metrics *m, json_t *line)
+/* Each line is flushed, so runs can be followed, and killed ones read. */
+void zero_metrics_write(zero_metrics *m, json_t *line)
 {
     if (!line || json_dumpf(line, m->file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
         fputc('\n', m->file) == EOF || fflush(m->file) != 0)
         m->broken = true;
     json_decref(line);
+}
+
+json_t *zero_metrics_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *copy = value ? NULL : strdup(text);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    if (copy) value = json_string(copy);
+    free(copy);
+    return value;
 }
 
 static json_t *real(double x)
@@ -65,7 +77,7 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
                   "step_seconds", real(s->seconds), "tokens_per_second", real(rate));
     if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
     if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
-    write_line(m, line);
+    zero_metrics_write(m, line);
 }
 
 static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
@@ -188,9 +200,9 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
     return classes;
 }
 
-static json_t *nodes(const zero_comm *comm, bool fake)
+json_t *zero_metrics_nodes(const zero_layout *layout, bool fake)
 {
-    json_t *entry = json_pack("{s:i, s:b}", "count", comm->layout.n_nodes, "fake", fake);
+    json_t *entry = json_pack("{s:i, s:b}", "count", layout->n_nodes, "fake", fake);
     if (fake) json_object_set_new(entry, "note", json_string("times mean nothing"));
     return entry;
 }
@@ -200,11 +212,12 @@ zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f
     json_t *memory;
     if (!m->file) return ZERO_OK;
     ZERO_TRY(memory_ledger(f->engine, &memory));
-    write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o}", "final", 1, "digest",
-                            f->digest, "ranks", f->comm->size, "nodes",
-                            nodes(f->comm, f->fake_nodes), "memory", memory,
-                            "communication", traffic_ledger(f->engine, f->comm), "profile",
-                            profile(f->engine, f->profile)));
+    zero_metrics_write(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o}", "final", 1,
+                                    "digest", f->digest, "ranks", f->comm->size, "nodes",
+                                    zero_metrics_nodes(&f->comm->layout, f->fake_nodes),
+                                    "memory", memory, "communication",
+                                    traffic_ledger(f->engine, f->comm), "profile",
+                                    profile(f->engine, f->profile)));
     return ZERO_OK;
 }
 

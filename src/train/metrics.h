@@ -1,5 +1,7 @@
-/* metrics.h - the metrics file: one JSON object per line, one line per step.
+/* metrics.h - the metrics file: one JSON object per line. The first says what the run is; then
+ * there is one per step, and a last one.
  *
+ *     {"run": {"version": "...", "commit": "...", "command": "...", "options": {...}, ...}}
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
  *      "step_seconds": ..., "tokens_per_second": ...}     (+ "val_loss", "skipped": true)
  *     {"final": true, "digest": "...", "ranks": ..., "nodes": {"count": ..., "fake": ...},
@@ -19,8 +21,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "comm/comm.h"
+#include <jansson.h>
+
+#include "comm/hosts.h"
 #include "engine/engine.h"
+#include "nn/gpt2.h"
 
 typedef struct {
     FILE *file;       /* NULL without --metrics */
@@ -38,6 +43,30 @@ typedef struct {
     double val_loss;
 } zero_metrics_step;
 
+/* What a run is; all borrowed. The first line of the metrics holds it, and the head of the run
+ * shows it. */
+typedef struct {
+    const char *version, *commit, *build;
+    const char *command;   /* as it was given */
+    bool has_file;         /* the command has more options in a --config file */
+    const char *started;   /* UTC, as 2026-11-22T08:18:50Z */
+    const json_t *options; /* by name: those that differ from their defaults */
+    const json_t *config;  /* by name: all, as the run has them; null: left open */
+    const char *model;     /* its name */
+    const zero_gpt2_shape *shape;
+    int64_t n_params;
+    const zero_plan_input *plan;
+    const zero_layout *layout;
+    bool fake_nodes;        /* there are more nodes than machines */
+    const zero_host *hosts; /* [n_hosts] the machines */
+    int n_hosts;
+    const char *mpi, *cpu, *blas; /* of rank 0 */
+    const char *arithmetic;       /* backend, kernels and products, in words */
+    int blas_threads;             /* per rank; 0: this BLAS cannot be told */
+    const char *data;             /* in words, what --data was found to be */
+    int64_t start;                /* steps that were done before this run */
+} zero_metrics_run;
+
 /* What the last line is made from; all borrowed. */
 typedef struct {
     const zero_engine *engine;
@@ -54,11 +83,19 @@ ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
 /* Before the first line: empties the file, unless the run is resumed. */
 void zero_metrics_begin(zero_metrics *m);
+void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *run);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
  * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m,
                                                    const zero_metrics_final *final);
+/* Writes a line of the file; takes over `line`, which is NULL if there was no memory for it. */
+void zero_metrics_write(zero_metrics *m, json_t *line);
+/* Any text; bytes that are not UTF-8 become '?'. NULL without memory. */
+json_t *zero_metrics_text(const char *text);
+/* The nodes of a run, for its first line and its last. */
+json_t *zero_metrics_nodes(const zero_layout *layout, bool fake);
+
 /* Closes the file; then `broken` is final. */
 void zero_metrics_close(zero_metrics *m);
 

@@ -1,13 +1,16 @@
 /* check_metrics RANKS STEPS FILE: is this the metrics file of a whole run?
  *
  * One JSON object per line; written again with 17 digits each is the same text, so no digit was
- * lost; steps count from 1; the loss goes down; ledgers say planned = measured; the profile's
+ * lost; the first line says what the run is; steps count from 1; the loss goes down; ledgers say planned = measured; the profile's
  * classes add up to the steps. Prints what must not depend on time: step, loss, rate, norm and
  * validation loss as bits, then the digest.
+ *
+ * check_metrics config FILE: prints the configuration in the first line, as a --config file.
  *
  * check_metrics json: is stdin one JSON value after the other? */
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,10 +180,56 @@ static void check_final(const json_t *object, long ranks, long steps, double sec
     printf("digest %s\n", digest);
 }
 
+static const char *const run_texts[] = {"version",     "commit", "build", "command",
+                                        "started",     "dtype",  "cpu",   "arithmetic",
+                                        "collectives", "blas",   "mpi",   "data"};
+static const char *const run_objects[] = {"nodes", "model", "options", "config"};
+
+static void check_first(const json_t *object, long ranks, long steps, const char *line)
+{
+    const json_t *run = json_object_get(object, "run");
+    for (size_t i = 0; i < sizeof run_texts / sizeof run_texts[0]; i++)
+        if (!json_string_length(json_object_get(run, run_texts[i])))
+            fail(run_texts[i], line);
+    for (size_t i = 0; i < sizeof run_objects / sizeof run_objects[0]; i++)
+        if (!json_is_object(json_object_get(run, run_objects[i])))
+            fail(run_objects[i], line);
+    if (whole(run, "ranks", line) != ranks) fail("another number of ranks", line);
+    if (json_array_size(json_object_get(run, "hosts")) < 1) fail("no hosts", line);
+    if (whole(json_object_get(run, "config"), "steps", line) != steps) fail("steps", line);
+    if (whole(json_object_get(run, "model"), "parameters", line) < 1) fail("empty", line);
+    const char *started = json_string_value(json_object_get(run, "started"));
+    if (strlen(started) != strlen("2026-11-22T08:18:50Z")) fail("not a time", line);
+}
+
+static json_t *read_first(FILE *file, char line[LINE_BYTES])
+{
+    if (!fgets(line, LINE_BYTES, file)) fail("the file is empty", "");
+    return read_line(line);
+}
+
+static void print_config(FILE *file)
+{
+    char line[LINE_BYTES];
+    json_t *first = read_first(file, line), *value;
+    json_t *config = json_object_get(json_object_get(first, "run"), "config");
+    const char *name;
+    void *next;
+    json_object_foreach_safe(config, next, name, value)
+    {
+        if (json_is_null(value)) json_object_del(config, name);
+    }
+    if (json_dumpf(config, stdout, JSON_INDENT(2)) != 0) fail("no configuration", line);
+    json_decref(first);
+}
+
 static void check_run(FILE *file, long ranks, long steps)
 {
     char line[LINE_BYTES];
     double first = 0.0, last = 0.0, seconds = 0.0;
+    json_t *run = read_first(file, line);
+    check_first(run, ranks, steps, line);
+    json_decref(run);
     for (long step = 1; step <= steps; step++) {
         if (!fgets(line, sizeof line, file)) fail("the file ends early", "");
         json_t *object = read_line(line);
@@ -218,9 +267,13 @@ int main(int argc, char **argv)
         check_json();
         return 0;
     }
-    FILE *file = argc == 4 ? fopen(argv[3], "r") : NULL;
+    bool is_config = argc == 3 && strcmp(argv[1], "config") == 0;
+    FILE *file = argc == 4 || is_config ? fopen(argv[argc - 1], "r") : NULL;
     if (!file) fail("usage: check_metrics RANKS STEPS FILE", argc > 3 ? argv[3] : "");
-    check_run(file, strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10));
+    if (is_config)
+        print_config(file);
+    else
+        check_run(file, strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10));
     fclose(file);
     return 0;
 }

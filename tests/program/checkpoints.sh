@@ -71,7 +71,7 @@ same expected resumed "resumed with nothing left to do"
 # Only one run at a time may use a directory.
 "$zero" train $tiny --steps 1000000 --checkpoint busy --metrics m >/dev/null 2>&1 &
 job=$!
-until [ -s m ] || ! kill -0 $job; do sleep 0.05; done
+until grep -q '"step":' m 2>/dev/null || ! kill -0 $job; do sleep 0.05; done
 refuses 2 'busy: another process writes checkpoints there' 2 train $tiny --checkpoint busy --resume
 kill -USR2 $job
 wait $job
@@ -138,7 +138,7 @@ says 'nothing to do: all 2 steps were done before' out
 same before m "the metrics after a run with nothing left to do"
 
 # A metrics file that ends in half a line is continued.
-head -c 400 m >cut && mv cut m
+head -c -400 m >cut && mv cut m
 runs 1 train $tiny --steps 4 --checkpoint more --resume --metrics m
 [ "$(sed -n 's/^{"step":\([34]\),.*}$/\1/p' m | tr '\n' ' ')" = "3 4 " ] ||
     complain "$words: expected a line each for steps 3 and 4"
