@@ -33,13 +33,14 @@ typedef struct {
     double seconds;      /* of all steps */
     double eval_seconds; /* of evaluations and samples */
     int64_t tokens;
+    zero_step_time step_time;
     zero_profile_ranks profile; /* of the steps */
     char digest[33];
 } zero_run_totals;
 
 /* ---- before: show_setup.c ---- */
 
-/* What is about to run, and warnings. The first four lines are about where results come from. */
+/* What is about to run, and warnings. Its first four lines say what the run is. */
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
 /* Backend, kernels and BLAS in one line. Runs that differ in it may differ in bits. */

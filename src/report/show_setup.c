@@ -10,14 +10,8 @@
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
 
-static void show_model(const zero_run_view *v)
+static void show_inputs(const zero_run_view *v)
 {
-    const zero_gpt2_shape *g = v->model->shape;
-    zero_text_run_row("model");
-    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
-           ", V %" PRId64 "; %" PRId64 " parameters\n",
-           v->config->model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
-           v->model->n_params);
     zero_text_run_row("weights");
     if (v->has_loaded)
         printf("from the checkpoint below\n");
@@ -68,9 +62,6 @@ static void show_collectives(const zero_run_view *v)
            plan->input.stage, zero_partition_scheme_name(plan->input.partition),
            zero_text_mib((size_t)zero_traffic_total(&reduced).bytes_sent),
            zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
-    if (v->engine->why_p2p[0])
-        fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
-                v->engine->why_p2p);
 }
 
 static void show_ledgers(const zero_run_view *v)
@@ -142,20 +133,37 @@ static void show_command(const zero_metrics_run *run)
     printf("\n");
 }
 
-/* The first lines of a run, which say what the first line of its metrics says. */
-static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
+static void show_machine(const zero_metrics_run *run)
 {
-    printf("zero %s (%s), %d rank%s, %d on this node, started %s\n", run->version,
-           run->commit, v->world->size, zero_text_plural(v->world->size), v->node_ranks,
-           run->started);
-    show_command(run);
     zero_text_run_row("machine");
     for (int i = 0; i < run->n_hosts && i < HOSTS_SHOWN; i++)
         printf("%s%s", i > 0 ? ", " : "", run->hosts[i].name);
     if (run->n_hosts > HOSTS_SHOWN) printf(" and %d more", run->n_hosts - HOSTS_SHOWN);
-    printf("; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi, run->blas);
-    zero_text_run_row("compute");
-    printf("%s\n", run->arithmetic);
+    printf("; %s; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi,
+           run->blas, run->arithmetic);
+}
+
+static void show_model(const zero_metrics_run *run)
+{
+    const zero_gpt2_shape *g = run->shape;
+    zero_text_run_row("model");
+    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
+           ", V %" PRId64 "; %" PRId64 " parameters\n",
+           run->model, g->layers, g->hidden, g->heads, g->seq, g->vocab, run->n_params);
+}
+
+/* The first four lines of a run say what the first line of its metrics says. */
+static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
+{
+    int n_ranks = run->layout->size, n_nodes = run->layout->n_nodes;
+    printf("zero %s (%s): stage %d, %s, %d rank%s, %d on this node, %d %snode%s; started "
+           "%s\n",
+           run->version, run->commit, run->plan->stage, zero_type_name(run->plan->type),
+           n_ranks, zero_text_plural(n_ranks), v->node_ranks, n_nodes,
+           run->fake_nodes ? "fake " : "", zero_text_plural(n_nodes), run->started);
+    show_command(run);
+    show_machine(run);
+    show_model(run);
 }
 
 static void show_checkpoints(const zero_run_view *v)
@@ -172,6 +180,13 @@ static void show_checkpoints(const zero_run_view *v)
     if (!v->changes[0]) return;
     zero_text_run_row("changed");
     printf("%s\n", v->changes);
+}
+
+static void warn_of_p2p(const zero_run_view *v)
+{
+    if (v->engine->why_p2p[0])
+        fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
+                v->engine->why_p2p);
 }
 
 static void warn_oversubscribed(const zero_run_view *v)
@@ -197,10 +212,11 @@ static void warn_oversubscribed(const zero_run_view *v)
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
 {
     show_origin(v, run);
-    show_model(v);
+    show_inputs(v);
     show_training(v);
     show_ledgers(v);
     show_checkpoints(v);
     fflush(stdout);
+    warn_of_p2p(v);
     warn_oversubscribed(v);
 }

@@ -3,9 +3,11 @@
  *
  *     {"run": {"version": "...", "commit": "...", "command": "...", "options": {...}, ...}}
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
- *      "step_seconds": ..., "tokens_per_second": ...}     (+ "val_loss", "skipped": true)
+ *      "step_seconds": ..., "tokens_per_second": ..., "elapsed": ...}
+ *                                                         (+ "val_loss", "skipped": true)
  *     {"final": true, "digest": "...", "ranks": ..., "nodes": {"count": ..., "fake": ...},
- *      "memory": {...}, "communication": {...},
+ *      "step_time": {"median": ..., "lower_quartile": ..., ...}, "memory": {...},
+ *      "communication": {...},
  *      "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...}}
  *
  * The profile covers all steps. Each class of instructions has `count`; this rank's `seconds`,
@@ -26,6 +28,7 @@
 #include "comm/hosts.h"
 #include "engine/engine.h"
 #include "nn/gpt2.h"
+#include "train/step_times.h"
 
 typedef struct {
     FILE *file;       /* NULL without --metrics */
@@ -37,7 +40,8 @@ typedef struct {
 typedef struct {
     int64_t step; /* from 1 */
     double loss, lr, grad_norm, loss_scale, seconds;
-    bool skipped; /* a gradient overflowed: nothing was updated */
+    double elapsed; /* seconds from the start of the run to the end of the step */
+    bool skipped;   /* a gradient overflowed: nothing was updated */
     int64_t tokens;
     bool has_val_loss;
     double val_loss;
@@ -72,6 +76,7 @@ typedef struct {
     const zero_engine *engine;
     const zero_comm *comm;
     bool fake_nodes; /* there are more nodes than machines */
+    const zero_step_time *step_time;
     const zero_profile_ranks *profile;
     const char *digest;
 } zero_metrics_final;

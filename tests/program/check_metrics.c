@@ -1,9 +1,9 @@
 /* check_metrics RANKS STEPS FILE: is this the metrics file of a whole run?
  *
  * One JSON object per line; written again with 17 digits each is the same text, so no digit was
- * lost; the first line says what the run is; steps count from 1; the loss goes down; ledgers say planned = measured; the profile's
- * classes add up to the steps. Prints what must not depend on time: step, loss, rate, norm and
- * validation loss as bits, then the digest.
+ * lost; the first line says what the run is; steps count from 1; the loss goes down; ledgers say
+ * planned = measured; the profile's classes add up to the steps. Prints what must not depend on
+ * time: step, loss, rate, norm and validation loss as bits, then the digest.
  *
  * check_metrics config FILE: prints the configuration in the first line, as a --config file.
  *
@@ -26,7 +26,8 @@ static _Noreturn void fail(const char *what, const char *line)
 }
 
 static const char *const step_keys[] = {"loss",       "lr",           "grad_norm",
-                                        "loss_scale", "step_seconds", "tokens_per_second"};
+                                        "loss_scale", "step_seconds", "tokens_per_second",
+                                        "elapsed"};
 
 static json_t *read_line(char *line)
 {
@@ -163,6 +164,32 @@ static void check_profile(const json_t *profile, long ranks, long steps, double 
     if (ranks > 1 && whole(reduce, "bytes_sent", line) < 1) fail("nothing reduced", line);
 }
 
+/* Programs send the small messages that are planned; starting and ending need some more. */
+static void check_control(const json_t *control, long ranks, const char *line)
+{
+    static const char *const keys[] = {"bytes_sent", "bytes_received", "messages_sent"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char planned[40], programs[40];
+        snprintf(planned, sizeof planned, "planned_%s", keys[i]);
+        snprintf(programs, sizeof programs, "programs_%s", keys[i]);
+        json_int_t moved = whole(control, programs, line);
+        if (moved != whole(control, planned, line)) fail(planned, line);
+        if ((moved > 0) != (ranks > 1)) fail("control traffic not of the ranks", line);
+        if ((whole(control, keys[i], line) > moved) != (ranks > 1)) fail(keys[i], line);
+    }
+}
+
+static void check_step_time(const json_t *time, long steps, const char *line)
+{
+    double median = real(time, "median", line);
+    if (!(real(time, "lower_quartile", line) <= median) || !(median > 0.0) ||
+        !(real(time, "upper_quartile", line) >= median))
+        fail("the median is not between the quartiles", line);
+    if (whole(time, "first_steps_left_out", line) != (steps > 3 ? 3 : 0) ||
+        whole(time, "steps", line) != (steps > 3 ? steps - 3 : steps))
+        fail("the median of other steps", line);
+}
+
 /* `seconds` are those of all steps. */
 static void check_final(const json_t *object, long ranks, long steps, double seconds,
                         const char *line)
@@ -175,6 +202,8 @@ static void check_final(const json_t *object, long ranks, long steps, double sec
     const json_t *communication = json_object_get(object, "communication");
     check_traffic(communication, "reduce", ranks, line);
     check_traffic(communication, "gather", ranks, line);
+    check_control(json_object_get(communication, "control"), ranks, line);
+    check_step_time(json_object_get(object, "step_time"), steps, line);
     check_memory(json_object_get(object, "memory"), line);
     check_profile(json_object_get(object, "profile"), ranks, steps, seconds, line);
     printf("digest %s\n", digest);
@@ -226,7 +255,7 @@ static void print_config(FILE *file)
 static void check_run(FILE *file, long ranks, long steps)
 {
     char line[LINE_BYTES];
-    double first = 0.0, last = 0.0, seconds = 0.0;
+    double first = 0.0, last = 0.0, seconds = 0.0, elapsed = 0.0;
     json_t *run = read_first(file, line);
     check_first(run, ranks, steps, line);
     json_decref(run);
@@ -235,6 +264,9 @@ static void check_run(FILE *file, long ranks, long steps)
         json_t *object = read_line(line);
         last = check_step(object, step, line);
         seconds += real(object, "step_seconds", line);
+        if (real(object, "elapsed", line) < elapsed + real(object, "step_seconds", line))
+            fail("less time has elapsed than the step took", line);
+        elapsed = real(object, "elapsed", line);
         if (step == 1) first = last;
         json_decref(object);
     }
