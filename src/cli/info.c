@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/topology.h"
 #include "base/type.h"
+#include "cli/build.h"
 #include "comm/algorithm.h"
 #include "comm/launch.h"
 #include "math/backends.h"
@@ -65,6 +66,7 @@ static void put_build(json_t *info)
     zero_blas_name(blas, sizeof blas);
     zero_blas_set_threads(1); /* as training has it unless told otherwise */
     json_object_set_new(info, "version", json_string(zero_version()));
+    json_object_set_new(info, "commit", json_string(zero_build_commit()));
     json_object_set_new(info, "build", json_string(ZERO_BUILD));
     json_object_set_new(info, "mpi", json_string(mpi));
     json_object_set_new(info, "blas", json_string(blas));

@@ -8,6 +8,7 @@
 #include "comm/algorithm.h"
 #include "math/backends.h"
 #include "sharding/stages.h"
+#include "train/metrics.h"
 
 #define TEXT   .kind = ZERO_OPTION_TEXT
 #define CHOICE .kind = ZERO_OPTION_CHOICE
@@ -86,7 +87,7 @@ const zero_option zero_run_options[] = {
      .help = "bytes per rank that a plan may need; 0: do not check"},
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
-    {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes"},
+    {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
 
@@ -135,6 +136,49 @@ json_t *zero_run_options_identity(const zero_config *config)
         if (text && (row->is & ZERO_OPTION_IDENTITY))
             json_object_set_new(values, row->name, json_string(text));
     }
+    return values;
+}
+
+/* An option's value with its type; null if it is left open. */
+static json_t *typed(const zero_option *row, const zero_config *config)
+{
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    const char *text = zero_option_value(row, config, buffer);
+    const char *at = (const char *)config + row->offset;
+    if (!text) return json_null();
+    switch (row->kind) {
+    case ZERO_OPTION_WHOLE: return json_integer(*(const int64_t *)(const void *)at);
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: return json_real(*(const double *)(const void *)at);
+    case ZERO_OPTION_FLAG: return json_boolean(*(const bool *)at);
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: break;
+    }
+    return zero_metrics_text(text);
+}
+
+json_t *zero_run_options_chosen(const zero_options *given, const zero_config *config)
+{
+    zero_config standard;
+    json_t *values = json_object();
+    zero_options_reset(&zero_command_train, &standard);
+    for (const zero_option *row = zero_run_options; values && row->name; row++) {
+        if (row->offset == ZERO_OPTION_NOWHERE || !zero_options_is_set(given, row->name))
+            continue;
+        json_t *value = typed(row, config), *unset = typed(row, &standard);
+        if (!json_equal(value, unset)) json_object_set(values, row->name, value);
+        json_decref(value);
+        json_decref(unset);
+    }
+    return values;
+}
+
+json_t *zero_run_options_resolved(const zero_config *config)
+{
+    json_t *values = json_object();
+    for (const zero_option *row = zero_run_options; values && row->name; row++)
+        if (row->offset != ZERO_OPTION_NOWHERE)
+            json_object_set_new(values, row->name, typed(row, config));
     return values;
 }
 

@@ -16,5 +16,11 @@ ZERO_NODISCARD zero_status zero_run_options_complete(void *config);
  * left to the preset is left out. The caller's (json_decref); NULL without memory. */
 json_t *zero_run_options_identity(const zero_config *config);
 
+/* The options that differ from their defaults, of those that `given` has, and all options as the
+ * completed configuration has them, null where they are left open; by name and with their types,
+ * as a --config file takes them. The caller's (json_decref); NULL without memory. */
+json_t *zero_run_options_chosen(const zero_options *given, const zero_config *config);
+json_t *zero_run_options_resolved(const zero_config *config);
+
 /* A hash of the options that all ranks must have been given alike. */
 uint64_t zero_run_options_fingerprint(const zero_config *config);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -57,7 +58,8 @@ static zero_status start_mpi(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, compare_options(s)));
     ZERO_TRY(start_diagnosis(s));
     s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
-    return ZERO_OK;
+    s->n_hosts = s->world.layout.n_nodes;
+    return zero_comm_hosts(&s->world, &s->hosts);
 }
 
 static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
@@ -202,6 +204,14 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
     return zero_failure_restore(&refusal);
 }
 
+static zero_status pretend_nodes(zero_session *s)
+{
+    if (s->config.fake_nodes == 0) return ZERO_OK;
+    ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
+    s->fake_nodes = s->world.layout.n_nodes > s->n_hosts;
+    return ZERO_OK;
+}
+
 static zero_status open_all(zero_session *s)
 {
     const zero_backend *backend;
@@ -216,8 +226,7 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;
-    if (s->config.fake_nodes > 0)
-        ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
+    ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
@@ -232,6 +241,7 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
 {
     *s = (zero_session){0};
     ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
+    ZERO_TRY(zero_facts_init(&s->facts, argc, argv, &s->given, &s->config));
     return open_all(s);
 }
 
@@ -244,6 +254,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .model = &s->model,
                            .engine = &s->engine,
                            .node_ranks = s->node_ranks,
+                           .fake_nodes = s->fake_nodes,
                            .blas_threads = s->blas_threads,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,
@@ -260,6 +271,8 @@ zero_status zero_session_close(zero_session *s)
     zero_corpus_close(&s->corpus);
     ZERO_TRY(zero_comm_stop_helpers(&s->world));
     zero_comm_destroy(&s->world);
+    free(s->hosts);
+    zero_facts_destroy(&s->facts);
     zero_options_destroy(&s->given);
     return zero_launch_stop();
 }

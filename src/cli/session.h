@@ -5,7 +5,8 @@
 #include "checkpoint/directory.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
-#include "cli/run_options.h"
+#include "cli/facts.h"
+#include "comm/hosts.h"
 #include "data/corpus.h"
 #include "data/loader.h"
 #include "engine/engine.h"
@@ -28,9 +29,13 @@ typedef struct {
 
 typedef struct {
     zero_options given;
+    zero_facts facts;
     zero_config config; /* completed */
     zero_comm world;
-    int node_ranks; /* on this machine, whatever nodes --fake-nodes declares */
+    zero_host *hosts; /* [n_hosts] the machines; owned */
+    int n_hosts;
+    int node_ranks;  /* on this machine, whatever nodes --fake-nodes declares */
+    bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
     int blas_threads; /* in force; 0: this BLAS cannot be told */
     zero_corpus corpus;

@@ -1,5 +1,6 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when to
  * evaluate, what to show and what to record. */
+#include "cli/record.h"
 #include "cli/saving.h"
 
 #include <stdio.h>
@@ -103,7 +104,7 @@ static void warn_of_broken_metrics(zero_session *s)
     s->metrics_warned = true;
 }
 
-static void show_progress(zero_session *s, const zero_metrics_step *line)
+static void show_progress(const zero_session *s, const zero_metrics_step *line)
 {
     const zero_config *c = &s->config;
     zero_run_view view = zero_session_view(s);
@@ -112,12 +113,34 @@ static void show_progress(zero_session *s, const zero_metrics_step *line)
         is_due(line->step, c->log_every, c->steps))
         zero_show_step(&view, line, bar);
     if (line->has_val_loss && !bar) zero_show_evaluation(&view, line);
+}
+
+static void record_step(zero_session *s, const zero_metrics_step *line)
+{
+    show_progress(s, line);
     zero_metrics_step_line(&s->metrics, line);
     warn_of_broken_metrics(s);
 }
 
+/* Sums over the steps of a run. */
+typedef struct {
+    zero_run_totals run;
+    zero_step_times times;
+} sums;
+
+static void add_step(sums *sum, const zero_metrics_step *line)
+{
+    zero_run_totals *totals = &sum->run;
+    zero_step_times_add(&sum->times, line->seconds);
+    totals->seconds += line->seconds;
+    totals->tokens += line->tokens;
+    totals->loss = line->loss;
+    if (line->has_val_loss) totals->val_loss = line->val_loss;
+    totals->has_val_loss = totals->has_val_loss || line->has_val_loss;
+}
+
 /* Step number `step`, from 1, and what is due after it. */
-static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *totals)
+static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
     zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
@@ -134,15 +157,12 @@ static zero_status train_step(zero_session *s, int64_t step, zero_run_totals *to
                               .loss_scale = loss_scale,
                               .skipped = out.overflow,
                               .seconds = end - start,
+                              .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
     ZERO_TRY(evaluate_if_due(s, &line));
-    totals->eval_seconds += zero_clock_seconds() - end;
-    totals->seconds += line.seconds;
-    totals->tokens += line.tokens;
-    totals->loss = line.loss;
-    if (line.has_val_loss) totals->val_loss = line.val_loss;
-    totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
-    if (zero_comm_is_root(&s->world)) show_progress(s, &line);
+    sum->run.eval_seconds += zero_clock_seconds() - end;
+    add_step(sum, &line);
+    if (zero_comm_is_root(&s->world)) record_step(s, &line);
     return ZERO_OK;
 }
 
@@ -152,8 +172,13 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     ZERO_TRY(zero_engine_digest(&s->engine, totals->digest));
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &totals->profile));
-    zero_status st = zero_metrics_final_line(&s->metrics, &s->engine, &s->world,
-                                             &totals->profile, totals->digest);
+    zero_metrics_final line = {.engine = &s->engine,
+                               .comm = &s->world,
+                               .fake_nodes = s->fake_nodes,
+                               .step_time = &totals->step_time,
+                               .profile = &totals->profile,
+                               .digest = totals->digest};
+    zero_status st = zero_metrics_final_line(&s->metrics, &line);
     st = zero_agree(&s->world, st);
     warn_of_broken_metrics(s);
     zero_run_view view = zero_session_view(s);
@@ -162,24 +187,44 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     return st;
 }
 
-static zero_status train(zero_session *s)
+/* The checkpoint has all steps already. Metrics of the run that made them stay as they are. */
+static zero_status show_finished(zero_session *s)
 {
-    zero_run_totals totals = {0};
+    char digest[33];
+    ZERO_TRY(zero_engine_digest(&s->engine, digest));
     zero_run_view view = zero_session_view(s);
-    if (zero_comm_is_root(&s->world)) zero_show_setup(&view);
+    if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
+    return ZERO_OK;
+}
+
+static zero_status train_steps(zero_session *s, sums *sum)
+{
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     ZERO_TRY(show_text(s, done,
                        done > 0 ? "a sample before resuming" : "a sample before training"));
-    totals.eval_seconds = zero_clock_seconds() - start;
+    sum->run.eval_seconds = zero_clock_seconds() - start;
     for (int64_t step = done + 1; step <= s->config.steps; step++) {
-        ZERO_TRY(train_step(s, step, &totals));
+        ZERO_TRY(train_step(s, step, sum));
         ZERO_TRY(zero_saving_step(s, step));
     }
     start = zero_clock_seconds();
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
-    totals.eval_seconds += zero_clock_seconds() - start;
-    return report(s, &totals);
+    sum->run.eval_seconds += zero_clock_seconds() - start;
+    sum->run.step_time = zero_step_times_end(&sum->times);
+    return report(s, &sum->run);
+}
+
+static zero_status train(zero_session *s)
+{
+    sums sum = {0};
+    ZERO_TRY(zero_record_begin(s));
+    int64_t steps = s->config.steps - s->saving.start;
+    if (steps <= 0) return show_finished(s);
+    zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
+    if (st == ZERO_OK) st = train_steps(s, &sum);
+    zero_step_times_destroy(&sum.times);
+    return st;
 }
 
 static zero_status run(int argc, char **argv)
@@ -187,7 +232,6 @@ static zero_status run(int argc, char **argv)
     zero_session s;
     ZERO_TRY(zero_session_open(&s, argc, argv));
     ZERO_TRY(zero_saving_open(&s));
-    zero_metrics_begin(&s.metrics);
     ZERO_TRY(train(&s));
     zero_saving_close(&s);
     return zero_session_close(&s);

@@ -10,24 +10,16 @@
 #include "base/number.h"
 #include "comm/compare.h"
 #include "comm/mpi_error.h"
+#include "comm/small.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
 
 #define MAX_MESSAGE ((size_t)1 << 30) /* bytes; MPI counts are ints */
-#define MAX_REDUCED ((size_t)4 << 20) /* bytes at a time: MPI needs several times that */
 
 /* Counts `bytes` to and from each of the other ranks. */
 static void count_exchange(zero_comm *comm, int64_t bytes)
 {
-    zero_traffic *t = &comm->traffic[ZERO_CONTROL];
-    int64_t inside = zero_layout_local_size(&comm->layout, comm->rank) - 1;
-    int64_t others[ZERO_REACHES] = {inside, comm->size - 1 - inside};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        t->bytes_sent[reach] += others[reach] * bytes;
-        t->bytes_received[reach] += others[reach] * bytes;
-        t->messages_sent[reach] += others[reach];
-        t->messages_received[reach] += others[reach];
-    }
+    zero_small_add_exchange(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, bytes);
 }
 
 static void count_broadcast(zero_comm *comm, int root, int64_t bytes)
@@ -81,7 +73,7 @@ static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
                               const reduction *how, int64_t n, void *data)
 {
     zero_operation what;
-    int64_t most = (int64_t)(MAX_REDUCED / how->size);
+    int64_t most = zero_small_reduced(how->size);
     ZERO_TRY(enter(comm, kind, (size_t)n * how->size, -1, &what));
     for (int64_t at = 0; at < n; at += most) {
         int64_t len = zero_min(n - at, most);

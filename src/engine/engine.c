@@ -160,6 +160,22 @@ zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)
     return sum;
 }
 
+zero_traffic zero_engine_planned_control(const zero_engine *e)
+{
+    zero_traffic sum = {0};
+    for (int p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_traffic one =
+            zero_schedule_control_traffic(&e->schedule, (zero_program_kind)p);
+        zero_traffic_add(&sum, e->runner.walks[p], &one);
+    }
+    return sum;
+}
+
+zero_traffic zero_engine_measured_control(const zero_engine *e)
+{
+    return e->runner.control;
+}
+
 void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,
                                   zero_duration *duration)
 {

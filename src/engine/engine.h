@@ -90,5 +90,9 @@ ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
 /* The communication ledger of REDUCE or GATHER on this rank: what all programs walked so far
  * should have moved, and what the engine's group has moved, and in what time. Local. */
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op);
+/* Small messages of all programs walked so far: as planned, and as moved. The group has moved
+ * more, because a start, a checkpoint and a sample need some, too. Local. */
+zero_traffic zero_engine_planned_control(const zero_engine *e);
+zero_traffic zero_engine_measured_control(const zero_engine *e);
 void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,
                                   zero_duration *duration);

@@ -88,7 +88,8 @@ static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
-                          .gather = exchange_of(s, ZERO_OP_GATHER)};
+                          .gather = exchange_of(s, ZERO_OP_GATHER),
+                          .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP)};
     zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
     add_states(s, &l);

@@ -34,6 +34,15 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
                         .loss_seed = (float)(in->loss_scale / (double)positions)};
 }
 
+/* Counts a completed walk and its small messages; `before` are the group's before it. */
+static void count_walk(zero_runner *r, zero_program_kind program,
+                       const zero_traffic *before)
+{
+    r->walks[program]++;
+    zero_traffic_add(&r->control, 1, &r->comm->traffic[ZERO_CONTROL]);
+    zero_traffic_add(&r->control, -1, before);
+}
+
 zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
@@ -44,6 +53,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     w.batch = make_batch(w.plan, input, r->comm->size);
     w.search = zero_origin_open(input->finds_origin, w.plan->model, r->backend, &r->math);
     zero_lifetimes_open(r);
+    zero_traffic control = r->comm->traffic[ZERO_CONTROL];
     double start = zero_clock_seconds();
     for (r->at = 0; r->at < p->length; r->at++) {
         const zero_instruction *i = &p->code[r->at];
@@ -56,7 +66,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
         zero_profile_note(&r->profile, input->program, i, end - start, r->polled - polled);
         start = end;
     }
-    r->walks[input->program]++;
+    count_walk(r, input->program, &control);
     output->origin = w.search.first;
     return ZERO_OK;
 }

@@ -39,6 +39,7 @@ typedef struct {
     double polled;           /* seconds of polls while collectives were in flight */
     zero_profile profile;
     int64_t walks[ZERO_PROGRAMS]; /* completed */
+    zero_traffic control;         /* small messages of these walks */
     int at;                       /* the instruction being executed */
     zero_touch *touched;          /* [n_buffers] */
 } zero_runner;

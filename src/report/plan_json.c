@@ -140,18 +140,30 @@ static json_t *memory_json(const zero_plan_report *r, const zero_plan_stage *sta
     return object;
 }
 
+static void put_traffic(json_t *object, const zero_traffic *t)
+{
+    zero_volume v = zero_traffic_total(t);
+    put_whole(object, "bytes_sent", v.bytes_sent);
+    put_whole(object, "bytes_received", v.bytes_received);
+    put_whole(object, "bytes_sent_across", t->bytes_sent[ZERO_ACROSS]);
+    put_whole(object, "bytes_received_across", t->bytes_received[ZERO_ACROSS]);
+    put_whole(object, "messages_sent", v.messages_sent);
+    put_whole(object, "messages_received", v.messages_received);
+}
+
 static json_t *exchange_json(const zero_plan_exchange *x)
 {
     json_t *object = json_object();
-    zero_volume v = zero_traffic_total(&x->traffic);
     put_whole(object, "collectives", x->collectives);
-    put_whole(object, "bytes_sent", v.bytes_sent);
-    put_whole(object, "bytes_received", v.bytes_received);
-    put_whole(object, "bytes_sent_across", x->traffic.bytes_sent[ZERO_ACROSS]);
-    put_whole(object, "bytes_received_across", x->traffic.bytes_received[ZERO_ACROSS]);
-    put_whole(object, "messages_sent", v.messages_sent);
-    put_whole(object, "messages_received", v.messages_received);
+    put_traffic(object, &x->traffic);
     put_real(object, "formula_bytes", x->formula);
+    return object;
+}
+
+static json_t *control_json(const zero_traffic *t)
+{
+    json_t *object = json_object();
+    put_traffic(object, t);
     return object;
 }
 
@@ -160,6 +172,7 @@ static json_t *communication_json(const zero_plan_ledger *l)
     json_t *object = json_object();
     json_object_set_new(object, "reduce", exchange_json(&l->reduce));
     json_object_set_new(object, "gather", exchange_json(&l->gather));
+    json_object_set_new(object, "control", control_json(&l->control));
     return object;
 }
 

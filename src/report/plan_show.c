@@ -126,6 +126,14 @@ static void show_exchange(const char *name, const zero_plan_exchange *x, FILE *o
             x->formula);
 }
 
+static void show_control(const zero_traffic *t, FILE *out)
+{
+    zero_volume v = zero_traffic_total(t);
+    fprintf(out,
+            "  %-12s %11s %17" PRId64 " %17" PRId64 " %12" PRId64 "  (losses, norms)\n",
+            "control", "", v.bytes_sent, v.bytes_received, v.messages_sent);
+}
+
 static zero_plan_exchange both(const zero_plan_ledger *l)
 {
     zero_plan_exchange sum = l->reduce;
@@ -146,6 +154,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     show_exchange("REDUCE", &stage->ledger.reduce, out);
     show_exchange("GATHER", &stage->ledger.gather, out);
     show_exchange("both", &all, out);
+    show_control(&stage->ledger.control, out);
     zero_text_bytes(fabs(off), below);
     zero_text_row("traffic", out);
     fprintf(out, "%s %s the paper's volume of the padded groups", below,

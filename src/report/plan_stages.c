@@ -169,6 +169,11 @@ static double received(const zero_plan_stage *stage)
     return (double)volume(stage).bytes_received;
 }
 
+static double control(const zero_plan_stage *stage)
+{
+    return (double)zero_traffic_total(&stage->ledger.control).bytes_sent;
+}
+
 static double messages(const zero_plan_stage *stage)
 {
     return (double)volume(stage).messages_sent;
@@ -212,6 +217,7 @@ static void show_traffic(const zero_plan_report *r, FILE *out)
     bytes_row(r, "received", received, out);
     bytes_row(r, "the paper's formula", formula_sent, out);
     number_row(r, "messages", "%.0f", messages, out);
+    bytes_row(r, "control, sent besides", control, out);
 }
 
 static void show_time(const zero_plan_report *r, FILE *out)

@@ -15,8 +15,9 @@ typedef struct {
     const zero_corpus *corpus;
     const zero_model *model;
     const zero_engine *engine;
-    int node_ranks;              /* on this machine */
-    int blas_threads;            /* in force; 0: this BLAS has no way to set them */
+    int node_ranks;   /* on this machine */
+    bool fake_nodes;  /* there are more nodes than machines: times mean nothing */
+    int blas_threads; /* in force; 0: this BLAS has no way to set them */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
 
     int64_t start;       /* steps that were done before this run */
@@ -32,14 +33,15 @@ typedef struct {
     double seconds;      /* of all steps */
     double eval_seconds; /* of evaluations and samples */
     int64_t tokens;
+    zero_step_time step_time;
     zero_profile_ranks profile; /* of the steps */
     char digest[33];
 } zero_run_totals;
 
 /* ---- before: show_setup.c ---- */
 
-/* The table of what is about to run, and warnings. */
-void zero_show_setup(const zero_run_view *v);
+/* What is about to run, and warnings. Its first four lines say what the run is. */
+void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
 /* Backend, kernels and BLAS in one line. Runs that differ in it may differ in bits. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
@@ -58,3 +60,6 @@ void zero_show_sample(const zero_run_view *v, const char *title, const int32_t *
 
 /* The summary: loss, speed, profile, memory, communication, digest. */
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *totals);
+
+/* Instead of the summary, if the resumed checkpoint has all steps. */
+void zero_show_finished(const zero_run_view *v, const char *digest);

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "math/backends.h"
@@ -8,7 +9,6 @@
 #include "report/show.h"
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
-#include "zero/version.h"
 
 /* Only what differs from the last tenth of the data, in order. */
 static void show_validation(const zero_run_view *v)
@@ -20,14 +20,8 @@ static void show_validation(const zero_run_view *v)
            v->config->eval_random ? "; random windows, the same at each evaluation" : "");
 }
 
-static void show_model(const zero_run_view *v)
+static void show_inputs(const zero_run_view *v)
 {
-    const zero_gpt2_shape *g = v->model->shape;
-    zero_text_run_row("model");
-    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
-           ", V %" PRId64 "; %" PRId64 " parameters\n",
-           v->config->model, g->layers, g->hidden, g->heads, g->seq, g->vocab,
-           v->model->n_params);
     zero_text_run_row("weights");
     if (v->has_loaded)
         printf("from the checkpoint below\n");
@@ -75,16 +69,14 @@ static void show_collectives(const zero_run_view *v)
     if (v->why_collectives)
         printf(" (auto: %s)",
                v->engine->why_p2p[0] ? "the node cannot share memory" : v->why_collectives);
-    printf("; %d node%s\n", v->world->layout.n_nodes,
-           zero_text_plural(v->world->layout.n_nodes));
+    printf("; %d %snode%s%s\n", v->world->layout.n_nodes, v->fake_nodes ? "fake " : "",
+           zero_text_plural(v->world->layout.n_nodes),
+           v->fake_nodes ? ": times mean nothing" : "");
     zero_text_run_row("communication");
     printf("stage %d, %s: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
            plan->input.stage, zero_partition_scheme_name(plan->input.partition),
            zero_text_mib((size_t)zero_traffic_total(&reduced).bytes_sent),
            zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
-    if (v->engine->why_p2p[0])
-        fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
-                v->engine->why_p2p);
 }
 
 static void show_ledgers(const zero_run_view *v)
@@ -129,12 +121,64 @@ void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
              zero_cpu_kernels_name(), v->config->dtype, own ? own : blas, threads);
 }
 
-static void show_compute(const zero_run_view *v)
+#define HOSTS_SHOWN 4
+
+static void print_option(const char *name, const json_t *value)
 {
-    char text[256];
-    zero_show_arithmetic(v, text, sizeof text);
-    zero_text_run_row("compute");
-    printf("%s\n", text);
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    printf(" --%s", name);
+    if (json_is_string(value)) printf(" %s", json_string_value(value));
+    if (json_is_false(value)) printf("=off");
+    if (json_is_number(value) && text) printf(" %s", text);
+    free(text);
+}
+
+/* The command and, as a shell's comment, all options if some of them are in a file. */
+static void show_command(const zero_metrics_run *run)
+{
+    const char *name;
+    json_t *value;
+    zero_text_run_row("command");
+    printf("%s", run->command);
+    if (run->has_file) printf(" #");
+    json_object_foreach((json_t *)run->options, name, value)
+    {
+        if (run->has_file) print_option(name, value);
+    }
+    printf("\n");
+}
+
+static void show_machine(const zero_metrics_run *run)
+{
+    zero_text_run_row("machine");
+    for (int i = 0; i < run->n_hosts && i < HOSTS_SHOWN; i++)
+        printf("%s%s", i > 0 ? ", " : "", run->hosts[i].name);
+    if (run->n_hosts > HOSTS_SHOWN) printf(" and %d more", run->n_hosts - HOSTS_SHOWN);
+    printf("; %s; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi,
+           run->blas, run->arithmetic);
+}
+
+static void show_model(const zero_metrics_run *run)
+{
+    const zero_gpt2_shape *g = run->shape;
+    zero_text_run_row("model");
+    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
+           ", V %" PRId64 "; %" PRId64 " parameters\n",
+           run->model, g->layers, g->hidden, g->heads, g->seq, g->vocab, run->n_params);
+}
+
+/* The first four lines of a run say what the first line of its metrics says. */
+static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
+{
+    int n_ranks = run->layout->size, n_nodes = run->layout->n_nodes;
+    printf("zero %s (%s): stage %d, %s, %d rank%s, %d on this node, %d %snode%s; started "
+           "%s\n",
+           run->version, run->commit, run->plan->stage, zero_type_name(run->plan->type),
+           n_ranks, zero_text_plural(n_ranks), v->node_ranks, n_nodes,
+           run->fake_nodes ? "fake " : "", zero_text_plural(n_nodes), run->started);
+    show_command(run);
+    show_machine(run);
+    show_model(run);
 }
 
 static void show_checkpoints(const zero_run_view *v)
@@ -151,6 +195,13 @@ static void show_checkpoints(const zero_run_view *v)
     if (!v->changes[0]) return;
     zero_text_run_row("changed");
     printf("%s\n", v->changes);
+}
+
+static void warn_of_p2p(const zero_run_view *v)
+{
+    if (v->engine->why_p2p[0])
+        fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
+                v->engine->why_p2p);
 }
 
 static void warn_oversubscribed(const zero_run_view *v)
@@ -173,15 +224,14 @@ static void warn_oversubscribed(const zero_run_view *v)
             threads, t->usable_cores, zero_text_plural(t->usable_cores), threads);
 }
 
-void zero_show_setup(const zero_run_view *v)
+void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
 {
-    printf("zero %s, %d rank%s, %d on this node\n", zero_version(), v->world->size,
-           zero_text_plural(v->world->size), v->node_ranks);
-    show_model(v);
+    show_origin(v, run);
+    show_inputs(v);
     show_training(v);
     show_ledgers(v);
-    show_compute(v);
     show_checkpoints(v);
     fflush(stdout);
+    warn_of_p2p(v);
     warn_oversubscribed(v);
 }

@@ -19,12 +19,25 @@ static void show_speed(const zero_run_view *v, const zero_run_totals *t)
            1e-6 * zero_gpt2_multiplied(shape));
 }
 
+/* The first steps are slower: they touch memory for the first time. */
+static void show_step_time(const zero_step_time *t)
+{
+    zero_text_run_row("step time");
+    printf("%.5g ms, the median of %" PRId64 " step%s (quartiles %.5g and %.5g ms)",
+           1e3 * t->median, t->n, zero_text_plural(t->n), 1e3 * t->lower, 1e3 * t->upper);
+    if (t->first > 0) printf(", without the first %" PRId64, t->first);
+    if (t->before > 0) printf(" and %" PRId64 " more", t->before);
+    printf("\n");
+}
+
 static void show_time(const zero_run_view *v, const zero_run_totals *t)
 {
     int64_t steps = v->config->steps - v->start; /* of this run */
     zero_text_run_row("time");
-    printf("%.1f s in %" PRId64 " steps, %.5g ms each; evaluation, samples %.1f s more\n",
+    printf("%.1f s in %" PRId64 " steps, %.5g ms on average; evaluation, samples %.1f s "
+           "more\n",
            t->seconds, steps, 1e3 * t->seconds / (double)steps, t->eval_seconds);
+    show_step_time(&t->step_time);
     zero_show_profile(&t->profile, steps, t->seconds, stdout);
 }
 
@@ -42,9 +55,32 @@ static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
     if (sent.bytes_sent > 0 && sent.messages_sent == 0)
         printf("neighbours read it in the node's shared memory");
     else
-        printf("%.2f MiB of it to other nodes",
-               zero_text_mib((size_t)moved.bytes_sent[ZERO_ACROSS]));
+        printf("%.2f MiB of it to other %snodes",
+               zero_text_mib((size_t)moved.bytes_sent[ZERO_ACROSS]),
+               v->fake_nodes ? "fake " : "");
     printf("; waited %.2f of %.2f s\n", spent.exposed, spent.total);
+}
+
+/* MPI chooses how small messages travel, so they count as if sent directly. */
+static void show_control(const zero_run_view *v)
+{
+    char sent[ZERO_PLAN_TEXT], planned[ZERO_PLAN_TEXT], more[ZERO_PLAN_TEXT];
+    zero_traffic plan = zero_engine_planned_control(v->engine);
+    zero_traffic moved = zero_engine_measured_control(v->engine);
+    zero_traffic rest = v->world->traffic[ZERO_CONTROL];
+    zero_traffic_add(&rest, -1, &moved);
+    zero_volume p = zero_traffic_total(&plan), m = zero_traffic_total(&moved);
+    zero_volume r = zero_traffic_total(&rest);
+    zero_text_bytes((double)m.bytes_sent, sent);
+    zero_text_bytes((double)p.bytes_sent, planned);
+    zero_text_bytes((double)r.bytes_sent, more);
+    zero_text_run_row("control");
+    printf("%s sent in %" PRId64 " messages (planned: %s in %" PRId64
+           "): losses, norms, votes;",
+           sent, m.messages_sent, planned, p.messages_sent);
+    zero_text_run_continue();
+    printf("%s in %" PRId64 " more to start, save, sample and end; waited %.2f s\n", more,
+           r.messages_sent, v->world->duration[ZERO_CONTROL].exposed);
 }
 
 /* The system counts neighbours' memory, which is mapped here too, for every rank. */
@@ -75,33 +111,52 @@ static void show_loss(const zero_run_view *v, const zero_run_totals *t)
     printf("\n");
 }
 
-void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
+static void show_fake_nodes(const zero_run_view *v)
 {
-    printf("done\n");
-    if (t->tokens > 0) {
-        show_loss(v, t);
-    } else {
-        zero_text_run_row("steps");
-        printf("nothing to do: all %" PRId64 " were done before\n", v->config->steps);
-    }
+    if (!v->fake_nodes) return;
+    zero_text_run_row("nodes");
+    printf("%d fake ones: the times below mean nothing\n", v->world->layout.n_nodes);
+}
+
+static void show_digest(const char *digest)
+{
+    zero_text_run_row("digest");
+    printf("%s\n", digest);
+}
+
+static void show_work(const zero_run_view *v, const zero_run_totals *t)
+{
     if (v->engine->skipped > 0) {
         zero_text_run_row("skipped");
         printf("%" PRId64 " of %" PRId64
                " steps: gradients overflowed; loss scale now %g\n",
                v->engine->skipped, v->config->steps, (double)v->engine->loss_scale.scale);
     }
-    if (t->tokens > 0) {
-        show_speed(v, t);
-        show_time(v, t);
-    }
+    show_fake_nodes(v);
+    show_speed(v, t);
+    show_time(v, t);
     show_resident(v);
     zero_text_run_row("traffic");
     printf("of rank 0, over all steps, evaluations and samples:\n");
     show_traffic(v, "reduced", ZERO_OP_REDUCE);
     show_traffic(v, "gathered", ZERO_OP_GATHER);
+    show_control(v);
     zero_text_run_row("polls");
     printf("longest time between polls: %.2f ms\n", 1e3 * v->world->largest_gap);
-    zero_text_run_row("digest");
-    printf("%s\n", t->digest);
+}
+
+void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
+{
+    printf("done\n");
+    show_loss(v, t);
+    show_work(v, t);
+    show_digest(t->digest);
+    fflush(stdout);
+}
+
+void zero_show_finished(const zero_run_view *v, const char *digest)
+{
+    printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
+    show_digest(digest);
     fflush(stdout);
 }

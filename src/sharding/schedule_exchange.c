@@ -4,6 +4,8 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/tree.h"
+#include "comm/small.h"
 
 const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES] = {
     [ZERO_PARTITION_SLICE] = ZERO_REDUCE_SCATTER,
@@ -233,5 +235,31 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
         zero_traffic one = zero_instruction_traffic(s, &p->code[at]);
         if (p->code[at].op == op) zero_traffic_add(&sum, 1, &one);
     }
+    return sum;
+}
+
+/* ---- small messages ---- */
+
+/* Sent by engine/run_update.c. LOSS gathers a loss per microbatch. OVERFLOW merges the squares of
+ * all groups and votes. */
+static void add_control(const zero_schedule *s, const zero_instruction *i, zero_traffic *t)
+{
+    const zero_layout *layout = zero_schedule_layout(s);
+    int rank = s->input.rank;
+    if (i->op == ZERO_OP_LOSS)
+        zero_small_add_exchange(t, layout, rank,
+                                (i->microbatch + 1) * (int64_t)sizeof(double));
+    if (i->op != ZERO_OP_OVERFLOW) return;
+    zero_small_add_reduced(t, layout, rank, s->input.model->n_groups,
+                           sizeof(zero_tree_span));
+    zero_small_add_reduced(t, layout, rank, 1, sizeof(int));
+}
+
+zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
+                                           zero_program_kind program)
+{
+    const zero_program *p = &s->programs[program];
+    zero_traffic sum = {0};
+    for (int at = 0; at < p->length; at++) add_control(s, &p->code[at], &sum);
     return sum;
 }

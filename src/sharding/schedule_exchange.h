@@ -29,6 +29,9 @@ ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
 ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
 /* This rank's traffic in a REDUCE or GATHER; zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
+/* This rank's small messages in a program: the losses, the norms and the vote on overflow. */
+zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
+                                           zero_program_kind program);
 /* This rank's traffic in all of a program's instructions of one kind. */
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
                                    zero_op op);

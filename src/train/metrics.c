@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sys/resource.h>
@@ -40,13 +41,24 @@ void zero_metrics_begin(zero_metrics *m)
         m->broken = true;
 }
 
-/* Takes over `line`. Each line is flushed, so runs can be followed, and killed ones read. */
-static void write_line(zero_metrics *m, json_t *line)
+/* Each line is flushed, so runs can be followed, and killed ones read. */
+void zero_metrics_write(zero_metrics *m, json_t *line)
 {
     if (!line || json_dumpf(line, m->file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
         fputc('\n', m->file) == EOF || fflush(m->file) != 0)
         m->broken = true;
     json_decref(line);
+}
+
+json_t *zero_metrics_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *copy = value ? NULL : strdup(text);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    if (copy) value = json_string(copy);
+    free(copy);
+    return value;
 }
 
 static json_t *real(double x)
@@ -59,13 +71,14 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
     if (!m->file) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
     json_t *line =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", json_integer(s->step),
-                  "loss", real(s->loss), "lr", real(s->lr), "grad_norm", real(s->grad_norm),
-                  "loss_scale", real(s->loss_scale), "tokens", json_integer(s->tokens),
-                  "step_seconds", real(s->seconds), "tokens_per_second", real(rate));
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step",
+                  json_integer(s->step), "loss", real(s->loss), "lr", real(s->lr),
+                  "grad_norm", real(s->grad_norm), "loss_scale", real(s->loss_scale),
+                  "tokens", json_integer(s->tokens), "step_seconds", real(s->seconds),
+                  "tokens_per_second", real(rate), "elapsed", real(s->elapsed));
     if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
     if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
-    write_line(m, line);
+    zero_metrics_write(m, line);
 }
 
 static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
@@ -113,29 +126,45 @@ static void add_measured(json_t *entry, const zero_traffic *t, const zero_durati
     json_object_set_new(entry, "exposed_seconds", real(d->exposed));
 }
 
+static json_t *planned_entry(const zero_traffic *plan)
+{
+    zero_volume v = zero_traffic_total(plan);
+    return json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", json_integer(v.bytes_sent),
+                     "planned_bytes_received", json_integer(v.bytes_received),
+                     "planned_messages_sent", json_integer(v.messages_sent));
+}
+
 /* REDUCE's or GATHER's traffic: planned by the program, and measured. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
     zero_duration spent;
     zero_engine_measured_traffic(e, op, &moved, &spent);
-    zero_volume planned = zero_traffic_total(&plan);
-    json_t *entry =
-        json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", json_integer(planned.bytes_sent),
-                  "planned_bytes_received", json_integer(planned.bytes_received),
-                  "planned_messages_sent", json_integer(planned.messages_sent));
+    json_t *entry = planned_entry(&plan);
     add_measured(entry, &moved, &spent);
+    return entry;
+}
+
+/* Small messages: those of the programs, planned and measured, and all. */
+static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
+{
+    zero_traffic plan = zero_engine_planned_control(e);
+    zero_traffic moved = zero_engine_measured_control(e);
+    zero_volume v = zero_traffic_total(&moved);
+    json_t *entry = planned_entry(&plan);
+    json_object_set_new(entry, "programs_bytes_sent", json_integer(v.bytes_sent));
+    json_object_set_new(entry, "programs_bytes_received", json_integer(v.bytes_received));
+    json_object_set_new(entry, "programs_messages_sent", json_integer(v.messages_sent));
+    add_measured(entry, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return entry;
 }
 
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
-    json_t *control = json_object();
-    add_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
                      zero_algorithm_name(e->schedule.input.collectives), "reduce",
                      traffic_entry(e, ZERO_OP_REDUCE), "gather",
-                     traffic_entry(e, ZERO_OP_GATHER), "control", control,
+                     traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
                      "largest_poll_gap_seconds", real(comm->largest_gap));
 }
 
@@ -188,16 +217,33 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
     return classes;
 }
 
-zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
-                                    const zero_comm *comm, const zero_profile_ranks *steps,
-                                    const char *digest)
+json_t *zero_metrics_nodes(const zero_layout *layout, bool fake)
+{
+    json_t *entry = json_pack("{s:i, s:b}", "count", layout->n_nodes, "fake", fake);
+    if (fake) json_object_set_new(entry, "note", json_string("times mean nothing"));
+    return entry;
+}
+
+static json_t *step_time(const zero_step_time *t)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "median", real(t->median),
+                     "lower_quartile", real(t->lower), "upper_quartile", real(t->upper),
+                     "steps", json_integer(t->n), "first_steps_left_out",
+                     json_integer(t->first), "later_steps_left_out",
+                     json_integer(t->before));
+}
+
+zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f)
 {
     json_t *memory;
     if (!m->file) return ZERO_OK;
-    ZERO_TRY(memory_ledger(e, &memory));
-    write_line(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o}", "final", 1, "digest", digest,
-                            "ranks", comm->size, "memory", memory, "communication",
-                            traffic_ledger(e, comm), "profile", profile(e, steps)));
+    ZERO_TRY(memory_ledger(f->engine, &memory));
+    zero_metrics_write(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "final", 1,
+                                    "digest", f->digest, "ranks", f->comm->size, "nodes",
+                                    zero_metrics_nodes(&f->comm->layout, f->fake_nodes),
+                                    "step_time", step_time(f->step_time), "memory", memory,
+                                    "communication", traffic_ledger(f->engine, f->comm),
+                                    "profile", profile(f->engine, f->profile)));
     return ZERO_OK;
 }
 

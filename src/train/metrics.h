@@ -1,8 +1,13 @@
-/* metrics.h - the metrics file: one JSON object per line, one line per step.
+/* metrics.h - the metrics file: one JSON object per line. The first says what the run is; then
+ * there is one per step, and a last one.
  *
+ *     {"run": {"version": "...", "commit": "...", "command": "...", "options": {...}, ...}}
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
- *      "step_seconds": ..., "tokens_per_second": ...}     (+ "val_loss", "skipped": true)
- *     {"final": true, "digest": "...", "ranks": ..., "memory": {...}, "communication": {...},
+ *      "step_seconds": ..., "tokens_per_second": ..., "elapsed": ...}
+ *                                                         (+ "val_loss", "skipped": true)
+ *     {"final": true, "digest": "...", "ranks": ..., "nodes": {"count": ..., "fake": ...},
+ *      "step_time": {"median": ..., "lower_quartile": ..., ...}, "memory": {...},
+ *      "communication": {...},
  *      "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...}}
  *
  * The profile covers all steps. Each class of instructions has `count`; this rank's `seconds`,
@@ -18,8 +23,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "comm/comm.h"
+#include <jansson.h>
+
+#include "comm/hosts.h"
 #include "engine/engine.h"
+#include "nn/gpt2.h"
+#include "train/step_times.h"
 
 typedef struct {
     FILE *file;       /* NULL without --metrics */
@@ -31,11 +40,46 @@ typedef struct {
 typedef struct {
     int64_t step; /* from 1 */
     double loss, lr, grad_norm, loss_scale, seconds;
-    bool skipped; /* a gradient overflowed: nothing was updated */
+    double elapsed; /* seconds from the start of the run to the end of the step */
+    bool skipped;   /* a gradient overflowed: nothing was updated */
     int64_t tokens;
     bool has_val_loss;
     double val_loss;
 } zero_metrics_step;
+
+/* What a run is; all borrowed. The first line of the metrics holds it, and the head of the run
+ * shows it. */
+typedef struct {
+    const char *version, *commit, *build;
+    const char *command;   /* as it was given */
+    bool has_file;         /* the command has more options in a --config file */
+    const char *started;   /* UTC, as 2026-11-22T08:18:50Z */
+    const json_t *options; /* by name: those that differ from their defaults */
+    const json_t *config;  /* by name: all, as the run has them; null: left open */
+    const char *model;     /* its name */
+    const zero_gpt2_shape *shape;
+    int64_t n_params;
+    const zero_plan_input *plan;
+    const zero_layout *layout;
+    bool fake_nodes;        /* there are more nodes than machines */
+    const zero_host *hosts; /* [n_hosts] the machines */
+    int n_hosts;
+    const char *mpi, *cpu, *blas; /* of rank 0 */
+    const char *arithmetic;       /* backend, kernels and products, in words */
+    int blas_threads;             /* per rank; 0: this BLAS cannot be told */
+    const char *data;             /* in words, what --data was found to be */
+    int64_t start;                /* steps that were done before this run */
+} zero_metrics_run;
+
+/* What the last line is made from; all borrowed. */
+typedef struct {
+    const zero_engine *engine;
+    const zero_comm *comm;
+    bool fake_nodes; /* there are more nodes than machines */
+    const zero_step_time *step_time;
+    const zero_profile_ranks *profile;
+    const char *digest;
+} zero_metrics_final;
 
 /* Creates the file, or opens it without changing it: this run may still be refused, and the file
  * may hold another run's lines. With a NULL path nothing is written. ZERO_ERR_INVALID if the path
@@ -44,13 +88,19 @@ ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
 /* Before the first line: empties the file, unless the run is resumed. */
 void zero_metrics_begin(zero_metrics *m);
+void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *run);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m, const zero_engine *e,
-                                                   const zero_comm *comm,
-                                                   const zero_profile_ranks *steps,
-                                                   const char *digest);
+ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m,
+                                                   const zero_metrics_final *final);
+/* Writes a line of the file; takes over `line`, which is NULL if there was no memory for it. */
+void zero_metrics_write(zero_metrics *m, json_t *line);
+/* Any text; bytes that are not UTF-8 become '?'. NULL without memory. */
+json_t *zero_metrics_text(const char *text);
+/* The nodes of a run, for its first line and its last. */
+json_t *zero_metrics_nodes(const zero_layout *layout, bool fake);
+
 /* Closes the file; then `broken` is final. */
 void zero_metrics_close(zero_metrics *m);
 

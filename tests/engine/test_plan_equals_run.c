@@ -83,6 +83,15 @@ static void blank_sample(const void *arg, int64_t step, int64_t i, int64_t T, vo
     memset(targets, 0, (size_t)T * model->target_bytes);
 }
 
+/* A step sends the small messages that were planned; `before` is what was sent before it. */
+static void expect_control(const zero_engine *e, zero_traffic before)
+{
+    zero_traffic planned = zero_schedule_control_traffic(&e->schedule, ZERO_PROGRAM_STEP);
+    zero_traffic sent = e->runner.comm->traffic[ZERO_CONTROL];
+    zero_traffic_add(&sent, -1, &before);
+    assert_all(memcmp(&planned, &sent, sizeof planned) == 0);
+}
+
 /* Walks every program at least once. */
 static zero_status walk_everything(zero_engine *e, const zero_model *model)
 {
@@ -93,7 +102,9 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
     int32_t text[4] = {0};
     double loss;
     bool trains = !e->spec.plan.forward_only;
+    zero_traffic control = e->runner.comm->traffic[ZERO_CONTROL];
     if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));
+    if (trains) expect_control(e, control);
     ZERO_TRY(zero_engine_publish(e));
     in.step = 1;
     if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));

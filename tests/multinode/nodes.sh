@@ -1,6 +1,6 @@
 #!/bin/sh
-# Several nodes on one machine, for tests between nodes. Needs root, iproute2, util-linux and Open
-# MPI 4. Each node has its own network and host name, by which Open MPI tells nodes apart. mpirun
+# Several nodes on one machine, for tests between nodes, and to try what networks cost. Needs root,
+# iproute2, util-linux and Open MPI 4. Each node has its own network and host name, by which Open MPI tells nodes apart. mpirun
 # runs on one more node, the head. Ranks of one node share memory; nodes are connected by TCP over
 # links that can be slow or cut:
 #
@@ -8,9 +8,11 @@
 #     n1  10.77.0.2 e0 --- p1 | bridge br0 | head  10.77.0.254
 #     n2  10.77.0.3 e0 --- p2 +------------+
 #
-#   nodes.sh possible                    exits with 0, or says why nodes cannot be made here
-#   nodes.sh up NAME N [RATE]            N nodes; RATE as tc writes it: 1gbit
-#   nodes.sh rate NAME RATE|none         what each link carries in each direction
+#   nodes.sh try RANKS,RANKS,... RATE|none DELAY|0 [OPTIONS OF mpirun] -- PROGRAM WORDS...
+#                                        one job on nodes that are made for it and removed after it
+#   nodes.sh possible [delay]            exits with 0, or says why nodes cannot be made here
+#   nodes.sh up NAME N [RATE [DELAY]]    N nodes; RATE and DELAY as tc writes them: 1gbit, 50us
+#   nodes.sh rate NAME RATE|none [DELAY] what each link carries in each direction
 #   nodes.sh run NAME RANKS,RANKS,... [OPTIONS OF mpirun] -- PROGRAM WORDS...
 #                                        that many ranks on node 0, on node 1, ...
 #   nodes.sh in NAME NODE|head COMMAND...
@@ -18,6 +20,10 @@
 #   nodes.sh cut NAME NODE, heal NAME NODE
 #   nodes.sh left NAME                   prints what jobs have left behind: processes and files
 #   nodes.sh down NAME
+#
+# DELAY is the time from one node to another; it needs a kernel with netem. Example:
+#
+#     sh tests/multinode/nodes.sh try 2,2 1gbit 0 -- $PWD/build/zero train --stage 3 --steps 20
 #
 # NAME belongs to the calling process, or to the one whose PID is in ZERO_NODES_OWNER, so several
 # callers may use the same name. Nodes end with their owner, even if it is killed. Their files are
@@ -66,6 +72,11 @@ enter() {
     ZERO_NODES=$state exec nsenter --target "$pid" --net --uts "$@"
 }
 
+can_delay() {
+    found=$(unshare --net sh -c 'tc qdisc replace dev lo root netem delay 1ms' 2>&1) ||
+        fail "this kernel cannot delay packets (netem); give a delay of 0: $found"
+}
+
 possible() {
     [ "$(uname)" = Linux ] || fail "network namespaces need Linux, this is $(uname)"
     [ "$(id -u)" -eq 0 ] || fail "only root may make network namespaces, this is user $(id -u)"
@@ -78,10 +89,12 @@ possible() {
         ip link add p0 type veth peer name e0 && ip link set p0 master br0 up &&
         tc qdisc replace dev e0 root tbf rate 1gbit burst 256k latency 20ms' 2>&1) ||
         fail "no network namespace with bridge, veth and tbf: $found"
+    [ "${1-0}" = 0 ] || can_delay
 }
 
 up() {
     if [ "${2-0}" -lt 1 ] || [ "$2" -gt 200 ]; then fail "up NAME N [RATE]: N is 1 to 200"; fi
+    [ "${4-0}" = 0 ] || can_delay
     sweep
     mkdir -m 700 "$state" || fail "$1 is up already"
     mkdir "$state/tmp"
@@ -96,7 +109,7 @@ up() {
         }
         sleep 0.02
     done
-    [ -z "${3-}" ] || set_rate "$3"
+    [ -z "${3-}" ] || set_rate "$3" "${4-0}"
 }
 
 # The head makes the nodes, watches their owner, and removes everything after it.
@@ -138,16 +151,33 @@ add_node() {
     nsenter --target $pid --net ip link set e0 up
 }
 
+# set_rate RATE|none [DELAY]: a node delays what it sends, so the way to another node has it once.
 set_rate() {
-    words="replace dev DEV root tbf rate $1 burst 256k latency 20ms"
-    [ "$1" != none ] || words="replace dev DEV root noqueue"
+    words="root handle 1: tbf rate $1 burst 256k latency 20ms" below="parent 1:"
+    [ "$1" != none ] || words="root noqueue" below="root"
     for file in "$state"/node.[0-9]*; do
         k=${file##*.}
         # shellcheck disable=SC2086 # words
-        (enter "$k" tc qdisc ${words%%DEV*} e0 ${words#*DEV})
+        (enter "$k" tc qdisc replace dev e0 $words)
         # shellcheck disable=SC2086
-        (enter head tc qdisc ${words%%DEV*} "p$k" ${words#*DEV})
+        (enter head tc qdisc replace dev "p$k" $words)
+        [ "${2-0}" = 0 ] ||
+            # shellcheck disable=SC2086
+            (enter "$k" tc qdisc replace dev e0 $below netem delay "$2" limit 1000000)
     done
+}
+
+# try RANKS,RANKS,... RATE|none DELAY|0 WORDS...
+try() {
+    [ $# -ge 5 ] || fail "try RANKS,RANKS,... RATE|none DELAY|0 [OPTIONS] -- PROGRAM WORDS..."
+    ranks=$1 rate=$2 delay=$3
+    shift 3
+    possible "$delay"
+    [ ! -d "$state" ] || fail "$state is there already"
+    trap 'clear_away "$state"' EXIT
+    trap 'exit 1' HUP INT TERM
+    up "$name" "$(echo "$ranks" | tr , '\n' | wc -l)" "$rate" "$delay"
+    (run "$ranks" "$@")
 }
 
 heal() {
@@ -215,7 +245,13 @@ verb=${1-}
 [ $# -gt 0 ] && shift
 case $verb in
     possible | sweep)
-        $verb
+        $verb "$@"
+        exit
+        ;;
+    try)
+        name=try owner=$$
+        state=/tmp/zero-nodes.$name.$owner
+        try "$@"
         exit
         ;;
     agent)
@@ -237,7 +273,7 @@ state=/tmp/zero-nodes.$name.$owner
 [ "$verb" = up ] || shift
 case $verb in
     up | keep | run | pids | heal | left) $verb "$@" ;;
-    rate) set_rate "$1" ;;
+    rate) set_rate "$@" ;;
     in) enter "$@" ;;
     cut) enter head ip link set "p$1" down ;;
     down) clear_away "$state" ;;

@@ -1,13 +1,16 @@
 /* check_metrics RANKS STEPS FILE: is this the metrics file of a whole run?
  *
  * One JSON object per line; written again with 17 digits each is the same text, so no digit was
- * lost; steps count from 1; the loss goes down; ledgers say planned = measured; the profile's
- * classes add up to the steps. Prints what must not depend on time: step, loss, rate, norm and
- * validation loss as bits, then the digest.
+ * lost; the first line says what the run is; steps count from 1; the loss goes down; ledgers say
+ * planned = measured; the profile's classes add up to the steps. Prints what must not depend on
+ * time: step, loss, rate, norm and validation loss as bits, then the digest.
+ *
+ * check_metrics config FILE: prints the configuration in the first line, as a --config file.
  *
  * check_metrics json: is stdin one JSON value after the other? */
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +26,8 @@ static _Noreturn void fail(const char *what, const char *line)
 }
 
 static const char *const step_keys[] = {"loss",       "lr",           "grad_norm",
-                                        "loss_scale", "step_seconds", "tokens_per_second"};
+                                        "loss_scale", "step_seconds", "tokens_per_second",
+                                        "elapsed"};
 
 static json_t *read_line(char *line)
 {
@@ -160,6 +164,32 @@ static void check_profile(const json_t *profile, long ranks, long steps, double 
     if (ranks > 1 && whole(reduce, "bytes_sent", line) < 1) fail("nothing reduced", line);
 }
 
+/* Programs send the small messages that are planned; starting and ending need some more. */
+static void check_control(const json_t *control, long ranks, const char *line)
+{
+    static const char *const keys[] = {"bytes_sent", "bytes_received", "messages_sent"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char planned[40], programs[40];
+        snprintf(planned, sizeof planned, "planned_%s", keys[i]);
+        snprintf(programs, sizeof programs, "programs_%s", keys[i]);
+        json_int_t moved = whole(control, programs, line);
+        if (moved != whole(control, planned, line)) fail(planned, line);
+        if ((moved > 0) != (ranks > 1)) fail("control traffic not of the ranks", line);
+        if ((whole(control, keys[i], line) > moved) != (ranks > 1)) fail(keys[i], line);
+    }
+}
+
+static void check_step_time(const json_t *time, long steps, const char *line)
+{
+    double median = real(time, "median", line);
+    if (!(real(time, "lower_quartile", line) <= median) || !(median > 0.0) ||
+        !(real(time, "upper_quartile", line) >= median))
+        fail("the median is not between the quartiles", line);
+    if (whole(time, "first_steps_left_out", line) != (steps > 3 ? 3 : 0) ||
+        whole(time, "steps", line) != (steps > 3 ? steps - 3 : steps))
+        fail("the median of other steps", line);
+}
+
 /* `seconds` are those of all steps. */
 static void check_final(const json_t *object, long ranks, long steps, double seconds,
                         const char *line)
@@ -172,20 +202,71 @@ static void check_final(const json_t *object, long ranks, long steps, double sec
     const json_t *communication = json_object_get(object, "communication");
     check_traffic(communication, "reduce", ranks, line);
     check_traffic(communication, "gather", ranks, line);
+    check_control(json_object_get(communication, "control"), ranks, line);
+    check_step_time(json_object_get(object, "step_time"), steps, line);
     check_memory(json_object_get(object, "memory"), line);
     check_profile(json_object_get(object, "profile"), ranks, steps, seconds, line);
     printf("digest %s\n", digest);
 }
 
+static const char *const run_texts[] = {"version",     "commit", "build", "command",
+                                        "started",     "dtype",  "cpu",   "arithmetic",
+                                        "collectives", "blas",   "mpi",   "data"};
+static const char *const run_objects[] = {"nodes", "model", "options", "config"};
+
+static void check_first(const json_t *object, long ranks, long steps, const char *line)
+{
+    const json_t *run = json_object_get(object, "run");
+    for (size_t i = 0; i < sizeof run_texts / sizeof run_texts[0]; i++)
+        if (!json_string_length(json_object_get(run, run_texts[i])))
+            fail(run_texts[i], line);
+    for (size_t i = 0; i < sizeof run_objects / sizeof run_objects[0]; i++)
+        if (!json_is_object(json_object_get(run, run_objects[i])))
+            fail(run_objects[i], line);
+    if (whole(run, "ranks", line) != ranks) fail("another number of ranks", line);
+    if (json_array_size(json_object_get(run, "hosts")) < 1) fail("no hosts", line);
+    if (whole(json_object_get(run, "config"), "steps", line) != steps) fail("steps", line);
+    if (whole(json_object_get(run, "model"), "parameters", line) < 1) fail("empty", line);
+    const char *started = json_string_value(json_object_get(run, "started"));
+    if (strlen(started) != strlen("2026-11-22T08:18:50Z")) fail("not a time", line);
+}
+
+static json_t *read_first(FILE *file, char line[LINE_BYTES])
+{
+    if (!fgets(line, LINE_BYTES, file)) fail("the file is empty", "");
+    return read_line(line);
+}
+
+static void print_config(FILE *file)
+{
+    char line[LINE_BYTES];
+    json_t *first = read_first(file, line), *value;
+    json_t *config = json_object_get(json_object_get(first, "run"), "config");
+    const char *name;
+    void *next;
+    json_object_foreach_safe(config, next, name, value)
+    {
+        if (json_is_null(value)) json_object_del(config, name);
+    }
+    if (json_dumpf(config, stdout, JSON_INDENT(2)) != 0) fail("no configuration", line);
+    json_decref(first);
+}
+
 static void check_run(FILE *file, long ranks, long steps)
 {
     char line[LINE_BYTES];
-    double first = 0.0, last = 0.0, seconds = 0.0;
+    double first = 0.0, last = 0.0, seconds = 0.0, elapsed = 0.0;
+    json_t *run = read_first(file, line);
+    check_first(run, ranks, steps, line);
+    json_decref(run);
     for (long step = 1; step <= steps; step++) {
         if (!fgets(line, sizeof line, file)) fail("the file ends early", "");
         json_t *object = read_line(line);
         last = check_step(object, step, line);
         seconds += real(object, "step_seconds", line);
+        if (real(object, "elapsed", line) < elapsed + real(object, "step_seconds", line))
+            fail("less time has elapsed than the step took", line);
+        elapsed = real(object, "elapsed", line);
         if (step == 1) first = last;
         json_decref(object);
     }
@@ -218,9 +299,13 @@ int main(int argc, char **argv)
         check_json();
         return 0;
     }
-    FILE *file = argc == 4 ? fopen(argv[3], "r") : NULL;
+    bool is_config = argc == 3 && strcmp(argv[1], "config") == 0;
+    FILE *file = argc == 4 || is_config ? fopen(argv[argc - 1], "r") : NULL;
     if (!file) fail("usage: check_metrics RANKS STEPS FILE", argc > 3 ? argv[3] : "");
-    check_run(file, strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10));
+    if (is_config)
+        print_config(file);
+    else
+        check_run(file, strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10));
     fclose(file);
     return 0;
 }

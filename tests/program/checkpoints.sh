@@ -63,14 +63,15 @@ runs 2 train $tiny --steps 6 --checkpoint good --resume --lr 0.01 --stage 2
 says '--lr 0.01 (saved: ' out
 says 'weights       from the checkpoint' out
 says '--stage 2 (saved: 0)' out
-says 'nothing to do: all 6 were done before' out
+says 'nothing to do: all 6 steps were done before' out
+grep -q '^done\|^  traffic' out && complain "$words: a summary of a run without steps"
 digest_of out >resumed
 same expected resumed "resumed with nothing left to do"
 
 # Only one run at a time may use a directory.
 "$zero" train $tiny --steps 1000000 --checkpoint busy --metrics m >/dev/null 2>&1 &
 job=$!
-until [ -s m ] || ! kill -0 $job; do sleep 0.05; done
+until grep -q '"step":' m 2>/dev/null || ! kill -0 $job; do sleep 0.05; done
 refuses 2 'busy: another process writes checkpoints there' 2 train $tiny --checkpoint busy --resume
 kill -USR2 $job
 wait $job
@@ -131,8 +132,13 @@ cp m before
 refuses 2 'continue with --resume' 2 train $tiny --steps 4 --checkpoint more --metrics m
 same before m "the metrics after a run that was refused"
 
+# A run that finds all steps done leaves its metrics as they are.
+runs 2 train $tiny --steps 2 --checkpoint more --resume --metrics m
+says 'nothing to do: all 2 steps were done before' out
+same before m "the metrics after a run with nothing left to do"
+
 # A metrics file that ends in half a line is continued.
-head -c 400 m >cut && mv cut m
+head -c -400 m >cut && mv cut m
 runs 1 train $tiny --steps 4 --checkpoint more --resume --metrics m
 [ "$(sed -n 's/^{"step":\([34]\),.*}$/\1/p' m | tr '\n' ' ')" = "3 4 " ] ||
     complain "$words: expected a line each for steps 3 and 4"

@@ -23,9 +23,13 @@ done
 runs 4 train $small $length
 chosen 'shm (auto: all ranks on one node); 1 node'
 runs 4 train $small $length --fake-nodes 2
-chosen 'hier (auto: several nodes with several ranks); 2 nodes'
-runs 3 train $small $length --fake-nodes 3
-chosen 'p2p (auto: one rank per node); 3 nodes'
+chosen 'hier (auto: several nodes with several ranks); 2 fake nodes'
+runs 3 train $small $length --fake-nodes 3 --metrics fake
+says '3 fake nodes: times mean nothing' out
+says '3 fake ones: the times below mean nothing' out
+says 'to other fake nodes' out
+says '"nodes":{"count":3,"fake":true,"note":"times mean nothing"}' fake
+chosen 'p2p (auto: one rank per node); 3 fake nodes'
 runs 2 train $small $length --metrics m --collectives mpi
 check 2 5 m bits_mpi
 

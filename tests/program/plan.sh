@@ -164,7 +164,7 @@ for stage in 0 1 2 3; do
     done
     runs 0 plan $small --ranks 2 --fake-nodes 1 --stage $stage --json
     tr -d '\n' <out >plan.json
-    for op in reduce gather; do
+    for op in reduce gather control; do
         for key in bytes_sent bytes_received messages_sent; do
             one_more=$(($(numbers $op $key run3.json) - $(numbers $op $key run2.json)))
             [ "$(numbers $op $key plan.json)" = $one_more ] ||

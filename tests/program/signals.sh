@@ -18,7 +18,7 @@ begins() {
     rm -f m
     $launcher "$zero" "$@" --metrics m >out 2>err &
     job=$!
-    await 60 test -s m || complain "$words: no step in a minute"
+    await 60 grep -qs '"step":' m || complain "$words: no step in a minute"
 }
 
 # ends CODE: the run in the background ends with this exit code.

@@ -5,11 +5,35 @@ length="--steps 30 --eval-every 10"
 runs 3 train $small $length --metrics m --sample 30 --log-every 5
 check 3 30 m bits
 for line in '^zero .*3 ranks' '^---- a sample after training' '^step     30/30 | loss' \
-    '^done' '^  digest'; do
+    '^done' '^  step time .* median of 27 steps .*, without the first 3$' \
+    '^  control .* (planned: .*): losses, norms, votes;$' '^  digest'; do
     [ "$(grep -c "$line" out)" -eq 1 ] || complain "$words: expected '$line' once"
 done
 [ "$(grep -c '^step .*| loss' out)" -eq 7 ] || complain "$words: expected steps 1, 5, 10 ... 30"
 says "$(sed -n 's/^digest //p' bits)" out
+
+# The head begins with four lines about where the results come from. The first line of the metrics
+# has the same, and enough to repeat the run.
+first='^zero [0-9.]* ([0-9a-z-]*): stage 0, fp32, 3 ranks, 3 on this node, 1 node;'
+for line in "$first started 20..-..-..T..:..:..Z\$" \
+    "^  command       zero train --layers 2 .* --log-every 5\$" \
+    "^  machine       $(hostname); .*; .*; .*; cpu backend, .* kernels; fp32 products by " \
+    '^  model         tiny: 2 layers, 48 hidden, 3 heads, T 32, V 512; 82752 parameters$'; do
+    grep -n "$line" out >found || complain "$words: expected '$line'"
+    cut -d : -f 1 found
+done >numbers
+[ "$(echo $(cat numbers))" = '1 2 3 4' ] || complain "$words: expected these lines first"
+for text in '"options":{"layers":2,"hidden":48,' '"seq":32,' '"nodes":{"count":1,"fake":false}' \
+    "\"hosts\":[\"$(hostname)\"]" "\"command\":\"zero train --layers 2 " '"resumed_step":0'; do
+    head -n 1 m >first
+    says "$text" first
+done
+"$checker" config m >repeat.json || complain "$words: no configuration in the metrics"
+rm -f m
+runs 3 train --config repeat.json
+check 3 30 m bits_repeat
+same bits bits_repeat "a run repeated from its metrics"
+says ' train --config repeat.json # --layers 2 ' out
 
 # The profile is a short table of 80 columns with the longest time first. Its times and shares add
 # up to those of the step.

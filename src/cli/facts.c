@@ -1,0 +1,66 @@
+#include "cli/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "io/bytes.h"
+
+/* True if a shell takes the word as it stands. */
+static bool is_plain(const char *word)
+{
+    return *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789-_=+./:,@%") == strlen(word);
+}
+
+/* Appends one character of a word in quotes. Control characters would garble a terminal. */
+static zero_status append_quoted(zero_bytes *text, char c)
+{
+    bool is_control = (unsigned char)c < 0x20 || (unsigned char)c == 0x7f;
+    if (c == '\'') return zero_bytes_append(text, "'\\''", 4);
+    return zero_bytes_append(text, is_control ? "?" : &c, 1);
+}
+
+static zero_status append_word(zero_bytes *text, const char *word)
+{
+    ZERO_TRY(zero_bytes_append(text, " ", 1));
+    if (is_plain(word)) return zero_bytes_append(text, word, strlen(word));
+    ZERO_TRY(zero_bytes_append(text, "'", 1));
+    for (; *word; word++) ZERO_TRY(append_quoted(text, *word));
+    return zero_bytes_append(text, "'", 1);
+}
+
+static zero_status append_command(zero_bytes *text, int argc, char **argv)
+{
+    const char *name = zero_command_train.name;
+    ZERO_TRY(zero_bytes_append(text, name, strlen(name)));
+    for (int i = 0; i < argc; i++) ZERO_TRY(append_word(text, argv[i]));
+    return zero_bytes_append(text, "", 1);
+}
+
+zero_status zero_facts_init(zero_facts *f, int argc, char **argv, const zero_options *given,
+                            const zero_config *config)
+{
+    zero_bytes text = {0};
+    time_t now = time(NULL);
+    struct tm utc;
+    *f = (zero_facts){.start = zero_clock_seconds()};
+    if (gmtime_r(&now, &utc))
+        strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    zero_status st = append_command(&text, argc, argv);
+    f->command = (char *)text.bytes;
+    if (st == ZERO_OK) f->options = zero_run_options_chosen(given, config);
+    if (st == ZERO_OK && !f->options)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    if (st != ZERO_OK) zero_facts_destroy(f);
+    return st;
+}
+
+void zero_facts_destroy(zero_facts *f)
+{
+    json_decref(f->options);
+    free(f->command);
+    *f = (zero_facts){0};
+}

@@ -1,0 +1,85 @@
+#include "cli/record.h"
+
+#include "base/fail.h"
+#include "cli/build.h"
+#include "comm/launch.h"
+#include "math/blas.h"
+#include "zero/version.h"
+
+/* Texts that a record points to. */
+typedef struct {
+    char mpi[128], blas[128], arithmetic[256];
+    json_t *config; /* owned */
+} texts;
+
+/* The configuration with what the ranks, the data and the machine decided. */
+static json_t *resolve(const zero_session *s)
+{
+    const zero_gpt2_shape *shape = s->model.shape;
+    zero_config c = s->config;
+    c.layers = shape->layers;
+    c.hidden = shape->hidden;
+    c.heads = shape->heads;
+    c.seq = shape->seq;
+    c.vocab = shape->vocab;
+    c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
+    if (s->blas_threads > 0) c.threads = s->blas_threads;
+    if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
+    return zero_run_options_resolved(&c);
+}
+
+static zero_status fill_in(const zero_session *s, texts *t)
+{
+    zero_run_view view = zero_session_view(s);
+    zero_launch_library(t->mpi, sizeof t->mpi);
+    zero_blas_name(t->blas, sizeof t->blas);
+    zero_show_arithmetic(&view, t->arithmetic, sizeof t->arithmetic);
+    t->config = resolve(s);
+    return t->config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+}
+
+static zero_metrics_run describe(const zero_session *s, const texts *t)
+{
+    return (zero_metrics_run){.version = zero_version(),
+                              .commit = zero_build_commit(),
+                              .build = ZERO_BUILD,
+                              .command = s->facts.command,
+                              .has_file = s->given.file != NULL,
+                              .started = s->facts.started,
+                              .options = s->facts.options,
+                              .config = t->config,
+                              .model = s->config.model,
+                              .shape = s->model.shape,
+                              .n_params = s->model.n_params,
+                              .plan = &s->engine.schedule.input,
+                              .layout = &s->world.layout,
+                              .fake_nodes = s->fake_nodes,
+                              .hosts = s->hosts,
+                              .n_hosts = s->n_hosts,
+                              .mpi = t->mpi,
+                              .cpu = s->topology.cpu,
+                              .blas = t->blas,
+                              .arithmetic = t->arithmetic,
+                              .blas_threads = s->blas_threads,
+                              .data = s->corpus.description,
+                              .start = s->saving.start};
+}
+
+static void tell(zero_session *s, const texts *t)
+{
+    zero_run_view view = zero_session_view(s);
+    zero_metrics_run run = describe(s, t);
+    zero_show_setup(&view, &run);
+    if (s->saving.start >= s->config.steps) return;
+    zero_metrics_begin(&s->metrics);
+    zero_metrics_run_line(&s->metrics, &run);
+}
+
+zero_status zero_record_begin(zero_session *s)
+{
+    texts t = {.config = NULL};
+    zero_status st = zero_agree(&s->world, fill_in(s, &t));
+    if (st == ZERO_OK && zero_comm_is_root(&s->world)) tell(s, &t);
+    json_decref(t.config);
+    return st;
+}

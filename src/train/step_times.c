@@ -1,0 +1,60 @@
+#include "train/step_times.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+
+zero_status zero_step_times_init(zero_step_times *t, int64_t steps)
+{
+    int64_t room = zero_min(steps, ZERO_STEP_TIMES_MOST);
+    *t = (zero_step_times){.room = room};
+    t->later = malloc((size_t)room * sizeof *t->later);
+    if (t->later) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the times of %" PRId64 " steps", room);
+}
+
+void zero_step_times_destroy(zero_step_times *t)
+{
+    free(t->later);
+    *t = (zero_step_times){0};
+}
+
+void zero_step_times_add(zero_step_times *t, double seconds)
+{
+    int64_t later = t->n++ - ZERO_STEP_TIMES_FIRST;
+    if (later < 0)
+        t->first[later + ZERO_STEP_TIMES_FIRST] = seconds;
+    else
+        t->later[later % t->room] = seconds;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between the neighbours of rank `share` x (n - 1) in sorted numbers. */
+static double quantile(const double *sorted, int64_t n, double share)
+{
+    double at = share * (double)(n - 1);
+    int64_t below = (int64_t)at, above = zero_min(below + 1, n - 1);
+    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+}
+
+zero_step_time zero_step_times_end(zero_step_times *t)
+{
+    bool is_short = t->n <= ZERO_STEP_TIMES_FIRST;
+    double *seconds = is_short ? t->first : t->later;
+    int64_t later = t->n - ZERO_STEP_TIMES_FIRST;
+    zero_step_time time = {.n = is_short ? t->n : zero_min(later, t->room)};
+    if (!is_short) time.first = ZERO_STEP_TIMES_FIRST;
+    time.before = t->n - time.first - time.n;
+    qsort(seconds, (size_t)time.n, sizeof *seconds, compare);
+    time.lower = quantile(seconds, time.n, 0.25);
+    time.median = quantile(seconds, time.n, 0.5);
+    time.upper = quantile(seconds, time.n, 0.75);
+    return time;
+}
