@@ -12,6 +12,7 @@
 #include "base/quantity.h"
 #include "data/encode.h"
 #include "data/self_text.h"
+#include "data/tokenizer_find.h"
 #include "data/tokens.h"
 #include "io/file_list.h"
 
@@ -22,10 +23,12 @@
 
 /* ---- text to tokens ---- */
 
+/* A name stands for a tokenizer of ours, which may learn from the text; other words are paths. */
 static zero_status learn(zero_corpus *corpus, const char *name, const zero_bytes *text)
 {
     corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
     if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
+    if (!zero_tokenizer_is_name(name)) return zero_tokenizer_open(name, corpus->tokenizer);
     return zero_tokenizer_init(corpus->tokenizer, name, text->bytes,
                                text->len - text->len / 10);
 }
@@ -42,14 +45,14 @@ static zero_status tokenize(zero_corpus *corpus, const char *name, zero_bytes *t
 {
     ZERO_TRY(learn(corpus, name, text));
     corpus->vocab = corpus->tokenizer->vocab;
-    if (corpus->vocab == ZERO_VOCAB_BYTES) { /* the bytes are the tokens */
+    if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
         adopt(corpus, text, 1);
         return ZERO_OK;
     }
     zero_bytes tokens = {0};
     zero_status st = zero_encode_text(corpus->tokenizer, text, &tokens);
     if (st == ZERO_OK)
-        adopt(corpus, &tokens, 2);
+        adopt(corpus, &tokens, zero_encode_width(corpus->tokenizer));
     else
         zero_bytes_destroy(&tokens);
     return st;
@@ -68,21 +71,32 @@ static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
     return ZERO_OK;
 }
 
-/* The arguments of zero_corpus_open(). */
-typedef struct {
-    const char *spec, *tokenizer;
-    uint64_t seed;
-    int64_t vocab;
-} request;
+typedef zero_corpus_source source;
 
-static zero_status finish_text(const request *r, const char *fallback, zero_bytes *text,
+/* Tokens of another tokenizer mean nothing to weights that were imported. */
+static zero_status choose_tokenizer(const source *r, const char *fallback,
+                                    const char **name)
+{
+    *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
+    if ((*name)[0] != '\0') return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--data %s is text, and beside the weights of --init-from there is no "
+                     "tokenizer (" ZERO_TOKENIZER_FILES
+                     "), so its tokens would not be the model's: put the model's tokenizer "
+                     "there, give it as --tokenizer FILE, or give token files",
+                     r->data);
+}
+
+static zero_status finish_text(const source *r, const char *fallback, zero_bytes *text,
                                zero_corpus *corpus)
 {
     size_t bytes = text->len;
-    ZERO_TRY(tokenize(corpus, r->tokenizer ? r->tokenizer : fallback, text));
+    const char *name;
+    ZERO_TRY(choose_tokenizer(r, fallback, &name));
+    ZERO_TRY(tokenize(corpus, name, text));
     ZERO_TRY(widen_vocab(corpus, r->vocab));
     snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", r->spec, bytes, corpus->n_tokens,
+             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", r->data, bytes, corpus->n_tokens,
              corpus->tokenizer->name);
     return ZERO_OK;
 }
@@ -101,44 +115,46 @@ static zero_status parse_size(const char *spec, const char *text, size_t *size)
     return ZERO_OK;
 }
 
-static zero_status tell_stories(const request *r, size_t size, const zero_stories *stories,
+static zero_status tell_stories(const source *r, size_t size, const zero_stories *stories,
                                 zero_bytes *text, zero_corpus *corpus)
 {
     int64_t n_stories;
     double cost;
     ZERO_TRY(zero_stories_fill(stories, size, text, &n_stories, &cost));
     ZERO_TRY(finish_text(r, STORIES_TOKENIZER, text, corpus));
-    corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
-    corpus->has_entropy = true;
+    /* Patterns may join what the measure counts apart, such as a full stop and a line's end. */
+    corpus->has_entropy = corpus->tokenizer->n_patterns == 0;
+    if (corpus->has_entropy)
+        corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
     snprintf(corpus->description, sizeof corpus->description,
              "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories, corpus->n_tokens,
              corpus->tokenizer->name);
     return ZERO_OK;
 }
 
-static zero_status open_stories(const request *r, zero_bytes *text, zero_corpus *corpus)
+static zero_status open_stories(const source *r, zero_bytes *text, zero_corpus *corpus)
 {
     size_t size = STORIES_DEFAULT;
     zero_stories stories;
-    const char *colon = strchr(r->spec, ':');
-    if (colon) ZERO_TRY(parse_size(r->spec, colon + 1, &size));
+    const char *colon = strchr(r->data, ':');
+    if (colon) ZERO_TRY(parse_size(r->data, colon + 1, &size));
     ZERO_TRY(zero_stories_init(&stories, r->seed));
     zero_status st = tell_stories(r, size, &stories, text, corpus);
     zero_stories_destroy(&stories);
     return st;
 }
 
-static zero_status read_texts(const request *r, const zero_files *files, zero_bytes *text,
+static zero_status read_texts(const source *r, const zero_files *files, zero_bytes *text,
                               zero_corpus *corpus)
 {
     for (int64_t i = 0; i < files->n; i++) ZERO_TRY(zero_bytes_read(text, files->paths[i]));
     if (text->len == 0)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", r->spec,
+        return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", r->data,
                          files->n == 1 ? "the file is" : "all of its files are");
     return finish_text(r, "byte", text, corpus);
 }
 
-static zero_status read_token_files(const request *r, const zero_files *files,
+static zero_status read_token_files(const source *r, const zero_files *files,
                                     zero_tokens_kind kind, zero_bytes *tokens,
                                     zero_corpus *corpus)
 {
@@ -154,10 +170,10 @@ static zero_status read_token_files(const request *r, const zero_files *files,
     if (tokens->len == 0)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
-                         r->spec, files->n);
+                         r->data, files->n);
     adopt(corpus, tokens, zero_tokens_width(kind));
     snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %" PRId64 " tokens (%s), vocabulary %" PRId64, r->spec,
+             "%.100s, %" PRId64 " tokens (%s), vocabulary %" PRId64, r->data,
              corpus->n_tokens, zero_tokens_name(kind), corpus->vocab);
     return ZERO_OK;
 }
@@ -179,7 +195,7 @@ static zero_status same_kind(const zero_files *files, zero_tokens_kind *kind)
     return ZERO_OK;
 }
 
-static zero_status open_listed(const request *r, const zero_files *files, zero_bytes *text,
+static zero_status open_listed(const source *r, const zero_files *files, zero_bytes *text,
                                zero_corpus *corpus)
 {
     zero_tokens_kind kind;
@@ -188,10 +204,10 @@ static zero_status open_listed(const request *r, const zero_files *files, zero_b
     return read_token_files(r, files, kind, text, corpus);
 }
 
-static zero_status open_files(const request *r, zero_bytes *text, zero_corpus *corpus)
+static zero_status open_files(const source *r, zero_bytes *text, zero_corpus *corpus)
 {
     zero_files files;
-    ZERO_TRY(zero_files_list(r->spec, &files));
+    ZERO_TRY(zero_files_list(r->data, &files));
     zero_status st = open_listed(r, &files, text, corpus);
     zero_files_destroy(&files);
     return st;
@@ -202,28 +218,32 @@ static bool is_stories(const char *spec)
     return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
 }
 
-static zero_status open_source(const request *r, zero_bytes *text, zero_corpus *corpus)
+static zero_status open_source(const source *r, zero_bytes *text, zero_corpus *corpus)
 {
-    if (is_stories(r->spec)) return open_stories(r, text, corpus);
-    if (strcmp(r->spec, "self") != 0) return open_files(r, text, corpus);
+    if (is_stories(r->data)) return open_stories(r, text, corpus);
+    if (strcmp(r->data, "self") != 0) return open_files(r, text, corpus);
     ZERO_TRY(zero_bytes_append(text, zero_self_text, zero_self_len));
     return finish_text(r, "byte", text, corpus);
 }
 
-zero_status zero_corpus_open(const char *spec, const char *tokenizer, uint64_t seed,
-                             int64_t vocab, zero_corpus *corpus)
+/* Finds mistakes before gigabytes are read. */
+static zero_status check(const source *r)
 {
     int32_t ignored;
-    request r = {.spec = spec, .tokenizer = tokenizer, .seed = seed, .vocab = vocab};
-    if (vocab < 0 || vocab > INT32_MAX)
+    if (r->vocab < 0 || r->vocab > INT32_MAX)
         return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
-                         vocab, INT32_MAX);
-    /* Misspelt tokenizers are found before gigabytes are read. */
-    if (tokenizer) ZERO_TRY(zero_tokenizer_parse(tokenizer, &ignored));
+                         r->vocab, INT32_MAX);
+    if (!r->tokenizer) return ZERO_OK;
+    return zero_tokenizer_is_name(r->tokenizer) ? zero_tokenizer_parse(r->tokenizer, &ignored)
+                                                : zero_tokenizer_check_path(r->tokenizer);
+}
 
+zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus)
+{
+    ZERO_TRY(check(from));
     zero_corpus made = {0};
     zero_bytes text = {0};
-    zero_status st = open_source(&r, &text, &made);
+    zero_status st = open_source(from, &text, &made);
     zero_bytes_destroy(&text);
     made.n_train = made.n_tokens - made.n_tokens / 10;
     if (st != ZERO_OK)
@@ -233,13 +253,23 @@ zero_status zero_corpus_open(const char *spec, const char *tokenizer, uint64_t s
     return st;
 }
 
+static zero_status count_words(const char *tokenizer, int32_t *words)
+{
+    zero_tokenizer opened;
+    if (zero_tokenizer_is_name(tokenizer)) return zero_tokenizer_parse(tokenizer, words);
+    ZERO_TRY(zero_tokenizer_open(tokenizer, &opened));
+    *words = opened.vocab;
+    zero_tokenizer_destroy(&opened);
+    return ZERO_OK;
+}
+
 zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                      int64_t *vocab, const char **why)
 {
     int32_t words;
     bool stories = is_stories(spec);
     const char *fallback = stories ? STORIES_TOKENIZER : "byte";
-    ZERO_TRY(zero_tokenizer_parse(tokenizer ? tokenizer : fallback, &words));
+    ZERO_TRY(count_words(tokenizer ? tokenizer : fallback, &words));
     *vocab = words;
     *why = tokenizer ? "--tokenizer's"
            : stories ? "that of the stories' own tokenizer, " STORIES_TOKENIZER

@@ -27,15 +27,21 @@ typedef struct {
     zero_stories_entropy entropy;
 } zero_corpus;
 
-/* `tokenizer` is NULL for the default above, `vocab` the model's vocabulary, or 0 for the data's.
- * ZERO_ERR_INVALID if it is too small for the tokenizer, ZERO_ERR_FORMAT if a token of a file is
- * not below it. Not collective. */
-ZERO_NODISCARD zero_status zero_corpus_open(const char *spec, const char *tokenizer,
-                                            uint64_t seed, int64_t vocab,
+typedef struct {
+    const char *data;
+    const char *tokenizer; /* NULL: the default above, or */
+    const char *imported;  /* the path of the imported model's; "": text is refused */
+    uint64_t seed;         /* of stories */
+    int64_t vocab;         /* the model's; 0: the data's */
+} zero_corpus_source;
+
+/* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a token of
+ * a file is not below it. Not collective. */
+ZERO_NODISCARD zero_status zero_corpus_open(const zero_corpus_source *from,
                                             zero_corpus *corpus);
-/* The vocabulary that the names alone imply; *why says in words where it comes from. No file is
- * opened, so files count as text, whose default is byte's. ZERO_ERR_INVALID if there is no such
- * tokenizer. */
+/* The vocabulary that the names alone imply; *why says in words where it comes from. No file but
+ * a tokenizer's is opened, so files count as text, whose default is byte's. ZERO_ERR_INVALID if
+ * there is no such tokenizer. */
 ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                                     int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);

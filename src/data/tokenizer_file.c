@@ -6,41 +6,105 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "data/alphabet.h"
+#include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
+/* Files of earlier versions: {"format": "zero tokenizer", "version": 1, "name": "bpe:512",
+ * "merges": [[101, 32], [116, 104], ...]}. */
 #define FORMAT "zero tokenizer"
 
 enum { VERSION = 1 };
 
 /* ---- writing ---- */
 
-static zero_status append_merges(const zero_tokenizer *tok, zero_bytes *out)
+/* Appends a token's text in GPT-2's alphabet. */
+static zero_status append_letters(const zero_tokenizer *tok, int32_t token, zero_bytes *out)
 {
-    char text[64];
-    for (int32_t i = 0; i < tok->vocab - ZERO_VOCAB_BYTES; i++) {
-        const char *before = i == 0 ? ",\n \"merges\": [" : i % 8 == 0 ? ",\n  " : ", ";
-        int len = snprintf(text, sizeof text, "%s[%" PRId32 ", %" PRId32 "]", before,
-                           tok->merges[i].left, tok->merges[i].right);
-        ZERO_TRY(zero_bytes_append(out, text, (size_t)len));
+    char letter[ZERO_LETTER];
+    size_t len;
+    const unsigned char *bytes = zero_tokenizer_decode(tok, token, &len);
+    for (size_t i = 0; i < len; i++) {
+        size_t n = zero_alphabet_letter(bytes[i], letter);
+        ZERO_TRY(zero_bytes_append(out, letter, n));
     }
-    return tok->vocab > ZERO_VOCAB_BYTES ? zero_bytes_append(out, "]", 1) : ZERO_OK;
+    return ZERO_OK;
 }
 
-static zero_status append_file(const zero_tokenizer *tok, zero_bytes *out)
+static zero_status no_memory(const zero_tokenizer *tok)
 {
-    char head[128];
-    int len = snprintf(head, sizeof head,
-                       "{\"format\": \"" FORMAT "\", \"version\": %d, \"name\": \"%s\"",
-                       VERSION, tok->name);
-    ZERO_TRY(zero_bytes_append(out, head, (size_t)len));
-    ZERO_TRY(append_merges(tok, out));
-    return zero_bytes_append(out, "}\n", 2);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to write a tokenizer of %" PRId32 " tokens",
+                     tok->vocab);
+}
+
+static zero_status fill_vocab(const zero_tokenizer *tok, zero_bytes *text, json_t *vocab)
+{
+    for (int32_t i = 0; i < tok->vocab; i++) {
+        text->len = 0;
+        ZERO_TRY(append_letters(tok, i, text));
+        ZERO_TRY(zero_bytes_append(text, "", 1));
+        if (json_object_set_new(vocab, (char *)text->bytes, json_integer(i)) != 0)
+            return no_memory(tok);
+    }
+    return ZERO_OK;
+}
+
+static zero_status fill_merges(const zero_tokenizer *tok, zero_bytes *text, json_t *merges)
+{
+    for (int32_t i = 0; i < tok->vocab - ZERO_VOCAB_BYTES; i++) {
+        text->len = 0;
+        ZERO_TRY(append_letters(tok, tok->merges[i].left, text));
+        ZERO_TRY(zero_bytes_append(text, " ", 1));
+        ZERO_TRY(append_letters(tok, tok->merges[i].right, text));
+        json_t *merge = json_stringn((char *)text->bytes, text->len);
+        if (json_array_append_new(merges, merge) != 0) return no_memory(tok);
+    }
+    return ZERO_OK;
+}
+
+/* Takes both references. */
+static json_t *describe(json_t *vocab, json_t *merges)
+{
+    return json_pack(
+        "{s:s, s:n, s:n, s:[], s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:n, s:n, "
+        "s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
+        "pre_tokenizer", zero_tokenizer_own_steps(), "post_processor", "decoder", "type",
+        "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0, "use_regex", 0, "model",
+        "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
+        "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", 0,
+        "vocab", vocab, "merges", merges);
+}
+
+static zero_status append_json(const zero_tokenizer *tok, json_t *root, zero_bytes *out)
+{
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    zero_status st = text ? zero_bytes_append(out, text, strlen(text)) : no_memory(tok);
+    if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
+    free(text);
+    json_decref(root);
+    return st;
+}
+
+static zero_status append_own(const zero_tokenizer *tok, zero_bytes *out)
+{
+    zero_bytes text = {0};
+    json_t *vocab = json_object(), *merges = json_array();
+    zero_status st = vocab && merges ? ZERO_OK : no_memory(tok);
+    if (st == ZERO_OK) st = fill_vocab(tok, &text, vocab);
+    if (st == ZERO_OK) st = fill_merges(tok, &text, merges);
+    zero_bytes_destroy(&text);
+    if (st == ZERO_OK) return append_json(tok, describe(vocab, merges), out);
+    json_decref(vocab);
+    json_decref(merges);
+    return st;
 }
 
 zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 {
+    if (tok->is_foreign) return zero_bytes_append(out, tok->file.bytes, tok->file.len);
     size_t begin = out->len;
-    zero_status st = append_file(tok, out);
+    zero_status st = append_own(tok, out);
     if (st != ZERO_OK) out->len = begin;
     return st;
 }
@@ -154,7 +218,9 @@ zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_
                          "%s: expected a tokenizer file of at most %zu bytes, found %zu",
                          path, ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_status st = take_tokenizer(path, root, out);
+    zero_status st = json_object_get(root, "format")
+                         ? take_tokenizer(path, root, out)
+                         : zero_tokenizer_from_json(path, root, bytes, len, out);
     json_decref(root);
     return st;
 }

@@ -6,6 +6,7 @@
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/bytes.h"
+#include "support/encode_test.h"
 
 /* ---- text ---- */
 
@@ -68,7 +69,7 @@ static void a_text_can_be_read_through_bpe(void **state)
     assert_int_equal(corpus.width, 2);
     /* Encoding in blocks gives the tokens of the whole text. */
     int32_t *whole = malloc(len * sizeof *whole), *read = malloc(len * sizeof *read);
-    int64_t n = zero_tokenizer_encode(corpus.tokenizer, (unsigned char *)text, len, whole);
+    int64_t n = encoded(corpus.tokenizer, (unsigned char *)text, len, whole);
     assert_int_equal(corpus.n_tokens, n);
     zero_corpus_read(&corpus, 0, n, read);
     assert_memory_equal(whole, read, (size_t)n * sizeof *whole);
@@ -192,7 +193,8 @@ static void self_is_the_source_of_this_program(void **state)
     (void)state;
     zero_corpus corpus = opened("self", NULL, 0);
     assert_int_equal(corpus.n_tokens, zero_self_len);
-    assert_non_null(strstr(zero_self_text, "zero_corpus_open(const char *spec"));
+    assert_non_null(
+        strstr(zero_self_text, "zero_corpus_open(const zero_corpus_source *from"));
     assert_non_null(strstr(zero_self_text, "ZERO_ERR_FORMAT, "));
     zero_corpus_close(&corpus);
 
