@@ -15,6 +15,7 @@ typedef enum {
     ZERO_RNG_STORIES,  /* the text of --data stories */
     ZERO_RNG_SAMPLING, /* generated text */
     ZERO_RNG_TEST,     /* inputs of tests and benches */
+    ZERO_RNG_EVAL,     /* the windows of --eval-random */
 } zero_rng_purpose;
 
 /* One stream: everything but the element index. */

@@ -133,6 +133,19 @@ static zero_status open_engine(job *j)
 
 /* ---- the prompt ---- */
 
+/* Only the tokenizer of characters lacks any. */
+static zero_status check_characters(const job *j, const char *prompt)
+{
+    for (int64_t i = 0; i < j->n_known; i++)
+        if (j->text[i] < 0)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--prompt: character %" PRId64 " of %.80s is not among the %" PRId32
+                " characters of the training text",
+                i + 1, prompt[0] == '\n' ? "an empty line" : prompt, j->tokenizer.vocab);
+    return ZERO_OK;
+}
+
 static zero_status check_ids(const job *j)
 {
     for (int64_t i = 0; i < j->n_known; i++)
@@ -165,6 +178,7 @@ static zero_status take_prompt(job *j)
     else
         ZERO_TRY(zero_tokenizer_encode(&j->tokenizer, (const unsigned char *)prompt, len,
                                        j->text, &j->n_known));
+    if (!o->prompt_tokens) ZERO_TRY(check_characters(j, prompt));
     return check_ids(j);
 }
 

@@ -58,13 +58,39 @@ static zero_status compare(const zero_session *s, const zero_checkpoint *c)
     list_shape(s->model.shape, &m->gpt2, list, sizeof list);
     differ_whole(list, sizeof list, "seed", s->config.seed, m->seed);
     if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
-        snprintf(list, sizeof list, "--data %.200s holds other tokens", s->config.data);
+        snprintf(list, sizeof list, "--data %.200s holds other tokens for training",
+                 s->config.data);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "cannot resume %s: these options differ from the saved run: %s; restore "
         "them, or give another --checkpoint",
         c->dir.path, list);
+}
+
+static bool was(const json_t *options, const char *name, const char *value)
+{
+    const char *text = json_string_value(json_object_get(options, name));
+    return text && strcmp(text, value) == 0;
+}
+
+/* A reproducible run adds gradients in the order that its micro batch gives: with another one it
+ * would end with another digest than it promised. */
+static zero_status check_micro_batch(const zero_session *s, const zero_checkpoint *c)
+{
+    const json_t *then = c->manifest.options;
+    const char *saved = json_string_value(json_object_get(then, "micro-batch"));
+    char now[32];
+    snprintf(now, sizeof now, "%" PRId64, s->config.micro_batch);
+    if (!s->config.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
+    if (!saved || strcmp(saved, now) == 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "cannot resume %s: it was saved with --reproducible --micro-batch %.20s, "
+        "and this run has --micro-batch %s, which adds in another order and "
+        "gives other bits; give --micro-batch %.20s, or resume without "
+        "--reproducible",
+        c->dir.path, saved, now, saved);
 }
 
 /* Options that may change, but not unnoticed. */
@@ -121,6 +147,7 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     zero_saving *saving = &s->saving;
     const zero_manifest *m = &c->manifest;
     ZERO_TRY(zero_agree(&s->world, compare(s, c)));
+    ZERO_TRY(zero_agree(&s->world, check_micro_batch(s, c)));
     ZERO_TRY(check_cursor(s, c));
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     saving->start = saving->saved = m->step;
@@ -229,8 +256,7 @@ zero_status zero_saving_open(zero_session *s)
     const zero_config *c = &s->config;
     s->saving = (zero_saving){.saved = -1};
     if (!c->checkpoint) return ZERO_OK;
-    zero_checksum(s->corpus.tokens, (size_t)s->corpus.n_tokens * (size_t)s->corpus.width,
-                  s->saving.data);
+    zero_corpus_checksum(&s->corpus, s->saving.data);
     ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
                                             resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
                                                        : ZERO_DIRECTORY_MAY_BE_NEW,

@@ -46,8 +46,10 @@ const zero_option zero_run_options[] = {
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
      .help = "stories, stories:SIZE, self (zero's own sources), a file, a directory or a 'pattern'"},
+    {.name = "val-data", TEXT, FIELD(val_data), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .argument = "SPEC", .absent = "--data's files named val, else its last tenth",
+     .help = "data for validation: a file, a directory or a 'pattern' of the same kind"},
     {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME|PATH", .absent = "the imported model's; stories: bpe:512, else byte",
-     .help = "how text becomes tokens: byte, bpe:N with N words, or a tokenizer.json, a vocab.json beside its merges.txt, or their folder"},
+     .help = "how text becomes tokens: byte, char, bpe:N with N words, or a tokenizer.json, a vocab.json beside its merges.txt, or their folder"},
     {.name = "shuffle", FLAG, FIELD(shuffle), RUN, .help = "draw the samples in random order"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
 
@@ -55,7 +57,7 @@ const zero_option zero_run_options[] = {
     {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), PLAN, .absent = "--micro-batch x ranks: weak scaling",
      .help = "sequences per step, over all ranks; with more ranks each has fewer (strong scaling)"},
     {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PLAN, .absent = "--global-batch / ranks",
-     .help = "sequences that a rank computes at a time; given alone, more ranks make a larger batch (weak scaling)"},
+     .help = "sequences that a rank computes at a time; given alone, more ranks make a larger batch (weak scaling); with --reproducible the default is one for all numbers of ranks"},
     {.name = "lr", REAL(0, 100), FIELD(lr), RUN, PRESET, .help = "learning rate after the warm-up"},
     {.name = "lr-min", REAL(0, 100), FIELD(lr_min), RUN, .absent = "a tenth of --lr", .help = "learning rate at the end of the cosine"},
     {.name = "warmup", WHOLE(0, MANY), FIELD(warmup), RUN, .absent = "a fifth of --steps", .help = "steps of linear warm-up"},
@@ -66,6 +68,7 @@ const zero_option zero_run_options[] = {
     {.name = "clip", REAL(0, 1e30), FIELD(clip), RUN, .standard = "1.0", .help = "largest norm of the gradient; 0: any"},
     {.name = "eval-every", WHOLE(0, MANY), FIELD(eval_every), RUN, PRESET, .help = "steps between evaluations; 0: none"},
     {.name = "eval-batches", WHOLE(1, INT31), FIELD(eval_batches), RUN, PRESET, .help = "global batches in an evaluation"},
+    {.name = "eval-random", FLAG, FIELD(eval_random), RUN, .help = "evaluate on windows drawn from all validation data, always the same ones"},
 
     {.group = "Sharding and communication", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), PLAN, .standard = "0",
      .name_at = zero_stage_words, .help = "ZeRO: what ranks hold in shards"},
@@ -77,7 +80,7 @@ const zero_option zero_run_options[] = {
     {.name = "prefetch", WHOLE(0, INT31), FIELD(prefetch), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},
     {.name = "persist", WHOLE(0, MANY), FIELD(persist), PLAN, .standard = "0", .help = "stage 3: groups of up to N parameters stay whole"},
     {.name = "overlap", CHOICE, FIELD(overlap), PLAN, .words = "on|off", .standard = "on", .help = "communicate while computing"},
-    {.name = "reproducible", FLAG, FIELD(reproducible), PLAN, .help = "the same bits at any world size (powers of two)"},
+    {.name = "reproducible", FLAG, FIELD(reproducible), PLAN, .help = "the same bits on 1, 2, 4, 8, ... ranks, for one --global-batch"},
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need; 0: do not check"},

@@ -87,6 +87,7 @@ static zero_status open_data(zero_session *s)
     zero_gpt2_shape shape;
     ZERO_TRY(zero_config_shape(c, 0, &shape));
     zero_corpus_source from = {.data = c->data,
+                               .validation = c->val_data,
                                .tokenizer = c->tokenizer,
                                .imported = c->init_from ? s->importing.tokenizer : NULL,
                                .seed = (uint64_t)c->seed,
@@ -95,8 +96,10 @@ static zero_status open_data(zero_session *s)
     if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, &s->corpus));
     ZERO_TRY(zero_config_shape(c, s->corpus.vocab, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
-    return zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
-                            (uint64_t)c->seed, c->shuffle);
+    ZERO_TRY(zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
+                              (uint64_t)c->seed, c->shuffle));
+    s->loader.eval_random = c->eval_random;
+    return ZERO_OK;
 }
 
 static zero_status open_weights(zero_session *s)

@@ -32,10 +32,15 @@ static zero_status begin_text(const zero_session *s, int32_t text[2], int64_t *n
 {
     const int32_t gpt2s = 50256;
     const zero_tokenizer *tok = s->corpus.tokenizer;
-    if (tok && tok->end_of_text < 0)
-        return zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text, n);
-    text[0] = tok ? tok->end_of_text : s->model.vocab > gpt2s ? gpt2s : 0;
     *n = 1;
+    if (tok && tok->end_of_text < 0) {
+        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text, n));
+        if (text[0] >= 0) return ZERO_OK;
+        text[0] = 0; /* characters without a line's end: the first one */
+        *n = 1;
+        return ZERO_OK;
+    }
+    text[0] = tok ? tok->end_of_text : s->model.vocab > gpt2s ? gpt2s : 0;
     return ZERO_OK;
 }
 

@@ -11,9 +11,12 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "data/encode.h"
+#include "data/material.h"
+#include "data/part.h"
 #include "data/self_text.h"
 #include "data/tokenizer_find.h"
 #include "data/tokens.h"
+#include "io/checksum.h"
 #include "io/file_list.h"
 
 /* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
@@ -21,41 +24,53 @@
 #define STORIES_MOST      INT64_C(1000000000000)
 #define STORIES_TOKENIZER "bpe:512"
 
+typedef zero_corpus_source source;
+typedef zero_material material;
+
 /* ---- text to tokens ---- */
 
-/* A name stands for a tokenizer of ours, which may learn from the text; other words are paths. */
-static zero_status learn(zero_corpus *corpus, const char *name, const zero_bytes *text)
+/* The corpus takes the tokens, of `width` bytes each. */
+static void adopt(zero_corpus *corpus, material *m, int width)
+{
+    corpus->tokens = m->all.bytes;
+    corpus->width = width;
+    corpus->n_tokens = (int64_t)(m->all.len / (size_t)width);
+    corpus->has_validation = m->is_split;
+    corpus->n_train = m->is_split ? (int64_t)(m->n_train / (size_t)width)
+                                  : corpus->n_tokens - corpus->n_tokens / 10;
+    *m = (material){.is_split = false};
+}
+
+static zero_status learn(zero_corpus *corpus, const char *name, const material *text)
 {
     corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
     if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
-    if (!zero_tokenizer_is_name(name)) return zero_tokenizer_open(name, corpus->tokenizer);
-    return zero_tokenizer_init(corpus->tokenizer, name, text->bytes,
-                               text->len - text->len / 10);
-}
-
-static void adopt(zero_corpus *corpus, zero_bytes *tokens, int width)
-{
-    corpus->tokens = tokens->bytes;
-    corpus->width = width;
-    corpus->n_tokens = (int64_t)(tokens->len / (size_t)width);
-    *tokens = (zero_bytes){0};
-}
-
-static zero_status tokenize(zero_corpus *corpus, const char *name, zero_bytes *text)
-{
-    ZERO_TRY(learn(corpus, name, text));
+    ZERO_TRY(zero_material_learn(text, name, corpus->tokenizer));
     corpus->vocab = corpus->tokenizer->vocab;
+    return ZERO_OK;
+}
+
+static zero_status tokenize(zero_corpus *corpus, const char *name, material *text)
+{
+    material tokens;
+    ZERO_TRY(learn(corpus, name, text));
     if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
         adopt(corpus, text, 1);
         return ZERO_OK;
     }
-    zero_bytes tokens = {0};
-    zero_status st = zero_encode_text(corpus->tokenizer, text, &tokens);
+    zero_status st = zero_material_encode(text, corpus->tokenizer, &tokens);
     if (st == ZERO_OK)
         adopt(corpus, &tokens, zero_encode_width(corpus->tokenizer));
     else
-        zero_bytes_destroy(&tokens);
+        zero_bytes_destroy(&tokens.all);
     return st;
+}
+
+static zero_status add_validation(const source *r, zero_tokens_kind kind, int64_t vocab,
+                                  material *m)
+{
+    if (!r->validation) return ZERO_OK;
+    return zero_material_add_validation(m, r->data, r->validation, kind, vocab);
 }
 
 /* The model's vocabulary may be larger than the tokenizer's; the rest is never used. */
@@ -71,7 +86,14 @@ static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
     return ZERO_OK;
 }
 
-typedef zero_corpus_source source;
+/* In words, where the validation data come from if they are not the last tenth. */
+static void describe_validation(const source *r, zero_corpus *corpus)
+{
+    if (!corpus->has_validation) return;
+    snprintf(corpus->validation, sizeof corpus->validation, "%.100s, %" PRId64 " tokens",
+             r->validation ? r->validation : "the files named val",
+             corpus->n_tokens - corpus->n_train);
+}
 
 /* Tokens of another tokenizer mean nothing to weights that were imported. */
 static zero_status choose_tokenizer(const source *r, const char *fallback,
@@ -87,16 +109,19 @@ static zero_status choose_tokenizer(const source *r, const char *fallback,
                      r->data);
 }
 
-static zero_status finish_text(const source *r, const char *fallback, zero_bytes *text,
+static zero_status finish_text(const source *r, const char *fallback, material *text,
                                zero_corpus *corpus)
 {
-    size_t bytes = text->len;
+    size_t bytes = text->n_train = text->all.len;
     const char *name;
     ZERO_TRY(choose_tokenizer(r, fallback, &name));
+    ZERO_TRY(add_validation(r, ZERO_TOKENS_TEXT, 0, text));
     ZERO_TRY(tokenize(corpus, name, text));
     ZERO_TRY(widen_vocab(corpus, r->vocab));
+    describe_validation(r, corpus);
     snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", r->data, bytes, corpus->n_tokens,
+             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", r->data, bytes,
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
              corpus->tokenizer->name);
     return ZERO_OK;
 }
@@ -116,23 +141,24 @@ static zero_status parse_size(const char *spec, const char *text, size_t *size)
 }
 
 static zero_status tell_stories(const source *r, size_t size, const zero_stories *stories,
-                                zero_bytes *text, zero_corpus *corpus)
+                                material *text, zero_corpus *corpus)
 {
     int64_t n_stories;
     double cost;
-    ZERO_TRY(zero_stories_fill(stories, size, text, &n_stories, &cost));
+    ZERO_TRY(zero_stories_fill(stories, size, &text->all, &n_stories, &cost));
     ZERO_TRY(finish_text(r, STORIES_TOKENIZER, text, corpus));
     /* Patterns may join what the measure counts apart, such as a full stop and a line's end. */
     corpus->has_entropy = corpus->tokenizer->n_patterns == 0;
     if (corpus->has_entropy)
         corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
     snprintf(corpus->description, sizeof corpus->description,
-             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories, corpus->n_tokens,
+             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
              corpus->tokenizer->name);
     return ZERO_OK;
 }
 
-static zero_status open_stories(const source *r, zero_bytes *text, zero_corpus *corpus)
+static zero_status open_stories(const source *r, material *text, zero_corpus *corpus)
 {
     size_t size = STORIES_DEFAULT;
     zero_stories stories;
@@ -144,18 +170,42 @@ static zero_status open_stories(const source *r, zero_bytes *text, zero_corpus *
     return st;
 }
 
-static zero_status read_texts(const source *r, const zero_files *files, zero_bytes *text,
+static zero_status read_texts(const source *r, const zero_files *files, material *text,
                               zero_corpus *corpus)
 {
-    for (int64_t i = 0; i < files->n; i++) ZERO_TRY(zero_bytes_read(text, files->paths[i]));
-    if (text->len == 0)
+    for (int64_t i = 0; i < files->n; i++)
+        ZERO_TRY(zero_bytes_read(&text->all, files->paths[i]));
+    if (text->all.len == 0)
         return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", r->data,
                          files->n == 1 ? "the file is" : "all of its files are");
     return finish_text(r, "byte", text, corpus);
 }
 
-static zero_status read_token_files(const source *r, const zero_files *files,
-                                    zero_tokens_kind kind, zero_bytes *tokens,
+/* Validation files among those of --data follow the training files. */
+static zero_status read_parts(const source *r, zero_files *files, zero_tokens_kind kind,
+                              zero_corpus *corpus, material *m)
+{
+    int64_t n_train = zero_part_files(files);
+    m->is_split = n_train < files->n;
+    if (m->is_split && r->validation)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--data %s has validation files by their names, as %s, and "
+                         "--val-data is given; leave --val-data out, or name the training "
+                         "files alone",
+                         r->data, files->paths[n_train]);
+    for (int64_t i = 0; i < files->n; i++) {
+        ZERO_TRY(zero_tokens_read(files->paths[i], kind, corpus->vocab, &m->all));
+        if (i < n_train) m->n_train = m->all.len;
+    }
+    if (m->n_train == 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
+                         r->data, n_train);
+    return add_validation(r, kind, corpus->vocab, m);
+}
+
+static zero_status read_token_files(const source *r, zero_files *files,
+                                    zero_tokens_kind kind, material *tokens,
                                     zero_corpus *corpus)
 {
     if (r->tokenizer)
@@ -165,16 +215,13 @@ static zero_status read_token_files(const source *r, const zero_files *files,
             "honoured; leave it out",
             files->paths[0], zero_tokens_name(kind), r->tokenizer);
     ZERO_TRY(zero_tokens_vocab(kind, files->paths[0], r->vocab, &corpus->vocab));
-    for (int64_t i = 0; i < files->n; i++)
-        ZERO_TRY(zero_tokens_read(files->paths[i], kind, corpus->vocab, tokens));
-    if (tokens->len == 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
-                         r->data, files->n);
+    ZERO_TRY(read_parts(r, files, kind, corpus, tokens));
     adopt(corpus, tokens, zero_tokens_width(kind));
+    describe_validation(r, corpus);
     snprintf(corpus->description, sizeof corpus->description,
              "%.100s, %" PRId64 " tokens (%s), vocabulary %" PRId64, r->data,
-             corpus->n_tokens, zero_tokens_name(kind), corpus->vocab);
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+             zero_tokens_name(kind), corpus->vocab);
     return ZERO_OK;
 }
 
@@ -195,7 +242,7 @@ static zero_status same_kind(const zero_files *files, zero_tokens_kind *kind)
     return ZERO_OK;
 }
 
-static zero_status open_listed(const source *r, const zero_files *files, zero_bytes *text,
+static zero_status open_listed(const source *r, zero_files *files, material *text,
                                zero_corpus *corpus)
 {
     zero_tokens_kind kind;
@@ -204,10 +251,10 @@ static zero_status open_listed(const source *r, const zero_files *files, zero_by
     return read_token_files(r, files, kind, text, corpus);
 }
 
-static zero_status open_files(const source *r, zero_bytes *text, zero_corpus *corpus)
+static zero_status open_files(const source *r, material *text, zero_corpus *corpus)
 {
     zero_files files;
-    ZERO_TRY(zero_files_list(r->data, &files));
+    ZERO_TRY(zero_files_list("--data", "stories[:SIZE], self, or ", r->data, &files));
     zero_status st = open_listed(r, &files, text, corpus);
     zero_files_destroy(&files);
     return st;
@@ -218,11 +265,11 @@ static bool is_stories(const char *spec)
     return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
 }
 
-static zero_status open_source(const source *r, zero_bytes *text, zero_corpus *corpus)
+static zero_status open_source(const source *r, material *text, zero_corpus *corpus)
 {
     if (is_stories(r->data)) return open_stories(r, text, corpus);
     if (strcmp(r->data, "self") != 0) return open_files(r, text, corpus);
-    ZERO_TRY(zero_bytes_append(text, zero_self_text, zero_self_len));
+    ZERO_TRY(zero_bytes_append(&text->all, zero_self_text, zero_self_len));
     return finish_text(r, "byte", text, corpus);
 }
 
@@ -233,19 +280,25 @@ static zero_status check(const source *r)
     if (r->vocab < 0 || r->vocab > INT32_MAX)
         return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
                          r->vocab, INT32_MAX);
+    if (r->validation && is_stories(r->validation))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--val-data %s: the stories of one seed are one text, so these may "
+            "be among the training data; give files, or leave it out",
+            r->validation);
     if (!r->tokenizer) return ZERO_OK;
-    return zero_tokenizer_is_name(r->tokenizer) ? zero_tokenizer_parse(r->tokenizer, &ignored)
-                                                : zero_tokenizer_check_path(r->tokenizer);
+    return zero_tokenizer_is_name(r->tokenizer)
+               ? zero_tokenizer_parse(r->tokenizer, &ignored)
+               : zero_tokenizer_check_path(r->tokenizer);
 }
 
 zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus)
 {
     ZERO_TRY(check(from));
     zero_corpus made = {0};
-    zero_bytes text = {0};
+    material text = {.is_split = false};
     zero_status st = open_source(from, &text, &made);
-    zero_bytes_destroy(&text);
-    made.n_train = made.n_tokens - made.n_tokens / 10;
+    zero_bytes_destroy(&text.all);
     if (st != ZERO_OK)
         zero_corpus_close(&made);
     else
@@ -287,7 +340,18 @@ void zero_corpus_close(zero_corpus *corpus)
 
 uint64_t zero_corpus_fingerprint(const zero_corpus *c)
 {
-    return XXH3_64bits(c->tokens, (size_t)c->n_tokens * (size_t)c->width);
+    uint64_t border = c->has_validation ? (uint64_t)c->n_train : 0;
+    return XXH3_64bits_withSeed(c->tokens, (size_t)c->n_tokens * (size_t)c->width, border);
+}
+
+void zero_corpus_checksum(const zero_corpus *c, char hex[ZERO_CHECKSUM])
+{
+    int64_t n = c->has_validation ? c->n_train : c->n_tokens;
+    zero_checksum(c->tokens, (size_t)n * (size_t)c->width, hex);
+    if (!c->has_validation) return;
+    char text[ZERO_CHECKSUM + 32];
+    snprintf(text, sizeof text, "all for training: %s", hex);
+    zero_checksum(text, strlen(text), hex);
 }
 
 void zero_corpus_read(const zero_corpus *corpus, int64_t begin, int64_t n, int32_t *tokens)

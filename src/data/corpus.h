@@ -6,8 +6,10 @@
  *                    token files (tokens.h), concatenated; all of one kind   none
  *
  * On the right is the default tokenizer. The first n - n/10 tokens are for training, the last
- * tenth for validation. bpe:N learns its merges from the first nine tenths of the text. Equal
- * arguments give equal corpora everywhere, so each rank opens one. */
+ * tenth for validation, unless --val-data or the names of token files (part.h) say which are:
+ * then they are the last tokens. bpe:N learns its merges from the training text, or the first nine
+ * tenths; char knows the characters of both. Equal arguments give equal corpora everywhere, so
+ * each rank opens one. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +17,7 @@
 
 #include "data/stories.h"
 #include "data/tokenizer.h"
+#include "io/checksum.h"
 
 typedef struct {
     void *tokens; /* [n_tokens] of `width` bytes, unsigned; owned */
@@ -23,31 +26,37 @@ typedef struct {
     int64_t vocab;             /* every token is below it */
     zero_tokenizer *tokenizer; /* owned; NULL for token files */
     char description[192];     /* one line for the table of a run */
-    bool has_entropy;          /* stories only */
+    bool has_validation;  /* the validation tokens are not a tenth of the training data, */
+    char validation[160]; /* and this line says where they are from */
+    bool has_entropy;     /* stories only */
     zero_stories_entropy entropy;
 } zero_corpus;
 
 typedef struct {
-    const char *data;
-    const char *tokenizer; /* NULL: the default above, or */
-    const char *imported;  /* the path of the imported model's; "": text is refused */
-    uint64_t seed;         /* of stories */
-    int64_t vocab;         /* the model's; 0: the data's */
+    const char *data, *validation; /* --data; --val-data, NULL: not given */
+    const char *tokenizer;         /* NULL: the default above, or */
+    const char *imported; /* the path of the imported model's; "": text is refused */
+    uint64_t seed;        /* of stories */
+    int64_t vocab;        /* the model's; 0: the data's */
 } zero_corpus_source;
 
 /* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a token of
  * a file is not below it. Not collective. */
 ZERO_NODISCARD zero_status zero_corpus_open(const zero_corpus_source *from,
                                             zero_corpus *corpus);
-/* The vocabulary that the names alone imply; *why says in words where it comes from. No file but
- * a tokenizer's is opened, so files count as text, whose default is byte's. ZERO_ERR_INVALID if
- * there is no such tokenizer. */
+/* The vocabulary that the names alone imply, 0 for char; *why says in words where it comes from. No
+ * file but a tokenizer's is opened, so files count as text, whose default is byte's.
+ * ZERO_ERR_INVALID if there is no such tokenizer. */
 ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                                     int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);
 
 /* A hash of all tokens: equal on all ranks that opened the same corpus. */
 uint64_t zero_corpus_fingerprint(const zero_corpus *corpus);
+
+/* A checksum of the data that decide training, for checkpoints: of all tokens if the last tenth is
+ * for validation, else of the training tokens. */
+void zero_corpus_checksum(const zero_corpus *corpus, char hex[ZERO_CHECKSUM]);
 
 /* tokens[k] = token begin + k of the corpus, k < n; 0 <= begin, begin + n <= n_tokens. */
 void zero_corpus_read(const zero_corpus *corpus, int64_t begin, int64_t n, int32_t *tokens);

@@ -6,6 +6,7 @@
 /* Bytes of a token: 2 if they are enough for the vocabulary, otherwise 4. */
 int zero_encode_width(const zero_tokenizer *tok);
 
-/* Appends the tokens of the text as uint16_t or uint32_t. Errors are zero_tokenizer_encode()'s. */
+/* Appends the tokens of the text as uint16_t or uint32_t. ZERO_ERR_INVALID if a character
+ * is not in the vocabulary; other errors are zero_tokenizer_encode()'s. */
 ZERO_NODISCARD zero_status zero_encode_text(const zero_tokenizer *tok,
                                             const zero_bytes *text, zero_bytes *tokens);

@@ -13,9 +13,16 @@ static int64_t n_validation(const zero_corpus *corpus)
     return corpus->n_tokens - corpus->n_train;
 }
 
-static zero_status check_split(const char *name, int64_t n, int64_t T)
+static zero_status check_split(const zero_corpus *corpus, const char *name, int64_t n,
+                               int64_t T)
 {
     if (n > T) return ZERO_OK;
+    if (corpus->has_validation)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the %s data have %" PRId64
+                         " tokens, but one sample of --seq %" PRId64 " needs %" PRId64
+                         ": give more data or a smaller --seq",
+                         name, n, T, T + 1);
     return zero_fail(ZERO_ERR_INVALID,
                      "the %s split has %" PRId64 " tokens, but one sample of --seq %" PRId64
                      " needs %" PRId64
@@ -33,8 +40,8 @@ zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int
                          " per global batch: expected at least one of each (and at most "
                          "%" PRId32 " tokens)",
                          T, B, INT32_MAX);
-    ZERO_TRY(check_split("training", corpus->n_train, T));
-    ZERO_TRY(check_split("validation", n_validation(corpus), T));
+    ZERO_TRY(check_split(corpus, "training", corpus->n_train, T));
+    ZERO_TRY(check_split(corpus, "validation", n_validation(corpus), T));
     *loader =
         (zero_loader){.corpus = corpus, .T = T, .B = B, .seed = seed, .shuffle = shuffle};
     return ZERO_OK;
@@ -84,7 +91,12 @@ int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i)
 {
     assert(i >= 0);
     uint64_t T = (uint64_t)loader->T, n = (uint64_t)n_validation(loader->corpus);
-    return loader->corpus->n_train + (int64_t)((wide)(uint64_t)i * T % (n - T));
+    uint64_t at = (uint64_t)((wide)(uint64_t)i * T % (n - T));
+    if (loader->eval_random) {
+        zero_rng rng = {loader->seed, ZERO_RNG_EVAL, 0, (uint64_t)i, 0};
+        at = (uint64_t)((wide)zero_rng_bits(&rng, 0) * (n - T) >> 64);
+    }
+    return loader->corpus->n_train + (int64_t)at;
 }
 
 static void read_window(const zero_loader *loader, int64_t start, int32_t *inputs,

@@ -17,8 +17,12 @@
  *                F(round, R) is element R of the stream {seed, ZERO_RNG_ORDER, step = e,
  *                sample = 0, tensor = round} of base/rng.h, 64 bits.
  *
- *   validation   with n_val tokens in the last tenth, the window of sample i starts there at
- *                (i*T) mod (n_val - T), for every step and with or without shuffling. */
+ *   validation   with n_val validation tokens, the window of sample i starts there at
+ *                (i*T) mod (n_val - T), for every step and with or without shuffling
+ *
+ *   eval_random  the window of validation sample i starts at floor(r * (n_val - T) / 2^64), where
+ *                r is element 0 of the stream {seed, ZERO_RNG_EVAL, step = 0, sample = i,
+ *                tensor = 0}, for every step. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +35,8 @@ typedef struct {
     int64_t T, B;              /* tokens per sample, samples per global batch */
     uint64_t seed;             /* of the shuffled order */
     bool shuffle;
-    int64_t moved; /* added to j; j itself is never negative */
+    bool eval_random; /* false from zero_loader_init() */
+    int64_t moved;    /* added to j; j itself is never negative */
 } zero_loader;
 
 /* ZERO_ERR_INVALID unless T, B >= 1 and both splits of the corpus hold T + 1 tokens. */

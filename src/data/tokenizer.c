@@ -11,7 +11,8 @@
 
 bool zero_tokenizer_is_name(const char *spec)
 {
-    return strcmp(spec, "byte") == 0 || strncmp(spec, "bpe:", 4) == 0;
+    return strcmp(spec, "byte") == 0 || strcmp(spec, "char") == 0 ||
+           strncmp(spec, "bpe:", 4) == 0;
 }
 
 zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
@@ -20,14 +21,18 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
         *vocab = ZERO_VOCAB_BYTES;
         return ZERO_OK;
     }
+    if (strcmp(spec, "char") == 0) {
+        *vocab = 0;
+        return ZERO_OK;
+    }
     const char *digits = strncmp(spec, "bpe:", 4) == 0 ? spec + 4 : "";
     size_t n_digits = strspn(digits, "0123456789");
     if (n_digits == 0 || digits[n_digits] != '\0')
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "unknown tokenizer '%s': expected byte or bpe:N, as in bpe:512, or "
-            "the path of a tokenizer.json or its folder",
-            spec);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
+                         "bpe:512, or the path "
+                         "of a tokenizer.json or its folder",
+                         spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
     if (n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX)
         return zero_fail(
@@ -139,6 +144,7 @@ zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
 {
     int32_t vocab = 0, n_found = 0;
     ZERO_TRY(zero_tokenizer_parse(spec, &vocab));
+    if (vocab == 0) return zero_tokenizer_learn_characters(tok, text, len);
     if (vocab == ZERO_VOCAB_BYTES) return zero_tokenizer_from_merges(tok, NULL, 0);
 
     int32_t n_wanted = vocab - ZERO_VOCAB_BYTES;
@@ -162,12 +168,13 @@ void zero_tokenizer_destroy(zero_tokenizer *tok)
     free(tok->starts);
     free(tok->bytes);
     free(tok->merges);
+    free(tok->characters);
     *tok = (zero_tokenizer){0};
 }
 
 bool zero_tokenizer_is_bytes(const zero_tokenizer *tok)
 {
-    return !tok->is_foreign && tok->vocab == ZERO_VOCAB_BYTES;
+    return tok->merges && !tok->is_foreign && tok->vocab == ZERO_VOCAB_BYTES;
 }
 
 const unsigned char *zero_tokenizer_decode(const zero_tokenizer *tok, int32_t token,

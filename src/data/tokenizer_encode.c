@@ -166,6 +166,7 @@ zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, const unsigned c
                                      size_t len, zero_token_sink take, void *arg)
 {
     encoder e = {.tok = tok, .take = take, .arg = arg};
+    if (tok->characters) return zero_tokenizer_encode_characters(tok, text, len, take, arg);
     if (len >= CACHE_WORTH && tok->vocab > ZERO_VOCAB_BYTES) {
         e.cache = calloc(CACHE_SLOTS, sizeof *e.cache);
         if (!e.cache)

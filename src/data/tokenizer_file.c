@@ -86,6 +86,12 @@ static zero_status append_json(const zero_tokenizer *tok, json_t *root, zero_byt
     return st;
 }
 
+static zero_status append_characters(const zero_tokenizer *tok, zero_bytes *out)
+{
+    json_t *vocab = zero_tokenizer_list_characters(tok);
+    return append_json(tok, vocab ? zero_tokenizer_describe_characters(vocab) : NULL, out);
+}
+
 static zero_status append_own(const zero_tokenizer *tok, zero_bytes *out)
 {
     zero_bytes text = {0};
@@ -104,7 +110,7 @@ zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 {
     if (tok->is_foreign) return zero_bytes_append(out, tok->file.bytes, tok->file.len);
     size_t begin = out->len;
-    zero_status st = append_own(tok, out);
+    zero_status st = tok->characters ? append_characters(tok, out) : append_own(tok, out);
     if (st != ZERO_OK) out->len = begin;
     return st;
 }
@@ -139,7 +145,7 @@ static zero_status count_merges(const char *path, const json_t *root, size_t *n)
     int32_t vocab = 0;
     char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(path, root, "name", &name));
-    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK)
+    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found "
@@ -218,8 +224,9 @@ zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_
                          "%s: expected a tokenizer file of at most %zu bytes, found %zu",
                          path, ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_status st = json_object_get(root, "format")
-                         ? take_tokenizer(path, root, out)
+    zero_status st = json_object_get(root, "format") ? take_tokenizer(path, root, out)
+                     : zero_tokenizer_has_characters(root)
+                         ? zero_tokenizer_take_characters(path, root, out)
                          : zero_tokenizer_from_json(path, root, bytes, len, out);
     json_decref(root);
     return st;

@@ -3,7 +3,8 @@
  *
  * Ours are written with a pre-tokenizer that cuts text into the pieces of piece.h, so that other
  * programs give the same ids; one that was read is written byte for byte. Files of earlier versions
- * of this program, {"format": "zero tokenizer", ...}, are read, too. */
+ * of this program, {"format": "zero tokenizer", ...}, are read, too. Characters are the words of a
+ * WordLevel model. */
 #pragma once
 
 #include "data/tokenizer.h"

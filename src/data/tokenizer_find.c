@@ -85,10 +85,11 @@ zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
     if (access(path, F_OK) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unknown tokenizer '%s': expected byte or bpe:N, as in bpe:512, or the "
-                     "path of " ZERO_TOKENIZER_FILES ", and there is no such path",
-                     path);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or the "
+        "path of " ZERO_TOKENIZER_FILES ", and there is no such path",
+        path);
 }
 
 zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)

@@ -47,6 +47,16 @@ ZERO_NODISCARD zero_status zero_tokenizer_take_patterns(const char *path,
                                                         const json_t *root,
                                                         zero_tokenizer *tok);
 
+/* tokenizer_char_file.c: the vocabulary of a tokenizer of characters as an object, and the whole
+ * file, which takes that reference. The caller releases both; NULL without memory. */
+json_t *zero_tokenizer_list_characters(const zero_tokenizer *tok);
+json_t *zero_tokenizer_describe_characters(json_t *vocab);
+/* Such a file, read: it must be as it was written. */
+bool zero_tokenizer_has_characters(const json_t *root);
+ZERO_NODISCARD zero_status zero_tokenizer_take_characters(const char *path,
+                                                          const json_t *root,
+                                                          zero_tokenizer *out);
+
 /* tokenizer_json_merges.c: fills tok->table with the merges, whose ids are in `vocab`. */
 ZERO_NODISCARD zero_status zero_tokenizer_take_merges(const char *path, const json_t *vocab,
                                                       const json_t *merges,

@@ -105,7 +105,8 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static zero_status list(const char *spec, zero_files *files)
+static zero_status list(const char *option, const char *others, const char *spec,
+                        zero_files *files)
 {
     struct stat info;
     if (stat(spec, &info) == 0)
@@ -113,11 +114,9 @@ static zero_status list(const char *spec, zero_files *files)
     else if (strpbrk(spec, "*?["))
         ZERO_TRY(add_matches(files, spec));
     else
-        return zero_fail(
-            ZERO_ERR_IO,
-            "--data %s: %s; expected stories[:SIZE], self, or a file, a directory "
-            "or a pattern in quotes",
-            spec, strerror(errno));
+        return zero_fail(ZERO_ERR_IO,
+                         "%s %s: %s; expected %sa file, a directory or a pattern in quotes",
+                         option, spec, strerror(errno), others);
     if (files->n == 0)
         return zero_fail(
             ZERO_ERR_IO,
@@ -126,10 +125,11 @@ static zero_status list(const char *spec, zero_files *files)
     return ZERO_OK;
 }
 
-zero_status zero_files_list(const char *spec, zero_files *files)
+zero_status zero_files_list(const char *option, const char *others, const char *spec,
+                            zero_files *files)
 {
     zero_files found = {0};
-    zero_status st = list(spec, &found);
+    zero_status st = list(option, others, spec, &found);
     if (st != ZERO_OK)
         zero_files_destroy(&found);
     else

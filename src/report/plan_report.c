@@ -21,7 +21,12 @@ static zero_status choose_shape(zero_plan_report *r)
     ZERO_TRY(zero_corpus_expect_vocab(c->data, c->tokenizer, &data_vocab, &r->whose_vocab));
     if (preset.vocab > 0) r->whose_vocab = "the preset's";
     if (c->vocab > 0) r->whose_vocab = "--vocab";
-    return zero_config_shape(c, data_vocab, &r->shape);
+    ZERO_TRY(zero_config_shape(c, data_vocab, &r->shape));
+    if (r->shape.vocab > 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--tokenizer %s: the text decides the vocabulary, and a plan does not "
+                     "read it; give --vocab N",
+                     c->tokenizer);
 }
 
 /* Without --fake-nodes every rank has its own node, as in the paper. */

@@ -10,6 +10,16 @@
 #include "sharding/schedule_exchange.h"
 #include "zero/version.h"
 
+/* Only what differs from the last tenth of the data, in order. */
+static void show_validation(const zero_run_view *v)
+{
+    const zero_corpus *corpus = v->corpus;
+    if (!corpus->has_validation && !v->config->eval_random) return;
+    zero_text_run_row("validation");
+    printf("%s%s\n", corpus->has_validation ? corpus->validation : "the last tenth",
+           v->config->eval_random ? "; random windows, the same at each evaluation" : "");
+}
+
 static void show_model(const zero_run_view *v)
 {
     const zero_gpt2_shape *g = v->model->shape;
@@ -27,6 +37,7 @@ static void show_model(const zero_run_view *v)
         printf("random, seed %" PRId64 "\n", v->config->seed);
     zero_text_run_row("data");
     printf("%s\n", v->corpus->description);
+    show_validation(v);
     if (v->corpus->has_entropy) {
         zero_text_run_row("entropy");
         printf("%.4f nats per token: the least loss that any model can reach\n",
@@ -44,6 +55,10 @@ static void show_training(const zero_run_view *v)
            c->global_batch * v->model->seq);
     zero_text_run_continue();
     printf("%s\n", zero_text_scaling(c));
+    if (c->reproducible) {
+        zero_text_run_row("reproducible");
+        printf("the bits depend on both batches, not on the number of ranks\n");
+    }
     zero_text_run_row("optimizer");
     printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
            " steps, down to %g; decay %g, clip %g\n",

@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/type.h"
 #include "data/tokenizer.h"
+
+/* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this many
+ * ranks something to do where the global batch allows it. */
+enum { REPRODUCIBLE_RANKS = 16, REPRODUCIBLE_MOST = 8 };
 
 /* The training of a preset if the user says nothing. Rates are those of GPT-3's table 2.1; the
  * tiny model's numbers are measured (bench/results). */
@@ -73,6 +78,30 @@ static int64_t preset_micro_batch(int64_t global, int64_t micro, int n_ranks)
     if (micro > 0) return micro;
     int64_t nearest = (global + n_ranks / 2) / n_ranks;
     return nearest > 0 ? nearest : 1;
+}
+
+/* Bits follow how a batch is cut, so the cut depends on the batch and the preset alone. Every
+ * number of ranks has a power of two of microbatches. */
+static int64_t reproducible_micro_batch(const zero_config *c, const zero_recipe *r)
+{
+    int64_t most = r->micro_batch > 0 ? r->micro_batch : REPRODUCIBLE_MOST;
+    int64_t micro = c->global_batch;
+    while (micro % 2 == 0) micro /= 2;
+    while (2 * micro <= most && c->global_batch % (2 * micro * REPRODUCIBLE_RANKS) == 0)
+        micro *= 2;
+    return micro;
+}
+
+static void choose_batch(zero_config *c, const zero_recipe *r, int n_ranks)
+{
+    bool is_open = c->global_batch == 0 && c->micro_batch == 0;
+    bool is_fixed = c->reproducible && zero_is_power_of_two(n_ranks);
+    if (c->global_batch == 0) c->grows_with_ranks = !is_open || r->micro_batch > 0;
+    if (is_open && is_fixed) c->global_batch = r->global_batch;
+    if (c->global_batch > 0 && c->micro_batch == 0 && is_fixed)
+        c->micro_batch = reproducible_micro_batch(c, r);
+    else if (is_open)
+        c->micro_batch = preset_micro_batch(r->global_batch, r->micro_batch, n_ranks);
 }
 
 static zero_status work_out_batch(zero_config *c, int n_ranks)
@@ -141,10 +170,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     zero_recipe r;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
-    bool is_open = c->global_batch == 0 && c->micro_batch == 0;
-    if (c->global_batch == 0) c->grows_with_ranks = !is_open || r.micro_batch > 0;
-    if (is_open)
-        c->micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, n_ranks);
+    choose_batch(c, &r, n_ranks);
     return work_out_batch(c, n_ranks);
 }
 

@@ -22,7 +22,8 @@ typedef struct {
     const char *backend;
 
     /* data */
-    const char *data, *tokenizer; /* tokenizer NULL: the data's own */
+    const char *data, *val_data; /* val_data NULL: the last tenth of data */
+    const char *tokenizer;       /* NULL: the data's own */
     bool shuffle;
     int64_t seed;
 
@@ -33,6 +34,7 @@ typedef struct {
     double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
     int64_t warmup;
     int64_t eval_every, eval_batches;
+    bool eval_random; /* validation windows anywhere, not in order */
 
     /* sharding and communication */
     int64_t stage, bucket;
@@ -70,6 +72,7 @@ typedef struct {
  *
  *     global batch = n_ranks * micro batch * accumulation
  *
+ * With `reproducible` a micro batch that the user left open does not depend on n_ranks.
  * ZERO_ERR_INVALID, with the three numbers, if that has no solution in whole numbers or
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);

@@ -141,6 +141,26 @@ static void the_shuffled_order_is_the_documented_one(void **state)
         assert_int_equal(zero_loader_train_start(&loader, 2 * 100000 + i, 0), third[i]);
 }
 
+/* Also the numbers of src/data/README.md. */
+static void random_evaluation_windows_are_the_documented_ones(void **state)
+{
+    (void)state;
+    static const int64_t first[] = {70412, 10495, 51680, 55583};
+    zero_corpus corpus = {.n_tokens = 100900, .n_train = 900};
+    zero_loader loader = {
+        .corpus = &corpus, .T = 64, .B = 1, .seed = 1337, .eval_random = true};
+    int64_t least = 100900, most = 0;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(zero_loader_validation_start(&loader, i), 900 + first[i]);
+    for (int i = 0; i < 20000; i++) {
+        int64_t at = zero_loader_validation_start(&loader, i);
+        assert_true(at >= 900 && at + loader.T + 1 <= corpus.n_tokens);
+        least = at < least ? at : least;
+        most = at > most ? at : most;
+    }
+    assert_true(least < 900 + 1000 && most > corpus.n_tokens - 1000);
+}
+
 static void one_window_can_be_shuffled(void **state)
 {
     (void)state;
@@ -178,6 +198,7 @@ int main(void)
         cmocka_unit_test(samples_do_not_depend_on_how_a_batch_is_cut),
         cmocka_unit_test(each_epoch_visits_each_window_once),
         cmocka_unit_test(the_shuffled_order_is_the_documented_one),
+        cmocka_unit_test(random_evaluation_windows_are_the_documented_ones),
         cmocka_unit_test(one_window_can_be_shuffled),
         cmocka_unit_test(splits_too_short_for_a_sample_are_refused),
     };

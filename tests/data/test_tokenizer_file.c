@@ -66,7 +66,7 @@ static void assert_decode_alike(const zero_tokenizer *a, const zero_tokenizer *b
 static void what_is_written_reads_back_and_works_alike(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000"};
+    static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000", "char"};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         zero_tokenizer tok = learn(specs[i]);
         zero_bytes text = written(&tok);
@@ -173,6 +173,43 @@ static void texts_that_double_are_refused(void **state)
     refused(text, len, "longer than any piece of text");
 }
 
+static void lists_that_are_no_characters_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *text;
+        zero_status code;
+    } cases[] = {
+        {"\"a\": 0", "\"ab\": 0", "\"ab\" does not fit", ZERO_ERR_FORMAT},
+        {"\"a\": 0", "\"a\": 1", "does not fit", ZERO_ERR_FORMAT},
+        {"\"a\": 0", "\"a\": -1", "does not fit", ZERO_ERR_FORMAT},
+        {"\"a\": 0", "\"a\": 2", "does not fit", ZERO_ERR_FORMAT},
+        {"\"a\": 0", "\"a\": \"0\"", "does not fit", ZERO_ERR_FORMAT},
+        {"\"a\": 0", "\"c\": 0", "ascending order", ZERO_ERR_FORMAT},
+        {"\"a\": 0", "\"\": 0", "does not fit", ZERO_ERR_FORMAT},
+        {"Isolated", "Removed", "WordLevel is not supported", ZERO_ERR_UNSUPPORTED},
+        {"<unk>", "b", "WordLevel is not supported", ZERO_ERR_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zero_tokenizer tok, made;
+        char file[2000];
+        assert_int_equal(zero_tokenizer_init(&tok, "char", (unsigned char *)"ab", 2), 0);
+        zero_bytes text = written(&tok);
+        const char *whole = (const char *)text.bytes, *at = strstr(whole, cases[i].from);
+        assert_true(at && text.len < sizeof file - 100);
+        int len =
+            snprintf(file, sizeof file, "%.*s%s%.*s", (int)(at - whole), whole, cases[i].to,
+                     (int)(text.len - (size_t)(at - whole) - strlen(cases[i].from)),
+                     at + strlen(cases[i].from));
+        assert_int_equal(zero_tokenizer_parse_file(F, file, (size_t)len, &made),
+                         cases[i].code);
+        if (!strstr(zero_last_error(), cases[i].text))
+            fail_msg("'%s' lacks '%s'", zero_last_error(), cases[i].text);
+        zero_bytes_destroy(&text);
+        zero_tokenizer_destroy(&tok);
+    }
+}
+
 static void huge_files_are_refused_unread(void **state)
 {
     (void)state;
@@ -213,6 +250,7 @@ int main(void)
         cmocka_unit_test(the_largest_vocabulary_fits),
         cmocka_unit_test(attacks_are_refused),
         cmocka_unit_test(texts_that_double_are_refused),
+        cmocka_unit_test(lists_that_are_no_characters_are_refused),
         cmocka_unit_test(huge_files_are_refused_unread),
         cmocka_unit_test(damaged_files_are_refused_or_sound),
     };

@@ -25,7 +25,8 @@ static int replay(const zero_files *files)
 int main(int argc, char **argv)
 {
     zero_files files = {0};
-    if (argc != 2 || zero_files_list(argv[1], &files) != ZERO_OK || replay(&files) != 0) {
+    if (argc != 2 || zero_files_list("corpus", "", argv[1], &files) != ZERO_OK ||
+        replay(&files) != 0) {
         fprintf(stderr, "%s DIRECTORY: %s\n", argv[0], zero_last_error());
         return 1;
     }

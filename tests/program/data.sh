@@ -45,6 +45,52 @@ says '(bpe:300)' out
 says 'V 300' out
 runs 0 train $shape --data text --vocab 1000 --metrics m
 says 'V 1000' out
+# Validation data of their own: the same text for training gives the same training.
+shape_3=$(echo "$shape" | sed 's/--global-batch 4/--global-batch 6/')
+head -n 40 text >validation
+head -n 60 text >training
+runs 0 train $shape --data training --val-data validation --eval-every 5 --metrics m
+says "validation    validation, $(wc -c <validation) tokens" out
+check 1 5 m bits_own
+runs 3 train $shape_3 --data training --val-data validation --eval-random \
+    --checkpoint saved
+says 'validation, ' out
+says 'random windows' out
+digest_of out >digest
+runs 3 train $shape_3 --data training --val-data text --resume --checkpoint saved
+digest_of out >digest_other
+same digest digest_other "another --val-data"
+says '--val-data text (saved: validation)' out
+refuses 2 'other tokens for training' 3 train $shape_3 --data training --resume \
+    --checkpoint saved
+refuses 2 'the stories of one seed' 0 train $shape --data text --val-data stories
+
+# The names of llm.c and nanoGPT: a pattern that takes both kinds of files validates on one.
+tokens=$(wc -c <text)
+mkdir named
+cp shard.bin named/t_train_000001.bin
+cp shard.bin named/t_train_000002.bin
+cp shard.bin named/t_val_000000.bin
+runs 0 train $shape --data 'named/*.bin' --vocab 256
+says "validation    the files named val, $tokens tokens" out
+says " $((2 * tokens)) tokens (llm.c)" out
+cp nano.bin named/val.bin
+refuses 2 'leave --val-data out' 0 train $shape --data 'named/t*.bin' --val-data named/val.bin \
+    --vocab 256
+runs 0 train $shape --data 'named/t_train*' --val-data named/t_val_000000.bin --vocab 256
+says " $((2 * tokens)) tokens (llm.c)" out
+
+# Characters: as many as the text has.
+runs 2 train $shape --data text --tokenizer char --checkpoint characters
+says 'tokens (char)' out
+says ', V 24;' out # 10 digits, 12 letters, the blank and the line's end
+runs 0 generate characters --prompt 'line 7' --tokens 20
+[ "$(head -c 6 out)" = "line 7" ] || complain "$words: expected the prompt first"
+refuses 2 'character 2 of aÄb' 0 generate characters --prompt 'aÄb'
+refuses 2 'give --vocab N' 0 plan --tokenizer char
+printf 'no\377' >binary
+refuses 4 'not UTF-8 at byte 2' 0 train $shape --data binary --tokenizer char
+
 runs 0 train $shape --data self
 says 'self,' out
 runs 0 train $shape --data stories:32K --tokenizer byte

@@ -34,7 +34,7 @@ fi
 # tokenizers and vocabulary
 refuses 2 '257 to 65536' 0 train --data stories:64K --tokenizer bpe:10
 refuses 2 'ask for at most bpe:' 0 train --data stories:64K --tokenizer bpe:60000
-refuses 2 'expected byte or bpe:N' 0 train --tokenizer bytes
+refuses 2 'expected byte, char or bpe:N' 0 train --tokenizer bytes
 refuses 2 'too small for the tokenizer bpe:512' 0 train --data stories:64K --vocab 511
 
 # the model and the batch

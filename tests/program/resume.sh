@@ -80,6 +80,12 @@ done
 cat reproducible-*.end | sort -u >ends
 [ "$(wc -l <ends)" -eq 1 ] || complain "reproducible runs of several layouts ended differently"
 
+# Another micro batch would end with other bits.
+refuses 2 "saved with --reproducible --micro-batch 1, and this run has --micro-batch 2" 2 train $tiny \
+    --reproducible --global-batch 8 --micro-batch 2 --steps 4 --resume --checkpoint reproducible-2-1
+says "give --micro-batch 1, or resume without --reproducible" err
+runs 2 train $tiny --reproducible --global-batch 8 --steps 4 --resume --checkpoint reproducible-2-1
+
 # A run with another global batch continues at the next sample: 2 steps of 24 and 4 of 12 are 96.
 cp -r from-3-2 copy
 runs 3 train $tiny --global-batch 12 --stage 2 --steps 6 --resume --checkpoint copy

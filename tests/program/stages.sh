@@ -49,4 +49,17 @@ for run in "2 0" "2 3" "4 1" "4 2"; do
     trains ${run% *} other --reproducible --dtype bf16 --stage ${run#* }
     same bits other "ranks and stage $run"
 done
+
+# README's sentence: "With --reproducible one global batch gives one digest on 1, 2, 4 and 8 ranks."
+for batch in "" "--global-batch 32" "--global-batch 24"; do
+    for n in 1 2 4 8; do
+        runs $n train --layers 1 --hidden 16 --heads 2 --seq 8 --data stories:64K --eval-every 0 \
+            --sample 0 --steps 3 --reproducible $batch
+        digest_of out >>digests
+        says "reproducible  the bits" out
+    done
+    [ "$(sort -u digests | wc -l) $(wc -l <digests)" = "1 4" ] ||
+        complain "--reproducible $batch gives these digests: $(cat digests)"
+    rm digests
+done
 finish

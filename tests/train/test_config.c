@@ -99,6 +99,33 @@ static void without_a_batch_the_preset_decides_on_usual_numbers_of_ranks(void **
     assert_true(two.global_batch == four.global_batch); /* one job on any machine */
 }
 
+/* A power of two of microbatches whose size depends on the global batch alone. */
+static void a_reproducible_batch_is_cut_alike_on_all_powers_of_two(void **state)
+{
+    (void)state;
+    for (int64_t global = 0; global <= 192; global += 8) { /* 0: the preset's */
+        zero_config one = with_batch(global, 0);
+        one.reproducible = true;
+        assert_int_equal(zero_config_complete(&one, 1), ZERO_OK);
+        for (int n = 2; n <= 8; n *= 2) {
+            zero_config c = with_batch(global, 0);
+            c.reproducible = true;
+            assert_int_equal(zero_config_complete(&c, n), ZERO_OK);
+            assert_true(c.micro_batch == one.micro_batch);
+            assert_true(c.global_batch == one.global_batch);
+            assert_true((c.accumulation & (c.accumulation - 1)) == 0);
+        }
+    }
+    for (int m = 0; m < n_models(); m++) { /* the preset's micro batch, where it has one */
+        zero_config open = nothing_said(model_name(m)), fixed = open;
+        fixed.reproducible = true;
+        fixed.global_batch = 128;
+        assert_int_equal(zero_config_complete(&open, 8), ZERO_OK);
+        assert_int_equal(zero_config_complete(&fixed, 8), ZERO_OK);
+        assert_true(!open.grows_with_ranks || fixed.micro_batch == open.micro_batch);
+    }
+}
+
 static void a_batch_that_does_not_work_out_is_refused_with_all_numbers(void **state)
 {
     (void)state;
@@ -299,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_batch_is_ranks_times_micro_batch_times_accumulation),
         cmocka_unit_test(one_batch_size_alone_gives_the_other_without_accumulation),
         cmocka_unit_test(without_a_batch_the_preset_decides_on_usual_numbers_of_ranks),
+        cmocka_unit_test(a_reproducible_batch_is_cut_alike_on_all_powers_of_two),
         cmocka_unit_test(a_batch_that_does_not_work_out_is_refused_with_all_numbers),
         cmocka_unit_test(a_step_has_at_most_so_many_microbatches),
         cmocka_unit_test(every_preset_completes_everything),
