@@ -36,6 +36,7 @@ class Zero(CMakePackage):
     depends_on("hwloc@2.1:")
     depends_on("jansson")
     depends_on("xxhash@0.8:")
+    depends_on("pcre2@10.30:")
     depends_on("random123", type="build")
     depends_on("cmocka", type="build", when="+tests")
 

@@ -126,15 +126,21 @@ static zero_status read_config(const char *path, zero_gpt2_shape *shape)
     return st;
 }
 
+/* The path of the config.json beside a file. */
+static void config_beside(const char *path, char config[ZERO_STORAGE_PATH])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(config, ZERO_STORAGE_PATH, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path,
+             ZERO_HUGGING_FACE_CONFIG);
+}
+
 /* Tensors are compared first. They do not show the number of heads, so that is config.json's. */
 static zero_status compare_shape(const char *path, const zero_safetensors *table,
                                  const zero_model *model)
 {
     char config[ZERO_STORAGE_PATH];
-    const char *slash = strrchr(path, '/');
-    snprintf(config, sizeof config, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path,
-             ZERO_HUGGING_FACE_CONFIG);
     zero_gpt2_shape said, found = zero_hugging_face_shape(table);
+    config_beside(path, config);
     ZERO_TRY(read_config(config, &said));
     found.heads = said.heads;
     ZERO_TRY(zero_hugging_face_compare(path, &found, model->shape));
@@ -149,17 +155,22 @@ static zero_status check(zero_hugging_face *f, const zero_safetensors *table)
     return head.at > 0 ? check_head(f, head) : ZERO_OK;
 }
 
-static zero_status read_table(zero_hugging_face *f)
+static zero_status read_table(const zero_file *file, zero_safetensors *table)
 {
     zero_bytes header = {0};
+    zero_status st = zero_safetensors_read_header(file, &header);
+    if (st == ZERO_OK) st = zero_safetensors_parse(file->path, file->bytes, &header, table);
+    zero_bytes_destroy(&header);
+    return st;
+}
+
+static zero_status find_places(zero_hugging_face *f)
+{
     zero_safetensors table = {0};
     f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
     if (!f->places)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
-    zero_status st = zero_safetensors_read_header(&f->file, &header);
-    if (st == ZERO_OK)
-        st = zero_safetensors_parse(f->file.path, f->file.bytes, &header, &table);
-    zero_bytes_destroy(&header);
+    zero_status st = read_table(&f->file, &table);
     if (st == ZERO_OK) st = check(f, &table);
     zero_safetensors_destroy(&table);
     return st;
@@ -179,7 +190,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
 {
     zero_hugging_face f = {.model = model};
     zero_status st = open_file(path, &f.file);
-    if (st == ZERO_OK) st = read_table(&f);
+    if (st == ZERO_OK) st = find_places(&f);
     if (st == ZERO_OK)
         *file = f;
     else
@@ -192,4 +203,23 @@ void zero_hugging_face_close(zero_hugging_face *file)
     zero_file_close(&file->file);
     free(file->places);
     *file = (zero_hugging_face){0};
+}
+
+zero_status zero_hugging_face_find_shape(const char *path, zero_gpt2_shape *shape)
+{
+    char config[ZERO_STORAGE_PATH];
+    zero_file file = {0};
+    zero_safetensors table = {0};
+    zero_gpt2_shape said = {0};
+    zero_status st = open_file(path, &file);
+    if (st == ZERO_OK) st = read_table(&file, &table);
+    config_beside(file.path, config);
+    if (st == ZERO_OK) st = read_config(config, &said);
+    if (st == ZERO_OK) {
+        *shape = zero_hugging_face_shape(&table);
+        shape->heads = said.heads;
+    }
+    zero_safetensors_destroy(&table);
+    zero_file_close(&file);
+    return st;
 }

@@ -1,4 +1,4 @@
-/* config.json: what decides the calculation, except the tensors. */
+/* config.json, read: what decides the calculation, except the tensors. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,47 +7,6 @@
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
-
-#define END_OF_TEXT 50256 /* in the vocabulary of GPT-2 */
-
-/* ---- writing ---- */
-
-static json_t *end_of_text(const zero_gpt2_shape *s)
-{
-    return s->vocab > END_OF_TEXT ? json_integer(END_OF_TEXT) : json_null();
-}
-
-static json_t *describe(const zero_gpt2_shape *s)
-{
-    double dropout = (double)s->dropout;
-    return json_pack("{s:[s], s:s, s:I, s:I, s:I, s:n, s:I, s:I, s:I, s:s, s:f, s:f, s:f, "
-                     "s:f, s:f, s:b, "
-                     "s:b, s:b, s:b, s:s, s:o, s:o}",
-                     "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "n_layer",
-                     (json_int_t)s->layers, "n_head", (json_int_t)s->heads, "n_embd",
-                     (json_int_t)s->hidden, "n_inner", "n_positions", (json_int_t)s->seq,
-                     "n_ctx", (json_int_t)s->seq, "vocab_size", (json_int_t)s->vocab,
-                     "activation_function", "gelu_new", "layer_norm_epsilon", 1e-5,
-                     "initializer_range", 0.02, "embd_pdrop", dropout, "attn_pdrop",
-                     dropout, "resid_pdrop", dropout, "scale_attn_weights", 1,
-                     "scale_attn_by_inverse_layer_idx", 0, "reorder_and_upcast_attn", 0,
-                     "tie_word_embeddings", 1, "torch_dtype", "float32", "bos_token_id",
-                     end_of_text(s), "eos_token_id", end_of_text(s));
-}
-
-zero_status zero_hugging_face_write_config(const zero_gpt2_shape *shape, zero_bytes *out)
-{
-    json_t *root = describe(shape);
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(root);
-    zero_status st =
-        text ? ZERO_OK
-             : zero_fail(ZERO_ERR_NOMEM, "no memory for %s", ZERO_HUGGING_FACE_CONFIG);
-    if (st == ZERO_OK) st = zero_bytes_append(out, text, strlen(text));
-    if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
-    free(text);
-    return st;
-}
 
 /* ---- reading ---- */
 
@@ -145,21 +104,24 @@ zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *te
 struct difference {
     const char *option;
     int64_t found, wanted;
+    bool may_be_less;
 };
 
+/* Fewer positions than the file's are its first ones. */
 static bool differ(const struct difference *d)
 {
-    return d->found > 0 && d->found != d->wanted;
+    bool fits = d->may_be_less && d->wanted < d->found;
+    return d->found > 0 && d->found != d->wanted && !fits;
 }
 
 zero_status zero_hugging_face_compare(const char *path, const zero_gpt2_shape *found,
                                       const zero_gpt2_shape *wanted)
 {
-    const struct difference all[] = {{"--layers", found->layers, wanted->layers},
-                                     {"--hidden", found->hidden, wanted->hidden},
-                                     {"--heads", found->heads, wanted->heads},
-                                     {"--seq", found->seq, wanted->seq},
-                                     {"--vocab", found->vocab, wanted->vocab}};
+    const struct difference all[] = {{"--layers", found->layers, wanted->layers, false},
+                                     {"--hidden", found->hidden, wanted->hidden, false},
+                                     {"--heads", found->heads, wanted->heads, false},
+                                     {"--seq", found->seq, wanted->seq, true},
+                                     {"--vocab", found->vocab, wanted->vocab, false}};
     char options[256] = "", ours[256] = "";
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         size_t n = strlen(options), k = strlen(ours);

@@ -5,7 +5,8 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "checkpoint/hugging_face.h"
-#include "checkpoint/table.h"
+#include "checkpoint/manifest.h"
+#include "data/tokenizer_file.h"
 
 /* ---- the tensors ---- */
 
@@ -108,18 +109,50 @@ static zero_status write_model(const zero_storage_dir *dir, const zero_model *mo
     return st;
 }
 
-static zero_status write_config(const zero_storage_dir *dir, const zero_model *model)
+/* ---- the other files ---- */
+
+/* The arguments of zero_hugging_face_write(). */
+struct export
 {
-    zero_bytes text = {0};
+    const zero_model *model;
+    const zero_weights *weights;
+    const zero_tokenizer *tokenizer; /* NULL: none */
+};
+
+static zero_status write_text(const zero_storage_dir *dir, const char *name,
+                              const zero_bytes *text)
+{
     zero_storage_file file = {0};
-    zero_status st = zero_hugging_face_write_config(model->shape, &text);
-    if (st == ZERO_OK)
-        st = zero_storage_create(dir, ZERO_HUGGING_FACE_CONFIG, text.len, &file);
-    if (st == ZERO_OK) st = zero_storage_write(&file, text.bytes, text.len);
+    zero_status st = zero_storage_create(dir, name, text->len, &file);
+    if (st == ZERO_OK) st = zero_storage_write(&file, text->bytes, text->len);
     if (st == ZERO_OK) st = zero_storage_finish(&file);
     zero_storage_close_file(&file);
+    return st;
+}
+
+/* One of the files that describe shape and tokenizer. */
+static zero_status
+write_description(const zero_storage_dir *dir, const char *name, const struct export *e,
+                  zero_status (*describe_as)(const zero_gpt2_shape *shape,
+                                             const zero_tokenizer *tok, zero_bytes *out))
+{
+    zero_bytes text = {0};
+    zero_status st = describe_as(e->model->shape, e->tokenizer, &text);
+    if (st == ZERO_OK) st = write_text(dir, name, &text);
     zero_bytes_destroy(&text);
     return st;
+}
+
+static zero_status write_tokenizer(const zero_storage_dir *dir, const struct export *e)
+{
+    zero_bytes text = {0};
+    if (!e->tokenizer) return ZERO_OK;
+    zero_status st = zero_tokenizer_write(e->tokenizer, &text);
+    if (st == ZERO_OK) st = write_text(dir, ZERO_TOKENIZER_NAME, &text);
+    zero_bytes_destroy(&text);
+    ZERO_TRY(st);
+    return write_description(dir, ZERO_HUGGING_FACE_TOKENIZER, e,
+                             zero_hugging_face_write_tokenizer);
 }
 
 /* ---- the directory ---- */
@@ -171,22 +204,24 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
                      "%s exists: remove it, or give the export another name", path);
 }
 
-static zero_status write_inside(const zero_storage_dir *dir, const zero_model *model,
-                                const zero_weights *weights)
+static zero_status write_inside(const zero_storage_dir *dir, const struct export *e)
 {
-    ZERO_TRY(write_model(dir, model, weights));
-    ZERO_TRY(write_config(dir, model));
+    ZERO_TRY(write_model(dir, e->model, e->weights));
+    ZERO_TRY(write_description(dir, ZERO_HUGGING_FACE_CONFIG, e,
+                               zero_hugging_face_write_config));
+    ZERO_TRY(write_description(dir, ZERO_HUGGING_FACE_GENERATION, e,
+                               zero_hugging_face_write_generation));
+    ZERO_TRY(write_tokenizer(dir, e));
     return zero_storage_sync(dir);
 }
 
 static zero_status write_directory(const zero_storage_dir *parent, const char *temporary,
-                                   const char *name, const zero_model *model,
-                                   const zero_weights *weights)
+                                   const char *name, const struct export *e)
 {
     zero_storage_dir dir;
     ZERO_TRY(zero_storage_remove(parent, temporary)); /* left by a crash */
-    ZERO_TRY(zero_storage_make(parent, temporary, &dir));
-    zero_status st = write_inside(&dir, model, weights);
+    ZERO_TRY(zero_storage_make_public(parent, temporary, &dir));
+    zero_status st = write_inside(&dir, e);
     zero_storage_close(&dir);
     ZERO_TRY(st);
     ZERO_TRY(zero_storage_rename(parent, temporary, name));
@@ -204,8 +239,10 @@ static zero_status clean_up(const zero_storage_dir *parent, const char *temporar
 }
 
 zero_status zero_hugging_face_write(const char *path, const zero_model *model,
-                                    const zero_weights *weights)
+                                    const zero_weights *weights,
+                                    const zero_tokenizer *tokenizer)
 {
+    const struct export e = {model, weights, tokenizer};
     char folder[ZERO_STORAGE_PATH], name[NAME_MAX_BYTES + 1];
     char temporary[NAME_MAX_BYTES + 8];
     zero_storage_dir parent;
@@ -214,7 +251,7 @@ zero_status zero_hugging_face_write(const char *path, const zero_model *model,
     ZERO_TRY(zero_storage_open(folder, &parent));
     zero_status st = check_free(&parent, name, path);
     if (st == ZERO_OK) {
-        st = write_directory(&parent, temporary, name, model, weights);
+        st = write_directory(&parent, temporary, name, &e);
         if (st != ZERO_OK) st = clean_up(&parent, temporary, st);
     }
     zero_storage_close(&parent);

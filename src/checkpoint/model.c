@@ -59,7 +59,14 @@ zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to)
     zero_model model;
     zero_weights weights = zero_checkpoint_weights(c);
     ZERO_TRY(zero_checkpoint_describe(c, &model));
-    zero_status st = zero_hugging_face_write(to, &model, &weights);
+    zero_status st = ZERO_OK;
+    zero_tokenizer tokenizer = {0};
+    bool has_tokenizer = c->manifest.has_tokenizer;
+    if (has_tokenizer) st = zero_checkpoint_tokenizer(c, &tokenizer);
+    if (st == ZERO_OK)
+        st = zero_hugging_face_write(to, &model, &weights,
+                                     has_tokenizer ? &tokenizer : NULL);
+    zero_tokenizer_destroy(&tokenizer);
     zero_model_destroy(&model);
     return st;
 }

@@ -14,5 +14,6 @@ ZERO_NODISCARD zero_status zero_checkpoint_describe(const zero_checkpoint *c,
 /* The model's parameters: fp32 masters. Reading whole blocks of ZERO_EXTENT_MAX is cheapest. */
 zero_weights zero_checkpoint_weights(zero_checkpoint *c);
 
-/* Writes the model to the new directory `to`, in Hugging Face's format (hugging_face.h). */
+/* Writes the model, and the tokenizer if the checkpoint has one, to the new directory `to`, in
+ * Hugging Face's format (hugging_face.h). */
 ZERO_NODISCARD zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to);

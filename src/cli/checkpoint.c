@@ -187,10 +187,11 @@ static zero_status export_one(zero_checkpoint *c, const char *to)
 {
     const zero_gpt2_shape *g = &c->manifest.gpt2;
     ZERO_TRY(zero_checkpoint_export(c, to));
-    printf("%s: " ZERO_HUGGING_FACE_MODEL " and " ZERO_HUGGING_FACE_CONFIG
-           ": GPT-2 of step %" PRId64 " in fp32, %" PRId64 " layers, %" PRId64
-           " hidden, %" PRId64 " heads, T %" PRId64 ", V %" PRId64 "\n",
-           to, c->manifest.step, g->layers, g->hidden, g->heads, g->seq, g->vocab);
+    printf("%s: GPT-2 of step %" PRId64 " in fp32, %" PRId64 " layers, %" PRId64
+           " hidden, %" PRId64 " heads, T %" PRId64 ", V %" PRId64 "; %s\n",
+           to, c->manifest.step, g->layers, g->hidden, g->heads, g->seq, g->vocab,
+           c->manifest.has_tokenizer ? "with its tokenizer"
+                                     : "no tokenizer: it was trained on tokens");
     return ZERO_OK;
 }
 
@@ -286,8 +287,8 @@ const zero_command zero_command_checkpoint = {
              "zero checkpoint export DIR --to OUT",
     .about =
         "show prints what is in a checkpoint. verify reads every byte and compares every "
-        "checksum. export writes the model to a new directory, as Hugging Face's "
-        "transformers reads it.\n"
+        "checksum. export writes the model and its tokenizer to a new directory, as "
+        "Hugging Face's transformers reads them.\n"
         "DIR is a checkpoint (step-00000100) or a directory of them: show and export take "
         "the newest one, verify all.",
     .example = "zero checkpoint verify runs/a",

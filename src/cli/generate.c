@@ -176,8 +176,8 @@ static zero_status take_prompt(job *j)
     if (o->prompt_tokens)
         memcpy(j->text, o->prompt_tokens, (size_t)room * sizeof *j->text);
     else
-        j->n_known = zero_tokenizer_encode(&j->tokenizer, (const unsigned char *)prompt,
-                                           len, j->text);
+        ZERO_TRY(zero_tokenizer_encode(&j->tokenizer, (const unsigned char *)prompt, len,
+                                       j->text, &j->n_known));
     if (!o->prompt_tokens) ZERO_TRY(check_characters(j, prompt));
     return check_ids(j);
 }

@@ -42,15 +42,15 @@ const zero_option zero_run_options[] = {
     {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), PLAN, .absent = "the tokenizer's", .help = "words in the vocabulary"},
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), RUN, .standard = "0", .help = "share of activations dropped in training"},
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
-     .help = "initial weights: model.safetensors of a GPT-2, or its folder"},
+     .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer"},
     {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, the oracle of the tests"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
      .help = "stories, stories:SIZE, self (zero's own sources), a file, a directory or a 'pattern'"},
     {.name = "val-data", TEXT, FIELD(val_data), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .argument = "SPEC", .absent = "--data's files named val, else its last tenth",
      .help = "data for validation: a file, a directory or a 'pattern' of the same kind"},
-    {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME", .absent = "stories: bpe:512, else byte",
-     .help = "how text becomes tokens: byte, char, or bpe:N with N words"},
+    {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME|PATH", .absent = "the imported model's; stories: bpe:512, else byte",
+     .help = "how text becomes tokens: byte, char, bpe:N with N words, or a tokenizer.json, a vocab.json beside its merges.txt, or their folder"},
     {.name = "shuffle", FLAG, FIELD(shuffle), RUN, .help = "draw the samples in random order"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
 

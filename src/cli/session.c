@@ -74,6 +74,15 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
+/* Imported weights decide the shape, and by it what the preset decides. */
+static zero_status complete(zero_session *s)
+{
+    bool has_model = zero_options_is_set(&s->given, "model");
+    if (s->config.init_from)
+        ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
+    return zero_config_complete(&s->config, s->world.size);
+}
+
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
@@ -82,9 +91,11 @@ static zero_status open_data(zero_session *s)
     zero_corpus_source from = {.data = c->data,
                                .validation = c->val_data,
                                .tokenizer = c->tokenizer,
+                               .imported = c->init_from ? s->importing.tokenizer : NULL,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab};
     ZERO_TRY(zero_corpus_open(&from, &s->corpus));
+    if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, &s->corpus));
     ZERO_TRY(zero_config_shape(c, s->corpus.vocab, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
     ZERO_TRY(zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
@@ -221,7 +232,7 @@ static zero_status open_all(zero_session *s)
      * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
-    ZERO_TRY(zero_agree(&s->world, zero_config_complete(&s->config, s->world.size)));
+    ZERO_TRY(zero_agree(&s->world, complete(s)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));

@@ -6,6 +6,7 @@
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
 #include "cli/facts.h"
+#include "cli/importing.h"
 #include "comm/hosts.h"
 #include "data/corpus.h"
 #include "data/loader.h"
@@ -42,7 +43,8 @@ typedef struct {
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
     zero_model model;
-    zero_hugging_face initial; /* while the engine begins, with --init-from */
+    zero_importing importing;  /* with --init-from */
+    zero_hugging_face initial; /* the same, while the engine begins */
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */
     bool metrics_warned;  /* that the file is incomplete */

@@ -26,20 +26,23 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
     zero_loader_validation_sample(arg, i, inputs, targets);
 }
 
-/* Writes the tokens that a sample starts from and returns how many: an empty line, after which
- * a story or a paragraph begins; for token files GPT-2's end of text, if the vocabulary has it. */
-static int64_t begin_text(const zero_session *s, int32_t text[2])
+/* Writes the tokens that a sample starts from and their number: the end of a text, or an empty
+ * line, after which a story or a paragraph begins; for token files GPT-2's end of text, if the
+ * vocabulary has it. */
+static zero_status begin_text(const zero_session *s, int32_t text[2], int64_t *n)
 {
-    const int32_t end_of_text = 50256;
-    if (s->corpus.tokenizer) {
-        int64_t n = zero_tokenizer_encode(s->corpus.tokenizer,
-                                          (const unsigned char *)"\n\n", 2, text);
-        if (text[0] >= 0) return n;
+    const int32_t gpt2s = 50256;
+    const zero_tokenizer *tok = s->corpus.tokenizer;
+    *n = 1;
+    if (tok && tok->end_of_text < 0) {
+        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text, n));
+        if (text[0] >= 0) return ZERO_OK;
         text[0] = 0; /* characters without a line's end: the first one */
-        return 1;
+        *n = 1;
+        return ZERO_OK;
     }
-    text[0] = s->model.vocab > end_of_text ? end_of_text : 0;
-    return 1;
+    text[0] = tok ? tok->end_of_text : s->model.vocab > gpt2s ? gpt2s : 0;
+    return ZERO_OK;
 }
 
 static zero_status show_text(zero_session *s, int64_t step, const char *title)
@@ -48,9 +51,10 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     if (n == 0) return ZERO_OK;
     int32_t *text = malloc((size_t)(n + 2) * sizeof *text);
     zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    int64_t known = 0;
+    if (st == ZERO_OK) st = begin_text(s, text, &known);
     ZERO_TRY(zero_agree(&s->world, st));
 
-    int64_t known = begin_text(s, text);
     zero_sampling how = {.step = step,
                          .seed = s->config.seed,
                          .temperature = 0.6,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 
 enum { CODE_POINTS = 0x110000, FIRST_HALF = 0xd800, AFTER_HALVES = 0xe000 };
 
@@ -14,16 +15,10 @@ bool zero_character_is_valid(int64_t c)
 
 size_t zero_character_read(const unsigned char *text, size_t len, uint32_t *character)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned first = text[0];
-    size_t n = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (first >= 0xf8 || (first >= 0x80 && first < 0xc0) || n > len) return 0;
-    uint32_t c = n == 1 ? first : first & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-        c = c << 6 | (text[i] & 0x3fu);
-    }
-    if (c < least[n] || !zero_character_is_valid(c)) return 0; /* one way to write each */
+    size_t n = zero_utf8_length(text, len);
+    if (n == 0) return 0;
+    uint32_t c = n == 1 ? text[0] : text[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) c = c << 6 | (text[i] & 0x3fu);
     *character = c;
     return n;
 }
@@ -49,6 +44,12 @@ static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int
                 "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); --tokenizer "
                 "byte takes any bytes",
                 at, text[at]);
+        if (c == 0)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "--tokenizer char: the text has a NUL at byte %zu, which the "
+                             "tokenizer's file cannot hold; --tokenizer byte takes any "
+                             "bytes",
+                             at);
         *n += !occurs[c];
         occurs[c] = true;
     }

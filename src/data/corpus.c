@@ -10,9 +10,11 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "data/encode.h"
 #include "data/material.h"
 #include "data/part.h"
 #include "data/self_text.h"
+#include "data/tokenizer_find.h"
 #include "data/tokens.h"
 #include "io/checksum.h"
 #include "io/file_list.h"
@@ -52,13 +54,13 @@ static zero_status tokenize(zero_corpus *corpus, const char *name, material *tex
 {
     material tokens;
     ZERO_TRY(learn(corpus, name, text));
-    if (strcmp(corpus->tokenizer->name, "byte") == 0) { /* the bytes are the tokens */
+    if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
         adopt(corpus, text, 1);
         return ZERO_OK;
     }
     zero_status st = zero_material_encode(text, corpus->tokenizer, &tokens);
     if (st == ZERO_OK)
-        adopt(corpus, &tokens, 2);
+        adopt(corpus, &tokens, zero_encode_width(corpus->tokenizer));
     else
         zero_bytes_destroy(&tokens.all);
     return st;
@@ -93,12 +95,28 @@ static void describe_validation(const source *r, zero_corpus *corpus)
              corpus->n_tokens - corpus->n_train);
 }
 
+/* Tokens of another tokenizer mean nothing to weights that were imported. */
+static zero_status choose_tokenizer(const source *r, const char *fallback,
+                                    const char **name)
+{
+    *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
+    if ((*name)[0] != '\0') return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--data %s is text, and beside the weights of --init-from there is no "
+                     "tokenizer (" ZERO_TOKENIZER_FILES
+                     "), so its tokens would not be the model's: put the model's tokenizer "
+                     "there, give it as --tokenizer FILE, or give token files",
+                     r->data);
+}
+
 static zero_status finish_text(const source *r, const char *fallback, material *text,
                                zero_corpus *corpus)
 {
     size_t bytes = text->n_train = text->all.len;
+    const char *name;
+    ZERO_TRY(choose_tokenizer(r, fallback, &name));
     ZERO_TRY(add_validation(r, ZERO_TOKENS_TEXT, 0, text));
-    ZERO_TRY(tokenize(corpus, r->tokenizer ? r->tokenizer : fallback, text));
+    ZERO_TRY(tokenize(corpus, name, text));
     ZERO_TRY(widen_vocab(corpus, r->vocab));
     describe_validation(r, corpus);
     snprintf(corpus->description, sizeof corpus->description,
@@ -129,8 +147,10 @@ static zero_status tell_stories(const source *r, size_t size, const zero_stories
     double cost;
     ZERO_TRY(zero_stories_fill(stories, size, &text->all, &n_stories, &cost));
     ZERO_TRY(finish_text(r, STORIES_TOKENIZER, text, corpus));
-    corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
-    corpus->has_entropy = true;
+    /* Patterns may join what the measure counts apart, such as a full stop and a line's end. */
+    corpus->has_entropy = corpus->tokenizer->n_patterns == 0;
+    if (corpus->has_entropy)
+        corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
     snprintf(corpus->description, sizeof corpus->description,
              "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
              corpus->has_validation ? corpus->n_train : corpus->n_tokens,
@@ -266,7 +286,10 @@ static zero_status check(const source *r)
             "--val-data %s: the stories of one seed are one text, so these may "
             "be among the training data; give files, or leave it out",
             r->validation);
-    return r->tokenizer ? zero_tokenizer_parse(r->tokenizer, &ignored) : ZERO_OK;
+    if (!r->tokenizer) return ZERO_OK;
+    return zero_tokenizer_is_name(r->tokenizer)
+               ? zero_tokenizer_parse(r->tokenizer, &ignored)
+               : zero_tokenizer_check_path(r->tokenizer);
 }
 
 zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus)
@@ -283,13 +306,23 @@ zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus
     return st;
 }
 
+static zero_status count_words(const char *tokenizer, int32_t *words)
+{
+    zero_tokenizer opened;
+    if (zero_tokenizer_is_name(tokenizer)) return zero_tokenizer_parse(tokenizer, words);
+    ZERO_TRY(zero_tokenizer_open(tokenizer, &opened));
+    *words = opened.vocab;
+    zero_tokenizer_destroy(&opened);
+    return ZERO_OK;
+}
+
 zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                      int64_t *vocab, const char **why)
 {
     int32_t words;
     bool stories = is_stories(spec);
     const char *fallback = stories ? STORIES_TOKENIZER : "byte";
-    ZERO_TRY(zero_tokenizer_parse(tokenizer ? tokenizer : fallback, &words));
+    ZERO_TRY(count_words(tokenizer ? tokenizer : fallback, &words));
     *vocab = words;
     *why = tokenizer ? "--tokenizer's"
            : stories ? "that of the stories' own tokenizer, " STORIES_TOKENIZER

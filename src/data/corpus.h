@@ -34,9 +34,10 @@ typedef struct {
 
 typedef struct {
     const char *data, *validation; /* --data; --val-data, NULL: not given */
-    const char *tokenizer;         /* NULL: the default above */
-    uint64_t seed;                 /* of stories */
-    int64_t vocab;                 /* the model's; 0: the data's */
+    const char *tokenizer;         /* NULL: the default above, or */
+    const char *imported; /* the path of the imported model's; "": text is refused */
+    uint64_t seed;        /* of stories */
+    int64_t vocab;        /* the model's; 0: the data's */
 } zero_corpus_source;
 
 /* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a token of
@@ -44,8 +45,8 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_corpus_open(const zero_corpus_source *from,
                                             zero_corpus *corpus);
 /* The vocabulary that the names alone imply, 0 for char; *why says in words where it comes from. No
- * file is opened, so files count as text, whose default is byte's. ZERO_ERR_INVALID if there is no
- * such tokenizer. */
+ * file but a tokenizer's is opened, so files count as text, whose default is byte's.
+ * ZERO_ERR_INVALID if there is no such tokenizer. */
 ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                                     int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);

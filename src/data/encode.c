@@ -1,15 +1,31 @@
 #include "data/encode.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "data/piece.h"
 
-#define AT_ONCE ((size_t)1 << 16) /* bytes */
-
-static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t n)
+int zero_encode_width(const zero_tokenizer *tok)
 {
+    return tok->vocab <= 65536 ? 2 : 4;
+}
+
+/* Only the tokenizer of characters lacks any. */
+static zero_status check_known(const zero_bytes *out, size_t width, int64_t n,
+                               const int32_t *tokens)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (tokens[i] < 0)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "character %zu of the text is not among those of the model's "
+                             "tokenizer",
+                             out->len / width + (size_t)i + 1);
+    return ZERO_OK;
+}
+
+static zero_status append_narrow(void *arg, int64_t n, const int32_t *tokens)
+{
+    zero_bytes *out = arg;
+    ZERO_TRY(check_known(out, sizeof(uint16_t), n, tokens));
     ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
     for (int64_t i = 0; i < n; i++) {
         uint16_t narrow = (uint16_t)tokens[i];
@@ -19,39 +35,14 @@ static zero_status append_narrow(zero_bytes *out, const int32_t *tokens, int64_t
     return ZERO_OK;
 }
 
-/* The end of a block: between two characters, or two pieces. */
-static size_t block_end(const zero_tokenizer *tok, const zero_bytes *text, size_t at)
+static zero_status append_wide(void *arg, int64_t n, const int32_t *tokens)
 {
-    size_t end = at;
-    if (!tok->characters) {
-        while (end < text->len && end - at < AT_ONCE)
-            end = zero_piece_end(text->bytes, text->len, end);
-        return end;
-    }
-    end = text->len - at < AT_ONCE ? text->len : at + AT_ONCE;
-    while (end < text->len && (text->bytes[end] & 0xc0) == 0x80) end++;
-    return end;
-}
-
-/* Blocks are cut so that each encodes alone. All tokens at once, as int32, would take four times
- * the text. */
-static zero_status encode_blocks(const zero_tokenizer *tok, const zero_bytes *text,
-                                 int32_t *block, zero_bytes *out)
-{
-    for (size_t at = 0, end; at < text->len; at = end) {
-        end = block_end(tok, text, at);
-        int64_t n = zero_tokenizer_encode(tok, text->bytes + at, end - at, block);
-        ZERO_TRY(append_narrow(out, block, n));
-    }
-    return ZERO_OK;
+    return zero_bytes_append(arg, tokens, (size_t)n * sizeof *tokens);
 }
 
 zero_status zero_encode_text(const zero_tokenizer *tok, const zero_bytes *text,
                              zero_bytes *tokens)
 {
-    int32_t *block = malloc((AT_ONCE + ZERO_PIECE_MAX) * sizeof *block);
-    if (!block) return zero_fail(ZERO_ERR_NOMEM, "no memory for a block of tokens");
-    zero_status st = encode_blocks(tok, text, block, tokens);
-    free(block);
-    return st;
+    zero_token_sink append = zero_encode_width(tok) == 2 ? append_narrow : append_wide;
+    return zero_tokenizer_encode_to(tok, text->bytes, text->len, append, tokens);
 }

@@ -1,10 +1,12 @@
-/* encode.h - a whole text as tokens of 16 bits. */
+/* encode.h - a whole text as tokens of 16 or 32 bits. */
 #pragma once
 
 #include "data/tokenizer.h"
-#include "io/bytes.h"
 
-/* Appends the tokens of the text as uint16_t; the vocabulary has all of its characters.
- * ZERO_ERR_NOMEM. */
+/* Bytes of a token: 2 if they are enough for the vocabulary, otherwise 4. */
+int zero_encode_width(const zero_tokenizer *tok);
+
+/* Appends the tokens of the text as uint16_t or uint32_t. ZERO_ERR_INVALID if a character
+ * is not in the vocabulary; other errors are zero_tokenizer_encode()'s. */
 ZERO_NODISCARD zero_status zero_encode_text(const zero_tokenizer *tok,
                                             const zero_bytes *text, zero_bytes *tokens);

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "data/encode.h"
+#include "data/tokenizer_find.h"
 #include "io/file_list.h"
 
 typedef zero_material material;
@@ -63,6 +64,7 @@ static size_t bytes_to_learn_from(const char *name, const material *m)
 zero_status zero_material_learn(const material *text, const char *name,
                                 zero_tokenizer *tokenizer)
 {
+    if (!zero_tokenizer_is_name(name)) return zero_tokenizer_open(name, tokenizer);
     return zero_tokenizer_init(tokenizer, name, text->all.bytes,
                                bytes_to_learn_from(name, text));
 }

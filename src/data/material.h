@@ -21,7 +21,7 @@ ZERO_NODISCARD zero_status zero_material_add_validation(zero_material *m, const 
                                                         zero_tokens_kind kind,
                                                         int64_t vocab);
 
-/* The tokenizer `name`, which learns from the text. */
+/* The tokenizer `name`: one of ours, which learns from the text, or a path. */
 ZERO_NODISCARD zero_status zero_material_learn(const zero_material *text, const char *name,
                                                zero_tokenizer *tokenizer);
 

@@ -9,11 +9,11 @@
 #include "base/fail.h"
 #include "data/piece.h"
 
-/* Open addressing. Token 0 marks an empty slot: no merge makes the byte 0. */
-struct zero_merge_slot {
-    zero_merge pair;
-    int32_t token;
-};
+bool zero_tokenizer_is_name(const char *spec)
+{
+    return strcmp(spec, "byte") == 0 || strcmp(spec, "char") == 0 ||
+           strncmp(spec, "bpe:", 4) == 0;
+}
 
 zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
 {
@@ -28,9 +28,11 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
     const char *digits = strncmp(spec, "bpe:", 4) == 0 ? spec + 4 : "";
     size_t n_digits = strspn(digits, "0123456789");
     if (n_digits == 0 || digits[n_digits] != '\0')
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512", spec);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
+                         "bpe:512, or the path "
+                         "of a tokenizer.json or its folder",
+                         spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
     if (n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX)
         return zero_fail(
@@ -40,22 +42,6 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
             spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
     *vocab = (int32_t)n;
     return ZERO_OK;
-}
-
-static uint32_t hash_pair(zero_merge pair)
-{
-    uint64_t key = (uint64_t)(uint32_t)pair.left << 32 | (uint32_t)pair.right;
-    return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
-}
-
-static struct zero_merge_slot *find_slot(const zero_tokenizer *tok, zero_merge pair)
-{
-    for (uint32_t i = hash_pair(pair);; i++) {
-        struct zero_merge_slot *slot = &tok->table[i & tok->table_mask];
-        if (slot->token == 0 ||
-            (slot->pair.left == pair.left && slot->pair.right == pair.right))
-            return slot;
-    }
 }
 
 static uint32_t token_length(const zero_tokenizer *tok, int32_t token)
@@ -72,16 +58,15 @@ static zero_status add_merge(zero_tokenizer *tok, int32_t i)
                          "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
                          " and %" PRId32 ", but only 0 to %" PRId32 " exist before it",
                          i, pair.left, pair.right, token - 1);
-    struct zero_merge_slot *slot = find_slot(tok, pair);
     uint32_t left = token_length(tok, pair.left), right = token_length(tok, pair.right);
-    if (slot->token != 0 || left + right > ZERO_PIECE_MAX)
+    bool is_long = left + right > ZERO_PIECE_MAX;
+    if (is_long || !zero_merges_add(&tok->table, pair, i, token))
         return zero_fail(ZERO_ERR_FORMAT,
                          "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
                          " and %" PRId32 ", %s",
                          i, pair.left, pair.right,
-                         slot->token != 0 ? "which an earlier merge already joins"
-                                          : "which is longer than any piece of text");
-    *slot = (struct zero_merge_slot){pair, token};
+                         is_long ? "which is longer than any piece of text"
+                                 : "which an earlier merge already joins");
     tok->starts[token + 1] = tok->starts[token] + left + right;
     return ZERO_OK;
 }
@@ -101,13 +86,10 @@ static void write_token(zero_tokenizer *tok, int32_t token)
 
 static zero_status allocate(zero_tokenizer *tok, int32_t n_merges)
 {
-    uint32_t n_slots = 2;
-    while (n_slots < 2 * (uint32_t)n_merges) n_slots *= 2;
-    tok->table_mask = n_slots - 1;
+    ZERO_TRY(zero_merges_init(&tok->table, n_merges));
     tok->merges = calloc((size_t)n_merges + 1, sizeof *tok->merges);
     tok->starts = calloc((size_t)tok->vocab + 1, sizeof *tok->starts);
-    tok->table = calloc(n_slots, sizeof *tok->table);
-    if (tok->merges && tok->starts && tok->table) return ZERO_OK;
+    if (tok->merges && tok->starts) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer of %" PRId32 " tokens",
                      tok->vocab);
 }
@@ -123,7 +105,8 @@ static zero_status build(zero_tokenizer *tok, const zero_merge *merges, int32_t 
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the texts of %" PRId32 " tokens",
                          tok->vocab);
     for (int32_t i = 0; i < tok->vocab; i++) write_token(tok, i);
-    return ZERO_OK;
+    /* Training never makes a text twice: a text becomes one token in one way only. */
+    return zero_tokenizer_index_texts(tok, NULL);
 }
 
 zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *merges,
@@ -132,7 +115,8 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     if (n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES)
         return zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 0 to %d merges, not %" PRId32,
                          ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, n);
-    zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n};
+    zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n, .end_of_text = -1};
+    for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
     snprintf(made.name, sizeof made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
     zero_status st = build(&made, merges, n);
     if (st != ZERO_OK)
@@ -176,7 +160,11 @@ zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
 
 void zero_tokenizer_destroy(zero_tokenizer *tok)
 {
-    free(tok->table);
+    zero_merges_destroy(&tok->table);
+    for (int i = 0; i < tok->n_patterns; i++) zero_pattern_destroy(tok->patterns[i]);
+    for (int k = 0; k < 2; k++) zero_added_destroy(&tok->added[k]);
+    zero_bytes_destroy(&tok->file);
+    free(tok->texts);
     free(tok->starts);
     free(tok->bytes);
     free(tok->merges);
@@ -184,101 +172,9 @@ void zero_tokenizer_destroy(zero_tokenizer *tok)
     *tok = (zero_tokenizer){0};
 }
 
-/* Joins the pair whose merge was learnt first until none is left; returns the tokens left. */
-static int merge_piece(const zero_tokenizer *tok, int n, int32_t *ids)
+bool zero_tokenizer_is_bytes(const zero_tokenizer *tok)
 {
-    for (;;) {
-        int32_t best = INT32_MAX;
-        int at = 0;
-        for (int i = 0; i + 1 < n; i++) {
-            int32_t token = find_slot(tok, (zero_merge){ids[i], ids[i + 1]})->token;
-            if (token != 0 && token < best) {
-                best = token;
-                at = i;
-            }
-        }
-        if (best == INT32_MAX) return n;
-        ids[at] = best;
-        memmove(ids + at + 1, ids + at + 2, (size_t)(n - at - 2) * sizeof *ids);
-        n--;
-    }
-}
-
-static int encode_piece(const zero_tokenizer *tok, const unsigned char *piece, size_t len,
-                        int32_t *tokens)
-{
-    int32_t ids[ZERO_PIECE_MAX];
-    assert(len <= ZERO_PIECE_MAX);
-    for (size_t i = 0; i < len; i++) ids[i] = piece[i];
-    int n = merge_piece(tok, (int)len, ids);
-    memcpy(tokens, ids, (size_t)n * sizeof *ids);
-    return n;
-}
-
-/* A cache of pieces by hash; a later piece replaces an earlier one. With it stories are encoded
- * at 79 MB/s instead of 47, sources at 52 instead of 39 (bpe:512, one core). Clearing it is not
- * worth it for texts shorter than CACHE_WORTH. */
-enum { CACHE_SLOTS = 1024, CACHE_BYTES = 24, CACHE_WORTH = 4096 };
-
-typedef struct {
-    uint8_t len, n; /* len 0: empty */
-    unsigned char bytes[CACHE_BYTES];
-    uint16_t tokens[CACHE_BYTES];
-} cached_piece;
-
-static uint32_t hash_piece(const unsigned char *piece, size_t len)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < len; i++) hash = (hash ^ piece[i]) * 16777619u;
-    return hash ^ hash >> 15;
-}
-
-static int encode_cached(const zero_tokenizer *tok, cached_piece *cache,
-                         const unsigned char *piece, size_t len, int32_t *tokens)
-{
-    if (len > CACHE_BYTES) return encode_piece(tok, piece, len, tokens);
-    cached_piece *slot = &cache[hash_piece(piece, len) % CACHE_SLOTS];
-    if (slot->len == len && memcmp(slot->bytes, piece, len) == 0) {
-        for (int i = 0; i < slot->n; i++) tokens[i] = slot->tokens[i];
-        return slot->n;
-    }
-    int n = encode_piece(tok, piece, len, tokens);
-    slot->len = (uint8_t)len;
-    slot->n = (uint8_t)n;
-    memcpy(slot->bytes, piece, len);
-    for (int i = 0; i < n; i++) slot->tokens[i] = (uint16_t)tokens[i];
-    return n;
-}
-
-static int64_t encode_long(const zero_tokenizer *tok, const unsigned char *text, size_t len,
-                           int32_t *tokens)
-{
-    cached_piece cache[CACHE_SLOTS];
-    int64_t n = 0;
-    for (int i = 0; i < CACHE_SLOTS; i++) cache[i].len = 0;
-    for (size_t at = 0, end; at < len; at = end) {
-        end = zero_piece_end(text, len, at);
-        n += encode_cached(tok, cache, text + at, end - at, tokens + n);
-    }
-    return n;
-}
-
-int64_t zero_tokenizer_encode(const zero_tokenizer *tok, const unsigned char *text,
-                              size_t len, int32_t *tokens)
-{
-    int64_t n = 0;
-    if (tok->characters) return zero_tokenizer_encode_characters(tok, text, len, tokens);
-    if (tok->vocab > ZERO_VOCAB_BYTES && len >= CACHE_WORTH)
-        return encode_long(tok, text, len, tokens);
-    if (tok->vocab == ZERO_VOCAB_BYTES) {
-        for (size_t i = 0; i < len; i++) tokens[i] = text[i];
-        return (int64_t)len;
-    }
-    for (size_t at = 0, end; at < len; at = end) {
-        end = zero_piece_end(text, len, at);
-        n += encode_piece(tok, text + at, end - at, tokens + n);
-    }
-    return n;
+    return tok->merges && !tok->is_foreign && tok->vocab == ZERO_VOCAB_BYTES;
 }
 
 const unsigned char *zero_tokenizer_decode(const zero_tokenizer *tok, int32_t token,
@@ -287,4 +183,17 @@ const unsigned char *zero_tokenizer_decode(const zero_tokenizer *tok, int32_t to
     assert(token >= 0 && token < tok->vocab);
     *len = token_length(tok, token);
     return tok->bytes + tok->starts[token];
+}
+
+bool zero_tokenizer_same_texts(const zero_tokenizer *a, const zero_tokenizer *b,
+                               int32_t *token)
+{
+    int32_t n = a->vocab < b->vocab ? a->vocab : b->vocab;
+    for (*token = 0; *token < n; ++*token) {
+        size_t n_a, n_b;
+        const unsigned char *text_a = zero_tokenizer_decode(a, *token, &n_a);
+        const unsigned char *text_b = zero_tokenizer_decode(b, *token, &n_b);
+        if (n_a != n_b || memcmp(text_a, text_b, n_a) != 0) return false;
+    }
+    return a->vocab == b->vocab;
 }

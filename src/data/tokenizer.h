@@ -1,25 +1,50 @@
 /* tokenizer.h - text to tokens and back: bytes, byte pair encoding on top of them, or characters.
  *
- * Tokens 0..255 are the bytes; token 256 + i joins the two tokens of merge i. Text is first
- * cut into pieces (piece.h), and no token crosses a piece. Within a piece earlier merges are
- * applied first, each from left to right. Decoding gives back any bytes unchanged.
- *
- * Characters are another kind: token i is character i of an ascending list (characters.h).
+ * There are three kinds. Our own: tokens 0..255 are the bytes, token 256 + i joins the two tokens of
+ * merge i, and text is first cut into pieces by piece.h. Read from files (tokenizer_json.h): any
+ * ids; added tokens such as <|endoftext|> are found in the text first, and what is left is cut into
+ * pieces by patterns (pattern.h). In both no token crosses a piece, and within a piece earlier
+ * merges are applied first, each from left to right. Decoding gives back any bytes unchanged.
+ * Characters: token i is character i of an ascending list (characters.h).
  * Source: Sennrich et al., arXiv:1508.07909; byte level as in GPT-2. */
 #pragma once
 
-#include "data/bpe.h"
+#include <stdbool.h>
+
+#include "data/added.h"
+#include "data/merging.h"
+#include "data/pattern.h"
+#include "io/bytes.h"
+
+enum { ZERO_TOKENIZER_PATTERNS = 8 };
 
 typedef struct {
-    char name[16]; /* as in --tokenizer NAME: "byte", "bpe:512", "char" */
+    char name[32]; /* "byte", "bpe:512", "char"; one from a file: the file's name */
     int32_t vocab;
-    zero_merge *merges;   /* [vocab - 256] owned; NULL for characters */
-    uint32_t *characters; /* [vocab] ascending; owned; NULL for bytes and merges */
     unsigned char *bytes; /* the tokens' texts, end to end; owned */
     uint32_t *starts;     /* [vocab + 1] into bytes; owned */
-    struct zero_merge_slot *table;
-    uint32_t table_mask;
+    zero_merges table;
+
+    /* our own */
+    zero_merge *merges;   /* [vocab - 256] owned */
+    uint32_t *characters; /* [vocab] ascending; owned; NULL for the other kinds */
+
+    /* from a file */
+    bool is_foreign;
+    int32_t byte_ids[ZERO_VOCAB_BYTES];
+    zero_added added[2]; /* not normalized, normalized */
+    zero_pattern *patterns[ZERO_TOKENIZER_PATTERNS];
+    int n_patterns;
+    bool cuts_as_own;    /* by piece.h, without patterns: our own, written and read */
+    bool ignores_merges; /* a piece that is a token is not merged */
+    struct zero_text_slot *texts; /* tokens by their text; owned */
+    uint32_t text_mask;
+    int32_t end_of_text; /* the token <|endoftext|>; -1: none */
+    zero_bytes file;     /* tokenizer.json, byte for byte */
 } zero_tokenizer;
+
+/* True for the names of our own, "byte", "char" and "bpe:...", which need no file. */
+bool zero_tokenizer_is_name(const char *spec);
 
 /* The vocabulary that "byte" or "bpe:N" asks for; 0 for "char", whose text decides it.
  * ZERO_ERR_INVALID if it is none of them. */
@@ -32,8 +57,8 @@ ZERO_NODISCARD zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *
                                                const unsigned char *text, size_t len);
 
 /* The tokenizer with these merges, which are copied; without any it is "byte". ZERO_ERR_FORMAT
- * unless each merge joins earlier tokens into at most ZERO_PIECE_MAX bytes, and no two join the
- * same pair. */
+ * unless each merge joins earlier tokens into at most ZERO_PIECE_MAX bytes, no two join the same
+ * pair, and no two make the same text. */
 ZERO_NODISCARD zero_status zero_tokenizer_from_merges(zero_tokenizer *tok,
                                                       const zero_merge *merges, int32_t n);
 
@@ -45,25 +70,46 @@ ZERO_NODISCARD zero_status zero_tokenizer_from_characters(zero_tokenizer *tok,
 
 void zero_tokenizer_destroy(zero_tokenizer *tok);
 
-/* Writes at most `len` tokens and returns their number. A text cut between two pieces, or two
- * characters, encodes to the same tokens as the whole. A token is -1 where a character is not in
- * the vocabulary; bytes and merges encode anything. */
-int64_t zero_tokenizer_encode(const zero_tokenizer *tok, const unsigned char *text,
-                              size_t len, int32_t *tokens);
+/* True for "byte", whose tokens are the bytes of a text. */
+bool zero_tokenizer_is_bytes(const zero_tokenizer *tok);
+
+/* Writes *n tokens, at most `len`. A text that our own tokenizer cuts between two pieces encodes to
+ * the same tokens as the whole. A token is -1 where a character is not in the vocabulary; bytes and
+ * merges encode anything. ZERO_ERR_NOMEM; ZERO_ERR_UNSUPPORTED if a pattern gives up. */
+ZERO_NODISCARD zero_status zero_tokenizer_encode(const zero_tokenizer *tok,
+                                                 const unsigned char *text, size_t len,
+                                                 int32_t *tokens, int64_t *n);
+
+/* The same, in parts: `take` gets the tokens of each piece. */
+typedef zero_status (*zero_token_sink)(void *arg, int64_t n, const int32_t *tokens);
+ZERO_NODISCARD zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok,
+                                                    const unsigned char *text, size_t len,
+                                                    zero_token_sink take, void *arg);
 
 /* The bytes of a token, borrowed from the tokenizer. 0 <= token < vocab. */
 const unsigned char *zero_tokenizer_decode(const zero_tokenizer *tok, int32_t token,
                                            size_t *len);
 
-/* ---- for the files of this folder: tokenizer_char.c ---- */
+/* True if both have the same tokens. Otherwise *token is the first that has other texts. */
+bool zero_tokenizer_same_texts(const zero_tokenizer *a, const zero_tokenizer *b,
+                               int32_t *token);
 
-/* The tokenizer of a text's characters. ZERO_ERR_FORMAT if the text is not UTF-8. */
+/* ---- for the files of this folder ---- */
+
+/* tokenizer_encode.c: makes `texts` of the tokens for which has_text[vocab] is true; NULL: of all.
+ * ZERO_ERR_FORMAT if two of them have the same text. */
+ZERO_NODISCARD zero_status zero_tokenizer_index_texts(zero_tokenizer *tok,
+                                                      const bool *has_text);
+
+/* tokenizer_char.c: the tokenizer of a text's characters. ZERO_ERR_FORMAT if the text is not
+ * UTF-8. */
 ZERO_NODISCARD zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok,
                                                            const unsigned char *text,
                                                            size_t len);
-
 /* One token per character; -1 for a character that the vocabulary lacks, and for a byte that is
  * not UTF-8. */
-int64_t zero_tokenizer_encode_characters(const zero_tokenizer *tok,
-                                         const unsigned char *text, size_t len,
-                                         int32_t *tokens);
+ZERO_NODISCARD zero_status zero_tokenizer_encode_characters(const zero_tokenizer *tok,
+                                                            const unsigned char *text,
+                                                            size_t len,
+                                                            zero_token_sink take,
+                                                            void *arg);

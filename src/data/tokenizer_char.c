@@ -37,7 +37,7 @@ zero_status zero_tokenizer_from_characters(zero_tokenizer *tok, const uint32_t *
                                            int32_t n)
 {
     ZERO_TRY(check(characters, n));
-    zero_tokenizer made = {.name = "char", .vocab = n};
+    zero_tokenizer made = {.name = "char", .vocab = n, .end_of_text = -1};
     made.characters = malloc((size_t)n * sizeof *made.characters);
     made.starts = calloc((size_t)n + 1, sizeof *made.starts);
     made.bytes = malloc((size_t)n * 4);
@@ -62,16 +62,21 @@ zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned 
     return st;
 }
 
-int64_t zero_tokenizer_encode_characters(const zero_tokenizer *tok,
-                                         const unsigned char *text, size_t len,
-                                         int32_t *tokens)
+zero_status zero_tokenizer_encode_characters(const zero_tokenizer *tok,
+                                             const unsigned char *text, size_t len,
+                                             zero_token_sink take, void *arg)
 {
+    enum { AT_ONCE = 512 };
+    int32_t tokens[AT_ONCE];
     int64_t n = 0;
     for (size_t at = 0; at < len;) {
         uint32_t c = 0;
         size_t bytes = zero_character_read(text + at, len - at, &c);
         tokens[n++] = bytes > 0 ? zero_characters_find(tok->characters, tok->vocab, c) : -1;
         at += bytes > 0 ? bytes : 1;
+        if (n < AT_ONCE) continue;
+        ZERO_TRY(take(arg, n, tokens));
+        n = 0;
     }
-    return n;
+    return take(arg, n, tokens);
 }

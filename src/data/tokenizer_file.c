@@ -6,54 +6,111 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "data/alphabet.h"
+#include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
+/* Files of earlier versions: {"format": "zero tokenizer", "version": 1, "name": "bpe:512",
+ * "merges": [[101, 32], [116, 104], ...]}. */
 #define FORMAT "zero tokenizer"
 
 enum { VERSION = 1 };
 
 /* ---- writing ---- */
 
-static zero_status append_merges(const zero_tokenizer *tok, zero_bytes *out)
+/* Appends a token's text in GPT-2's alphabet. */
+static zero_status append_letters(const zero_tokenizer *tok, int32_t token, zero_bytes *out)
 {
-    char text[64];
-    for (int32_t i = 0; i < tok->vocab - ZERO_VOCAB_BYTES; i++) {
-        const char *before = i == 0 ? ",\n \"merges\": [" : i % 8 == 0 ? ",\n  " : ", ";
-        int len = snprintf(text, sizeof text, "%s[%" PRId32 ", %" PRId32 "]", before,
-                           tok->merges[i].left, tok->merges[i].right);
-        ZERO_TRY(zero_bytes_append(out, text, (size_t)len));
+    char letter[ZERO_LETTER];
+    size_t len;
+    const unsigned char *bytes = zero_tokenizer_decode(tok, token, &len);
+    for (size_t i = 0; i < len; i++) {
+        size_t n = zero_alphabet_letter(bytes[i], letter);
+        ZERO_TRY(zero_bytes_append(out, letter, n));
     }
-    return tok->vocab > ZERO_VOCAB_BYTES ? zero_bytes_append(out, "]", 1) : ZERO_OK;
+    return ZERO_OK;
+}
+
+static zero_status no_memory(const zero_tokenizer *tok)
+{
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to write a tokenizer of %" PRId32 " tokens",
+                     tok->vocab);
+}
+
+static zero_status fill_vocab(const zero_tokenizer *tok, zero_bytes *text, json_t *vocab)
+{
+    for (int32_t i = 0; i < tok->vocab; i++) {
+        text->len = 0;
+        ZERO_TRY(append_letters(tok, i, text));
+        ZERO_TRY(zero_bytes_append(text, "", 1));
+        if (json_object_set_new(vocab, (char *)text->bytes, json_integer(i)) != 0)
+            return no_memory(tok);
+    }
+    return ZERO_OK;
+}
+
+static zero_status fill_merges(const zero_tokenizer *tok, zero_bytes *text, json_t *merges)
+{
+    for (int32_t i = 0; i < tok->vocab - ZERO_VOCAB_BYTES; i++) {
+        text->len = 0;
+        ZERO_TRY(append_letters(tok, tok->merges[i].left, text));
+        ZERO_TRY(zero_bytes_append(text, " ", 1));
+        ZERO_TRY(append_letters(tok, tok->merges[i].right, text));
+        json_t *merge = json_stringn((char *)text->bytes, text->len);
+        if (json_array_append_new(merges, merge) != 0) return no_memory(tok);
+    }
+    return ZERO_OK;
+}
+
+/* Takes both references. */
+static json_t *describe(json_t *vocab, json_t *merges)
+{
+    return json_pack(
+        "{s:s, s:n, s:n, s:[], s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:n, s:n, "
+        "s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
+        "pre_tokenizer", zero_tokenizer_own_steps(), "post_processor", "decoder", "type",
+        "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0, "use_regex", 0, "model",
+        "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
+        "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", 0,
+        "vocab", vocab, "merges", merges);
+}
+
+static zero_status append_json(const zero_tokenizer *tok, json_t *root, zero_bytes *out)
+{
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    zero_status st = text ? zero_bytes_append(out, text, strlen(text)) : no_memory(tok);
+    if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
+    free(text);
+    json_decref(root);
+    return st;
 }
 
 static zero_status append_characters(const zero_tokenizer *tok, zero_bytes *out)
 {
-    char text[64];
-    for (int32_t i = 0; i < tok->vocab; i++) {
-        const char *before = i == 0        ? ",\n \"characters\": ["
-                             : i % 16 == 0 ? ",\n  "
-                                           : ", ";
-        int len = snprintf(text, sizeof text, "%s%" PRIu32, before, tok->characters[i]);
-        ZERO_TRY(zero_bytes_append(out, text, (size_t)len));
-    }
-    return zero_bytes_append(out, "]", 1);
+    json_t *vocab = zero_tokenizer_list_characters(tok);
+    return append_json(tok, vocab ? zero_tokenizer_describe_characters(vocab) : NULL, out);
 }
 
-static zero_status append_file(const zero_tokenizer *tok, zero_bytes *out)
+static zero_status append_own(const zero_tokenizer *tok, zero_bytes *out)
 {
-    char head[128];
-    int len = snprintf(head, sizeof head,
-                       "{\"format\": \"" FORMAT "\", \"version\": %d, \"name\": \"%s\"",
-                       VERSION, tok->name);
-    ZERO_TRY(zero_bytes_append(out, head, (size_t)len));
-    ZERO_TRY(tok->characters ? append_characters(tok, out) : append_merges(tok, out));
-    return zero_bytes_append(out, "}\n", 2);
+    zero_bytes text = {0};
+    json_t *vocab = json_object(), *merges = json_array();
+    zero_status st = vocab && merges ? ZERO_OK : no_memory(tok);
+    if (st == ZERO_OK) st = fill_vocab(tok, &text, vocab);
+    if (st == ZERO_OK) st = fill_merges(tok, &text, merges);
+    zero_bytes_destroy(&text);
+    if (st == ZERO_OK) return append_json(tok, describe(vocab, merges), out);
+    json_decref(vocab);
+    json_decref(merges);
+    return st;
 }
 
 zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 {
+    if (tok->is_foreign) return zero_bytes_append(out, tok->file.bytes, tok->file.len);
     size_t begin = out->len;
-    zero_status st = append_file(tok, out);
+    zero_status st = tok->characters ? append_characters(tok, out) : append_own(tok, out);
     if (st != ZERO_OK) out->len = begin;
     return st;
 }
@@ -81,18 +138,21 @@ static zero_status check_version(const char *path, const json_t *root)
     return ZERO_OK;
 }
 
-/* The vocabulary of a tokenizer of this name; 0: its characters. */
-static zero_status read_name(const char *path, const json_t *root, int32_t *vocab)
+/* The merges that a tokenizer of this name has. */
+static zero_status count_merges(const char *path, const json_t *root, size_t *n)
 {
     const char *name = NULL;
+    int32_t vocab = 0;
     char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(path, root, "name", &name));
-    if (zero_tokenizer_parse(name, vocab) == ZERO_OK) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%s: \"name\": expected byte, char, or bpe:N with %d to %d tokens, found "
-        "\"%s\"",
-        path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
+    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found "
+            "\"%s\"",
+            path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
+    *n = (size_t)(vocab - ZERO_VOCAB_BYTES);
+    return ZERO_OK;
 }
 
 static zero_status take_merge(const char *path, const json_t *pair, size_t i,
@@ -132,76 +192,27 @@ static zero_status take_merges(const char *path, const json_t *root, size_t n,
     return ZERO_OK;
 }
 
-/* Says in which file the list is that no tokenizer has. */
-static zero_status with_path(const char *path, zero_status st)
-{
-    if (st != ZERO_ERR_FORMAT) return st;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
-}
-
 static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
                          zero_tokenizer *out)
 {
     if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu merges", path, n);
     ZERO_TRY(take_merges(path, root, n, merges));
-    return with_path(path, zero_tokenizer_from_merges(out, merges, (int32_t)n));
-}
-
-static zero_status take_with_merges(const char *path, const json_t *root, size_t n,
-                                    zero_tokenizer *out)
-{
-    static const char *const keys[] = {"format", "version", "name", "merges"};
-    ZERO_TRY(zero_json_only(path, root, 4, keys));
-    zero_merge *merges = malloc((n + 1) * sizeof *merges);
-    zero_status st = build(path, root, n, merges, out);
-    free(merges);
-    return st;
-}
-
-static zero_status read_characters(const char *path, const json_t *list,
-                                   uint32_t *characters)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        json_int_t c = json_integer_value(json_array_get(list, i)); /* 0 for another type */
-        if (!json_is_integer(json_array_get(list, i)) || c < 0 || c > UINT32_MAX)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"characters\": expected code points, but [%zu] is not "
-                             "one",
-                             path, i);
-        characters[i] = (uint32_t)c;
-    }
-    return ZERO_OK;
-}
-
-static zero_status take_with_characters(const char *path, const json_t *root,
-                                        zero_tokenizer *out)
-{
-    static const char *const keys[] = {"format", "version", "name", "characters"};
-    const json_t *list = NULL;
-    ZERO_TRY(zero_json_only(path, root, 4, keys));
-    ZERO_TRY(zero_json_array(path, root, "characters", &list));
-    size_t n = json_array_size(list);
-    if (n > ZERO_VOCAB_MAX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"characters\": expected at most %d, found %zu", path,
-                         ZERO_VOCAB_MAX, n);
-    uint32_t *characters = malloc((n + 1) * sizeof *characters);
-    if (!characters)
-        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu characters", path, n);
-    zero_status st = read_characters(path, list, characters);
-    if (st == ZERO_OK)
-        st = with_path(path, zero_tokenizer_from_characters(out, characters, (int32_t)n));
-    free(characters);
-    return st;
+    zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
+    if (st != ZERO_ERR_FORMAT) return st;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
 }
 
 static zero_status take_tokenizer(const char *path, const json_t *root, zero_tokenizer *out)
 {
-    int32_t vocab = 0;
+    static const char *const keys[] = {"format", "version", "name", "merges"};
+    size_t n = 0;
     ZERO_TRY(check_version(path, root));
-    ZERO_TRY(read_name(path, root, &vocab));
-    if (vocab == 0) return take_with_characters(path, root, out);
-    return take_with_merges(path, root, (size_t)(vocab - ZERO_VOCAB_BYTES), out);
+    ZERO_TRY(zero_json_only(path, root, 4, keys));
+    ZERO_TRY(count_merges(path, root, &n));
+    zero_merge *merges = malloc((n + 1) * sizeof *merges);
+    zero_status st = build(path, root, n, merges, out);
+    free(merges);
+    return st;
 }
 
 zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,
@@ -213,7 +224,10 @@ zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_
                          "%s: expected a tokenizer file of at most %zu bytes, found %zu",
                          path, ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_status st = take_tokenizer(path, root, out);
+    zero_status st = json_object_get(root, "format") ? take_tokenizer(path, root, out)
+                     : zero_tokenizer_has_characters(root)
+                         ? zero_tokenizer_take_characters(path, root, out)
+                         : zero_tokenizer_from_json(path, root, bytes, len, out);
     json_decref(root);
     return st;
 }

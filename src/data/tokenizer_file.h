@@ -1,26 +1,22 @@
-/* tokenizer_file.h - a tokenizer as a file, for checkpoints to carry.
+/* tokenizer_file.h - a tokenizer as a file: Hugging Face's tokenizer.json, in checkpoints, exports
+ * and beside the weights of other programs.
  *
- *     {"format": "zero tokenizer", "version": 1, "name": "bpe:512",
- *      "merges": [[101, 32], [116, 104], ...]}
- *
- * Token 256 + i joins the two tokens of merge i, which are below it. "byte" has no merges.
- *
- *     {"format": "zero tokenizer", "version": 1, "name": "char", "characters": [10, 32, 33, ...]}
- *
- * Token i is the code point i of this list, which ascends. */
+ * Ours are written with a pre-tokenizer that cuts text into the pieces of piece.h, so that other
+ * programs give the same ids; one that was read is written byte for byte. Files of earlier versions
+ * of this program, {"format": "zero tokenizer", ...}, are read, too. Characters are the words of a
+ * WordLevel model. */
 #pragma once
 
 #include "data/tokenizer.h"
-#include "io/bytes.h"
 
-/* Bytes; 65280 merges take less than 1 MB. */
-#define ZERO_TOKENIZER_FILE_MAX ((size_t)4 << 20)
+/* Bytes; Llama-3's tokenizer.json has 17 MB. */
+#define ZERO_TOKENIZER_FILE_MAX ((size_t)64 << 20)
 
 /* Appends the file's bytes. On failure `out` is as long as before. */
 ZERO_NODISCARD zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out);
 
 /* The tokenizer in such a file: it encodes and decodes as the one written. `path` is for
- * messages. ZERO_ERR_FORMAT if it is not a tokenizer, is newer, or its merges or
- * characters are not those that its name promises. */
+ * messages. ZERO_ERR_FORMAT if it is not a tokenizer, is newer, or contradicts itself;
+ * ZERO_ERR_UNSUPPORTED as in tokenizer_json.h. */
 ZERO_NODISCARD zero_status zero_tokenizer_parse_file(const char *path, const void *bytes,
                                                      size_t len, zero_tokenizer *out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 
 /* Memory of jansson 2.14's tree (measured): an empty object is 2 bytes of text and 235 of memory.
  * Headers of safetensors take 13 to 18 times their size. */
@@ -60,34 +61,12 @@ __attribute__((format(printf, 3, 4))) static zero_status refuse(const input *in,
                      in->path, line, at - begin + 1, at, reason);
 }
 
-/* Bytes of the UTF-8 sequence at `at`. 0 if it is invalid: longer than necessary, one half of a
- * surrogate pair, beyond U+10FFFF, or cut off. */
-static size_t utf8_length(const input *in, size_t at)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = in->text[at];
-    size_t len = first < 0x80             ? 1
-                 : (first & 0xe0) == 0xc0 ? 2
-                 : (first & 0xf0) == 0xe0 ? 3
-                 : (first & 0xf8) == 0xf0 ? 4
-                                          : 0;
-    if (len <= 1) return len;
-    if (len > in->len - at) return 0;
-    uint32_t point = first & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((in->text[at + i] & 0xc0) != 0x80) return 0;
-        point = point << 6 | (in->text[at + i] & 0x3fu);
-    }
-    bool surrogate = point >= 0xd800 && point <= 0xdfff;
-    return point < least[len] || surrogate || point > 0x10ffff ? 0 : len;
-}
-
 static zero_status check_bytes(const input *in)
 {
     if (in->len >= 3 && memcmp(in->text, "\xef\xbb\xbf", 3) == 0)
         return refuse(in, 0, "expected a value, found a byte order mark");
     for (size_t at = 0, n; at < in->len; at += n) {
-        n = utf8_length(in, at);
+        n = zero_utf8_length(in->text + at, in->len - at);
         if (n == 0)
             return refuse(in, at, "expected UTF-8, found the byte 0x%02x", in->text[at]);
         if (in->text[at] == '\0') return refuse(in, at, "expected text, found a NUL byte");

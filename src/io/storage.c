@@ -15,6 +15,8 @@
 
 #define PRIVATE_DIR   0700
 #define PRIVATE_FILE  0600
+#define PUBLIC_DIR    0755
+#define PUBLIC_FILE   0644
 #define WRITE_AT_ONCE ((size_t)1 << 30) /* write() takes no more than 2 GiB */
 
 /* ---- directories ---- */
@@ -57,7 +59,7 @@ zero_status zero_storage_enter(const zero_storage_dir *parent, const char *name,
 }
 
 /* The umask may take rights from us, too; then we could not open what we made. */
-static zero_status make(int at, const char *name, const char *path)
+static zero_status make_private(int at, const char *name, const char *path)
 {
     int failed;
     ZERO_AGAIN(failed, mkdirat(at, name, PRIVATE_DIR));
@@ -71,15 +73,29 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
 {
     char path[ZERO_STORAGE_FILE_PATH];
     zero_storage_path(parent, name, path);
-    ZERO_TRY(make(parent->fd, name, path));
+    ZERO_TRY(make_private(parent->fd, name, path));
     return zero_storage_enter(parent, name, dir);
+}
+
+zero_status zero_storage_make_public(const zero_storage_dir *parent, const char *name,
+                                     zero_storage_dir *dir)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    int failed;
+    zero_storage_path(parent, name, path);
+    ZERO_AGAIN(failed, mkdirat(parent->fd, name, PUBLIC_DIR));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, path, "made");
+    ZERO_TRY(zero_storage_enter(parent, name, dir));
+    dir->is_public = true;
+    return ZERO_OK;
 }
 
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
-    if (stat(path, &info) != 0 && errno == ENOENT) ZERO_TRY(make(AT_FDCWD, path, path));
+    if (stat(path, &info) != 0 && errno == ENOENT)
+        ZERO_TRY(make_private(AT_FDCWD, path, path));
     ZERO_TRY(zero_storage_open(path, dir));
     zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
@@ -233,11 +249,11 @@ zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,
     zero_storage_path(dir, name, file->path);
     ZERO_AGAIN(file->fd,
                openat(dir->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                      PRIVATE_FILE));
+                      dir->is_public ? PUBLIC_FILE : PRIVATE_FILE));
     if (file->fd < 0) return zero_cannot(ZERO_ERR_ENV, file->path, "created");
     file->is_open = true;
-    int failed; /* the umask may have taken rights from us, too */
-    ZERO_AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
+    int failed = 0; /* the umask may have taken rights from us, too */
+    if (!dir->is_public) ZERO_AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
     zero_status st = failed ? zero_cannot(ZERO_ERR_ENV, file->path, "made private")
                             : reserve(file, bytes);
     if (st != ZERO_OK) zero_storage_close_file(file);

@@ -7,7 +7,8 @@
  *   - Interrupted calls are repeated, short writes are continued.
  *   - A failed sync is a failed file: the kernel may have dropped data that it could not
  *     write, so a second try would succeed without them.
- *   - Files have mode 0600 and directories 0700, whatever the umask.
+ *   - Files have mode 0600 and directories 0700, whatever the umask. In a public directory they
+ *     have 0644 and 0755, less the umask.
  *   - write(), never a map: a full disk is an error and does not end the process.
  *
  * Errors name the path: ZERO_ERR_ENV where something cannot be written, ZERO_ERR_IO where it
@@ -26,6 +27,7 @@
 typedef struct {
     int fd;                       /* owned */
     bool is_open;                 /* a zeroed one is not */
+    bool is_public;               /* files that are created in it are for all users */
     char path[ZERO_STORAGE_PATH]; /* for messages; longer ones are cut */
 } zero_storage_dir;
 
@@ -41,6 +43,9 @@ ZERO_NODISCARD zero_status zero_storage_enter(const zero_storage_dir *parent,
 /* A new one: a name that is taken is an error. */
 ZERO_NODISCARD zero_status zero_storage_make(const zero_storage_dir *parent,
                                              const char *name, zero_storage_dir *dir);
+ZERO_NODISCARD zero_status zero_storage_make_public(const zero_storage_dir *parent,
+                                                    const char *name,
+                                                    zero_storage_dir *dir);
 void zero_storage_close(zero_storage_dir *dir); /* accepts a zeroed one */
 
 /* ZERO_ERR_INVALID if a path has more than `most` bytes: cut, it would name another directory. */

@@ -224,6 +224,19 @@ static void warn_oversubscribed(const zero_run_view *v)
             threads, t->usable_cores, zero_text_plural(t->usable_cores), threads);
 }
 
+/* Rates for fine-tuning are about a tenth of those for random weights: the released GPT-2 with its
+ * 6e-4 loses in a few steps what it knows. */
+static void warn_of_rate(const zero_run_view *v)
+{
+    const zero_config *c = v->config;
+    double scratch = zero_config_scratch_rate(c);
+    if (!c->init_from || v->has_loaded || c->lr < 0.5 * scratch) return;
+    fprintf(stderr,
+            "zero: warning: --lr %g is a rate for random weights, and imported ones may "
+            "forget in a few steps what they know: try --lr %g\n",
+            c->lr, scratch / 10.0);
+}
+
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
 {
     show_origin(v, run);
@@ -233,5 +246,6 @@ void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
     show_checkpoints(v);
     fflush(stdout);
     warn_of_p2p(v);
+    warn_of_rate(v);
     warn_oversubscribed(v);
 }

@@ -39,13 +39,19 @@ static const struct {
 } rates[] = {{125e6, 6e-4},   {350e6, 3e-4},   {760e6, 2.5e-4}, {1.3e9, 2e-4},
              {2.7e9, 1.6e-4}, {6.7e9, 1.2e-4}, {13e9, 1e-4},    {175e9, 0.6e-4}};
 
-/* The rate of the model in GPT-3's table 2.1 that is nearest in size, by factor. */
+/* How far two sizes are apart, by factor. */
+static double distance(double a, double b)
+{
+    return fabs(log(a / b));
+}
+
+/* The rate of the model in GPT-3's table 2.1 that is nearest in size. */
 static double rate_for(double n_params)
 {
     size_t nearest = 0;
     for (size_t i = 1; i < sizeof rates / sizeof rates[0]; i++)
-        if (fabs(log(rates[i].n_params / n_params)) <
-            fabs(log(rates[nearest].n_params / n_params)))
+        if (distance(rates[i].n_params, n_params) <
+            distance(rates[nearest].n_params, n_params))
             nearest = i;
     return rates[nearest].lr;
 }
@@ -186,6 +192,61 @@ zero_status zero_config_take_preset(zero_config *c)
     return ZERO_OK;
 }
 
+/* ---- imported weights ---- */
+
+static zero_status nearest_model(double n_params, const char **model)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
+        zero_gpt2_shape shape;
+        ZERO_TRY(zero_gpt2_preset(recipes[i].model, &shape));
+        double d = distance((double)zero_gpt2_count(&shape), n_params);
+        if (d >= least) continue;
+        least = d;
+        *model = recipes[i].model;
+    }
+    return ZERO_OK;
+}
+
+/* Tensors do not show heads. The preset's are taken only for a model of its size. */
+static zero_status check_heads(const zero_config *c, const zero_gpt2_shape *found,
+                               const zero_gpt2_shape *preset)
+{
+    bool is_preset = found->layers == preset->layers && found->hidden == preset->hidden;
+    if (found->heads > 0 || c->heads > 0 || is_preset) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--init-from %s: without a config.json beside the weights the number "
+                     "of heads is not known: give --heads N, or --model NAME",
+                     c->init_from);
+}
+
+zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
+                                   bool has_model)
+{
+    zero_gpt2_shape preset;
+    bool is_open = !has_model && c->layers == 0 && c->hidden == 0 && c->heads == 0;
+    if (found->hidden == 0) return ZERO_OK;
+    ZERO_TRY(zero_gpt2_preset(c->model, &preset));
+    if (!has_model || preset.vocab == 0) take_default(&c->vocab, 0, found->vocab);
+    if (has_model) return ZERO_OK;
+    ZERO_TRY(check_heads(c, found, &preset));
+    if (is_open && found->heads > 0)
+        ZERO_TRY(nearest_model((double)zero_gpt2_count(found), &c->model));
+    take_default(&c->layers, 0, found->layers);
+    take_default(&c->hidden, 0, found->hidden);
+    take_default(&c->heads, 0, found->heads);
+    take_default(&c->seq, 0, found->seq);
+    return ZERO_OK;
+}
+
+double zero_config_scratch_rate(const zero_config *c)
+{
+    zero_recipe r = other_recipe;
+    return find_recipe(c, &r) == ZERO_OK ? r.lr : 0.0;
+}
+
+/* ---- checking ---- */
+
 /* Options that need --checkpoint. */
 static zero_status check_checkpoint(const zero_config *c)
 {
@@ -209,7 +270,9 @@ zero_status zero_config_check(const zero_config *config)
     int32_t vocab;
     ZERO_TRY(check_checkpoint(config));
     ZERO_TRY(complete_numbers(&c));
-    if (c.tokenizer) ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
+    if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
+        ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
+    if (c.init_from) return ZERO_OK; /* its files have the shape */
     ZERO_TRY(zero_config_shape(&c, ZERO_VOCAB_BYTES, &shape));
     return zero_gpt2_check(&shape);
 }

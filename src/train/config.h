@@ -82,6 +82,17 @@ ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks
  * that is not known, and for rates that contradict each other. */
 ZERO_NODISCARD zero_status zero_config_take_preset(zero_config *config);
 
+/* The shape of imported weights, where the user gave none: `has_model` says that --model was
+ * given, which decides it alone. With nothing given the preset, for steps, rate and batch, is the
+ * one nearest in size. Zeros in `found` are unknown. ZERO_ERR_INVALID if the heads are and would
+ * be guessed. */
+ZERO_NODISCARD zero_status zero_config_take_shape(zero_config *config,
+                                                  const zero_gpt2_shape *found,
+                                                  bool has_model);
+
+/* The preset's learning rate, which is for random weights. */
+double zero_config_scratch_rate(const zero_config *config);
+
 /* Everything that can be found wrong without ranks and without data. */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 

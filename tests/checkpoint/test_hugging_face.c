@@ -5,14 +5,17 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "data/tokenizer_find.h"
 #include "io/json_input.h"
+
+#define GOLDEN TEST_SOURCE_DIR "/tests/golden/tokenizers/"
 
 static void what_is_written_is_read_back(void **state)
 {
     (void)state;
     zero_model model = model_of(&shape);
     zero_hugging_face file;
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values));
+    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
     check_ok(zero_hugging_face_open(DIR_NAME, &model, &file));
     assert_values(&file, &model);
     zero_hugging_face_close(&file);
@@ -31,7 +34,7 @@ static void a_matrix_of_many_buffers_is_read_back(void **state)
         .layers = 1, .hidden = 96, .heads = 2, .seq = 5, .vocab = 1021};
     zero_model model = model_of(&large);
     zero_hugging_face file;
-    check_ok(zero_hugging_face_write(DIR_NAME "/", &model, &values));
+    check_ok(zero_hugging_face_write(DIR_NAME "/", &model, &values, NULL));
     check_ok(zero_hugging_face_open(DIR_NAME "/", &model, &file));
     assert_values(&file, &model);
     zero_hugging_face_close(&file);
@@ -57,7 +60,7 @@ static void names_and_shapes_are_theirs(void **state)
     zero_file file;
     zero_safetensors table;
     zero_bytes header = {0};
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values));
+    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
     check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
     check_ok(zero_safetensors_read_header(&file, &header));
     check_ok(zero_safetensors_parse("", file.bytes, &header, &table));
@@ -88,7 +91,7 @@ static void the_configuration_is_theirs(void **state)
     int64_t n;
     const char *word;
     double real;
-    check_ok(zero_hugging_face_write_config(&shape, &text));
+    check_ok(zero_hugging_face_write_config(&shape, NULL, &text));
     check_ok(zero_hugging_face_read_config("c", &text, &read));
     assert_true(read.layers == 2 && read.hidden == 24 && read.heads == 3);
     assert_true(read.seq == 10 && read.vocab == 71);
@@ -107,6 +110,87 @@ static void the_configuration_is_theirs(void **state)
     zero_bytes_destroy(&text);
 }
 
+/* ---- the tokenizer ---- */
+
+static void assert_holds(const char *name, const char *text)
+{
+    char path[200];
+    zero_bytes found = {0};
+    snprintf(path, sizeof path, DIR_NAME "/%s", name);
+    check_ok(zero_bytes_read(&found, path));
+    check_ok(zero_bytes_append(&found, "", 1));
+    if (!strstr((char *)found.bytes, text)) fail_msg("%s lacks '%s'", path, text);
+    zero_bytes_destroy(&found);
+}
+
+static zero_tokenizer tokenizer_of(const char *file)
+{
+    zero_tokenizer tok;
+    check_ok(zero_tokenizer_open(file, &tok));
+    return tok;
+}
+
+static void write_with(const char *file)
+{
+    zero_model model = model_of(&shape);
+    zero_tokenizer tok = tokenizer_of(file);
+    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, &tok));
+    zero_tokenizer back = tokenizer_of(DIR_NAME);
+    int32_t token;
+    assert_true(zero_tokenizer_same_texts(&tok, &back, &token));
+    zero_tokenizer_destroy(&back);
+    zero_tokenizer_destroy(&tok);
+    zero_model_destroy(&model);
+}
+
+static void the_tokenizer_goes_with_the_weights(void **state)
+{
+    (void)state;
+    static const char own[] =
+        "{\"format\": \"zero tokenizer\", \"version\": 1, \"name\": \"bpe:257\", "
+        "\"merges\": [[101, 32]]}";
+    write_with(GOLDEN "gpt2.json");
+    assert_holds("generation_config.json", "\"eos_token_id\": 0");
+    assert_holds("config.json", "\"eos_token_id\": 0");
+    assert_holds("tokenizer_config.json", "\"eos_token\": \"<|endoftext|>\"");
+    assert_holds("tokenizer_config.json", "\"model_max_length\": 10");
+    remove_dir(DIR_NAME);
+
+    FILE *file = fopen(FILE_NAME, "w");
+    assert_true(file && fputs(own, file) >= 0 && fclose(file) == 0);
+    write_with(FILE_NAME);
+    assert_holds("generation_config.json", "\"eos_token_id\": null");
+    assert_holds("tokenizer_config.json", "\"PreTrainedTokenizerFast\"");
+    assert_holds("tokenizer.json", "\"type\": \"ByteLevel\"");
+    remove_dir(DIR_NAME);
+}
+
+static void assert_mode(const char *path, mode_t mode)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    if ((info.st_mode & 07777) != mode)
+        fail_msg("%s has mode %o", path, (unsigned)info.st_mode & 07777);
+}
+
+static void exports_are_for_all_users_unless_the_umask_forbids(void **state)
+{
+    (void)state;
+    static const mode_t masks[] = {022, 077};
+    for (int i = 0; i < 2; i++) {
+        mode_t old = umask(masks[i]);
+        write_with(GOLDEN "gpt2.json");
+        umask(old);
+        assert_mode(DIR_NAME, 0755 & ~masks[i]);
+        assert_mode(DIR_NAME "/model.safetensors", 0644 & ~masks[i]);
+        assert_mode(DIR_NAME "/config.json", 0644 & ~masks[i]);
+        assert_mode(DIR_NAME "/tokenizer.json", 0644 & ~masks[i]);
+        assert_mode(DIR_NAME "/tokenizer_config.json", 0644 & ~masks[i]);
+        assert_mode(DIR_NAME "/generation_config.json", 0644 & ~masks[i]);
+        remove_dir(DIR_NAME);
+    }
+}
+
 static zero_status fail_late(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
     if (tensor < 9) return fill(arg, tensor, begin, end, out);
@@ -117,7 +201,7 @@ static void refused_write(const char *path, const zero_weights *weights, zero_st
                           const char *text)
 {
     zero_model model = model_of(&shape);
-    assert_int_equal(zero_hugging_face_write(path, &model, weights), code);
+    assert_int_equal(zero_hugging_face_write(path, &model, weights, NULL), code);
     if (!strstr(zero_last_error(), text))
         fail_msg("'%s' lacks '%s'", zero_last_error(), text);
     assert_false(exists(".tmp-" DIR_NAME));
@@ -134,7 +218,7 @@ static void a_directory_is_there_completely_or_not_at_all(void **state)
     assert_int_equal(mkdir(".tmp-" DIR_NAME, 0700), 0); /* left by a crash */
     assert_int_equal(close(creat(".tmp-" DIR_NAME "/model.safetensors", 0600)), 0);
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values));
+    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
     assert_true(exists(DIR_NAME "/config.json") && !exists(".tmp-" DIR_NAME));
     refused_write(DIR_NAME, &values, ZERO_ERR_INVALID, "out exists");
     refused_write("nowhere/" DIR_NAME, &values, ZERO_ERR_IO, "nowhere/");
@@ -152,6 +236,8 @@ int main(void)
         cmocka_unit_test(a_matrix_of_many_buffers_is_read_back),
         cmocka_unit_test(names_and_shapes_are_theirs),
         cmocka_unit_test(the_configuration_is_theirs),
+        cmocka_unit_test(the_tokenizer_goes_with_the_weights),
+        cmocka_unit_test(exports_are_for_all_users_unless_the_umask_forbids),
         cmocka_unit_test(a_directory_is_there_completely_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, enter, leave);

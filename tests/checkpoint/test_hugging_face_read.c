@@ -142,6 +142,31 @@ static void files_of_other_programs_are_read_correctly(void **state)
     reads((made_file){.head = 1, .type = "F16"});
 }
 
+/* Rows follow each other in a file, so elements keep their places. */
+static void of_more_positions_the_first_are_read(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shorter = shape, longer = shape, found;
+    zero_hugging_face file;
+    made_file made = {.prefix = "", .type = "F32"};
+    make(&made);
+    check_ok(zero_hugging_face_find_shape(FILE_NAME, &found));
+    assert_true(found.layers == 2 && found.hidden == 24 && found.heads == 0);
+    assert_true(found.seq == 10 && found.vocab == 71);
+    for (shorter.seq = 1; shorter.seq < 10; shorter.seq += 4) {
+        zero_model model = model_of(&shorter);
+        check_ok(zero_hugging_face_open(FILE_NAME, &model, &file));
+        assert_values(&file, &model);
+        zero_hugging_face_close(&file);
+        zero_model_destroy(&model);
+    }
+    longer.seq = 11;
+    zero_model model = model_of(&longer);
+    assert_int_equal(zero_hugging_face_open(FILE_NAME, &model, &file), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "give --seq 10,"));
+    zero_model_destroy(&model);
+}
+
 /* The status of opening the file and reading all of it. */
 static zero_status read_all(const zero_model *model)
 {
@@ -342,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_of_other_programs_are_read_correctly),
+        cmocka_unit_test(of_more_positions_the_first_are_read),
         cmocka_unit_test(what_does_not_fit_is_named_with_its_shapes),
         cmocka_unit_test(numbers_that_are_not_finite_are_named_by_their_place),
         cmocka_unit_test(another_shape_is_told_by_the_options_that_give_it),

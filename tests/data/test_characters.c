@@ -10,6 +10,7 @@
 
 #include "data/characters.h"
 #include "data/encode.h"
+#include "support/encode_test.h"
 
 static void every_code_point_is_written_and_read_alike(void **state)
 {
@@ -68,13 +69,13 @@ static void tokens_are_places_in_the_sorted_set_of_characters(void **state)
     zero_tokenizer tok = learn(text);
     int32_t tokens[16];
     assert_int_equal(tok.vocab, 11);
-    int64_t n = zero_tokenizer_encode(&tok, (const unsigned char *)text, 14, tokens);
+    int64_t n = encoded(&tok, (const unsigned char *)text, 14, tokens);
     assert_int_equal(n, 13);
     assert_memory_equal(tokens, expected, sizeof expected);
     size_t len;
     assert_memory_equal(zero_tokenizer_decode(&tok, 10, &len), "\xc3\xb6", 2);
     assert_int_equal(len, 2);
-    n = zero_tokenizer_encode(&tok, (const unsigned char *)"hx\xc3", 3, tokens);
+    n = encoded(&tok, (const unsigned char *)"hx\xc3", 3, tokens);
     assert_true(n == 3 && tokens[0] == 5 && tokens[1] == -1 && tokens[2] == -1);
     zero_tokenizer_destroy(&tok);
 }
@@ -99,6 +100,18 @@ static void long_texts_come_back(void **state)
     free(text);
 }
 
+/* A tokenizer from a file may lack characters of a text. */
+static void a_text_of_other_characters_is_refused(void **state)
+{
+    (void)state;
+    zero_tokenizer tok = learn("ab");
+    zero_bytes text = {.bytes = (unsigned char *)"abca", .len = 4}, tokens = {0};
+    assert_int_equal(zero_encode_text(&tok, &text, &tokens), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "character 3 of the text"));
+    zero_bytes_destroy(&tokens);
+    zero_tokenizer_destroy(&tok);
+}
+
 static void texts_without_characters_are_refused(void **state)
 {
     (void)state;
@@ -106,6 +119,9 @@ static void texts_without_characters_are_refused(void **state)
     assert_int_equal(zero_tokenizer_init(&tok, "char", (const unsigned char *)"ab\xff", 3),
                      ZERO_ERR_FORMAT);
     assert_non_null(strstr(zero_last_error(), "not UTF-8 at byte 2 (0xff)"));
+    assert_int_equal(zero_tokenizer_init(&tok, "char", (const unsigned char *)"ab\0", 3),
+                     ZERO_ERR_FORMAT);
+    assert_non_null(strstr(zero_last_error(), "a NUL at byte 2"));
     enum { MANY = 65537 };
     unsigned char *text = malloc(4 * MANY);
     size_t len = 0;
@@ -127,6 +143,7 @@ int main(void)
         cmocka_unit_test(other_spellings_are_not_read),
         cmocka_unit_test(tokens_are_places_in_the_sorted_set_of_characters),
         cmocka_unit_test(long_texts_come_back),
+        cmocka_unit_test(a_text_of_other_characters_is_refused),
         cmocka_unit_test(texts_without_characters_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "data/self_text.h"
 #include "data/tokens.h"
 #include "io/bytes.h"
+#include "support/encode_test.h"
 #include "support/within.h"
 
 /* ---- text ---- */
@@ -69,7 +70,7 @@ static void a_text_can_be_read_through_bpe(void **state)
     assert_int_equal(corpus.width, 2);
     /* Encoding in blocks gives the tokens of the whole text. */
     int32_t *whole = malloc(len * sizeof *whole), *read = malloc(len * sizeof *read);
-    int64_t n = zero_tokenizer_encode(corpus.tokenizer, (unsigned char *)text, len, whole);
+    int64_t n = encoded(corpus.tokenizer, (unsigned char *)text, len, whole);
     assert_int_equal(corpus.n_tokens, n);
     zero_corpus_read(&corpus, 0, n, read);
     assert_memory_equal(whole, read, (size_t)n * sizeof *whole);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "data/stories.h"
+#include "support/encode_test.h"
 #include "support/within.h"
 
 static zero_stories stories_of(uint64_t seed)
@@ -393,8 +394,8 @@ static void entropy_and_tokens_are_the_means_of_a_long_sample(void **state)
             int32_t ids[ZERO_STORY_MAX];
             int len = zero_stories_tell(&stories, k, story, &cost);
             add(&costs, cost);
-            add(&tokens, (double)zero_tokenizer_encode(&tok, (const unsigned char *)story,
-                                                       (size_t)len, ids));
+            add(&tokens,
+                (double)encoded(&tok, (const unsigned char *)story, (size_t)len, ids));
         }
         print_message("%s: %.4f nats per token\n", specs[t], exact.nats_per_token);
         assert_mean_is(&costs, exact.nats_per_story, "nats per story");

@@ -13,6 +13,7 @@
 #include "data/bpe.h"
 #include "data/piece.h"
 #include "data/tokenizer.h"
+#include "support/encode_test.h"
 #include "support/within.h"
 
 static const char fable[] =
@@ -35,7 +36,7 @@ static void assert_round_trip(const zero_tokenizer *tok, const unsigned char *te
 {
     int32_t *tokens = malloc((len + 1) * sizeof *tokens);
     assert_non_null(tokens);
-    int64_t n = zero_tokenizer_encode(tok, text, len, tokens);
+    int64_t n = encoded(tok, text, len, tokens);
     size_t at = 0;
     for (int64_t i = 0; i < n; i++) {
         size_t part;
@@ -79,7 +80,7 @@ static void every_byte_is_a_token_of_its_own(void **state)
         int32_t token;
         size_t len;
         unsigned char byte = (unsigned char)c;
-        assert_int_equal(zero_tokenizer_encode(&tok, &byte, 1, &token), 1);
+        assert_int_equal(encoded(&tok, &byte, 1, &token), 1);
         assert_int_equal(token, c);
         assert_int_equal(*zero_tokenizer_decode(&tok, c, &len), c);
         assert_int_equal(len, 1);
@@ -92,7 +93,7 @@ static void an_empty_text_has_no_tokens(void **state)
     (void)state;
     int32_t token;
     zero_tokenizer tok = learn("bpe:257", fable, strlen(fable));
-    assert_int_equal(zero_tokenizer_encode(&tok, (const unsigned char *)"", 0, &token), 0);
+    assert_int_equal(encoded(&tok, (const unsigned char *)"", 0, &token), 0);
     zero_tokenizer_destroy(&tok);
 }
 
@@ -104,8 +105,7 @@ static void words_of_utf8_become_one_token(void **state)
     int32_t tokens[64];
     const char *word = " 日本語";
     assert_round_trip(&tok, (const unsigned char *)text, strlen(text));
-    assert_int_equal(
-        zero_tokenizer_encode(&tok, (const unsigned char *)word, strlen(word), tokens), 1);
+    assert_int_equal(encoded(&tok, (const unsigned char *)word, strlen(word), tokens), 1);
     zero_tokenizer_destroy(&tok);
 }
 
@@ -144,10 +144,10 @@ static void a_text_cut_between_pieces_encodes_the_same(void **state)
     const unsigned char *text = (const unsigned char *)fable;
     int32_t whole[sizeof fable], parts[sizeof fable];
     zero_tokenizer tok = learn("bpe:290", fable, len);
-    int64_t n = zero_tokenizer_encode(&tok, text, len, whole);
+    int64_t n = encoded(&tok, text, len, whole);
     for (size_t cut = 0; cut < len; cut = zero_piece_end(text, len, cut)) {
-        int64_t first = zero_tokenizer_encode(&tok, text, cut, parts);
-        int64_t second = zero_tokenizer_encode(&tok, text + cut, len - cut, parts + first);
+        int64_t first = encoded(&tok, text, cut, parts);
+        int64_t second = encoded(&tok, text + cut, len - cut, parts + first);
         assert_int_equal(first + second, n);
         assert_memory_equal(parts, whole, (size_t)n * sizeof *whole);
     }
@@ -235,9 +235,8 @@ static void merges_alone_bring_a_tokenizer_back(void **state)
     assert_int_equal(zero_tokenizer_from_merges(&back, tok.merges, tok.vocab - 256),
                      ZERO_OK);
     assert_string_equal(back.name, "bpe:290");
-    int64_t n = zero_tokenizer_encode(&tok, (const unsigned char *)fable, strlen(fable), a);
-    assert_int_equal(
-        zero_tokenizer_encode(&back, (const unsigned char *)fable, strlen(fable), b), n);
+    int64_t n = encoded(&tok, (const unsigned char *)fable, strlen(fable), a);
+    assert_int_equal(encoded(&back, (const unsigned char *)fable, strlen(fable), b), n);
     assert_memory_equal(a, b, (size_t)n * sizeof *a);
     zero_tokenizer_destroy(&back);
     zero_tokenizer_destroy(&tok);

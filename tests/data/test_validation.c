@@ -7,7 +7,11 @@ static zero_corpus opened_with(const char *data, const char *validation,
                                const char *tokenizer, int64_t vocab)
 {
     zero_corpus corpus;
-    zero_corpus_source from = {data, validation, tokenizer, 1, vocab};
+    zero_corpus_source from = {.data = data,
+                               .validation = validation,
+                               .tokenizer = tokenizer,
+                               .seed = 1,
+                               .vocab = vocab};
     if (zero_corpus_open(&from, &corpus) != ZERO_OK)
         fail_msg("%s: %s", data, zero_last_error());
     return corpus;
@@ -16,7 +20,8 @@ static zero_corpus opened_with(const char *data, const char *validation,
 static void refused_with(const char *data, const char *validation, const char *text)
 {
     zero_corpus corpus;
-    zero_corpus_source from = {data, validation, NULL, 1, 300};
+    zero_corpus_source from = {
+        .data = data, .validation = validation, .seed = 1, .vocab = 300};
     assert_int_not_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
     if (!strstr(zero_last_error(), text))
         fail_msg("'%s' lacks '%s'", zero_last_error(), text);

@@ -77,15 +77,23 @@ write_tokens tokens.bin
 runs 1 train $shape $data --steps 2 --data tokens.bin --vocab 64 --checkpoint ids
 runs 0 generate ids --prompt-tokens 1,2,3 --tokens 4
 refuses 2 'give --prompt-tokens' 0 generate ids --prompt Once
+runs 0 checkpoint export ids --to ids_exported
+says 'no tokenizer' out
+holds ids_exported config.json generation_config.json model.safetensors
 
 # ---- to Hugging Face's files and back: the same bytes ----
+umask 022
 runs 0 checkpoint export ck --to exported
+says 'with its tokenizer' out
 says '"model_type": "gpt2"' exported/config.json
+find exported -type d ! -perm 0755 -o -type f ! -perm 0644 >modes
+[ ! -s modes ] || complain "$words: unexpected modes: $(cat modes)"
 runs 2 train $shape $data $stories --steps 1 --warmup 0 --lr 0 --stage 3 --init-from exported \
     --checkpoint back
 says 'weights       from exported' out
 runs 0 checkpoint export back --to=exported_again
-for file in model.safetensors config.json; do
+for file in model.safetensors config.json generation_config.json tokenizer.json \
+    tokenizer_config.json; do
     same exported/$file exported_again/$file "$file exported, trained at rate 0, exported again"
 done
 runs 0 generate back --prompt "$prompt" --tokens 50

@@ -47,7 +47,8 @@ static inline void write_text(const char *path, const char *text)
 static inline zero_corpus opened(const char *spec, const char *tokenizer, int64_t vocab)
 {
     zero_corpus corpus;
-    zero_corpus_source from = {spec, NULL, tokenizer, 1, vocab};
+    zero_corpus_source from = {
+        .data = spec, .tokenizer = tokenizer, .seed = 1, .vocab = vocab};
     if (zero_corpus_open(&from, &corpus) != ZERO_OK)
         fail_msg("%s: %s", spec, zero_last_error());
     return corpus;
@@ -58,7 +59,8 @@ static inline void assert_refused(const char *spec, const char *tokenizer, int64
                                   zero_status status, const char *text)
 {
     zero_corpus corpus = {.vocab = 42};
-    zero_corpus_source from = {spec, NULL, tokenizer, 1, vocab};
+    zero_corpus_source from = {
+        .data = spec, .tokenizer = tokenizer, .seed = 1, .vocab = vocab};
     assert_int_equal(zero_corpus_open(&from, &corpus), status);
     if (!strstr(zero_last_error(), text))
         fail_msg("'%s' lacks '%s'", zero_last_error(), text);

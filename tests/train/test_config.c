@@ -258,6 +258,68 @@ static void an_unknown_preset_leaves_the_shape_alone(void **state)
     assert_true(shape.layers == 42);
 }
 
+/* ---- imported weights ---- */
+
+static const zero_gpt2_shape distilled = {
+    .layers = 6, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257};
+
+static zero_config imported(zero_config c, zero_gpt2_shape found, bool has_model)
+{
+    c.init_from = "weights";
+    assert_int_equal(zero_config_take_shape(&c, &found, has_model), ZERO_OK);
+    assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
+    return c;
+}
+
+static void imported_weights_decide_what_the_user_left_open(void **state)
+{
+    (void)state;
+    zero_config c = imported(nothing_said("tiny"), distilled, false);
+    assert_true(c.layers == 6 && c.hidden == 768 && c.heads == 12);
+    assert_true(c.seq == 1024 && c.vocab == 50257);
+    assert_string_equal(c.model, "gpt2"); /* the nearest in size */
+    assert_true(c.lr == 6e-4 && c.steps == 100 && c.micro_batch == 4);
+    c = nothing_said("tiny");
+    c.seq = 128;
+    c = imported(c, distilled, false);
+    assert_true(c.seq == 128 && c.layers == 6);
+
+    /* A preset by its name decides, and so does a shape that was given. */
+    c = imported(nothing_said("gpt2-medium"), distilled, true);
+    assert_true(c.layers == 0 && c.vocab == 0);
+    c = nothing_said("tiny");
+    c.hidden = 768;
+    c = imported(c, distilled, false);
+    assert_string_equal(c.model, "tiny");
+    assert_true(c.layers == 6 && c.heads == 12);
+}
+
+static void heads_that_no_file_shows_are_not_guessed(void **state)
+{
+    (void)state;
+    zero_gpt2_shape found = distilled;
+    zero_config c = nothing_said("tiny");
+    c.init_from = "weights";
+    found.heads = 0;
+    assert_int_equal(zero_config_take_shape(&c, &found, false), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "give --heads N"));
+    c.heads = 12;
+    c = imported(c, found, false);
+    assert_true(c.heads == 12 && c.layers == 6);
+    found = (zero_gpt2_shape){.layers = 4, .hidden = 128, .seq = 64, .vocab = 512};
+    c = imported(nothing_said("tiny"), found, false); /* the preset itself */
+    assert_true(c.heads == 0 && c.layers == 4);
+}
+
+static void a_rate_for_random_weights_is_known_as_one(void **state)
+{
+    (void)state;
+    zero_config c = imported(nothing_said("tiny"), distilled, false);
+    assert_true(zero_config_scratch_rate(&c) == 6e-4);
+    c.lr = 1e-5;
+    assert_true(zero_config_scratch_rate(&c) == 6e-4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +336,9 @@ int main(void)
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(the_shape_is_the_presets_changed_by_the_user),
         cmocka_unit_test(an_unknown_preset_leaves_the_shape_alone),
+        cmocka_unit_test(imported_weights_decide_what_the_user_left_open),
+        cmocka_unit_test(heads_that_no_file_shows_are_not_guessed),
+        cmocka_unit_test(a_rate_for_random_weights_is_known_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,164 @@
+#include "data/pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "base/utf8.h"
+
+struct zero_pattern {
+    pcre2_code *code;
+    pcre2_match_context *limits;
+    pcre2_match_data *match;
+};
+
+/* ---- compiling ---- */
+
+static zero_status cannot(zero_status st, const char *where, int error, size_t at)
+{
+    unsigned char text[128] = "";
+    pcre2_get_error_message(error, text, sizeof text);
+    return zero_fail(st, "%s: the pre-tokenizer's pattern, at byte %zu: %s", where, at,
+                     (const char *)text);
+}
+
+/* No repetition is made possessive, and nothing is compiled just in time: the limit of matches would
+ * not count the steps of \s* then, and hostile text could hang a run. */
+static zero_status compile(const char *where, const char *translated, zero_pattern *p)
+{
+    int error;
+    PCRE2_SIZE at;
+    uint32_t matches_empty = 0;
+    p->code =
+        pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
+                      PCRE2_UTF | PCRE2_UCP | PCRE2_NO_AUTO_POSSESS, &error, &at, NULL);
+    if (!p->code) return cannot(ZERO_ERR_UNSUPPORTED, where, error, at);
+    pcre2_pattern_info(p->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
+    if (!matches_empty) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%s: the pre-tokenizer's pattern matches the empty text, which makes "
+                     "no piece",
+                     where);
+}
+
+static zero_status prepare(const char *where, zero_pattern *p)
+{
+    p->limits = pcre2_match_context_create(NULL);
+    p->match = pcre2_match_data_create_from_pattern(p->code, NULL);
+    if (p->limits && p->match) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
+}
+
+static zero_status make(const char *where, const char *regex, zero_pattern *p)
+{
+    char *translated = malloc((size_t)16 * ZERO_PATTERN_BYTES);
+    if (!translated) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
+    zero_status st = zero_pattern_translate(where, regex, translated);
+    if (st == ZERO_OK) st = compile(where, translated, p);
+    free(translated);
+    return st == ZERO_OK ? prepare(where, p) : st;
+}
+
+zero_status zero_pattern_compile(const char *where, const char *regex,
+                                 zero_pattern **pattern)
+{
+    zero_pattern *p = calloc(1, sizeof *p);
+    if (!p) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
+    zero_status st = make(where, regex, p);
+    if (st == ZERO_OK)
+        *pattern = p;
+    else
+        zero_pattern_destroy(p);
+    return st;
+}
+
+void zero_pattern_destroy(zero_pattern *pattern)
+{
+    if (!pattern) return;
+    pcre2_match_data_free(pattern->match);
+    pcre2_match_context_free(pattern->limits);
+    pcre2_code_free(pattern->code);
+    free(pattern);
+}
+
+/* ---- cutting ---- */
+
+typedef struct {
+    zero_pattern *const *patterns;
+    int n;
+    const unsigned char *text; /* all of it, for messages */
+    int64_t steps;             /* left for matches of many steps */
+    zero_piece_visit visit;
+    void *arg;
+} splitter;
+
+static zero_status gave_up(const splitter *s, const unsigned char *at, int error)
+{
+    unsigned char why[128] = "";
+    pcre2_get_error_message(error, why, sizeof why);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "the tokenizer's pattern cannot cut the text at byte %zu: %s; it is repetitive "
+        "there: cut or remove that part",
+        (size_t)(at - s->text), (const char *)why);
+}
+
+/* PCRE2 does not tell how many steps it took, so the limit grows until it is enough. */
+static int match(splitter *s, const zero_pattern *p, const unsigned char *text, size_t len,
+                 size_t from)
+{
+    for (int64_t limit = ZERO_PATTERN_FEW;; limit *= 8) {
+        pcre2_set_match_limit(p->limits, (uint32_t)limit);
+        int found =
+            pcre2_match(p->code, text, len, from, PCRE2_NO_UTF_CHECK, p->match, p->limits);
+        if (limit > ZERO_PATTERN_FEW) s->steps -= limit;
+        if (found != PCRE2_ERROR_MATCHLIMIT || 8 * limit > s->steps) return found;
+    }
+}
+
+/* Sets the first match from `from` on; without one *begin is len. Texts are valid UTF-8. */
+static zero_status find(splitter *s, int k, const unsigned char *text, size_t len,
+                        size_t from, size_t *begin, size_t *end)
+{
+    const zero_pattern *p = s->patterns[k];
+    int found = match(s, p, text, len, from);
+    *begin = *end = len;
+    if (found == PCRE2_ERROR_NOMATCH) return ZERO_OK;
+    if (found < 0) return gave_up(s, text + from, found);
+    *begin = pcre2_get_ovector_pointer(p->match)[0];
+    *end = pcre2_get_ovector_pointer(p->match)[1];
+    return ZERO_OK;
+}
+
+/* Cuts a piece of pattern k - 1 by pattern k and those after it. */
+static zero_status split(splitter *s, int k, const unsigned char *text, size_t len)
+{
+    if (len == 0) return ZERO_OK;
+    if (k == s->n) return s->visit(s->arg, text, len);
+    for (size_t at = 0, begin, end; at < len; at = end) {
+        ZERO_TRY(find(s, k, text, len, at, &begin, &end));
+        ZERO_TRY(split(s, k + 1, text + at, begin - at));
+        ZERO_TRY(split(s, k + 1, text + begin, end - begin));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
+                               const unsigned char *text, size_t len,
+                               zero_piece_visit visit, void *arg)
+{
+    splitter s = {.patterns = patterns, .n = n, .text = text, .visit = visit, .arg = arg};
+    s.steps =
+        ZERO_PATTERN_MOST + ZERO_PATTERN_EACH * (int64_t)zero_min_size(len, INT32_MAX / 64);
+    for (size_t at = 0, end = 0; at < len; at = end) {
+        for (size_t more = 1; end < len && more > 0; end += more)
+            more = zero_utf8_length(text + end, len - end);
+        ZERO_TRY(split(&s, 0, text + at, end - at));
+        if (end == len) break;
+        ZERO_TRY(visit(arg, text + end, 1));
+        end++;
+    }
+    return ZERO_OK;
+}

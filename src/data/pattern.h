@@ -1,0 +1,43 @@
+/* pattern.h - text cut into pieces by the regular expressions of a tokenizer.
+ *
+ * Matches are pieces, and so is what lies between two of them (Hugging Face's Split, "Isolated").
+ * Of several patterns each cuts the pieces of the one before, and sees nothing beyond a piece.
+ * Accepted is the syntax that means the same to PCRE2 and to Oniguruma, which the reference
+ * implementation uses (pattern_syntax.c). Not for two threads at a time. */
+#pragma once
+
+#include <stddef.h>
+
+#include "zero/status.h"
+
+typedef struct zero_pattern zero_pattern;
+
+#define ZERO_PATTERN_GPT2 \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
+/* Hostile text ends in an error and cannot hang a run: matches that take more than FEW steps share
+ * MOST steps and EACH more per byte of the text. To cut n blanks Llama-3's pattern takes n steps in
+ * one match; words take less than 100. */
+enum { ZERO_PATTERN_FEW = 1000, ZERO_PATTERN_EACH = 64, ZERO_PATTERN_MOST = 50000000 };
+
+/* `where` begins messages. ZERO_ERR_UNSUPPORTED, with the place, for syntax that is not accepted
+ * or a pattern that matches nothing at all (the empty text). */
+ZERO_NODISCARD zero_status zero_pattern_compile(const char *where, const char *regex,
+                                                zero_pattern **pattern);
+void zero_pattern_destroy(zero_pattern *pattern); /* accepts NULL */
+
+typedef zero_status (*zero_piece_visit)(void *arg, const unsigned char *piece, size_t len);
+
+/* Calls `visit` with each piece of the text, in order. A byte that is not UTF-8 is a piece of its
+ * own. The first failure ends the walk. ZERO_ERR_UNSUPPORTED if matches take too many steps. */
+ZERO_NODISCARD zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
+                                              const unsigned char *text, size_t len,
+                                              zero_piece_visit visit, void *arg);
+
+/* ---- for the files of this folder ---- */
+
+#define ZERO_PATTERN_BYTES 4096 /* of a regular expression, at most */
+
+/* pattern_syntax.c: checks `regex` and writes the PCRE2 pattern of the same meaning. */
+ZERO_NODISCARD zero_status zero_pattern_translate(const char *where, const char *regex,
+                                                  char out[16 * ZERO_PATTERN_BYTES]);

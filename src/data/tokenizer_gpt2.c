@@ -1,0 +1,92 @@
+/* GPT-2's two files, which become a tokenizer.json. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "data/tokenizer_json.h"
+#include "io/json_input.h"
+
+static zero_status no_memory(const char *path)
+{
+    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a tokenizer", path);
+}
+
+/* A line of merges.txt without its end; "" for "#version: 0.2". */
+static zero_status add_line(const char *path, const char *line, size_t len, json_t *merges)
+{
+    if (len > 0 && line[len - 1] == '\r') len--;
+    if (len >= 8 && memcmp(line, "#version", 8) == 0) return ZERO_OK;
+    json_t *text = json_stringn(line, len);
+    if (!text)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: line %zu: expected two tokens in UTF-8, or no memory",
+                         path, json_array_size(merges) + 1);
+    return json_array_append_new(merges, text) == 0 ? ZERO_OK : no_memory(path);
+}
+
+static zero_status read_merges(const char *path, const zero_bytes *text, json_t *merges)
+{
+    const char *at = (const char *)text->bytes, *end = at + text->len;
+    if (!merges) return no_memory(path);
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop) stop = end;
+        ZERO_TRY(add_line(path, at, (size_t)(stop - at), merges));
+        at = stop + 1;
+    }
+    return ZERO_OK;
+}
+
+/* The tokenizer.json of these parts; NULL without memory. Takes both references. */
+static json_t *combine(json_t *vocab, json_t *merges)
+{
+    const json_t *end = json_object_get(vocab, ZERO_END_OF_TEXT);
+    json_t *added = json_array();
+    if (json_is_integer(end))
+        json_array_append_new(added,
+                              json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
+                                        json_integer_value(end), "content",
+                                        ZERO_END_OF_TEXT, "single_word", 0, "lstrip", 0,
+                                        "rstrip", 0, "normalized", 0, "special", 1));
+    return json_pack(
+        "{s:s, s:n, s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:n, s:{s:s, s:b, s:b, s:b}, "
+        "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", added, "normalizer",
+        "pre_tokenizer", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
+        "use_regex", 1, "post_processor", "decoder", "type", "ByteLevel",
+        "add_prefix_space", 0, "trim_offsets", 1, "use_regex", 1, "model", "type", "BPE",
+        "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+        "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", 0, "vocab", vocab, "merges",
+        merges);
+}
+
+static zero_status take(const char *path, json_t *root, zero_tokenizer *out)
+{
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    zero_status st = text ? zero_tokenizer_from_json(path, root, text, strlen(text), out)
+                          : no_memory(path);
+    free(text);
+    json_decref(root);
+    return st;
+}
+
+zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *vocab,
+                                     const char *merges_path, const zero_bytes *merges,
+                                     zero_tokenizer *out)
+{
+    char both[600];
+    const char *slash = strrchr(merges_path, '/');
+    snprintf(both, sizeof both, "%.500s and %.60s", vocab_path,
+             slash ? slash + 1 : merges_path);
+    json_t *words = NULL, *list = json_array();
+    zero_status st = zero_json_parse(vocab_path, vocab->bytes, vocab->len, &words);
+    if (st == ZERO_OK && !json_is_object(words))
+        st = zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object of tokens and ids",
+                       vocab_path);
+    if (st == ZERO_OK) st = read_merges(merges_path, merges, list);
+    if (st == ZERO_OK) return take(both, combine(words, list), out);
+    json_decref(words);
+    json_decref(list);
+    return st;
+}

@@ -1,0 +1,277 @@
+/* Tokenizers of other programs: ids are theirs, any bytes come back, anything that would change ids
+ * and is not supported is refused by its name. */
+#include <inttypes.h>
+
+#include "data/encode.h"
+#include "data/tokenizer_file.h"
+#include "data/tokenizer_find.h"
+#include "support/corpus_test.h"
+#include "support/encode_test.h"
+
+#define FILES TEST_SOURCE_DIR "/tests/golden/tokenizers/"
+
+static zero_tokenizer open_file(const char *name)
+{
+    char path[500];
+    zero_tokenizer tok;
+    snprintf(path, sizeof path, FILES "%s", name);
+    if (zero_tokenizer_open(path, &tok) != ZERO_OK) fail_msg("%s", zero_last_error());
+    return tok;
+}
+
+/* ---- ids ---- */
+
+static size_t from_hex(const char *hex, unsigned char *out)
+{
+    size_t n = 0;
+    for (; hex[0] != '-' && hex[2 * n] != '\0'; n++) {
+        const char pair[] = {hex[2 * n], hex[2 * n + 1], '\0'};
+        out[n] = (unsigned char)strtoul(pair, NULL, 16);
+    }
+    return n;
+}
+
+/* One line of golden.txt: "name hex id id ...". */
+static void check_line(char *line)
+{
+    static unsigned char text[20000];
+    static int32_t tokens[20000];
+    char *name = strtok(line, " \n"), *hex = strtok(NULL, " \n");
+    size_t len = from_hex(hex, text);
+    zero_tokenizer tok = open_file(name);
+    int64_t n = encoded(&tok, text, len, tokens);
+    for (int64_t i = 0; i <= n; i++) {
+        const char *id = strtok(NULL, " \n");
+        if (!id != (i == n) || (id && atoi(id) != tokens[i]))
+            fail_msg("%s, %.60s: token %" PRId64 " of %" PRId64 " should be %s", name, hex,
+                     i, n, id ? id : "the end");
+    }
+    zero_tokenizer_destroy(&tok);
+}
+
+static void ids_are_those_of_the_reference_implementation(void **state)
+{
+    (void)state;
+    static char line[50000];
+    int n = 0;
+    FILE *file = fopen(FILES "golden.txt", "r");
+    assert_non_null(file);
+    for (; fgets(line, sizeof line, file); n++) check_line(line);
+    assert_true(n >= 80);
+    fclose(file);
+}
+
+/* The cache and the heap give what short texts and scans give. */
+static void a_long_text_encodes_as_its_parts(void **state)
+{
+    (void)state;
+    static const char line[] = "The fox saw the grapes; 12345 of them'll hang high.\n\n";
+    enum { TIMES = 300, LEN = sizeof line - 1 };
+    static unsigned char text[TIMES * LEN];
+    static int32_t whole[sizeof text], part[LEN];
+    zero_tokenizer tok = open_file("llama3.json");
+    for (int i = 0; i < TIMES; i++) memcpy(text + i * LEN, line, LEN);
+    int64_t n = encoded(&tok, text, sizeof text, whole);
+    int64_t m = encoded(&tok, text, LEN, part);
+    assert_int_equal(n, TIMES * m);
+    for (int64_t i = 0; i < n; i++) assert_int_equal(whole[i], part[i % m]);
+    zero_tokenizer_destroy(&tok);
+}
+
+static void any_bytes_come_back(void **state)
+{
+    (void)state;
+    enum { LEN = 5000 };
+    static unsigned char text[LEN];
+    static int32_t tokens[LEN];
+    zero_tokenizer tok = open_file("llama3.json");
+    uint32_t random = 7;
+    for (int i = 0; i < LEN; i++) {
+        random = random * 1664525u + 1013904223u;
+        text[i] = (unsigned char)(random >> 24);
+    }
+    int64_t n = encoded(&tok, text, LEN, tokens);
+    size_t at = 0, len;
+    for (int64_t i = 0; i < n; i++, at += len) {
+        const unsigned char *bytes = zero_tokenizer_decode(&tok, tokens[i], &len);
+        assert_memory_equal(bytes, text + at, len);
+    }
+    assert_int_equal(at, LEN);
+    zero_tokenizer_destroy(&tok);
+}
+
+/* ---- files ---- */
+
+static void a_folder_and_either_file_of_a_pair_are_the_same_tokenizer(void **state)
+{
+    (void)state;
+    zero_tokenizer tok = open_file("");
+    assert_string_equal(tok.name, "vocab.json and merges.txt");
+    zero_tokenizer other = open_file("merges.txt");
+    assert_int_equal(tok.vocab, other.vocab);
+    zero_tokenizer_destroy(&other);
+    assert_int_equal(tok.end_of_text, 0);
+    zero_tokenizer back;
+    assert_int_equal(zero_tokenizer_parse_file("f", tok.file.bytes, tok.file.len, &back),
+                     ZERO_OK);
+    int32_t a[20], b[20];
+    const unsigned char *text = (const unsigned char *)"the grapes";
+    int64_t n = encoded(&tok, text, 10, a);
+    assert_int_equal(encoded(&back, text, 10, b), n);
+    assert_memory_equal(a, b, (size_t)n * sizeof *a);
+    zero_tokenizer_destroy(&back);
+    zero_tokenizer_destroy(&tok);
+}
+
+static void a_text_becomes_the_tokens_of_a_file(void **state)
+{
+    (void)state;
+    int32_t tokens[8];
+    write_text("text", "the grapes<|endoftext|>the");
+    zero_corpus corpus = opened("text", FILES "gpt2.json", 0);
+    assert_int_equal(corpus.vocab, 330);
+    assert_int_equal(corpus.width, 2);
+    assert_int_equal(corpus.n_tokens, 6);
+    zero_corpus_read(&corpus, 0, 6, tokens);
+    static const int32_t expected[] = {84, 257, 272, 0, 84, 257};
+    assert_memory_equal(tokens, expected, sizeof expected);
+    zero_corpus_close(&corpus);
+    assert_refused("text", FILES "gpt2.json", 300, ZERO_ERR_INVALID, "too small for");
+    assert_refused("text", "nowhere.json", 0, ZERO_ERR_INVALID, "there is no such path");
+    assert_refused("text", ".", 0, ZERO_ERR_INVALID, "in this directory");
+    int64_t vocab = 0;
+    const char *why;
+    assert_int_equal(zero_corpus_expect_vocab("text", FILES "gpt2.json", &vocab, &why),
+                     ZERO_OK);
+    assert_int_equal(vocab, 330);
+}
+
+/* ---- refusals ---- */
+
+static zero_bytes read_all(const char *name)
+{
+    char path[500];
+    zero_bytes text = {0};
+    snprintf(path, sizeof path, FILES "%s", name);
+    assert_int_equal(zero_bytes_read(&text, path), ZERO_OK);
+    assert_int_equal(zero_bytes_append(&text, "", 1), ZERO_OK);
+    return text;
+}
+
+/* The file with its first `from` replaced is refused with a message that has `reason`. */
+static void refused(const char *name, const char *from, const char *to, zero_status code,
+                    const char *reason)
+{
+    static char made[100000];
+    zero_bytes text = read_all(name);
+    zero_tokenizer tok = {.vocab = 42};
+    const char *whole = (const char *)text.bytes, *at = strstr(whole, from);
+    if (!at) fail_msg("%s lacks %s", name, from);
+    int len = snprintf(made, sizeof made, "%.*s%s%s", (int)(at - whole), whole, to,
+                       at + strlen(from));
+    zero_status st = zero_tokenizer_parse_file("tokenizer.json", made, (size_t)len, &tok);
+    if (st != code || !strstr(zero_last_error(), reason))
+        fail_msg("%s for %s: '%s' (%d) lacks '%s'", to, from,
+                 st == ZERO_OK ? "accepted" : zero_last_error(), st, reason);
+    assert_int_equal(tok.vocab, 42);
+    zero_bytes_destroy(&text);
+}
+
+static void what_would_change_ids_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *reason;
+    } cases[] = {
+        {"\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", "NFC"},
+        {"\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"},
+        {"\"byte_fallback\": false", "\"byte_fallback\": true", "byte_fallback"},
+        {"\"dropout\": null", "\"dropout\": 0.1", "dropout"},
+        {"\"end_of_word_suffix\": null", "\"end_of_word_suffix\": \"</w>\"", "end_of_word"},
+        {"\"continuing_subword_prefix\": null", "\"continuing_subword_prefix\": \"##\"",
+         "continuing_subword_prefix"},
+        {"\"add_prefix_space\": false", "\"add_prefix_space\": true", "add_prefix_space"},
+        {"{\"type\": \"ByteLevel\"", "{\"type\": \"Metaspace\"", "Metaspace"},
+        {"\"lstrip\": false", "\"lstrip\": true", "lstrip"},
+        {"\"single_word\": false", "\"single_word\": true", "single_word"},
+        {"\"!\": 1", "\"!!\": 1", "no token for the byte 0x21"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        refused("gpt2.json", cases[i].from, cases[i].to, ZERO_ERR_UNSUPPORTED,
+                cases[i].reason);
+    static const char *const steps[][2] = {
+        {"\"behavior\":\"Isolated\"", "\"behavior\":\"Removed\""},
+        {"\"invert\":false", "\"invert\":true"},
+        {"\"type\":\"Split\"", "\"type\":\"Digits\""},
+        {"(?i:'s", "(?<=a's"},
+        {"\\\\p{N}{1,3}", "\\\\p{Han}"},
+        {"\\\\p{N}{1,3}", "[[:alpha:]]"},
+        {"\\\\p{N}{1,3}", "(a+)+"},
+        {"\\\\p{N}{1,3}", "\\\\w+"},
+        {"\\\\p{N}{1,3}", "\\\\p{N}*"},
+        {"\\\\p{N}{1,3}", "a.b"},
+        {"\\\\p{N}{1,3}", "(*COMMIT)"}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        refused("llama3.json", steps[i][0], steps[i][1], ZERO_ERR_UNSUPPORTED, "");
+}
+
+static void what_contradicts_itself_is_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"\"!\": 1", "\"!\": 2", "each once"},
+        {"\"!\": 1", "\"!\": -1", "each once"},
+        {"\"!\": 1", "\"!\": 4294967297", "each once"},
+        {"\"!\": 1", "\"!\": \"1\"", "each once"},
+        {"\"merges\": [\"", "\"merges\": [\"! !\", \"", "\"!!\" is not in the vocabulary"},
+        {"\"merges\": [\"", "\"merges\": [\"a\", \"", "expected two tokens"},
+        {"\"merges\": [\"", "\"merges\": [7, \"", "expected two tokens"},
+        {"\"merges\": [\"", "\"merges\": [\"a b c\", \"", "expected two tokens"},
+        {"\"merges\": [\"", "\"merges\": [[\"a\"], \"", "expected two tokens"},
+        {"\"merges\": [\"h e\"", "\"merges\": [\"h e\", \"h e\"",
+         "an earlier merge already joins"},
+        {"\"id\": 0", "\"id\": 5", "expected a text that occurs once, and the id 0"},
+        {"\"content\": \"<|endoftext|>\"", "\"content\": \"<|new|>\"", "and the id 330"},
+        {"\"version\"", "\"other\"", "no such key"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        refused("gpt2.json", cases[i][0], cases[i][1], ZERO_ERR_FORMAT, cases[i][2]);
+}
+
+/* \s*\s*x tries all cuts of the blanks at each of them. */
+static void a_pattern_that_would_take_hours_gives_up(void **state)
+{
+    (void)state;
+    enum { LEN = 100000 };
+    static char blanks[LEN];
+    static int32_t tokens[LEN];
+    static char made[100000];
+    zero_bytes text = read_all("llama3.json");
+    zero_tokenizer tok;
+    int64_t n;
+    const char *whole = (const char *)text.bytes, *at = strstr(whole, "(?i:'s");
+    memset(blanks, ' ', LEN);
+    int len = snprintf(made, sizeof made, "%.*s\\\\s*\\\\s*x|\\\\s|%s", (int)(at - whole),
+                       whole, at);
+    assert_int_equal(zero_tokenizer_parse_file("f", made, (size_t)len, &tok), ZERO_OK);
+    assert_int_equal(zero_tokenizer_encode(&tok, (unsigned char *)blanks, LEN, tokens, &n),
+                     ZERO_ERR_UNSUPPORTED);
+    assert_non_null(strstr(zero_last_error(), "at byte"));
+    zero_tokenizer_destroy(&tok);
+    zero_bytes_destroy(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_are_those_of_the_reference_implementation),
+        cmocka_unit_test(a_long_text_encodes_as_its_parts),
+        cmocka_unit_test(any_bytes_come_back),
+        cmocka_unit_test(a_folder_and_either_file_of_a_pair_are_the_same_tokenizer),
+        in_directory(a_text_becomes_the_tokens_of_a_file),
+        cmocka_unit_test(what_would_change_ids_is_refused_by_its_name),
+        cmocka_unit_test(what_contradicts_itself_is_refused),
+        cmocka_unit_test(a_pattern_that_would_take_hours_gives_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

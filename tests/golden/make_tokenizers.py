@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/tokenizers/: small tokenizers of Hugging Face's, and golden.txt, what they
+make of texts. Run by hand, with the Python package `tokenizers`:
+
+    /tmp/venv/bin/python tests/golden/make_tokenizers.py tests/golden/tokenizers
+
+A line of golden.txt is a name, the text's bytes in hexadecimal, and the ids.
+"""
+import json
+import os
+import sys
+
+sys.path = sys.path[1:]  # the folder beside this file is not the package
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models,  # noqa: E402
+                        pre_tokenizers, trainers)
+
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+          r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+FABLE = ("The fox saw the grapes. The grapes hung high, and the fox jumped, and jumped again; but "
+         "the grapes hung too high.\n\n'They're sour', said the fox, '12 or 120 of them.'\n"
+         "Der Fuchs mu\u00dfte gehen; \u043b\u0438\u0441\u0430 \u0443\u0448\u043b\u0430; "
+         "\u72d0\u72f8\u8d70\u4e86\u3002 def f(x):\n    return x\n")
+TEXTS = ["", " ", "   ", "\n", "\n\n", " \n ", "a  b", "a   \n\n  b", "the grapes",
+         "The FOX'S they'LL",
+         "I'm, you've he'd 'tis 's'S'\u017f", "1 12 123 1234 12345", "x=1;y=2 // z\r\n\r\n\t\tend",
+         "\u043b\u0438\u0441\u0430 \u0443\u0448\u043b\u0430",
+         "\u72d0\u72f8\u8d70\u4e86\u3002\u72d0", "e\u0301\u0300 \u00e9",
+         "\U0001f98a\U0001f347\u200d\u2642\ufe0f", "\u00a0\u3000x\u2028y\u180ez\u0085", "a\0b\x7f\xad",
+         "<|endoftext|>", "the<|endoftext|> fox<|endoftext|><|eot|>", "<|endoftext|<|eot",
+         "<|eot|><|eot|>",
+         "the end of the grapes", "high" * 40, "ab" * 200, " " * 70 + "x", "aaaa" * 33, FABLE]
+
+
+def save(folder, name, tok, special):
+    tok.decoder = decoders.ByteLevel()
+    tok.train_from_iterator([FABLE] * 2, trainers.BpeTrainer(
+        vocab_size=330, special_tokens=special, show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    return tok
+
+
+def main(folder):
+    gpt2 = Tokenizer(models.BPE())
+    gpt2.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    save(folder, "gpt2", gpt2, ["<|endoftext|>"])
+    gpt2.model.save(folder)
+    described = json.loads(gpt2.to_str())
+    described["model"]["merges"] = [" ".join(m) for m in described["model"]["merges"]]
+    json.dump(described, open(folder + "/gpt2.json", "w"), ensure_ascii=False)
+
+    llama = Tokenizer(models.BPE(ignore_merges=True))
+    llama.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(LLAMA3), behavior="isolated", invert=False),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    save(folder, "llama3", llama, ["<|endoftext|>", "<|eot|>", "<|eot|><|eot|>"])
+    llama.add_tokens([AddedToken("the end", normalized=True), AddedToken(" grapes", normalized=False)])
+    llama.save(folder + "/llama3.json", pretty=False)
+
+    with open(folder + "/golden.txt", "w") as out:
+        for name, tok in (("gpt2.json", gpt2), ("vocab.json", gpt2), ("llama3.json", llama)):
+            tok = Tokenizer.from_file(folder + "/" + name) if name != "vocab.json" else gpt2
+            for text in TEXTS:
+                ids = tok.encode(text, add_special_tokens=False).ids
+                print(name, text.encode().hex() or "-", *ids, file=out)
+
+
+os.makedirs(sys.argv[1], exist_ok=True)
+main(sys.argv[1])
