@@ -8,8 +8,8 @@
 #include "cli/deepspeed_input.h"
 
 /* Translates an object, read from `path`, for n_ranks ranks; 0: any number. ZERO_ERR_INVALID if a
- * value has a wrong type, or the batches contradict each other. Keys without a counterpart are no
- * error here. */
+ * value has a wrong type, or the batches contradict each other. Keys without a counterpart
+ * are for zero_deepspeed_check(). */
 ZERO_NODISCARD zero_status zero_deepspeed_translate(const char *path, const json_t *file,
                                                     int64_t n_ranks, zero_deepspeed *out);
 

@@ -36,7 +36,7 @@ static zero_status need_ranks(const input *in, const batches *b)
                      in->path, b->accumulation);
 }
 
-/* global / by; 0 if it is not a whole number, or by does not fit. */
+/* global / (a b), or 0 if that is not a whole number. */
 static int64_t divide(int64_t global, int64_t a, int64_t b)
 {
     if (a > global || b > global / a) return 0;
@@ -48,7 +48,7 @@ static int64_t at_least_1(int64_t n)
     return n > 0 ? n : 1;
 }
 
-/* All of them but perhaps the ranks. */
+/* All three keys are given. */
 static zero_status take_all(const input *in, const batches *b)
 {
     int64_t ranks = divide(b->global, b->micro, b->accumulation);

@@ -31,7 +31,7 @@ static zero_deepspeed translated(const char *text, int64_t n_ranks)
     return d;
 }
 
-/* Each option of `expected` has this value, and all others are not about `keys`. */
+/* The options have the values of `expected`; null: the option is not given. */
 static void gives(const char *text, int64_t n_ranks, const char *expected)
 {
     zero_deepspeed d = translated(text, n_ranks);
