@@ -69,6 +69,10 @@ static void of_steps_taken_again_the_last_ones_count(void **state)
     expect_commit(&file, "b");
     assert_null(file.final);
     zero_metrics_file_destroy(&file);
+    assert_int_equal(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) RUN(1, "b"), &file),
+                     ZERO_OK);
+    expect_losses(&file, 1, (double[]){5.5});
+    zero_metrics_file_destroy(&file);
 }
 
 static void half_a_line_of_a_killed_run_is_left_out(void **state)
