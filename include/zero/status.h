@@ -20,6 +20,7 @@ typedef enum {
     ZERO_ERR_DIVERGED,    /* training produced a value that is not finite */
     ZERO_ERR_STALLED,     /* watchdog: nothing moves any more; end all ranks at once */
     ZERO_STOPPED,         /* not a failure: stopped on request, can be resumed */
+    ZERO_ERR_DIFFERENT,   /* a result differs from the one that was expected */
 } zero_status;
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))

@@ -70,7 +70,8 @@ int zero_exit_code(zero_status status)
     case ZERO_ERR_STALLED: return 86;
     case ZERO_STOPPED: return 75;
     case ZERO_ERR_MPI:
-    case ZERO_ERR_DIVERGED: break;
+    case ZERO_ERR_DIVERGED:
+    case ZERO_ERR_DIFFERENT: break;
     }
     return 1;
 }

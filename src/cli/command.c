@@ -11,6 +11,7 @@ static const zero_command *const commands[] = {
     &zero_command_plan,
     &zero_command_generate,
     &zero_command_checkpoint,
+    &zero_command_compare,
     &zero_command_config,
     &zero_command_info,
     &report,

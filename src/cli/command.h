@@ -24,7 +24,8 @@ enum {
     ZERO_EXIT_DATA = 4,
     ZERO_EXIT_STOPPED = 8,
     ZERO_EXIT_WATCHDOG = 16,
-    ZERO_EXIT_ANY = 31,
+    ZERO_EXIT_DIFFERENT = 32, /* the code is 1, too */
+    ZERO_EXIT_ANY = 63,
 };
 
 typedef struct {
@@ -66,4 +67,5 @@ int zero_command_find_option(const zero_command *command, int from, const char *
 const char *zero_command_nearest_option(const zero_command *command, const char *name);
 
 extern const zero_command zero_command_train, zero_command_plan, zero_command_generate,
-    zero_command_checkpoint, zero_command_config, zero_command_info, zero_command_help;
+    zero_command_checkpoint, zero_command_compare, zero_command_config, zero_command_info,
+    zero_command_help;

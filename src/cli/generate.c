@@ -107,9 +107,10 @@ static zero_plan_input plan_of(const job *j, zero_algorithm collectives)
 static zero_status find_limit(const job *j, size_t *limit)
 {
     zero_topology topology;
+    const char *threads_from;
     int blas_threads;
     int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
-    ZERO_TRY(zero_machine_read(0, &topology, &blas_threads));
+    ZERO_TRY(zero_machine_read(0, &topology, &blas_threads, &threads_from));
     *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
                                           : zero_machine_room(&topology, node_ranks);
     return ZERO_OK;

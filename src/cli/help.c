@@ -53,6 +53,7 @@ static const struct {
 } exits[] = {
     {0, 0, "done"},
     {1, ZERO_EXIT_OTHER, "anything else, such as a loss that is not finite"},
+    {1, ZERO_EXIT_DIFFERENT, "the results differ from the expected ones"},
     {2, 0, "usage or configuration"},
     {3, ZERO_EXIT_ENVIRONMENT, "environment: launcher, memory, devices, disk"},
     {4, ZERO_EXIT_DATA, "data or a checkpoint cannot be read, or is damaged"},

@@ -6,25 +6,29 @@
 #include "math/blas.h"
 #include "train/metrics.h"
 
-/* BLAS threads that the environment asks for, 0 if it does not: the libraries' own variables
- * first, then OpenMP's, in the libraries' order. */
-static int threads_from_environment(void)
+/* BLAS threads that the environment asks for, and the variable that does, or 0 and NULL: the
+ * libraries' own variables first, then OpenMP's, in the libraries' order. */
+static int threads_from_environment(const char **name)
 {
     const char *names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
                            "OMP_NUM_THREADS"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = getenv(names[i]);
         int n = text ? atoi(text) : 0;
+        *name = names[i];
         if (n > 0) return n;
     }
+    *name = NULL;
     return 0;
 }
 
-zero_status zero_machine_read(int64_t threads, zero_topology *topology, int *blas_threads)
+zero_status zero_machine_read(int64_t threads, zero_topology *topology, int *blas_threads,
+                              const char **threads_from)
 {
     ZERO_TRY(zero_topology_read(topology));
     int wanted = (int)threads;
-    if (wanted <= 0) wanted = threads_from_environment();
+    *threads_from = "--threads";
+    if (wanted <= 0) wanted = threads_from_environment(threads_from);
     *blas_threads = zero_blas_set_threads(wanted > 0 ? wanted : 1);
     if (threads > 0 && *blas_threads != wanted)
         return zero_fail(

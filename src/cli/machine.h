@@ -6,10 +6,11 @@
 #include "base/topology.h"
 
 /* Reads the machine and sets the BLAS threads per rank: `threads`, or if that is 0 what the
- * environment says, else 1. *blas_threads is the number in force, 0 if this BLAS cannot be told.
- * ZERO_ERR_INVALID if BLAS gives another number than was asked for. */
+ * environment says, else 1. *blas_threads is the number in force, 0 if this BLAS cannot be told;
+ * *threads_from is the option or the variable that gave it, NULL if none did. ZERO_ERR_INVALID if
+ * BLAS gives another number than was asked for. */
 ZERO_NODISCARD zero_status zero_machine_read(int64_t threads, zero_topology *topology,
-                                             int *blas_threads);
+                                             int *blas_threads, const char **threads_from);
 
 /* Bytes that a plan may need on this rank: its share of the node's free memory and what the
  * process has taken already, because a plan counts the whole process. */

@@ -7,11 +7,13 @@
 #include "base/fail.h"
 #include "cli/config_file.h"
 #include "cli/suggest.h"
+#include "comm/launch.h"
 
 /* The words of a command line, not yet checked: the text of row i, NULL where it is not given. */
 struct line {
     const zero_command *command;
-    const char *text[ZERO_OPTIONS_MOST];
+    const char *text[ZERO_OPTIONS_MOST]; /* the last one counts */
+    bool repeated[ZERO_OPTIONS_MOST];
     const char *operands[ZERO_OPERANDS_MOST];
     int n_operands;
 };
@@ -67,10 +69,7 @@ static zero_status take(struct line *line, int argc, char **argv, int *i)
     else
         return zero_fail(ZERO_ERR_INVALID, "--%s needs a value%s%.80s", option->name,
                          next ? ", found " : "", next ? next : "");
-    if (line->text[index])
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--%s is given twice, as %.80s and as %.80s; give it once",
-                         option->name, line->text[index], value);
+    line->repeated[index] |= line->text[index] != NULL;
     line->text[index] = value;
     return ZERO_OK;
 }
@@ -116,6 +115,20 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
                                   given->set);
 }
 
+/* Scripts add options to a command that may have them. */
+static void note_repeats(const struct line *line)
+{
+    const zero_option_table *table;
+    const zero_option *option;
+    if (zero_launch_rank_hint() > 0) return;
+    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++)
+        if (line->repeated[i])
+            fprintf(stderr,
+                    "zero: note: --%s is given more than once; the last one counts: "
+                    "%.80s\n",
+                    option->name, line->text[i]);
+}
+
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
                              zero_options *given)
 {
@@ -124,7 +137,9 @@ static zero_status read_line(const zero_command *command, int argc, char **argv,
     memcpy(given->operands, line.operands, sizeof given->operands);
     given->n_operands = line.n_operands;
     ZERO_TRY(store_file(&line, into, given));
-    return store_flags(&line, into, given);
+    ZERO_TRY(store_flags(&line, into, given));
+    note_repeats(&line);
+    return ZERO_OK;
 }
 
 void zero_options_reset(const zero_command *command, void *into)

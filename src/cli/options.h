@@ -7,7 +7,8 @@
  *
  *     {"model": "tiny", "global-batch": 64, "bucket": "2M", "shuffle": true}
  *
- * The file's value for an option that a flag overrides is ignored. Nothing here needs MPI. */
+ * The file's value for an option that a flag overrides is ignored. Of an option that is given more
+ * than once the last one counts, and rank 0 prints a note on stderr. Nothing here needs MPI. */
 #pragma once
 
 #include <jansson.h>

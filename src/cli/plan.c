@@ -2,6 +2,8 @@
 #include "cli/plan_options.h"
 
 #include "base/fail.h"
+#include "cli/notes.h"
+#include "comm/launch.h"
 #include "report/chart.h"
 #include "report/models.h"
 #include "report/paper.h"
@@ -27,7 +29,10 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
 static zero_status plan(const zero_plan_options *options)
 {
     zero_plan_report report;
-    ZERO_TRY(zero_plan_report_make(&report, &options->request));
+    const zero_plan_request *request = &options->request;
+    ZERO_TRY(zero_plan_report_make(&report, request));
+    if (!request->all_stages && zero_launch_rank_hint() == 0)
+        zero_notes_show(&request->config);
     zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;

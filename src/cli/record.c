@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "cli/build.h"
+#include "cli/notes.h"
 #include "comm/launch.h"
 #include "math/blas.h"
 #include "zero/version.h"
@@ -70,6 +71,7 @@ static void tell(zero_session *s, const texts *t)
     zero_run_view view = zero_session_view(s);
     zero_metrics_run run = describe(s, t);
     zero_show_setup(&view, &run);
+    zero_notes_show(&s->config);
     if (s->saving.start >= s->config.steps) return;
     zero_metrics_begin(&s->metrics);
     zero_metrics_run_line(&s->metrics, &run);

@@ -104,6 +104,9 @@ const zero_option zero_run_options[] = {
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PER_RANK, PRESET, .help = "steps between lines of progress"},
     {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after training"},
     {.name = "progress", CHOICE, FIELD(progress), PER_RANK, .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},
+    {.name = "quiet", FLAG, FIELD(quiet), .help = "print warnings, the last loss and the digest alone; make no samples"},
+    {.name = "expect-digest", TEXT, FIELD(expect_digest), .argument = "HEX", .absent = "any digest",
+     .help = "end the run with 1 if its digest is another one"},
 
     {.group = "Diagnosis", .name = "watchdog", REAL(0, 1e6), FIELD(watchdog), .standard = "120",
      .help = "end a job in which nothing moves for X seconds; 0: never"},

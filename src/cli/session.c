@@ -129,7 +129,8 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
 
 static zero_status prepare(zero_session *s)
 {
-    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->blas_threads));
+    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->blas_threads,
+                               &s->threads_from));
     ZERO_TRY(open_data(s));
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
@@ -267,6 +268,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
                            .blas_threads = s->blas_threads,
+                           .threads_from = s->threads_from,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,

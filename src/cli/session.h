@@ -39,6 +39,8 @@ typedef struct {
     bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
     int blas_threads; /* in force; 0: this BLAS cannot be told */
+    /* The option or the variable that gave them; NULL: none did. */
+    const char *threads_from;
     zero_corpus corpus;
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */

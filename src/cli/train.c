@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -47,7 +48,7 @@ static zero_status begin_text(const zero_session *s, int32_t text[2], int64_t *n
 
 static zero_status show_text(zero_session *s, int64_t step, const char *title)
 {
-    int64_t n = s->config.sample;
+    int64_t n = s->config.quiet ? 0 : s->config.sample;
     if (n == 0) return ZERO_OK;
     int32_t *text = malloc((size_t)(n + 2) * sizeof *text);
     zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
@@ -113,6 +114,7 @@ static void show_progress(const zero_session *s, const zero_metrics_step *line)
     const zero_config *c = &s->config;
     zero_run_view view = zero_session_view(s);
     bool bar = strcmp(c->progress, "bar") == 0;
+    if (c->quiet) return;
     if (bar || line->step == 1 || line->skipped ||
         is_due(line->step, c->log_every, c->steps))
         zero_show_step(&view, line, bar);
@@ -170,6 +172,14 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     return ZERO_OK;
 }
 
+static zero_status check_digest(const zero_config *c, const char *digest)
+{
+    const char *expected = c->expect_digest;
+    if (!expected || strcasecmp(expected, digest) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_DIFFERENT, "the digest is %s, and --expect-digest is %s",
+                     digest, expected);
+}
+
 /* Gathers and shows the ledgers, the profile and the digest. */
 static zero_status report(zero_session *s, zero_run_totals *totals)
 {
@@ -188,7 +198,7 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);
     zero_profile_ranks_destroy(&totals->profile);
-    return st;
+    return st == ZERO_OK ? check_digest(&s->config, totals->digest) : st;
 }
 
 /* The checkpoint has all steps already. Metrics of the run that made them stay as they are. */
@@ -198,7 +208,7 @@ static zero_status show_finished(zero_session *s)
     ZERO_TRY(zero_engine_digest(&s->engine, digest));
     zero_run_view view = zero_session_view(s);
     if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
-    return ZERO_OK;
+    return check_digest(&s->config, digest);
 }
 
 static zero_status train_steps(zero_session *s, sums *sum)

@@ -73,6 +73,8 @@ const zero_packed_kernels *zero_packed_at(int i);
 /* The kernels for products in fp32 and in_bf16, if they are faster here than sgemm, else NULL. */
 const zero_packed_kernels *zero_packed_fp32(void);
 const zero_packed_kernels *zero_packed_bf16(void);
+/* Those in fp32 for a process with one BLAS thread. */
+const zero_packed_kernels *zero_packed_fp32_alone(void);
 
 /* The product by these kernels; strides are given, and b is not fp16 if they are bf16. Polls
  * between blocks; a packed block of a and one of b fit zero_math_scratch(). */

@@ -18,6 +18,8 @@ typedef struct {
     int node_ranks;   /* on this machine */
     bool fake_nodes;  /* there are more nodes than machines: times mean nothing */
     int blas_threads; /* in force; 0: this BLAS has no way to set them */
+    /* The option or the variable that gave them; NULL: none did. */
+    const char *threads_from;
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
 
     int64_t start;       /* steps that were done before this run */
@@ -58,7 +60,8 @@ void zero_show_sample(const zero_run_view *v, const char *title, const int32_t *
 
 /* ---- after: show_totals.c ---- */
 
-/* The summary: loss, speed, profile, memory, communication, digest. */
+/* The summary: loss, speed, profile, memory, communication, digest. With --quiet the loss and the
+ * digest alone. */
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *totals);
 
 /* Instead of the summary, if the resumed checkpoint has all steps. */

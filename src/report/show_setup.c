@@ -99,17 +99,17 @@ static void show_ledgers(const zero_run_view *v)
     show_collectives(v);
 }
 
-/* Our own products by name; NULL: BLAS multiplies. */
-static const char *own_products(const zero_config *c)
+/* Our own products by name, if those in fp32 are `fp32`; NULL: BLAS multiplies. */
+static const char *own_products(const zero_config *c, const char *fp32)
 {
     const char *bf16 = zero_cpu_bf16_name();
     if (strcmp(c->backend, "cpu") != 0) return "plain loops";
-    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
+    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : fp32;
 }
 
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
 {
-    const char *own = own_products(v->config);
+    const char *own = own_products(v->config, zero_cpu_fp32_name());
     char blas[128], threads[64] = "";
     zero_blas_name(blas, sizeof blas);
     if (!own && v->blas_threads > 0)
@@ -146,6 +146,26 @@ static void show_command(const zero_metrics_run *run)
         if (run->has_file) print_option(name, value);
     }
     printf("\n");
+}
+
+/* A batch script often sets OMP_NUM_THREADS for its own reasons. */
+static void show_threads(const zero_run_view *v)
+{
+    const char *own = own_products(v->config, zero_cpu_fp32_name());
+    const char *alone = own_products(v->config, zero_cpu_fp32_alone_name());
+    if (v->blas_threads <= 1) return;
+    zero_text_run_row("threads");
+    printf("%d per rank for BLAS, because of %s: ", v->blas_threads, v->threads_from);
+    if (own) {
+        printf("they change nothing, BLAS does not multiply in this run\n");
+        return;
+    }
+    if (alone)
+        printf("BLAS replaces zero's %s kernels;", alone);
+    else
+        printf("BLAS multiplies, as it does with 1;");
+    zero_text_run_continue();
+    printf("bits may differ from those of 1 thread, which --threads 1 gives\n");
 }
 
 static void show_machine(const zero_metrics_run *run)
@@ -239,11 +259,14 @@ static void warn_of_rate(const zero_run_view *v)
 
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
 {
-    show_origin(v, run);
-    show_inputs(v);
-    show_training(v);
-    show_ledgers(v);
-    show_checkpoints(v);
+    if (!v->config->quiet) {
+        show_origin(v, run);
+        show_threads(v);
+        show_inputs(v);
+        show_training(v);
+        show_ledgers(v);
+        show_checkpoints(v);
+    }
     fflush(stdout);
     warn_of_p2p(v);
     warn_of_rate(v);

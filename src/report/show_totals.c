@@ -147,9 +147,10 @@ static void show_work(const zero_run_view *v, const zero_run_totals *t)
 
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
 {
-    printf("done\n");
+    bool quiet = v->config->quiet;
+    if (!quiet) printf("done\n");
     show_loss(v, t);
-    show_work(v, t);
+    if (!quiet) show_work(v, t);
     show_digest(t->digest);
     fflush(stdout);
 }

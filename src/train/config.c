@@ -10,6 +10,8 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 
+#define DIGEST_DIGITS 32
+
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this many
  * ranks something to do where the global batch allows it. */
 enum { REPRODUCIBLE_RANKS = 16, REPRODUCIBLE_MOST = 8 };
@@ -263,12 +265,28 @@ static zero_status check_checkpoint(const zero_config *c)
                      without);
 }
 
+static zero_status check_output(const zero_config *c)
+{
+    const char *digest = c->expect_digest;
+    if (c->quiet && strcmp(c->progress, "bar") == 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--quiet with --progress bar: give one, not both");
+    if (!digest || (strlen(digest) == DIGEST_DIGITS &&
+                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
+                     "prints them at its end",
+                     digest, DIGEST_DIGITS);
+}
+
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
     zero_gpt2_shape shape;
     int32_t vocab;
     ZERO_TRY(check_checkpoint(config));
+    ZERO_TRY(check_output(config));
     ZERO_TRY(complete_numbers(&c));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));

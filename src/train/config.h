@@ -61,7 +61,9 @@ typedef struct {
     const char *metrics; /* NULL: no file */
     int64_t log_every, sample;
     const char *progress; /* lines, bar */
-    int64_t threads;      /* BLAS threads per rank; 0: 1, or what the environment says */
+    bool quiet;
+    const char *expect_digest; /* 32 hexadecimal digits; NULL: any */
+    int64_t threads; /* BLAS threads per rank; 0: 1, or what the environment says */
 } zero_config;
 
 #define ZERO_CONFIG_BUCKET ZERO_PLAN_BUCKET

@@ -221,10 +221,22 @@ static void misplaced_words_are_refused(void **state)
     refused(ZERO_ERR_INVALID, "--steps", "--steps needs a value", "");
     refused(ZERO_ERR_INVALID, "--data --shuffle", "--data needs a value",
             "found --shuffle");
-    refused(ZERO_ERR_INVALID, "--steps 5 --steps 6", "--steps is given twice",
-            "5 and as 6");
-    refused(ZERO_ERR_INVALID, "--lr=1 --seed 2 --lr=1", "--lr is given twice",
-            "1 and as 1");
+    refused(ZERO_ERR_INVALID, "--steps 5 --steps none", "--steps none", "whole number");
+}
+
+static void of_an_option_given_more_than_once_the_last_one_counts(void **state)
+{
+    (void)state;
+    parsed o;
+    accepted("--steps 5 --lr=1 --steps=7 --shuffle --steps 6 --shuffle=off", &o);
+    assert_true(o.config.steps == 6 && o.config.lr == 1.0 && !o.config.shuffle);
+    accepted("--steps none --steps 6", &o);
+    assert_true(o.config.steps == 6);
+    write_file("{\"steps\": 9, \"seed\": 4}");
+    accepted("--config " FILE_NAME " --steps 5 --steps 6", &o);
+    assert_true(o.config.steps == 6 && o.config.seed == 4);
+    zero_options_destroy(&o.given);
+    remove(FILE_NAME);
 }
 
 static void later_versions_options_are_refused_unless_they_change_nothing(void **state)
@@ -515,6 +527,7 @@ int main(void)
         cmocka_unit_test(bad_words_are_refused_with_the_good_ones),
         cmocka_unit_test(unknown_options_are_refused_with_the_nearest),
         cmocka_unit_test(misplaced_words_are_refused),
+        cmocka_unit_test(of_an_option_given_more_than_once_the_last_one_counts),
         cmocka_unit_test(later_versions_options_are_refused_unless_they_change_nothing),
         cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),

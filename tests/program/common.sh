@@ -80,11 +80,12 @@ exits() {
     [ "$code" -eq "$1" ] || complain "$words: exit code $code, expected $1"
 }
 
-# runs N words...: zero succeeds, prints nothing but warnings on stderr, and draws no progress bar.
+# runs N words...: zero succeeds, prints nothing but warnings and notes on stderr, and draws no
+# progress bar.
 runs() {
     run "$@"
     exits 0
-    grep '^zero: ' err | grep -qv '^zero: warning: ' && complain "$words: unexpected error message"
+    grep '^zero: ' err | grep -qv '^zero: \(warning\|note\): ' && complain "$words: unexpected error message"
     grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress bar"
     return 0
 }

@@ -32,7 +32,7 @@ same out by_help "zero train --help and zero help train"
 runs 0 version
 [ "$(cat out)" = "$("$zero" --version)" ] || complain "$words: differs from zero --version"
 refuses 2 "did you mean 'train'" 0 help trian
-for page in '' train plan generate checkpoint config info help; do
+for page in '' train plan generate checkpoint compare config info help; do
     runs 0 help $page --man
     head -n 1 out | grep -q '^\.TH ZERO' || complain "$words: not a man page"
     command -v groff >/dev/null || continue
@@ -45,6 +45,7 @@ is_json out
 no_mpi --version >out 2>err || complain "zero --version needs MPI"
 no_mpi train --help >out 2>err || complain "zero train --help needs MPI"
 no_mpi info --json >out 2>err || complain "zero info --json needs MPI"
+no_mpi compare --help >out 2>err || complain "zero compare --help needs MPI"
 no_mpi generate --help >out 2>err || complain "zero generate --help needs MPI"
 words='zero generate --help'
 narrow 80 out

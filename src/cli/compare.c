@@ -1,0 +1,259 @@
+/* zero compare: the first step and key in which the metrics of two runs differ, then the settings
+ * that differ. Times are measured, so they are not compared. */
+#include "cli/options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "train/metrics_read.h"
+
+typedef struct {
+    zero_metrics_file a, b;
+} pair;
+
+/* Where two runs differ. */
+typedef struct {
+    int64_t step; /* 0: at the end */
+    char key[64]; /* "": they do not differ */
+    char a[96], b[96];
+} difference;
+
+/* Keys of a step's line that no two runs have in common. */
+static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed"};
+
+/* Members of the first line that say how a run was made, besides its configuration. */
+static const char *const facts[] = {"version", "commit", "build",      "resumed_step",
+                                    "ranks",   "nodes",  "hosts",      "cpu",
+                                    "mpi",     "blas",   "arithmetic", "data"};
+
+#define COUNT(array) (sizeof array / sizeof array[0])
+
+static bool is_among(const char *key, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(key, names[i]) == 0) return true;
+    return false;
+}
+
+/* A value as JSON in ASCII, cut to `size` bytes. */
+static void write_value(const json_t *value, char *text, size_t size)
+{
+    const size_t flags =
+        JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17);
+    char *whole = value ? json_dumps(value, flags) : NULL;
+    int n = snprintf(text, size, "%s", whole ? whole : "missing");
+    if (n >= (int)size) memcpy(text + size - 4, "...", 4);
+    free(whole);
+}
+
+/* ---- results ---- */
+
+static void note(const char *key, const json_t *a, const json_t *b, difference *d)
+{
+    snprintf(d->key, sizeof d->key, "%s", key);
+    write_value(a, d->a, sizeof d->a);
+    write_value(b, d->b, sizeof d->b);
+}
+
+/* The first member of a that b has not or has otherwise; `d` is left alone without one. */
+static void compare_members(const json_t *a, const json_t *b, difference *d)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)a, key, value)
+    {
+        const json_t *other = json_object_get(b, key);
+        if (d->key[0] || is_among(key, measured, COUNT(measured))) continue;
+        if (!other || !json_equal(value, other)) note(key, value, other, d);
+    }
+}
+
+static void compare_lines(const json_t *a, const json_t *b, difference *d)
+{
+    difference back = {.key = ""};
+    compare_members(a, b, d);
+    if (d->key[0]) return;
+    compare_members(b, a, &back); /* members that only b has */
+    if (back.key[0]) note(back.key, NULL, json_object_get(b, back.key), d);
+}
+
+/* Line i of both, which may be of two steps. */
+static zero_status compare_step(const pair *p, int64_t i, difference *d)
+{
+    json_t *a = NULL, *b = NULL;
+    int64_t step_a = p->a.steps[i].step, step_b = p->b.steps[i].step;
+    zero_status st = zero_metrics_step_at(&p->a, i, &a);
+    if (st == ZERO_OK) st = zero_metrics_step_at(&p->b, i, &b);
+    d->step = zero_min(step_a, step_b);
+    if (st == ZERO_OK && step_a < step_b)
+        note("step", json_object_get(a, "step"), NULL, d);
+    else if (st == ZERO_OK && step_a > step_b)
+        note("step", NULL, json_object_get(b, "step"), d);
+    else if (st == ZERO_OK)
+        compare_lines(a, b, d);
+    json_decref(a);
+    json_decref(b);
+    return st;
+}
+
+/* One run has more steps than the n that both have. */
+static void compare_ends(const pair *p, int64_t n, difference *d)
+{
+    bool a_has = p->a.n > n;
+    d->step = (a_has ? &p->a : &p->b)->steps[n].step;
+    snprintf(d->key, sizeof d->key, "step");
+    snprintf(a_has ? d->a : d->b, sizeof d->a, "%" PRId64, d->step);
+    snprintf(a_has ? d->b : d->a, sizeof d->a, "missing");
+}
+
+static zero_status compare_results(const pair *p, difference *d)
+{
+    int64_t n = zero_min(p->a.n, p->b.n);
+    for (int64_t i = 0; i < n && !d->key[0]; i++) ZERO_TRY(compare_step(p, i, d));
+    if (d->key[0]) return ZERO_OK;
+    if (p->a.n != p->b.n) {
+        compare_ends(p, n, d);
+        return ZERO_OK;
+    }
+    const json_t *a = json_object_get(p->a.final, "digest");
+    const json_t *b = json_object_get(p->b.final, "digest");
+    d->step = 0;
+    if ((a || b) && !(a && b && json_equal(a, b))) note("digest", a, b, d);
+    return ZERO_OK;
+}
+
+static void show_results(const pair *p, const difference *d)
+{
+    char digest[96];
+    if (d->key[0] && d->step > 0) printf("step %" PRId64 ", ", d->step);
+    if (d->key[0]) {
+        printf("%s: %s | %s\n", d->key, d->a, d->b);
+        return;
+    }
+    write_value(json_object_get(p->a.final, "digest"), digest, sizeof digest);
+    printf("equal: %" PRId64 " step%s, ", p->a.n, p->a.n == 1 ? "" : "s");
+    if (p->a.final)
+        printf("digest %s\n", digest);
+    else
+        printf("and neither run has ended\n");
+}
+
+/* ---- settings ---- */
+
+/* Prints a row if the values differ; a missing value and null are both left open. */
+static void show_setting(const char *dashes, const char *key, const json_t *a,
+                         const json_t *b, int *n)
+{
+    char text_a[512], text_b[512];
+    bool open_a = !a || json_is_null(a), open_b = !b || json_is_null(b);
+    if (open_a ? open_b : !open_b && json_equal(a, b)) return;
+    write_value(open_a ? NULL : a, text_a, sizeof text_a);
+    write_value(open_b ? NULL : b, text_b, sizeof text_b);
+    if ((*n)++ == 0) printf("settings that differ:\n");
+    printf("  %s%s: %s | %s\n", dashes, key, open_a ? "open" : text_a,
+           open_b ? "open" : text_b);
+}
+
+/* Options, without the names of the compared files. */
+static void show_options(const json_t *a, const json_t *b, int *n)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)a, key, value)
+    {
+        if (strcmp(key, "metrics") != 0)
+            show_setting("--", key, value, json_object_get(b, key), n);
+    }
+    json_object_foreach((json_t *)b, key, value)
+    {
+        if (!json_object_get(a, key)) show_setting("--", key, NULL, value, n);
+    }
+}
+
+static void show_settings(const pair *p)
+{
+    int n = 0;
+    const zero_metrics_file *without = !p->a.run ? &p->a : !p->b.run ? &p->b : NULL;
+    if (without) {
+        printf("settings are unknown: %s does not say what its run was\n", without->path);
+        return;
+    }
+    show_options(json_object_get(p->a.run, "config"), json_object_get(p->b.run, "config"),
+                 &n);
+    for (size_t i = 0; i < COUNT(facts); i++)
+        show_setting("", facts[i], json_object_get(p->a.run, facts[i]),
+                     json_object_get(p->b.run, facts[i]), &n);
+    if (n == 0) printf("the settings are equal\n");
+}
+
+/* ---- the command ---- */
+
+static zero_status compare(const pair *p)
+{
+    difference d = {.step = 0};
+    ZERO_TRY(compare_results(p, &d));
+    printf("%s | %s\n", p->a.path, p->b.path);
+    show_results(p, &d);
+    show_settings(p);
+    printf("not compared, because they are measured: %s, %s, %s, and the last line but for "
+           "its digest\n",
+           measured[0], measured[1], measured[2]);
+    if (!d.key[0]) return ZERO_OK;
+    if (d.step == 0)
+        return zero_fail(ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
+                         p->a.path, p->b.path);
+    return zero_fail(ZERO_ERR_DIFFERENT,
+                     "%.200s and %.200s differ from step %" PRId64 " on, first in %s",
+                     p->a.path, p->b.path, d.step, d.key);
+}
+
+/* As with cmp and diff, 1 means that files differ, and 2 that one cannot be read. */
+static zero_status read_one(const char *path, zero_metrics_file *file)
+{
+    zero_status st = zero_metrics_read(file, path);
+    if (st != ZERO_ERR_IO && st != ZERO_ERR_FORMAT) return st;
+    return zero_fail(ZERO_ERR_INVALID, "%s", zero_last_error());
+}
+
+static zero_status run(int argc, char **argv)
+{
+    zero_options given;
+    pair p = {.a = {.path = NULL}};
+    ZERO_TRY(zero_options_read(&zero_command_compare, argc, argv, NULL, &given));
+    if (given.n_operands != 2)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero compare needs two files of --metrics, found %d",
+                         given.n_operands);
+    zero_status st = read_one(given.operands[0], &p.a);
+    if (st == ZERO_OK) st = read_one(given.operands[1], &p.b);
+    if (st == ZERO_OK) st = compare(&p);
+    zero_metrics_file_destroy(&p.a);
+    zero_metrics_file_destroy(&p.b);
+    zero_options_destroy(&given);
+    return st;
+}
+
+const zero_command zero_command_compare = {
+    .name = "zero compare",
+    .summary = "where the results of two runs differ first",
+    .usage = "zero compare A.jsonl B.jsonl",
+    .about =
+        "Compares the --metrics of two runs bit by bit: all keys of each step and the "
+        "digest "
+        "at the end. It names the first step and key that differ, then the settings that "
+        "differ.\n"
+        "step_seconds, tokens_per_second and elapsed are measured, and not compared; "
+        "neither "
+        "are the ledgers and the profile of the last line. Of steps that a resumed run has "
+        "taken again the last ones count. Settings do not change the exit code.",
+    .example = "zero train --metrics a.jsonl\n"
+               "zero train --metrics b.jsonl --bucket 64K\n"
+               "zero compare a.jsonl b.jsonl",
+    .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT,
+    .operand = "FILE",
+    .run = run,
+};

@@ -1,0 +1,129 @@
+#include "train/metrics_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/grow.h"
+#include "io/json_input.h"
+
+#define MOST_STEPS INT64_C(1000000000000)
+
+/* A reader's state between lines. */
+typedef struct {
+    zero_metrics_file *file;
+    char where[600];   /* path and number of the line, for messages */
+    zero_failure half; /* of the last line, which a killed run may have left half */
+} reader;
+
+/* Steps from `step` on are taken again. */
+static void forget_from(zero_metrics_file *file, int64_t step)
+{
+    while (file->n > 0 && file->steps[file->n - 1].step >= step) file->n--;
+}
+
+static zero_status take_run(reader *r, const json_t *run)
+{
+    int64_t done;
+    ZERO_TRY(zero_json_whole(r->where, run, "resumed_step", 0, MOST_STEPS, &done));
+    forget_from(r->file, done + 1);
+    json_decref(r->file->run);
+    json_decref(r->file->final);
+    r->file->run = json_incref((json_t *)run);
+    r->file->final = NULL;
+    return ZERO_OK;
+}
+
+static zero_status take_step(reader *r, const json_t *object, size_t at, size_t length)
+{
+    zero_metrics_file *file = r->file;
+    int64_t step;
+    ZERO_TRY(zero_json_whole(r->where, object, "step", 1, MOST_STEPS, &step));
+    forget_from(file, step);
+    void *larger = zero_grow(file->steps, file->n, &file->room, sizeof *file->steps);
+    if (!larger) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for its steps", r->where);
+    file->steps = larger;
+    file->steps[file->n++] = (zero_metrics_line){step, at, length};
+    return ZERO_OK;
+}
+
+static zero_status take_final(reader *r, json_t *object)
+{
+    json_decref(r->file->final);
+    r->file->final = json_incref(object);
+    return ZERO_OK;
+}
+
+static zero_status take(reader *r, json_t *object, size_t at, size_t length)
+{
+    const json_t *run = json_object_get(object, "run");
+    if (r->half.status != ZERO_OK && !run) return zero_failure_restore(&r->half);
+    r->half.status = ZERO_OK;
+    if (run) return take_run(r, run);
+    if (json_object_get(object, "final")) return take_final(r, object);
+    return take_step(r, object, at, length);
+}
+
+/* Bytes [at, at + length) of the file. A line that is not JSON may be the half line of a killed
+ * run: then nothing follows it, or the first line of the resumed run. */
+static zero_status take_line(reader *r, size_t at, size_t length)
+{
+    json_t *object = NULL;
+    zero_status st = zero_json_parse(r->where, r->file->text.bytes + at, length, &object);
+    if (st == ZERO_ERR_FORMAT) {
+        if (r->half.status != ZERO_OK) return zero_failure_restore(&r->half);
+        r->half = zero_failure_keep(st);
+        return ZERO_OK;
+    }
+    if (st == ZERO_OK) st = take(r, object, at, length);
+    json_decref(object);
+    return st;
+}
+
+static zero_status take_lines(reader *r)
+{
+    const zero_bytes *text = &r->file->text;
+    int64_t number = 1;
+    for (size_t at = 0, length; at < text->len; at += length + 1, number++) {
+        const void *end = memchr(text->bytes + at, '\n', text->len - at);
+        length =
+            end ? (size_t)((const unsigned char *)end - text->bytes) - at : text->len - at;
+        snprintf(r->where, sizeof r->where, "%.500s, line %" PRId64, r->file->path, number);
+        ZERO_TRY(take_line(r, at, length));
+    }
+    if (r->file->n > 0) return ZERO_OK;
+    if (r->half.status != ZERO_OK) return zero_failure_restore(&r->half);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: expected the metrics of a run, found no line of a step",
+                     r->file->path);
+}
+
+zero_status zero_metrics_read(zero_metrics_file *file, const char *path)
+{
+    zero_metrics_file new = {.path = path};
+    reader r = {.file = &new};
+    zero_status st = zero_bytes_read(&new.text, path);
+    if (st == ZERO_OK) st = take_lines(&r);
+    if (st == ZERO_OK)
+        *file = new;
+    else
+        zero_metrics_file_destroy(&new);
+    return st;
+}
+
+void zero_metrics_file_destroy(zero_metrics_file *file)
+{
+    json_decref(file->run);
+    json_decref(file->final);
+    free(file->steps);
+    zero_bytes_destroy(&file->text);
+    *file = (zero_metrics_file){0};
+}
+
+zero_status zero_metrics_step_at(const zero_metrics_file *file, int64_t i, json_t **step)
+{
+    const zero_metrics_line *line = &file->steps[i];
+    return zero_json_parse(file->path, file->text.bytes + line->at, line->length, step);
+}

@@ -1,0 +1,125 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "train/metrics_read.h"
+
+#define PATH "test_metrics_read.jsonl"
+
+#define RUN(done, name) \
+    "{\"run\": {\"resumed_step\": " #done ", \"commit\": \"" name "\"}}\n"
+#define STEP(n, loss) "{\"step\": " #n ", \"loss\": " #loss "}\n"
+#define FINAL(digest) "{\"final\": true, \"digest\": \"" digest "\"}\n"
+
+static zero_status read_text(const char *text, zero_metrics_file *file)
+{
+    FILE *out = fopen(PATH, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+    zero_status st = zero_metrics_read(file, PATH);
+    remove(PATH);
+    return st;
+}
+
+/* The file has the steps 1, 2, ... with these losses. */
+static void expect_losses(const zero_metrics_file *file, int n, const double *losses)
+{
+    assert_int_equal(file->n, n);
+    for (int i = 0; i < n; i++) {
+        json_t *step;
+        assert_int_equal(file->steps[i].step, i + 1);
+        assert_int_equal(zero_metrics_step_at(file, i, &step), ZERO_OK);
+        assert_true(json_real_value(json_object_get(step, "loss")) == losses[i]);
+        json_decref(step);
+    }
+}
+
+static void expect_commit(const zero_metrics_file *file, const char *commit)
+{
+    assert_string_equal(json_string_value(json_object_get(file->run, "commit")), commit);
+}
+
+static void a_whole_run_has_its_steps_and_its_end(void **state)
+{
+    (void)state;
+    zero_metrics_file file;
+    assert_int_equal(read_text(RUN(0, "a") STEP(1, 3.5) STEP(2, 2.5) FINAL("00"), &file),
+                     ZERO_OK);
+    expect_losses(&file, 2, (double[]){3.5, 2.5});
+    expect_commit(&file, "a");
+    assert_non_null(file.final);
+    zero_metrics_file_destroy(&file);
+}
+
+static void of_steps_taken_again_the_last_ones_count(void **state)
+{
+    (void)state;
+    zero_metrics_file file;
+    assert_int_equal(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) STEP(3, 3.5)
+                                   FINAL("00") RUN(1, "b") STEP(2, 2.5),
+                               &file),
+                     ZERO_OK);
+    expect_losses(&file, 2, (double[]){5.5, 2.5});
+    expect_commit(&file, "b");
+    assert_null(file.final);
+    zero_metrics_file_destroy(&file);
+    assert_int_equal(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) RUN(1, "b"), &file),
+                     ZERO_OK);
+    expect_losses(&file, 1, (double[]){5.5});
+    zero_metrics_file_destroy(&file);
+}
+
+static void half_a_line_of_a_killed_run_is_left_out(void **state)
+{
+    (void)state;
+    zero_metrics_file file;
+    assert_int_equal(read_text(STEP(1, 1.5) "{\"step\": 2, \"lo", &file), ZERO_OK);
+    expect_losses(&file, 1, (double[]){1.5});
+    assert_null(file.run);
+    zero_metrics_file_destroy(&file);
+    assert_int_equal(read_text(STEP(1, 1.5) "{\"st\n" RUN(1, "a") STEP(2, 2.5), &file),
+                     ZERO_OK);
+    expect_losses(&file, 2, (double[]){1.5, 2.5});
+    zero_metrics_file_destroy(&file);
+}
+
+static void other_files_are_refused_with_their_line(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"", "no line of a step"},
+        {"no JSON at all", "line 1"},
+        {RUN(0, "a") FINAL("00"), "no line of a step"},
+        {STEP(1, 1.5) "{\"st\n" STEP(2, 2.5), "line 2"},
+        {STEP(1, 1.5) "{\"st\n{\"st", "line 2"},
+        {STEP(1, 1.5) "[1]\n", "line 2"},
+        {STEP(1, 1.5) "{\"loss\": 1}\n", "line 2: \"step\" is missing"},
+        {STEP(0, 1.5), "line 1"},
+        {"{\"run\": 7}\n" STEP(1, 1.5), "line 1"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        zero_metrics_file file;
+        assert_int_equal(read_text(wrong[i][0], &file), ZERO_ERR_FORMAT);
+        if (!strstr(zero_last_error(), wrong[i][1]) || !strstr(zero_last_error(), PATH))
+            fail_msg("%s: %s", wrong[i][0], zero_last_error());
+    }
+    zero_metrics_file file;
+    assert_int_equal(zero_metrics_read(&file, "nosuch.jsonl"), ZERO_ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_run_has_its_steps_and_its_end),
+        cmocka_unit_test(of_steps_taken_again_the_last_ones_count),
+        cmocka_unit_test(half_a_line_of_a_killed_run_is_left_out),
+        cmocka_unit_test(other_files_are_refused_with_their_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
