@@ -58,13 +58,15 @@ zero_status zero_hugging_face_write_generation(const zero_gpt2_shape *s,
 }
 
 /* The class is the one that takes a tokenizer.json as it is: GPT2Tokenizer would cut text by
- * GPT-2's pattern whatever the file says. Cleaned-up blanks would not be the text's. */
+ * GPT-2's pattern whatever the file says. Cleaned-up blanks would not be the text's. Without its
+ * inputs the class would give types of tokens, too, which GPT2LMHeadModel adds to the embedding. */
 zero_status zero_hugging_face_write_tokenizer(const zero_gpt2_shape *s,
                                               const zero_tokenizer *tok, zero_bytes *out)
 {
-    json_t *root = json_pack("{s:s, s:I, s:b}", "tokenizer_class",
-                             "PreTrainedTokenizerFast", "model_max_length",
-                             (json_int_t)s->seq, "clean_up_tokenization_spaces", 0);
+    json_t *root =
+        json_pack("{s:s, s:I, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
+                  "model_max_length", (json_int_t)s->seq, "clean_up_tokenization_spaces", 0,
+                  "model_input_names", "input_ids", "attention_mask");
     if (root && tok->end_of_text >= 0) {
         size_t len;
         const unsigned char *text = zero_tokenizer_decode(tok, tok->end_of_text, &len);

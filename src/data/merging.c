@@ -67,26 +67,40 @@ void zero_merges_list(const zero_merges *merges, int32_t n, zero_merge *pairs,
 
 /* ---- short pieces ---- */
 
-enum { SHORT = 64 };
+enum { SHORT = 64, NO_MERGE = INT32_MAX };
 
+/* The rank of the merge that joins tokens i and i + 1. */
+static int32_t rank_at(const zero_merges *merges, const int32_t *ids, int64_t i)
+{
+    const struct zero_merge_slot *slot =
+        find_slot(merges, (zero_merge){ids[i], ids[i + 1]});
+    return slot->after == 0 ? NO_MERGE : slot->after;
+}
+
+static int64_t earliest(const int32_t *ranks, int64_t n)
+{
+    int64_t at = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (ranks[i] < ranks[at]) at = i;
+    return at;
+}
+
+/* Ranks of all pairs are kept, for a look into a large table takes longer than the scan. */
 static int64_t scan(const zero_merges *merges, int64_t n, int32_t *ids)
 {
-    for (;;) {
-        int32_t best = INT32_MAX, token = 0;
-        int64_t at = 0;
-        for (int64_t i = 0; i + 1 < n; i++) {
-            const struct zero_merge_slot *slot =
-                find_slot(merges, (zero_merge){ids[i], ids[i + 1]});
-            if (slot->after == 0 || slot->after >= best) continue;
-            best = slot->after;
-            token = slot->token;
-            at = i;
-        }
-        if (best == INT32_MAX) return n;
-        ids[at] = token;
+    int32_t ranks[SHORT];
+    for (int64_t i = 0; i + 1 < n; i++) ranks[i] = rank_at(merges, ids, i);
+    while (n > 1) {
+        int64_t at = earliest(ranks, n - 1);
+        if (ranks[at] == NO_MERGE) break;
+        ids[at] = find_slot(merges, (zero_merge){ids[at], ids[at + 1]})->token;
         memmove(ids + at + 1, ids + at + 2, (size_t)(n - at - 2) * sizeof *ids);
+        memmove(ranks + at, ranks + at + 1, (size_t)(n - at - 2) * sizeof *ranks);
         n--;
+        if (at > 0) ranks[at - 1] = rank_at(merges, ids, at - 1);
+        if (at + 1 < n) ranks[at] = rank_at(merges, ids, at);
     }
+    return n;
 }
 
 /* ---- long pieces ---- */

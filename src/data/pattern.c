@@ -24,8 +24,8 @@ static zero_status cannot(zero_status st, const char *where, int error, size_t a
                      (const char *)text);
 }
 
-/* No repetition is made possessive, and nothing is compiled just in time: the limit of matches would
- * not count the steps of \s* then, and hostile text could hang a run. */
+/* No repetition is made possessive, and nothing is compiled just in time: the limit of matches
+ * would not count the steps of \s* then, and hostile text could hang a run. */
 static zero_status compile(const char *where, const char *translated, zero_pattern *p)
 {
     int error;

@@ -1,7 +1,7 @@
 /* tokenizer.h - text to tokens and back: bytes, byte pair encoding on top of them, or characters.
  *
- * There are three kinds. Our own: tokens 0..255 are the bytes, token 256 + i joins the two tokens of
- * merge i, and text is first cut into pieces by piece.h. Read from files (tokenizer_json.h): any
+ * There are three kinds. Our own: tokens 0..255 are the bytes, token 256 + i joins the two tokens
+ * of merge i, and text is first cut into pieces by piece.h. Read from files (tokenizer_json.h): any
  * ids; added tokens such as <|endoftext|> are found in the text first, and what is left is cut into
  * pieces by patterns (pattern.h). In both no token crosses a piece, and within a piece earlier
  * merges are applied first, each from left to right. Decoding gives back any bytes unchanged.

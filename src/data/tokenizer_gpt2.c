@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
@@ -12,16 +13,24 @@ static zero_status no_memory(const char *path)
     return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a tokenizer", path);
 }
 
-/* A line of merges.txt without its end; "" for "#version: 0.2". */
+static bool is_text(const char *line, size_t len)
+{
+    for (size_t at = 0, n; at < len; at += n) {
+        n = zero_utf8_length((const unsigned char *)line + at, len - at);
+        if (n == 0 || line[at] == '\0') return false;
+    }
+    return true;
+}
+
+/* A line of merges.txt without its end. "#version: 0.2" is not a merge. */
 static zero_status add_line(const char *path, const char *line, size_t len, json_t *merges)
 {
     if (len > 0 && line[len - 1] == '\r') len--;
     if (len >= 8 && memcmp(line, "#version", 8) == 0) return ZERO_OK;
+    if (!is_text(line, len))
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: merge %zu: expected two tokens in UTF-8",
+                         path, json_array_size(merges));
     json_t *text = json_stringn(line, len);
-    if (!text)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: line %zu: expected two tokens in UTF-8, or no memory",
-                         path, json_array_size(merges) + 1);
     return json_array_append_new(merges, text) == 0 ? ZERO_OK : no_memory(path);
 }
 

@@ -205,35 +205,39 @@ static bool has_own_ids(const zero_tokenizer *tok, int32_t n, const int32_t *tok
     return true;
 }
 
+/* Sets *own if the merges are those of one of ours; it stays zeroed otherwise. */
+static zero_status rebuild(const reader *r, const zero_tokenizer *tok, int32_t n,
+                           zero_tokenizer *own)
+{
+    zero_merge *pairs = malloc(((size_t)n + 1) * sizeof *pairs);
+    int32_t *tokens = malloc(((size_t)n + 1) * sizeof *tokens);
+    zero_status st = ZERO_OK;
+    if (!pairs || !tokens)
+        st = zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId32 " merges", r->path,
+                       n);
+    if (st == ZERO_OK) zero_merges_list(&tok->table, n, pairs, tokens);
+    if (st == ZERO_OK && has_own_ids(tok, n, tokens))
+        st = zero_tokenizer_from_merges(own, pairs, n);
+    free(pairs);
+    free(tokens);
+    return st == ZERO_ERR_FORMAT ? ZERO_OK : st;
+}
+
 /* A tokenizer of ours, as it was written, becomes one of ours again. Others that cut text as ours
  * stay what they are, such as one of ours to which tokens were added. */
 static zero_status take_back(const reader *r, zero_tokenizer *tok)
 {
-    int32_t n = tok->vocab - ZERO_VOCAB_BYTES;
-    bool fits = tok->cuts_as_own && !tok->ignores_merges &&
-                json_array_size(r->added) == 0 && n >= 0 &&
-                n <= ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES &&
-                json_array_size(r->merges) == (size_t)n;
-    if (!fits) return ZERO_OK;
-    zero_merge *pairs = malloc(((size_t)n + 1) * sizeof *pairs);
-    int32_t *tokens = malloc(((size_t)n + 1) * sizeof *tokens);
     zero_tokenizer own = {0};
-    zero_status st =
-        pairs && tokens ? ZERO_OK
-                        : zero_fail(ZERO_ERR_NOMEM,
-                                    "%.500s: no memory for %" PRId32 " merges", r->path, n);
-    if (st == ZERO_OK) {
-        zero_merges_list(&tok->table, n, pairs, tokens);
-        fits = has_own_ids(tok, n, tokens);
-    }
-    if (st == ZERO_OK && fits) st = zero_tokenizer_from_merges(&own, pairs, n);
-    if (own.vocab > 0) {
-        zero_tokenizer_destroy(tok);
-        *tok = own;
-    }
-    free(pairs);
-    free(tokens);
-    return st == ZERO_ERR_FORMAT ? ZERO_OK : st;
+    int32_t n = tok->vocab - ZERO_VOCAB_BYTES;
+    if (!tok->cuts_as_own || tok->ignores_merges || json_array_size(r->added) > 0 ||
+        n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES ||
+        json_array_size(r->merges) != (size_t)n)
+        return ZERO_OK;
+    ZERO_TRY(rebuild(r, tok, n, &own));
+    if (own.vocab == 0) return ZERO_OK;
+    zero_tokenizer_destroy(tok);
+    *tok = own;
+    return ZERO_OK;
 }
 
 static void name_after(const char *path, zero_tokenizer *tok)

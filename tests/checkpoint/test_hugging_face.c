@@ -161,6 +161,7 @@ static void the_tokenizer_goes_with_the_weights(void **state)
     write_with(FILE_NAME);
     assert_holds("generation_config.json", "\"eos_token_id\": null");
     assert_holds("tokenizer_config.json", "\"PreTrainedTokenizerFast\"");
+    assert_holds("tokenizer_config.json", "\"attention_mask\""); /* and no token types */
     assert_holds("tokenizer.json", "\"type\": \"ByteLevel\"");
     remove_dir(DIR_NAME);
 }

@@ -68,11 +68,15 @@ def ours(program, folder, strings):
 
 def check_tokenizer(zero, encode_texts, folder, what, *options):
     """A run with these options, exported; its checkpoint's own file loads, too."""
+    strings = texts()
+    open(f"{folder}/all", "w", newline="").write("".join(strings).replace("\0", ""))
+    options = [f"{folder}/all" if o == "CHARACTERS" else o for o in options]
+    if "char" in options:
+        strings = [s for s in strings if "\0" not in s and s != ""]
     run(zero, "train", *SHAPE.split(), "--steps", "1", "--checkpoint", f"{folder}/ck", *options)
     run(zero, "checkpoint", "export", f"{folder}/ck", "--to", f"{folder}/out")
     tok = AutoTokenizer.from_pretrained(f"{folder}/out")
     own = PreTrainedTokenizerFast(tokenizer_file=f"{folder}/ck/step-00000001/tokenizer.json")
-    strings = texts()
     wrong = lost = 0
     for text, want in zip(strings, ours(encode_texts, f"{folder}/out", strings)):
         got = tok(text, add_special_tokens=False)["input_ids"]
@@ -138,13 +142,16 @@ def check_fine_tuning(zero, folder, tokenizer):
     words = run(zero, "generate", f"{folder}/ck", "--prompt", prompt, "--tokens", "40",
                 "--temperature", "0", "--raw").decode()
     theirs = greedy(model, tok, prompt, 40)
-    return told(words.rstrip("\n") == theirs.rstrip("\n"), f"greedy text: {theirs!r}") and good
+    words, theirs = words.rstrip("\n"), theirs.rstrip("\n")
+    return told(words == theirs, f"greedy text: {words!r}" +
+                (f", theirs {theirs!r}" if words != theirs else "")) and good
 
 
 def main(zero, encode_texts):
     open_text = GOLDEN + "golden.txt"
     runs = [("our own bpe:512", ()), ("our own bpe:300", ("--tokenizer", "bpe:300")),
             ("bytes", ("--tokenizer", "byte")),
+            ("characters", ("--tokenizer", "char", "--data", "CHARACTERS")),
             ("GPT-2's pattern", ("--tokenizer", GOLDEN + "gpt2.json", "--data", open_text)),
             ("GPT-2's two files", ("--tokenizer", GOLDEN + "vocab.json", "--data", open_text)),
             ("Llama-3's pattern", ("--tokenizer", GOLDEN + "llama3.json", "--data", open_text))]

@@ -25,7 +25,8 @@ TEXTS = ["", " ", "   ", "\n", "\n\n", " \n ", "a  b", "a   \n\n  b", "the grape
          "I'm, you've he'd 'tis 's'S'\u017f", "1 12 123 1234 12345", "x=1;y=2 // z\r\n\r\n\t\tend",
          "\u043b\u0438\u0441\u0430 \u0443\u0448\u043b\u0430",
          "\u72d0\u72f8\u8d70\u4e86\u3002\u72d0", "e\u0301\u0300 \u00e9",
-         "\U0001f98a\U0001f347\u200d\u2642\ufe0f", "\u00a0\u3000x\u2028y\u180ez\u0085", "a\0b\x7f\xad",
+         "\U0001f98a\U0001f347\u200d\u2642\ufe0f",
+         "\u00a0\u3000x\u2028y\u180ez\u0085", "a\0b\x7f\xad",
          "<|endoftext|>", "the<|endoftext|> fox<|endoftext|><|eot|>", "<|endoftext|<|eot",
          "<|eot|><|eot|>",
          "the end of the grapes", "high" * 40, "ab" * 200, " " * 70 + "x", "aaaa" * 33, FABLE]
@@ -53,7 +54,8 @@ def main(folder):
         pre_tokenizers.Split(Regex(LLAMA3), behavior="isolated", invert=False),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     save(folder, "llama3", llama, ["<|endoftext|>", "<|eot|>", "<|eot|><|eot|>"])
-    llama.add_tokens([AddedToken("the end", normalized=True), AddedToken(" grapes", normalized=False)])
+    llama.add_tokens([AddedToken("the end", normalized=True),
+                      AddedToken(" grapes", normalized=False)])
     llama.save(folder + "/llama3.json", pretty=False)
 
     with open(folder + "/golden.txt", "w") as out:
