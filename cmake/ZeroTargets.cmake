@@ -1,6 +1,7 @@
 # Functions that make our targets. All of them link zero_flags, which has the compiler's flags.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
+include(CheckLinkerFlag)
 
 add_library(zero_flags INTERFACE)
 target_compile_features(zero_flags INTERFACE c_std_11)
@@ -32,6 +33,23 @@ if(ZERO_NATIVE)
         "cannot compile for this machine's CPU. Configure with -DZERO_NATIVE=OFF.")
     endif()
     target_compile_options(zero_flags INTERFACE -mcpu=native)
+  endif()
+endif()
+# An overflow of the stack or of a buffer ends the program. Checked calls of the C library need an
+# optimizing compiler; some distributions set another level for all programs. Sanitizers have checks
+# of their own.
+if(NOT ZERO_SANITIZE)
+  foreach(flag stack-protector-strong stack-clash-protection cf-protection)
+    check_c_compiler_flag(-f${flag} ZERO_HAVE_${flag})
+    if(ZERO_HAVE_${flag})
+      target_compile_options(zero_flags INTERFACE -f${flag})
+    endif()
+  endforeach()
+  target_compile_options(zero_flags INTERFACE
+    "$<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
+  check_linker_flag(C -Wl,-z,now ZERO_HAVE_BINDING_AT_START)
+  if(ZERO_HAVE_BINDING_AT_START)
+    target_link_options(zero_flags INTERFACE -Wl,-z,now)
   endif()
 endif()
 set(zero_sanitizers -fsanitize=address,undefined)

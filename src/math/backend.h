@@ -97,6 +97,13 @@ typedef struct {
     float *dwte, *dwpe;
 } zero_embedding_grad;
 
+/* Where gradients have become exactly zero, moments shrink from step to step. CPUs take 20 times as
+ * long for denormal numbers, which they would become for ever: old moments below the first limit,
+ * twice FLT_MIN, count as zero of their sign. A new first moment below the second moves no
+ * parameter: its product with the learning rate would be denormal long before it is. */
+#define ZERO_ADAMW_LEAST_MOMENT 0x1p-125f
+#define ZERO_ADAMW_LEAST_MOVE   0x1p-90f
+
 /* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after bias
  * correction; the decay acts on the old parameter. */
 typedef struct {

@@ -50,13 +50,27 @@ INLINE void adamw_advance(zero_type type, int64_t n, adamw_place *at)
     if (type != ZERO_FP32) at->param += n;
 }
 
+/* Numbers below `least` become zero of their sign; NaN stays. */
+INLINE floats adamw_flush(floats x, float least)
+{
+    const bits32 sign = (bits32){0} + 0x80000000u;
+    uint32_t limit;
+    memcpy(&limit, &least, sizeof limit);
+    bits32 size = (bits32)x & ~sign;
+    bits32 is_small = (bits32)((ints)size < (ints)((bits32){0} + limit));
+    return (floats)((bits32)x & (~is_small | sign));
+}
+
 /* Loshchilov & Hutter 2019, algorithm 2, on a register's worth. */
 INLINE floats adamw_step(const adamw_factors *f, floats grad, const adamw_place *at)
 {
     floats g = grad * f->grad_scale;
-    floats m = f->beta1 * *(floats *)at->m + f->rest1 * g;     /* line 7 */
-    floats v = f->beta2 * *(floats *)at->v + f->rest2 * g * g; /* line 8 */
-    floats step = f->lr * (m * f->unbias1) / (square_root(v * f->unbias2) + f->eps);
+    floats m = adamw_flush(*(floats *)at->m, ZERO_ADAMW_LEAST_MOMENT);
+    floats v = adamw_flush(*(floats *)at->v, ZERO_ADAMW_LEAST_MOMENT);
+    m = f->beta1 * m + f->rest1 * g;     /* line 7 */
+    v = f->beta2 * v + f->rest2 * g * g; /* line 8 */
+    floats moving = adamw_flush(m, ZERO_ADAMW_LEAST_MOVE) * f->unbias1;
+    floats step = f->lr * moving / (square_root(v * f->unbias2) + f->eps);
     floats old = *(floats *)at->master, moved = old - f->decay * old - step; /* line 12 */
     *(floats *)at->m = m;
     *(floats *)at->v = v;

@@ -26,6 +26,11 @@ void zero_naive_clear(const zero_math *math, int64_t n, float *x)
     zero_math_poll(math);
 }
 
+static float flush(float x, float least)
+{
+    return fabsf(x) < least ? copysignf(0.0f, x) : x;
+}
+
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a)
 {
@@ -34,10 +39,13 @@ void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
     float *m = a->m, *v = a->v, *master = a->master;
     for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
         float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
+        m[i] = flush(m[i], ZERO_ADAMW_LEAST_MOMENT);
+        v[i] = flush(v[i], ZERO_ADAMW_LEAST_MOMENT);
         m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
         v[i] = h->beta2 * v[i] + (1.0f - h->beta2) * g * g; /* line 8 */
         float decay = h->lr * h->weight_decay * master[i];
-        float step = h->lr * (m[i] * unbias1) / (sqrtf(v[i] * unbias2) + h->eps);
+        float moving = flush(m[i], ZERO_ADAMW_LEAST_MOVE) * unbias1;
+        float step = h->lr * moving / (sqrtf(v[i] * unbias2) + h->eps);
         master[i] = master[i] - decay - step; /* line 12 */
         if (a->type != ZERO_FP32) put(a->type, master[i], a->param, i);
     }
