@@ -1,5 +1,5 @@
-# cmake -D SOURCE=DIR -D FILE=FILE -P WriteCommit.cmake: writes a C file that knows the commit of the
-# sources, with -dirty if they were changed since, or "unknown" if DIR is not the top of a git
+# cmake -D SOURCE=DIR -D FILE=FILE -P WriteCommit.cmake: writes a C file that knows the commit of
+# the sources, with -dirty if they were changed since, or "unknown" if DIR is not the top of a git
 # repository. The file is touched only if its text changes.
 find_program(GIT git)
 set(commit unknown)

@@ -104,7 +104,7 @@ struct zero_unit {
     const zero_tensor *tensors[ZERO_UNIT_GROUPS];
     const void *shape;            /* the model's own description; borrowed, may be NULL */
     bool backward_without_params; /* param[k] may be NULL in backward calls */
-    /* `out` is NULL in the forward calls of --recompute: `out` is known from the first call, so that
+    /* `out` is NULL in the forward calls of --recompute: it is known from the first call, so that
      * only `saved` must be written, with the same bits. */
     bool recompute_without_out;
 

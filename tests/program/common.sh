@@ -85,7 +85,8 @@ exits() {
 runs() {
     run "$@"
     exits 0
-    grep '^zero: ' err | grep -qv '^zero: \(warning\|note\): ' && complain "$words: unexpected error message"
+    grep '^zero: ' err | grep -qv '^zero: \(warning\|note\): ' &&
+        complain "$words: unexpected error message"
     grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress bar"
     return 0
 }

@@ -34,7 +34,8 @@ runs 3 train $small $length --sample 0 --expect-digest "$(echo "$digest" | tr a-
 other=$(echo "$digest" | tr 0-9a-f 1-9a-f0)
 run 3 train $small $length --sample 0 --expect-digest "$other" --metrics unexpected
 exits 1
-[ "$(grep '^zero: ' err | grep -cv ': warning: ')" -eq 1 ] || complain "$words: expected one message"
+[ "$(grep '^zero: ' err | grep -cv ': warning: ')" -eq 1 ] ||
+    complain "$words: expected one message"
 says "the digest is $digest, and --expect-digest is $other" err
 [ "$(digest_of out)" = "$digest" ] || complain "$words: expected the whole summary"
 check 3 8 unexpected bits_unexpected
@@ -86,7 +87,8 @@ sed 1d loud >nameless
 runs 0 compare loud nameless
 says 'settings are unknown: nameless does not say what its run was' out
 # A run that is killed in step 6 and resumed from step 4 has the results of the whole run.
-(head -n 6 loud && head -c 60 loud && echo && sed '1s/"resumed_step":0/"resumed_step":4/; 2,5d' loud) \
+(head -n 6 loud && head -c 60 loud && echo &&
+    sed '1s/"resumed_step":0/"resumed_step":4/; 2,5d' loud) \
     >resumed
 runs 0 compare loud resumed
 says '  resumed_step: 0 | 4' out
