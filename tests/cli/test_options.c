@@ -11,10 +11,6 @@
 
 #include <cmocka.h>
 
-#include "cli/help.h"
-#include "cli/suggest.h"
-#include "support/within.h"
-
 #define MOST_WORDS 16
 #define FILE_NAME  "test_options.json"
 
@@ -345,87 +341,6 @@ static void a_pipe_or_a_huge_file_as_configuration_is_refused_at_once(void **sta
     write_file("{}");
 }
 
-/* The help of a command for the words of a line; the caller's (free). */
-static char *help_of(const zero_command *command, char *line)
-{
-    char *text = NULL, *argv[MOST_WORDS];
-    size_t size = 0;
-    int argc = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    for (char *w = strtok(line, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    assert_int_equal(zero_help_show(command, argc, argv, out), ZERO_OK);
-    fclose(out);
-    return text;
-}
-
-static void help_shows_every_option_within_80_columns(void **state)
-{
-    (void)state;
-    const zero_command *command;
-    for (int c = 0; (command = zero_command_at(c)); c++) {
-        char line[1] = "", mention[64];
-        const zero_option_table *table;
-        const zero_option *option;
-        const char *group;
-        if (!command->run) continue;
-        char *text = help_of(command, line);
-        for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
-            snprintf(mention, sizeof mention, "\n  --%s", option->name);
-            assert_true(option->standard || option->absent);
-            if (zero_help_shows(command, i, &group)) assert_non_null(strstr(text, mention));
-        }
-        for (char *at = text; *at; at += strcspn(at, "\n") + 1)
-            assert_within(strcspn(at, "\n"), 0, 80);
-        assert_non_null(strstr(text, "\nExample:\n"));
-        assert_non_null(strstr(text, "\nExit codes:\n"));
-        free(text);
-    }
-}
-
-static void help_shows_what_the_preset_decides(void **state)
-{
-    (void)state;
-    static const char *const lines[][3] = {
-        {"", "optimizer steps [360]", "[0.004]"},
-        {"--model tiny --help", "transformer blocks [4]", "[--global-batch / ranks]"},
-        {"--model gpt2", "transformer blocks [12]", "[0.0006]"},
-        {"--steps 3 --model=gpt2-xl", "transformer blocks [48]",
-         "words in the vocabulary [50257]"},
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "%s", lines[i][0]);
-        char *text = help_of(&zero_command_train, line);
-        assert_non_null(strstr(text, lines[i][1]));
-        assert_non_null(strstr(text, lines[i][2]));
-        free(text);
-    }
-    char *argv[] = {"--model", "gtp2", "--help"};
-    assert_int_equal(zero_help_show(&zero_command_train, 3, argv, stdout),
-                     ZERO_ERR_INVALID);
-}
-
-static void a_plans_help_leaves_out_what_changes_no_plan(void **state)
-{
-    (void)state;
-    char line[1] = "";
-    char *text = help_of(&zero_command_plan, line);
-    assert_null(strstr(text, "--lr"));
-    assert_null(strstr(text, "--metrics"));
-    assert_non_null(strstr(text, "--dtype"));
-    assert_non_null(strstr(text, "--stage N|all"));
-    free(text);
-}
-
-static void asking_for_help_is_always_possible(void **state)
-{
-    (void)state;
-    char *all[] = {"--nonsense", "--steps", "-1", "--help"}, *brief[] = {"-h"};
-    assert_true(zero_options_ask_for_help(4, all) && zero_options_ask_for_help(1, brief));
-    assert_false(zero_options_ask_for_help(3, all));
-}
-
 /* Only these rows are kept in checkpoints and named where a resumed run differs. */
 static void a_runs_identity_is_what_decides_its_numbers(void **state)
 {
@@ -470,45 +385,6 @@ static void ranks_may_differ_in_what_is_theirs_alone(void **state)
     }
 }
 
-static void every_command_has_a_page_of_the_manual(void **state)
-{
-    (void)state;
-    const zero_command *command;
-    for (int c = -1; c < 0 || (command = zero_command_at(c)); c++) {
-        char *text = NULL;
-        size_t size = 0;
-        command = c < 0 ? NULL : zero_command_at(c);
-        if (command && !command->run) continue;
-        FILE *out = open_memstream(&text, &size);
-        assert_int_equal(zero_help_write_man(command, out), ZERO_OK);
-        fclose(out);
-        assert_int_equal(strncmp(text, ".TH ZERO", 8), 0);
-        const char *parts[] = {"\n.SH NAME\nzero", "\n.SH SYNOPSIS\n",
-                               "\n.SH EXIT STATUS\n", "\n.SH SEE ALSO\n"};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-            assert_non_null(strstr(text, parts[i]));
-        free(text);
-    }
-}
-
-static void edit_distance_is_a_distance(void **state)
-{
-    (void)state;
-    const char *words[] = {"", "a", "ab", "ba", "steps", "stpes", "seed", "global-batch"};
-    const int n = sizeof words / sizeof *words;
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < n; j++) {
-            int d = zero_suggest_distance(words[i], words[j]);
-            assert_int_equal(d, zero_suggest_distance(words[j], words[i]));
-            assert_int_equal(d == 0, i == j);
-            assert_true(d <= (int)(strlen(words[i]) + strlen(words[j])));
-        }
-    }
-    assert_int_equal(zero_suggest_distance("steps", "stpes"), 1); /* neighbours swapped */
-    assert_int_equal(zero_suggest_distance("kitten", "sitting"), 3);
-    assert_int_equal(zero_suggest_distance("", "seed"), 4);
-}
-
 static int remove_file(void **state)
 {
     (void)state;
@@ -533,14 +409,8 @@ int main(void)
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),
         cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),
         cmocka_unit_test(a_pipe_or_a_huge_file_as_configuration_is_refused_at_once),
-        cmocka_unit_test(help_shows_every_option_within_80_columns),
-        cmocka_unit_test(help_shows_what_the_preset_decides),
-        cmocka_unit_test(a_plans_help_leaves_out_what_changes_no_plan),
         cmocka_unit_test(a_runs_identity_is_what_decides_its_numbers),
         cmocka_unit_test(ranks_may_differ_in_what_is_theirs_alone),
-        cmocka_unit_test(every_command_has_a_page_of_the_manual),
-        cmocka_unit_test(asking_for_help_is_always_possible),
-        cmocka_unit_test(edit_distance_is_a_distance),
     };
     return cmocka_run_group_tests(tests, NULL, remove_file);
 }
