@@ -33,14 +33,14 @@ zero_status zero_config_file_parse(const char *path, const void *bytes, size_t l
                      path, found);
 }
 
-zero_status zero_config_file_load(const char *path, json_t **file)
+zero_status zero_config_file_load(const char *option, const char *path, json_t **file)
 {
     zero_bytes text = {0};
     zero_status st = zero_bytes_read_at_most(&text, path, MOST_BYTES);
     if (st == ZERO_OK)
         st = zero_config_file_parse(path, text.bytes, text.len, file);
     else if (st != ZERO_ERR_NOMEM)
-        st = refuse("--config ", "");
+        st = refuse(option, "");
     zero_bytes_destroy(&text);
     return st;
 }

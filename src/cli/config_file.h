@@ -7,8 +7,9 @@
 
 /* Reads one JSON object; *file is the caller's. ZERO_ERR_INVALID if it cannot be read, has
  * more than 64 MiB, is not JSON (with line and column) or not an object, or says a key
- * twice. */
-ZERO_NODISCARD zero_status zero_config_file_load(const char *path, json_t **file);
+ * twice. `option` precedes the path of a file that cannot be read: "--config ", or "". */
+ZERO_NODISCARD zero_status zero_config_file_load(const char *option, const char *path,
+                                                 json_t **file);
 
 /* The same from the file's bytes; `path` is for messages. */
 ZERO_NODISCARD zero_status zero_config_file_parse(const char *path, const void *bytes,

@@ -133,7 +133,7 @@ static zero_status open_engine(job *j)
 
 /* ---- the prompt ---- */
 
-/* Only the tokenizer of characters lacks any. */
+/* Of all tokenizers only char can lack a character. */
 static zero_status check_characters(const job *j, const char *prompt)
 {
     for (int64_t i = 0; i < j->n_known; i++)

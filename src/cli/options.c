@@ -111,7 +111,7 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
     const char *path = config >= 0 ? line->text[config] : NULL;
     if (!path) return ZERO_OK;
     find_overridden(line, overridden);
-    ZERO_TRY(zero_config_file_load(path, &given->file));
+    ZERO_TRY(zero_config_file_load("--config ", path, &given->file));
     return zero_config_file_store(path, given->file, line->command, overridden, into,
                                   given->set);
 }

@@ -80,9 +80,15 @@ done
 cat reproducible-*.end | sort -u >ends
 [ "$(wc -l <ends)" -eq 1 ] || complain "reproducible runs of several layouts ended differently"
 
+# README's words: one global batch, and nothing about the micro batch.
+batch="--reproducible --global-batch 24"
+saves 2/1 readme $batch
+for layout in 1/0 4/2 8/3; do continues "$layout" readme $batch; done
+
 # Another micro batch would end with other bits.
-refuses 2 "saved with --reproducible --micro-batch 1, and this run has --micro-batch 2" 2 train $tiny \
-    --reproducible --global-batch 8 --micro-batch 2 --steps 4 --resume --checkpoint reproducible-2-1
+refuses 2 "saved with --reproducible --micro-batch 1, and this run has --micro-batch 2" 2 \
+    train $tiny --reproducible --global-batch 8 --micro-batch 2 --steps 4 --resume \
+    --checkpoint reproducible-2-1
 says "give --micro-batch 1, or resume without --reproducible" err
 runs 2 train $tiny --reproducible --global-batch 8 --steps 4 --resume --checkpoint reproducible-2-1
 

@@ -50,7 +50,7 @@ for run in "2 0" "2 3" "4 1" "4 2"; do
     same bits other "ranks and stage $run"
 done
 
-# README's sentence: "With --reproducible one global batch gives one digest on 1, 2, 4 and 8 ranks."
+# README's sentence: "With --reproducible it is also the same on 1, 2, 4 and 8 ranks."
 for batch in "" "--global-batch 32" "--global-batch 24"; do
     for n in 1 2 4 8; do
         runs $n train --layers 1 --hidden 16 --heads 2 --seq 8 --data stories:64K --eval-every 0 \

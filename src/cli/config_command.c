@@ -1,0 +1,129 @@
+/* zero config: the configuration file of another program as one of zero's. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/config_file.h"
+#include "cli/deepspeed.h"
+#include "cli/options.h"
+#include "comm/launch.h"
+#include "train/config.h"
+
+typedef struct {
+    const char *from;
+    int64_t n_ranks;
+} config_options;
+
+static const zero_option rows[] = {
+    {.group = "Input",
+     .name = "from",
+     .kind = ZERO_OPTION_CHOICE,
+     .offset = offsetof(config_options, from),
+     .words = "deepspeed",
+     .absent = "it must be given",
+     .help = "whose configuration FILE is"},
+    {.name = "ranks",
+     .kind = ZERO_OPTION_WHOLE,
+     .offset = offsetof(config_options, n_ranks),
+     .min = 1,
+     .max = 1000000,
+     .argument = "N",
+     .absent = "any number",
+     .help = "ranks that will train, where a batch follows from them"},
+    {.name = NULL},
+};
+
+static const zero_option_table table = {.rows = rows};
+
+static void print_option(const zero_option *option, const zero_config *config)
+{
+    char text[ZERO_OPTION_TEXT_BYTES];
+    const char *value = zero_option_value(option, config, text);
+    bool quoted = option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
+    if (option->kind == ZERO_OPTION_FLAG)
+        value = strcmp(value, "on") == 0 ? "true" : "false";
+    printf("\n  \"%s\": %s%s%s", option->name, quoted ? "\"" : "", value,
+           quoted ? "\"" : "");
+}
+
+/* As they stand in a --config file, in the order of --help. */
+static void print_options(const zero_config *config, const bool set[])
+{
+    const zero_option_table *table_of;
+    const zero_option *option;
+    const char *before = "{";
+    for (int i = 0; (option = zero_command_option(&zero_command_train, i, &table_of));
+         i++) {
+        if (!set[i]) continue;
+        printf("%s", before);
+        print_option(option, config);
+        before = ",";
+    }
+    printf("%s\n}\n", *before == '{' ? before : "");
+}
+
+/* The printed options have passed the checks of a --config file. */
+static zero_status print(const char *path, const zero_deepspeed *found)
+{
+    static const bool overridden[ZERO_OPTIONS_MOST];
+    bool set[ZERO_OPTIONS_MOST] = {false};
+    zero_config config;
+    ZERO_TRY(zero_deepspeed_check(path, found));
+    zero_options_reset(&zero_command_train, &config);
+    ZERO_TRY(zero_config_file_store(path, found->options, &zero_command_train, overridden,
+                                    &config, set));
+    print_options(&config, set);
+    return ZERO_OK;
+}
+
+static void print_notes(const zero_deepspeed *found)
+{
+    if (zero_launch_rank_hint() > 0 || found->notes.len == 0) return;
+    fprintf(stderr, "%.*s", (int)found->notes.len, (const char *)found->notes.bytes);
+}
+
+static zero_status convert(const char *path, int64_t n_ranks)
+{
+    json_t *file = NULL;
+    zero_deepspeed found;
+    ZERO_TRY(zero_config_file_load("", path, &file));
+    zero_status st = zero_deepspeed_translate(path, file, n_ranks, &found);
+    json_decref(file);
+    ZERO_TRY(st);
+    print_notes(&found);
+    st = print(path, &found);
+    zero_deepspeed_destroy(&found);
+    return st;
+}
+
+static zero_status run(int argc, char **argv)
+{
+    config_options options;
+    zero_options given;
+    ZERO_TRY(zero_options_read(&zero_command_config, argc, argv, &options, &given));
+    if (given.n_operands != 1 || !options.from)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero config needs --from deepspeed and one FILE, found %s and %d",
+                         options.from ? "it" : "no --from", given.n_operands);
+    return convert(given.operands[0], options.n_ranks);
+}
+
+const zero_command zero_command_config = {
+    .name = "zero config",
+    .summary = "options of zero train from DeepSpeed's configuration",
+    .usage = "zero config --from deepspeed FILE [--ranks N]",
+    .about =
+        "Prints a file for zero train --config, on the standard output: the options that "
+        "have a counterpart in FILE, and DeepSpeed's defaults where zero's would change "
+        "results. Each other key is named with the reason, on the standard error. Where "
+        "one "
+        "of those may change results, nothing is printed and the exit code is 2.\n"
+        "\"auto\", which Hugging Face's Trainer fills in, counts as not given.",
+    .example = "zero config --from deepspeed ds.json >run.json\n"
+               "mpirun -n 4 zero train --config run.json --steps 1000",
+    .tables = &table,
+    .n_tables = 1,
+    .operand = "FILE",
+    .size = sizeof(config_options),
+    .run = run,
+};

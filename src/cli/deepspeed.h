@@ -1,0 +1,19 @@
+/* deepspeed.h - a DeepSpeed configuration as options of zero train.
+ *
+ * Values that DeepSpeed's file leaves out are DeepSpeed's defaults where zero's would change
+ * results: without gradient_clipping, clip is 0. "auto", which Hugging Face's Trainer replaces by
+ * its own arguments, counts as left to the user. */
+#pragma once
+
+#include "cli/deepspeed_input.h"
+
+/* Translates an object, read from `path`, for n_ranks ranks; 0: any number. ZERO_ERR_INVALID if a
+ * value has a wrong type, or the batches contradict each other. Keys without a counterpart
+ * are for zero_deepspeed_check(). */
+ZERO_NODISCARD zero_status zero_deepspeed_translate(const char *path, const json_t *file,
+                                                    int64_t n_ranks, zero_deepspeed *out);
+
+/* ZERO_ERR_INVALID with the keys that were refused, if there are any. */
+ZERO_NODISCARD zero_status zero_deepspeed_check(const char *path, const zero_deepspeed *d);
+
+void zero_deepspeed_destroy(zero_deepspeed *d);

@@ -1,0 +1,295 @@
+/* A DeepSpeed configuration becomes options of zero train, or a reason why not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/config_file.h"
+#include "cli/deepspeed.h"
+#include "cli/deepspeed_keys.h"
+
+static json_t *parsed(const char *text)
+{
+    json_t *file = NULL;
+    if (zero_config_file_parse("ds.json", text, strlen(text), &file) != ZERO_OK)
+        fail_msg("%s: %s", text, zero_last_error());
+    return file;
+}
+
+static zero_deepspeed translated(const char *text, int64_t n_ranks)
+{
+    json_t *file = parsed(text);
+    zero_deepspeed d;
+    if (zero_deepspeed_translate("ds.json", file, n_ranks, &d) != ZERO_OK)
+        fail_msg("%s: %s", text, zero_last_error());
+    json_decref(file);
+    assert_int_equal(zero_bytes_append(&d.notes, "", 1), ZERO_OK); /* a text for strstr() */
+    return d;
+}
+
+/* The options have the values of `expected`; null: the option is not given. */
+static void gives(const char *text, int64_t n_ranks, const char *expected)
+{
+    zero_deepspeed d = translated(text, n_ranks);
+    json_t *options = parsed(expected), *value;
+    const char *key;
+    json_object_foreach(options, key, value)
+    {
+        json_t *found = json_object_get(d.options, key);
+        bool is_number = json_is_number(value) && json_is_number(found);
+        bool equal = is_number ? json_number_value(value) == json_number_value(found)
+                     : json_is_null(value) ? found == NULL
+                                           : json_equal(value, found);
+        if (!equal) fail_msg("%s: expected another %s", text, key);
+    }
+    if (zero_deepspeed_check("ds.json", &d) != ZERO_OK) fail_msg("%s", zero_last_error());
+    json_decref(options);
+    zero_deepspeed_destroy(&d);
+}
+
+/* The key is named in a line that contains `reason`, and the file is taken or not. */
+static void names(const char *text, const char *key, const char *reason, bool is_refused)
+{
+    zero_deepspeed d = translated(text, 0);
+    const char *line = strstr((const char *)d.notes.bytes, key);
+    const char *end = line ? strchr(line, '\n') : NULL;
+    const char *found = line ? strstr(line, reason) : NULL;
+    if (!found || found > end)
+        fail_msg("%s: no '%s' about %s in:\n%s", text, reason, key,
+                 (const char *)d.notes.bytes);
+    zero_status st = zero_deepspeed_check("ds.json", &d);
+    assert_int_equal(st, is_refused ? ZERO_ERR_INVALID : ZERO_OK);
+    if (is_refused) assert_non_null(strstr(zero_last_error(), key));
+    zero_deepspeed_destroy(&d);
+}
+
+static void wrong(const char *text, int64_t n_ranks, const char *message)
+{
+    json_t *file = parsed(text);
+    zero_deepspeed d;
+    assert_int_equal(zero_deepspeed_translate("ds.json", file, n_ranks, &d),
+                     ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), message))
+        fail_msg("'%s' lacks '%s'", zero_last_error(), message);
+    json_decref(file);
+}
+
+#define TOTAL "\"train_batch_size\": "
+#define MICRO "\"train_micro_batch_size_per_gpu\": "
+#define STEPS "\"gradient_accumulation_steps\": "
+
+static void batches_are_those_of_deepspeed(void **state)
+{
+    (void)state;
+    gives("{" TOTAL "64}", 0, "{\"global-batch\": 64, \"micro-batch\": null}");
+    gives("{" MICRO "4}", 0, "{\"global-batch\": null, \"micro-batch\": 4}");
+    gives("{" MICRO "4, " STEPS "1}", 0, "{\"global-batch\": null, \"micro-batch\": 4}");
+    gives("{" TOTAL "64, " MICRO "4}", 0, "{\"global-batch\": 64, \"micro-batch\": 4}");
+    gives("{" TOTAL "64, " MICRO "4, " STEPS "8}", 0,
+          "{\"global-batch\": 64, \"micro-batch\": 4}");
+    gives("{" TOTAL "64, " MICRO "4, " STEPS "8}", 2, "{\"global-batch\": 64}");
+    gives("{" TOTAL "64, " STEPS "8}", 2, "{\"global-batch\": 64, \"micro-batch\": 4}");
+    gives("{" MICRO "4, " STEPS "8}", 3, "{\"global-batch\": 96, \"micro-batch\": 4}");
+    gives("{" TOTAL "\"auto\", " MICRO "\"auto\", " STEPS "\"auto\"}", 0,
+          "{\"global-batch\": null, \"micro-batch\": null}");
+    names("{}", "train_batch_size", "neither batch is given", false);
+    names("{" TOTAL "64, " MICRO "4, " STEPS "8}", "gradient_accumulation_steps",
+          "8 on 2 ranks", false);
+}
+
+static void batches_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    wrong("{" TOTAL "64, " MICRO "4, " STEPS "3}", 0, "train_batch_size 64 is not");
+    wrong("{" TOTAL "64, " MICRO "4, " STEPS "8}", 3, "with 4, 8 and 3");
+    wrong("{" TOTAL "64, " MICRO "3}", 0, "train_batch_size 64 is not");
+    wrong("{" TOTAL "64}", 5, "train_batch_size 64 is not");
+    wrong("{" TOTAL "64, " STEPS "8}", 0, "give --ranks N");
+    wrong("{" TOTAL "64, " STEPS "8}", 3, "train_batch_size 64 is not");
+    wrong("{" MICRO "4, " STEPS "8}", 0, "give --ranks N");
+    wrong("{" MICRO "4e9, " STEPS "4e9}", 1000000, "sequences are more than 2147483647");
+    wrong("{" STEPS "8}", 4, "needs train_batch_size");
+    wrong("{" TOTAL "0}", 0, "expected a whole number from 1, found 0");
+    wrong("{" TOTAL "1.5}", 0, "found 1.5");
+    wrong("{" TOTAL "\"64\"}", 0, "found 64");
+    wrong("{" TOTAL "1e300}", 0, "found 1e+300");
+    wrong("{" TOTAL "true}", 0, "found true");
+}
+
+#define ADAM(params) "{\"optimizer\": {\"type\": \"AdamW\", \"params\": {" params "}}}"
+
+static void the_optimizer_has_deepspeeds_defaults(void **state)
+{
+    (void)state;
+    gives(ADAM(""), 0,
+          "{\"lr\": 0.001, \"beta1\": 0.9, \"beta2\": 0.999, \"eps\": 1e-8, "
+          "\"weight-decay\": 0, \"clip\": 0, \"lr-min\": 0.001, \"warmup\": 0}");
+    gives(ADAM("\"torch_adam\": true"), 0, "{\"weight-decay\": 0.01}");
+    gives(
+        ADAM("\"lr\": 3e-5, \"betas\": [0.8, 0.99], \"eps\": 1e-6, \"weight_decay\": 3e-7"),
+        0,
+        "{\"lr\": 3e-5, \"beta1\": 0.8, \"beta2\": 0.99, \"eps\": 1e-6, "
+        "\"weight-decay\": 3e-7, \"lr-min\": 3e-5}");
+    gives(ADAM("\"lr\": \"auto\", \"betas\": \"auto\", \"weight_decay\": \"auto\""), 0,
+          "{\"lr\": null, \"beta1\": null, \"weight-decay\": null, \"lr-min\": null, "
+          "\"eps\": 1e-8}");
+    gives("{\"gradient_clipping\": 0.5}", 0, "{\"clip\": 0.5, \"lr\": null}");
+    gives("{\"gradient_clipping\": \"auto\"}", 0, "{\"clip\": null}");
+    names("{}", "gradient_clipping", "clip is 0", false);
+    names("{}", "optimizer", "no type is given", false);
+    names("{\"optimizer\": {\"type\": \"Lamb\"}}", "optimizer.type", "AdamW alone", true);
+    names("{\"optimizer\": {\"type\": \"Adam\", \"params\": {\"adam_w_mode\": false, "
+          "\"weight_decay\": 0.1}}}",
+          "optimizer.params.adam_w_mode", "apart from the gradient", true);
+    names(ADAM("\"amsgrad\": true"), "optimizer.params.amsgrad", "refused", true);
+    names(ADAM("\"nesterov\": true"), "optimizer.params.nesterov", "does not know", true);
+    wrong(ADAM("\"betas\": [0.9]"), 0, "a list of two numbers");
+    wrong(ADAM("\"betas\": [0.9, \"x\"]"), 0, "a list of two numbers");
+    wrong(ADAM("\"lr\": \"fast\""), 0, "expected a number, found fast");
+}
+
+#define SCHEDULED(type, params) \
+    "{\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.5}}, " \
+    "\"scheduler\": {\"type\": \"" type "\", \"params\": {" params "}}}"
+#define LINEAR "\"warmup_type\": \"linear\""
+
+static void schedulers_with_linear_warm_up_have_a_counterpart(void **state)
+{
+    (void)state;
+    gives(SCHEDULED("WarmupLR", LINEAR), 0,
+          "{\"lr\": 0.5, \"lr-min\": 0.5, \"warmup\": 1000, \"steps\": null}");
+    gives(SCHEDULED("WarmupLR", LINEAR ", \"warmup_max_lr\": 2, \"warmup_num_steps\": 7"),
+          0, "{\"lr\": 2, \"lr-min\": 2, \"warmup\": 7}");
+    gives(SCHEDULED("WarmupCosineLR", LINEAR ", \"total_num_steps\": 300"), 0,
+          "{\"lr\": 0.5, \"lr-min\": 0.00005, \"warmup\": 1000, \"steps\": 300}");
+    gives(SCHEDULED("WarmupCosineLR", LINEAR ", \"cos_min_ratio\": 0.1"), 0,
+          "{\"lr-min\": 0.05}");
+    gives(SCHEDULED("WarmupLR",
+                    "\"warmup_num_steps\": \"auto\", \"warmup_max_lr\": \"auto\""),
+          0, "{\"lr\": 0.5, \"lr-min\": null, \"warmup\": null}");
+    names(SCHEDULED("WarmupLR", LINEAR), "scheduler", "two steps ahead", false);
+    names(SCHEDULED("WarmupLR", ""), "scheduler.params.warmup_type", "logarithmic", true);
+    names(SCHEDULED("WarmupLR", LINEAR ", \"warmup_min_lr\": 1e-5"),
+          "scheduler.params.warmup_min_lr", "begins near 0", true);
+    names(SCHEDULED("WarmupDecayLR", LINEAR), "scheduler.type", "alone", true);
+    names(SCHEDULED("OneCycle", ""), "scheduler.type", "alone", true);
+    wrong(SCHEDULED("WarmupCosineLR", LINEAR ", \"cos_min_ratio\": 2"), 0, "from 0 to 1");
+}
+
+static void types_are_those_that_are_enabled(void **state)
+{
+    (void)state;
+    gives("{\"bf16\": {\"enabled\": true}, \"fp16\": {\"enabled\": false}}", 0,
+          "{\"dtype\": \"bf16\"}");
+    gives("{\"bfloat16\": {\"enabled\": true}}", 0, "{\"dtype\": \"bf16\"}");
+    gives("{\"fp16\": {\"enabled\": true, \"loss_scale\": 0, \"loss_scale_window\": 1000, "
+          "\"initial_scale_power\": 16, \"hysteresis\": 2, \"min_loss_scale\": 1}}",
+          0, "{\"dtype\": \"fp16\"}");
+    gives("{\"fp16\": {\"enabled\": false, \"loss_scale\": 128}}", 0, "{\"dtype\": null}");
+    gives("{\"bf16\": {\"enabled\": \"auto\"}}", 0, "{\"dtype\": null}");
+    names("{\"bf16\": {\"enabled\": \"auto\"}}", "bf16", "give --dtype", false);
+    names("{\"fp16\": {\"enabled\": true, \"initial_scale_power\": 12}}",
+          "fp16.initial_scale_power", "refused", true);
+    names("{\"amp\": {\"enabled\": true}}", "amp", "Apex", true);
+    names("{\"amp\": {\"enabled\": false}, \"data_types\": {\"grad_accum_dtype\": "
+          "\"bf16\"}}",
+          "data_types.grad_accum_dtype", "only rounding differs", false);
+    wrong("{\"bf16\": {\"enabled\": true}, \"fp16\": {\"enabled\": true}}", 0, "keep one");
+    wrong("{\"bf16\": true}", 0, "expected an object, found true");
+    wrong("{\"bf16\": {\"enabled\": 1}}", 0, "expected true or false, found 1");
+}
+
+#define SHARDED(members) "{\"zero_optimization\": {" members "}}"
+
+static void stages_buckets_and_thresholds(void **state)
+{
+    (void)state;
+    gives(SHARDED("\"stage\": 2, \"reduce_bucket_size\": 5e5, \"overlap_comm\": false"), 0,
+          "{\"stage\": 2, \"bucket\": 500000, \"overlap\": \"off\", \"prefetch\": null}");
+    gives(SHARDED("\"stage\": 3, \"stage3_prefetch_bucket_size\": 5e7, "
+                  "\"stage3_param_persistence_threshold\": 1e5"),
+          0, "{\"stage\": 3, \"prefetch\": 1, \"persist\": 100000, \"bucket\": null}");
+    gives(SHARDED("\"stage\": 3, \"stage3_prefetch_bucket_size\": 0"), 0,
+          "{\"prefetch\": 0}");
+    names(SHARDED("\"stage\": 1, \"reduce_bucket_size\": 5e8"),
+          "zero_optimization.reduce_bucket_size", "64 to 67108864", false);
+    names(SHARDED("\"stage\": 2, \"stage3_prefetch_bucket_size\": 5"),
+          "zero_optimization.stage3_prefetch_bucket_size", "below stage 3", false);
+    names(SHARDED("\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}"),
+          "zero_optimization.offload_param", "not taken", false);
+    names(SHARDED("\"zero_quantized_weights\": true"),
+          "zero_optimization.zero_quantized_weights", "not quantized", true);
+    gives(SHARDED("\"zero_quantized_weights\": false"), 0, "{\"stage\": null}");
+    wrong(SHARDED("\"stage\": 4"), 0, "a stage from 0 to 3, found 4");
+    wrong("{\"zero_optimization\": true}", 0, "expected an object, found true");
+}
+
+#define ACTIVATIONS(members) "{\"activation_checkpointing\": {" members "}}"
+
+static void activations_are_recomputed_where_a_file_says_how(void **state)
+{
+    (void)state;
+    gives(ACTIVATIONS("\"partition_activations\": true"), 0, "{\"recompute\": true}");
+    gives(ACTIVATIONS("\"number_checkpoints\": 4"), 0, "{\"recompute\": true}");
+    gives(ACTIVATIONS("\"partition_activations\": false, \"number_checkpoints\": null"), 0,
+          "{\"recompute\": null}");
+    gives("{\"steps_per_print\": 10}", 0, "{\"log-every\": 10, \"recompute\": null}");
+}
+
+static void keys_that_nobody_knows_are_refused(void **state)
+{
+    (void)state;
+    names("{\"train_batchsize\": 4}", "train_batchsize", "does not know", true);
+    names("{\"optimizer.type\": \"AdamW\"}", "optimizer.type", "does not know", true);
+    names(SHARDED("\"a.b\": 1"), "zero_optimization.a.b", "does not know", true);
+    names("{\"wandb\": {\"enabled\": true, \"any\": 1}}", "wandb", "--metrics", false);
+    zero_deepspeed d =
+        translated("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,"
+                   "\"h\":1,\"i\":1,\"j\":1}",
+                   0);
+    assert_int_equal(zero_deepspeed_check("ds.json", &d), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "10 keys have no counterpart"));
+    assert_non_null(strstr(zero_last_error(), "g, h, ...; take them out"));
+    zero_deepspeed_destroy(&d);
+}
+
+/* Members of a section are found through it, so the section must have its row. */
+static void each_path_has_its_section(void **state)
+{
+    (void)state;
+    for (int i = 0; zero_deepspeed_key_at(i); i++) {
+        const zero_deepspeed_key *key = zero_deepspeed_key_at(i);
+        const char *dot = strrchr(key->path, '.');
+        char section[128];
+        assert_true(zero_deepspeed_find(key->path) == key);
+        assert_true((key->kind == ZERO_DEEPSPEED_FIXED) == (key->value != NULL));
+        if (!dot) continue;
+        assert_true((size_t)(dot - key->path) < sizeof section);
+        memcpy(section, key->path, (size_t)(dot - key->path));
+        section[dot - key->path] = '\0';
+        const zero_deepspeed_key *of = zero_deepspeed_find(section);
+        assert_non_null(of);
+        assert_true(of->kind == ZERO_DEEPSPEED_SECTION ||
+                    of->kind == ZERO_DEEPSPEED_SWITCH);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_those_of_deepspeed),
+        cmocka_unit_test(batches_that_contradict_each_other_are_refused),
+        cmocka_unit_test(the_optimizer_has_deepspeeds_defaults),
+        cmocka_unit_test(schedulers_with_linear_warm_up_have_a_counterpart),
+        cmocka_unit_test(types_are_those_that_are_enabled),
+        cmocka_unit_test(stages_buckets_and_thresholds),
+        cmocka_unit_test(activations_are_recomputed_where_a_file_says_how),
+        cmocka_unit_test(keys_that_nobody_knows_are_refused),
+        cmocka_unit_test(each_path_has_its_section),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
