@@ -48,8 +48,8 @@ typedef struct {
 /* Opens a safetensors file, or the model.safetensors of a directory, for this model. The file
  * must hold its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that carry no
  * information: masks (attn.bias, attn.masked_bias) and a head that equals the embedding. A
- * config.json beside it must agree. Of more positions than the model's the first are read. Values
- * are not read yet, except to compare a head.
+ * config.json beside it must agree. Positions beyond the model's are ignored. Values are not read
+ * yet, except to compare a head.
  *
  * ZERO_ERR_INVALID, with the options that give its shape, if it is a GPT-2 of another shape;
  * ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else; ZERO_ERR_IO. */

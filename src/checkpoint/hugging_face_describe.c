@@ -1,4 +1,4 @@
-/* What transformers reads beside the tensors and the tokenizer's own file: config.json,
+/* The files that transformers reads beside the tensors and the tokenizer's own: config.json,
  * generation_config.json and tokenizer_config.json, written. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* added.h - tokens that are found in a text before it is cut into pieces, such as <|endoftext|>.
  *
- * The leftmost one is taken, and of several that begin there the longest. Those that are not
+ * The leftmost one is taken; if several begin there, the longest. Those that are not
  * "normalized" are looked for in the whole text first, then the others in what is left. */
 #pragma once
 

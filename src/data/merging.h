@@ -1,8 +1,8 @@
 /* merging.h - the merges of a tokenizer, applied to a piece of text.
  *
- * Of all neighbours that a merge joins, those of the earliest merge are joined first, from left to
- * right. Short pieces are scanned for the next merge; for long ones a heap holds the candidates, so
- * that a text without any blank takes n log n steps. */
+ * The earliest merge that joins any neighbours is applied first, from left to right. Short pieces
+ * are scanned for the next merge; for long ones a heap holds the candidates, so that a text without
+ * any blank takes n log n steps. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* pattern.h - text cut into pieces by the regular expressions of a tokenizer.
  *
  * Matches are pieces, and so is what lies between two of them (Hugging Face's Split, "Isolated").
- * Of several patterns each cuts the pieces of the one before, and sees nothing beyond a piece.
+ * With several patterns, each cuts the pieces of the one before and sees nothing beyond a piece.
  * Accepted is the syntax that means the same to PCRE2 and to Oniguruma, which the reference
  * implementation uses (pattern_syntax.c). Not for two threads at a time. */
 #pragma once

@@ -9,8 +9,8 @@
  *     model           BPE: vocab, merges as "a b" or ["a", "b"], ignore_merges
  *     added_tokens    found in texts as they are: no lstrip, rstrip, single_word
  *
- * Anything else that changes tokens is ZERO_ERR_UNSUPPORTED, with its name. What a post-processor
- * would add around a text, and truncation and padding, are not for corpora and not applied.
+ * Anything else that changes tokens is ZERO_ERR_UNSUPPORTED, with its name. A post-processor's
+ * tokens around a text, truncation and padding are not for corpora and not applied.
  * Ids are those of `tokenizers` 0.23, encode(text, add_special_tokens=False).
  * Source: huggingface/tokenizers; openai/gpt-2, src/encoder.py. */
 #pragma once

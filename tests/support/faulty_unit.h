@@ -17,7 +17,8 @@ static inline void test_faulty_forward(const zero_unit *unit, const zero_call *c
 {
     const test_fault *f = unit->shape;
     f->unit.forward(&f->unit, call);
-    if (f->is_mine && f->in_forward && call->training && call->batch->step == f->step)
+    bool is_now = call->training && call->batch->step == f->step;
+    if (f->is_mine && f->in_forward && is_now && call->out) /* recomputed without output */
         call->out[f->element] = f->number;
 }
 
