@@ -28,10 +28,11 @@ faults: /g' >legible
 }
 
 # Prints leftovers of the job: processes with our mark in their environment, files of mpirun, and
-# Open MPI's segments with the job's number.
+# Open MPI's segments with the job's number. PMIx 5 under Open MPI 4 (Ubuntu 24.04) leaves two files
+# of its own whenever a job fails.
 left() {
     grep -lsxzF "ZERO_FAULTS=$work" /proc/[0-9]*/environ
-    find tmp -mindepth 1 -type f
+    find tmp -mindepth 1 -type f ! -name 'pmix-gds-shmem.*'
     [ ! -s job ] || find /dev/shm -name "vader_segment.*.$(printf %x "$(cat job)").*"
 }
 
@@ -54,7 +55,9 @@ run() {
     echo "faults $words: exit code $code after $((ended - began)) ms"
 }
 
-ends() { [ $code -eq "$1" ] || complain "exit code $code, expected $1"; }
+ends() { # ends CODES: with one of these
+    case " $* " in *" $code "*) ;; *) complain "exit code $code, expected $*" ;; esac
+}
 says() { grep '^faults: ' err | grep -qF -e "$1" || complain "expected '$1'"; }
 speak() { [ "$(grep -c '^faults: ' err)" -eq "$1" ] || complain "expected $1 message(s)"; }
 
@@ -129,7 +132,7 @@ for limit in 0 60; do
     end_others &
     run 3 block-and-stop $limit
     wait
-    ends 143
+    ends 143 15 # the launcher of MPICH gives the signal itself
     speak 0
 done
 run 3 block-and-go-on 0
