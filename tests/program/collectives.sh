@@ -43,6 +43,7 @@ if unshare -m true 2>/dev/null; then
     echo 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' >tiny.sh
     export OMPI_MCA_btl_vader_backing_directory="$PWD" # Open MPI 4
     export OMPI_MCA_btl_sm_backing_directory="$PWD"    # Open MPI 5
+    export UCX_POSIX_DIR="$PWD"                        # MPICH
     launch="unshare -m sh $PWD/tiny.sh $launch"
     runs 4 train $small $length --metrics m
     check 4 5 m bits_tiny

@@ -40,9 +40,13 @@ apart "$alike" "$alike"
 exits 4
 says "rank 1: --data data differs from rank 0's" err
 # A rank that fails before MPI has started ends the job alone.
-apart "$small --sample 0" '--config nosuch.json'
-exits 2
-says 'rank 1: --config nosuch.json' err
+if with_mpich; then
+    echo "the part with a rank that fails alone is skipped: MPICH's launcher does not end the job"
+else
+    apart "$small --sample 0" '--config nosuch.json'
+    exits 2
+    says 'rank 1: --config nosuch.json' err
+fi
 
 # With hopeless learning rates a run diverges: it ends with exit code 1 and keeps its metrics.
 start=$(date +%s)
