@@ -15,7 +15,8 @@ typedef struct {
 } zero_material;
 
 /* Appends what --val-data names, which is `validation`, to data of this kind. vocab is that of
- * token files. ZERO_ERR_FORMAT for files of another kind, and for empty ones. `data` is for messages. */
+ * token files. ZERO_ERR_FORMAT for files of another kind, and for empty ones. `data` is for
+ * messages. */
 ZERO_NODISCARD zero_status zero_material_add_validation(zero_material *m, const char *data,
                                                         const char *validation,
                                                         zero_tokens_kind kind,

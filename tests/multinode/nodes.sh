@@ -1,8 +1,8 @@
 #!/bin/sh
 # Several nodes on one machine, for tests between nodes, and to try what networks cost. Needs root,
-# iproute2, util-linux and Open MPI 4. Each node has its own network and host name, by which Open MPI
-# tells nodes apart. mpirun runs on one more node, the head. Ranks of one node share memory; nodes are
-# connected by TCP over links that can be slow or cut:
+# iproute2, util-linux and Open MPI 4. Each node has its own network and host name, by which Open
+# MPI tells nodes apart. mpirun runs on one more node, the head. Ranks of one node share memory;
+# nodes are connected by TCP over links that can be slow or cut:
 #
 #     n0  10.77.0.1 e0 --- p0 +------------+
 #     n1  10.77.0.2 e0 --- p1 | bridge br0 | head  10.77.0.254
