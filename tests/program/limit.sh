@@ -1,4 +1,4 @@
-# Memory in control groups. A run takes what its plan needs, within a tenth. With less memory it is
+# Memory in control groups. A run takes what its plan needs, within a tenth. With a tenth less it is
 # refused before it takes any. The largest model that `zero plan --fit` finds trains in a group of
 # that size; one a tenth larger does not, even with --memory-limit 0. Needs root and control groups
 # that can be written.
@@ -64,12 +64,12 @@ takes_what_it_needs() { # takes_what_it_needs RANKS STAGE
     [ $((10 * error)) -le "$peak" ] ||
         complain "$what: took $(mib "$peak"), expected $(mib $needed) within a tenth"
 
-    limit $((needed - needed / 20))
+    limit $((needed - needed / 10))
     train "$1" $large
     code=$?
     peak=$(cat "$group/$peak_name")
-    echo "$what: with 5 % less it ended with exit code $code after it took $(mib "$peak")"
-    [ $code -eq 3 ] || complain "$what: exit code $code with 5 % less than it needs, expected 3"
+    echo "$what: with 10 % less it ended with exit code $code after it took $(mib "$peak")"
+    [ $code -eq 3 ] || complain "$what: exit code $code with 10 % less than it needs, expected 3"
     grep -q 'MiB are available' err || complain "$what: refused for another reason"
     [ $((peak / $1)) -lt $((100 << 20)) ] ||
         complain "$what: took $(mib "$peak") before it was refused"
