@@ -56,10 +56,13 @@ await() {
     done
 }
 
+# complain TEXT...: on stderr, since the output of a loop may go to a file.
 complain() {
-    echo "FAILED: $*"
-    sed 's/^/  stdout: /' out
-    sed 's/^/  stderr: /' err
+    {
+        echo "FAILED: $*"
+        sed 's/^/  stdout: /' out
+        sed 's/^/  stderr: /' err
+    } >&2
     failed=$((failed + 1))
 }
 
@@ -117,15 +120,15 @@ refuses() {
     [ "$1" -gt 0 ] || [ "$(wc -l <err)" -eq 1 ] || complain "$words: expected one line on stderr"
 }
 
-# says 'TEXT' FILE: this output of the last run contains TEXT.
+# says 'TEXT' FILE: this output of the last run contains TEXT, which is not empty.
 says() {
-    grep -qF -e "$1" "$2" || complain "$words: expected '$1' in $2"
+    [ -n "$1" ] && grep -qF -e "$1" "$2" || complain "$words: expected '$1' in $2"
 }
 
-# same A B 'WHAT': the two files are equal. differ A B 'WHAT': they are not.
+# same A B 'WHAT': the two files are equal and not empty. differ A B 'WHAT': they are not equal.
 same() {
-    cmp -s "$1" "$2" && return
-    complain "$3: $1 and $2 differ"
+    [ -s "$1" ] && cmp -s "$1" "$2" && return
+    complain "$3: $1 and $2 differ or are empty"
     diff "$1" "$2" | head -n 6
 }
 differ() {

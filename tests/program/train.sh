@@ -17,14 +17,14 @@ says "$(sed -n 's/^digest //p' bits)" out
 first='^zero [0-9.]* ([0-9a-z-]*): stage 0, fp32, 3 ranks, 3 on this node, 1 node;'
 for line in "$first started 20..-..-..T..:..:..Z\$" \
     "^  command       zero train --layers 2 .* --log-every 5\$" \
-    "^  machine       $(hostname); .*; .*; .*; cpu backend, .* kernels; fp32 products by " \
+    "^  machine       $(uname -n); .*; .*; .*; cpu backend, .* kernels; fp32 products by " \
     '^  model         tiny: 2 layers, 48 hidden, 3 heads, T 32, V 512; 82752 parameters$'; do
     grep -n "$line" out >found || complain "$words: expected '$line'"
     cut -d : -f 1 found
 done >numbers
 [ "$(echo $(cat numbers))" = '1 2 3 4' ] || complain "$words: expected these lines first"
 for text in '"options":{"layers":2,"hidden":48,' '"seq":32,' '"nodes":{"count":1,"fake":false}' \
-    "\"hosts\":[\"$(hostname)\"]" "\"command\":\"zero train --layers 2 " '"resumed_step":0'; do
+    "\"hosts\":[\"$(uname -n)\"]" "\"command\":\"zero train --layers 2 " '"resumed_step":0'; do
     head -n 1 m >first
     says "$text" first
 done
