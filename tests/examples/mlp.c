@@ -122,7 +122,7 @@ static void train(const zero_trainer_spec *spec, zero_comm *comm, char digest[33
     for (in.step = 1; in.step < STEPS; in.step++)
         check(zero_trainer_step(trainer, &source, &in, &last));
     check(zero_trainer_digest(trainer, digest));
-    zero_trainer_close(trainer);
+    zero_trainer_close(&trainer);
     if (zero_comm_rank(comm) == 0)
         printf("%s, stage %d: loss %.4f, then %.4f, digest %s\n",
                zero_type_name(spec->type), spec->stage, first.loss, last.loss, digest);
@@ -151,6 +151,6 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     check(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm));
     train_all(comm);
-    zero_comm_close(comm);
+    zero_comm_close(&comm);
     return MPI_Finalize();
 }

@@ -71,8 +71,8 @@ static outcome train(const zero_trainer_spec *spec, int steps)
     }
     o.last = out.loss;
     assert_all(zero_trainer_digest(t, o.digest) == ZERO_OK);
-    zero_trainer_close(t);
-    zero_comm_close(comm);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
     return o;
 }
 
@@ -201,8 +201,8 @@ static void a_gpt2_trains_through_the_same_door(void **state)
     float gain[16] = {0};
     assert_all(zero_trainer_read(t, "ln_f.weight", gain) == ZERO_OK);
     for (int i = 0; i < 16; i++) assert_true(gain[i] > 0.5f && gain[i] < 1.5f);
-    zero_trainer_close(t);
-    zero_comm_close(comm);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
     zero_model_destroy(&model);
 }
 
@@ -224,8 +224,8 @@ static void two_trainers_in_one_process_do_not_meet(void **state)
         for (int i = 0; i < 2; i++) take_step(t[i], step, &out);
     for (int i = 0; i < 2; i++) {
         assert_all(zero_trainer_digest(t[i], digest[i]) == ZERO_OK);
-        zero_trainer_close(t[i]);
-        zero_comm_close(comm[i]);
+        zero_trainer_close(&t[i]);
+        zero_comm_close(&comm[i]);
     }
     for (int i = 0; i < 2; i++)
         assert_all(strcmp(train(&spec[i], 10).digest, digest[i]) == 0);
@@ -282,7 +282,7 @@ static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **s
     assert_all(zero_trainer_save(t, dir, 6) == ZERO_ERR_INVALID);
     assert_all(strstr(zero_last_error(), "step-00000006 exists: nothing was written") !=
                NULL);
-    zero_trainer_close(t);
+    zero_trainer_close(&t);
 
     zero_trainer_spec other = spec;
     other.stage = 3;
@@ -293,8 +293,8 @@ static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **s
     for (int64_t s = step; s < 10; s++) take_step(t, s, &out);
     assert_all(zero_trainer_digest(t, digest) == ZERO_OK);
     assert_all(strcmp(train(&spec, 10).digest, digest) == 0);
-    zero_trainer_close(t);
-    zero_comm_close(comm);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
     remove_directory(dir);
     zero_model_destroy(&model);
 }
@@ -317,8 +317,8 @@ static void evaluation_changes_nothing_and_agrees_with_the_step(void **state)
     assert_string_equal(digest[0], digest[1]);
     take_step(t, 0, &out);
     assert_true(before >= out.loss && before <= out.loss);
-    zero_trainer_close(t);
-    zero_comm_close(comm);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
     zero_model_destroy(&model);
 }
 
@@ -339,8 +339,8 @@ static void tensors_are_read_whole_in_every_stage(void **state)
         if (stage == 0) memcpy(first, values, sizeof first);
         assert_all(memcmp(first, values, sizeof first) == 0);
         assert_all(zero_trainer_read(t, "B", values) == ZERO_ERR_INVALID);
-        zero_trainer_close(t);
-        zero_comm_close(comm);
+        zero_trainer_close(&t);
+        zero_comm_close(&comm);
     }
     zero_model_destroy(&model);
 }
@@ -363,8 +363,8 @@ static void what_was_planned_is_what_is_counted(void **state)
         assert_all(l.planned_sent == l.measured_sent);
         assert_all(l.planned_received == l.measured_received);
         assert_all((l.planned_sent > 0) == (test_size > 1));
-        zero_trainer_close(t);
-        zero_comm_close(comm);
+        zero_trainer_close(&t);
+        zero_comm_close(&comm);
     }
     zero_model_destroy(&model);
 }
@@ -379,7 +379,7 @@ static void assert_refused(const zero_trainer_spec *spec, const char *text)
     bool told = strstr(zero_last_error(), text) != NULL;
     if (!told) print_error("'%s' is not in '%s'\n", text, zero_last_error());
     assert_all(st == ZERO_ERR_INVALID && told && !t);
-    zero_comm_close(comm);
+    zero_comm_close(&comm);
 }
 
 static void a_spec_out_of_range_is_refused_with_its_number(void **state)
@@ -456,8 +456,8 @@ static void steps_that_adamw_cannot_take_are_refused(void **state)
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_all(zero_trainer_step(t, &source, &bad[i], &out) == ZERO_ERR_INVALID);
     assert_all(zero_trainer_step(t, &none, &good, &out) == ZERO_ERR_INVALID);
-    zero_trainer_close(t);
-    zero_comm_close(comm);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
     zero_model_destroy(&model);
 }
 
@@ -469,7 +469,7 @@ static void a_group_needs_a_communicator(void **state)
     assert_all(zero_comm_open(MPI_COMM_WORLD, -1.0, &comm) == ZERO_ERR_INVALID && !comm);
     comm = open_world();
     assert_true(zero_comm_rank(comm) == test_rank && zero_comm_size(comm) == test_size);
-    zero_comm_close(comm);
+    zero_comm_close(&comm);
     zero_comm_close(NULL);
     zero_trainer_close(NULL);
 }
