@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <zero/check.h>
 #include <zero/layers.h>
 #include <zero/train.h>
 
@@ -134,7 +135,11 @@ static void train_all(zero_comm *comm)
 {
     zero_model model;
     char first[33] = "", digest[33];
+    const zero_source source = {.sample = sample};
     check(describe(&model));
+    for (int u = 0; u < model.n_units;
+         u++) /* against finite differences, without a trainer */
+        check(zero_unit_check(&model, u, &source, NULL, NULL));
     zero_trainer_spec spec = {.model = &model, .micro_batch = 32, .seed = 1};
     for (spec.type = ZERO_FP32; spec.type <= ZERO_BF16; spec.type++)
         for (spec.stage = 0; spec.stage <= 3; spec.stage++) {
