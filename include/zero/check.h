@@ -1,6 +1,6 @@
 /* check.h - one unit alone, against finite differences.
  *
- * For whoever writes a unit: before it is trained, without a trainer and without MPI.
+ * It is for a new unit, before it is trained; it needs neither a trainer nor MPI_Init.
  *
  *     for (int u = 0; u < model.n_units; u++)
  *         check(zero_unit_check(&model, u, &source, NULL, NULL));
@@ -13,8 +13,8 @@
  * depends on `out` being there (recompute_without_out), and gradients that are set where
  * `accumulate` says to add.
  *
- * Errors of a tensor's few elements below the tolerance remain unseen. Nothing here is collective,
- * and nothing is kept. */
+ * A mistake in few elements of a large tensor may remain unseen: raise `elements`. Nothing here is
+ * collective, and nothing is kept. */
 #pragma once
 
 #include "zero/model.h"
@@ -38,8 +38,8 @@ typedef struct {
     int64_t element;   /* row-major; -1: the direction through all */
     double gradient;   /* as the unit says */
     double difference; /* as finite differences say, with the step h that came nearest */
-    double
-        deviation; /* how far these are apart, less rounding, in parts of the larger one */
+    /* How far these two are apart, less rounding, in parts of the larger one. */
+    double deviation;
 } zero_unit_check_result;
 
 /* Checks unit number `unit` of the model. `spec` and `worst` may be NULL. ZERO_ERR_DIFFERENT,

@@ -65,8 +65,8 @@ typedef struct {
 
 /* params[n]: the initial parameters, equal on all ranks; masters of 16-bit types are made from
  * them. The caller closes *optimizer, which keeps the group from ending. ZERO_ERR_INVALID for
- * NULL, and if the spec is out of range, or the spec or params differ from rank 0's; ZERO_ERR_UNSUPPORTED for "shm" and "hier";
- * ZERO_ERR_NOMEM. */
+ * NULL, and if the spec is out of range, or the spec or params differ from rank 0's;
+ * ZERO_ERR_UNSUPPORTED for "shm" and "hier"; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_optimizer_open(const zero_optimizer_spec *spec,
                                                zero_comm *comm, const void *params,
                                                zero_optimizer **optimizer);

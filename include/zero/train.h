@@ -85,8 +85,8 @@ typedef struct {
 
 /* Takes all memory and initializes the parameters. The caller closes *trainer, which keeps the
  * group from ending. ZERO_ERR_INVALID if the spec is out of range, or the spec or the model's
- * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared memory ("auto" then takes
- * "p2p"). */
+ * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared
+ * memory ("auto" then takes "p2p"). */
 ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
                                              zero_trainer **trainer);
 /* Sets *trainer to NULL. Accepts NULL and the address of a NULL. To be called before MPI_Finalize;
@@ -99,7 +99,8 @@ void zero_trainer_close(zero_trainer **trainer);
  * scale is at its minimum.
  *
  * In a trainer's first step, units that leave results undefined (zero/model.h) are found:
- * ZERO_ERR_INVALID, naming unit and tensor. Nothing is updated after ZERO_ERR_INVALID. */
+ * ZERO_ERR_INVALID, naming unit and tensor. Nothing is updated after ZERO_ERR_INVALID; units of a
+ * rank that was called wrongly see samples of zeros in such a step. */
 ZERO_NODISCARD zero_status zero_trainer_step(zero_trainer *trainer,
                                              const zero_source *source,
                                              const zero_step_input *input,

@@ -26,7 +26,7 @@ zero_status zero_comm_check(const zero_comm *comm)
 
 /* ---- open and close ---- */
 
-/* Whatever one rank alone does wrong is found before the watchdog's first message. */
+/* Ranks agree on the result before the watchdog sends its first message. */
 static zero_status check_open(double watchdog, zero_comm **comm)
 {
     if (!comm)

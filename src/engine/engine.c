@@ -69,7 +69,7 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
         run->loss_scale);
 }
 
-/* The numbers of a step that must be equal on all ranks; a test adds up their sizes. */
+/* The numbers of a step that must be equal on all ranks. */
 static const zero_field step_fields[] = {
     ZERO_FIELD(zero_step_input, step),  ZERO_FIELD(zero_step_input, lr),
     ZERO_FIELD(zero_step_input, beta1), ZERO_FIELD(zero_step_input, beta2),
