@@ -5,6 +5,10 @@
  * duplicates its communicator, so its messages never meet the program's. Give each trainer and
  * each optimizer a group of its own, because a group counts the bytes that it moves.
  *
+ * Functions that close take the address of a handle and set the handle to NULL, which all other
+ * functions answer with ZERO_ERR_INVALID. A copy of a closed handle is as invalid as a pointer
+ * after free().
+ *
  * This is the only header of the library that names MPI. */
 #pragma once
 
@@ -20,14 +24,16 @@ typedef struct zero_comm zero_comm;
  * nothing moves for `watchdog` seconds, calls that wait on the group fail with
  * ZERO_ERR_STALLED and say where each rank is; the program must then end all ranks with
  * MPI_Abort(..., zero_exit_code(status)). 0: no limit. ZERO_ERR_INVALID for MPI_COMM_NULL, an
- * intercommunicator or a negative limit; ZERO_ERR_NOMEM; ZERO_ERR_MPI. */
+ * intercommunicator, a negative limit, and before MPI_Init or after MPI_Finalize;
+ * ZERO_ERR_NOMEM; ZERO_ERR_MPI. */
 ZERO_NODISCARD zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm);
 
-/* Collective over the group. Call it before MPI_Finalize, after closing everything that uses
- * the group. Accepts NULL. */
-void zero_comm_close(zero_comm *comm);
+/* Sets *comm to NULL. Trainers and optimizers on the group must be closed as well, before or
+ * after: the group ends with its last user. Collective over the group, and to be called before
+ * MPI_Finalize; later it frees memory alone. Accepts NULL and the address of a NULL. */
+void zero_comm_close(zero_comm **comm);
 
-/* This rank, 0 to size - 1 as in the communicator, and the size. Local. */
+/* This rank, 0 to size - 1 as in the communicator, and the size; of NULL -1 and 0. Local. */
 int zero_comm_rank(const zero_comm *comm);
 int zero_comm_size(const zero_comm *comm);
 

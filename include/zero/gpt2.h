@@ -33,17 +33,17 @@ typedef struct {
     zero_gpt2_shape shape; /* vocab 0: as many as the tokenizer has */
 } zero_gpt2_preset_row;
 
-/* All presets, by family, small ones first; borrowed. */
+/* All presets, by family, small ones first; borrowed. n may be NULL. */
 const zero_gpt2_preset_row *zero_gpt2_presets(int *n);
 
 /* A preset's shape by name. ZERO_ERR_INVALID lists the known families. */
 ZERO_NODISCARD zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape);
 
-/* ZERO_ERR_INVALID, with the numbers, unless all lengths are positive and in range and heads
- * divide hidden. */
+/* ZERO_ERR_INVALID, with the numbers, unless all lengths are positive and in range, heads divide
+ * hidden, 0 <= dropout < 1, and the seed is not negative; and for NULL. */
 ZERO_NODISCARD zero_status zero_gpt2_check(const zero_gpt2_shape *shape);
 
-/* Psi by the equation above, without the tables that zero_gpt2_describe() builds. */
+/* Psi by the equation above, 0 for NULL, without the tables that zero_gpt2_describe() builds. */
 int64_t zero_gpt2_count(const zero_gpt2_shape *shape);
 
 /* Describes the model without computing anything. Fails as zero_gpt2_check() does. */

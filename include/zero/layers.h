@@ -4,10 +4,15 @@
  * Arithmetic is fp32: 16-bit parameters are widened as they are read, so a call has the bits
  * of the same call on the widened numbers. Linear layers of bf16 weights are the exception:
  * they may multiply in bf16 (zero/math.h). These functions poll, so collectives progress while
- * they compute. Nothing here is collective or fails. */
+ * they compute.
+ *
+ * Nothing here is collective or returns a status. Pointers and shapes are those of the unit's call,
+ * so they are trusted; a call with NULL computes nothing, and the result that stays undefined is
+ * told in the trainer's first step and by zero_unit_check(). */
 #pragma once
 
 #include "zero/model.h"
+#include "zero/random.h"
 
 ZERO_API_BEGIN
 
@@ -48,6 +53,20 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y);
 /* dW and db from x and dy, added if the call accumulates. dx[rows,in] = dy W^T, unless dx is
  * NULL. */
 void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx);
+
+/* A dropout mask of the unit's own. It depends on these members, the step and the global sample,
+ * never on ranks, stages or restarts: forward, backward and a repeated forward call have the same
+ * one. */
+typedef struct {
+    const zero_call *call;
+    int64_t seed;   /* of the model's masks */
+    int64_t number; /* tells the masks of a model apart */
+    float p;        /* the share that is dropped: 0 <= p < 1 */
+} zero_mask;
+
+/* y[B,n] = x[B,n] times the mask, whose elements are 0 or 1/(1 - p), for the call's B samples; y
+ * may be x. A copy if the call is not `training`. The backward call does the same to gradients. */
+void zero_mask_apply(const zero_mask *m, int64_t n, const float *x, float *y);
 
 /* A layer norm. Its gain is tensor `gain`, its bias the tensor after it. moments[2*rows] holds
  * the means of all rows, then their rstd. */

@@ -56,7 +56,21 @@ typedef struct {
 } zero_batch;
 
 /* One forward or backward call. The caller owns all memory, which has the sizes that the unit
- * asked for, aligned to 64 bytes; NULL where it asked for none. */
+ * asked for, aligned to 64 bytes; NULL where it asked for none. What may be touched when:
+ *
+ *               forward                       backward
+ *     in        read                          read: the same numbers as in forward
+ *     saved     written, in every program     read: as forward left it, also after --recompute
+ *     out       written                       NULL
+ *     stream    NULL                          read, then written in place
+ *     grad      NULL                          set or added to
+ *     work      contents are undefined at the start of each call
+ *
+ * While evaluating and generating (not `training`) no backward call follows, but `saved` is there
+ * all the same and may serve as workspace. Nothing is cleared for a unit: in each microbatch the
+ * unit that comes first in backward order sets a group's gradient (accumulate false), and each
+ * further one adds (true): with a tied embedding the last unit sets and the first one adds. A unit
+ * that sets by sums clears the gradient itself. */
 typedef struct {
     const zero_backend *backend;
     const zero_math *math;
@@ -139,11 +153,13 @@ typedef struct {
 
 /* A model from tables; release it with zero_model_destroy(). ZERO_ERR_INVALID names what is
  * wrong, unless there is a unit; every group has tensors and is read by a unit; sizes are
- * positive, with at most 2^62 parameters; names are given and unique among their kind; units
- * name existing groups and give their functions; and a position has 1 to 2^20 bytes of inputs.
- * ZERO_ERR_NOMEM. */
+ * positive, with at most 2^62 parameters; names are unique among their kind, in UTF-8
+ * without quotes, backslashes and control characters; units name existing groups and give their
+ * functions; and a position has 1 to 2^20 bytes of inputs. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_model_describe(const zero_model_tables *tables,
                                                zero_model *model);
-void zero_model_destroy(zero_model *model); /* accepts a zeroed model */
+/* Zeroes *model, which all functions then answer with ZERO_ERR_INVALID. Trainers of the model are
+ * closed before; one that is not can only be closed. Accepts NULL and a zeroed model. */
+void zero_model_destroy(zero_model *model);
 
 ZERO_API_END

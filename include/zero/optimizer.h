@@ -45,7 +45,8 @@ typedef struct {
     int n_no_decay;
     /* "p2p", "mpi" [p2p]; "shm" and "hier" cannot work in the program's arrays */
     const char *collectives;
-    int64_t updates; /* already made, if the state of an earlier optimizer is restored */
+    int64_t
+        updates; /* already made, if an earlier optimizer's state is restored; <= 2^62 */
 } zero_optimizer_spec;
 
 /* lr, weight_decay, clip >= 0; 0 <= beta1, beta2 < 1; eps > 0. */
@@ -63,17 +64,20 @@ typedef struct {
 } zero_optimizer_result;
 
 /* params[n]: the initial parameters, equal on all ranks; masters of 16-bit types are made from
- * them. The caller closes *optimizer; the group is borrowed until then. ZERO_ERR_INVALID if
- * the spec is out of range or differs from rank 0's; ZERO_ERR_UNSUPPORTED for "shm" and "hier";
- * ZERO_ERR_NOMEM. */
+ * them. The caller closes *optimizer, which keeps the group from ending. ZERO_ERR_INVALID for
+ * NULL, and if the spec is out of range, or the spec or params differ from rank 0's;
+ * ZERO_ERR_UNSUPPORTED for "shm" and "hier"; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_optimizer_open(const zero_optimizer_spec *spec,
                                                zero_comm *comm, const void *params,
                                                zero_optimizer **optimizer);
-/* Accepts NULL. Local. */
-void zero_optimizer_close(zero_optimizer *optimizer);
+/* Sets *optimizer to NULL. Collective if its group was closed before, else local. Accepts NULL
+ * and the address of a NULL. */
+void zero_optimizer_close(zero_optimizer **optimizer);
 
 /* Updates params[n], unless there is an overflow. grads[n] serve as workspace: their contents
- * are undefined afterwards. Either array may lie anywhere in memory, but they do not overlap. */
+ * are undefined afterwards. Either array may lie anywhere in memory, but they do not overlap.
+ * ZERO_ERR_INVALID on all ranks, and nothing is touched, if one rank was given NULL, arrays that
+ * overlap, a number out of range, or another input than rank 0. */
 ZERO_NODISCARD zero_status zero_optimizer_step(zero_optimizer *optimizer, void *params,
                                                void *grads,
                                                const zero_optimizer_input *input,
@@ -87,9 +91,9 @@ typedef struct {
 } zero_optimizer_part;
 
 /* Both parts of this rank, one of which may be empty. Writing there restores a state; the
- * program restores the parameters itself. Local. */
+ * program restores the parameters itself. Of NULL both are empty. Local. */
 void zero_optimizer_parts(const zero_optimizer *optimizer, zero_optimizer_part parts[2]);
-/* Updates made, including the spec's: Adam's t. Local. */
+/* Updates made, including the spec's: Adam's t; of NULL -1. Local. */
 int64_t zero_optimizer_count(const zero_optimizer *optimizer);
 
 ZERO_API_END

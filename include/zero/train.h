@@ -13,7 +13,10 @@
  * does the library use its own matrix products (zero info says which).
  *
  * Functions are collective over the trainer's group and block, unless they say otherwise. All
- * ranks call them in the same order with equal arguments and get the same status. Messages name
+ * ranks call them in the same order with equal arguments and get the same status. NULL, a number
+ * out of range, and arguments that differ between ranks give ZERO_ERR_INVALID, on all ranks even
+ * if one alone was called so; only with a trainer of NULL, before MPI_Init, after MPI_Finalize,
+ * after the group was closed or the model destroyed, a rank answers for itself. Messages name
  * a field by the program's option of that name (--micro-batch: micro_batch). After ZERO_ERR_MPI
  * and ZERO_ERR_STALLED the program can only abort all ranks.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and figure 1 (states),
@@ -47,12 +50,12 @@ typedef struct {
     bool reproducible;       /* the same bits on 1, 2, 4, ... ranks with accumulation */
     bool recompute;          /* computes activations twice instead of keeping them */
     bool serial;             /* waits for every collective at once */
-    int64_t bucket;          /* elements that a collective stages at most [2^20] */
-    int64_t prefetch;        /* stage 3: uses of parameters gathered ahead */
-    int64_t persist;         /* stage 3: groups of up to that many parameters stay whole */
-    int64_t seed;            /* of the initial parameters */
-    int64_t eval_batches;    /* global batches that an evaluation averages over [1] */
-    size_t memory_limit;     /* bytes for this rank; ranks may differ [no limit] */
+    int64_t bucket;       /* elements that a collective stages at most, 64 to 2^26 [2^20] */
+    int64_t prefetch;     /* stage 3: uses of parameters gathered ahead */
+    int64_t persist;      /* stage 3: groups of up to that many parameters stay whole */
+    int64_t seed;         /* of the initial parameters, not negative */
+    int64_t eval_batches; /* global batches that an evaluation averages over [1] */
+    size_t memory_limit;  /* bytes for this rank; ranks may differ [no limit] */
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
@@ -67,7 +70,8 @@ typedef struct {
 
 /* lr, weight_decay, clip >= 0; 0 <= beta1, beta2 < 1; eps > 0. */
 typedef struct {
-    int64_t step; /* from 0, for the source and for dropout */
+    /* From 0 to 2^62 / (samples of a step), for the source and for dropout. */
+    int64_t step;
     double lr, beta1, beta2, eps, weight_decay;
     double clip; /* largest norm of the gradient; 0: no clipping */
 } zero_step_input;
@@ -79,23 +83,44 @@ typedef struct {
     bool skipped;      /* fp16: the gradient overflowed, nothing was updated */
 } zero_step_result;
 
-/* Takes all memory and initializes the parameters. The caller closes *trainer; the group is
- * borrowed until then. ZERO_ERR_INVALID if the spec is out of range or differs from rank 0's;
- * ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared memory ("auto" then takes
- * "p2p"). */
+/* Takes all memory and initializes the parameters. The caller closes *trainer, which keeps the
+ * group from ending. ZERO_ERR_INVALID if the spec is out of range, or the spec or the model's
+ * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared
+ * memory ("auto" then takes "p2p"). */
 ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
                                              zero_trainer **trainer);
-/* Accepts NULL. */
-void zero_trainer_close(zero_trainer *trainer);
+/* Sets *trainer to NULL. Accepts NULL and the address of a NULL. To be called before MPI_Finalize;
+ * later it frees memory alone. */
+void zero_trainer_close(zero_trainer **trainer);
 
 /* One update with AdamW from the global batch: group size * accumulation * micro_batch samples.
  * A gradient that is not finite changes nothing and gives ZERO_ERR_DIVERGED; the message says
  * where it began. With fp16 it lowers the loss scale and skips the step instead, unless the
- * scale is at its minimum. */
+ * scale is at its minimum.
+ *
+ * In a trainer's first step, units that leave results undefined (zero/model.h) are found:
+ * ZERO_ERR_INVALID, naming unit and tensor. Nothing is updated after ZERO_ERR_INVALID; units of a
+ * rank that was called wrongly see samples of zeros in such a step. */
 ZERO_NODISCARD zero_status zero_trainer_step(zero_trainer *trainer,
                                              const zero_source *source,
                                              const zero_step_input *input,
                                              zero_step_result *result);
+
+/* The same step without its update: the loss, with dropout, and the gradient's norm. Parameters,
+ * moments and the loss scale stay. With fp16 a gradient that overflows sets result->skipped. */
+ZERO_NODISCARD zero_status zero_trainer_compute(zero_trainer *trainer,
+                                                const zero_source *source, int64_t step,
+                                                zero_step_result *result);
+
+/* Copies the gradient of a tensor, by name, to values[rows*cols] on every rank, fp32: of the mean
+ * loss of the last step or compute, before clipping, without the loss scale, rounded to the
+ * trainer's type. ZERO_ERR_INVALID if there is no such tensor, or no gradient: before the first
+ * step, and after one that failed or was skipped.
+ *
+ * A model is checked by perturbation: compute, gradient; write w + h, compute; write w - h,
+ * compute; write w. The losses' difference by 2 h is near the gradient, in every stage. */
+ZERO_NODISCARD zero_status zero_trainer_gradient(zero_trainer *trainer, const char *tensor,
+                                                 float *values);
 
 /* Mean loss over samples 0, 1, ... of the source's step 0. Changes nothing. */
 ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
@@ -126,6 +151,15 @@ ZERO_NODISCARD zero_status zero_trainer_digest(zero_trainer *trainer, char hex[3
  * ZERO_ERR_INVALID if there is no such tensor. */
 ZERO_NODISCARD zero_status zero_trainer_read(zero_trainer *trainer, const char *tensor,
                                              float *values);
+
+/* Sets elements [begin, end) of a tensor, by name and row-major, to values[end - begin], finite
+ * and equal on all ranks. Masters and the parameters made from them, in all places, are consistent
+ * from the next call on; moments stay as they are, zeros before the first step. So initial or
+ * pretrained weights are written right after opening. ZERO_ERR_INVALID if there is no such tensor
+ * or range. */
+ZERO_NODISCARD zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor,
+                                              int64_t begin, int64_t end,
+                                              const float *values);
 
 /* This rank's bytes, as planned before the first step and as counted since. */
 typedef struct {

@@ -18,11 +18,12 @@ ZERO_API_BEGIN
 
 typedef enum { ZERO_FP32, ZERO_BF16, ZERO_FP16 } zero_type;
 
-size_t zero_type_size(zero_type type);      /* bytes of one number */
-const char *zero_type_name(zero_type type); /* "fp32", "bf16", "fp16" */
+size_t zero_type_size(zero_type type);      /* bytes of one number; 0: no zero_type */
+const char *zero_type_name(zero_type type); /* "fp32", "bf16", "fp16", or "unknown" */
 
 /* out[n] = in[n], converted. Equal types copy the bits; bf16 and fp16 convert through fp32.
- * `out` may be `in` if the sizes are equal; otherwise they must not overlap. */
+ * `out` may be `in` if the sizes are equal; otherwise they must not overlap.
+ * Does nothing for n <= 0, for NULL and for what is not a zero_type. */
 void zero_convert(zero_type from, zero_type to, int64_t n, const void *in, void *out);
 
 ZERO_API_END

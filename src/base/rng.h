@@ -16,6 +16,8 @@ typedef enum {
     ZERO_RNG_SAMPLING, /* generated text */
     ZERO_RNG_TEST,     /* inputs of tests and benches */
     ZERO_RNG_EVAL,     /* the windows of --eval-random */
+    ZERO_RNG_OWN,      /* streams of programs (zero/random.h) */
+    ZERO_RNG_MASK,     /* dropout masks of programs' units (zero/layers.h) */
 } zero_rng_purpose;
 
 /* One stream: everything but the element index. */

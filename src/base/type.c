@@ -13,14 +13,19 @@ static const struct {
     [ZERO_FP16] = {"fp16", 2},
 };
 
+static bool is_known(zero_type type)
+{
+    return (unsigned)type < ZERO_TYPES;
+}
+
 size_t zero_type_size(zero_type type)
 {
-    return types[type].size;
+    return is_known(type) ? types[type].size : 0;
 }
 
 const char *zero_type_name(zero_type type)
 {
-    return types[type].name;
+    return is_known(type) ? types[type].name : "unknown";
 }
 
 const char *zero_type_name_at(int i)
@@ -40,6 +45,7 @@ bool zero_type_find(const char *name, zero_type *type)
 
 void zero_convert(zero_type from, zero_type to, int64_t n, const void *in, void *out)
 {
+    if (n <= 0 || !in || !out || !is_known(from) || !is_known(to)) return;
     zero_vector_sum alone = {.type = from, .a = in};
     if (from == to)
         memmove(out, in, (size_t)n * zero_type_size(to));

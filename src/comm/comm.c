@@ -6,6 +6,7 @@
 #include "comm/check.h"
 #include "comm/mpi_error.h"
 #include "comm/progress.h"
+#include "comm/stall.h"
 #include "comm/watch.h"
 #include "comm/window.h"
 
@@ -175,7 +176,12 @@ zero_status zero_comm_stop_helpers(zero_comm *comm)
 
 void zero_comm_destroy(zero_comm *comm)
 {
-    if (zero_comm_stop_helpers(comm) != ZERO_OK) return;
+    if (!zero_mpi_is_up()) { /* nothing of MPI's is left to free */
+        zero_stall_free(comm->watch);
+        comm->size = 0;
+    } else if (zero_comm_stop_helpers(comm) != ZERO_OK) {
+        return;
+    }
     if (comm->signal_window) zero_window_destroy(comm->signal_window);
     free(comm->signal_window);
     zero_layout_destroy(&comm->layout);
@@ -183,47 +189,4 @@ void zero_comm_destroy(zero_comm *comm)
     if (comm->size > 0) MPI_Comm_free(&comm->control);
     if (comm->size > 0) MPI_Comm_free(&comm->mpi);
     *comm = (zero_comm){0};
-}
-
-/* ---- for programs (zero/comm.h) ---- */
-
-static zero_status start_watched(zero_comm *comm, double watchdog, zero_comm **kept)
-{
-    *kept = malloc(sizeof **kept);
-    zero_status st =
-        *kept ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a group of ranks");
-    ZERO_TRY(zero_agree(comm, st));
-    **kept = *comm; /* the watchdog keeps its address */
-    return zero_watch_start(*kept, watchdog);
-}
-
-zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm)
-{
-    zero_comm own, *kept = NULL;
-    ZERO_TRY(zero_comm_from(mpi, &own));
-    zero_status st = start_watched(&own, watchdog, &kept);
-    if (st == ZERO_OK) {
-        *comm = kept;
-    } else {
-        free(kept);
-        zero_comm_destroy(&own);
-    }
-    return st;
-}
-
-void zero_comm_close(zero_comm *comm)
-{
-    if (!comm) return;
-    zero_comm_destroy(comm);
-    free(comm);
-}
-
-int zero_comm_rank(const zero_comm *comm)
-{
-    return comm->rank;
-}
-
-int zero_comm_size(const zero_comm *comm)
-{
-    return comm->size;
 }

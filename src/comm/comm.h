@@ -40,6 +40,20 @@ ZERO_NODISCARD zero_status zero_comm_stop_helpers(zero_comm *comm);
  * helper fails to stop, the group is left to the abort that follows. */
 void zero_comm_destroy(zero_comm *comm);
 
+/* ---- groups of programs (zero/comm.h) ---- */
+
+/* ZERO_ERR_INVALID, with the reason, if the library cannot work on the group: it is NULL or
+ * closed, or MPI is not up. Local. */
+ZERO_NODISCARD zero_status zero_comm_check(const zero_comm *comm);
+
+/* Whether MPI can be called: it was initialized and is not finalized. Local. */
+bool zero_comm_is_up(void);
+
+/* One more user of the group, and one less: a closed group ends with its last user, so the order
+ * in which a program closes things does not matter. The second is collective then. */
+void zero_comm_keep(zero_comm *comm);
+void zero_comm_release(zero_comm *comm);
+
 /* True on rank 0, which prints and writes for all. Local. */
 static inline bool zero_comm_is_root(const zero_comm *comm)
 {

@@ -106,6 +106,20 @@ zero_status zero_comm_any(zero_comm *comm, bool mine, bool *any)
     return ZERO_OK;
 }
 
+/* The largest of -x is minus the least x. */
+zero_status zero_comm_vote(zero_comm *comm, int64_t mine, int64_t common, int64_t *most,
+                           bool *same)
+{
+    int64_t all[ZERO_VOTE_WORDS] = {mine, common, -common};
+    assert(common >= 0);
+    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_VOTE,
+                        &(reduction){MPI_INT64_T, sizeof all[0], MPI_MAX}, ZERO_VOTE_WORDS,
+                        all));
+    *most = all[0];
+    *same = all[1] == -all[2];
+    return ZERO_OK;
+}
+
 zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most)
 {
     int64_t all = mine;

@@ -24,6 +24,11 @@ ZERO_NODISCARD zero_status zero_agree_after_files(zero_comm *comm, zero_status m
 /* *any = true on all ranks if `mine` is true on at least one. */
 ZERO_NODISCARD zero_status zero_comm_any(zero_comm *comm, bool mine, bool *any);
 
+/* A vote of all ranks with one reduction: *most = the largest of their numbers; *same: whether they
+ * all gave the same `common`, which is not negative. */
+ZERO_NODISCARD zero_status zero_comm_vote(zero_comm *comm, int64_t mine, int64_t common,
+                                          int64_t *most, bool *same);
+
 /* *most = the largest of the ranks' numbers. */
 ZERO_NODISCARD zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most);
 

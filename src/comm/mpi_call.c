@@ -50,7 +50,7 @@ zero_status zero_mpi_call_init(zero_collective *op)
 
 void zero_mpi_call_destroy(zero_collective *op)
 {
-    if (op->comm && op->add != MPI_OP_NULL) MPI_Op_free(&op->add);
+    if (op->comm && op->add != MPI_OP_NULL && zero_mpi_is_up()) MPI_Op_free(&op->add);
 }
 
 /* MPI must be told if a piece is in place already. */

@@ -15,3 +15,31 @@ zero_status zero_mpi_check(int mpi_code, const char *call)
         snprintf(text, sizeof text, "no description");
     return zero_fail(ZERO_ERR_MPI, "%s failed: %s (MPI error %d)", call, text, mpi_code);
 }
+
+/* These two may be called at any time. */
+static void look(int *is_up, int *is_down)
+{
+    *is_up = *is_down = 0;
+    MPI_Initialized(is_up);
+    MPI_Finalized(is_down);
+}
+
+bool zero_mpi_is_up(void)
+{
+    int is_up, is_down;
+    look(&is_up, &is_down);
+    return is_up && !is_down;
+}
+
+zero_status zero_mpi_check_up(void)
+{
+    int is_up, is_down;
+    look(&is_up, &is_down);
+    if (!is_up)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "MPI is not initialized: call MPI_Init before the library");
+    if (!is_down) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "MPI is finalized: use and close everything of the library before "
+                     "MPI_Finalize");
+}

@@ -14,3 +14,5 @@ void zero_small_add_exchange(zero_traffic *t, const zero_layout *layout, int ran
 void zero_small_add_reduced(zero_traffic *t, const zero_layout *layout, int rank, int64_t n,
                             size_t size);
 int64_t zero_small_reduced(size_t size);
+
+#define ZERO_VOTE_WORDS 3 /* that zero_comm_vote() reduces, of 8 bytes */

@@ -3,8 +3,11 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include <xxhash.h>
+
 #include "base/fail.h"
 #include "base/tree.h"
+#include "comm/fields.h"
 #include "comm/watch.h"
 #include "sharding/schedule_exchange.h"
 
@@ -66,30 +69,114 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
         run->loss_scale);
 }
 
+/* The numbers of a step that must be equal on all ranks. */
+static const zero_field step_fields[] = {
+    ZERO_FIELD(zero_step_input, step),  ZERO_FIELD(zero_step_input, lr),
+    ZERO_FIELD(zero_step_input, beta1), ZERO_FIELD(zero_step_input, beta2),
+    ZERO_FIELD(zero_step_input, eps),   ZERO_FIELD(zero_step_input, weight_decay),
+    ZERO_FIELD(zero_step_input, clip),
+};
+enum { STEP_FIELDS = sizeof step_fields / sizeof step_fields[0] };
+_Static_assert(sizeof(zero_step_input) == 8 * STEP_FIELDS,
+               "a row for each, and no padding");
+
+static zero_status tell_difference(zero_engine *e, const zero_step_input *in)
+{
+    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
+    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
+                                       "numbers read the same");
+}
+
+/* All ranks have the same verdict, so all take the same way here. */
+static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
+                                 const zero_run_output *out)
+{
+    const zero_model *model = e->schedule.input.model;
+    if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
+    if (out->verdict == ZERO_STEP_UNDEFINED)
+        return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
+    return out->differs ? tell_difference(e, in) : ZERO_OK;
+}
+
+static zero_run_input step_input(const zero_engine *e, const zero_step_input *in)
+{
+    const uint64_t positive = UINT64_MAX >> 1;
+    return (zero_run_input){.program = ZERO_PROGRAM_STEP,
+                            .step = in->step,
+                            .clip = in->clip,
+                            .loss_scale = (double)e->loss_scale.scale,
+                            .arguments = (int64_t)(XXH3_64bits(in, sizeof *in) & positive),
+                            .adamw = {.lr = (float)in->lr,
+                                      .beta1 = (float)in->beta1,
+                                      .beta2 = (float)in->beta2,
+                                      .eps = (float)in->eps,
+                                      .weight_decay = (float)in->weight_decay,
+                                      .step = e->adam_steps + 1}};
+}
+
+static zero_status walk_step(zero_engine *e, const zero_run_input *run,
+                             zero_run_output *out)
+{
+    zero_watch_work(e->runner.comm, "step", run->step + 1);
+    e->in_flight = false; /* after a failure nothing can be waited for */
+    e->has_gradient = false;
+    ZERO_TRY(zero_runner_run(&e->runner, run, out));
+    e->in_flight = true;
+    return ZERO_OK;
+}
+
 zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                              const zero_step_input *in, zero_run_output *out)
 {
     assert(!e->schedule.input.forward_only);
-    zero_run_input run = {.program = ZERO_PROGRAM_STEP,
-                          .source = source,
-                          .step = in->step,
-                          .clip = in->clip,
-                          .loss_scale = (double)e->loss_scale.scale,
-                          .adamw = {.lr = (float)in->lr,
-                                    .beta1 = (float)in->beta1,
-                                    .beta2 = (float)in->beta2,
-                                    .eps = (float)in->eps,
-                                    .weight_decay = (float)in->weight_decay,
-                                    .step = e->adam_steps + 1}};
-    zero_watch_work(e->runner.comm, "step", in->step + 1);
-    e->in_flight = false; /* after a failure nothing can be waited for */
-    ZERO_TRY(zero_runner_run(&e->runner, &run, out));
-    e->in_flight = true;
+    zero_run_input run = step_input(e, in);
+    run.source = source;
+    ZERO_TRY(walk_step(e, &run, out));
+    ZERO_TRY(check_verdict(e, in, out));
+    e->has_gradient = !out->overflow;
+    e->gradient_scale = run.loss_scale;
     e->adam_steps += !out->overflow;
     e->skipped += out->overflow;
     /* After the update, which divides by the scale that made the gradients. */
     if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK) return ZERO_OK;
     return tell_divergence(e, &run, out);
+}
+
+zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
+                                const zero_step_input *in, zero_run_output *out)
+{
+    assert(!e->schedule.input.forward_only);
+    zero_run_input run = step_input(e, in);
+    run.source = source;
+    run.only_computes = true;
+    ZERO_TRY(walk_step(e, &run, out));
+    ZERO_TRY(check_verdict(e, in, out));
+    e->has_gradient = !out->overflow;
+    e->gradient_scale = run.loss_scale;
+    bool is_legal = e->schedule.input.type == ZERO_FP16; /* a smaller scale may do */
+    return out->overflow && !is_legal ? tell_divergence(e, &run, out) : ZERO_OK;
+}
+
+zero_status zero_engine_refuse(zero_engine *e, zero_status why)
+{
+    const zero_step_input none = {.eps = 1.0};
+    zero_failure kept = zero_failure_keep(why);
+    zero_run_output out;
+    if (e->runner.comm->size == 1) return why;
+    zero_run_input run = step_input(e, &none);
+    run.is_refused = true;
+    ZERO_TRY(walk_step(e, &run, &out));
+    return zero_agree(e->runner.comm, zero_failure_restore(&kept));
+}
+
+zero_engine_gradient zero_engine_gradient_of(const zero_engine *e, int group)
+{
+    const zero_group_state *g = &e->schedule.groups[group];
+    zero_range range = zero_engine_group(e, group).range;
+    return (zero_engine_gradient){
+        .range = range,
+        .type = e->schedule.buffers[g->grad].type,
+        .sum = zero_runner_element(&e->runner, g->grad, range.begin)};
 }
 
 /* ---- without training ---- */

@@ -35,6 +35,8 @@ typedef struct {
     int64_t adam_steps;  /* updates made so far: Adam's t is the next */
     int64_t skipped;     /* steps without an update: a gradient overflowed */
     zero_loss_scale loss_scale; /* of the next step */
+    bool has_gradient;          /* a step's summed gradient is there to be read */
+    double gradient_scale;      /* the loss scale that it was made with */
     bool in_flight;             /* the last step's gathers may not have ended */
 } zero_engine;
 
@@ -55,6 +57,17 @@ void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
 ZERO_NODISCARD zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                                             const zero_step_input *in,
                                             zero_run_output *out);
+
+/* The same step without its update: parameters, moments, Adam's count and the loss scale stay.
+ * With fp16 an overflow is no error (out->overflow). */
+ZERO_NODISCARD zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
+                                               const zero_step_input *in,
+                                               zero_run_output *out);
+
+/* In place of zero_engine_step() or zero_engine_compute() on a rank that was called with wrong
+ * arguments, for which `why` is the last failure: the others wait for this rank's messages. No rank
+ * updates anything, and all get `why`. */
+ZERO_NODISCARD zero_status zero_engine_refuse(zero_engine *e, zero_status why);
 
 /* The microbatches, of all ranks, that one evaluation averages over. Local. */
 int64_t zero_engine_eval_microbatches(const zero_engine *e);
@@ -77,6 +90,15 @@ ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 /* This rank's part of a group's states; the engine owns the arrays. In stage 0 it is the whole
  * group. Local. */
 zero_engine_state zero_engine_group(const zero_engine *e, int group);
+
+/* This rank's part of a group's gradient, summed over ranks and microbatches and multiplied with
+ * e->gradient_scale; if e->has_gradient, until the next step. Local. */
+typedef struct {
+    zero_range range;
+    zero_type type;
+    const void *sum; /* element range.begin */
+} zero_engine_gradient;
+zero_engine_gradient zero_engine_gradient_of(const zero_engine *e, int group);
 
 /* Fills all parameters anew, each rank those that it holds, and publishes them. Moments stay as
  * they are. The status of the first rank that cannot fill its part. */

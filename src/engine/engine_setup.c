@@ -89,7 +89,8 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
 void zero_engine_destroy(zero_engine *e)
 {
     /* Collectives in flight must not outlive their buffers; a failure has no one to tell. */
-    if (e->in_flight && zero_engine_settle(e) != ZERO_OK) e->in_flight = false;
+    if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
+        e->in_flight = false;
     zero_runner_destroy(&e->runner);
     zero_window_destroy(&e->window);
     zero_schedule_destroy(&e->schedule);

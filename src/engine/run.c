@@ -48,10 +48,13 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
 {
     const zero_schedule *s = r->schedule;
     const zero_program *p = &s->programs[input->program];
-    *output = (zero_run_output){.origin.at = -1};
+    *output = (zero_run_output){.origin.at = -1, .undefined.unit = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.batch = make_batch(w.plan, input, r->comm->size);
     w.search = zero_origin_open(input->finds_origin, w.plan->model, r->backend, &r->math);
+    /* A search for the origin meets the numbers that the first step met. */
+    w.finds_undefined = input->program == ZERO_PROGRAM_STEP &&
+                        (!r->units_are_checked || input->finds_origin);
     zero_lifetimes_open(r);
     zero_traffic control = r->comm->traffic[ZERO_CONTROL];
     double start = zero_clock_seconds();
@@ -67,6 +70,8 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
         start = end;
     }
     count_walk(r, input->program, &control);
+    if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_UNDEFINED)
+        r->units_are_checked = true;
     output->origin = w.search.first;
     return ZERO_OK;
 }

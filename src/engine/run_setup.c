@@ -51,7 +51,7 @@ static zero_status allocate_tables(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->comm->size;
-    size_t groups = (size_t)s->input.model->n_groups, buffers = (size_t)s->n_buffers;
+    size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
     r->losses = calloc(mine, sizeof *r->losses);
     r->gathered = calloc(mine * ranks, sizeof *r->gathered);
     r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
@@ -82,8 +82,11 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                              const zero_backend *backend, zero_comm *comm,
                              const zero_window *window)
 {
-    *r = (zero_runner){
-        .schedule = schedule, .backend = backend, .comm = comm, .window = window};
+    *r = (zero_runner){.schedule = schedule,
+                       .backend = backend,
+                       .comm = comm,
+                       .window = window,
+                       .n_groups = schedule->input.model->n_groups};
     r->math = (zero_math){.poll = poll_collectives, .poll_arg = r};
     zero_status st = zero_agree(comm, init_local(r));
     if (st != ZERO_OK) zero_runner_destroy(r);
@@ -101,9 +104,8 @@ static void destroy_exchanges(zero_runner_exchange *list, int n_groups)
 
 void zero_runner_destroy(zero_runner *r)
 {
-    int n_groups = r->schedule ? r->schedule->input.model->n_groups : 0;
-    destroy_exchanges(r->reduce, n_groups);
-    destroy_exchanges(r->gather, n_groups);
+    destroy_exchanges(r->reduce, r->n_groups);
+    destroy_exchanges(r->gather, r->n_groups);
     free(r->losses);
     free(r->gathered);
     free(r->all_losses);

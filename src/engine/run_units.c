@@ -1,4 +1,6 @@
 /* LOAD, FORWARD, RECOMPUTE and BACKWARD: a microbatch and the model's units. */
+#include <string.h>
+
 #include "base/fail.h"
 #include "engine/walk.h"
 
@@ -11,7 +13,11 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
     char *inputs = zero_use(w, i->tokens);
     char *targets = inputs + zero_schedule_targets_at(model, b->B * b->T);
     b->first_sample = b->B * zero_walk_microbatch(w, i, w->r->comm->rank, i->microbatch);
-    for (int64_t s = 0; s < b->B; s++)
+    if (w->in->is_refused) { /* it only keeps the others company until the vote */
+        memset(inputs, 0, (size_t)b->B * input);
+        memset(targets, 0, (size_t)b->B * target);
+    }
+    for (int64_t s = 0; s < b->B && !w->in->is_refused; s++)
         w->in->source->sample(w->in->source->arg, w->in->step, b->first_sample + s, b->T,
                               inputs + (size_t)s * input, targets + (size_t)s * target);
     b->inputs = inputs;
@@ -56,11 +62,24 @@ static zero_status collect_loss(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+static zero_status
+look_for_undefined(zero_walk *w, const zero_instruction *i, const zero_call *call,
+                   void (*look)(const zero_model *, const zero_instruction *,
+                                const zero_call *, zero_undefined *))
+{
+    if (!w->finds_undefined) return ZERO_OK;
+    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* the host reads it */
+    look(w->plan->model, i, call, &w->out->undefined);
+    return ZERO_OK;
+}
+
 zero_status zero_run_forward(zero_walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
+    if (w->finds_undefined) zero_undefined_before_forward(w->plan->model, i, &call);
     unit->forward(unit, &call);
+    ZERO_TRY(look_for_undefined(w, i, &call, zero_undefined_after_forward));
     zero_origin_look_at_output(&w->search, w->r->at, i, &call);
     if (w->in->program == ZERO_PROGRAM_GENERATE && call.logits) {
         ZERO_TRY(w->r->backend->sync(&w->r->math));
@@ -85,7 +104,9 @@ zero_status zero_run_backward(zero_walk *w, const zero_instruction *i)
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
     clear_padding(w, unit, &call);
+    if (w->finds_undefined) zero_undefined_before_backward(w->plan->model, i, &call);
     unit->backward(unit, &call);
+    ZERO_TRY(look_for_undefined(w, i, &call, zero_undefined_after_backward));
     zero_origin_look_at_gradients(&w->search, w->r->at, i, &call);
     return collect_loss(w, i);
 }

@@ -60,6 +60,22 @@ zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+static zero_status vote(zero_walk *w, bool is_finite)
+{
+    zero_run_output *out = w->out;
+    zero_step_verdict mine = w->in->is_refused          ? ZERO_STEP_REFUSED
+                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
+                             : !is_finite               ? ZERO_STEP_OVERFLOW
+                                                        : ZERO_STEP_FINE;
+    int64_t gravest;
+    bool same;
+    ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
+    out->verdict = (zero_step_verdict)gravest;
+    out->differs = !same;
+    out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
+    return ZERO_OK;
+}
+
 /* Squares of floats cannot overflow a double, so the norm is finite if and only if every
  * gradient is. */
 zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
@@ -71,12 +87,12 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
     for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
-    return zero_comm_any(r->comm, !isfinite(squares), &w->out->overflow);
+    return vote(w, isfinite(squares));
 }
 
 zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 {
-    if (w->out->overflow) return ZERO_OK;
+    if (w->out->overflow || w->in->only_computes) return ZERO_OK;
     const zero_runner *r = w->r;
     int64_t at = i->range.begin;
     zero_update_state state = {.type = w->plan->type,

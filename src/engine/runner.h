@@ -30,6 +30,7 @@ typedef struct {
     zero_math math;
     const zero_window *window; /* borrowed; NULL if the schedule shares no buffer */
     zero_arena arena;
+    int n_groups; /* the model may be gone when the runner is destroyed */
     zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
     double *losses;          /* [M] of this rank's microbatches, sums over positions */
     double *gathered;        /* [N_d * M], by rank, as they arrive */
@@ -40,6 +41,7 @@ typedef struct {
     zero_profile profile;
     int64_t walks[ZERO_PROGRAMS]; /* completed */
     zero_traffic control;         /* small messages of these walks */
+    bool units_are_checked;       /* a step has shown that they define their results */
     int at;                       /* the instruction being executed */
     zero_touch *touched;          /* [n_buffers] */
 } zero_runner;

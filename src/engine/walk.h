@@ -6,6 +6,7 @@
 
 #include "engine/origin.h"
 #include "engine/runner.h"
+#include "engine/undefined.h"
 #include "zero/train.h"
 
 typedef struct {
@@ -16,16 +17,30 @@ typedef struct {
     zero_adamw adamw;          /* STEP; grad_scale is set here */
     double clip;               /* STEP: largest gradient norm; 0: no clipping */
     double loss_scale;         /* STEP: the factor of all gradients */
+    int64_t arguments;         /* STEP: a hash that must be equal on all ranks; >= 0 */
+    bool is_refused;           /* STEP: this rank has no samples, and the vote says so */
+    bool only_computes;        /* STEP: nothing is updated */
     bool finds_origin;         /* STEP: search for the first number that is not finite */
     const void *prompt;        /* GENERATE: [T] of the model's inputs */
     int64_t T;                 /* GENERATE: 1 to the planned length */
 } zero_run_input;
 
+/* What ranks say of a step. The gravest of all ranks' counts. */
+typedef enum {
+    ZERO_STEP_FINE,
+    ZERO_STEP_OVERFLOW,  /* a gradient is not finite */
+    ZERO_STEP_UNDEFINED, /* a unit left numbers undefined */
+    ZERO_STEP_REFUSED,   /* a rank was called with wrong arguments */
+} zero_step_verdict;
+
 typedef struct {
-    double loss;         /* STEP, EVALUATE: mean over all ranks' positions, nats */
-    double grad_norm;    /* STEP: before clipping, without the loss scale */
-    bool overflow;       /* STEP: a gradient was not finite, nothing was updated */
-    zero_origin origin;  /* STEP with finds_origin */
+    double loss;               /* STEP, EVALUATE: mean over all ranks' positions, nats */
+    double grad_norm;          /* STEP: before clipping, without the loss scale */
+    zero_step_verdict verdict; /* STEP, of all ranks */
+    bool differs;              /* STEP: ranks have different arguments */
+    bool overflow;             /* STEP: a gradient was not finite, nothing was updated */
+    zero_undefined undefined;  /* of the first STEP on this rank */
+    zero_origin origin;        /* STEP with finds_origin */
     const float *logits; /* GENERATE: [V] of the last position; valid until the next walk */
 } zero_run_output;
 
@@ -35,6 +50,7 @@ typedef struct {
     zero_run_output *out;
     const zero_plan_input *plan;
     zero_batch batch;
+    bool finds_undefined;
     zero_origin_search search;
 } zero_walk;
 

@@ -17,6 +17,10 @@ static zero_status check_range(const char *option, int64_t value, int64_t most)
 
 zero_status zero_gpt2_check(const zero_gpt2_shape *s)
 {
+    if (!s)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the shape is NULL: expected layers, hidden size "
+                         "and so on");
     /* The upper limits keep all products of sizes far below 2^63. */
     ZERO_TRY(check_range("--layers", s->layers, ZERO_GPT2_LAYERS));
     ZERO_TRY(check_range("--hidden", s->hidden, 1 << 17));
@@ -29,11 +33,18 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
                          ": each head would get %" PRId64 " channels and %" PRId64
                          " would be left over",
                          s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
+    if (!(s->dropout >= 0.0f && s->dropout < 1.0f) || s->seed < 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--dropout %g, --seed %" PRId64
+                         ": expected 0 or more, below 1; and "
+                         "a seed from 0 to %" PRId64,
+                         (double)s->dropout, s->seed, INT64_MAX);
     return ZERO_OK;
 }
 
 int64_t zero_gpt2_count(const zero_gpt2_shape *s)
 {
+    if (!s) return 0;
     int64_t L = s->layers, C = s->hidden;
     return 12 * L * C * C + 13 * L * C + (s->vocab + s->seq) * C + 2 * C;
 }
@@ -140,6 +151,9 @@ static zero_status allocate(zero_model *m, const zero_gpt2_shape *s)
 zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
 {
     ZERO_TRY(zero_gpt2_check(s));
+    if (!model)
+        return zero_fail(ZERO_ERR_INVALID, "zero_gpt2_describe() without a place for the "
+                                           "model");
     zero_model m = {.vocab = s->vocab,
                     .seq = s->seq,
                     .input_bytes = sizeof(int32_t),

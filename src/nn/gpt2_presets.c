@@ -61,12 +61,16 @@ static const zero_gpt2_preset_row presets[] = {
 
 const zero_gpt2_preset_row *zero_gpt2_presets(int *n)
 {
-    *n = N_PRESETS;
+    if (n) *n = N_PRESETS;
     return presets;
 }
 
 zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
 {
+    if (!name || !shape)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero_gpt2_preset() with NULL: expected a name and "
+                         "a place for the shape");
     for (int i = 0; i < N_PRESETS; i++) {
         if (strcmp(presets[i].name, name) != 0) continue;
         *shape = presets[i].shape;

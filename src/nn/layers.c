@@ -1,15 +1,18 @@
 #include "nn/layers.h"
 
+#include <string.h>
+
 #include "math/backend.h"
 
 void zero_poll(const zero_call *c)
 {
-    zero_math_poll(c->math);
+    if (c && c->math) zero_math_poll(c->math);
 }
 
 const float *zero_weight_floats(const zero_unit *u, const zero_call *c, int k, int t,
                                 float *room)
 {
+    if (!u || !c || !c->param[k] || (c->type != ZERO_FP32 && !room)) return NULL;
     const zero_tensor *tensor = &u->tensors[k][t];
     const void *weight = zero_weight(u, c, k, t);
     if (c->type == ZERO_FP32) return weight;
@@ -19,7 +22,7 @@ const float *zero_weight_floats(const zero_unit *u, const zero_call *c, int k, i
 
 void zero_multiply(const zero_call *c, const zero_gemm *g)
 {
-    c->backend->gemm(c->math, g);
+    if (c && g && g->a && g->b && g->c) c->backend->gemm(c->math, g);
 }
 
 void zero_linear_product(const zero_linear *l, const float *x, float *y)
@@ -80,8 +83,15 @@ static int64_t cols_of(const zero_linear *l)
     return l->unit->tensors[l->group][l->weight].cols;
 }
 
+static bool is_missing(const zero_unit *unit, const zero_call *call, const void *a,
+                       const void *b)
+{
+    return !unit || !call || !a || !b;
+}
+
 void zero_linear_forward(const zero_linear *l, const float *x, float *y)
 {
+    if (!l || is_missing(l->unit, l->call, x, y)) return;
     const zero_call *c = l->call;
     zero_linear_product(l, x, y);
     c->backend->add_bias(c->math, l->rows, cols_of(l), c->type, zero_linear_bias(l), y);
@@ -90,6 +100,7 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y)
 /* The bias comes first: dy has just been written, and part of it may still be in a cache. */
 void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
 {
+    if (!l || is_missing(l->unit, l->call, x, dy)) return;
     const zero_call *c = l->call;
     c->backend->bias_backward(c->math, l->rows, cols_of(l), dy, c->accumulate[l->group],
                               zero_linear_bias_grad(l));
@@ -99,6 +110,7 @@ void zero_linear_backward(const zero_linear *l, const float *x, const float *dy,
 void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
                              float *moments)
 {
+    if (!n || is_missing(n->unit, n->call, x, y) || !moments) return;
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm(
@@ -117,6 +129,7 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
 void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
                               const float *moments, const float *dy, float *dx)
 {
+    if (!n || is_missing(n->unit, n->call, x, moments) || !dy || !dx) return;
     const zero_call *c = n->call;
     int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm_backward(
@@ -133,4 +146,21 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
                      .accumulate = c->accumulate[n->group],
                      .dgain = zero_weight_grad(n->unit, c, n->group, n->gain),
                      .dbias = zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
+}
+
+void zero_mask_apply(const zero_mask *m, int64_t n, const float *x, float *y)
+{
+    if (!m || !m->call || !x || !y) return;
+    const zero_call *c = m->call;
+    const zero_batch *b = c->batch;
+    const zero_dropout d = {.p = c->training ? m->p : 0.0f,
+                            .stream = {.seed = (uint64_t)m->seed,
+                                       .purpose = ZERO_RNG_MASK,
+                                       .step = (uint64_t)b->step,
+                                       .sample = (uint64_t)b->first_sample,
+                                       .tensor = (uint64_t)m->number}};
+    if (d.p > 0.0f)
+        c->backend->dropout(c->math, &d, b->B, n, x, y);
+    else if (x != y)
+        memmove(y, x, (size_t)(b->B * n) * sizeof *y);
 }

@@ -7,6 +7,7 @@
 
 void zero_model_destroy(zero_model *model)
 {
+    if (!model) return;
     free(model->tensors);
     free(model->groups);
     free(model->units);

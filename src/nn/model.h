@@ -15,6 +15,9 @@ static inline zero_range zero_range_of_tensor(const zero_tensor *t)
  * fails, the caller still destroys the model. */
 ZERO_NODISCARD zero_status zero_model_complete(zero_model *model);
 
+/* ZERO_ERR_INVALID for NULL, a zeroed or destroyed model, and one whose tables nobody completed. */
+ZERO_NODISCARD zero_status zero_model_check_described(const zero_model *model);
+
 /* ZERO_ERR_INVALID, naming the unit, unless all sizes for B samples of T positions are from 0
  * to 2^48 floats and the last unit has a loss for each of the B*T rows. */
 ZERO_NODISCARD zero_status zero_model_check_sizes(const zero_model *model, int64_t B,

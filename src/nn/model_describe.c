@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
 
@@ -42,15 +43,39 @@ static zero_status check_unique(const struct names *list, const char **sorted)
     return ZERO_OK;
 }
 
+/* Names go into messages, manifests and file formats, where quotes and control characters, those
+ * of U+0080 to U+009F among them, would need an escape. */
+static bool is_plain(const char *name)
+{
+    const unsigned char *at = (const unsigned char *)name;
+    size_t left = strlen(name);
+    while (left > 0) {
+        size_t len = zero_utf8_length(at, left);
+        bool is_control = *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
+        if (len == 0 || is_control || strchr("\"'\\", *at)) return false;
+        at += len;
+        left -= len;
+    }
+    return true;
+}
+
+static zero_status check_name(const struct names *list, int i)
+{
+    const char *name = name_of(list, i);
+    if (*name == '\0' || !memchr(name, '\0', list->size))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s %d has no name, or one of more than %zu characters",
+                         list->kind, i, list->size - 1);
+    if (is_plain(name)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s %d is called '%s': expected UTF-8 without quotes, backslashes and "
+                     "control characters",
+                     list->kind, i, name);
+}
+
 static zero_status check_names(const struct names *list)
 {
-    for (int i = 0; i < list->n; i++) {
-        const char *name = name_of(list, i);
-        if (*name == '\0' || !memchr(name, '\0', list->size))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s %d has no name, or one of more than %zu characters",
-                             list->kind, i, list->size - 1);
-    }
+    for (int i = 0; i < list->n; i++) ZERO_TRY(check_name(list, i));
     const char **sorted = malloc((size_t)list->n * sizeof *sorted);
     if (!sorted) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d names", list->n);
     zero_status st = check_unique(list, sorted);
@@ -227,6 +252,10 @@ static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
 
 zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
 {
+    if (!t || !model)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero_model_describe() with NULL: expected tables "
+                         "and a place for the model");
     ZERO_TRY(check_counts(t->n_tensors, t->n_groups, t->n_units));
     if (!t->tensors || !t->groups || !t->units)
         return zero_fail(ZERO_ERR_INVALID, "a model without tables: expected tensors, "
@@ -244,6 +273,31 @@ zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
     else
         zero_model_destroy(&m);
     return st;
+}
+
+static bool is_complete(const zero_model *m, const zero_unit *u)
+{
+    if (!u->sizes || !u->forward || !u->backward) return false;
+    if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS) return false;
+    for (int k = 0; k < u->n_groups; k++) {
+        int g = u->groups[k];
+        if (g < 0 || g >= m->n_groups) return false;
+        if (u->tensors[k] != &m->tensors[m->groups[g].first_tensor]) return false;
+    }
+    return true;
+}
+
+zero_status zero_model_check_described(const zero_model *m)
+{
+    bool is_described = m && m->tensors && m->groups && m->units && m->n_tensors >= 1 &&
+                        m->n_groups >= 1 && m->n_units >= 1;
+    for (int i = 0; is_described && i < m->n_units; i++)
+        is_described = is_complete(m, &m->units[i]);
+    if (is_described) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "a call without a model: describe one first (zero/model.h), and destroy "
+        "it after all that uses it");
 }
 
 /* ---- sizes ---- */

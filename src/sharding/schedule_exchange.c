@@ -252,7 +252,7 @@ static void add_control(const zero_schedule *s, const zero_instruction *i, zero_
     if (i->op != ZERO_OP_OVERFLOW) return;
     zero_small_add_reduced(t, layout, rank, s->input.model->n_groups,
                            sizeof(zero_tree_span));
-    zero_small_add_reduced(t, layout, rank, 1, sizeof(int));
+    zero_small_add_reduced(t, layout, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
 }
 
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,

@@ -2,6 +2,7 @@
 #include "train/optimizer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,11 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "comm/comm.h"
+#include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
 #include "sharding/update.h"
-#include "train/compare.h"
 
 /* ---- the spec ---- */
 
@@ -34,8 +36,13 @@ static zero_status check_no_decay(const zero_optimizer_spec *s)
     return ZERO_OK;
 }
 
-static zero_status check_spec(const zero_optimizer_spec *s, const void *params)
+static zero_status check_spec(const zero_optimizer_spec *s, const void *params,
+                              zero_optimizer **optimizer)
 {
+    if (!s || !optimizer)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero_optimizer_open() with NULL: expected a spec "
+                         "and a place for the optimizer");
     if (!params)
         return zero_fail(ZERO_ERR_INVALID,
                          "params is NULL: expected the array of %" PRId64 " parameters",
@@ -43,8 +50,8 @@ static zero_status check_spec(const zero_optimizer_spec *s, const void *params)
     if (s->n_params < 1 || s->n_params > INT64_C(1) << 56)
         return zero_fail(ZERO_ERR_INVALID, "n_params %" PRId64 ": expected 1 to 2^56",
                          s->n_params);
-    if (s->updates < 0)
-        return zero_fail(ZERO_ERR_INVALID, "updates %" PRId64 ": expected 0 or more",
+    if (s->updates < 0 || s->updates > INT64_C(1) << 62)
+        return zero_fail(ZERO_ERR_INVALID, "updates %" PRId64 ": expected 0 to 2^62",
                          s->updates);
     if (s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16)
         return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
@@ -77,26 +84,39 @@ static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *
 struct compared {
     int64_t n_params, updates;
     const char *type, *collectives;
-    int64_t no_decay; /* a hash of the spans */
+    const char *no_decay, *params; /* their hashes, as text */
 };
 
 static const zero_field compared_fields[] = {
     ZERO_FIELD(struct compared, n_params), ZERO_FIELD(struct compared, type),
     ZERO_FIELD(struct compared, no_decay), ZERO_FIELD(struct compared, collectives),
-    ZERO_FIELD(struct compared, updates)};
+    ZERO_FIELD(struct compared, updates),  ZERO_FIELD(struct compared, params)};
 
+typedef char hash_text[24];
+
+static const char *write_hash(const void *data, size_t bytes, hash_text text)
+{
+    uint64_t hash = bytes > 0 ? XXH3_64bits(data, bytes) : 0;
+    snprintf(text, sizeof(hash_text), "hash %016" PRIx64, hash);
+    return text;
+}
+
+/* A difference that nobody sees would make each rank's parameters its own for ever: the first
+ * step gathers them from their owners, whatever the others began with. */
 static zero_status compare_specs(const zero_optimizer_spec *s, zero_algorithm algorithm,
-                                 zero_comm *comm)
+                                 const void *params, zero_comm *comm)
 {
     const int n = (int)(sizeof compared_fields / sizeof compared_fields[0]);
-    size_t bytes = (size_t)s->n_no_decay * sizeof *s->no_decay;
-    const struct compared mine = {
-        .n_params = s->n_params,
-        .updates = s->updates,
-        .type = zero_type_name(s->type),
-        .collectives = zero_algorithm_name(algorithm),
-        .no_decay = bytes > 0 ? (int64_t)XXH3_64bits(s->no_decay, bytes) : 0};
-    return zero_compare_fields(comm, n, compared_fields, &mine);
+    hash_text of_params, of_spans;
+    size_t spans = (size_t)s->n_no_decay * sizeof *s->no_decay;
+    size_t bytes = (size_t)s->n_params * zero_type_size(s->type);
+    const struct compared mine = {.n_params = s->n_params,
+                                  .updates = s->updates,
+                                  .type = zero_type_name(s->type),
+                                  .collectives = zero_algorithm_name(algorithm),
+                                  .no_decay = write_hash(s->no_decay, spans, of_spans),
+                                  .params = write_hash(params, bytes, of_params)};
+    return zero_compare_fields(comm, "the spec", n, compared_fields, &mine);
 }
 
 /* ---- open and close ---- */
@@ -205,11 +225,12 @@ static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
     zero_optimizer *o = malloc(sizeof *o);
     if (!o) return zero_fail(ZERO_ERR_NOMEM, "no memory for an optimizer");
     *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
+    zero_comm_keep(comm);
     zero_status st = init(o, algorithm, params);
     if (st == ZERO_OK)
         *out = o;
     else
-        zero_optimizer_close(o);
+        zero_optimizer_close(&o);
     return st;
 }
 
@@ -218,21 +239,21 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
 {
     zero_algorithm algorithm = ZERO_ALGORITHM_P2P;
     zero_optimizer *o = NULL;
-    zero_status st = check_spec(spec, params);
+    ZERO_TRY(zero_comm_check(comm));
+    zero_status st = check_spec(spec, params, optimizer);
     if (st == ZERO_OK) st = find_algorithm(spec, &algorithm);
     ZERO_TRY(zero_agree(comm, st));
-    ZERO_TRY(compare_specs(spec, algorithm, comm));
+    ZERO_TRY(compare_specs(spec, algorithm, params, comm));
     st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
     if (st == ZERO_OK)
         *optimizer = o;
     else
-        zero_optimizer_close(o);
+        zero_optimizer_close(&o);
     return st;
 }
 
-void zero_optimizer_close(zero_optimizer *o)
+static void destroy(zero_optimizer *o)
 {
-    if (!o) return;
     for (int i = 0; i < PARTS; i++) {
         zero_collective_destroy(&o->parts[i].reduce);
         zero_collective_destroy(&o->parts[i].gather);
@@ -242,11 +263,24 @@ void zero_optimizer_close(zero_optimizer *o)
     free(o);
 }
 
+void zero_optimizer_close(zero_optimizer **optimizer)
+{
+    if (!optimizer || !*optimizer) return;
+    zero_comm *comm = (*optimizer)->comm;
+    destroy(*optimizer);
+    *optimizer = NULL;
+    zero_comm_release(comm);
+}
+
 /* ---- state ---- */
 
 void zero_optimizer_parts(const zero_optimizer *o, zero_optimizer_part parts[2])
 {
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; parts && i < PARTS; i++) {
+        if (!o) {
+            parts[i] = (zero_optimizer_part){.span = {0, 0}};
+            continue;
+        }
         const struct part *p = &o->parts[i];
         parts[i] = (zero_optimizer_part){.span = p->own,
                                          .master = p->master,
@@ -257,5 +291,5 @@ void zero_optimizer_parts(const zero_optimizer *o, zero_optimizer_part parts[2])
 
 int64_t zero_optimizer_count(const zero_optimizer *o)
 {
-    return o->updates;
+    return o ? o->updates : -1;
 }

@@ -25,7 +25,7 @@ struct part {
 struct zero_optimizer {
     zero_optimizer_spec spec;
     zero_range *no_decay; /* owned */
-    zero_comm *comm;      /* borrowed */
+    zero_comm *comm;      /* kept from ending */
     const zero_backend *backend;
     zero_math math;
     struct part parts[PARTS];

@@ -4,9 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "base/fail.h"
 #include "base/range.h"
-#include "comm/control.h"
+#include "comm/comm.h"
+#include "comm/fields.h"
 #include "sharding/update.h"
 
 /* The places of an array's parts: the shards in place, the rest in its padded copy. */
@@ -108,13 +111,43 @@ static zero_status update(zero_optimizer *o, const zero_adamw *hyper,
     return gather(o, params);
 }
 
-static zero_status check_input(const void *params, const void *grads,
-                               const zero_optimizer_input *in, zero_adamw *h)
+/* ---- arguments ---- */
+
+/* The numbers of a step that must be equal on all ranks. */
+static const zero_field input_fields[] = {
+    ZERO_FIELD(zero_optimizer_input, lr),           ZERO_FIELD(zero_optimizer_input, beta1),
+    ZERO_FIELD(zero_optimizer_input, beta2),        ZERO_FIELD(zero_optimizer_input, eps),
+    ZERO_FIELD(zero_optimizer_input, weight_decay), ZERO_FIELD(zero_optimizer_input, clip),
+    ZERO_FIELD(zero_optimizer_input, divisor),
+};
+enum { INPUT_FIELDS = sizeof input_fields / sizeof input_fields[0] };
+_Static_assert(sizeof(zero_optimizer_input) == 8 * INPUT_FIELDS, "a row for each");
+
+static zero_status check_arrays(const zero_optimizer *o, const char *params,
+                                const char *grads)
 {
-    if (!params || !grads || !(in->divisor > 0.0) || !isfinite(in->divisor))
+    size_t bytes = zero_optimizer_bytes(o, o->spec.n_params);
+    if (!params || !grads)
         return zero_fail(ZERO_ERR_INVALID,
-                         "an optimizer step with divisor %g: expected more than 0, finite, "
-                         "and both arrays",
+                         "an optimizer step without its array of %s: the pointer is NULL",
+                         params ? "gradients" : "parameters");
+    uintptr_t p = (uintptr_t)params, g = (uintptr_t)grads;
+    if (p + bytes <= g || g + bytes <= p) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "the arrays of parameters and of gradients overlap: expected %zu bytes "
+        "for each",
+        bytes);
+}
+
+static zero_status check_input(const zero_optimizer_input *in, zero_adamw *h)
+{
+    if (!in)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the step's input is NULL: expected its learning rate and so on");
+    if (!(in->divisor > 0.0) || !isfinite(in->divisor))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "an optimizer step with divisor %g: expected more than 0, finite",
                          in->divisor);
     *h = (zero_adamw){.lr = (float)in->lr,
                       .beta1 = (float)in->beta1,
@@ -124,23 +157,63 @@ static zero_status check_input(const void *params, const void *grads,
     return zero_update_check(h, in->clip);
 }
 
+/* One reduction tells whether all ranks were called rightly, and alike. */
+static zero_status agree_on(zero_optimizer *o, zero_status mine,
+                            const zero_optimizer_input *in)
+{
+    const uint64_t positive = UINT64_MAX >> 1;
+    uint64_t hash = mine == ZERO_OK ? XXH3_64bits(in, sizeof *in) : 0;
+    int64_t failed;
+    bool same;
+    ZERO_TRY(zero_comm_vote(o->comm, mine != ZERO_OK, (int64_t)(hash & positive), &failed,
+                            &same));
+    if (failed) return zero_agree(o->comm, mine);
+    if (same) return ZERO_OK;
+    ZERO_TRY(zero_compare_fields(o->comm, "the step", INPUT_FIELDS, input_fields, in));
+    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
+                                       "numbers read the same");
+}
+
+static zero_status check_result(const zero_optimizer_result *result)
+{
+    if (result) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "the place for the result is NULL");
+}
+
+/* ---- the step ---- */
+
+static zero_status step(zero_optimizer *o, void *params, void *grads,
+                        const zero_optimizer_input *in, zero_adamw *hyper,
+                        zero_optimizer_result *out)
+{
+    const struct part *rest = &o->parts[REST];
+    struct place p = find(o, params, rest->params), g = find(o, grads, rest->grads);
+    ZERO_TRY(reduce(o, &g));
+    ZERO_TRY(find_norm(o, &g, in->divisor, out));
+    hyper->step = o->updates + 1;
+    hyper->grad_scale = zero_update_grad_scale(out->grad_norm, in->clip, in->divisor);
+    if (!out->overflow) ZERO_TRY(update(o, hyper, &p, &g));
+    o->updates += !out->overflow;
+    memcpy((char *)params + zero_optimizer_bytes(o, rest->begin), rest->params,
+           zero_optimizer_bytes(o, o->spec.n_params - rest->begin));
+    return ZERO_OK;
+}
+
 zero_status zero_optimizer_step(zero_optimizer *o, void *params, void *grads,
                                 const zero_optimizer_input *in,
                                 zero_optimizer_result *result)
 {
     zero_adamw hyper;
     zero_optimizer_result out;
-    const struct part *rest = &o->parts[REST];
-    ZERO_TRY(check_input(params, grads, in, &hyper));
-    struct place p = find(o, params, rest->params), g = find(o, grads, rest->grads);
-    ZERO_TRY(reduce(o, &g));
-    ZERO_TRY(find_norm(o, &g, in->divisor, &out));
-    hyper.step = o->updates + 1;
-    hyper.grad_scale = zero_update_grad_scale(out.grad_norm, in->clip, in->divisor);
-    if (!out.overflow) ZERO_TRY(update(o, &hyper, &p, &g));
-    o->updates += !out.overflow;
-    memcpy((char *)params + zero_optimizer_bytes(o, rest->begin), rest->params,
-           zero_optimizer_bytes(o, o->spec.n_params - rest->begin));
+    if (!o)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the optimizer is NULL: open one with zero_optimizer_open()");
+    ZERO_TRY(zero_comm_check(o->comm));
+    zero_status st = check_arrays(o, params, grads);
+    if (st == ZERO_OK) st = check_input(in, &hyper);
+    if (st == ZERO_OK) st = check_result(result);
+    ZERO_TRY(agree_on(o, st, in));
+    ZERO_TRY(step(o, params, grads, in, &hyper, &out));
     *result = out;
     return ZERO_OK;
 }

@@ -83,7 +83,7 @@ static void train(zero_comm *comm, zero_type type)
     if (!params || !grads) end("out of memory");
     check(zero_optimizer_open(&spec, comm, params, &optimizer));
     loop(optimizer, comm, type, params, grads, loss);
-    zero_optimizer_close(optimizer);
+    zero_optimizer_close(&optimizer);
     free(params);
     free(grads);
     if (zero_comm_rank(comm) == 0)
@@ -99,6 +99,6 @@ int main(int argc, char **argv)
     check(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm));
     train(comm, ZERO_FP32);
     train(comm, ZERO_BF16);
-    zero_comm_close(comm);
+    zero_comm_close(&comm);
     return MPI_Finalize();
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <zero/check.h>
 #include <zero/layers.h>
 #include <zero/train.h>
 
@@ -122,7 +123,7 @@ static void train(const zero_trainer_spec *spec, zero_comm *comm, char digest[33
     for (in.step = 1; in.step < STEPS; in.step++)
         check(zero_trainer_step(trainer, &source, &in, &last));
     check(zero_trainer_digest(trainer, digest));
-    zero_trainer_close(trainer);
+    zero_trainer_close(&trainer);
     if (zero_comm_rank(comm) == 0)
         printf("%s, stage %d: loss %.4f, then %.4f, digest %s\n",
                zero_type_name(spec->type), spec->stage, first.loss, last.loss, digest);
@@ -134,7 +135,11 @@ static void train_all(zero_comm *comm)
 {
     zero_model model;
     char first[33] = "", digest[33];
+    const zero_source source = {.sample = sample};
     check(describe(&model));
+    for (int u = 0; u < model.n_units;
+         u++) /* against finite differences, without a trainer */
+        check(zero_unit_check(&model, u, &source, NULL, NULL));
     zero_trainer_spec spec = {.model = &model, .micro_batch = 32, .seed = 1};
     for (spec.type = ZERO_FP32; spec.type <= ZERO_BF16; spec.type++)
         for (spec.stage = 0; spec.stage <= 3; spec.stage++) {
@@ -151,6 +156,6 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     check(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm));
     train_all(comm);
-    zero_comm_close(comm);
+    zero_comm_close(&comm);
     return MPI_Finalize();
 }

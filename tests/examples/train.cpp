@@ -22,11 +22,11 @@ void check(zero_status status)
 struct closer {
     void operator()(zero_comm *comm) const
     {
-        zero_comm_close(comm);
+        zero_comm_close(&comm);
     }
     void operator()(zero_trainer *trainer) const
     {
-        zero_trainer_close(trainer);
+        zero_trainer_close(&trainer);
     }
     void operator()(zero_model *model) const
     {

@@ -55,8 +55,8 @@ static void by_trainer(int64_t n, zero_type type, float *first, float *last,
         assert_all(zero_trainer_step(t, &source, &in, &results[step]) == ZERO_OK);
     }
     read_all(t, n, last);
-    zero_trainer_close(t);
-    zero_comm_close(comm);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
     zero_model_destroy(&model);
 }
 
@@ -97,8 +97,8 @@ static void open_loop(struct loop *l, int64_t n, zero_type type, const float *ma
 
 static void close_loop(struct loop *l)
 {
-    zero_optimizer_close(l->optimizer);
-    zero_comm_close(l->comm);
+    zero_optimizer_close(&l->optimizer);
+    zero_comm_close(&l->comm);
     free(l->params);
     free(l->grads);
     free(l->x);
@@ -181,8 +181,8 @@ static void the_parts_of_all_ranks_tile_the_flat_space(void **state)
     MPI_Allreduce(owners, all, (int)n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int64_t k = 0; k < n; k++) assert_int_equal(all[k], 1);
     assert_int_equal(zero_optimizer_count(o), 5);
-    zero_optimizer_close(o);
-    zero_comm_close(comm);
+    zero_optimizer_close(&o);
+    zero_comm_close(&comm);
     free(params);
 }
 
@@ -209,8 +209,8 @@ static void one_rank_with_a_nan_keeps_all_from_updating(void **state)
     assert_int_equal(zero_optimizer_count(o), 1);
     in.divisor = 0.0;
     assert_all(zero_optimizer_step(o, params, grads, &in, &out) == ZERO_ERR_INVALID);
-    zero_optimizer_close(o);
-    zero_comm_close(comm);
+    zero_optimizer_close(&o);
+    zero_comm_close(&comm);
 }
 
 static void assert_refused(const zero_optimizer_spec *spec, const float *params,
@@ -222,7 +222,7 @@ static void assert_refused(const zero_optimizer_spec *spec, const float *params,
     bool told = strstr(zero_last_error(), text) != NULL;
     if (!told) print_error("'%s' is not in '%s'\n", text, zero_last_error());
     assert_all(st == expected && told && !o);
-    zero_comm_close(comm);
+    zero_comm_close(&comm);
 }
 
 static void a_spec_that_cannot_be_is_refused(void **state)

@@ -12,6 +12,7 @@
 
 typedef struct {
     zero_unit_sizes per_token; /* out, saved, ... of one position */
+    int64_t in;                /* of one position, from the unit before */
     int64_t vocab;
     int64_t n_params[ZERO_UNIT_GROUPS];
     bool is_last;
@@ -66,7 +67,7 @@ static inline void hand_backward(const zero_unit *unit, const zero_call *call)
     zero_unit_sizes s = hand_sizes(unit, call->batch->B, call->batch->T);
     float value = hand_read(unit, call);
     for (int64_t i = 0; i < s.saved; i++) value += 1e-6f * call->saved[i];
-    hand_fill(call->stream, s.out, value);
+    hand_fill(call->stream, call->batch->B * call->batch->T * h->in, value);
     hand_fill(call->work, s.backward_work, value);
     hand_fill(call->logits, s.logits, value);
     hand_fill(call->row_loss, s.row_loss, value);
@@ -113,6 +114,7 @@ static inline void hand_add_unit(zero_model *m, const zero_rng *rng, uint64_t *n
                                      .saved = hand_draw(rng, next, 20),
                                      .forward_work = hand_draw(rng, next, 8),
                                      .backward_work = hand_draw(rng, next, 8)};
+    h->in = u > 0 ? h[-1].per_token.out : 0;
     h->vocab = m->vocab;
     *unit = (zero_unit){.index = u,
                         .shape = h,

@@ -1,0 +1,260 @@
+/* zero/train.h: the state of a trainer, saved, loaded, read, written and counted. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/fail.h"
+#include "base/range.h"
+#include "checkpoint/directory.h"
+#include "checkpoint/list.h"
+#include "checkpoint/load.h"
+#include "checkpoint/save.h"
+#include "comm/fields.h"
+#include "train/trainer.h"
+
+static zero_status check_not_null(const void *pointer, const char *name)
+{
+    if (pointer) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "%s is NULL", name);
+}
+
+/* ---- checkpoints ---- */
+
+/* The number of a save, as ranks compare it. */
+struct save {
+    int64_t step;
+};
+static const zero_field save_fields[] = {ZERO_FIELD(struct save, step)};
+
+static zero_status check_save(const zero_trainer *t, const char *path, int64_t step)
+{
+    ZERO_TRY(check_not_null(path, "the checkpoints' directory"));
+    return zero_trainer_check_step(t, step);
+}
+
+zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t step)
+{
+    zero_checkpoint_directory directory;
+    uint64_t bytes;
+    ZERO_TRY(zero_trainer_check(trainer));
+    ZERO_TRY(zero_trainer_publish(trainer));
+    ZERO_TRY(zero_agree(trainer->comm, check_save(trainer, path, step)));
+    ZERO_TRY(zero_compare_fields(trainer->comm, "the save", 1, save_fields,
+                                 &(struct save){step}));
+    zero_checkpoint_input in = {.step = step,
+                                .samples = step * zero_trainer_samples(trainer)};
+    ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, ZERO_DIRECTORY_MAY_BE_NEW,
+                                            &directory));
+    zero_status st = zero_checkpoint_save(&trainer->engine, &directory.dir, &in, &bytes);
+    zero_checkpoint_directory_close(&directory);
+    return st;
+}
+
+static zero_status check_resume(const char *dir, const int64_t *step)
+{
+    ZERO_TRY(check_not_null(dir, "the checkpoints' directory"));
+    return check_not_null(step, "the place for the step");
+}
+
+zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir, int64_t *step)
+{
+    char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME] = "";
+    zero_checkpoint c;
+    ZERO_TRY(zero_trainer_check(trainer));
+    zero_comm *comm = trainer->comm;
+    zero_status st = check_resume(dir, step);
+    if (st == ZERO_OK && zero_comm_is_root(comm))
+        st = zero_checkpoint_find(dir, path, sizeof path);
+    ZERO_TRY(zero_agree(comm, st));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, path, sizeof path));
+    ZERO_TRY(zero_checkpoint_open_all(comm, path, &c));
+    st = zero_checkpoint_load(&trainer->engine, &c);
+    if (st == ZERO_OK) *step = c.manifest.step;
+    zero_checkpoint_close(&c);
+    trainer->is_written = false; /* loading has set all */
+    return st;
+}
+
+zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
+{
+    ZERO_TRY(zero_trainer_check(trainer));
+    ZERO_TRY(zero_agree(trainer->comm, check_not_null(hex, "the place for the digest")));
+    return zero_engine_digest(&trainer->engine, hex);
+}
+
+/* ---- tensors, by name ---- */
+
+/* A call on elements [begin, end) of a tensor, as ranks compare it. */
+struct access {
+    const char *tensor;
+    int64_t begin, end;
+    const char *values; /* their hash, when writing */
+};
+static const zero_field access_fields[] = {
+    ZERO_FIELD(struct access, tensor), ZERO_FIELD(struct access, begin),
+    ZERO_FIELD(struct access, end), ZERO_FIELD(struct access, values)};
+
+static zero_status find_tensor(const zero_trainer *t, const char *name, const void *values,
+                               const zero_tensor **found)
+{
+    const zero_model *model = t->engine.schedule.input.model;
+    ZERO_TRY(check_not_null(name, "the tensor's name"));
+    ZERO_TRY(check_not_null(values, "the array of values"));
+    for (int i = 0; i < model->n_tensors; i++) {
+        *found = &model->tensors[i];
+        if (strcmp(model->tensors[i].name, name) == 0) return ZERO_OK;
+    }
+    return zero_fail(ZERO_ERR_INVALID, "no tensor is called '%s'; the first is '%s'", name,
+                     model->tensors[0].name);
+}
+
+/* One verdict on the arguments; `mine` is this rank's. */
+static zero_status agree_on(zero_trainer *t, zero_status mine, const struct access *access)
+{
+    const int n = (int)(sizeof access_fields / sizeof access_fields[0]);
+    ZERO_TRY(zero_agree(t->comm, mine));
+    return zero_compare_fields(t->comm, "the call", n, access_fields, access);
+}
+
+/* ---- reading ---- */
+
+/* Writes elements `part` of the tensor's group, which this rank holds, to `to`. */
+typedef void copy_part(const zero_trainer *t, int group, zero_range part, float *to);
+
+static void copy_masters(const zero_trainer *t, int group, zero_range part, float *to)
+{
+    zero_engine_state own = zero_engine_group(&t->engine, group);
+    memcpy(to, own.master + (part.begin - own.range.begin),
+           (size_t)zero_range_len(part) * sizeof *to);
+}
+
+/* The scale is a power of two. */
+static void copy_gradient(const zero_trainer *t, int group, zero_range part, float *to)
+{
+    zero_engine_gradient g = zero_engine_gradient_of(&t->engine, group);
+    const float factor = (float)(1.0 / t->engine.gradient_scale);
+    size_t before = (size_t)(part.begin - g.range.begin) * zero_type_size(g.type);
+    zero_convert(g.type, ZERO_FP32, zero_range_len(part), (const char *)g.sum + before, to);
+    for (int64_t i = 0; i < zero_range_len(part); i++) to[i] *= factor;
+}
+
+/* Each owner broadcasts its part. */
+static zero_status collect(zero_trainer *t, const zero_tensor *tensor, copy_part *copy,
+                           float *values)
+{
+    const zero_partition *p = &t->engine.schedule.groups[tensor->group].partition;
+    zero_range all = zero_range_of_tensor(tensor);
+    for (int rank = 0; rank < t->comm->size; rank++) {
+        zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
+        if (zero_range_is_empty(part)) continue;
+        float *to = values + (part.begin - all.begin);
+        if (rank == t->comm->rank) copy(t, tensor->group, part, to);
+        ZERO_TRY(zero_comm_broadcast(t->comm, rank, to,
+                                     (size_t)zero_range_len(part) * sizeof *to));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_trainer_read(zero_trainer *trainer, const char *tensor, float *values)
+{
+    const zero_tensor *found = NULL;
+    ZERO_TRY(zero_trainer_check(trainer));
+    zero_status st = find_tensor(trainer, tensor, values, &found);
+    ZERO_TRY(agree_on(trainer, st, &(struct access){.tensor = tensor}));
+    return collect(trainer, found, copy_masters, values);
+}
+
+zero_status zero_trainer_gradient(zero_trainer *trainer, const char *tensor, float *values)
+{
+    const zero_tensor *found = NULL;
+    ZERO_TRY(zero_trainer_check(trainer));
+    zero_status st = find_tensor(trainer, tensor, values, &found);
+    if (st == ZERO_OK && !trainer->engine.has_gradient)
+        st =
+            zero_fail(ZERO_ERR_INVALID,
+                      "there is no gradient to read: call zero_trainer_compute() before; a "
+                      "step that failed or was skipped has none");
+    ZERO_TRY(agree_on(trainer, st, &(struct access){.tensor = tensor}));
+    return collect(trainer, found, copy_gradient, values);
+}
+
+/* ---- writing ---- */
+
+static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_t end,
+                                const float *values)
+{
+    int64_t n = tensor->rows * tensor->cols;
+    if (begin < 0 || end < begin || end > n)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "elements [%" PRId64 ", %" PRId64
+                         ") of tensor '%s': expected a range within [0, %" PRId64 ")",
+                         begin, end, tensor->name, n);
+    for (int64_t i = 0; i < end - begin; i++)
+        if (!isfinite(values[i]))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "values[%" PRId64 "] for tensor '%s' is %g: expected finite "
+                             "numbers",
+                             i, tensor->name, (double)values[i]);
+    return ZERO_OK;
+}
+
+static void write_own(zero_trainer *t, const zero_tensor *tensor, zero_range range,
+                      const float *values)
+{
+    zero_engine_state own = zero_engine_group(&t->engine, tensor->group);
+    zero_range all = {tensor->offset + range.begin, tensor->offset + range.end};
+    zero_range part = zero_range_overlap(own.range, all);
+    if (zero_range_is_empty(part)) return;
+    memcpy(own.master + (part.begin - own.range.begin), values + (part.begin - all.begin),
+           (size_t)zero_range_len(part) * sizeof *values);
+}
+
+zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_t begin,
+                               int64_t end, const float *values)
+{
+    const zero_tensor *found = NULL;
+    char hash[17] = "";
+    ZERO_TRY(zero_trainer_check(trainer));
+    zero_status st = find_tensor(trainer, tensor, values, &found);
+    if (st == ZERO_OK) st = check_values(found, begin, end, values);
+    if (st == ZERO_OK)
+        snprintf(hash, sizeof hash, "%016" PRIx64,
+                 (uint64_t)XXH3_64bits(values, (size_t)(end - begin) * sizeof *values));
+    /* After this vote no rank reads parameters of another. */
+    ZERO_TRY(agree_on(trainer, st, &(struct access){tensor, begin, end, hash}));
+    ZERO_TRY(zero_engine_settle(&trainer->engine));
+    write_own(trainer, found, (zero_range){begin, end}, values);
+    trainer->is_written = true;
+    return ZERO_OK;
+}
+
+/* ---- the ledger ---- */
+
+zero_status zero_trainer_count(zero_trainer *trainer, zero_trainer_ledger *ledger)
+{
+    zero_peak planned, measured;
+    ZERO_TRY(zero_trainer_check(trainer));
+    zero_engine *e = &trainer->engine;
+    ZERO_TRY(zero_agree(trainer->comm, check_not_null(ledger, "the place for the ledger")));
+    ZERO_TRY(zero_engine_settle(e));
+    ZERO_TRY(
+        zero_agree(trainer->comm, zero_runner_memory(&e->runner, &planned, &measured)));
+    zero_trainer_ledger l = {.planned_peak = planned.bytes,
+                             .measured_peak = measured.bytes,
+                             .states = planned.of_class[ZERO_CLASS_PARAMETERS] +
+                                       planned.of_class[ZERO_CLASS_GRADIENTS] +
+                                       planned.of_class[ZERO_CLASS_OPTIMIZER]};
+    zero_traffic reduces = zero_engine_planned_traffic(e, ZERO_OP_REDUCE);
+    zero_traffic plan = zero_engine_planned_traffic(e, ZERO_OP_GATHER);
+    zero_traffic_add(&plan, 1, &reduces);
+    zero_volume now = zero_trainer_moved(trainer->comm), total = zero_traffic_total(&plan);
+    l.planned_sent = total.bytes_sent;
+    l.planned_received = total.bytes_received;
+    l.measured_sent = now.bytes_sent - trainer->at_open.bytes_sent;
+    l.measured_received = now.bytes_received - trainer->at_open.bytes_received;
+    *ledger = l;
+    return ZERO_OK;
+}

@@ -1,0 +1,361 @@
+/* zero/check.h: what a unit promises, tried out, and its gradients against finite differences. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "base/rng.h"
+#include "nn/mark.h"
+#include "nn/model.h"
+#include "train/unit_probe.h"
+
+/* ---- arguments ---- */
+
+static zero_status check_range(const char *name, int64_t value, int64_t least, int64_t most)
+{
+    if (value >= least && value <= most) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "%s %" PRId64 ": expected %" PRId64 " to %" PRId64,
+                     name, value, least, most);
+}
+
+static int64_t or_else(int64_t value, int64_t standard)
+{
+    return value == 0 ? standard : value;
+}
+
+static zero_status complete(const zero_model *model, int unit, const zero_source *source,
+                            const zero_unit_check_spec *given, zero_unit_check_spec *spec)
+{
+    ZERO_TRY(zero_model_check_described(model));
+    ZERO_TRY(check_range("unit", unit, 0, model->n_units - 1));
+    if (!source || !source->sample)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a check without a source, or one without its function sample");
+    *spec = given ? *given : (zero_unit_check_spec){0};
+    spec->B = or_else(spec->B, 2);
+    spec->T = or_else(spec->T, zero_min(model->seq, 4));
+    spec->elements = or_else(spec->elements, 12);
+    if (spec->tolerance == 0.0) spec->tolerance = 0.02;
+    if (!spec->backend) spec->backend = "naive";
+    ZERO_TRY(check_range("B", spec->B, 1, 1 << 16));
+    ZERO_TRY(check_range("T", spec->T, 1, zero_min(model->seq, 1 << 16)));
+    ZERO_TRY(check_range("elements", spec->elements, 1, 1 << 20));
+    ZERO_TRY(check_range("seed", spec->seed, 0, INT64_MAX));
+    if (spec->tolerance > 0.0 && spec->tolerance < 1.0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "tolerance %g: expected more than 0, below 1",
+                     spec->tolerance);
+}
+
+/* ---- rules other than the gradient's ---- */
+
+static bool same(const zero_probe_array *a, const zero_probe_array *b)
+{
+    return !a->at || memcmp(a->at, b->at, (size_t)a->n * sizeof(float)) == 0;
+}
+
+static void keep(const zero_probe_array *from, zero_probe_array *to)
+{
+    if (from->at) memcpy(to->at, from->at, (size_t)from->n * sizeof(float));
+}
+
+static zero_status expect_defined(const zero_probe *p, int array, const char *what)
+{
+    const zero_probe_array *a = &p->arrays[array];
+    int64_t at = zero_mark_find(a->at, a->n);
+    if (at < 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "unit '%s' leaves element %" PRId64 " of %s undefined", p->unit->name,
+                     at, what);
+}
+
+static zero_status check_forward(zero_probe *p)
+{
+    zero_probe_array *a = p->arrays;
+    ZERO_TRY(zero_probe_forward(p, true));
+    ZERO_TRY(zero_probe_check_guards(p));
+    ZERO_TRY(expect_defined(p, ZERO_PROBE_OUT, "its output"));
+    keep(&a[ZERO_PROBE_OUT], &a[ZERO_PROBE_OUT_AGAIN]);
+    keep(&a[ZERO_PROBE_SAVED], &a[ZERO_PROBE_SAVED_AGAIN]);
+    ZERO_TRY(zero_probe_forward(p, true));
+    if (!same(&a[ZERO_PROBE_OUT], &a[ZERO_PROBE_OUT_AGAIN]) ||
+        !same(&a[ZERO_PROBE_SAVED], &a[ZERO_PROBE_SAVED_AGAIN]))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unit '%s' gives other bits when its forward call is repeated: "
+                         "recomputation would change the training",
+                         p->unit->name);
+    if (!p->unit->recompute_without_out) return ZERO_OK;
+    ZERO_TRY(zero_probe_forward(p, false));
+    ZERO_TRY(zero_probe_check_guards(p));
+    if (same(&a[ZERO_PROBE_SAVED], &a[ZERO_PROBE_SAVED_AGAIN])) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "unit '%s' saves other bits when `out` is NULL, although it says "
+                     "recompute_without_out",
+                     p->unit->name);
+}
+
+/* A tensor of the unit's group k, or the input. */
+typedef struct {
+    const char *name;
+    float *x;       /* moved by finite differences */
+    const float *g; /* the unit's gradient, kept */
+    int64_t n;
+} operand;
+
+static operand tensor_of(const zero_probe *p, int k, const zero_tensor *t)
+{
+    return (operand){.name = t->name,
+                     .x = p->arrays[ZERO_PROBE_PARAM + k].at + t->offset,
+                     .g = p->arrays[ZERO_PROBE_D_PARAM + k].at + t->offset,
+                     .n = t->rows * t->cols};
+}
+
+static double largest(int64_t n, const float *x)
+{
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+/* Where a gradient g was already, 2 g or so must be afterwards; sums may round otherwise. */
+static zero_status check_added(const zero_probe *p, int k, const zero_tensor *t, double was)
+{
+    const float *now = p->arrays[ZERO_PROBE_GRAD + k].at + t->offset;
+    operand o = tensor_of(p, k, t);
+    for (int64_t i = 0; i < o.n; i++)
+        if (!(fabs((double)now[i] - (double)o.g[i] - was) <= 1e-3 * was))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "unit '%s': element %" PRId64 " of the gradient of '%s' was %g, "
+                "and a backward call that accumulates made it %g instead of %g",
+                p->unit->name, i, t->name, was, (double)now[i], was + (double)o.g[i]);
+    return ZERO_OK;
+}
+
+static zero_status check_accumulating(zero_probe *p)
+{
+    double was[ZERO_UNIT_GROUPS];
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        zero_probe_array *grad = &p->arrays[ZERO_PROBE_GRAD + k];
+        double most = largest(grad->n, p->arrays[ZERO_PROBE_D_PARAM + k].at);
+        was[k] = (double)(float)(most > 0.0 ? most : 1.0);
+        for (int64_t i = 0; i < grad->n; i++) grad->at[i] = (float)was[k];
+    }
+    ZERO_TRY(zero_probe_forward(p, true));
+    ZERO_TRY(zero_probe_backward(p, true));
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        const zero_group *g = &p->model->groups[p->unit->groups[k]];
+        for (int t = 0; t < g->n_tensors; t++)
+            ZERO_TRY(check_added(p, k, &p->unit->tensors[k][t], was[k]));
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_gradients_defined(const zero_probe *p)
+{
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        const zero_group *g = &p->model->groups[p->unit->groups[k]];
+        for (int t = 0; t < g->n_tensors; t++) {
+            operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
+            int64_t at = zero_mark_find(o.g, o.n);
+            if (at >= 0)
+                return zero_fail(ZERO_ERR_INVALID,
+                                 "unit '%s' leaves element %" PRId64 " of the gradient of "
+                                 "'%s' undefined: a backward call sets every element, and "
+                                 "adds only where call->accumulate is true",
+                                 p->unit->name, at, o.name);
+        }
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_backward(zero_probe *p)
+{
+    zero_probe_array *a = p->arrays;
+    ZERO_TRY(zero_probe_forward(p, true));
+    ZERO_TRY(zero_probe_backward(p, false));
+    ZERO_TRY(zero_probe_check_guards(p));
+    for (int k = 0; k < p->unit->n_groups; k++)
+        keep(&a[ZERO_PROBE_GRAD + k], &a[ZERO_PROBE_D_PARAM + k]);
+    if (a[ZERO_PROBE_D_IN].at)
+        memcpy(a[ZERO_PROBE_D_IN].at, a[ZERO_PROBE_STREAM].at,
+               (size_t)a[ZERO_PROBE_D_IN].n * sizeof(float));
+    ZERO_TRY(check_gradients_defined(p));
+    ZERO_TRY(expect_defined(p, ZERO_PROBE_ROW_LOSS, "its losses"));
+    return expect_defined(p, ZERO_PROBE_D_IN, "the gradient of its input");
+}
+
+/* Both calls in all their forms. */
+static zero_status check_rules(zero_probe *p)
+{
+    uint64_t before = zero_probe_hash(p);
+    ZERO_TRY(check_forward(p));
+    ZERO_TRY(check_backward(p));
+    if (zero_probe_hash(p) == before) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "unit '%s' writes to its input, its parameters or the batch, which it "
+                     "may only read",
+                     p->unit->name);
+}
+
+/* ---- finite differences ---- */
+
+/* One element, or with element -1 all along a direction of signs. */
+typedef struct {
+    const operand *o;
+    int64_t element;
+    zero_rng signs;
+} direction;
+
+static float sign_of(const direction *d, int64_t i)
+{
+    return zero_rng_bits(&d->signs, (uint64_t)i) & 1 ? 1.0f : -1.0f;
+}
+
+/* Moves along the direction by h, from `from`, where it is kept. */
+static void move(const direction *d, const float *from, float h)
+{
+    const operand *o = d->o;
+    if (d->element >= 0) o->x[d->element] = from[d->element] + h;
+    for (int64_t i = 0; d->element < 0 && i < o->n; i++)
+        o->x[i] = from[i] + h * sign_of(d, i);
+}
+
+/* What the unit says about the direction, and how large such a number usually is. */
+static double expected(const direction *d, double most, double *scale)
+{
+    const operand *o = d->o;
+    double along = 0.0, squares = 0.0;
+    if (d->element >= 0) {
+        *scale = fmax(fabs((double)o->g[d->element]), 0.1 * most);
+        return (double)o->g[d->element];
+    }
+    for (int64_t i = 0; i < o->n; i++) {
+        along += (double)o->g[i] * (double)sign_of(d, i);
+        squares += (double)o->g[i] * (double)o->g[i];
+    }
+    *scale = fmax(fabs(along), sqrt(squares));
+    return along;
+}
+
+/* Large steps suffer from curvature, small ones from rounding: a right gradient comes near with
+ * one of these, a wrong one with none. */
+static const double steps[] = {1e-2, 1e-3, 1e-1, 3e-3, 3e-2};
+
+static zero_status compare(zero_probe *p, const direction *d, const float *from,
+                           double size, double most, zero_unit_check_result *found)
+{
+    double scale, gradient = expected(d, most, &scale);
+    *found = (zero_unit_check_result){
+        .element = d->element, .gradient = gradient, .deviation = INFINITY};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        double up, down, noise;
+        float h = (float)(steps[i] * size);
+        move(d, from, h);
+        ZERO_TRY(zero_probe_objective(p, &up, &noise));
+        move(d, from, -h);
+        ZERO_TRY(zero_probe_objective(p, &down, &noise));
+        move(d, from, 0.0f);
+        double difference = (up - down) / (2.0 * (double)h);
+        double apart = fmax(fabs(difference - gradient) - noise / (double)h, 0.0);
+        double whole = fmax(scale, fabs(difference));
+        double deviation = apart > 0.0 ? apart / whole : 0.0;
+        if (isnan(difference) || isnan(gradient)) deviation = INFINITY;
+        if (i > 0 && !(deviation < found->deviation)) continue;
+        found->difference = difference;
+        found->deviation = deviation;
+        if (deviation < 1e-3) break;
+    }
+    snprintf(found->tensor, sizeof found->tensor, "%s", d->o->name);
+    return ZERO_OK;
+}
+
+static double root_mean_square(int64_t n, const float *x)
+{
+    double squares = 0.0;
+    for (int64_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
+    return sqrt(squares / (double)n);
+}
+
+static int64_t index_of_largest(int64_t n, const float *x)
+{
+    int64_t at = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (fabsf(x[i]) > fabsf(x[at])) at = i;
+    return at;
+}
+
+/* The number-th element to compare: the one with the largest gradient, then random ones; all of
+ * them if they are few. */
+static int64_t element_at(const operand *o, const zero_rng *rng, int64_t elements,
+                          int64_t i)
+{
+    if (o->n <= elements) return i;
+    if (i == 0) return index_of_largest(o->n, o->g);
+    return (int64_t)(zero_rng_bits(rng, (uint64_t)i) % (uint64_t)o->n);
+}
+
+static zero_status tell(const zero_probe *p, const zero_unit_check_result *r)
+{
+    char where[48] = "in a random direction";
+    if (r->element >= 0) snprintf(where, sizeof where, "of element %" PRId64, r->element);
+    return zero_fail(ZERO_ERR_DIFFERENT,
+                     "unit '%s': the gradient of '%s' is wrong: %s the unit says %.6g, and "
+                     "finite differences say %.6g (%.2g of it apart)",
+                     p->unit->name, r->tensor, where, r->gradient, r->difference,
+                     r->deviation);
+}
+
+static zero_status check_operand(zero_probe *p, const operand *o, float *from,
+                                 const zero_unit_check_spec *spec,
+                                 zero_unit_check_result *worst)
+{
+    zero_rng rng = {.seed = (uint64_t)spec->seed,
+                    .purpose = ZERO_RNG_TEST,
+                    .sample = 1 + (uint64_t)(o->x - p->arrays[ZERO_PROBE_IN].at)};
+    double most = largest(o->n, o->g), size = root_mean_square(o->n, o->x);
+    if (size < 0.1) size = 0.1;
+    memcpy(from, o->x, (size_t)o->n * sizeof *from);
+    for (int64_t i = -1; i < zero_min(o->n, spec->elements); i++) {
+        direction d = {.o = o, .element = -1, .signs = rng};
+        zero_unit_check_result found;
+        if (i >= 0) d.element = element_at(o, &rng, spec->elements, i);
+        ZERO_TRY(compare(p, &d, from, size, most, &found));
+        if (found.deviation >= worst->deviation) *worst = found;
+    }
+    return worst->deviation <= spec->tolerance ? ZERO_OK : tell(p, worst);
+}
+
+static zero_status check_differences(zero_probe *p, const zero_unit_check_spec *spec,
+                                     zero_unit_check_result *worst)
+{
+    zero_probe_array *in = &p->arrays[ZERO_PROBE_IN];
+    operand input = {"in", in->at, p->arrays[ZERO_PROBE_D_IN].at, in->n};
+    if (input.n > 0)
+        ZERO_TRY(check_operand(p, &input, p->arrays[ZERO_PROBE_KEPT].at, spec, worst));
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        const zero_group *g = &p->model->groups[p->unit->groups[k]];
+        for (int t = 0; t < g->n_tensors; t++) {
+            operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
+            ZERO_TRY(check_operand(p, &o, p->arrays[ZERO_PROBE_KEPT].at, spec, worst));
+        }
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_unit_check(const zero_model *model, int unit, const zero_source *source,
+                            const zero_unit_check_spec *spec, zero_unit_check_result *worst)
+{
+    zero_unit_check_spec how;
+    zero_unit_check_result found = {.element = -1};
+    zero_probe p;
+    ZERO_TRY(complete(model, unit, source, spec, &how));
+    zero_status st = zero_probe_init(&p, model, unit, source, &how);
+    if (st == ZERO_OK) st = check_rules(&p);
+    if (st == ZERO_OK) st = check_differences(&p, &how, &found);
+    if (st == ZERO_OK) st = check_accumulating(&p);
+    zero_probe_destroy(&p);
+    if (worst) *worst = found;
+    return st;
+}
