@@ -68,6 +68,7 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
     ZERO_TRY(zero_engine_check(e));
     again.finds_origin = true;
     ZERO_TRY(zero_runner_run(&e->runner, &again, &found));
+    e->in_flight = true;
     ZERO_TRY(
         zero_origin_describe(e->runner.comm, &e->schedule.input, &found.origin, where));
     return zero_fail(

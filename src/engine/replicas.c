@@ -55,8 +55,7 @@ static zero_status compare_rounded(zero_runner *r)
     zero_finding found = {.tensor = -1, .array = ZERO_ARRAY_PARAMETERS};
     for (int i = 0; i < r->schedule->input.model->n_tensors && found.tensor < 0; i++)
         compare_tensor(r, i, &found);
-    return zero_finding_agree(r, &found,
-                              "has other bits than its masters, rounded, in");
+    return zero_finding_agree(r, &found, "has other bits than its masters, rounded, in");
 }
 
 /* ---- copies ---- */

@@ -61,7 +61,7 @@ bool zero_has_copies(const zero_schedule *s, zero_copies kind)
 
 bool zero_is_compared(const zero_schedule *s)
 {
-    return s->input.check_replicas > 0 &&
+    return s->input.check_replicas > 0 && !s->input.forward_only &&
            (zero_has_rounded(s) || zero_has_copies(s, ZERO_COPIES_OF_RANKS) ||
             zero_has_copies(s, ZERO_COPIES_OF_NODES));
 }

@@ -16,23 +16,32 @@ typedef struct {
     zero_algorithm collectives;
     int fake_nodes;
     int64_t persist;
+    zero_partition_scheme partition;
 } memory;
 
+#define ROW(stage, type, algorithm, nodes, persist, scheme) \
+    { \
+        stage, ZERO_##type, ZERO_ALGORITHM_##algorithm, nodes, persist, \
+            ZERO_PARTITION_##scheme \
+    }
+
 static const memory memories[] = {
-    {0, ZERO_FP32, ZERO_ALGORITHM_P2P, 0, 0},  {0, ZERO_BF16, ZERO_ALGORITHM_P2P, 0, 0},
-    {1, ZERO_FP32, ZERO_ALGORITHM_P2P, 0, 0},  {1, ZERO_BF16, ZERO_ALGORITHM_P2P, 0, 0},
-    {2, ZERO_FP32, ZERO_ALGORITHM_P2P, 0, 0},  {2, ZERO_BF16, ZERO_ALGORITHM_P2P, 0, 0},
-    {3, ZERO_FP32, ZERO_ALGORITHM_P2P, 0, 0},  {3, ZERO_BF16, ZERO_ALGORITHM_P2P, 0, 0},
-    {0, ZERO_FP32, ZERO_ALGORITHM_SHM, 0, 0},  {0, ZERO_BF16, ZERO_ALGORITHM_SHM, 0, 0},
-    {1, ZERO_FP32, ZERO_ALGORITHM_SHM, 0, 0},  {1, ZERO_BF16, ZERO_ALGORITHM_SHM, 0, 0},
-    {2, ZERO_FP32, ZERO_ALGORITHM_SHM, 0, 0},  {2, ZERO_BF16, ZERO_ALGORITHM_SHM, 0, 0},
-    {3, ZERO_FP32, ZERO_ALGORITHM_SHM, 0, 0},  {3, ZERO_BF16, ZERO_ALGORITHM_SHM, 0, 0},
-    {0, ZERO_FP32, ZERO_ALGORITHM_HIER, 2, 0}, {0, ZERO_BF16, ZERO_ALGORITHM_HIER, 2, 0},
-    {1, ZERO_FP32, ZERO_ALGORITHM_HIER, 2, 0}, {1, ZERO_BF16, ZERO_ALGORITHM_HIER, 2, 0},
-    {2, ZERO_FP32, ZERO_ALGORITHM_HIER, 3, 0}, {2, ZERO_BF16, ZERO_ALGORITHM_HIER, 3, 0},
-    {3, ZERO_FP32, ZERO_ALGORITHM_HIER, 2, 0}, {3, ZERO_BF16, ZERO_ALGORITHM_HIER, 2, 0},
-    {3, ZERO_FP32, ZERO_ALGORITHM_P2P, 0, 99}, {3, ZERO_FP32, ZERO_ALGORITHM_HIER, 2, 99},
-    {1, ZERO_FP16, ZERO_ALGORITHM_P2P, 0, 0},  {0, ZERO_FP16, ZERO_ALGORITHM_SHM, 0, 0},
+    ROW(0, FP32, P2P, 0, 0, SLICE),  ROW(0, BF16, P2P, 0, 0, SLICE),
+    ROW(1, FP32, P2P, 0, 0, SLICE),  ROW(1, BF16, P2P, 0, 0, SLICE),
+    ROW(2, FP32, P2P, 0, 0, SLICE),  ROW(2, BF16, P2P, 0, 0, SLICE),
+    ROW(3, FP32, P2P, 0, 0, SLICE),  ROW(3, BF16, P2P, 0, 0, SLICE),
+    ROW(0, FP32, SHM, 0, 0, SLICE),  ROW(0, BF16, SHM, 0, 0, SLICE),
+    ROW(1, FP32, SHM, 0, 0, SLICE),  ROW(1, BF16, SHM, 0, 0, SLICE),
+    ROW(2, FP32, SHM, 0, 0, SLICE),  ROW(2, BF16, SHM, 0, 0, SLICE),
+    ROW(3, FP32, SHM, 0, 0, SLICE),  ROW(3, BF16, SHM, 0, 0, SLICE),
+    ROW(0, FP32, HIER, 2, 0, SLICE), ROW(0, BF16, HIER, 2, 0, SLICE),
+    ROW(1, FP32, HIER, 2, 0, SLICE), ROW(1, BF16, HIER, 2, 0, SLICE),
+    ROW(2, FP32, HIER, 3, 0, SLICE), ROW(2, BF16, HIER, 3, 0, SLICE),
+    ROW(3, FP32, HIER, 2, 0, SLICE), ROW(3, BF16, HIER, 2, 0, SLICE),
+    ROW(3, FP32, P2P, 0, 99, SLICE), ROW(3, FP32, HIER, 2, 99, SLICE),
+    ROW(1, FP16, P2P, 0, 0, SLICE),  ROW(0, FP16, SHM, 0, 0, SLICE),
+    ROW(1, BF16, SHM, 0, 0, OWNER),  ROW(2, FP32, P2P, 0, 0, OWNER),
+    ROW(3, BF16, HIER, 2, 0, OWNER),
 };
 enum { MEMORIES = sizeof memories / sizeof memories[0] };
 
@@ -88,10 +97,12 @@ static bool is_whole(const test_run *run)
     return run->setup.plan.stage < 3 || run->setup.plan.persist > 0;
 }
 
-/* The ranks of a node share its whole parameters; on one node pieces are whole together. */
+/* The ranks of a node share its whole parameters; on one node pieces are whole together. Owners'
+ * pieces are not. */
 static bool is_shared(const test_run *run)
 {
-    return run->setup.plan.stage > 0 && run->setup.plan.collectives != ZERO_ALGORITHM_P2P &&
+    return run->setup.plan.partition == ZERO_PARTITION_SLICE && run->setup.plan.stage > 0 &&
+           run->setup.plan.collectives != ZERO_ALGORITHM_P2P &&
            (is_whole(run) || run->comm->layout.n_nodes == 1);
 }
 
@@ -251,6 +262,7 @@ static test_setup setup_of(const memory *m)
     setup.plan.stage = m->stage;
     setup.plan.type = m->type;
     setup.plan.collectives = m->collectives;
+    setup.plan.partition = m->partition;
     setup.plan.persist = m->persist > 0 ? 1 << 20 : 0;
     int nodes = m->fake_nodes < test_size ? m->fake_nodes : test_size;
     setup.fake_nodes = nodes;
