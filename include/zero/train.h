@@ -56,6 +56,11 @@ typedef struct {
     int64_t seed;         /* of the initial parameters, not negative */
     int64_t eval_batches; /* global batches that an evaluation averages over [1] */
     size_t memory_limit;  /* bytes for this rank; ranks may differ [no limit] */
+
+    /* Flipped bits. Copies that ranks hold of parameters and states are compared every that many
+     * steps, and before each save and digest; below 0: never [100]. */
+    int check_replicas;
+    bool check_memory; /* hashes optimizer states after each update, verifies before the next */
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
@@ -96,7 +101,8 @@ void zero_trainer_close(zero_trainer **trainer);
 /* One update with AdamW from the global batch: group size * accumulation * micro_batch samples.
  * A gradient that is not finite changes nothing and gives ZERO_ERR_DIVERGED; the message says
  * where it began. With fp16 it lowers the loss scale and skips the step instead, unless the
- * scale is at its minimum.
+ * scale is at its minimum. ZERO_ERR_CORRUPTED, before the update, if a check that is due finds a
+ * flipped bit: the message names rank, tensor and elements.
  *
  * In a trainer's first step, units that leave results undefined (zero/model.h) are found:
  * ZERO_ERR_INVALID, naming unit and tensor. Nothing is updated after ZERO_ERR_INVALID; units of a
@@ -131,7 +137,8 @@ ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
  * the checkpoint survives any crash. All nodes must see the same `dir`, which is created if
  * missing; leftovers of crashed saves are removed. ZERO_ERR_ENV if something cannot be written,
  * and then nothing of it stays, or if a rank sees another `dir`; ZERO_ERR_INVALID if `dir` cannot
- * be opened or created, has this step already, or another process is saving there. Older
+ * be opened or created, has this step already, or another process is saving there;
+ * ZERO_ERR_CORRUPTED, before anything is written, if a check finds a flipped bit. Older
  * checkpoints are the caller's to remove, as whole directories. */
 ZERO_NODISCARD zero_status zero_trainer_save(zero_trainer *trainer, const char *dir,
                                              int64_t step);

@@ -71,7 +71,8 @@ int zero_exit_code(zero_status status)
     case ZERO_STOPPED: return 75;
     case ZERO_ERR_MPI:
     case ZERO_ERR_DIVERGED:
-    case ZERO_ERR_DIFFERENT: break;
+    case ZERO_ERR_DIFFERENT:
+    case ZERO_ERR_CORRUPTED: break;
     }
     return 1;
 }

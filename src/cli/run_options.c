@@ -25,6 +25,7 @@
 #define RUN      .is = ZERO_OPTION_IDENTITY
 #define PLAN     .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED
 #define PLANNED  .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK
+#define CHECK    .is = ZERO_OPTION_PLANNED
 #define PER_RANK .is = ZERO_OPTION_PER_RANK
 
 /* Sanity limits; whether a value fits the machine is checked later. */
@@ -112,6 +113,10 @@ const zero_option zero_run_options[] = {
      .help = "end a job in which nothing moves for X seconds; 0: never"},
     {.name = "check", CHOICE, FIELD(check), .words = "nothing|collectives", .standard = "nothing",
      .help = "check that all ranks issue the same collective (slow)"},
+    {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), CHECK, .standard = "100",
+     .help = "look for flipped bits in what ranks hold more than once, every N steps, before each save and at the end; 0: never"},
+    {.name = "check-memory", FLAG, FIELD(check_memory), CHECK,
+     .help = "look for flipped bits in optimizer states before each update; reads them twice more each step"},
     {.name = "progress-thread", REAL(0, 1000), FIELD(progress_thread), PER_RANK, .standard = "0",
      .help = "also poll collectives from a helper thread every X ms; 0: off"},
 

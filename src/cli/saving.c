@@ -147,6 +147,14 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
                      step, c->steps, c->checkpoint);
 }
 
+zero_status zero_saving_name_newest(const zero_session *s, zero_status st)
+{
+    char name[ZERO_CHECKPOINT_NAME];
+    if (st != ZERO_ERR_CORRUPTED || s->saving.saved < 0) return st;
+    zero_checkpoint_name(s->saving.saved, name);
+    return zero_fail(st, "%s (%s/%s)", zero_last_error(), s->config.checkpoint, name);
+}
+
 void zero_saving_close(zero_session *s)
 {
     zero_checkpoint_directory_close(&s->saving.directory);

@@ -18,4 +18,7 @@ ZERO_NODISCARD zero_status zero_saving_open(zero_session *s);
  * requested stop; ZERO_ERR_ENV if a required one cannot be written. Collective. */
 ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
 
+/* Adds the newest checkpoint to the message of a flipped bit. Returns st. Local. */
+zero_status zero_saving_name_newest(const zero_session *s, zero_status st);
+
 void zero_saving_close(zero_session *s);

@@ -9,6 +9,8 @@
 #include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
+#include "engine/records.h"
+#include "engine/replicas.h"
 #include "sharding/schedule_exchange.h"
 
 zero_engine_state zero_engine_group(const zero_engine *e, int group)
@@ -30,9 +32,18 @@ zero_status zero_engine_settle(zero_engine *e)
     return walk(e, ZERO_PROGRAM_EPILOGUE);
 }
 
+zero_status zero_engine_check(zero_engine *e)
+{
+    ZERO_TRY(zero_engine_settle(e));
+    ZERO_TRY(zero_records_verify(&e->runner));
+    return zero_is_compared(&e->schedule) ? zero_replicas_compare(&e->runner) : ZERO_OK;
+}
+
 zero_status zero_engine_publish(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
+    for (int g = 0; g < e->schedule.input.model->n_groups; g++)
+        zero_records_take(&e->runner, g);
     ZERO_TRY(zero_states_round(&e->runner));
     /* Neighbours read the parameters that lie once per node. */
     ZERO_TRY(zero_comm_barrier(e->runner.comm));
@@ -49,15 +60,18 @@ zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights)
 
 /* ---- a step ---- */
 
-/* Nothing was updated: the same step gives the same numbers, this time under a search. */
+/* Nothing was updated: the same step gives the same numbers, this time under a search. A flipped
+ * bit may be why. */
 static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
                                    const zero_run_output *out)
 {
     zero_run_input again = *run;
     zero_run_output found;
     char where[ZERO_ORIGIN_TEXT];
+    ZERO_TRY(zero_engine_check(e));
     again.finds_origin = true;
     ZERO_TRY(zero_runner_run(&e->runner, &again, &found));
+    e->in_flight = true;
     ZERO_TRY(
         zero_origin_describe(e->runner.comm, &e->schedule.input, &found.origin, where));
     return zero_fail(
@@ -255,6 +269,8 @@ zero_traffic zero_engine_planned_control(const zero_engine *e)
             zero_schedule_control_traffic(&e->schedule, (zero_program_kind)p);
         zero_traffic_add(&sum, e->runner.walks[p], &one);
     }
+    zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);
+    zero_traffic_add(&sum, e->runner.compares, &compare);
     return sum;
 }
 
@@ -281,5 +297,6 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
 zero_status zero_engine_digest(zero_engine *e, char hex[33])
 {
     assert(!e->schedule.input.forward_only);
+    ZERO_TRY(zero_engine_check(e));
     return zero_states_digest(&e->runner, hex);
 }

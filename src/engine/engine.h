@@ -53,7 +53,8 @@ void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
 /* One optimizer step on the source's step. With fp16 a gradient that is not finite skips the
  * update (out->overflow) and lowers the loss scale. At the least scale, and with other types, it
  * is ZERO_ERR_DIVERGED: nothing is updated, and the message names the step, unit, tensor and
- * rank where the first such number came up. */
+ * rank where the first such number came up. ZERO_ERR_CORRUPTED if a check that is due finds a
+ * flipped bit; nothing is updated then. */
 ZERO_NODISCARD zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                                             const zero_step_input *in,
                                             zero_run_output *out);
@@ -84,7 +85,12 @@ ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampl
 /* Waits for the gathers that the last step left in flight. */
 ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
 
-/* The digest of parameters and moments. */
+/* Looks for flipped bits, as the plan's check_replicas and check_memory say (checks.h);
+ * ZERO_ERR_CORRUPTED names rank, tensor and elements. Does nothing if both are 0. */
+ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);
+
+/* The digest of parameters and moments, after zero_engine_check(): a state with flipped bits has
+ * none, so no checkpoint has it either. */
 ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
 /* This rank's part of a group's states; the engine owns the arrays. In stage 0 it is the whole

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "sharding/checks.h"
 #include "sharding/compile.h"
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
@@ -89,7 +90,8 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER),
-                          .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP)};
+                          .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
+                          .compare = zero_schedule_compare_traffic(s)};
     zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
     add_states(s, &l);

@@ -20,7 +20,8 @@ typedef struct {
     double padding;               /* the formula's bytes for the groups' padding */
     int64_t padded;               /* elements of all groups, padding included */
     zero_plan_exchange reduce, gather;
-    zero_traffic control; /* small messages of the step */
+    zero_traffic control; /* small messages of the step, without COMPARE */
+    zero_traffic compare; /* those of COMPARE, every check_replicas steps */
 } zero_plan_ledger;
 
 /* Memory of any process: program, libraries, MPI. */

@@ -19,7 +19,10 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOSS] = zero_run_loss,
     [ZERO_OP_NORM] = zero_run_norm,
     [ZERO_OP_OVERFLOW] = zero_run_overflow,
+    [ZERO_OP_VERIFY] = zero_run_verify,
+    [ZERO_OP_COMPARE] = zero_run_compare,
     [ZERO_OP_UPDATE] = zero_run_update,
+    [ZERO_OP_RECORD] = zero_run_record,
 };
 
 static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *in,

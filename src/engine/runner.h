@@ -41,6 +41,7 @@ typedef struct {
     zero_profile profile;
     int64_t walks[ZERO_PROGRAMS]; /* completed */
     zero_traffic control;         /* small messages of these walks */
+    int64_t compares;             /* COMPAREs of these walks that were due */
     bool units_are_checked;       /* a step has shown that they define their results */
     int at;                       /* the instruction being executed */
     zero_touch *touched;          /* [n_buffers] */

@@ -6,15 +6,14 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "engine/digest.h"
+#include "sharding/checks.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
 zero_engine_state zero_states_of(const zero_runner *r, int group)
 {
     const zero_group_state *g = &r->schedule->groups[group];
-    zero_range range = {0, g->partition.n_params};
-    if (g->optimizer_held == ZERO_HOLD_PIECE)
-        range = zero_partition_shard(&g->partition, r->comm->rank);
+    zero_range range = zero_states_held(r->schedule, group);
     bool is_exact = r->schedule->input.type == ZERO_FP32;
     int master = is_exact ? g->param : g->master;
     return (zero_engine_state){.range = range,

@@ -1,7 +1,7 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c and run_update.c execute instructions; run.c has the table of them
- * and the walk itself. */
+ * run_units.c, run_exchange.c, run_update.c and run_checks.c execute instructions; run.c has the
+ * table of them and the walk itself. */
 #pragma once
 
 #include "engine/origin.h"
@@ -62,6 +62,7 @@ zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exc
 zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
+zero_execute zero_run_verify, zero_run_compare, zero_run_record; /* run_checks.c */
 
 /* The number of a rank's microbatch m in the global batch, by the program's own strides. */
 static inline int64_t zero_walk_microbatch(const zero_walk *w, const zero_instruction *i,

@@ -173,6 +173,7 @@ static json_t *communication_json(const zero_plan_ledger *l)
     json_object_set_new(object, "reduce", exchange_json(&l->reduce));
     json_object_set_new(object, "gather", exchange_json(&l->gather));
     json_object_set_new(object, "control", control_json(&l->control));
+    json_object_set_new(object, "compare", control_json(&l->compare));
     return object;
 }
 

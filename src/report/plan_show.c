@@ -6,6 +6,7 @@
 #include "report/advice.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
+#include "sharding/checks.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
 
@@ -126,12 +127,21 @@ static void show_exchange(const char *name, const zero_plan_exchange *x, FILE *o
             x->formula);
 }
 
-static void show_control(const zero_traffic *t, FILE *out)
+static void show_small(const char *name, const zero_traffic *t, FILE *out)
 {
     zero_volume v = zero_traffic_total(t);
-    fprintf(out,
-            "  %-12s %11s %17" PRId64 " %17" PRId64 " %12" PRId64 "  (losses, norms)\n",
-            "control", "", v.bytes_sent, v.bytes_received, v.messages_sent);
+    fprintf(out, "  %-12s %11s %17" PRId64 " %17" PRId64 " %12" PRId64, name, "",
+            v.bytes_sent, v.bytes_received, v.messages_sent);
+}
+
+static void show_control(const zero_plan_stage *stage, FILE *out)
+{
+    const zero_plan_ledger *l = &stage->ledger;
+    show_small("control", &l->control, out);
+    fputs("  (losses, norms)\n", out);
+    if (!zero_is_compared(&stage->schedule)) return;
+    show_small("COMPARE", &l->compare, out);
+    fprintf(out, "  (every %d steps)\n", stage->schedule.input.check_replicas);
 }
 
 static zero_plan_exchange both(const zero_plan_ledger *l)
@@ -154,7 +164,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     show_exchange("REDUCE", &stage->ledger.reduce, out);
     show_exchange("GATHER", &stage->ledger.gather, out);
     show_exchange("both", &all, out);
-    show_control(&stage->ledger.control, out);
+    show_control(stage, out);
     zero_text_bytes(fabs(off), below);
     zero_text_row("traffic", out);
     fprintf(out, "%s %s the paper's volume of the padded groups", below,

@@ -98,7 +98,7 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
         state->partition = parts[g];
         state->param = state->grad = state->sum = ZERO_NO_BUFFER;
         state->master = state->momentum = state->variance = ZERO_NO_BUFFER;
-        state->gather_staging = ZERO_NO_BUFFER;
+        state->gather_staging = state->records = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
 }
@@ -142,7 +142,7 @@ static zero_status compile(zero_schedule *s)
 
 zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
-    *s = (zero_schedule){.input = *input};
+    *s = (zero_schedule){.input = *input, .check = ZERO_NO_BUFFER};
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;

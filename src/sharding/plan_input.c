@@ -13,6 +13,7 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
                              .accumulation = 1,
                              .bucket = ZERO_PLAN_BUCKET,
                              .prefetch = 1,
+                             .check_replicas = ZERO_PLAN_REPLICAS,
                              .collectives = ZERO_ALGORITHM_P2P,
                              .rank = rank};
 }
@@ -32,6 +33,11 @@ static const char *algorithm_name(int algorithm)
     return zero_algorithm_name((zero_algorithm)algorithm);
 }
 
+static const char *on_off(int value)
+{
+    return value ? "on" : "off";
+}
+
 const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, stage),
     ZERO_FIELD_NAMED(zero_plan_input, type, type_name),
@@ -47,5 +53,7 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, persist),
     ZERO_FIELD(zero_plan_input, serial),
     ZERO_FIELD(zero_plan_input, forward_only),
+    ZERO_FIELD(zero_plan_input, check_replicas),
+    ZERO_FIELD_NAMED(zero_plan_input, check_memory, on_off),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };

@@ -13,7 +13,8 @@
 #include "nn/model.h"
 #include "sharding/partition.h"
 
-#define ZERO_PLAN_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB of fp32 */
+#define ZERO_PLAN_BUCKET   (INT64_C(1) << 20) /* elements: 4 MiB of fp32 */
+#define ZERO_PLAN_REPLICAS 100                /* steps between comparisons */
 
 /* Members leave no holes: a test adds up their sizes to see that the list has them all. */
 typedef struct {
@@ -25,13 +26,15 @@ typedef struct {
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
     int accumulation;    /* M: microbatches per rank and step */
-    bool reproducible; /* the same bits at every world size; N_d and M are powers of two */
-    bool recompute;    /* activations are computed twice instead of kept */
-    bool serial;       /* every collective is waited for at once */
-    bool forward_only; /* no step: no gradients, no optimizer states, no masters */
-    int64_t bucket;    /* C_B, elements */
-    int64_t prefetch;  /* uses of parameters that are gathered ahead */
-    int64_t persist;   /* groups of at most this many parameters stay whole */
+    bool reproducible;  /* the same bits at every world size; N_d and M are powers of two */
+    bool recompute;     /* activations are computed twice instead of kept */
+    bool serial;        /* every collective is waited for at once */
+    bool forward_only;  /* no step: no gradients, no optimizer states, no masters */
+    int64_t bucket;     /* C_B, elements */
+    int64_t prefetch;   /* uses of parameters that are gathered ahead */
+    int64_t persist;    /* groups of at most this many parameters stay whole */
+    int check_replicas; /* steps between comparisons of copies; 0: never */
+    int check_memory; /* 1: optimizer states are hashed, and verified before each update */
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -40,9 +43,9 @@ typedef struct {
 } zero_plan_input;
 
 /* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
- * bucket and prefetch. It names p2p, which runs on any nodes; the caller may know better. */
+ * bucket, prefetch and comparison of copies. It names p2p, which runs on any nodes; the caller may know better. */
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 15
+#define ZERO_PLAN_FIELDS 17
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

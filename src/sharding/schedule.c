@@ -22,7 +22,10 @@ static const char *const op_names[ZERO_OP_KINDS] = {
     [ZERO_OP_LOSS] = "LOSS",
     [ZERO_OP_NORM] = "NORM",
     [ZERO_OP_OVERFLOW] = "OVERFLOW",
+    [ZERO_OP_VERIFY] = "VERIFY",
+    [ZERO_OP_COMPARE] = "COMPARE",
     [ZERO_OP_UPDATE] = "UPDATE",
+    [ZERO_OP_RECORD] = "RECORD",
 };
 
 static const char *const class_names[ZERO_CLASSES] = {

@@ -6,7 +6,7 @@
  *
  *     prologue    gathers the parameters that stay whole (stages 1 and 2)
  *     step        LOAD 0, FORWARD 0, ..., BACKWARD 2, REDUCE 3, BACKWARD 1, REDUCE_WAIT 3, ...
- *                 LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, ...
+ *                 LOSS, NORM, OVERFLOW, COMPARE, UPDATE 0, GATHER 0, ...
  *     evaluate    LOAD 0, FORWARD 0..U-1, LOSS
  *     generate    FORWARD 0..U-1
  *     epilogue    waits for what the last step left in flight
@@ -47,7 +47,10 @@ typedef enum {
     ZERO_OP_LOSS,        /* all ranks' losses, summed over the tree of microbatches */
     ZERO_OP_NORM,        /* group g: squares of this rank's piece of the gradient */
     ZERO_OP_OVERFLOW,    /* all squares are added; ranks agree whether all are finite */
+    ZERO_OP_VERIFY,      /* no state has changed since its RECORD */
+    ZERO_OP_COMPARE,     /* copies are equal; every so many steps (checks.h) */
     ZERO_OP_UPDATE,      /* group g: the optimizer step, if OVERFLOW allows it */
+    ZERO_OP_RECORD,      /* group g: hashes of what UPDATE has written */
     ZERO_OP_KINDS
 } zero_op;
 
@@ -146,6 +149,7 @@ typedef struct {
     int sum;  /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
     int master, momentum, variance; /* ZERO_NO_BUFFER with forward_only */
     int gather_staging;
+    int records; /* hashes of its states; ZERO_NO_BUFFER without check_memory */
     zero_exchange reduce, gather;
 } zero_group_state;
 
@@ -163,6 +167,7 @@ typedef struct {
     int64_t buffer_capacity;
     zero_group_state *groups; /* [model->n_groups] */
     int scratch;              /* workspace of the backend */
+    int check;                /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
 
     size_t persistent[ZERO_SPACES]; /* bytes that live for the whole run; they come first */
     size_t extent[ZERO_SPACES];     /* bytes in all */

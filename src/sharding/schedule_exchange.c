@@ -240,8 +240,9 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 
 /* ---- small messages ---- */
 
-/* Sent by engine/run_update.c. LOSS gathers a loss per microbatch. OVERFLOW merges the squares of
- * all groups and votes. */
+/* Sent by engine/run_update.c and run_checks.c. LOSS gathers a loss per microbatch. OVERFLOW merges
+ * the squares of all groups and votes. In VERIFY each rank tells two words. COMPARE is not part of
+ * every step: zero_schedule_compare_traffic(). */
 static void add_control(const zero_schedule *s, const zero_instruction *i, zero_traffic *t)
 {
     const zero_layout *layout = zero_schedule_layout(s);
@@ -249,6 +250,9 @@ static void add_control(const zero_schedule *s, const zero_instruction *i, zero_
     if (i->op == ZERO_OP_LOSS)
         zero_small_add_exchange(t, layout, rank,
                                 (i->microbatch + 1) * (int64_t)sizeof(double));
+    if (i->op == ZERO_OP_VERIFY)
+        zero_small_add_reduced(t, layout, rank, 2 * (int64_t)layout->size,
+                               sizeof(uint64_t));
     if (i->op != ZERO_OP_OVERFLOW) return;
     zero_small_add_reduced(t, layout, rank, s->input.model->n_groups,
                            sizeof(zero_tree_span));

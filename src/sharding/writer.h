@@ -64,7 +64,7 @@ void zero_write_loss(zero_writer *w);
 /* GATHER of group g from this rank's piece in `in` to `buffer`, which may be the same. */
 void zero_write_gather(zero_writer *w, int g, int in, int buffer);
 void zero_write_gather_wait(zero_writer *w, int g, int buffer);
-/* LOSS, NORM of all groups, OVERFLOW, UPDATE of all groups in the order of their use, each
+/* LOSS, NORM of all groups, OVERFLOW, the checks that are planned, UPDATE of all groups in the order of their use, each
  * followed by the GATHER of its parameters if the group is published. */
 void zero_write_update(zero_writer *w);
 

@@ -1,4 +1,6 @@
-/* The end of a step: NORM, OVERFLOW, UPDATE; and GATHER, which makes updated parameters whole. */
+/* The end of a step: NORM, OVERFLOW, checks, UPDATE; and GATHER, which makes updated parameters
+ * whole. */
+#include "sharding/checks.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
@@ -50,28 +52,45 @@ static void norm(zero_writer *w, int g)
     i->range = zero_partition_shard(&state->partition, w->s->input.rank);
 }
 
-static void update(zero_writer *w, int g)
+/* UPDATE or RECORD, with the states of group g. */
+static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
-    zero_instruction *i = zero_write(w, ZERO_OP_UPDATE);
+    zero_instruction *i = zero_write(w, op);
     i->group = g;
-    i->grad[0] = state->grad;
     i->param[0] = state->param;
     i->master = state->master;
     i->momentum = state->momentum;
     i->variance = state->variance;
-    i->range = state->optimizer_held == ZERO_HOLD_PIECE
-                   ? zero_partition_shard(&state->partition, w->s->input.rank)
-                   : (zero_range){0, state->partition.n_params};
+    i->range = zero_states_held(w->s, g);
+    return i;
+}
+
+static void update(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    write_states(w, ZERO_OP_UPDATE, g)->grad[0] = state->grad;
+    if (state->records != ZERO_NO_BUFFER)
+        write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
+}
+
+/* Parameters are whole now, on all ranks, and nothing of this step has changed them. */
+static void check(zero_writer *w)
+{
+    const zero_schedule *s = w->s;
+    if (s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = s->check;
+    if (zero_is_compared(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
 }
 
 void zero_write_update(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
+    zero_hold_checks(w->s);
     zero_write_loss(w);
     for (int g = 0; g < model->n_groups; g++) norm(w, g);
     zero_write(w, ZERO_OP_OVERFLOW);
+    check(w);
     /* The next forward pass needs the parameters in this order. */
     for (int u = 0; u < model->n_units; u++)
         for (int k = 0; k < model->units[u].n_groups; k++)

@@ -336,6 +336,8 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
     in.prefetch = c->prefetch;
     in.persist = c->persist;
     in.serial = strcmp(c->overlap, "off") == 0;
+    in.check_replicas = (int)c->check_replicas;
+    in.check_memory = c->check_memory;
     in.collectives = collectives;
     in.layout = layout;
     return in;

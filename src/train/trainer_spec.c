@@ -96,6 +96,9 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
     plan.bucket = or_else(spec->bucket, plan.bucket);
     plan.prefetch = spec->prefetch;
     plan.persist = spec->persist;
+    if (spec->check_replicas != 0)
+        plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
+    plan.check_memory = spec->check_memory;
     plan.layout = &comm->layout;
     *e = (zero_engine_spec){.plan = plan,
                             .seed = spec->seed,

@@ -4,6 +4,7 @@
  *     test_plan_equals_run [COUNT SEED] */
 #include "base/fail.h"
 #include "engine/plan.h"
+#include "sharding/checks.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "support/engine_test.h"
@@ -60,6 +61,8 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_co
         .persist = roll(d, 2) * roll(d, 2000),
         .serial = roll(d, 3) == 0,
         .forward_only = roll(d, 4) == 0,
+        .check_replicas = (int)roll(d, 3),
+        .check_memory = (int)roll(d, 2),
         .collectives = (zero_algorithm)roll(d, ZERO_ALGORITHMS),
         .bucket = 1 << 20,
     };
@@ -83,10 +86,12 @@ static void blank_sample(const void *arg, int64_t step, int64_t i, int64_t T, vo
     memset(targets, 0, (size_t)T * model->target_bytes);
 }
 
-/* A step sends the small messages that were planned; `before` is what was sent before it. */
+/* Step 1 sends the small messages that were planned; `before` is what was sent before it. */
 static void expect_control(const zero_engine *e, zero_traffic before)
 {
     zero_traffic planned = zero_schedule_control_traffic(&e->schedule, ZERO_PROGRAM_STEP);
+    zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);
+    if (e->schedule.input.check_replicas == 1) zero_traffic_add(&planned, 1, &compare);
     zero_traffic sent = e->runner.comm->traffic[ZERO_CONTROL];
     zero_traffic_add(&sent, -1, &before);
     assert_all(memcmp(&planned, &sent, sizeof planned) == 0);
@@ -127,6 +132,13 @@ static bool check_traffic(const zero_engine *e, zero_op op, zero_traffic before,
     zero_traffic planned = zero_engine_planned_traffic(e, op);
     zero_traffic_add(&after, -1, &before);
     return memcmp(&planned, &after, sizeof planned) == 0;
+}
+
+static bool check_control(const zero_engine *e)
+{
+    zero_traffic planned = zero_engine_planned_control(e);
+    zero_traffic measured = zero_engine_measured_control(e);
+    return memcmp(&planned, &measured, sizeof planned) == 0;
 }
 
 static bool check_memory(const zero_engine *e)
@@ -171,6 +183,7 @@ static void check_run(zero_comm *comm, const zero_plan_input *plan, int64_t numb
            plan, number, "reductions move something else");
     expect(check_traffic(&e, ZERO_OP_GATHER, gathered, moved_by(comm, zero_gather_kinds)),
            plan, number, "gathers move something else");
+    expect(check_control(&e), plan, number, "programs send other small messages");
     expect(check_memory(&e), plan, number, "memory is used otherwise");
     zero_engine_destroy(&e);
 }

@@ -232,6 +232,8 @@ static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int
     input.serial = made_draw(random, 4) == 0;
     input.prefetch = made_draw(random, 5);
     input.persist = made_draw(random, 3) == 0 ? 300 : 0;
+    input.check_replicas = made_draw(random, 3);
+    input.check_memory = made_draw(random, 2);
     input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
     if (tree && input.collectives == ZERO_ALGORITHM_MPI)
         input.collectives = ZERO_ALGORITHM_P2P;

@@ -34,7 +34,10 @@ static const action of_each_rank[ZERO_OP_KINDS] = {
     [ZERO_OP_LOSS] = shadow_loss,
     [ZERO_OP_NORM] = shadow_norm,
     [ZERO_OP_OVERFLOW] = shadow_overflow,
+    [ZERO_OP_VERIFY] = shadow_check,
+    [ZERO_OP_COMPARE] = shadow_check,
     [ZERO_OP_UPDATE] = shadow_update,
+    [ZERO_OP_RECORD] = shadow_record,
 };
 static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_GATHER] = shadow_gather,

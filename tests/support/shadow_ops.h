@@ -14,7 +14,9 @@ void shadow_let_go(shadow *w); /* RELEASE */
 void shadow_loss(shadow *w);
 void shadow_norm(shadow *w);
 void shadow_overflow(shadow *w);
+void shadow_check(shadow *w); /* VERIFY, COMPARE */
 void shadow_update(shadow *w);
+void shadow_record(shadow *w);
 
 /* Instructions of all ranks. */
 void shadow_reduce(shadow *w);

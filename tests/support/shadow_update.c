@@ -47,6 +47,16 @@ void shadow_overflow(shadow *w)
     w->overflows += w->rank == w->job->n_ranks - 1;
 }
 
+/* A check needs all ranks' copies as they were in this step: whole, not in flight, not updated. */
+void shadow_check(shadow *w)
+{
+    shadow_expect(w, w->overflows == 1);
+    for (int g = 0; g < shadow_groups(w); g++) {
+        shadow_expect(w, w->updates[g] == 0);
+        shadow_expect(w, !w->gather[g].is_under_way && !w->reduce[g].is_under_way);
+    }
+}
+
 /* UPDATE reads one value at a place, and leaves another there. */
 static void renew(shadow *w, int g, int buffer, int p, const term *old, const term *new)
 {
@@ -99,4 +109,16 @@ void shadow_update(shadow *w)
         if ((is_all || p == w->rank) && !shard_is_empty(w, i->group, p))
             update_piece(w, i, p);
     w->updates[i->group] += w->rank == 0;
+}
+
+/* RECORD reads what the group's UPDATE has just written. */
+void shadow_record(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w), *update = i - 1;
+    shadow_expect(w, w->updates[i->group] == 1);
+    shadow_expect(w, update->op == ZERO_OP_UPDATE && update->group == i->group);
+    shadow_expect(w, update->master == i->master && update->momentum == i->momentum);
+    shadow_expect(w, update->variance == i->variance && update->param[0] == i->param[0]);
+    shadow_expect(w, update->range.begin == i->range.begin);
+    shadow_expect(w, update->range.end == i->range.end);
 }

@@ -1,0 +1,15 @@
+/* records.h - hashes of the optimizer states, to see whether they change between two updates.
+ *
+ * They cover what this rank owns: masters, which in fp32 are the parameters, momentum and
+ * variance, in blocks of ZERO_RECORD_BLOCK elements. Without check_memory there are none, and
+ * these functions do nothing. */
+#pragma once
+
+#include "engine/runner.h"
+
+/* Hashes the states of group g, which have just been written. Local. */
+void zero_records_take(zero_runner *r, int g);
+
+/* ZERO_ERR_CORRUPTED, with the rank and its place, if a rank's states are not those of its records.
+ * Collective. */
+ZERO_NODISCARD zero_status zero_records_verify(zero_runner *r);

@@ -1,0 +1,223 @@
+/* Where copies differ, and which of them is wrong. Only a run that ends comes here. */
+#include "engine/finding.h"
+#include "engine/replicas.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/fail.h"
+
+struct search {
+    zero_runner *r;
+    zero_copies kind;
+    zero_finding at;
+};
+
+#define UNKNOWN (-1)
+
+/* ---- looking ---- */
+
+static const zero_tensor *tensor_of(const struct search *f)
+{
+    return &f->r->schedule->input.model->tensors[f->at.tensor];
+}
+
+/* Two words that stand for a part of the tensor; of a single element they are its bits. */
+static void describe(const struct search *f, zero_range part, uint64_t words[2])
+{
+    const zero_schedule *s = f->r->schedule;
+    const zero_tensor *t = tensor_of(f);
+    int buffer = zero_array_buffer(&s->groups[t->group], f->at.array);
+    const void *x = zero_runner_element(f->r, buffer, t->offset + part.begin);
+    size_t size = zero_type_size(s->buffers[buffer].type);
+    words[0] = words[1] = 0;
+    if (zero_range_len(part) == 1) {
+        memcpy(words, x, size); /* little-endian, as all that zero writes */
+        return;
+    }
+    XXH128_hash_t h = XXH3_128bits(x, (size_t)zero_range_len(part) * size);
+    words[0] = h.low64;
+    words[1] = h.high64;
+}
+
+/* Every rank looks at its copy; the ranks of a node see the same one. */
+static zero_status look(const struct search *f, zero_range part, bool *differ)
+{
+    uint64_t mine[2];
+    describe(f, part, mine);
+    ZERO_TRY(zero_finding_exchange(f->r, mine));
+    const uint64_t *words = zero_finding_space(f->r).words;
+    *differ = false;
+    for (int k = 1; k < f->r->comm->size; k++)
+        *differ = *differ || memcmp(words, words + 2 * k, 2 * sizeof *words) != 0;
+    return ZERO_OK;
+}
+
+/* Sets the array and tensor, and all its elements; tensor -1 if copies are equal now. */
+static zero_status find_tensor(struct search *f)
+{
+    const zero_schedule *s = f->r->schedule;
+    for (int i = 0; i < s->input.model->n_tensors; i++)
+        for (int a = 0; a < ZERO_ARRAYS; a++) {
+            const zero_tensor *t = &s->input.model->tensors[i];
+            bool differ;
+            f->at = (zero_finding){i, (zero_array)a, {0, t->rows * t->cols}};
+            if (zero_copies_of(s, t->group, f->at.array) != f->kind) continue;
+            ZERO_TRY(look(f, f->at.range, &differ));
+            if (differ) return ZERO_OK;
+        }
+    f->at.tensor = -1;
+    return ZERO_OK;
+}
+
+/* Shortens the range, in which copies differ, to the first such element. */
+static zero_status find_first(const struct search *f, zero_range *range)
+{
+    while (zero_range_len(*range) > 1) {
+        int64_t middle = range->begin + zero_range_len(*range) / 2;
+        bool differ;
+        ZERO_TRY(look(f, (zero_range){range->begin, middle}, &differ));
+        if (differ)
+            range->end = middle;
+        else
+            range->begin = middle;
+    }
+    return ZERO_OK;
+}
+
+static zero_status find_last(const struct search *f, zero_range *range)
+{
+    while (zero_range_len(*range) > 1) {
+        int64_t middle = range->begin + zero_range_len(*range) / 2;
+        bool differ;
+        ZERO_TRY(look(f, (zero_range){middle, range->end}, &differ));
+        if (differ)
+            range->begin = middle;
+        else
+            range->end = middle;
+    }
+    return ZERO_OK;
+}
+
+/* ---- which copy is right ---- */
+
+/* The rank that owns an element of the tensor. */
+static int owner_of(const struct search *f, int64_t element)
+{
+    const zero_tensor *t = tensor_of(f);
+    const zero_partition *p = &f->r->schedule->groups[t->group].partition;
+    int rank = 0;
+    while (zero_partition_shard(p, rank).end <= t->offset + element) rank++;
+    return rank;
+}
+
+/* True if the owner of an element can say what it is: it holds the master, and its parameters
+ * were found to be its masters, rounded. */
+static bool owners_know(const struct search *f)
+{
+    const zero_schedule *s = f->r->schedule;
+    return zero_has_rounded(s) &&
+           s->groups[tensor_of(f)->group].optimizer_held == ZERO_HOLD_PIECE;
+}
+
+static zero_status find_elements(struct search *f)
+{
+    zero_range first = f->at.range, last;
+    ZERO_TRY(find_first(f, &first));
+    last = (zero_range){first.begin, f->at.range.end};
+    if (owners_know(f)) { /* one owner answers for all of them */
+        const zero_tensor *t = tensor_of(f);
+        const zero_partition *p = &f->r->schedule->groups[t->group].partition;
+        zero_range owned = zero_partition_shard(p, owner_of(f, first.begin));
+        last.end = zero_min(last.end, owned.end - t->offset);
+    }
+    ZERO_TRY(find_last(f, &last));
+    f->at.range = (zero_range){first.begin, last.end};
+    return ZERO_OK;
+}
+
+static bool counts(const struct search *f, int rank)
+{
+    return f->kind == ZERO_COPIES_OF_RANKS || f->r->comm->layout.local_of[rank] == 0;
+}
+
+/* A rank with the right copy: the owner, or one of the majority. */
+static int find_right(const struct search *f, const int *class_of)
+{
+    int size = f->r->comm->size, copies = 0;
+    if (owners_know(f)) return owner_of(f, f->at.range.begin);
+    for (int r = 0; r < size; r++) copies += counts(f, r);
+    for (int class = 0; class < size; class ++) {
+        int same = 0;
+        for (int r = 0; r < size; r++) same += counts(f, r) && class_of[r] == class;
+        if (2 * same > copies) return class;
+    }
+    return UNKNOWN;
+}
+
+/* Divides the ranks into two classes: those that hold what `rank` holds, and the others. */
+static void divide(const struct search *f, int rank, int *class_of, int *other)
+{
+    int size = f->r->comm->size, class = class_of[rank];
+    *other = size;
+    for (int r = size - 1; r >= 0; r--)
+        if (class_of[r] != class) *other = r;
+    for (int r = 0; r < size; r++) class_of[r] = class_of[r] == class ? class : *other;
+}
+
+/* ---- telling ---- */
+
+static void add_values(const struct search *f, zero_sentence *report, int one, int other,
+                       const char *between)
+{
+    const uint64_t *words = zero_finding_space(f->r).words;
+    if (zero_range_len(f->at.range) > 1) return;
+    zero_sentence_add(report, " (0x%" PRIx64 " %s 0x%" PRIx64 ")", words[2 * one], between,
+                      words[2 * other]);
+}
+
+static zero_status tell(const struct search *f)
+{
+    zero_sentence report = {.used = 0};
+    zero_runner *r = f->r;
+    int size = r->comm->size, other;
+    int *class_of = zero_finding_space(r).class_of;
+    zero_ranks_classes(size, zero_finding_space(r).words, 2 * sizeof(uint64_t),
+                       2 * sizeof(uint64_t), class_of);
+    int right = find_right(f, class_of);
+    divide(f, right == UNKNOWN ? 0 : right, class_of, &other);
+    int first = class_of[right == UNKNOWN ? 0 : right];
+    if (right == UNKNOWN) {
+        zero_sentence_add_ranks(&report, size, class_of, first);
+        zero_sentence_add(&report, " and ");
+        zero_sentence_add_ranks(&report, size, class_of, other);
+        zero_sentence_add(&report, " hold different bits in ");
+        zero_finding_add_place(&report, r, &f->at);
+        add_values(f, &report, first, other, "and");
+        zero_sentence_add(&report, "; it is not known which are wrong");
+    } else {
+        zero_sentence_add_ranks(&report, size, class_of, other);
+        zero_sentence_add(&report, " %s other bits than the other ranks in ",
+                          zero_ranks_count(size, class_of, other) == 1 ? "holds" : "hold");
+        zero_finding_add_place(&report, r, &f->at);
+        add_values(f, &report, other, first, "instead of");
+    }
+    ZERO_TRY(zero_finding_add_advice(&report, r, right == UNKNOWN ? UNKNOWN : other));
+    return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);
+}
+
+zero_status zero_replicas_tell(zero_runner *r, zero_copies kind)
+{
+    struct search f = {.r = r, .kind = kind};
+    bool differ = false;
+    ZERO_TRY(find_tensor(&f));
+    if (f.at.tensor >= 0) ZERO_TRY(find_elements(&f));
+    if (f.at.tensor >= 0) ZERO_TRY(look(&f, f.at.range, &differ));
+    if (differ) return tell(&f);
+    return zero_fail(ZERO_ERR_CORRUPTED,
+                     "the ranks' copies of the model's states differed when they were "
+                     "compared, and not when they were read again. Memory or a CPU is "
+                     "faulty: resume from the newest checkpoint on other hardware");
+}

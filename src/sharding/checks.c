@@ -1,0 +1,147 @@
+#include "sharding/checks.h"
+
+#include "base/number.h"
+#include "comm/small.h"
+
+static const char *const names[ZERO_ARRAYS] = {
+    [ZERO_ARRAY_PARAMETERS] = "parameters",
+    [ZERO_ARRAY_MASTERS] = "masters",
+    [ZERO_ARRAY_MOMENTUM] = "momentum",
+    [ZERO_ARRAY_VARIANCE] = "variance",
+};
+
+const char *zero_array_name(zero_array array)
+{
+    return names[array];
+}
+
+int zero_array_buffer(const zero_group_state *group, zero_array array)
+{
+    const int buffers[ZERO_ARRAYS] = {
+        [ZERO_ARRAY_PARAMETERS] = group->param,
+        [ZERO_ARRAY_MASTERS] = group->master,
+        [ZERO_ARRAY_MOMENTUM] = group->momentum,
+        [ZERO_ARRAY_VARIANCE] = group->variance,
+    };
+    return buffers[array];
+}
+
+/* ---- what is held more than once ---- */
+
+bool zero_has_rounded(const zero_schedule *s)
+{
+    return s->input.type != ZERO_FP32 && !s->input.forward_only;
+}
+
+static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
+{
+    bool masters_say_it = zero_has_rounded(s) && g->optimizer_held == ZERO_HOLD_WHOLE;
+    if (g->param_held != ZERO_HOLD_WHOLE || masters_say_it) return ZERO_COPIES_NONE;
+    if (s->buffers[g->param].space != ZERO_SPACE_NODE) return ZERO_COPIES_OF_RANKS;
+    return zero_schedule_layout(s)->n_nodes > 1 ? ZERO_COPIES_OF_NODES : ZERO_COPIES_NONE;
+}
+
+zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
+{
+    const zero_group_state *group = &s->groups[g];
+    int buffer = zero_array_buffer(group, array);
+    if (s->input.n_ranks == 1 || buffer == ZERO_NO_BUFFER) return ZERO_COPIES_NONE;
+    if (array == ZERO_ARRAY_PARAMETERS) return copies_of_parameters(s, group);
+    return group->optimizer_held == ZERO_HOLD_WHOLE ? ZERO_COPIES_OF_RANKS
+                                                    : ZERO_COPIES_NONE;
+}
+
+bool zero_has_copies(const zero_schedule *s, zero_copies kind)
+{
+    for (int g = 0; g < s->input.model->n_groups; g++)
+        for (int a = 0; a < ZERO_ARRAYS; a++)
+            if (zero_copies_of(s, g, (zero_array)a) == kind) return true;
+    return false;
+}
+
+bool zero_is_compared(const zero_schedule *s)
+{
+    return s->input.check_replicas > 0 && !s->input.forward_only &&
+           (zero_has_rounded(s) || zero_has_copies(s, ZERO_COPIES_OF_RANKS) ||
+            zero_has_copies(s, ZERO_COPIES_OF_NODES));
+}
+
+/* ---- records ---- */
+
+zero_range zero_states_held(const zero_schedule *s, int g)
+{
+    const zero_partition *p = &s->groups[g].partition;
+    if (s->groups[g].optimizer_held == ZERO_HOLD_PIECE)
+        return zero_partition_shard(p, s->input.rank);
+    return (zero_range){0, p->n_params};
+}
+
+int64_t zero_records_of(const zero_schedule *s, int g)
+{
+    const zero_model *model = s->input.model;
+    const zero_group *group = &model->groups[g];
+    zero_range held = zero_states_held(s, g);
+    int64_t n = 0;
+    for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
+        zero_range part =
+            zero_range_overlap(zero_range_of_tensor(&model->tensors[i]), held);
+        if (!zero_range_is_empty(part))
+            n += zero_divide_up(zero_range_len(part), ZERO_RECORD_BLOCK);
+    }
+    return n;
+}
+
+/* ---- buffers ---- */
+
+static size_t words_bytes(const zero_schedule *s)
+{
+    return zero_round_up_size((size_t)s->input.n_ranks * 2 * sizeof(uint64_t),
+                              ZERO_BUFFER_ALIGN);
+}
+
+static size_t classes_bytes(const zero_schedule *s)
+{
+    return zero_round_up_size((size_t)s->input.n_ranks * sizeof(int), ZERO_BUFFER_ALIGN);
+}
+
+zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer)
+{
+    char *at = buffer, *classes = at + words_bytes(s);
+    return (zero_check_space){.words = buffer,
+                              .class_of = (int *)(void *)classes,
+                              .block = classes + classes_bytes(s)};
+}
+
+static int for_the_run(zero_schedule *s, size_t bytes)
+{
+    return zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
+                                                     .program = ZERO_PROGRAM_ALL,
+                                                     .bytes = bytes});
+}
+
+static void hold_records(zero_schedule *s, int g)
+{
+    const int arrays = 3; /* masters, momentum, variance */
+    size_t n = (size_t)(arrays * zero_records_of(s, g));
+    s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
+}
+
+void zero_hold_checks(zero_schedule *s)
+{
+    size_t block = zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(ZERO_BF16) : 0;
+    if (zero_is_compared(s) || s->input.check_memory)
+        s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
+    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++)
+        hold_records(s, g);
+}
+
+zero_traffic zero_schedule_compare_traffic(const zero_schedule *s)
+{
+    int exchanges = zero_has_rounded(s) + zero_has_copies(s, ZERO_COPIES_OF_RANKS) +
+                    zero_has_copies(s, ZERO_COPIES_OF_NODES);
+    zero_traffic sum = {0};
+    for (int k = 0; k < exchanges && zero_is_compared(s); k++)
+        zero_small_add_reduced(&sum, zero_schedule_layout(s), s->input.rank,
+                               2 * (int64_t)s->input.n_ranks, sizeof(uint64_t));
+    return sum;
+}

@@ -1,0 +1,71 @@
+/* checks.h - the memory that a run can check for flipped bits, and the buffers that this takes.
+ *
+ *     COMPARE          what is held more than once: the copies have equal bits
+ *     RECORD, VERIFY   optimizer states: nothing has changed between two updates
+ *
+ *     is held                     stage 0      stages 1, 2       stage 3
+ *     masters, moments            by ranks     once              once
+ *     parameters, fp32            by ranks     by ranks, nodes   once
+ *     parameters, 16 bits         as masters   by ranks, nodes   once
+ *     of these, this rank's       their masters, rounded, are a second copy in all stages
+ *
+ * Parameters are held by nodes where they lie in the nodes' windows. Groups that `persist` keeps
+ * whole at stage 3 are held as in stages 1 and 2. Stages do not know this table: it follows from
+ * the buffers that they hold. */
+#pragma once
+
+#include "sharding/schedule.h"
+
+/* The arrays of a group's model states. In fp32 the parameters are the masters. */
+typedef enum {
+    ZERO_ARRAY_PARAMETERS,
+    ZERO_ARRAY_MASTERS,
+    ZERO_ARRAY_MOMENTUM,
+    ZERO_ARRAY_VARIANCE,
+    ZERO_ARRAYS
+} zero_array;
+
+typedef enum {
+    ZERO_COPIES_NONE,
+    ZERO_COPIES_OF_RANKS, /* each rank has one */
+    ZERO_COPIES_OF_NODES, /* each node has one */
+    ZERO_COPIES_KINDS
+} zero_copies;
+
+const char *zero_array_name(zero_array array); /* "momentum" */
+/* The array's buffer, or ZERO_NO_BUFFER. */
+int zero_array_buffer(const zero_group_state *group, zero_array array);
+
+/* The copies of an array of group g that must have equal bits. */
+zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array);
+/* True if any array has copies of this kind. */
+bool zero_has_copies(const zero_schedule *s, zero_copies kind);
+/* True if parameters are rounded masters. */
+bool zero_has_rounded(const zero_schedule *s);
+
+/* True if the schedule has COMPARE: the input asks for it, and something is held twice. */
+bool zero_is_compared(const zero_schedule *s);
+
+/* Adds the buffers of the checks that the input asks for, once states are held. */
+void zero_hold_checks(zero_schedule *s);
+
+/* The elements of group g whose optimizer states this rank holds, without padding. */
+zero_range zero_states_held(const zero_schedule *s, int g);
+
+/* Elements under one record. Records never span tensors, so an error can name the tensor. */
+#define ZERO_RECORD_BLOCK 4096
+/* The records of one array of group g on this rank. */
+int64_t zero_records_of(const zero_schedule *s, int g);
+
+/* The workspace of checks: two words for each rank, an int for each rank, and a block of
+ * parameters. */
+typedef struct {
+    uint64_t *words; /* [n_ranks][2] */
+    int *class_of;   /* [n_ranks] */
+    void *block;     /* [ZERO_CHECK_BLOCK] of a 16-bit type */
+} zero_check_space;
+#define ZERO_CHECK_BLOCK 4096
+zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer);
+
+/* The small messages of one COMPARE that finds no difference. */
+zero_traffic zero_schedule_compare_traffic(const zero_schedule *s);
