@@ -54,10 +54,10 @@ typedef struct {
     int64_t eval_batches;    /* global batches that an evaluation averages over [1] */
     size_t memory_limit;     /* bytes for this rank; ranks may differ [no limit] */
 
-    /* Flipped bits. Copies that ranks hold of parameters and states are compared every that many
+    /* Flipped bits: copies that ranks hold of parameters and states are compared every that many
      * steps, and before each save and digest; below 0: never [100]. */
     int check_replicas;
-    bool check_memory; /* hashes optimizer states after each update, verifies before the next */
+    bool check_memory; /* hashes states after each update, verifies them before the next */
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
@@ -96,9 +96,8 @@ void zero_trainer_close(zero_trainer *trainer);
 /* One update with AdamW from the global batch: group size * accumulation * micro_batch samples.
  * A gradient that is not finite changes nothing and gives ZERO_ERR_DIVERGED; the message says
  * where it began. With fp16 it lowers the loss scale and skips the step instead, unless the
- * scale is at its minimum. ZERO_ERR_CORRUPTED,
- * before the update, if a check that is due finds a flipped bit: the message names rank, tensor
- * and elements. */
+ * scale is at its minimum. ZERO_ERR_CORRUPTED, before the update, if a check that is due finds a
+ * flipped bit: the message names rank, tensor and elements. */
 ZERO_NODISCARD zero_status zero_trainer_step(zero_trainer *trainer,
                                              const zero_source *source,
                                              const zero_step_input *input,
