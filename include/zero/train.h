@@ -57,10 +57,10 @@ typedef struct {
     int64_t eval_batches; /* global batches that an evaluation averages over [1] */
     size_t memory_limit;  /* bytes for this rank; ranks may differ [no limit] */
 
-    /* Flipped bits. Copies that ranks hold of parameters and states are compared every that many
+    /* Flipped bits: copies that ranks hold of parameters and states are compared every that many
      * steps, and before each save and digest; below 0: never [100]. */
     int check_replicas;
-    bool check_memory; /* hashes optimizer states after each update, verifies before the next */
+    bool check_memory; /* hashes states after each update, verifies them before the next */
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
