@@ -176,18 +176,26 @@ static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, si
     return ZERO_OK;
 }
 
+/* The bound decides alone where it can: it is quick for any model. */
 static bool is_too_large(const zero_plan_input *plan, size_t limit)
 {
     zero_plan_ledger ledger;
-    return limit > 0 && zero_plan_measure(plan, &ledger) == ZERO_OK &&
-           ledger.needed > limit;
+    size_t least;
+    int64_t instructions;
+    if (limit == 0 || zero_plan_least(plan, &least, &instructions) != ZERO_OK) return false;
+    if (least > limit) return true;
+    return zero_plan_measure(plan, &ledger) == ZERO_OK && ledger.needed > limit;
 }
 
-/* Prints the refused plan, if it compiles. */
+/* Prints the refused plan, if it compiles at once. */
 static void show_refused(const zero_plan_input *plan)
 {
     zero_schedule schedule;
     zero_plan_ledger ledger;
+    size_t least;
+    int64_t instructions;
+    if (zero_plan_least(plan, &least, &instructions) != ZERO_OK) return;
+    if (instructions > ZERO_PLAN_QUICK) return;
     if (zero_schedule_compile(&schedule, plan) != ZERO_OK) return;
     zero_plan_add_up(&schedule, &ledger);
     fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
