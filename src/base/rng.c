@@ -1,9 +1,13 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <Random123/philox.h>
 
+#include "base/number.h"
+
+#define TWO_PI          6.283185307179586476925
 #define WORDS_PER_BLOCK 4 /* 64-bit words that one Philox4x64 call gives */
 
 static philox4x64_ctr_t block(const zero_rng *rng, uint64_t index)
@@ -28,9 +32,8 @@ double zero_rng_uniform(const zero_rng *rng, uint64_t i)
     return to_unit(zero_rng_bits(rng, i));
 }
 
-void zero_rng_normal(const zero_rng *rng, uint64_t first, int64_t n, float *out)
+void zero_rng_normal_plain(const zero_rng *rng, uint64_t first, int64_t n, float *out)
 {
-    const double two_pi = 6.283185307179586476925;
     philox4x64_ctr_t words = {{0}};
     double radius = 0.0, angle = 0.0;
     for (int64_t k = 0; k < n; k++) {
@@ -40,10 +43,59 @@ void zero_rng_normal(const zero_rng *rng, uint64_t first, int64_t n, float *out)
         if (k == 0 || slot == 0) words = block(rng, i / WORDS_PER_BLOCK);
         if (k == 0 || slot % 2 == 0) {
             radius = sqrt(-2.0 * log(1.0 - to_unit(words.v[slot & ~(uint64_t)1])));
-            angle = two_pi * to_unit(words.v[slot | 1]);
+            angle = TWO_PI * to_unit(words.v[slot | 1]);
         }
         out[k] = (float)(radius * (i & 1 ? sin(angle) : cos(angle)));
     }
+}
+
+#define TILE 1024 /* elements at a time */
+
+/* The draws of n elements from `first` on, which both begin and end a block. */
+static void draw(const zero_rng *rng, uint64_t first, int64_t n, uint64_t *radii,
+                 uint64_t *angles)
+{
+    for (int64_t k = 0; k < n; k += WORDS_PER_BLOCK) {
+        philox4x64_ctr_t words = block(rng, (first + (uint64_t)k) / WORDS_PER_BLOCK);
+        for (int p = 0; p < 2; p++) {
+            radii[k / 2 + p] = words.v[2 * p];
+            angles[k / 2 + p] = words.v[2 * p + 1];
+        }
+    }
+}
+
+/* Numbers whose bounds differ lie next to a border between two floats, one in a million: only there
+ * do the exact bits of log, sin and cos matter (Ziv's test). */
+static void settle(const zero_rng *rng, uint64_t first, int64_t n, const float *most,
+                   float *out)
+{
+    if (memcmp(out, most, (size_t)n * sizeof *out) == 0) return;
+    for (int64_t k = 0; k < n; k++)
+        if (memcmp(&out[k], &most[k], sizeof *out) != 0)
+            zero_rng_normal_plain(rng, first + (uint64_t)k, 1, &out[k]);
+}
+
+void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rng,
+                          uint64_t first, int64_t n, float *out)
+{
+    uint64_t radii[TILE / 2], angles[TILE / 2];
+    float most[TILE];
+    int64_t at = zero_min(n, (int64_t)(-first % WORDS_PER_BLOCK));
+    zero_rng_normal_plain(rng, first, at, out);
+    while (n - at >= 2 * ZERO_VECTOR_PAIRS) {
+        int64_t len =
+            zero_min(n - at, TILE) / (2 * ZERO_VECTOR_PAIRS) * 2 * ZERO_VECTOR_PAIRS;
+        draw(rng, first + (uint64_t)at, len, radii, angles);
+        kernels->normals(len / 2, radii, angles, out + at, most);
+        settle(rng, first + (uint64_t)at, len, most, out + at);
+        at += len;
+    }
+    zero_rng_normal_plain(rng, first + (uint64_t)at, n - at, out + at);
+}
+
+void zero_rng_normal(const zero_rng *rng, uint64_t first, int64_t n, float *out)
+{
+    zero_rng_normal_with(zero_vector_kernels_best(), rng, first, n, out);
 }
 
 void zero_rng_dropout(const zero_rng *rng, float p, uint64_t first, int64_t n, float *out)

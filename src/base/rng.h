@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/vector.h"
+
 typedef enum {
     ZERO_RNG_INIT = 1, /* initial weights */
     ZERO_RNG_DROPOUT,  /* dropout masks */
@@ -35,6 +37,11 @@ double zero_rng_uniform(const zero_rng *rng, uint64_t i);
 
 /* out[k] = the standard normal number of element first + k, k < n (Box-Muller on two draws). */
 void zero_rng_normal(const zero_rng *rng, uint64_t first, int64_t n, float *out);
+/* The same bits: by these kernels; and one by one from the C library's log, sin and cos, which is
+ * their definition. */
+void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rng,
+                          uint64_t first, int64_t n, float *out);
+void zero_rng_normal_plain(const zero_rng *rng, uint64_t first, int64_t n, float *out);
 
 /* A dropout mask: out[k] = 0 with probability p, else 1 / (1 - p), for element first + k, k < n.
  * 0 <= p < 1. */

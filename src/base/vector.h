@@ -16,6 +16,7 @@
 
 #define ZERO_VECTOR_TILE    1024 /* elements that users of many arrays read at a time */
 #define ZERO_VECTOR_PENDING 32
+#define ZERO_VECTOR_PAIRS   8
 #define ZERO_VECTOR_SQUARES 65536 /* elements at most */
 
 /* pending[0] + (pending[1] + (... + (a + b))): the right edge of a tree of sums whose left
@@ -40,6 +41,11 @@ typedef struct {
     double (*squares)(zero_type type, int64_t n, const void *x);
     /* Copies lines of 64 bytes, streaming. */
     void (*copy_lines)(int64_t lines, const void *in, void *out);
+    /* Bounds of standard normal numbers (rng.c): random bits radii[j] and angles[j] give numbers 2j
+     * and 2j + 1, j < pairs, a multiple of ZERO_VECTOR_PAIRS. Where least and most are equal, they
+     * are the exact number rounded, and that of any library whose functions are exact to 2^-46. */
+    void (*normals)(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
+                    float *least, float *most);
 } zero_vector_kernels;
 
 /* The best kernels of this build that this CPU runs. */

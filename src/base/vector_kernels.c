@@ -2,6 +2,7 @@
 
 #include "base/tree.h"
 #include "base/vector_lanes.h"
+#include "base/vector_normals.h"
 
 /* This file is compiled once per instruction set; the build names each table. */
 extern const zero_vector_kernels ZERO_KERNELS;
@@ -216,8 +217,16 @@ static void copy_lines(int64_t lines, const void *in, void *out)
     sum_loop(ZERO_FP32, false, 0, &alone, lines * 16, ZERO_FP32, out, true);
 }
 
+static void normals(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
+                    float *least, float *most)
+{
+    for (int64_t j = 0; j < pairs; j += PAIRS)
+        normal_pairs(radii + j, angles + j, least + 2 * j, most + 2 * j);
+}
+
 const zero_vector_kernels ZERO_KERNELS = {.name = ZERO_KERNELS_NAME,
                                           .sum = sum,
                                           .add_rounded = add_rounded,
                                           .squares = squares,
-                                          .copy_lines = copy_lines};
+                                          .copy_lines = copy_lines,
+                                          .normals = normals};

@@ -62,7 +62,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .blas = t->blas,
                               .arithmetic = t->arithmetic,
                               .blas_threads = s->blas_threads,
-                              .data = s->corpus.description,
+                              .data = s->dataset.corpus.description,
                               .start = s->saving.start};
 }
 

@@ -256,7 +256,7 @@ zero_status zero_saving_open(zero_session *s)
     const zero_config *c = &s->config;
     s->saving = (zero_saving){.saved = -1};
     if (!c->checkpoint) return ZERO_OK;
-    zero_corpus_checksum(&s->corpus, s->saving.data);
+    zero_corpus_checksum(&s->dataset.corpus, s->saving.data);
     ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
                                             resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
                                                        : ZERO_DIRECTORY_MAY_BE_NEW,

@@ -20,7 +20,7 @@ static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *byt
                                 .data = s->saving.data,
                                 .arithmetic = arithmetic,
                                 .gpt2 = s->model.shape,
-                                .tokenizer = s->corpus.tokenizer,
+                                .tokenizer = s->dataset.corpus.tokenizer,
                                 .options = options};
     zero_status st = zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, bytes);
     json_decref(options);

@@ -94,11 +94,18 @@ static zero_status open_data(zero_session *s)
                                .imported = c->init_from ? s->importing.tokenizer : NULL,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab};
-    ZERO_TRY(zero_corpus_open(&from, &s->corpus));
-    if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, &s->corpus));
-    ZERO_TRY(zero_config_shape(c, s->corpus.vocab, &shape));
+    return zero_dataset_open(&s->dataset, &s->world, &from);
+}
+
+static zero_status open_model(zero_session *s)
+{
+    const zero_config *c = &s->config;
+    const zero_corpus *corpus = &s->dataset.corpus;
+    zero_gpt2_shape shape;
+    if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
+    ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
-    ZERO_TRY(zero_loader_init(&s->loader, &s->corpus, shape.seq, c->global_batch,
+    ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,
                               (uint64_t)c->seed, c->shuffle));
     s->loader.eval_random = c->eval_random;
     return ZERO_OK;
@@ -127,11 +134,15 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
     };
 }
 
+static zero_status read_machine(zero_session *s)
+{
+    return zero_machine_read(s->config.threads, &s->topology, &s->blas_threads,
+                             &s->threads_from);
+}
+
 static zero_status prepare(zero_session *s)
 {
-    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->blas_threads,
-                               &s->threads_from));
-    ZERO_TRY(open_data(s));
+    ZERO_TRY(open_model(s));
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
     return zero_metrics_open(&s->metrics, zero_comm_is_root(&s->world) ? c->metrics : NULL,
@@ -142,7 +153,7 @@ static zero_status prepare(zero_session *s)
 static zero_status compare_data(zero_session *s)
 {
     bool same;
-    ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->corpus), &same));
+    ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "--data %s differs from rank 0's: every node needs the same files",
@@ -176,18 +187,26 @@ static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, si
     return ZERO_OK;
 }
 
+/* The bound decides alone where it can: it is quick for any model. */
 static bool is_too_large(const zero_plan_input *plan, size_t limit)
 {
     zero_plan_ledger ledger;
-    return limit > 0 && zero_plan_measure(plan, &ledger) == ZERO_OK &&
-           ledger.needed > limit;
+    size_t least;
+    int64_t instructions;
+    if (limit == 0 || zero_plan_least(plan, &least, &instructions) != ZERO_OK) return false;
+    if (least > limit) return true;
+    return zero_plan_measure(plan, &ledger) == ZERO_OK && ledger.needed > limit;
 }
 
-/* Prints the refused plan, if it compiles. */
+/* Prints the refused plan, if it compiles at once. */
 static void show_refused(const zero_plan_input *plan)
 {
     zero_schedule schedule;
     zero_plan_ledger ledger;
+    size_t least;
+    int64_t instructions;
+    if (zero_plan_least(plan, &least, &instructions) != ZERO_OK) return;
+    if (instructions > ZERO_PLAN_QUICK) return;
     if (zero_schedule_compile(&schedule, plan) != ZERO_OK) return;
     zero_plan_add_up(&schedule, &ledger);
     fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
@@ -234,11 +253,13 @@ static zero_status open_all(zero_session *s)
     zero_requests_expect(s->config.checkpoint != NULL);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, complete(s)));
+    ZERO_TRY(zero_agree(&s->world, read_machine(s)));
+    ZERO_TRY(pretend_nodes(s)); /* before the first window */
+    ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;
-    ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
@@ -262,7 +283,8 @@ zero_run_view zero_session_view(const zero_session *s)
     return (zero_run_view){.config = &s->config,
                            .world = &s->world,
                            .topology = &s->topology,
-                           .corpus = &s->corpus,
+                           .corpus = &s->dataset.corpus,
+                           .why_own_tokens = s->dataset.why_own,
                            .model = &s->model,
                            .engine = &s->engine,
                            .node_ranks = s->node_ranks,
@@ -281,7 +303,7 @@ zero_status zero_session_close(zero_session *s)
     zero_metrics_close(&s->metrics);
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
-    zero_corpus_close(&s->corpus);
+    zero_dataset_close(&s->dataset);
     ZERO_TRY(zero_comm_stop_helpers(&s->world));
     zero_comm_destroy(&s->world);
     free(s->hosts);

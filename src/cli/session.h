@@ -5,10 +5,10 @@
 #include "checkpoint/directory.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
+#include "cli/dataset.h"
 #include "cli/facts.h"
 #include "cli/importing.h"
 #include "comm/hosts.h"
-#include "data/corpus.h"
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "report/show.h"
@@ -41,7 +41,7 @@ typedef struct {
     int blas_threads; /* in force; 0: this BLAS cannot be told */
     /* The option or the variable that gave them; NULL: none did. */
     const char *threads_from;
-    zero_corpus corpus;
+    zero_dataset dataset;
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
     zero_model model;

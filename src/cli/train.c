@@ -33,7 +33,7 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
 static zero_status begin_text(const zero_session *s, int32_t text[2], int64_t *n)
 {
     const int32_t gpt2s = 50256;
-    const zero_tokenizer *tok = s->corpus.tokenizer;
+    const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
     *n = 1;
     if (tok && tok->end_of_text < 0) {
         ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text, n));
@@ -59,8 +59,9 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     zero_sampling how = {.step = step,
                          .seed = s->config.seed,
                          .temperature = 0.6,
-                         .known = s->corpus.tokenizer ? s->corpus.tokenizer->vocab
-                                                      : s->model.vocab};
+                         .known = s->dataset.corpus.tokenizer
+                                      ? s->dataset.corpus.tokenizer->vocab
+                                      : s->model.vocab};
     st = zero_engine_generate(&s->engine, &how, known, n, text);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))

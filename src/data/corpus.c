@@ -334,7 +334,7 @@ void zero_corpus_close(zero_corpus *corpus)
 {
     if (corpus->tokenizer) zero_tokenizer_destroy(corpus->tokenizer);
     free(corpus->tokenizer);
-    free(corpus->tokens);
+    if (!corpus->borrows_tokens) free(corpus->tokens);
     *corpus = (zero_corpus){0};
 }
 

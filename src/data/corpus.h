@@ -8,8 +8,8 @@
  * On the right is the default tokenizer. The first n - n/10 tokens are for training, the last
  * tenth for validation, unless --val-data or the names of token files (part.h) say which are:
  * then they are the last tokens. bpe:N learns its merges from the training text, or the first nine
- * tenths; char knows the characters of both. Equal arguments give equal corpora everywhere, so
- * each rank opens one. */
+ * tenths; char knows the characters of both. Equal arguments give equal corpora everywhere: the
+ * first rank of a node opens one, which its others share (corpus_share.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,9 @@
 #include "io/checksum.h"
 
 typedef struct {
-    void *tokens; /* [n_tokens] of `width` bytes, unsigned; owned */
-    int width;    /* 1, 2 or 4 */
+    void *tokens;        /* [n_tokens] of `width` bytes, unsigned */
+    bool borrows_tokens; /* they are not freed (corpus_share.h) */
+    int width;           /* 1, 2 or 4 */
     int64_t n_tokens, n_train;
     int64_t vocab;             /* every token is below it */
     zero_tokenizer *tokenizer; /* owned; NULL for token files */

@@ -10,22 +10,37 @@
 #include "sharding/compile.h"
 
 /* Refuses a run that the system's out-of-memory killer would end. */
-static zero_status check_memory(const zero_engine *e)
+static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *at_least)
 {
-    double needed = (double)zero_plan_needed(&e->schedule);
-    double limit = (double)e->spec.memory_limit;
+    double needed = (double)bytes, limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     if (e->spec.plan.forward_only)
         return zero_fail(
             ZERO_ERR_NOMEM,
-            "the model needs %.1f MiB per rank, but %.1f MiB are available: use "
+            "the model needs %s%.1f MiB per rank, but %.1f MiB are available: use "
             "more ranks and a higher --stage",
-            needed / 0x1p20, limit / 0x1p20);
+            at_least, needed / 0x1p20, limit / 0x1p20);
     return zero_fail(
         ZERO_ERR_NOMEM,
-        "the plan needs %.1f MiB per rank, but %.1f MiB are available: use more nodes, a "
+        "the plan needs %s%.1f MiB per rank, but %.1f MiB are available: use more nodes, a "
         "smaller --micro-batch or --seq, --recompute, a higher --stage, or a smaller model",
-        needed / 0x1p20, limit / 0x1p20);
+        at_least, needed / 0x1p20, limit / 0x1p20);
+}
+
+static zero_status check_memory(const zero_engine *e)
+{
+    return check_bytes(e, zero_plan_needed(&e->schedule), "");
+}
+
+/* A plan of millions of instructions takes minutes to compile: if its model states alone are too
+ * large, it is refused before. */
+static zero_status check_least(const zero_engine *e)
+{
+    size_t bytes;
+    int64_t instructions;
+    ZERO_TRY(zero_plan_least(&e->spec.plan, &bytes, &instructions));
+    if (instructions <= ZERO_PLAN_QUICK) return ZERO_OK; /* compiling finds the exact bytes */
+    return check_bytes(e, bytes, "at least ");
 }
 
 static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
@@ -37,6 +52,7 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
                          spec->plan.rank, spec->plan.n_ranks, comm->rank, comm->size);
     e->spec = *spec;
     e->loss_scale = zero_loss_scale_init(spec->plan.type);
+    ZERO_TRY(check_least(e));
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
     ZERO_TRY(check_memory(e));
     e->eval_losses =

@@ -98,6 +98,17 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     *ledger = l;
 }
 
+zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
+                            int64_t *instructions)
+{
+    zero_schedule_bound least;
+    ZERO_TRY(zero_schedule_least(input, &least));
+    size_t tables = (size_t)least.instructions * sizeof(zero_instruction);
+    *bytes = least.bytes + ZERO_PROCESS_BYTES + tables;
+    *instructions = least.instructions;
+    return ZERO_OK;
+}
+
 zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *ledger)
 {
     zero_schedule s;

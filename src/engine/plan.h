@@ -41,6 +41,15 @@ void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
 
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 
+/* Plans of up to this many instructions compile in a fraction of a second. */
+#define ZERO_PLAN_QUICK 10000
+
+/* Bytes that zero_plan_needed() cannot fall below, found in milliseconds for any model, and the
+ * least number of instructions: compiling takes time in proportion, or with its square as long as
+ * there are few (schedule_places.h). Fails as zero_schedule_least() does. */
+ZERO_NODISCARD zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
+                                           int64_t *instructions);
+
 /* Compiles the input and adds it up; fails as zero_schedule_compile() does. */
 ZERO_NODISCARD zero_status zero_plan_measure(const zero_plan_input *input,
                                              zero_plan_ledger *ledger);

@@ -15,13 +15,18 @@ void zero_model_destroy(zero_model *model)
     *model = (zero_model){0};
 }
 
+#define IN_CACHE 8192 /* elements that are scaled while they are in the cache */
+
 static void init_range(const zero_tensor *t, uint64_t tensor, int64_t seed, int64_t first,
                        int64_t n, float *out)
 {
     if (t->init == ZERO_INIT_NORMAL) {
         zero_rng rng = {.seed = (uint64_t)seed, .purpose = ZERO_RNG_INIT, .tensor = tensor};
-        zero_rng_normal(&rng, (uint64_t)first, n, out);
-        for (int64_t i = 0; i < n; i++) out[i] *= t->init_std;
+        for (int64_t at = 0; at < n; at += IN_CACHE) {
+            int64_t len = zero_min(n - at, IN_CACHE);
+            zero_rng_normal(&rng, (uint64_t)(first + at), len, out + at);
+            for (int64_t i = at; i < at + len; i++) out[i] *= t->init_std;
+        }
         return;
     }
     float value = t->init == ZERO_INIT_ONES ? 1.0f : 0.0f;

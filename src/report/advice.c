@@ -2,51 +2,99 @@
 
 #include <inttypes.h>
 
+#include "base/number.h"
 #include "engine/plan.h"
 #include "report/text.h"
+#include "sharding/schedule_places.h"
 #include "sharding/stages.h"
 #include "train/config.h"
 
 #define MOST_RANKS 16384
+
+/* The table must come at once, whatever the shape. Up to this much work plans are compiled; after
+ * that only their bounds are shown. In units of one comparison; half a second's, with the bounds. */
+#define MOST_WORK 1e8
 
 struct advice {
     zero_plan_input plan; /* memory does not grow beyond two microbatches */
     bool is_auto;
     size_t limit;
     FILE *out;
+    double *work; /* done so far; shared by copies */
+};
+
+/* The bytes that a stage needs. */
+struct need {
+    size_t bytes;  /* 0: it cannot be planned */
+    bool is_least; /* only a bound from below is known */
 };
 
 static struct advice advice_of(const zero_plan_input *plan, bool is_auto, size_t limit,
-                               FILE *out)
+                               FILE *out, double *work)
 {
-    struct advice a = {*plan, is_auto, limit, out};
+    struct advice a = {*plan, is_auto, limit, out, work};
     if (!plan->reproducible && plan->accumulation > 2) a.plan.accumulation = 2;
     return a;
 }
 
-/* Bytes that each stage needs; 0: it cannot be planned. Returns whether one fits. */
-static bool measure(const struct advice *a, zero_plan_input in,
-                    size_t needed[ZERO_STAGE_COUNT])
+/* Compiling takes time with the square of the number of instructions while these are few
+ * (schedule_places.h), then in proportion. */
+static double work_of(int64_t instructions)
+{
+    return (double)instructions * (double)zero_min(instructions, ZERO_PLACES_AT_ONCE);
+}
+
+static bool is_affordable(const struct advice *a, int64_t instructions)
+{
+    double work = *a->work + work_of(instructions);
+    if (work > MOST_WORK) return false;
+    *a->work = work;
+    return true;
+}
+
+/* With `is_row` the exact bytes are wanted of a plan that does not fit, too. */
+static struct need need_of(const struct advice *a, const zero_plan_input *in, bool is_row)
+{
+    struct need need = {.is_least = true};
+    int64_t instructions;
+    zero_plan_ledger l;
+    *a->work += in->model->n_units;
+    if (*a->work > 2.0 * MOST_WORK) return (struct need){0};
+    if (zero_plan_least(in, &need.bytes, &instructions) != ZERO_OK) return (struct need){0};
+    if (need.bytes > a->limit && !is_row) return need;
+    if (!is_affordable(a, instructions)) return need;
+    if (zero_plan_measure(in, &l) != ZERO_OK) return (struct need){0};
+    return (struct need){.bytes = l.needed};
+}
+
+static bool is_fit(const struct advice *a, const struct need *need)
+{
+    return need->bytes > 0 && need->bytes <= a->limit && !need->is_least;
+}
+
+/* Returns whether a stage fits. */
+static bool measure(const struct advice *a, zero_plan_input in, bool is_row,
+                    struct need needs[ZERO_STAGE_COUNT])
 {
     bool fits = false;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
-        zero_plan_ledger l;
         in.stage = stage;
-        needed[stage] = zero_plan_measure(&in, &l) == ZERO_OK ? l.needed : 0;
-        fits = fits || (needed[stage] > 0 && needed[stage] <= a->limit);
+        needs[stage] = need_of(a, &in, is_row);
+        fits = fits || is_fit(a, &needs[stage]);
     }
     return fits;
 }
 
 static void show(const struct advice *a, const char *what,
-                 const size_t needed[ZERO_STAGE_COUNT])
+                 const struct need needs[ZERO_STAGE_COUNT])
 {
     fprintf(a->out, "  %-38s", what);
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
-        char text[ZERO_PLAN_TEXT] = "-";
-        if (needed[stage] > 0) zero_text_bytes((double)needed[stage], text);
-        bool fits = needed[stage] > 0 && needed[stage] <= a->limit;
-        fprintf(a->out, " %13s%s", text, fits ? "*" : " ");
+        const struct need *need = &needs[stage];
+        char number[ZERO_PLAN_TEXT] = "-", text[ZERO_PLAN_TEXT + 1];
+        if (need->bytes > 0) zero_text_bytes((double)need->bytes, number);
+        snprintf(text, sizeof text, "%s%s", need->is_least ? ">" : "", number);
+        fprintf(a->out, " %13s%s", text, is_fit(a, need) ? "*" : " ");
     }
     fputc('\n', a->out);
 }
@@ -60,9 +108,9 @@ static void show_heading(FILE *out)
 
 static bool measure_and_show(const struct advice *a, const char *what, zero_plan_input in)
 {
-    size_t needed[ZERO_STAGE_COUNT];
-    bool fits = measure(a, in, needed);
-    show(a, what, needed);
+    struct need needs[ZERO_STAGE_COUNT];
+    bool fits = measure(a, in, true, needs);
+    show(a, what, needs);
     return fits;
 }
 
@@ -82,10 +130,10 @@ static zero_plan_input with_micro_batch(const struct advice *a, int64_t micro)
 /* The largest that fits in some stage, else 1. */
 static int64_t smaller_micro_batch(const struct advice *a)
 {
-    size_t needed[ZERO_STAGE_COUNT];
+    struct need needs[ZERO_STAGE_COUNT];
     for (int64_t parts = 2; parts < a->plan.micro_batch; parts++)
         if (a->plan.micro_batch % parts == 0 &&
-            measure(a, with_micro_batch(a, a->plan.micro_batch / parts), needed))
+            measure(a, with_micro_batch(a, a->plan.micro_batch / parts), false, needs))
             return a->plan.micro_batch / parts;
     return 1;
 }
@@ -105,7 +153,7 @@ static void show_micro_batch(const struct advice *a)
 
 /* `in` on `times` the ranks, on `times` the nodes. */
 static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
-                          size_t needed[ZERO_STAGE_COUNT])
+                          struct need needs[ZERO_STAGE_COUNT])
 {
     zero_layout layout;
     const char *why;
@@ -116,7 +164,7 @@ static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
     in.layout = &layout;
     in.rank = 0;
     if (a->is_auto) in.collectives = zero_algorithm_choose(&layout, &why);
-    bool fits = measure(a, in, needed);
+    bool fits = measure(a, in, false, needs);
     zero_layout_destroy(&layout);
     return fits;
 }
@@ -125,11 +173,11 @@ static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
 static bool show_ranks(const struct advice *a, zero_plan_input in, const char *options)
 {
     for (int times = 2; times <= MOST_RANKS / in.n_ranks; times *= 2) {
-        size_t needed[ZERO_STAGE_COUNT];
+        struct need needs[ZERO_STAGE_COUNT];
         char what[64];
-        if (!measure_ranks(a, in, times, needed)) continue;
+        if (!measure_ranks(a, in, times, needs)) continue;
         snprintf(what, sizeof what, "%d ranks%s", times * in.n_ranks, options);
-        show(a, what, needed);
+        show(a, what, needs);
         return true;
     }
     return false;
@@ -142,15 +190,18 @@ static void show_more_ranks(const struct advice *a)
     least.recompute = true;
     if (show_ranks(a, a->plan, "")) return;
     if (show_ranks(a, least, " --micro-batch 1 --recompute")) return;
-    fprintf(a->out, "  no number of ranks up to %d helps\n", MOST_RANKS);
+    fprintf(a->out, "  no number of ranks up to %d is known to help\n", MOST_RANKS);
 }
 
 void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, FILE *out)
 {
-    struct advice a = advice_of(plan, is_auto, limit, out);
+    double work = 0.0;
+    struct advice a = advice_of(plan, is_auto, limit, out, &work);
     char text[ZERO_PLAN_TEXT];
     zero_text_bytes((double)limit, text);
-    fprintf(out, "bytes per rank; * fits the %s; twice the ranks are on twice the nodes\n",
+    fprintf(out,
+            "bytes per rank; * fits the %s; > at least; twice the ranks are on twice the "
+            "nodes\n",
             text);
     show_heading(out);
     measure_and_show(&a, "as given", a.plan);

@@ -13,6 +13,7 @@ typedef struct {
     const zero_comm *world;
     const zero_topology *topology;
     const zero_corpus *corpus;
+    const char *why_own_tokens; /* the ranks of a node do not share them; may be empty */
     const zero_model *model;
     const zero_engine *engine;
     int node_ranks;   /* on this machine */

@@ -31,6 +31,10 @@ static void show_inputs(const zero_run_view *v)
         printf("random, seed %" PRId64 "\n", v->config->seed);
     zero_text_run_row("data");
     printf("%s\n", v->corpus->description);
+    if (v->why_own_tokens[0]) {
+        zero_text_run_continue();
+        printf("each rank has its own copy: %s\n", v->why_own_tokens);
+    }
     show_validation(v);
     if (v->corpus->has_entropy) {
         zero_text_run_row("entropy");

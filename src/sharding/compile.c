@@ -125,16 +125,24 @@ static void add_scratch(zero_schedule *s)
                                                            .bytes = bytes});
 }
 
-static zero_status compile(zero_schedule *s)
+/* What lives for the whole run. */
+static zero_status hold(zero_schedule *s)
 {
     ZERO_TRY(check_input(&s->input));
     ZERO_TRY(check_reproducible(&s->input));
     ZERO_TRY(zero_model_check_sizes(s->input.model, s->input.micro_batch, s->input.seq));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
-    ZERO_TRY(zero_schedule_check_exchange(s));
     add_scratch(s);
-    zero_stage_at(s->input.stage)->compile(s);
+    zero_stage_at(s->input.stage)->hold(s);
+    return s->status;
+}
+
+static zero_status compile(zero_schedule *s)
+{
+    ZERO_TRY(hold(s));
+    ZERO_TRY(zero_schedule_check_exchange(s));
+    zero_stage_at(s->input.stage)->write(s);
     ZERO_TRY(s->status);
     ZERO_TRY(zero_schedule_lay_out(s));
     return zero_schedule_count_traffic(s);
@@ -145,5 +153,43 @@ zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input
     *s = (zero_schedule){.input = *input, .check = ZERO_NO_BUFFER};
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
+    return st;
+}
+
+/* ---- the least ---- */
+
+/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
+ * every other unit still has its output, and what it saved unless that is computed again. */
+static size_t least_activations(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    int64_t floats = 0;
+    if (in->forward_only) return 0;
+    for (int u = 0; u < model->n_units; u++) {
+        const zero_unit *unit = &model->units[u];
+        zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
+        bool is_last = u == model->n_units - 1;
+        floats += sizes.out + (in->recompute && !is_last ? 0 : sizes.saved);
+    }
+    return (size_t)floats * sizeof(float);
+}
+
+static int64_t least_instructions(const zero_plan_input *in)
+{
+    int64_t units = in->model->n_units;
+    return in->forward_only ? units : 2 * units * in->accumulation;
+}
+
+zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_bound *least)
+{
+    zero_schedule s = {.input = *input};
+    zero_status st = hold(&s);
+    if (st == ZERO_OK) {
+        zero_schedule_place_persistent(&s);
+        *least = (zero_schedule_bound){.bytes = s.own_bytes + s.window_bytes +
+                                                least_activations(input),
+                                       .instructions = least_instructions(input)};
+    }
+    zero_schedule_destroy(&s);
     return st;
 }

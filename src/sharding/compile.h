@@ -13,3 +13,15 @@
  * Not collective; release with zero_schedule_destroy(). */
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
+
+/* Bounds from below of a schedule: quick to find for any model. */
+typedef struct {
+    size_t bytes;         /* of arena and window, as own_bytes + window_bytes */
+    int64_t instructions; /* of all programs */
+} zero_schedule_bound;
+
+/* The least that zero_schedule_compile() could find, from the buffers that live for the whole run
+ * and the outputs of units: it takes milliseconds where a step has millions of instructions. Fails
+ * as zero_schedule_compile() does, apart from what it says of buckets. */
+ZERO_NODISCARD zero_status zero_schedule_least(const zero_plan_input *input,
+                                               zero_schedule_bound *least);

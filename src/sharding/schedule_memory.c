@@ -42,7 +42,14 @@ static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
     }
 }
 
-static void place_persistent(zero_schedule *s)
+static void add_spaces(zero_schedule *s)
+{
+    s->own_bytes = s->extent[ZERO_SPACE_OWN];
+    s->window_bytes =
+        s->extent[ZERO_SPACE_PART] + aligned(share_of_node(s, s->extent[ZERO_SPACE_NODE]));
+}
+
+void zero_schedule_place_persistent(zero_schedule *s)
 {
     for (int i = 0; i < s->n_buffers; i++) {
         zero_buffer *b = &s->buffers[i];
@@ -51,6 +58,7 @@ static void place_persistent(zero_schedule *s)
         s->persistent[b->space] += aligned(b->bytes);
     }
     memcpy(s->extent, s->persistent, sizeof s->extent);
+    add_spaces(s);
 }
 
 /* A program's buffers, sorted by their first instruction or by their last. */
@@ -60,13 +68,25 @@ struct row {
     int next;
 };
 
-/* The state of memory between two instructions: the buffers alive, and their sums. The lists of
- * buffers alive are kept only if the sweep places them. */
+/* Bytes [begin, end) that no buffer has. */
+struct gap {
+    size_t begin, end;
+};
+
+/* No gap that begins before `offset` has `need` bytes: a program asks for few sizes, each often. */
+struct hint {
+    size_t need, offset;
+};
+
+#define HINTS 32
+
+/* The state of memory between two instructions: the sums of the buffers alive, and the gaps between
+ * them. The gaps are kept only if the sweep places buffers. */
 struct sweep {
     bool places;
-    int *live[ZERO_SPACES]; /* sorted by offset */
-    int n_live[ZERO_SPACES];
-    int packed[ZERO_SPACES]; /* the first of them lie end to end: their number */
+    struct gap *gaps[ZERO_SPACES]; /* sorted, never adjacent; the last one has no end */
+    int n_gaps[ZERO_SPACES];
+    struct hint hints[ZERO_SPACES][HINTS];
     struct row births, deaths;
     size_t bytes[ZERO_CLASSES], total;
 };
@@ -98,54 +118,20 @@ static void find_class_peaks(zero_schedule *s)
             s->class_peak[c] = zero_max_size(s->class_peak[c], s->peak_of[p].of_class[c]);
 }
 
-static size_t end_of(const zero_schedule *s, int id)
+static void remove_gap(struct sweep *w, zero_space space, int k)
 {
-    return s->buffers[id].offset + aligned(s->buffers[id].bytes);
+    struct gap *gaps = w->gaps[space];
+    int after = --w->n_gaps[space] - k;
+    memmove(gaps + k, gaps + k + 1, (size_t)after * sizeof *gaps);
 }
 
-/* The first gap of `need` > 0 bytes: its offset, and its place in the list of buffers alive. The
- * search begins above those that lie end to end: a deep model has thousands. */
-static int find_gap(const zero_schedule *s, struct sweep *w, zero_space space, size_t need,
-                    size_t *offset)
+/* The first gap that begins at or after `offset`. */
+static int find_gap(const struct sweep *w, zero_space space, size_t offset)
 {
-    const int *live = w->live[space];
-    int *packed = &w->packed[space], k = *packed;
-    size_t at = k > 0 ? end_of(s, live[k - 1]) : s->persistent[space], end = at;
-    for (; k < w->n_live[space]; k++) {
-        if (s->buffers[live[k]].offset >= at + need) break;
-        at = end_of(s, live[k]);
-        if (s->buffers[live[k]].offset > end) continue;
-        end = at;
-        *packed = k + 1;
-    }
-    if (at == end) *packed = k + 1;
-    *offset = at;
-    return k;
-}
-
-static void place(zero_schedule *s, struct sweep *w, int id)
-{
-    zero_buffer *b = &s->buffers[id];
-    int *live = w->live[b->space], *n = &w->n_live[b->space];
-    size_t need = aligned(b->bytes);
-    b->offset = s->persistent[b->space];
-    if (need == 0) return;
-    int k = find_gap(s, w, b->space, need, &b->offset);
-    memmove(live + k + 1, live + k, (size_t)(*n - k) * sizeof *live);
-    live[k] = id;
-    ++*n;
-    s->extent[b->space] = zero_max_size(s->extent[b->space], b->offset + need);
-}
-
-/* A buffer's place in the list of those alive, whose offsets differ. */
-static int find_alive(const zero_schedule *s, const struct sweep *w, int id)
-{
-    const zero_buffer *b = &s->buffers[id];
-    const int *live = w->live[b->space];
-    int low = 0, high = w->n_live[b->space];
+    int low = 0, high = w->n_gaps[space];
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (s->buffers[live[middle]].offset < b->offset)
+        if (w->gaps[space][middle].begin < offset)
             low = middle + 1;
         else
             high = middle;
@@ -153,15 +139,57 @@ static int find_alive(const zero_schedule *s, const struct sweep *w, int id)
     return low;
 }
 
+static struct hint *hint_of(struct sweep *w, zero_space space, size_t need)
+{
+    struct hint *hint = &w->hints[space][need / ZERO_BUFFER_ALIGN * 0x9E3779B1 % HINTS];
+    if (hint->need != need) *hint = (struct hint){.need = need};
+    return hint;
+}
+
+static void lower_hints(struct sweep *w, zero_space space, const struct gap *made)
+{
+    for (struct hint *h = w->hints[space]; h < w->hints[space] + HINTS; h++)
+        if (h->offset > made->begin && h->need <= made->end - made->begin)
+            h->offset = made->begin;
+}
+
+/* Takes the start of the first gap that is long enough. */
+static void place(zero_schedule *s, struct sweep *w, int id)
+{
+    zero_buffer *b = &s->buffers[id];
+    size_t need = aligned(b->bytes);
+    b->offset = s->persistent[b->space];
+    if (need == 0) return;
+    struct hint *hint = hint_of(w, b->space, need);
+    struct gap *gap = w->gaps[b->space] + find_gap(w, b->space, hint->offset);
+    while (gap->end - gap->begin < need) gap++;
+    b->offset = hint->offset = gap->begin;
+    gap->begin += need;
+    if (gap->begin == gap->end) remove_gap(w, b->space, (int)(gap - w->gaps[b->space]));
+    s->extent[b->space] = zero_max_size(s->extent[b->space], b->offset + need);
+}
+
+/* Makes a gap of the buffer's place, one with those beside it. */
 static void drop(const zero_schedule *s, struct sweep *w, int id)
 {
     const zero_buffer *b = &s->buffers[id];
+    struct gap *gaps = w->gaps[b->space],
+               freed = {b->offset, b->offset + aligned(b->bytes)};
     if (b->bytes == 0) return;
-    int *live = w->live[b->space], *n = &w->n_live[b->space];
-    int k = find_alive(s, w, id);
-    --*n;
-    memmove(live + k, live + k + 1, (size_t)(*n - k) * sizeof *live);
-    if (k < w->packed[b->space]) w->packed[b->space] = k;
+    int k = find_gap(w, b->space, freed.begin);
+    assert(k < w->n_gaps[b->space] && freed.end <= gaps[k].begin);
+    if (freed.end == gaps[k].begin) {
+        gaps[k].begin = freed.begin;
+    } else {
+        int after = w->n_gaps[b->space]++ - k;
+        memmove(gaps + k + 1, gaps + k, (size_t)after * sizeof *gaps);
+        gaps[k] = freed;
+    }
+    if (k > 0 && gaps[k - 1].end == gaps[k].begin) {
+        gaps[k].begin = gaps[k - 1].begin;
+        remove_gap(w, b->space, --k);
+    }
+    lower_hints(w, b->space, &gaps[k]);
 }
 
 static void begin_life(zero_schedule *s, struct sweep *w, int id)
@@ -216,8 +244,8 @@ static zero_status open_sweep(const zero_schedule *s, struct sweep *w)
     *w = (struct sweep){.births = new_row(n, longest), .deaths = new_row(n, longest)};
     bool complete = w->births.ids && w->births.ends && w->deaths.ids && w->deaths.ends;
     for (int space = 0; space < ZERO_SPACES; space++) {
-        w->live[space] = malloc(n * sizeof(int));
-        complete = complete && w->live[space];
+        w->gaps[space] = malloc((n + 1) * sizeof(struct gap));
+        complete = complete && w->gaps[space];
     }
     if (complete) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory to lay out %d buffers", s->n_buffers);
@@ -225,7 +253,7 @@ static zero_status open_sweep(const zero_schedule *s, struct sweep *w)
 
 static void close_sweep(struct sweep *w)
 {
-    for (int space = 0; space < ZERO_SPACES; space++) free(w->live[space]);
+    for (int space = 0; space < ZERO_SPACES; space++) free(w->gaps[space]);
     free(w->births.ids);
     free(w->births.ends);
     free(w->deaths.ids);
@@ -235,8 +263,11 @@ static void close_sweep(struct sweep *w)
 static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind kind)
 {
     struct row *births = &w->births, *deaths = &w->deaths;
-    memset(w->n_live, 0, sizeof w->n_live);
-    memset(w->packed, 0, sizeof w->packed);
+    memset(w->hints, 0, sizeof w->hints);
+    for (int space = 0; space < ZERO_SPACES; space++) {
+        w->n_gaps[space] = 1;
+        w->gaps[space][0] = (struct gap){s->persistent[space], SIZE_MAX};
+    }
     memset(w->bytes, 0, sizeof w->bytes);
     w->total = 0;
     for (int i = 0; i < s->n_buffers; i++)
@@ -266,14 +297,12 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
 {
     struct sweep w;
     zero_status st = open_sweep(s, &w);
-    if (st == ZERO_OK) place_persistent(s);
+    if (st == ZERO_OK) zero_schedule_place_persistent(s);
     for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++)
         st = lay_out_program(s, &w, (zero_program_kind)p);
     if (st == ZERO_OK) {
         find_class_peaks(s);
-        s->own_bytes = s->extent[ZERO_SPACE_OWN];
-        s->window_bytes = s->extent[ZERO_SPACE_PART] +
-                          aligned(share_of_node(s, s->extent[ZERO_SPACE_NODE]));
+        add_spaces(s);
     }
     close_sweep(&w);
     return st;

@@ -31,13 +31,17 @@ static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,
                                                .reduced = gather_sum,
                                                .summed = wait_for_sums};
 
-static void compile(zero_schedule *s)
+static void hold(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_hold_own_parameters(s, g);
         zero_hold_gradients(s, g, ZERO_HOLD_WHOLE, true);
         zero_hold_optimizer(s, g, ZERO_HOLD_WHOLE);
     }
+}
+
+static void write(zero_schedule *s)
+{
     zero_write_programs(s, &all_reduced);
 }
 
@@ -46,4 +50,5 @@ const zero_stage zero_stage_none = {.name = "none",
                                     .parameters = ZERO_HOLD_WHOLE,
                                     .gradients = ZERO_HOLD_WHOLE,
                                     .optimizer = ZERO_HOLD_WHOLE,
-                                    .compile = compile};
+                                    .hold = hold,
+                                    .write = write};

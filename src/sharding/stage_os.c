@@ -17,13 +17,17 @@ static const zero_gradient_path reduced_once = {.deal = ZERO_DEAL_BLOCKS,
                                                 .completed = zero_write_sum_whole,
                                                 .reduced = zero_write_round_sum};
 
-static void compile(zero_schedule *s)
+static void hold(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_hold_parameters(s, g, ZERO_HOLD_WHOLE);
         zero_hold_gradients(s, g, ZERO_HOLD_WHOLE, false);
         zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
     }
+}
+
+static void write(zero_schedule *s)
+{
     zero_write_programs(s, &reduced_once);
 }
 
@@ -32,4 +36,5 @@ const zero_stage zero_stage_os = {.name = "P_os",
                                   .parameters = ZERO_HOLD_WHOLE,
                                   .gradients = ZERO_HOLD_WHOLE,
                                   .optimizer = ZERO_HOLD_PIECE,
-                                  .compile = compile};
+                                  .hold = hold,
+                                  .write = write};

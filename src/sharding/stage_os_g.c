@@ -12,13 +12,17 @@
 #include "sharding/stages.h"
 #include "sharding/writer.h"
 
-static void compile(zero_schedule *s)
+static void hold(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_hold_parameters(s, g, ZERO_HOLD_WHOLE);
         zero_hold_gradients(s, g, ZERO_HOLD_PIECE, false);
         zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
     }
+}
+
+static void write(zero_schedule *s)
+{
     zero_write_programs(s, &zero_gradient_in_pieces);
 }
 
@@ -27,4 +31,5 @@ const zero_stage zero_stage_os_g = {.name = "P_os+g",
                                     .parameters = ZERO_HOLD_WHOLE,
                                     .gradients = ZERO_HOLD_PIECE,
                                     .optimizer = ZERO_HOLD_PIECE,
-                                    .compile = compile};
+                                    .hold = hold,
+                                    .write = write};

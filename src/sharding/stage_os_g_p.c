@@ -151,7 +151,7 @@ static void write_program(zero_schedule *s, zero_program_kind program)
     zero_writer_close(&w);
 }
 
-static void compile(zero_schedule *s)
+static void hold(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
@@ -159,6 +159,10 @@ static void compile(zero_schedule *s)
         zero_hold_gradients(s, g, ZERO_HOLD_PIECE, false);
         zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
     }
+}
+
+static void write(zero_schedule *s)
+{
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
     write_program(s, ZERO_PROGRAM_GENERATE);
@@ -170,4 +174,5 @@ const zero_stage zero_stage_os_g_p = {.name = "P_os+g+p",
                                       .parameters = ZERO_HOLD_PIECE,
                                       .gradients = ZERO_HOLD_PIECE,
                                       .optimizer = ZERO_HOLD_PIECE,
-                                      .compile = compile};
+                                      .hold = hold,
+                                      .write = write};

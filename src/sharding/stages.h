@@ -19,7 +19,9 @@ typedef struct {
     const char *words; /* what it shards beyond the stage before: "+ gradients" */
     /* By rule; small groups may stay whole. */
     zero_holding parameters, gradients, optimizer;
-    void (*compile)(zero_schedule *s); /* writes programs and buffers; fails in s->status */
+    /* Both fail in s->status. */
+    void (*hold)(zero_schedule *s);  /* adds the buffers that live for the whole run */
+    void (*write)(zero_schedule *s); /* writes programs and their buffers */
 } zero_stage;
 
 #define ZERO_STAGES(ROW) ROW(none) ROW(os) ROW(os_g) ROW(os_g_p)

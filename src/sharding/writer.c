@@ -18,8 +18,11 @@ static bool allocate(zero_writer *w)
     w->param = calloc(groups, sizeof *w->param);
     w->arrived = calloc(groups, sizeof *w->arrived);
     w->grad = calloc(groups, sizeof *w->grad);
+    w->first_writer = calloc(groups, sizeof *w->first_writer);
+    w->last_writer = calloc(groups, sizeof *w->last_writer);
     w->partial = calloc(groups, sizeof *w->partial);
-    return w->out && w->saved && w->param && w->arrived && w->grad && w->partial;
+    return w->out && w->saved && w->param && w->arrived && w->grad && w->first_writer &&
+           w->last_writer && w->partial;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -31,6 +34,18 @@ static void find_parameters(zero_writer *w)
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
         w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
     }
+}
+
+/* zero_model_first_writer() and _last_writer() search all units, for each group. */
+static void find_writers(zero_writer *w)
+{
+    const zero_model *model = w->s->input.model;
+    for (int u = 0; u < model->n_units; u++)
+        for (int k = 0; k < model->units[u].n_groups; k++)
+            w->first_writer[model->units[u].groups[k]] = u;
+    for (int u = model->n_units - 1; u >= 0; u--)
+        for (int k = 0; k < model->units[u].n_groups; k++)
+            w->last_writer[model->units[u].groups[k]] = u;
 }
 
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
@@ -53,6 +68,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
         return false;
     }
     find_parameters(w);
+    find_writers(w);
     return true;
 }
 
@@ -63,6 +79,8 @@ void zero_writer_close(zero_writer *w)
     free(w->param);
     free(w->arrived);
     free(w->grad);
+    free(w->first_writer);
+    free(w->last_writer);
     free(w->partial);
     *w = (zero_writer){0};
 }
@@ -237,7 +255,7 @@ static void name_gradients(zero_writer *w, int u, zero_instruction *i)
     for (int k = 0; k < unit->n_groups; k++) {
         int g = unit->groups[k];
         i->grad[k] = w->grad[g];
-        i->accumulate[k] = u != zero_model_first_writer(model, g);
+        i->accumulate[k] = u != w->first_writer[g];
     }
 }
 
@@ -248,7 +266,7 @@ void zero_write_backward(zero_writer *w, int u)
     zero_unit_sizes size = sizes_of(w, u);
     if (recomputes(w, u)) recompute(w, u);
     for (int k = 0; k < unit->n_groups; k++)
-        if (zero_model_first_writer(model, unit->groups[k]) == u)
+        if (w->first_writer[unit->groups[k]] == u)
             w->grad[unit->groups[k]] = choose_gradient(w, unit->groups[k]);
     int work = floats(w, ZERO_CLASS_WORKSPACE, size.backward_work);
     int logits = floats(w, ZERO_CLASS_LOGITS, size.logits);

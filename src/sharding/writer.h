@@ -34,6 +34,8 @@ struct zero_writer {
     int *param;    /* [n_groups] the whole parameters; ZERO_NO_BUFFER: not here */
     bool *arrived; /* [n_groups] they have been waited for */
 
+    /* [n_groups] the units that add to a group's gradient first and last, in backward order */
+    int *first_writer, *last_writer;
     int *grad;                           /* [n_groups] what backward writes, fp32 */
     int (*partial)[ZERO_COUNTER_LEVELS]; /* [n_groups] partial sums of the counter */
     zero_instruction reducing;           /* the REDUCE in flight; group -1: none */

@@ -15,8 +15,7 @@ void zero_write_complete(zero_writer *w, int u)
     const zero_model *model = w->s->input.model;
     const zero_unit *unit = &model->units[u];
     for (int k = 0; k < unit->n_groups; k++)
-        if (zero_model_last_writer(model, unit->groups[k]) == u)
-            w->path->completed(w, unit->groups[k]);
+        if (w->last_writer[unit->groups[k]] == u) w->path->completed(w, unit->groups[k]);
 }
 
 /* ---- sums over microbatches ---- */

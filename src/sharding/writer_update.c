@@ -94,6 +94,6 @@ void zero_write_update(zero_writer *w)
     /* The next forward pass needs the parameters in this order. */
     for (int u = 0; u < model->n_units; u++)
         for (int k = 0; k < model->units[u].n_groups; k++)
-            if (zero_model_last_writer(model, model->units[u].groups[k]) == u)
+            if (w->last_writer[model->units[u].groups[k]] == u)
                 update(w, model->units[u].groups[k]);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -73,6 +74,83 @@ static void any_range_of_a_stream_equals_the_whole(void **state)
             }
         }
     }
+}
+
+/* The vector kernels know log, sin and cos to 2^-45 only: about ten of these numbers lie closer than
+ * that to a border between two floats. */
+static void all_kernels_give_the_bits_of_the_definition(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 250, MOST = 50000 };
+    float *plain = malloc(MOST * sizeof *plain), *fast = malloc(MOST * sizeof *fast);
+    int64_t all = 0;
+    assert_true(plain && fast);
+    for (int round = 0; round < ROUNDS; round++) {
+        zero_rng rng = {.seed = (uint64_t)round * 0x9e3779b97f4a7c15,
+                        .purpose = ZERO_RNG_INIT,
+                        .tensor = (uint64_t)round % 7};
+        uint64_t first = round % 3 == 0 ? (uint64_t)round : zero_rng_bits(&rng, 0) >> 8;
+        int64_t n = round < 60 ? round : MOST - round;
+        zero_rng_normal_plain(&rng, first, n, plain);
+        const zero_vector_kernels *kernels;
+        for (int i = 0; (kernels = zero_vector_kernels_at(i)) != NULL; i++) {
+            zero_rng_normal_with(kernels, &rng, first, n, fast);
+            if (memcmp(plain, fast, (size_t)n * sizeof *fast) != 0)
+                fail_msg("round %d, %s kernels: other bits", round, kernels->name);
+        }
+        all += n;
+    }
+    assert_true(all > 9000000);
+    free(plain);
+    free(fast);
+}
+
+/* Bounds that differ for every third number, and leave a wrong number there. */
+static void doubt(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
+                  float *least, float *most)
+{
+    zero_vector_kernels_best()->normals(pairs, radii, angles, least, most);
+    for (int64_t k = 0; k < 2 * pairs; k += 3) {
+        least[k] -= 1.0f;
+        most[k] += 1.0f;
+    }
+}
+
+static void numbers_in_doubt_are_those_of_the_definition(void **state)
+{
+    (void)state;
+    float plain[3000], fast[3000];
+    zero_vector_kernels doubtful = *zero_vector_kernels_best();
+    doubtful.normals = doubt;
+    for (uint64_t first = 0; first < 9; first++) {
+        zero_rng_normal_plain(&stream, first, 3000, plain);
+        zero_rng_normal_with(&doubtful, &stream, first, 3000, fast);
+        assert_memory_equal(plain, fast, sizeof plain);
+    }
+}
+
+/* Numbers that the definition computes again cost fifty others. */
+static void bounds_of_normal_numbers_differ_rarely(void **state)
+{
+    (void)state;
+    enum { PAIRS_MADE = 50000 };
+    uint64_t *words = malloc(2 * PAIRS_MADE * sizeof *words);
+    float *bounds = malloc(4 * PAIRS_MADE * sizeof *bounds);
+    assert_true(words && bounds);
+    for (int i = 0; i < 2 * PAIRS_MADE; i++) words[i] = zero_rng_bits(&stream, (uint64_t)i);
+    const zero_vector_kernels *kernels;
+    for (int i = 0; (kernels = zero_vector_kernels_at(i)) != NULL; i++) {
+        float *least = bounds, *most = bounds + 2 * PAIRS_MADE;
+        int differ = 0;
+        kernels->normals(PAIRS_MADE, words, words + PAIRS_MADE, least, most);
+        for (int k = 0; k < 2 * PAIRS_MADE; k++) {
+            assert_true(least[k] <= most[k]);
+            differ += least[k] < most[k];
+        }
+        assert_true(differ < 20);
+    }
+    free(words);
+    free(bounds);
 }
 
 static void streams_differ_in_every_coordinate(void **state)
@@ -169,6 +247,9 @@ int main(void)
         cmocka_unit_test(philox_gives_the_published_vectors),
         cmocka_unit_test(a_stream_is_philox_of_its_documented_counter_and_key),
         cmocka_unit_test(any_range_of_a_stream_equals_the_whole),
+        cmocka_unit_test(all_kernels_give_the_bits_of_the_definition),
+        cmocka_unit_test(numbers_in_doubt_are_those_of_the_definition),
+        cmocka_unit_test(bounds_of_normal_numbers_differ_rarely),
         cmocka_unit_test(streams_differ_in_every_coordinate),
         cmocka_unit_test(normal_numbers_have_the_moments_of_a_normal_distribution),
         cmocka_unit_test(dropout_keeps_a_share_of_one_minus_p_and_the_mean),

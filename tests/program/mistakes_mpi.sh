@@ -35,7 +35,8 @@ for option in '--watchdog 0' '--check collectives' '--collectives p2p'; do
     says "rank 1: options differ from rank 0's" err
 done
 mkdir -p 0 1 && seq 100 >0/data && seq 101 >1/data
-alike='--layers 1 --hidden 16 --heads 1 --seq 1 --sample 0 --data data'
+# Each node reads the files: two nodes, here in different directories, must find the same.
+alike='--layers 1 --hidden 16 --heads 1 --seq 1 --sample 0 --fake-nodes 2 --data data'
 apart "$alike" "$alike"
 exits 4
 says "rank 1: --data data differs from rank 0's" err

@@ -187,4 +187,17 @@ says 'the peak is at' err
 run 0 train --model gpt2 --seq 1024 --micro-batch 64 --steps 1 --memory-limit 3GiB --data stories:1M
 exits 3
 says '2 ranks --micro-batch 1 --recompute' err
+# However large the shape, the refusal and its table come at once: deep models, many microbatches,
+# both. The limit is generous: compiling all of the table's plans would take many minutes.
+enormous="--heads 1 --steps 1 --seq 64 --data stories:64KiB --memory-limit 4GiB"
+begin=$(date +%s)
+run 0 train $enormous --layers 10000 --hidden 131072 --stage 3
+exits 3
+says 'needs at least' err
+says '>29.30 PiB' err
+run 0 train $enormous --layers 10000 --hidden 64 --global-batch 65536 --micro-batch 1
+exits 3
+run 0 train $enormous --layers 10000 --hidden 64 --global-batch 65536 --micro-batch 65536
+exits 3
+[ $(($(date +%s) - begin)) -lt 60 ] || complain "three refusals took more than a minute"
 finish

@@ -147,6 +147,28 @@ static void gaps_are_at_most_a_percent_of_memory(void **state)
     check_gaps_of_preset("gpt2-xl");
 }
 
+/* Programs of more than 10,000 buffers are placed one by one. */
+static void buffers_of_large_programs_do_not_overlap(void **state)
+{
+    (void)state;
+    zero_gpt2_shape shape = {
+        .layers = 90, .hidden = 64, .heads = 2, .seq = 8, .vocab = 300};
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage += 3) {
+        zero_schedule s;
+        zero_plan_input input = job_input(&model, stage, 4);
+        input.accumulation = 32;
+        input.recompute = stage % 2;
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_true(s.n_buffers > 10000);
+        laws_check_places(&s);
+        assert_true((double)s.own_bytes <= 1.1 * (double)s.peak_bytes);
+        zero_schedule_destroy(&s);
+    }
+    zero_model_destroy(&model);
+}
+
 /* ---- the order of design.md ---- */
 
 static void append(char *text, size_t room, const zero_instruction *i)
@@ -387,6 +409,7 @@ int main(void)
         cmocka_unit_test(every_option_keeps_the_laws),
         cmocka_unit_test(stages_hold_what_their_rows_say),
         cmocka_unit_test(gaps_are_at_most_a_percent_of_memory),
+        cmocka_unit_test(buffers_of_large_programs_do_not_overlap),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),

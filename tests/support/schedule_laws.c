@@ -185,6 +185,22 @@ void laws_check_ledger(const zero_schedule *s)
     assert_memory_equal(s->class_peak, most.by_class, sizeof most.by_class);
 }
 
+void laws_check_least(const zero_schedule *s)
+{
+    zero_schedule_bound least;
+    int64_t instructions = 0;
+    assert_int_equal(zero_schedule_least(&s->input, &least), ZERO_OK);
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        instructions += s->programs[kind].length;
+    assert_true(least.bytes <= s->own_bytes + s->window_bytes);
+    assert_true(least.instructions <= instructions);
+    /* It is no trivial bound: it has all that lives for the whole run, but for staging. */
+    size_t states = s->persistent[ZERO_SPACE_OWN] + s->persistent[ZERO_SPACE_PART];
+    for (int id = 0; id < s->n_buffers; id++)
+        if (s->buffers[id].class == ZERO_CLASS_BUCKETS) states -= s->buffers[id].bytes;
+    assert_true(least.bytes >= states);
+}
+
 /* ---- the window ---- */
 
 static void check_alike(const zero_schedule *a, const zero_schedule *b)
@@ -234,6 +250,7 @@ void laws_check(const schedule_job *job)
         laws_check_lifetimes(&job->s[r]);
         laws_check_places(&job->s[r]);
         laws_check_ledger(&job->s[r]);
+        laws_check_least(&job->s[r]);
         laws_check_order(&job->s[r]);
     }
     laws_check_window(job);

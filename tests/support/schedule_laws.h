@@ -14,6 +14,8 @@ void laws_check_lifetimes(const zero_schedule *s);
 void laws_check_places(const zero_schedule *s);
 /* live_bytes, class_peak and peak are sums over the buffers alive. */
 void laws_check_ledger(const zero_schedule *s);
+/* zero_schedule_least() is a bound from below, and has all that lives for the whole run. */
+void laws_check_least(const zero_schedule *s);
 /* Ranks of a node find each other's buffers where collectives look for them. */
 void laws_check_window(const schedule_job *job);
 /* Every collective that begins ends, one reduction at a time, at once or after a computation.

@@ -1,0 +1,78 @@
+#include "cli/dataset.h"
+
+#include <stdio.h>
+
+#include "base/fail.h"
+#include "data/corpus_share.h"
+
+static bool is_first(const zero_comm *world)
+{
+    return world->layout.local_of[world->rank] == 0;
+}
+
+/* If one rank opens the data for all, its message is the one that each rank would have. */
+static zero_status name_no_rank(const zero_comm *world, zero_status st)
+{
+    if (st == ZERO_OK || world->layout.n_nodes > 1) return st;
+    zero_failure failure = zero_failure_keep(st);
+    failure.is_agreed = true;
+    return zero_failure_restore(&failure);
+}
+
+static zero_status open_on(bool opens, zero_dataset *d, zero_comm *world,
+                           const zero_corpus_source *from)
+{
+    zero_status st = opens ? zero_corpus_open(from, &d->corpus) : ZERO_OK;
+    return zero_agree_after_files(world, name_no_rank(world, st));
+}
+
+/* A window is as long as the longest corpus: that nodes have the same one is found later. */
+static zero_status make_window(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
+{
+    int64_t most, mine = 0;
+    size_t ranks = (size_t)zero_layout_local_size(&world->layout, world->rank);
+    if (is_first(world))
+        mine = (int64_t)(packed->len + zero_corpus_token_bytes(&d->corpus));
+    ZERO_TRY(zero_comm_most(world, mine, &most));
+    size_t part = ((size_t)most + ranks - 1) / ranks;
+    return zero_window_init(&d->window, world, 1, &part);
+}
+
+static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
+{
+    ZERO_TRY(make_window(d, world, packed));
+    char *shared = zero_window_array(&d->window, 0);
+    if (is_first(world)) zero_corpus_move(&d->corpus, packed, shared);
+    ZERO_TRY(zero_comm_barrier(world));
+    return zero_agree(world,
+                      is_first(world) ? ZERO_OK : zero_corpus_unpack(shared, &d->corpus));
+}
+
+static zero_status pack_and_share(zero_dataset *d, zero_comm *world)
+{
+    zero_bytes packed = {0};
+    zero_status st = is_first(world) ? zero_corpus_pack(&d->corpus, &packed) : ZERO_OK;
+    st = zero_agree(world, st);
+    if (st == ZERO_OK) st = share(d, world, &packed);
+    zero_bytes_destroy(&packed);
+    return st;
+}
+
+zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
+                              const zero_corpus_source *from)
+{
+    *d = (zero_dataset){.why_own = ""};
+    ZERO_TRY(open_on(is_first(world), d, world, from));
+    if (world->layout.n_nodes == world->size) return ZERO_OK;
+    zero_status st = pack_and_share(d, world);
+    if (st != ZERO_ERR_ENV) return st;
+    snprintf(d->why_own, sizeof d->why_own, "%s", zero_last_error());
+    return open_on(!is_first(world), d, world, from);
+}
+
+void zero_dataset_close(zero_dataset *d)
+{
+    zero_corpus_close(&d->corpus);
+    zero_window_destroy(&d->window);
+    *d = (zero_dataset){.why_own = ""};
+}
