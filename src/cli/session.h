@@ -20,6 +20,7 @@ typedef struct {
     zero_checkpoint_directory directory; /* --checkpoint; not open without it */
     int64_t start;                       /* steps that were done before this run */
     int64_t saved;                       /* the newest step that is safe; -1: none */
+    double attempt;                      /* when rank 0 last began to wait for the clock */
     int64_t asked;    /* requests for a checkpoint that this rank has seen */
     int64_t answered; /* requests that all ranks have acted on */
     int64_t stop_at;  /* the step after which a requested stop is tried; 0: no request */
