@@ -20,10 +20,9 @@
 #include "report/print_text.h"
 #include "train/config.h"
 
-#define WATCHDOG 120.0 /* seconds, as zero train has it */
-
 typedef struct {
     zero_generate_options options;
+    zero_deadline deadline; /* of starting and ending MPI */
     zero_comm world;
     char path[ZERO_STORAGE_PATH]; /* of the checkpoint */
     zero_checkpoint checkpoint;
@@ -56,10 +55,21 @@ static zero_status compare_arguments(job *j, int argc, char **argv)
 
 static zero_status start(job *j, int argc, char **argv)
 {
+    double watchdog = j->options.watchdog;
+    bool is_given = zero_options_is_set(&j->options.given, "watchdog");
+    ZERO_TRY(zero_launch_limit(&j->deadline, watchdog, is_given));
+    zero_deadline_begin(&j->deadline, "starting MPI");
     ZERO_TRY(zero_launch_start(NULL, NULL));
+    zero_deadline_begin(&j->deadline, "making the group of all ranks");
     ZERO_TRY(zero_comm_world(&j->world));
+    zero_deadline_begin(&j->deadline, "comparing the options of all ranks");
     ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
-    return zero_watch_start(&j->world, WATCHDOG);
+    zero_deadline_begin(&j->deadline, "starting the watchdog");
+    ZERO_TRY(zero_watch_start(&j->world, watchdog));
+    zero_deadline_end(&j->deadline);
+    j->deadline.seconds = watchdog;
+    j->world.deadline = &j->deadline;
+    return ZERO_OK;
 }
 
 /* ---- the model ---- */
@@ -241,18 +251,24 @@ static zero_status close_all(job *j)
     zero_checkpoint_close(&j->checkpoint);
     free(j->text);
     zero_generate_options_destroy(&j->options);
-    ZERO_TRY(zero_comm_stop_helpers(&j->world));
-    zero_comm_destroy(&j->world);
-    return zero_launch_stop();
+    fflush(stdout); /* a deadline does not; main() reports a failure */
+    return zero_launch_leave(&j->world);
+}
+
+static zero_status run_job(job *j, int argc, char **argv)
+{
+    ZERO_TRY(zero_generate_options_parse(&j->options, argc, argv));
+    ZERO_TRY(open_all(j, argc, argv));
+    ZERO_TRY(write_text(j));
+    return close_all(j);
 }
 
 static zero_status run(int argc, char **argv)
 {
     job j = {0};
-    ZERO_TRY(zero_generate_options_parse(&j.options, argc, argv));
-    ZERO_TRY(open_all(&j, argc, argv));
-    ZERO_TRY(write_text(&j));
-    return close_all(&j);
+    zero_status st = run_job(&j, argc, argv);
+    zero_deadline_close(&j.deadline); /* its timer points into this frame */
+    return st;
 }
 
 const zero_command zero_command_generate = {

@@ -14,6 +14,8 @@ typedef struct {
     const char *dtype;    /* NULL: the checkpoint's */
     int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */
 
+    double watchdog; /* seconds; 0: none */
+
     const char *prompt_ids; /* --prompt-tokens as given */
     zero_options given;     /* owned */
 } zero_generate_options;

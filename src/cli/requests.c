@@ -35,6 +35,28 @@ static void handle(const sigset_t *set)
         if (sigismember(set, signals[i]) == 1) sigaction(signals[i], &action, NULL);
 }
 
+/* Someone waits at a terminal, so the request is answered at once. */
+static void stop(int signal)
+{
+    static const char text[] = "zero: note: the run saves and stops after this step; press "
+                               "Ctrl-C again to end it at once\n";
+    int error = errno;
+    (void)signal;
+    if (write(STDERR_FILENO, text, sizeof text - 1) >= 0) errno = error;
+    pass_on(SIGUSR2);
+}
+
+/* The second SIGINT ends the process. */
+static void handle_interrupt(void)
+{
+    struct sigaction action = {.sa_handler = stop,
+                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction before;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGINT, NULL, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL); /* as under nohup */
+}
+
 void zero_requests_expect(bool can_save)
 {
     sigset_t set;
@@ -42,6 +64,7 @@ void zero_requests_expect(bool can_save)
     /* The main thread blocks first: the handler is for the other threads. */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     handle(&set);
+    if (can_save) handle_interrupt();
 }
 
 /* SIGTERM can be pending only if we blocked it, so it need not be known here. */

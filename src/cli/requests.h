@@ -1,10 +1,11 @@
 /* requests.h - requests to a running job, made by signals.
  *
- *     SIGUSR1            save a checkpoint and continue
- *     SIGUSR2, SIGTERM   save a checkpoint and stop
+ *     SIGUSR1                    save a checkpoint and continue
+ *     SIGUSR2, SIGTERM, SIGINT   save a checkpoint and stop
  *
  * The signals are blocked and polled between steps, so they interrupt nothing. mpirun forwards
- * USR1 and USR2 to all ranks; SIGTERM reaches them under srun, or if mpirun gives them time. */
+ * USR1 and USR2 to all ranks; SIGTERM reaches them under srun, or if mpirun gives them time.
+ * SIGINT, a Ctrl-C, reaches a rank without mpirun; a second one ends the process at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 typedef enum { ZERO_REQUEST_NONE, ZERO_REQUEST_SAVE, ZERO_REQUEST_STOP } zero_request;
 
 /* Keeps signals pending for the main thread, which calls this; other threads forward theirs to
- * it. SIGTERM still ends the process unless `can_save`. */
+ * it. SIGTERM and SIGINT still end the process unless `can_save`. */
 void zero_requests_expect(bool can_save);
 
 /* The highest request since the last call. Never blocks. */

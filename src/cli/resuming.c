@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
@@ -254,7 +255,7 @@ static zero_status load(zero_session *s)
 zero_status zero_saving_open(zero_session *s)
 {
     const zero_config *c = &s->config;
-    s->saving = (zero_saving){.saved = -1};
+    s->saving = (zero_saving){.saved = -1, .attempt = zero_clock_seconds()};
     if (!c->checkpoint) return ZERO_OK;
     zero_corpus_checksum(&s->dataset.corpus, s->saving.data);
     ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,

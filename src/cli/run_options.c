@@ -93,8 +93,10 @@ const zero_option zero_run_options[] = {
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
 
     {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
-     .help = "save there at the end, on SIGUSR1, and on SIGUSR2, which also stops the run"},
-    {.name = "save-every", WHOLE(1, MANY), FIELD(save_every), .absent = "never", .help = "steps between checkpoints"},
+     .help = "save there at the end, on SIGUSR1, and on SIGUSR2, SIGTERM and SIGINT, which also stop the run"},
+    {.name = "save-every", WHOLE(1, MANY), FIELD(save_every), .absent = "--save-minutes alone decides", .help = "steps between checkpoints"},
+    {.name = "save-minutes", REAL(0, 1e6), FIELD(save_minutes), .absent = "10, and never with --save-every",
+     .help = "minutes between checkpoints, by the clock of rank 0; 0: never"},
     {.name = "keep", WHOLE(1, 1000000), FIELD(keep), .absent = "2", .help = "newest checkpoints that stay; older ones are removed"},
     {.name = "resume", FLAG, FIELD(resume), .help = "resume from the newest checkpoint, if there is one"},
     {.name = "resume-older", FLAG, FIELD(resume_older), .help = "the same, or from an older one if it is broken"},
@@ -110,7 +112,7 @@ const zero_option zero_run_options[] = {
      .help = "end the run with 1 if its digest is another one"},
 
     {.group = "Diagnosis", .name = "watchdog", REAL(0, 1e6), FIELD(watchdog), .standard = "120",
-     .help = "end a job in which nothing moves for X seconds; 0: never"},
+     .help = "end a job in which nothing moves for X seconds; 0: never. The default is five times as long while MPI starts"},
     {.name = "check", CHOICE, FIELD(check), .words = "nothing|collectives", .standard = "nothing",
      .help = "check that all ranks issue the same collective (slow)"},
     {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), CHECK, .standard = "100",

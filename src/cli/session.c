@@ -50,13 +50,22 @@ static zero_status start_diagnosis(zero_session *s)
 
 static zero_status start_mpi(zero_session *s)
 {
+    bool is_given = zero_options_is_set(&s->given, "watchdog");
+    ZERO_TRY(zero_launch_limit(&s->deadline, s->config.watchdog, is_given));
+    zero_deadline_begin(&s->deadline, "starting MPI");
     if (s->config.progress_thread > 0.0)
         ZERO_TRY(zero_launch_start_threaded(NULL, NULL));
     else
         ZERO_TRY(zero_launch_start(NULL, NULL));
+    zero_deadline_begin(&s->deadline, "making the group of all ranks");
     ZERO_TRY(zero_comm_world(&s->world));
+    zero_deadline_begin(&s->deadline, "comparing the options of all ranks");
     ZERO_TRY(zero_agree(&s->world, compare_options(s)));
+    zero_deadline_begin(&s->deadline, "starting the watchdog");
     ZERO_TRY(start_diagnosis(s));
+    zero_deadline_end(&s->deadline);
+    s->deadline.seconds = s->config.watchdog;
+    s->world.deadline = &s->deadline;
     s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
     s->n_hosts = s->world.layout.n_nodes;
     return zero_comm_hosts(&s->world, &s->hosts);
@@ -304,10 +313,9 @@ zero_status zero_session_close(zero_session *s)
     zero_engine_destroy(&s->engine);
     zero_model_destroy(&s->model);
     zero_dataset_close(&s->dataset);
-    ZERO_TRY(zero_comm_stop_helpers(&s->world));
-    zero_comm_destroy(&s->world);
+    fflush(stdout); /* a deadline does not; main() reports a failure */
     free(s->hosts);
     zero_facts_destroy(&s->facts);
     zero_options_destroy(&s->given);
-    return zero_launch_stop();
+    return zero_launch_leave(&s->world);
 }

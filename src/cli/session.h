@@ -8,6 +8,7 @@
 #include "cli/dataset.h"
 #include "cli/facts.h"
 #include "cli/importing.h"
+#include "comm/deadline.h"
 #include "comm/hosts.h"
 #include "data/loader.h"
 #include "engine/engine.h"
@@ -19,6 +20,7 @@ typedef struct {
     zero_checkpoint_directory directory; /* --checkpoint; not open without it */
     int64_t start;                       /* steps that were done before this run */
     int64_t saved;                       /* the newest step that is safe; -1: none */
+    double attempt;                      /* when rank 0 last began to wait for the clock */
     int64_t asked;    /* requests for a checkpoint that this rank has seen */
     int64_t answered; /* requests that all ranks have acted on */
     int64_t stop_at;  /* the step after which a requested stop is tried; 0: no request */
@@ -31,7 +33,8 @@ typedef struct {
 typedef struct {
     zero_options given;
     zero_facts facts;
-    zero_config config; /* completed */
+    zero_config config;     /* completed */
+    zero_deadline deadline; /* of starting and ending MPI */
     zero_comm world;
     zero_host *hosts; /* [n_hosts] the machines; owned */
     int n_hosts;
@@ -54,9 +57,10 @@ typedef struct {
 } zero_session;
 
 /* Reads options (no MPI yet), starts MPI, then builds everything above but
- * `saving` (saving.h). Collective over MPI_COMM_WORLD; every rank gets the same verdict. */
+ * `saving` (saving.h). Collective over MPI_COMM_WORLD; every rank gets the same verdict. After a
+ * failure the caller closes `deadline`, too. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);
-/* Collective; ends MPI. What saving.h opened is closed before. */
+/* Collective; ends MPI. What saving.h opened is closed before, and `deadline` after. */
 ZERO_NODISCARD zero_status zero_session_close(zero_session *s);

@@ -242,14 +242,21 @@ static zero_status train(zero_session *s)
     return st;
 }
 
+static zero_status run_session(zero_session *s, int argc, char **argv)
+{
+    ZERO_TRY(zero_session_open(s, argc, argv));
+    ZERO_TRY(zero_saving_open(s));
+    ZERO_TRY(zero_saving_name_newest(s, train(s)));
+    zero_saving_close(s);
+    return zero_session_close(s);
+}
+
 static zero_status run(int argc, char **argv)
 {
     zero_session s;
-    ZERO_TRY(zero_session_open(&s, argc, argv));
-    ZERO_TRY(zero_saving_open(&s));
-    ZERO_TRY(zero_saving_name_newest(&s, train(&s)));
-    zero_saving_close(&s);
-    return zero_session_close(&s);
+    zero_status st = run_session(&s, argc, argv);
+    zero_deadline_close(&s.deadline); /* its timer points into this frame */
+    return st;
 }
 
 static const zero_option_table table = {.rows = zero_run_options, .in_file = true};

@@ -138,10 +138,12 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
     zero_layout wish = {0};
     MPI_Comm node;
     zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
+    zero_deadline_begin(comm->deadline, "making the groups of nodes");
     if (st == ZERO_OK)
         st = zero_mpi_check(
             MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node),
             "MPI_Comm_split");
+    zero_deadline_end(comm->deadline);
     if (st != ZERO_OK) {
         zero_layout_destroy(&wish);
         return st;
@@ -176,12 +178,14 @@ zero_status zero_comm_stop_helpers(zero_comm *comm)
 
 void zero_comm_destroy(zero_comm *comm)
 {
+    zero_deadline *deadline = comm->deadline;
     if (!zero_mpi_is_up()) { /* nothing of MPI's is left to free */
         zero_stall_free(comm->watch);
         comm->size = 0;
     } else if (zero_comm_stop_helpers(comm) != ZERO_OK) {
         return;
     }
+    zero_deadline_begin(deadline, "leaving the groups of ranks");
     if (comm->signal_window) zero_window_destroy(comm->signal_window);
     free(comm->signal_window);
     zero_layout_destroy(&comm->layout);
@@ -189,4 +193,5 @@ void zero_comm_destroy(zero_comm *comm)
     if (comm->size > 0) MPI_Comm_free(&comm->control);
     if (comm->size > 0) MPI_Comm_free(&comm->mpi);
     *comm = (zero_comm){0};
+    zero_deadline_end(deadline);
 }

@@ -12,6 +12,7 @@
 #include <mpi.h>
 
 #include "base/tree.h"
+#include "comm/deadline.h"
 #include "comm/step.h"
 #include "zero/comm.h"
 
@@ -45,6 +46,7 @@ struct zero_comm {
     struct zero_watch *watch;   /* owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* owned; NULL: no progress thread (progress.h) */
+    zero_deadline *deadline;    /* borrowed; of calls that cannot be watched; NULL: none */
 
     /* by zero_collective_kind, and ZERO_CONTROL */
     zero_traffic traffic[ZERO_TRAFFIC_KINDS];

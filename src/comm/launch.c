@@ -7,10 +7,10 @@
 
 #include <execinfo.h>
 #include <mpi.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "comm/comm.h"
 #include "comm/mpi_error.h"
 
 /* A number >= 0 from the environment; -1 if it is unset or not a number. */
@@ -76,6 +76,13 @@ static zero_status check_launcher(void)
                      by.name, launched, by.variable, launched, library, library);
 }
 
+zero_status zero_launch_limit(zero_deadline *d, double watchdog, bool is_given)
+{
+    const double longer = 5.0;
+    return zero_deadline_open(d, is_given ? watchdog : longer * watchdog,
+                              zero_launch_rank_hint(), zero_exit_code(ZERO_ERR_STALLED));
+}
+
 static zero_status start(int *argc, char ***argv, int wanted, int *level)
 {
     /* The first backtrace() loads a library. If Open MPI's crash handler were the first to call
@@ -118,31 +125,38 @@ zero_status zero_launch_stop(void)
     return zero_mpi_check(MPI_Finalize(), "MPI_Finalize");
 }
 
-#define ABORT_SECONDS 10
-
-static void *leave_late(void *code)
+zero_status zero_launch_leave(zero_comm *world)
 {
-    sleep(ABORT_SECONDS);
-    _exit(*(int *)code);
+    zero_deadline *d = world->deadline;
+    ZERO_TRY(zero_comm_stop_helpers(world));
+    zero_deadline_until_exit(d);
+    zero_comm_destroy(world);
+    zero_deadline_begin(d, "ending MPI");
+    ZERO_TRY(zero_launch_stop());
+    zero_deadline_end(d);
+    return ZERO_OK;
 }
 
+#define ABORT_SECONDS 10
+
 /* If the network to the launcher is cut, MPI_Abort hangs. No process may be left behind. */
-static void leave_in_any_case(int *code)
+static void leave_in_any_case(zero_deadline *late, int code)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, leave_late, code) == 0) pthread_detach(thread);
+    if (zero_deadline_open(late, ABORT_SECONDS, 0, code) == ZERO_OK)
+        zero_deadline_begin(late, NULL);
 }
 
 _Noreturn void zero_launch_abort(int code)
 {
     int is_up = 0, is_down = 0, size = 0;
+    zero_deadline late;
     fflush(NULL); /* neither exit below does */
+    leave_in_any_case(&late, code);
     MPI_Initialized(&is_up);
     MPI_Finalized(&is_down);
     if (is_up && !is_down) MPI_Comm_size(MPI_COMM_WORLD, &size);
     /* A single rank ends no other, and MPI_Abort would bury our message under its own. */
     if (size == 1) MPI_Finalize();
-    if (size > 1) leave_in_any_case(&code);
     if (size > 1) MPI_Abort(MPI_COMM_WORLD, code);
     _exit(code);
 }

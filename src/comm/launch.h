@@ -4,9 +4,18 @@
  * zero_comm_world(). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "comm/deadline.h"
+#include "comm/group.h"
 #include "zero/status.h"
+
+/* Opens the deadline of a program that is about to start MPI, from --watchdog in seconds. A value
+ * that the user has given holds for the start, too. The default is five times as long there: on
+ * many nodes MPI may take minutes to start. Local. ZERO_ERR_ENV: no timer. */
+ZERO_NODISCARD zero_status zero_launch_limit(zero_deadline *d, double watchdog,
+                                             bool is_given);
 
 /* Starts MPI (thread level FUNNELED: only the main thread communicates); once per process.
  * Also works without a launcher, as a world of one rank.
@@ -22,6 +31,10 @@ ZERO_NODISCARD zero_status zero_launch_start_threaded(int *argc, char ***argv);
 
 /* Ends MPI; collective over MPI_COMM_WORLD. All groups are destroyed before. */
 ZERO_NODISCARD zero_status zero_launch_stop(void);
+
+/* Ends the group of all ranks, its helpers, and MPI, under the group's deadline, which the caller
+ * closes after it. Collective. Flush the standard output before: a deadline does not. */
+ZERO_NODISCARD zero_status zero_launch_leave(zero_comm *world);
 
 /* Ends all ranks that MPI can reach, with this exit code; this process ends after 10 s even if
  * MPI hangs. */

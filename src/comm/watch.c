@@ -26,9 +26,12 @@ static zero_status stop_locked(zero_comm *comm)
     MPI_Request request;
     zero_operation end =
         zero_operation_control(ZERO_OPERATION_END, comm->control_sequence - 1, 0, -1);
+    zero_deadline_begin(comm->deadline, "ending the watchdog");
     ZERO_TRY(zero_stall_begin_stop(comm, &request));
     ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, &end, &request));
-    return zero_stall_end_stop(comm);
+    ZERO_TRY(zero_stall_end_stop(comm));
+    zero_deadline_end(comm->deadline);
+    return ZERO_OK;
 }
 
 zero_status zero_watch_stop(zero_comm *comm)

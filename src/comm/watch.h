@@ -16,8 +16,8 @@
  * Waiting time is counted in turns of the waiting loop, each of which counts little, so a job
  * that is suspended as a whole and continued has not waited.
  *
- * The watchdog covers the waits of collective.h and control.h on this group. It does not cover
- * the making of groups and windows. */
+ * The watchdog covers the waits of collective.h and control.h on this group. Calls that block
+ * inside MPI, such as those that make groups, are limited by a program's deadline (deadline.h). */
 #pragma once
 
 #include <stdint.h>

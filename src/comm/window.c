@@ -120,8 +120,10 @@ static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], i
     ticket t = {.process = -1, .file = -1};
     zero_status st = ZERO_OK;
     if (w->local_rank == 0) st = create(w, file, &t);
-    ZERO_TRY(zero_mpi_check(MPI_Bcast(&t, (int)sizeof t, MPI_BYTE, 0, comm->node),
-                            "MPI_Bcast on a node"));
+    zero_deadline_begin(comm->deadline, "sharing memory on a node");
+    int code = MPI_Bcast(&t, (int)sizeof t, MPI_BYTE, 0, comm->node);
+    zero_deadline_end(comm->deadline);
+    ZERO_TRY(zero_mpi_check(code, "MPI_Bcast on a node"));
     if (w->local_rank > 0) st = open_first_ranks(w, &t, file);
     if (st == ZERO_OK && t.process >= 0) st = reserve(w, bytes, *file);
     ZERO_TRY(zero_agree(comm, st)); /* mapping populates: all must have reserved */

@@ -211,7 +211,8 @@ static void show_checkpoints(const zero_run_view *v)
     if (!c->checkpoint) return;
     zero_text_run_row("checkpoints");
     printf("%s, ", c->checkpoint);
-    if (c->save_every > 0) printf("every %" PRId64 " steps and ", c->save_every);
+    if (c->save_every > 0) printf("every %" PRId64 " steps, ", c->save_every);
+    if (c->save_minutes > 0) printf("every %g minutes, ", c->save_minutes);
     printf("at the end; %" PRId64 " kept\n", c->keep);
     if (!c->resume && !c->resume_older) return;
     zero_text_run_row("resumed");

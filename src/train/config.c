@@ -162,6 +162,8 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->warmup, -1, c->steps / 5);
     take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
     take_default(&c->keep, 0, 2);
+    if (c->save_minutes < 0.0)
+        c->save_minutes = c->checkpoint && c->save_every == 0 ? 10.0 : 0.0;
     if (c->lr < 0.0) c->lr = r.lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
     return check_rates(c);
@@ -252,12 +254,13 @@ double zero_config_scratch_rate(const zero_config *c)
 /* Options that need --checkpoint. */
 static zero_status check_checkpoint(const zero_config *c)
 {
-    const char *without = c->save_every > 0  ? "save-every"
-                          : c->keep > 0      ? "keep"
-                          : c->resume        ? "resume"
-                          : c->resume_older  ? "resume-older"
-                          : c->save_required ? "save-required"
-                                             : NULL;
+    const char *without = c->save_every > 0     ? "save-every"
+                          : c->save_minutes > 0 ? "save-minutes"
+                          : c->keep > 0         ? "keep"
+                          : c->resume           ? "resume"
+                          : c->resume_older     ? "resume-older"
+                          : c->save_required    ? "save-required"
+                                                : NULL;
     if (c->checkpoint || !without) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--%s needs a directory for checkpoints: give --checkpoint DIR as "

@@ -48,7 +48,8 @@ typedef struct {
 
     /* checkpoints */
     const char *checkpoint; /* the directory; NULL: none */
-    int64_t save_every;     /* 0: only at the end and on request */
+    int64_t save_every;     /* 0: not by the number of steps */
+    double save_minutes;    /* 0: not by the clock; -1, until completed: see config.c */
     int64_t keep;
     bool resume, resume_older, save_required;
 

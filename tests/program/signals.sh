@@ -13,7 +13,7 @@ begins() {
     words="zero $* (in the background)"
     ranks=$1
     shift
-    launcher=
+    launcher=${launch_one-}
     [ "$ranks" -eq 0 ] || launcher=$(echo "$launch" | sed "s/RANKS/$ranks/")
     rm -f m
     $launcher "$zero" "$@" --metrics m >out 2>err &
@@ -87,6 +87,47 @@ runs 0 checkpoint verify terminated
 begins 0 $tiny --steps 20000
 kill -TERM $job
 ends 143
+
+# So does a Ctrl-C, and the second one ends the run at once. The shell starts programs in the
+# background with SIGINT ignored, which they respect.
+begins 0 $tiny --steps 20000 --checkpoint unmoved
+kill -INT $job
+kill -USR2 $job
+ends 75
+interruptible='env --default-signal=INT'
+if $interruptible true 2>/dev/null; then
+    launch_one=$interruptible
+    begins 0 $tiny --steps 20000 --checkpoint interrupted
+    kill -INT $job
+    ends 75
+    says 'the run saves and stops after this step; press Ctrl-C again' err
+    says 'stopped on request after step' err
+    runs 0 checkpoint verify interrupted
+    # Long steps, so that the second signal comes before the end of the step.
+    begins 0 $tiny --hidden 384 --seq 256 --global-batch 16 --steps 20000 --checkpoint twice
+    kill -INT $job
+    await 60 grep -q 'press Ctrl-C again' err
+    kill -INT $job
+    ends 130
+    begins 0 $tiny --steps 20000
+    kill -INT $job
+    ends 130
+    launch_one=
+fi
+
+# The clock of rank 0 asks for a checkpoint, too: every 10 minutes if nothing else is said.
+words="zero train (by the clock)"
+runs 3 $tiny --steps $steps --checkpoint often --save-minutes 0.002 --keep 1000
+[ "$(saved | wc -l)" -ge 3 ] || complain "$words: $(saved | wc -l) checkpoints, expected several"
+same_digest "a run that saved by the clock"
+holds often $(printf 'step-%08d ' $(saved))
+for row in '10.0:' '0.0:--save-every 100' '5.0:--save-minutes 5 --save-every 100' '0.0:--save-minutes 0'; do
+    rm -rf m minutes
+    runs 3 $tiny --steps 2 --checkpoint minutes --metrics m ${row#*:}
+    grep -q "\"save-minutes\": *${row%%:*}[,}]" m ||
+        complain "$words: expected --save-minutes ${row%%:*} in the metrics with '${row#*:}'"
+done
+refuses 2 'save-minutes needs a directory' 0 $tiny --save-minutes 5
 
 # A request that cannot be met gives one warning and changes nothing.
 begins 3 $tiny --steps $steps
