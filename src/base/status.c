@@ -57,6 +57,12 @@ zero_status zero_failure_restore(const zero_failure *kept)
     return kept->status;
 }
 
+bool zero_failure_names_rank(const char *text)
+{
+    int end = 0;
+    return sscanf(text, "rank %*d:%n", &end) == 0 && end > 0;
+}
+
 int zero_exit_code(zero_status status)
 {
     switch (status) {

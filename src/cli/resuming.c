@@ -9,6 +9,7 @@
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
+#include "cli/notes.h"
 
 static bool resumes(const zero_config *c)
 {
@@ -257,10 +258,12 @@ zero_status zero_saving_open(zero_session *s)
     s->saving = (zero_saving){.saved = -1};
     if (!c->checkpoint) return ZERO_OK;
     zero_corpus_checksum(&s->corpus, s->saving.data);
-    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
-                                            resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
-                                                       : ZERO_DIRECTORY_MAY_BE_NEW,
+    zero_directory_opening how = {.patience = ZERO_DIRECTORY_PATIENCE,
+                                  .listener = zero_notes_listener()};
+    how.wish = resumes(c) ? ZERO_DIRECTORY_MUST_EXIST : ZERO_DIRECTORY_MAY_BE_NEW;
+    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint, &how,
                                             &s->saving.directory));
-    ZERO_TRY(check_directory(s));
-    return load(s);
+    zero_status st = check_directory(s);
+    if (st == ZERO_OK) st = load(s);
+    return st == ZERO_OK ? ZERO_OK : zero_saving_close(s, st);
 }

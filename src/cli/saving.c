@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
+#include "cli/notes.h"
 #include "cli/requests.h"
 
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
@@ -40,9 +41,11 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
  * next step allows the other ranks less patience than this wait. */
 static zero_status remove_older(zero_session *s)
 {
+    zero_checkpoint_directory *d = &s->saving.directory;
+    zero_listener listener = zero_notes_listener();
     if (zero_comm_is_root(&s->world) &&
-        zero_checkpoint_prune(&s->saving.directory.dir, s->config.keep) != ZERO_OK)
-        fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
+        zero_checkpoint_prune(&d->dir, s->config.keep, &d->stuck, &listener) != ZERO_OK)
+        zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
     return zero_comm_barrier_after_files(&s->world);
 }
 
@@ -147,7 +150,10 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
                      step, c->steps, c->checkpoint);
 }
 
-void zero_saving_close(zero_session *s)
+zero_status zero_saving_close(zero_session *s, zero_status st)
 {
+    bool is_open = s->saving.directory.dir.is_open;
     zero_checkpoint_directory_close(&s->saving.directory);
+    if (st != ZERO_OK || !is_open) return st;
+    return zero_comm_barrier_after_files(&s->world);
 }

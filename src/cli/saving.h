@@ -18,4 +18,6 @@ ZERO_NODISCARD zero_status zero_saving_open(zero_session *s);
  * requested stop; ZERO_ERR_ENV if a required one cannot be written. Collective. */
 ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
 
-void zero_saving_close(zero_session *s);
+/* Closes the directory, also after a failure, whose status is passed through. After ZERO_OK it is
+ * collective: rank 0 removes a file, which may take long. */
+ZERO_NODISCARD zero_status zero_saving_close(zero_session *s, zero_status st);

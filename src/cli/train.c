@@ -246,8 +246,7 @@ static zero_status run(int argc, char **argv)
     zero_session s;
     ZERO_TRY(zero_session_open(&s, argc, argv));
     ZERO_TRY(zero_saving_open(&s));
-    ZERO_TRY(train(&s));
-    zero_saving_close(&s);
+    ZERO_TRY(zero_saving_close(&s, train(&s)));
     return zero_session_close(&s);
 }
 
