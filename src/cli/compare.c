@@ -23,7 +23,8 @@ typedef struct {
 } difference;
 
 /* Keys of a step's line that no two runs have in common. */
-static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed"};
+static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
+                                       "lost_lines"};
 
 /* Members of the first line that say how a run was made, besides its configuration. */
 static const char *const facts[] = {"version", "commit", "build",      "resumed_step",

@@ -31,6 +31,20 @@ if [ -c /dev/full ]; then
     [ "$(grep -c 'warning: --metrics' err)" -eq 1 ] || complain "$words: expected one warning"
 fi
 
+# Metrics into a pipe: refused without a reader, and complete with one. A reader that goes away
+# costs lines and not the run.
+mkfifo pipe
+refuses 2 '--metrics pipe: nobody reads this pipe: start its reader first' 0 \
+    train $quick --steps 2 --metrics pipe
+cat pipe >m &
+runs 2 train $quick --steps 2 --metrics pipe
+wait $!
+check 2 2 m bits
+head -n 3 pipe >m &
+runs 0 train $quick --steps 300 --metrics pipe
+[ "$(grep -c 'warning: --metrics pipe: lines are lost: Broken pipe' err)" -eq 1 ] ||
+    complain "$words: expected one warning"
+
 # A reader that closes the pipe early ends the run without a crash.
 ("$zero" train $small --steps 1000000 --log-every 1 2>err; echo $? >code) | head -n 1 >out
 grep -q '^zero' out || complain "a closed pipe: no first line"
