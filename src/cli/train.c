@@ -1,6 +1,7 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when to
  * evaluate, what to show and what to record. */
 #include "cli/notes.h"
+#include "cli/output.h"
 #include "cli/record.h"
 #include "cli/saving.h"
 
@@ -126,11 +127,14 @@ static void show_progress(const zero_session *s, const zero_metrics_step *line)
     if (line->has_val_loss && !bar) zero_show_evaluation(&view, line);
 }
 
-static void record_step(zero_session *s, const zero_metrics_step *line)
+/* Rank 0 may fail here alone; main() then ends the job. */
+static zero_status record_step(zero_session *s, const zero_metrics_step *line)
 {
+    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
     show_progress(s, line);
     zero_metrics_step_line(&s->metrics, line);
     warn_of_lost_metrics(s);
+    return zero_output_check();
 }
 
 /* Sums over the steps of a run. */
@@ -173,8 +177,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     ZERO_TRY(evaluate_if_due(s, &line));
     sum->run.eval_seconds += zero_clock_seconds() - end;
     add_step(sum, &line);
-    if (zero_comm_is_root(&s->world)) record_step(s, &line);
-    return ZERO_OK;
+    return record_step(s, &line);
 }
 
 static zero_status check_digest(const zero_config *c, const char *digest)
