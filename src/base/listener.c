@@ -2,16 +2,19 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 
 void zero_listener_tell(const zero_listener *listener, const char *fmt, ...)
 {
-    zero_failure line;
+    char line[sizeof((zero_failure *)0)->text], shown[sizeof line];
     va_list args;
     if (!listener || !listener->tell) return;
     va_start(args, fmt);
-    vsnprintf(line.text, sizeof line.text, fmt, args);
+    vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
-    listener->tell(listener->arg, line.text);
+    zero_legible(line, strlen(line), shown, sizeof shown);
+    listener->tell(listener->arg, shown);
 }

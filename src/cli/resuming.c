@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
@@ -128,7 +129,7 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
         fprintf(
             stderr,
             "zero: warning: bits may differ from the run that was saved, which had: %s\n",
-            m->arithmetic);
+            ZERO_SHOWN(m->arithmetic));
 }
 
 /* ---- resuming ---- */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/legible.h"
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
 #include "cli/notes.h"
@@ -33,7 +34,7 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
     char name[ZERO_CHECKPOINT_NAME];
     zero_checkpoint_name(step, name);
     printf("checkpoint: step %" PRId64 " in %s/%s, %.1f MiB, %.3f s\n", step,
-           s->config.checkpoint, name, (double)bytes / 0x1p20, seconds);
+           ZERO_SHOWN(s->config.checkpoint), name, (double)bytes / 0x1p20, seconds);
     fflush(stdout);
 }
 
