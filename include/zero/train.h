@@ -135,9 +135,10 @@ ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
 /* Saves the state as `dir`/step-X, X being the next step, in the format of the program's
  * checkpoints: written by all ranks in parallel, synced, published by one rename. After ZERO_OK
  * the checkpoint survives any crash. All nodes must see the same `dir`, which is created if
- * missing; leftovers of crashed saves are removed. ZERO_ERR_ENV if something cannot be written,
- * and then nothing of it stays, or if a rank sees another `dir`; ZERO_ERR_INVALID if `dir` cannot
- * be opened or created, has this step already, or another process is saving there;
+ * missing; leftovers of crashed saves are removed, if they can be. If another process is saving
+ * there, this waits for it, for 30 s at most. ZERO_ERR_ENV if that is not enough, if something
+ * cannot be written, and then nothing of it stays, or if a rank sees another `dir`;
+ * ZERO_ERR_INVALID if `dir` cannot be opened or created, or has this step already;
  * ZERO_ERR_CORRUPTED, before anything is written, if a check finds a flipped bit. Older
  * checkpoints are the caller's to remove, as whole directories. */
 ZERO_NODISCARD zero_status zero_trainer_save(zero_trainer *trainer, const char *dir,

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
+#include "base/utf8.h"
 
 static _Thread_local zero_failure last;
 static _Thread_local char last_place[64];
@@ -18,14 +20,15 @@ const char *zero_last_error_place(void)
     return last_place;
 }
 
-/* Names of files, and what is in them, come from others: no terminal escapes in messages, and
- * no new line that could pass for another message. */
-static void hide_control_characters(char *text)
+/* The length without a last character that is cut off. */
+static size_t whole_characters(const char *text, size_t len)
 {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f) *text = '?';
-    }
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t begin = len;
+    while (begin > 0 && len - begin < 4 && (bytes[begin - 1] & 0xc0) == 0x80) begin--;
+    bool is_cut = begin > 0 && bytes[begin - 1] >= 0xc0 &&
+                  zero_utf8_length(bytes + begin - 1, len - begin + 1) == 0;
+    return is_cut ? begin - 1 : len;
 }
 
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
@@ -36,9 +39,12 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
 
     va_list args; /* the last error may be among them */
     va_start(args, fmt);
-    vsnprintf(new.text, sizeof new.text, fmt, args);
+    char text[sizeof new.text];
+    int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    hide_control_characters(new.text);
+    bool is_cut = n >= (int)sizeof text;
+    size_t len = n < 0 ? 0 : is_cut ? whole_characters(text, sizeof text - 1) : (size_t)n;
+    zero_legible(text, len, new.text, sizeof new.text);
     last = new;
     return code;
 }
@@ -55,6 +61,12 @@ zero_status zero_failure_restore(const zero_failure *kept)
 {
     if (kept->status != ZERO_OK) last = *kept;
     return kept->status;
+}
+
+bool zero_failure_names_rank(const char *text)
+{
+    int end = 0;
+    return sscanf(text, "rank %*d:%n", &end) == 0 && end > 0;
 }
 
 int zero_exit_code(zero_status status)

@@ -1,14 +1,12 @@
 #include "checkpoint/directory.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
-
-/* The temporary name of a step that is not being saved now. A probe left by a crash is removed
- * like any leftover. */
-#define PROBE ".tmp-step-00000000"
 
 /* ---- rank 0 ---- */
 
@@ -31,35 +29,108 @@ static zero_status refuse_checkpoint(const zero_storage_dir *dir)
                      "%s is a checkpoint: give the directory that it is in", dir->path);
 }
 
-static zero_status make_probe(const zero_storage_dir *dir)
-{
-    zero_storage_dir probe;
-    ZERO_TRY(zero_storage_make(dir, PROBE, &probe));
-    zero_storage_close(&probe);
-    return ZERO_OK;
-}
-
 static zero_status open_first(const char *path, zero_directory_wish wish,
                               zero_checkpoint_directory *d)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME));
     ZERO_TRY(open_or_make(path, wish, &d->dir));
-    ZERO_TRY(refuse_checkpoint(&d->dir));
-    ZERO_TRY(zero_storage_lock(&d->dir));
-    ZERO_TRY(zero_checkpoint_clean(&d->dir));
-    ZERO_TRY(zero_checkpoint_list(&d->dir, &d->steps, &d->n));
-    return make_probe(&d->dir);
+    return refuse_checkpoint(&d->dir);
+}
+
+/* ---- the lock ---- */
+
+#define TURN 0.1 /* seconds between two looks at the lock */
+
+typedef struct {
+    const zero_directory_opening *how;
+    double start;
+    bool told, waits;
+} waiting;
+
+static void pause_for(double seconds)
+{
+    struct timespec time = {.tv_nsec = (long)(1e9 * seconds)};
+    nanosleep(&time, NULL);
+}
+
+/* Sets `waits` if another process has the lock and there is still time. A wait of a few turns is
+ * not worth a message, and the holder may not have signed yet. */
+static zero_status try_lock(waiting *w, zero_storage_dir *dir)
+{
+    char holder[ZERO_STORAGE_HOLDER_TEXT];
+    bool taken;
+    ZERO_TRY(zero_storage_lock(dir, &taken));
+    w->waits = !taken;
+    if (taken) return ZERO_OK;
+    double waited = zero_clock_seconds() - w->start;
+    zero_storage_holder(dir, holder);
+    if (waited >= w->how->patience)
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s: %s writes checkpoints there, and did not end within %.3g s: "
+                         "wait for it, end it, or give another --checkpoint",
+                         dir->path, holder, w->how->patience);
+    if (!w->told && waited > 4 * TURN) {
+        zero_listener_tell(
+            &w->how->listener,
+            "%s: waiting up to %.3g s for %s, which writes checkpoints there", dir->path,
+            w->how->patience, holder);
+        w->told = true;
+    }
+    pause_for(TURN);
+    return ZERO_OK;
+}
+
+/* The others ask in turns, because one long wait would look like a rank that hangs. */
+static zero_status take_lock(zero_comm *comm, const zero_directory_opening *how,
+                             zero_storage_dir *dir)
+{
+    bool is_root = zero_comm_is_root(comm), waits;
+    waiting w = {.how = how, .start = zero_clock_seconds()};
+    do {
+        ZERO_TRY(zero_agree_after_files(comm, is_root ? try_lock(&w, dir) : ZERO_OK));
+        ZERO_TRY(zero_comm_any(comm, w.waits, &waits));
+    } while (waits);
+    return ZERO_OK;
+}
+
+/* Those who wait for the lock would not know for whom; the run itself needs no name. */
+static void sign(const zero_directory_opening *how, zero_storage_dir *dir)
+{
+    if (zero_storage_sign(dir) != ZERO_OK)
+        zero_listener_tell(&how->listener, "%s; the run continues without it",
+                           zero_last_error());
 }
 
 /* ---- all ranks ---- */
 
-static zero_status find_probe(const char *path, zero_storage_dir *dir)
+/* The probe is a temporary checkpoint of step 0, so if a crash leaves it, it is removed like any
+ * leftover. */
+static zero_status begin(const zero_directory_opening *how, zero_checkpoint_directory *d,
+                         char probe[ZERO_CHECKPOINT_NAME])
 {
-    if (zero_storage_open(path, dir) == ZERO_OK && zero_storage_has(dir, PROBE))
-        return ZERO_OK;
+    zero_storage_dir inner;
+    sign(how, &d->dir);
+    ZERO_TRY(zero_checkpoint_clean(&d->dir, &how->listener));
+    ZERO_TRY(zero_checkpoint_list(&d->dir, &d->steps, &d->n));
+    ZERO_TRY(zero_checkpoint_temporary_name(&d->dir, 0, probe));
+    ZERO_TRY(zero_storage_make(&d->dir, probe, &inner));
+    zero_storage_close(&inner);
+    return ZERO_OK;
+}
+
+/* A rank that has no descriptors left says so, and not that directories differ. */
+static zero_status find_probe(const char *path, const char *probe, zero_storage_dir *dir)
+{
+    zero_status st = zero_storage_open(path, dir);
+    if (st == ZERO_ERR_IO)
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s, and rank 0 has it open: all nodes need the "
+                         "same directory, open to all ranks",
+                         zero_last_error());
+    if (st != ZERO_OK || zero_storage_has(dir, probe)) return st;
     return zero_fail(ZERO_ERR_ENV,
-                     "%s is another directory here than on rank 0, or missing: all nodes "
-                     "need the same directory",
+                     "%s is another directory here than on rank 0: all nodes need the same "
+                     "directory",
                      path);
 }
 
@@ -75,28 +146,42 @@ static zero_status tell_steps(zero_comm *comm, zero_checkpoint_directory *d)
     return zero_comm_broadcast(comm, 0, d->steps, bytes);
 }
 
-static zero_status open_all(zero_comm *comm, const char *path, zero_directory_wish wish,
-                            zero_checkpoint_directory *d)
+static zero_status compare_directories(zero_comm *comm, const char *path,
+                                       const zero_directory_opening *how,
+                                       zero_checkpoint_directory *d)
 {
     bool is_root = zero_comm_is_root(comm);
-    ZERO_TRY(zero_agree_after_files(comm, is_root ? open_first(path, wish, d) : ZERO_OK));
+    char probe[ZERO_CHECKPOINT_NAME] = "";
+    ZERO_TRY(zero_agree_after_files(comm, is_root ? begin(how, d, probe) : ZERO_OK));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, probe, sizeof probe));
     zero_status seen =
-        zero_agree_after_files(comm, is_root ? ZERO_OK : find_probe(path, &d->dir));
+        zero_agree_after_files(comm, is_root ? ZERO_OK : find_probe(path, probe, &d->dir));
     zero_failure failure = zero_failure_keep(seen);
-    zero_status removed = is_root ? zero_storage_remove(&d->dir, PROBE) : ZERO_OK;
+    zero_status removed = is_root ? zero_storage_remove(&d->dir, probe) : ZERO_OK;
     ZERO_TRY(zero_failure_restore(&failure));
-    ZERO_TRY(zero_agree_after_files(comm, removed));
+    return zero_agree_after_files(comm, removed);
+}
+
+static zero_status open_all(zero_comm *comm, const char *path,
+                            const zero_directory_opening *how, zero_checkpoint_directory *d)
+{
+    bool is_root = zero_comm_is_root(comm);
+    ZERO_TRY(
+        zero_agree_after_files(comm, is_root ? open_first(path, how->wish, d) : ZERO_OK));
+    ZERO_TRY(take_lock(comm, how, &d->dir));
+    ZERO_TRY(compare_directories(comm, path, how, d));
     return tell_steps(comm, d);
 }
 
 zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
-                                           zero_directory_wish wish,
+                                           const zero_directory_opening *how,
                                            zero_checkpoint_directory *d)
 {
-    *d = (zero_checkpoint_directory){.n = 0};
-    zero_status st = open_all(comm, path, wish, d);
+    *d = (zero_checkpoint_directory){.stuck = -1};
+    zero_status st = open_all(comm, path, how, d);
+    zero_failure failure = zero_failure_keep(st);
     if (st != ZERO_OK) zero_checkpoint_directory_close(d);
-    return st;
+    return zero_failure_restore(&failure);
 }
 
 void zero_checkpoint_directory_close(zero_checkpoint_directory *d)

@@ -1,7 +1,8 @@
 /* directory.h - a directory of checkpoints, opened by all ranks before they save.
  *
  *     rank 0                                every other rank
- *     opens or makes it, takes its lock
+ *     opens or makes it
+ *     takes its lock, or waits for it       waits, too
  *     removes leftovers of crashed runs
  *     makes a probe
  *                                           opens the same path and looks for the probe
@@ -12,6 +13,7 @@
  * shards would be scattered. That is found before hours are spent on training. */
 #pragma once
 
+#include "base/listener.h"
 #include "comm/comm.h"
 #include "io/storage.h"
 
@@ -19,6 +21,7 @@ typedef struct {
     zero_storage_dir dir; /* open on all ranks; rank 0 holds its lock */
     int64_t *steps;       /* [n] published, ascending, on all ranks; owned */
     int n;
+    int64_t stuck; /* zero_checkpoint_prune()'s */
 } zero_checkpoint_directory;
 
 typedef enum {
@@ -26,11 +29,23 @@ typedef enum {
     ZERO_DIRECTORY_MUST_EXIST, /* for resuming: a mistyped name is not made */
 } zero_directory_wish;
 
-/* Collective, one verdict: ZERO_ERR_INVALID if the path is too long, cannot be opened or made, is
- * itself a checkpoint, or is locked by another process; ZERO_ERR_ENV if it cannot be written, or
- * a rank sees another directory; ZERO_ERR_IO if it cannot be listed. */
+/* A run that was killed may hold its lock a little longer: its launcher has died, and its ranks
+ * have not. */
+#define ZERO_DIRECTORY_PATIENCE 30.0
+
+typedef struct {
+    zero_directory_wish wish;
+    double patience; /* seconds to wait for another process's lock, at most */
+    /* Rank 0 tells that it waits for the lock, and what could not be removed or written. */
+    zero_listener listener;
+} zero_directory_opening;
+
+/* Collective, one verdict: ZERO_ERR_INVALID if the path is too long, cannot be opened or made, or
+ * is itself a checkpoint; ZERO_ERR_ENV if it stays locked by another process, which is named, if
+ * it cannot be written, or a rank sees another directory or cannot open it; ZERO_ERR_IO if it
+ * cannot be listed. */
 ZERO_NODISCARD zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
-                                                          zero_directory_wish wish,
+                                                          const zero_directory_opening *how,
                                                           zero_checkpoint_directory *d);
 /* Accepts a zeroed one. */
 void zero_checkpoint_directory_close(zero_checkpoint_directory *d);

@@ -9,8 +9,9 @@
 #include "base/grow.h"
 #include "checkpoint/manifest.h"
 
-#define TEMPORARY ".tmp-"
-#define DELETED   ".del-"
+#define TEMPORARY  ".tmp-"
+#define DELETED    ".del-"
+#define MOST_ALIKE 9 /* leftovers of one step that cannot be removed */
 
 static void name_with(const char *prefix, int64_t step, char name[ZERO_CHECKPOINT_NAME])
 {
@@ -20,11 +21,6 @@ static void name_with(const char *prefix, int64_t step, char name[ZERO_CHECKPOIN
 void zero_checkpoint_name(int64_t step, char name[ZERO_CHECKPOINT_NAME])
 {
     name_with("", step, name);
-}
-
-void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME])
-{
-    name_with(TEMPORARY, step, name);
 }
 
 /* Names count only as we write them: "step-7" and "step-00000100.old" are not ours. */
@@ -78,20 +74,62 @@ zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, i
 
 /* ---- removing ---- */
 
-static zero_status remove_leftover(void *arg, const char *name)
+/* A name without leftover: ".tmp-step-00000100" or, beside leftovers that cannot be removed,
+ * ".tmp-step-00000100-2" and so on. */
+static zero_status free_name(const zero_storage_dir *dir, const char *prefix, int64_t step,
+                             char name[ZERO_CHECKPOINT_NAME])
 {
-    int64_t step;
-    bool ours = strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) == 0 ||
-                strncmp(name, DELETED, sizeof DELETED - 1) == 0;
-    if (!ours || !zero_checkpoint_is_name(name + sizeof TEMPORARY - 1, &step))
-        return ZERO_OK;
-    return zero_storage_remove(arg, name);
+    char plain[ZERO_CHECKPOINT_NAME];
+    name_with(prefix, step, plain);
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%s", plain);
+    zero_status st = zero_storage_remove(dir, name);
+    for (int i = 2; st != ZERO_OK && i <= MOST_ALIKE; i++) {
+        snprintf(name, ZERO_CHECKPOINT_NAME, "%.60s-%d", plain, i);
+        st = zero_storage_remove(dir, name);
+    }
+    return st;
 }
 
-zero_status zero_checkpoint_clean(const zero_storage_dir *dir)
+zero_status zero_checkpoint_temporary_name(const zero_storage_dir *dir, int64_t step,
+                                           char name[ZERO_CHECKPOINT_NAME])
 {
-    zero_storage_dir same = *dir;
-    return zero_storage_list(dir, remove_leftover, &same);
+    return free_name(dir, TEMPORARY, step, name);
+}
+
+static bool is_leftover(const char *name)
+{
+    char plain[ZERO_CHECKPOINT_NAME];
+    int64_t step;
+    if (strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) != 0 &&
+        strncmp(name, DELETED, sizeof DELETED - 1) != 0)
+        return false;
+    snprintf(plain, sizeof plain, "%s", name + sizeof TEMPORARY - 1);
+    if (zero_checkpoint_is_name(plain, &step)) return true;
+    char *end = strrchr(plain, '-');
+    if (!end || end[1] < '2' || end[1] > '0' + MOST_ALIKE || end[2] != '\0') return false;
+    *end = '\0';
+    return zero_checkpoint_is_name(plain, &step);
+}
+
+typedef struct {
+    const zero_storage_dir *dir;
+    const zero_listener *listener;
+} cleaning;
+
+static zero_status remove_leftover(void *arg, const char *name)
+{
+    const cleaning *c = arg;
+    if (is_leftover(name) && zero_storage_remove(c->dir, name) != ZERO_OK)
+        zero_listener_tell(c->listener, "a leftover of another run stays: %s",
+                           zero_last_error());
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_clean(const zero_storage_dir *dir,
+                                  const zero_listener *listener)
+{
+    cleaning c = {dir, listener};
+    return zero_storage_list(dir, remove_leftover, &c);
 }
 
 /* The new name must be durable before the first file is removed. Otherwise, after a loss of power,
@@ -100,23 +138,26 @@ static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
 {
     char name[ZERO_CHECKPOINT_NAME], deleted[ZERO_CHECKPOINT_NAME];
     name_with("", step, name);
-    name_with(DELETED, step, deleted);
-    ZERO_TRY(zero_storage_remove(dir, deleted));
+    ZERO_TRY(zero_storage_check_removable(dir, name));
+    ZERO_TRY(free_name(dir, DELETED, step, deleted));
     ZERO_TRY(zero_storage_rename(dir, name, deleted));
     ZERO_TRY(zero_storage_sync(dir));
     return zero_storage_remove(dir, deleted);
 }
 
-zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep)
+zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep, int64_t *stuck,
+                                  const zero_listener *listener)
 {
     int64_t *steps;
     int n;
-    zero_status st = zero_checkpoint_list(dir, &steps, &n);
-    if (st != ZERO_OK) return st;
-    for (int i = 0; st == ZERO_OK && i < n - keep; i++)
-        st = remove_published(dir, steps[i]);
+    ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
+    for (int i = 0; i < n - keep; i++) {
+        if (remove_published(dir, steps[i]) == ZERO_OK || steps[i] <= *stuck) continue;
+        zero_listener_tell(listener, "an old checkpoint stays: %s", zero_last_error());
+        *stuck = steps[i];
+    }
     free(steps);
-    return st;
+    return ZERO_OK;
 }
 
 zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir, int64_t step)

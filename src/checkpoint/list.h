@@ -3,20 +3,26 @@
  *     step-00000100/         published: complete
  *     .tmp-step-00000200/    being written, or left by a crash
  *     .del-step-00000050/    being removed, or left by a crash
+ *     .tmp-step-00000200-2/  the same, beside one that cannot be removed
  *     broken-step-00000150/  failed verification; set aside by --resume-older
+ *     .lock                  host and process id of the run that writes here
  *
  * The latest checkpoint is the highest published step; no file says so. Nothing here is
  * collective; rank 0 calls it. */
 #pragma once
 
+#include "base/listener.h"
 #include "io/storage.h"
 
 #define ZERO_CHECKPOINT_NAME 64
 
 /* "step-00000100" */
 void zero_checkpoint_name(int64_t step, char name[ZERO_CHECKPOINT_NAME]);
-/* ".tmp-step-00000100" */
-void zero_checkpoint_temporary_name(int64_t step, char name[ZERO_CHECKPOINT_NAME]);
+/* ".tmp-step-00000100", whose leftover is removed or, if that is not possible, the next such name
+ * that is free. The caller holds the directory's lock. */
+ZERO_NODISCARD zero_status zero_checkpoint_temporary_name(const zero_storage_dir *dir,
+                                                          int64_t step,
+                                                          char name[ZERO_CHECKPOINT_NAME]);
 
 /* True for the name of a published checkpoint; sets *step. */
 bool zero_checkpoint_is_name(const char *name, int64_t *step);
@@ -25,11 +31,18 @@ bool zero_checkpoint_is_name(const char *name, int64_t *step);
 ZERO_NODISCARD zero_status zero_checkpoint_list(const zero_storage_dir *dir,
                                                 int64_t **steps, int *n);
 
-/* Removes leftovers of crashed runs. The caller holds the directory's lock. */
-ZERO_NODISCARD zero_status zero_checkpoint_clean(const zero_storage_dir *dir);
+/* Removes leftovers of crashed runs. One that cannot be removed stays: the listener is told, and
+ * the others are removed. The caller holds the directory's lock. ZERO_ERR_IO if the directory
+ * cannot be listed. */
+ZERO_NODISCARD zero_status zero_checkpoint_clean(const zero_storage_dir *dir,
+                                                 const zero_listener *listener);
 
-/* Removes all published checkpoints but the newest `keep` >= 1. */
-ZERO_NODISCARD zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep);
+/* Removes all published checkpoints but the newest `keep` >= 1. One that cannot be removed stays,
+ * and the others are removed. The listener is told of those above step *stuck, which becomes the
+ * highest of them: begin with -1. ZERO_ERR_IO if the directory cannot be listed. */
+ZERO_NODISCARD zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep,
+                                                 int64_t *stuck,
+                                                 const zero_listener *listener);
 
 /* Renames a checkpoint that fails verification so that --resume skips it. */
 ZERO_NODISCARD zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir,

@@ -19,6 +19,7 @@ struct save {
     const zero_storage_dir *dir;
     const zero_checkpoint_input *in;
     zero_manifest manifest;
+    char name[ZERO_CHECKPOINT_NAME], temporary_name[ZERO_CHECKPOINT_NAME];
     zero_storage_dir temporary;
     zero_shard_writer shard; /* this rank's */
     uint64_t bytes;          /* of all files */
@@ -75,27 +76,25 @@ static zero_status check_room(const struct save *s)
                      s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
 }
 
-/* Leftovers of an earlier save of this run are removed first. */
+/* A checkpoint must not be announced under a path where it is not. Leftovers of an earlier save of
+ * this run are removed first. */
 static zero_status make_temporary(struct save *s)
 {
-    char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
-    zero_checkpoint_name(s->in->step, name);
-    zero_checkpoint_temporary_name(s->in->step, temporary);
-    if (zero_storage_has(s->dir, name))
+    ZERO_TRY(zero_storage_check_place(s->dir));
+    if (zero_storage_has(s->dir, s->name))
         return zero_fail(ZERO_ERR_INVALID, "%s/%s exists: nothing was written",
-                         s->dir->path, name);
+                         s->dir->path, s->name);
     ZERO_TRY(check_room(s));
-    ZERO_TRY(zero_storage_remove(s->dir, temporary));
-    return zero_storage_make(s->dir, temporary, &s->temporary);
+    ZERO_TRY(zero_checkpoint_temporary_name(s->dir, s->in->step, s->temporary_name));
+    return zero_storage_make(s->dir, s->temporary_name, &s->temporary);
 }
 
 static zero_status enter_temporary(struct save *s)
 {
-    char temporary[ZERO_CHECKPOINT_NAME];
     if (zero_comm_is_root(s->comm)) return ZERO_OK;
-    zero_checkpoint_temporary_name(s->in->step, temporary);
-    if (zero_storage_enter(s->dir, temporary, &s->temporary) == ZERO_OK) return ZERO_OK;
+    zero_status st = zero_storage_enter(s->dir, s->temporary_name, &s->temporary);
+    if (st != ZERO_ERR_IO) return st;
     return zero_fail(ZERO_ERR_ENV,
                      "%s, which rank 0 has made: all nodes need the same directory",
                      zero_last_error());
@@ -155,14 +154,11 @@ static zero_status write_manifest(struct save *s)
  * its durability is unknown, so the rename is undone. */
 static zero_status rename_to_final(struct save *s)
 {
-    char name[ZERO_CHECKPOINT_NAME], temporary[ZERO_CHECKPOINT_NAME];
-    zero_checkpoint_name(s->in->step, name);
-    zero_checkpoint_temporary_name(s->in->step, temporary);
     ZERO_TRY(zero_storage_sync(&s->temporary));
-    ZERO_TRY(zero_storage_rename(s->dir, temporary, name));
+    ZERO_TRY(zero_storage_rename(s->dir, s->temporary_name, s->name));
     zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
     if (failure.status == ZERO_OK) return ZERO_OK;
-    if (zero_storage_rename(s->dir, name, temporary) == ZERO_OK)
+    if (zero_storage_rename(s->dir, s->name, s->temporary_name) == ZERO_OK)
         return zero_failure_restore(&failure);
     return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
 }
@@ -173,18 +169,19 @@ static zero_status publish(struct save *s)
     ZERO_TRY(check_shards(s));
     ZERO_TRY(write_tokenizer(s));
     ZERO_TRY(write_manifest(s));
-    return rename_to_final(s);
+    ZERO_TRY(rename_to_final(s));
+    return zero_storage_check_place(s->dir);
 }
 
 static zero_status clear_away(struct save *s, zero_status st)
 {
-    char temporary[ZERO_CHECKPOINT_NAME];
-    if (!zero_comm_is_root(s->comm) || st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED)
+    bool has_nothing = s->temporary_name[0] == '\0';
+    if (!zero_comm_is_root(s->comm) || has_nothing || st == ZERO_ERR_MPI ||
+        st == ZERO_ERR_STALLED)
         return st;
     zero_failure failure = zero_failure_keep(st);
-    zero_checkpoint_temporary_name(s->in->step, temporary);
     zero_storage_close(&s->temporary);
-    if (zero_storage_remove(s->dir, temporary) == ZERO_OK)
+    if (zero_storage_remove(s->dir, s->temporary_name) == ZERO_OK)
         return zero_failure_restore(&failure);
     return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
                      zero_last_error());
@@ -217,6 +214,8 @@ static zero_status save_all(struct save *s)
     ZERO_TRY(zero_agree_after_files(s->comm, prepare(s)));
     ZERO_TRY(gather_shards(s));
     zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
+    if (st == ZERO_OK)
+        st = zero_comm_broadcast(s->comm, 0, s->temporary_name, sizeof s->temporary_name);
     if (st == ZERO_OK) st = zero_agree_after_files(s->comm, enter_temporary(s));
     if (st == ZERO_OK)
         st = zero_agree_after_files(s->comm, zero_shard_write(&s->shard, &s->temporary));
@@ -228,6 +227,7 @@ zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
                                  const zero_checkpoint_input *in, uint64_t *bytes)
 {
     struct save s = {.e = e, .comm = e->runner.comm, .dir = dir, .in = in};
+    zero_checkpoint_name(in->step, s.name);
     zero_status st = save_all(&s);
     *bytes = s.bytes;
     zero_storage_close(&s.temporary);

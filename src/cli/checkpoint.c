@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/list.h"
 #include "checkpoint/model.h"
@@ -69,7 +70,8 @@ static void show_options(const zero_manifest *m)
             printf("\n%16s", "");
             column = 0;
         }
-        column += (size_t)printf("%s--%s %s", column > 0 ? " " : "", key, text);
+        column += (size_t)printf("%s--%s %s", column > 0 ? " " : "", ZERO_SHOWN(key),
+                                 ZERO_SHOWN(text));
     }
     printf("\n");
 }
@@ -80,7 +82,7 @@ static void show_layout(const zero_manifest *m)
     printf("%d rank%s, partition %s\n", m->table.n_ranks, m->table.n_ranks == 1 ? "" : "s",
            zero_partition_scheme_name(m->table.scheme));
     row("arithmetic");
-    printf("%s\n", m->arithmetic);
+    printf("%s\n", ZERO_SHOWN(m->arithmetic));
     row("digest");
     printf("%s\n", m->digest);
     row("seed");
@@ -117,7 +119,7 @@ static zero_status show(const char *path)
     zero_checkpoint c;
     ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
     ZERO_TRY(zero_checkpoint_open(found, &c));
-    printf("%s\n", found);
+    printf("%s\n", ZERO_SHOWN(found));
     show_progress(&c.manifest);
     show_model(&c.manifest);
     show_layout(&c.manifest);
@@ -156,10 +158,10 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
         snprintf(one, sizeof one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
         zero_status st = verify_one(one);
         if (st != ZERO_OK && !zero_storage_has(dir, name)) {
-            printf("%s: removed by a run\n", one);
+            printf("%s: removed by a run\n", ZERO_SHOWN(one));
             continue;
         }
-        if (st != ZERO_OK) printf("%s: broken: %s\n", one, zero_last_error());
+        if (st != ZERO_OK) printf("%s: broken: %s\n", ZERO_SHOWN(one), zero_last_error());
         if (first.status == ZERO_OK) first = zero_failure_keep(st);
     }
     return zero_failure_restore(&first);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "base/number.h"
 #include "train/metrics_read.h"
 
@@ -23,7 +24,8 @@ typedef struct {
 } difference;
 
 /* Keys of a step's line that no two runs have in common. */
-static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed"};
+static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
+                                       "lost_lines"};
 
 /* Members of the first line that say how a run was made, besides its configuration. */
 static const char *const facts[] = {"version", "commit", "build",      "resumed_step",
@@ -131,7 +133,7 @@ static void show_results(const pair *p, const difference *d)
     char digest[96];
     if (d->key[0] && d->step > 0) printf("step %" PRId64 ", ", d->step);
     if (d->key[0]) {
-        printf("%s: %s | %s\n", d->key, d->a, d->b);
+        printf("%s: %s | %s\n", ZERO_SHOWN(d->key), ZERO_SHOWN(d->a), ZERO_SHOWN(d->b));
         return;
     }
     write_value(json_object_get(p->a.final, "digest"), digest, sizeof digest);
@@ -154,8 +156,8 @@ static void show_setting(const char *dashes, const char *key, const json_t *a,
     write_value(open_a ? NULL : a, text_a, sizeof text_a);
     write_value(open_b ? NULL : b, text_b, sizeof text_b);
     if ((*n)++ == 0) printf("settings that differ:\n");
-    printf("  %s%s: %s | %s\n", dashes, key, open_a ? "open" : text_a,
-           open_b ? "open" : text_b);
+    printf("  %s%s: %s | %s\n", dashes, ZERO_SHOWN(key),
+           open_a ? "open" : ZERO_SHOWN(text_a), open_b ? "open" : ZERO_SHOWN(text_b));
 }
 
 /* Options, without the names of the compared files. */
@@ -179,7 +181,8 @@ static void show_settings(const pair *p)
     int n = 0;
     const zero_metrics_file *without = !p->a.run ? &p->a : !p->b.run ? &p->b : NULL;
     if (without) {
-        printf("settings are unknown: %s does not say what its run was\n", without->path);
+        printf("settings are unknown: %s does not say what its run was\n",
+               ZERO_SHOWN(without->path));
         return;
     }
     show_options(json_object_get(p->a.run, "config"), json_object_get(p->b.run, "config"),
@@ -196,7 +199,7 @@ static zero_status compare(const pair *p)
 {
     difference d = {.step = 0};
     ZERO_TRY(compare_results(p, &d));
-    printf("%s | %s\n", p->a.path, p->b.path);
+    printf("%s | %s\n", ZERO_SHOWN(p->a.path), ZERO_SHOWN(p->b.path));
     show_results(p, &d);
     show_settings(p);
     printf("not compared, because they are measured: %s, %s, %s, and the last line but for "

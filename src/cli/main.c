@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +5,7 @@
 
 #include "base/fail.h"
 #include "cli/help.h"
+#include "cli/output.h"
 #include "comm/launch.h"
 #include "comm/sigterm.h"
 #include "zero/version.h"
@@ -42,14 +42,6 @@ static zero_status dispatch(int argc, char **argv)
     return command ? run(command, argc - 2, argv + 2) : zero_help_unknown(argv[1]);
 }
 
-/* A full disk shows only when the last line is written. */
-static zero_status check_output(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_IO, "the standard output could not be written completely: %s",
-                     strerror(errno));
-}
-
 /* Rank 0 prints the message that all ranks have and ends the job. A rank still alive after that
  * failed alone and prints its own message. */
 static void let_rank_0_end_it(void)
@@ -61,6 +53,8 @@ static void let_rank_0_end_it(void)
 
 int main(int argc, char **argv)
 {
+    if (!zero_output_begin())
+        return zero_exit_code(ZERO_ERR_ENV); /* nobody could read why */
 #ifdef SIGXFSZ
     /* A file that grows beyond its limit is an error of write(). */
     signal(SIGXFSZ, SIG_IGN);
@@ -68,12 +62,13 @@ int main(int argc, char **argv)
     /* Only rank 0 prints help and tables. */
     if (zero_launch_rank_hint() > 0 && !freopen("/dev/null", "w", stdout)) return 1;
     zero_status st = dispatch(argc, argv);
-    if (st == ZERO_OK) st = check_output();
+    if (st == ZERO_OK) st = zero_output_check();
     if (st == ZERO_OK) return 0;
     int rank = zero_launch_rank_hint();
     bool is_alone = st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED;
     if (rank > 0 && !is_alone) let_rank_0_end_it();
-    if (rank > 0) fprintf(stderr, "zero: rank %d: %s\n", rank, zero_last_error());
-    if (rank == 0) fprintf(stderr, "zero: %s\n", zero_last_error());
+    bool is_named = rank == 0 || zero_failure_names_rank(zero_last_error());
+    if (!is_named) fprintf(stderr, "zero: rank %d: %s\n", rank, zero_last_error());
+    if (is_named) fprintf(stderr, "zero: %s\n", zero_last_error());
     zero_launch_abort(zero_exit_code(st));
 }

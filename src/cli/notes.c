@@ -44,3 +44,14 @@ void zero_notes_show(const zero_config *config)
             fprintf(stderr, "zero: note: --%s %s %s\n", name, value, notes[i].words);
     }
 }
+
+static void warn(void *arg, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "zero: warning: %s\n", text);
+}
+
+zero_listener zero_notes_listener(void)
+{
+    return (zero_listener){.tell = warn};
+}

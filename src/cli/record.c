@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "cli/build.h"
 #include "cli/notes.h"
+#include "cli/output.h"
 #include "comm/launch.h"
 #include "math/blas.h"
 #include "zero/version.h"
@@ -83,5 +84,5 @@ zero_status zero_record_begin(zero_session *s)
     zero_status st = zero_agree(&s->world, fill_in(s, &t));
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) tell(s, &t);
     json_decref(t.config);
-    return st;
+    return st == ZERO_OK ? zero_agree(&s->world, zero_output_check()) : st;
 }

@@ -7,9 +7,11 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/legible.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
+#include "cli/notes.h"
 
 static bool resumes(const zero_config *c)
 {
@@ -128,7 +130,7 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
         fprintf(
             stderr,
             "zero: warning: bits may differ from the run that was saved, which had: %s\n",
-            m->arithmetic);
+            ZERO_SHOWN(m->arithmetic));
 }
 
 /* ---- resuming ---- */
@@ -258,10 +260,12 @@ zero_status zero_saving_open(zero_session *s)
     s->saving = (zero_saving){.saved = -1, .attempt = zero_clock_seconds()};
     if (!c->checkpoint) return ZERO_OK;
     zero_corpus_checksum(&s->dataset.corpus, s->saving.data);
-    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint,
-                                            resumes(c) ? ZERO_DIRECTORY_MUST_EXIST
-                                                       : ZERO_DIRECTORY_MAY_BE_NEW,
+    zero_directory_opening how = {.patience = ZERO_DIRECTORY_PATIENCE,
+                                  .listener = zero_notes_listener()};
+    how.wish = resumes(c) ? ZERO_DIRECTORY_MUST_EXIST : ZERO_DIRECTORY_MAY_BE_NEW;
+    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint, &how,
                                             &s->saving.directory));
-    ZERO_TRY(check_directory(s));
-    return load(s);
+    zero_status st = check_directory(s);
+    if (st == ZERO_OK) st = load(s);
+    return st == ZERO_OK ? ZERO_OK : zero_saving_close(s, st);
 }

@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/legible.h"
 #include "base/number.h"
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
+#include "cli/notes.h"
 #include "cli/requests.h"
 
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
@@ -33,7 +35,7 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
     char name[ZERO_CHECKPOINT_NAME];
     zero_checkpoint_name(step, name);
     printf("checkpoint: step %" PRId64 " in %s/%s, %.1f MiB, %.3f s\n", step,
-           s->config.checkpoint, name, (double)bytes / 0x1p20, seconds);
+           ZERO_SHOWN(s->config.checkpoint), name, (double)bytes / 0x1p20, seconds);
     fflush(stdout);
 }
 
@@ -41,9 +43,11 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
  * next step allows the other ranks less patience than this wait. */
 static zero_status remove_older(zero_session *s)
 {
+    zero_checkpoint_directory *d = &s->saving.directory;
+    zero_listener listener = zero_notes_listener();
     if (zero_comm_is_root(&s->world) &&
-        zero_checkpoint_prune(&s->saving.directory.dir, s->config.keep) != ZERO_OK)
-        fprintf(stderr, "zero: warning: an old checkpoint stays: %s\n", zero_last_error());
+        zero_checkpoint_prune(&d->dir, s->config.keep, &d->stuck, &listener) != ZERO_OK)
+        zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
     return zero_comm_barrier_after_files(&s->world);
 }
 
@@ -169,7 +173,10 @@ zero_status zero_saving_name_newest(const zero_session *s, zero_status st)
     return zero_fail(st, "%s (%s/%s)", zero_last_error(), s->config.checkpoint, name);
 }
 
-void zero_saving_close(zero_session *s)
+zero_status zero_saving_close(zero_session *s, zero_status st)
 {
+    bool is_open = s->saving.directory.dir.is_open;
     zero_checkpoint_directory_close(&s->saving.directory);
+    if (st != ZERO_OK || !is_open) return st;
+    return zero_comm_barrier_after_files(&s->world);
 }

@@ -21,4 +21,6 @@ ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
 /* Adds the newest checkpoint to the message of a flipped bit. Returns st. Local. */
 zero_status zero_saving_name_newest(const zero_session *s, zero_status st);
 
-void zero_saving_close(zero_session *s);
+/* Closes the directory, also after a failure, whose status is passed through. After ZERO_OK it is
+ * collective: rank 0 removes a file, which may take long. */
+ZERO_NODISCARD zero_status zero_saving_close(zero_session *s, zero_status st);

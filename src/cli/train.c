@@ -1,8 +1,11 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when to
  * evaluate, what to show and what to record. */
+#include "cli/notes.h"
+#include "cli/output.h"
 #include "cli/record.h"
 #include "cli/saving.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +103,16 @@ static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
 }
 
 /* Warns once and continues: the run is worth more than its record. */
-static void warn_of_broken_metrics(zero_session *s)
+static void warn_of_lost_metrics(zero_session *s)
 {
-    if (!s->metrics.broken || s->metrics_warned) return;
-    fprintf(stderr,
-            "zero: warning: --metrics %s: can no longer be written; the run continues "
-            "without it\n",
-            s->metrics.path);
+    zero_listener listener = zero_notes_listener();
+    int error = s->metrics.file.error;
+    if (error == 0 || s->metrics_warned) return;
+    zero_listener_tell(&listener,
+                       "--metrics %s: lines are lost: %s; the run continues, and the next "
+                       "line that can be written says how many",
+                       s->metrics.path,
+                       error == EAGAIN ? "its reader is too slow" : strerror(error));
     s->metrics_warned = true;
 }
 
@@ -122,11 +128,14 @@ static void show_progress(const zero_session *s, const zero_metrics_step *line)
     if (line->has_val_loss && !bar) zero_show_evaluation(&view, line);
 }
 
-static void record_step(zero_session *s, const zero_metrics_step *line)
+/* Rank 0 may fail here alone; main() then ends the job. */
+static zero_status record_step(zero_session *s, const zero_metrics_step *line)
 {
+    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
     show_progress(s, line);
     zero_metrics_step_line(&s->metrics, line);
-    warn_of_broken_metrics(s);
+    warn_of_lost_metrics(s);
+    return zero_output_check();
 }
 
 /* Sums over the steps of a run. */
@@ -169,8 +178,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     ZERO_TRY(evaluate_if_due(s, &line));
     sum->run.eval_seconds += zero_clock_seconds() - end;
     add_step(sum, &line);
-    if (zero_comm_is_root(&s->world)) record_step(s, &line);
-    return ZERO_OK;
+    return record_step(s, &line);
 }
 
 static zero_status check_digest(const zero_config *c, const char *digest)
@@ -194,8 +202,8 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
                                .profile = &totals->profile,
                                .digest = totals->digest};
     zero_status st = zero_metrics_final_line(&s->metrics, &line);
-    st = zero_agree(&s->world, st);
-    warn_of_broken_metrics(s);
+    st = zero_agree_after_files(&s->world, st);
+    warn_of_lost_metrics(s);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);
     zero_profile_ranks_destroy(&totals->profile);
@@ -246,8 +254,7 @@ static zero_status run_session(zero_session *s, int argc, char **argv)
 {
     ZERO_TRY(zero_session_open(s, argc, argv));
     ZERO_TRY(zero_saving_open(s));
-    ZERO_TRY(zero_saving_name_newest(s, train(s)));
-    zero_saving_close(s);
+    ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, train(s))));
     return zero_session_close(s);
 }
 

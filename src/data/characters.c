@@ -15,12 +15,7 @@ bool zero_character_is_valid(int64_t c)
 
 size_t zero_character_read(const unsigned char *text, size_t len, uint32_t *character)
 {
-    size_t n = zero_utf8_length(text, len);
-    if (n == 0) return 0;
-    uint32_t c = n == 1 ? text[0] : text[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) c = c << 6 | (text[i] & 0x3fu);
-    *character = c;
-    return n;
+    return zero_utf8_read(text, len, character);
 }
 
 size_t zero_character_write(uint32_t c, unsigned char text[4])

@@ -33,7 +33,7 @@ static zero_status open_at(int at, const char *name, int flags, zero_file *file)
     ZERO_AGAIN(file->fd, openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
     if (file->fd < 0 && errno == ELOOP && flags == O_NOFOLLOW)
         return refuse(file->path, "link");
-    if (file->fd < 0) return zero_cannot(ZERO_ERR_IO, file->path, "opened for reading");
+    if (file->fd < 0) return zero_cannot_open(file->path, "opened for reading");
     file->is_open = true;
     zero_status st = examine(file);
     if (st != ZERO_OK) zero_file_close(file);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "base/utf8.h"
 
 /* Memory of jansson 2.14's tree (measured): an empty object is 2 bytes of text and 235 of memory.
@@ -23,14 +24,11 @@ enum {
 
 const char *zero_json_shown(const char *text, char shown[ZERO_JSON_SHOWN])
 {
-    size_t n = 0, len = strlen(text);
-    bool whole = len < ZERO_JSON_SHOWN;
-    for (size_t i = 0; i < (whole ? len : ZERO_JSON_SHOWN - 4); i++) {
-        unsigned char c = (unsigned char)text[i];
-        /* Messages have no half letters, which are not UTF-8, and no terminal escapes. */
-        shown[n++] = c < 0x20 || c == 0x7f || (!whole && c >= 0x80) ? '?' : text[i];
+    size_t len = strlen(text);
+    if (zero_legible(text, len, shown, ZERO_JSON_SHOWN) < len) {
+        zero_legible(text, len, shown, ZERO_JSON_SHOWN - 3);
+        strcat(shown, "...");
     }
-    memcpy(shown + n, whole ? "" : "...", whole ? 1 : 4);
     return shown;
 }
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@
 
 static zero_status adopt(int fd, const char *path, zero_storage_dir *dir)
 {
-    if (fd < 0) return zero_cannot(ZERO_ERR_IO, path, "opened as a directory");
+    if (fd < 0) return zero_cannot_open(path, "opened as a directory");
     *dir = (zero_storage_dir){.fd = fd, .is_open = true};
     snprintf(dir->path, sizeof dir->path, "%.*s", ZERO_STORAGE_PATH - 1, path);
     return ZERO_OK;
@@ -110,6 +109,7 @@ void zero_storage_path(const zero_storage_dir *dir, const char *name,
 
 void zero_storage_close(zero_storage_dir *dir)
 {
+    if (dir->is_open && dir->is_signed) unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0);
     if (dir->is_open) close(dir->fd);
     *dir = (zero_storage_dir){0};
 }
@@ -157,19 +157,56 @@ static zero_status remove_name(const zero_storage_dir *dir, const char *name, in
                      strerror(errno));
 }
 
+/* A directory that is emptied. */
+typedef struct {
+    zero_storage_dir dir;
+    zero_failure first; /* of the files that stay */
+} emptying;
+
 static zero_status remove_file(void *arg, const char *name)
 {
-    return remove_name(arg, name, 0);
+    emptying *e = arg;
+    zero_status st = remove_name(&e->dir, name, 0);
+    if (st != ZERO_OK && e->first.status == ZERO_OK) e->first = zero_failure_keep(st);
+    return ZERO_OK;
+}
+
+zero_status zero_storage_check_removable(const zero_storage_dir *dir, const char *name)
+{
+    struct stat info;
+    bool is_known = fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!is_known || S_ISDIR(info.st_mode)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV, "%s/%s: cannot be removed: it is a %s, not a directory",
+                     dir->path, name, S_ISLNK(info.st_mode) ? "symbolic link" : "file");
 }
 
 zero_status zero_storage_remove(const zero_storage_dir *dir, const char *name)
 {
-    zero_storage_dir inner;
+    emptying e = {.first = {.status = ZERO_OK}};
     if (!zero_storage_has(dir, name)) return ZERO_OK;
-    ZERO_TRY(zero_storage_enter(dir, name, &inner));
-    zero_status st = zero_storage_list(&inner, remove_file, &inner);
-    zero_storage_close(&inner);
-    return st == ZERO_OK ? remove_name(dir, name, AT_REMOVEDIR) : st;
+    ZERO_TRY(zero_storage_check_removable(dir, name));
+    ZERO_TRY(zero_storage_enter(dir, name, &e.dir));
+    zero_status st = zero_storage_list(&e.dir, remove_file, &e);
+    zero_storage_close(&e.dir);
+    ZERO_TRY(st);
+    ZERO_TRY(zero_failure_restore(&e.first));
+    return remove_name(dir, name, AT_REMOVEDIR);
+}
+
+zero_status zero_storage_check_place(const zero_storage_dir *dir)
+{
+    struct stat ours, named;
+    if (fstat(dir->fd, &ours) != 0) return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
+    bool is_named = stat(dir->path, &named) == 0;
+    if (!is_named && errno != ENOENT && errno != ENOTDIR)
+        return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
+    if (is_named && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino)
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "%s: %s there any more: the directory that was opened by this path was "
+        "moved or removed; move it back",
+        dir->path, is_named ? "it is not" : "nothing is");
 }
 
 bool zero_storage_has(const zero_storage_dir *dir, const char *name)
@@ -188,19 +225,6 @@ zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes)
     return ZERO_OK;
 }
 
-zero_status zero_storage_lock(const zero_storage_dir *dir)
-{
-    int failed;
-    ZERO_AGAIN(failed, flock(dir->fd, LOCK_EX | LOCK_NB));
-    if (!failed || errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
-        return ZERO_OK;
-    if (errno != EWOULDBLOCK) return zero_cannot(ZERO_ERR_ENV, dir->path, "locked");
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: another process writes checkpoints there: wait for it to end, or "
-                     "give another --checkpoint",
-                     dir->path);
-}
-
 static zero_status visit_all(DIR *stream, const char *path,
                              zero_status (*visit)(void *arg, const char *name), void *arg)
 {
@@ -217,7 +241,7 @@ zero_status zero_storage_list(const zero_storage_dir *dir,
 {
     int fd; /* a second one, for closedir() closes it */
     ZERO_AGAIN(fd, openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd < 0) return zero_cannot(ZERO_ERR_IO, dir->path, "listed");
+    if (fd < 0) return zero_cannot_open(dir->path, "listed");
     DIR *stream = fdopendir(fd);
     if (!stream) {
         close(fd);

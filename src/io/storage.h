@@ -11,8 +11,8 @@
  *     have 0644 and 0755, less the umask.
  *   - write(), never a map: a full disk is an error and does not end the process.
  *
- * Errors name the path: ZERO_ERR_ENV where something cannot be written, ZERO_ERR_IO where it
- * cannot be read. Nothing here is collective. */
+ * Errors name the path: ZERO_ERR_ENV where something cannot be written or this process has no
+ * descriptors left, ZERO_ERR_IO where it cannot be read. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,13 +21,15 @@
 
 #include "zero/status.h"
 
-#define ZERO_STORAGE_PATH      1024
-#define ZERO_STORAGE_FILE_PATH (ZERO_STORAGE_PATH + 64)
+#define ZERO_STORAGE_PATH        1024
+#define ZERO_STORAGE_FILE_PATH   (ZERO_STORAGE_PATH + 64)
+#define ZERO_STORAGE_HOLDER_TEXT 128
 
 typedef struct {
     int fd;                       /* owned */
     bool is_open;                 /* a zeroed one is not */
     bool is_public;               /* files that are created in it are for all users */
+    bool is_signed;               /* it is locked, and its ZERO_STORAGE_HOLDER is ours */
     char path[ZERO_STORAGE_PATH]; /* for messages; longer ones are cut */
 } zero_storage_dir;
 
@@ -63,16 +65,34 @@ ZERO_NODISCARD zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
 /* Renames within a directory; the new name must not be that of a directory with files. */
 ZERO_NODISCARD zero_status zero_storage_rename(const zero_storage_dir *dir,
                                                const char *from, const char *to);
-/* Removes a directory and the files in it; a missing one is no error. */
+/* Removes a directory and the files in it; a missing one is no error. A file that cannot be removed
+ * stays, and the directory with it: the others are removed, and the first failure is returned. A
+ * link, or anything else that is not a directory, is never followed and stays: ZERO_ERR_ENV. */
 ZERO_NODISCARD zero_status zero_storage_remove(const zero_storage_dir *dir,
                                                const char *name);
+/* ZERO_ERR_ENV if that name is a link, or anything else that is not a directory. */
+ZERO_NODISCARD zero_status zero_storage_check_removable(const zero_storage_dir *dir,
+                                                        const char *name);
 /* True if that name exists. */
 bool zero_storage_has(const zero_storage_dir *dir, const char *name);
 /* Bytes that may still be written. */
 ZERO_NODISCARD zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes);
-/* Takes the directory's lock until it is closed. ZERO_ERR_INVALID if another process has it;
- * file systems without locks grant it to every process. */
-ZERO_NODISCARD zero_status zero_storage_lock(const zero_storage_dir *dir);
+/* ZERO_ERR_ENV unless the path of a directory that was opened by it still leads there: it may have
+ * been moved, or another one may have taken its place. */
+ZERO_NODISCARD zero_status zero_storage_check_place(const zero_storage_dir *dir);
+
+/* ---- the lock of a directory (storage_lock.c) ---- */
+
+/* While a directory is locked this file in it has host and process id of the holder. */
+#define ZERO_STORAGE_HOLDER ".lock"
+
+/* Takes the directory's lock until it is closed; *taken is false if another process has it. File
+ * systems without locks grant it to every process. */
+ZERO_NODISCARD zero_status zero_storage_lock(const zero_storage_dir *dir, bool *taken);
+/* Writes ZERO_STORAGE_HOLDER. The caller has the lock; closing the directory removes the file. */
+ZERO_NODISCARD zero_status zero_storage_sign(zero_storage_dir *dir);
+/* Says whose lock it is: "process 123 on node7", or "another process" if that is unknown. */
+void zero_storage_holder(const zero_storage_dir *dir, char text[ZERO_STORAGE_HOLDER_TEXT]);
 
 /* Calls `visit` with each name in the directory, except "." and "..", in no order. The first
  * failure ends the walk. */

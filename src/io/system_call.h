@@ -15,3 +15,13 @@
 /* "PATH: cannot be opened: No such file or directory", with errno's reason. */
 #define zero_cannot(code, path, what) \
     zero_fail((code), "%s: cannot be %s: %s", (path), (what), strerror(errno))
+
+/* The same for an open(). If this process or the machine has no descriptors or memory left, the
+ * file is not to blame, and another one would fail, too. */
+#define zero_cannot_open(path, what) zero_cannot(zero_open_status(), (path), (what))
+
+static inline zero_status zero_open_status(void)
+{
+    bool is_exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return is_exhausted ? ZERO_ERR_ENV : ZERO_ERR_IO;
+}

@@ -1,23 +1,32 @@
 #include "report/print_text.h"
 
 #include "base/fail.h"
+#include "base/utf8.h"
 #include "io/bytes.h"
+
+/* Directions that a text may change for what follows it. Its letters' own directions, and the
+ * characters that join them, belong to many languages. */
+static bool turns(uint32_t c)
+{
+    return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
 
 /* The length of the UTF-8 character at p; 0 if it is invalid or controls a terminal, which must
  * not obey an untrained model. */
 static size_t printable(const unsigned char *p, size_t n)
 {
-    if (*p == '\n' || *p == '\t' || (*p >= 0x20 && *p < 0x7f)) return 1;
-    size_t len = *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 4;
-    if (*p < 0xc2 || *p > 0xf4 || len > n) return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    unsigned first_two = (unsigned)*p << 8 | p[1];
-    bool is_control = first_two < 0xc2a0; /* C1 */
-    bool is_overlong = (len == 3 && first_two < 0xe0a0) || (len == 4 && first_two < 0xf090);
-    bool is_surrogate = first_two >= 0xeda0 && first_two < 0xee80;
-    bool is_beyond = first_two > 0xf48f;
-    return is_control || is_overlong || is_surrogate || is_beyond ? 0 : len;
+    uint32_t c = 0;
+    size_t len = zero_utf8_read(p, n, &c);
+    bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    if (c == '\n' || c == '\t') return len;
+    return is_control || turns(c) ? 0 : len;
+}
+
+/* The bytes that one '?' stands for. */
+static size_t skipped(const unsigned char *p, size_t n)
+{
+    size_t len = zero_utf8_length(p, n);
+    return len > 0 ? len : 1;
 }
 
 void zero_print_text(const unsigned char *text, size_t n, FILE *out)
@@ -26,8 +35,9 @@ void zero_print_text(const unsigned char *text, size_t n, FILE *out)
         size_t len = printable(text, n);
         if (len > 0) fwrite(text, 1, len, out);
         if (len == 0) fputc('?', out);
-        text += len > 0 ? len : 1;
-        n -= len > 0 ? len : 1;
+        if (len == 0) len = skipped(text, n);
+        text += len;
+        n -= len;
     }
 }
 

@@ -6,7 +6,8 @@
 
 #include "data/tokenizer.h"
 
-/* Prints UTF-8. Invalid bytes, and whatever would control a terminal, become '?'. */
+/* Prints UTF-8. Invalid bytes, and whatever would control a terminal or turn
+ * the direction of writing, become '?'. */
 void zero_print_text(const unsigned char *text, size_t n, FILE *out);
 
 /* Prints the text of n tokens the same way; `raw`: all bytes as they are. ZERO_ERR_NOMEM. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/legible.h"
 #include "math/backends.h"
 #include "math/blas.h"
 #include "nn/gpt2.h"
@@ -16,7 +17,8 @@ static void show_validation(const zero_run_view *v)
     const zero_corpus *corpus = v->corpus;
     if (!corpus->has_validation && !v->config->eval_random) return;
     zero_text_run_row("validation");
-    printf("%s%s\n", corpus->has_validation ? corpus->validation : "the last tenth",
+    printf("%s%s\n",
+           corpus->has_validation ? ZERO_SHOWN(corpus->validation) : "the last tenth",
            v->config->eval_random ? "; random windows, the same at each evaluation" : "");
 }
 
@@ -26,11 +28,11 @@ static void show_inputs(const zero_run_view *v)
     if (v->has_loaded)
         printf("from the checkpoint below\n");
     else if (v->config->init_from)
-        printf("from %s\n", v->config->init_from);
+        printf("from %s\n", ZERO_SHOWN(v->config->init_from));
     else
         printf("random, seed %" PRId64 "\n", v->config->seed);
     zero_text_run_row("data");
-    printf("%s\n", v->corpus->description);
+    printf("%s\n", ZERO_SHOWN(v->corpus->description));
     if (v->why_own_tokens[0]) {
         zero_text_run_continue();
         printf("each rank has its own copy: %s\n", v->why_own_tokens);
@@ -131,7 +133,7 @@ static void print_option(const char *name, const json_t *value)
 {
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
     printf(" --%s", name);
-    if (json_is_string(value)) printf(" %s", json_string_value(value));
+    if (json_is_string(value)) printf(" %s", ZERO_SHOWN(json_string_value(value)));
     if (json_is_false(value)) printf("=off");
     if (json_is_number(value) && text) printf(" %s", text);
     free(text);
@@ -143,7 +145,7 @@ static void show_command(const zero_metrics_run *run)
     const char *name;
     json_t *value;
     zero_text_run_row("command");
-    printf("%s", run->command);
+    zero_legible_print(run->command, stdout);
     if (run->has_file) printf(" #");
     json_object_foreach((json_t *)run->options, name, value)
     {
@@ -176,7 +178,7 @@ static void show_machine(const zero_metrics_run *run)
 {
     zero_text_run_row("machine");
     for (int i = 0; i < run->n_hosts && i < HOSTS_SHOWN; i++)
-        printf("%s%s", i > 0 ? ", " : "", run->hosts[i].name);
+        printf("%s%s", i > 0 ? ", " : "", ZERO_SHOWN(run->hosts[i].name));
     if (run->n_hosts > HOSTS_SHOWN) printf(" and %d more", run->n_hosts - HOSTS_SHOWN);
     printf("; %s; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi,
            run->blas, run->arithmetic);
@@ -210,16 +212,16 @@ static void show_checkpoints(const zero_run_view *v)
     const zero_config *c = v->config;
     if (!c->checkpoint) return;
     zero_text_run_row("checkpoints");
-    printf("%s, ", c->checkpoint);
+    printf("%s, ", ZERO_SHOWN(c->checkpoint));
     if (c->save_every > 0) printf("every %" PRId64 " steps, ", c->save_every);
     if (c->save_minutes > 0) printf("every %g minutes, ", c->save_minutes);
     printf("at the end; %" PRId64 " kept\n", c->keep);
     if (!c->resume && !c->resume_older) return;
     zero_text_run_row("resumed");
-    printf("%s\n", v->from);
+    printf("%s\n", ZERO_SHOWN(v->from));
     if (!v->changes[0]) return;
     zero_text_run_row("changed");
-    printf("%s\n", v->changes);
+    printf("%s\n", ZERO_SHOWN(v->changes));
 }
 
 static void warn_of_p2p(const zero_run_view *v)

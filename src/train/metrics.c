@@ -1,53 +1,54 @@
 #include "train/metrics.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/fail.h"
 #include "sharding/schedule_exchange.h"
 
-/* A killed run may have left half a line. */
-static void end_last_line(FILE *file)
-{
-    if (fseek(file, -1, SEEK_END) != 0) return; /* empty */
-    int last = fgetc(file);
-    fseek(file, 0, SEEK_END);
-    if (last != '\n') fputc('\n', file);
-}
+#define FINAL_PATIENCE 2.0 /* seconds for the reader of a pipe */
 
 zero_status zero_metrics_open(zero_metrics *m, const char *path, bool append)
 {
     *m = (zero_metrics){.path = path, .append = append};
-    if (!path) return ZERO_OK;
-    m->file = fopen(path, append ? "a+" : "a");
-    if (m->file) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--metrics %s: cannot be opened for writing: %s",
-                     path, strerror(errno));
+    return path ? zero_line_file_open(&m->file, "--metrics", path) : ZERO_OK;
 }
 
 void zero_metrics_begin(zero_metrics *m)
 {
-    if (!m->file) return;
-    if (m->append)
-        end_last_line(m->file);
-    else if (ftruncate(fileno(m->file), 0) != 0 && errno != EINVAL) /* pipes, devices */
-        m->broken = true;
+    if (m->file.is_open) zero_line_file_begin(&m->file, m->append);
 }
 
-/* Each line is flushed, so runs can be followed, and killed ones read. */
+/* The object as a line; NULL without memory. */
+static char *print_line(json_t *object, size_t *len)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    *len = text ? strlen(text) : 0;
+    char *line = text ? realloc(text, *len + 2) : NULL;
+    if (!line) free(text);
+    if (line) strcpy(line + (*len)++, "\n");
+    return line;
+}
+
+static void write_within(zero_metrics *m, json_t *line, double patience)
+{
+    size_t len;
+    if (line && m->file.lost > 0)
+        json_object_set_new(line, "lost_lines", json_integer(m->file.lost));
+    char *text = print_line(line, &len);
+    zero_line_file_write(&m->file, text, len, patience);
+    json_decref(line);
+}
+
+/* Each line is written at once, so runs can be followed, and killed ones read. */
 void zero_metrics_write(zero_metrics *m, json_t *line)
 {
-    if (!line || json_dumpf(line, m->file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
-        fputc('\n', m->file) == EOF || fflush(m->file) != 0)
-        m->broken = true;
-    json_decref(line);
+    write_within(m, line, 0.0);
 }
 
 json_t *zero_metrics_text(const char *text)
@@ -68,7 +69,7 @@ static json_t *real(double x)
 
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
 {
-    if (!m->file) return;
+    if (!m->file.is_open) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
     json_t *line =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step",
@@ -236,21 +237,21 @@ static json_t *step_time(const zero_step_time *t)
 zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f)
 {
     json_t *memory;
-    if (!m->file) return ZERO_OK;
+    if (!m->file.is_open) return ZERO_OK;
     ZERO_TRY(memory_ledger(f->engine, &memory));
-    zero_metrics_write(m, json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "final", 1,
-                                    "digest", f->digest, "ranks", f->comm->size, "nodes",
-                                    zero_metrics_nodes(&f->comm->layout, f->fake_nodes),
-                                    "step_time", step_time(f->step_time), "memory", memory,
-                                    "communication", traffic_ledger(f->engine, f->comm),
-                                    "profile", profile(f->engine, f->profile)));
+    json_t *line = json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "final", 1,
+                             "digest", f->digest, "ranks", f->comm->size, "nodes",
+                             zero_metrics_nodes(&f->comm->layout, f->fake_nodes),
+                             "step_time", step_time(f->step_time), "memory", memory,
+                             "communication", traffic_ledger(f->engine, f->comm), "profile",
+                             profile(f->engine, f->profile));
+    write_within(m, line, FINAL_PATIENCE);
     return ZERO_OK;
 }
 
 void zero_metrics_close(zero_metrics *m)
 {
-    if (m->file && fclose(m->file) != 0) m->broken = true;
-    m->file = NULL;
+    zero_line_file_close(&m->file);
 }
 
 size_t zero_metrics_resident_peak(void)

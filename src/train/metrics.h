@@ -16,7 +16,8 @@
  * move; FORWARD, RECOMPUTE and BACKWARD have the same numbers by kinds of units.
  *
  * Numbers have 17 significant digits, so that bits can be compared; numbers that are not finite are
- * null. One rank writes. A write that fails sets `broken` and never stops the run. */
+ * null. One rank writes. Lines are there completely or not at all (io/line_file.h). Losing some
+ * never stops the run: the next line that gets through has "lost_lines", their number. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,14 +28,15 @@
 
 #include "comm/hosts.h"
 #include "engine/engine.h"
+#include "io/line_file.h"
 #include "nn/gpt2.h"
 #include "train/step_times.h"
 
 typedef struct {
-    FILE *file;       /* NULL without --metrics */
+    zero_line_file
+        file;         /* not open without --metrics; its `error` says why lines were lost */
     const char *path; /* borrowed */
     bool append;      /* to the existing lines */
-    bool broken;      /* a write failed: the file is incomplete */
 } zero_metrics;
 
 typedef struct {
@@ -83,15 +85,15 @@ typedef struct {
 
 /* Creates the file, or opens it without changing it: this run may still be refused, and the file
  * may hold another run's lines. With a NULL path nothing is written. ZERO_ERR_INVALID if the path
- * cannot be opened for writing. */
+ * cannot be opened for writing, or is a pipe that nobody reads. */
 ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
 /* Before the first line: empties the file, unless the run is resumed. */
 void zero_metrics_begin(zero_metrics *m);
 void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *run);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
-/* The last line: this rank's ledgers, planned and measured, and the profile of the steps.
- * ZERO_ERR_NOMEM. */
+/* The last line: this rank's ledgers, planned and measured, and the profile of the steps. It waits
+ * up to 2 s for the reader of a pipe. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m,
                                                    const zero_metrics_final *final);
 /* Writes a line of the file; takes over `line`, which is NULL if there was no memory for it. */
@@ -101,7 +103,6 @@ json_t *zero_metrics_text(const char *text);
 /* The nodes of a run, for its first line and its last. */
 json_t *zero_metrics_nodes(const zero_layout *layout, bool fake);
 
-/* Closes the file; then `broken` is final. */
 void zero_metrics_close(zero_metrics *m);
 
 /* Peak resident memory of this process, bytes. */

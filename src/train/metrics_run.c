@@ -55,7 +55,7 @@ static bool add_copy(json_t *run, const char *key, const json_t *value)
 
 void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *r)
 {
-    if (!m->file) return;
+    if (!m->file.is_open) return;
     json_t *run = json_object();
     bool whole = add_members(run, origin(r)) && add_members(run, sharding(r)) &&
                  add_members(run, machine(r)) &&

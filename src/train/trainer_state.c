@@ -46,11 +46,12 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
                                  &(struct save){step}));
     zero_checkpoint_input in = {.step = step,
                                 .samples = step * zero_trainer_samples(trainer)};
-    ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, ZERO_DIRECTORY_MAY_BE_NEW,
-                                            &directory));
+    zero_directory_opening how = {.wish = ZERO_DIRECTORY_MAY_BE_NEW,
+                                  .patience = ZERO_DIRECTORY_PATIENCE};
+    ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, &how, &directory));
     zero_status st = zero_checkpoint_save(&trainer->engine, &directory.dir, &in, &bytes);
     zero_checkpoint_directory_close(&directory);
-    return st;
+    return st == ZERO_OK ? zero_comm_barrier_after_files(trainer->comm) : st;
 }
 
 static zero_status check_resume(const char *dir, const int64_t *step)

@@ -386,6 +386,20 @@ int fstatvfs(int fd, struct statvfs *info)
     return end(&c, fails_here(&c, true) ? -1 : REAL(fstatvfs)(fd, info));
 }
 
+int fstat(int fd, struct stat *info)
+{
+    shim_call c;
+    if (!begin_fd(&c, "stat", fd)) return REAL(fstat)(fd, info);
+    return end(&c, fails_here(&c, false) ? -1 : REAL(fstat)(fd, info));
+}
+
+int stat(const char *path, struct stat *info)
+{
+    shim_call c;
+    if (!begin_at(&c, "stat", AT_FDCWD, path)) return REAL(stat)(path, info);
+    return end(&c, fails_here(&c, false) ? -1 : REAL(stat)(path, info));
+}
+
 int flock(int fd, int operation)
 {
     shim_call c;

@@ -246,7 +246,7 @@ static void misspelt_keys_are_refused(void **state)
     json_decref(root);
     root = taken("{\"\\u001b[2J\": 1}");
     assert_int_equal(zero_json_only(F, root, 2, names), ZERO_ERR_FORMAT);
-    assert_says("\"?[2J\": no such key; expected one of steps, seed");
+    assert_says("\"\\u{1B}[2J\": no such key; expected one of steps, seed");
     json_decref(root);
 }
 

@@ -68,14 +68,18 @@ grep -q '^done\|^  traffic' out && complain "$words: a summary of a run without 
 digest_of out >resumed
 same expected resumed "resumed with nothing left to do"
 
-# Only one run at a time may use a directory.
+# Only one run at a time may use a directory. The next one waits, says so once, and continues.
 "$zero" train $tiny --steps 1000000 --checkpoint busy --metrics m >/dev/null 2>&1 &
 job=$!
 until grep -q '"step":' m 2>/dev/null || ! kill -0 $job; do sleep 0.05; done
-refuses 2 'busy: another process writes checkpoints there' 2 train $tiny --checkpoint busy --resume
-kill -USR2 $job
+(sleep 2 && kill -USR2 $job) &
+runs 2 train $tiny --steps 1 --checkpoint busy --resume --watchdog 1
+[ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one line about the wait"
+says "zero: warning: busy: waiting up to 30 s for process $job on " err
+says 'nothing to do: all 1 steps were done before' out
 wait $job
 [ $? -eq 75 ] || complain "the run in busy did not stop with exit code 75"
+wait
 
 # Leftovers of crashed runs are removed at the next start; other files stay.
 cp -r good left
@@ -83,6 +87,55 @@ mkdir left/.tmp-step-00000008 left/.del-step-00000001 left/.tmp-mine left/step-9
 touch left/.tmp-step-00000008/shard left/.del-step-00000001/manifest.json left/notes
 runs 2 train $tiny --steps 6 --checkpoint left --resume
 holds left .tmp-mine notes step-00000002 step-00000004 step-00000006 step-9
+
+# Leftovers and old checkpoints that cannot be removed stay, with a warning each: a directory in
+# them, or a link, which is not followed. They stop no run and no save.
+rm -rf left && cp -r good left
+mv left/step-00000004 linked && ln -s ../linked left/step-00000004
+mkdir left/step-00000002/notes
+mkdir -p left/.tmp-step-00000000/notes left/.tmp-step-00000008/notes left/.tmp-step-00000001
+ln -s ../linked left/.del-step-00000003
+for steps in 7 8 9; do
+    runs 2 train $tiny --steps $steps --checkpoint left --resume --keep 1
+    says "checkpoint: step $steps in left/" out
+    for name in .tmp-step-00000000/notes .tmp-step-00000008/notes .del-step-00000003 step-00000004; do
+        [ "$(grep -c "^zero: warning: .* stays: left/$name: cannot be removed: " err)" -eq 1 ] ||
+            complain "$words: expected one warning of $name"
+    done
+done
+holds left .del-step-00000002 .del-step-00000003 .tmp-step-00000000 .tmp-step-00000008 \
+    step-00000004 step-00000009
+diff -r good/step-00000004 linked || complain "$words: files were removed through a link"
+
+# A directory that is moved during a run is noticed, and again when it is back.
+moves() { # moves OPTIONS...: starts a run in "place" and moves it to "away" after its first save
+    "$zero" train $tiny --steps 100000 --log-every 100000 --save-every 50 --checkpoint place \
+        "$@" >out 2>err &
+    job=$!
+    await 60 grep -q '^checkpoint: step 50 ' out || complain "no checkpoint in place"
+    mv place away
+}
+moves
+await 60 grep -q 'of step .* failed: place: nothing is there any more: ' err ||
+    complain "a moved directory: expected a warning"
+saves=$(grep -c '^checkpoint: step ' out)
+saves_again() { [ "$(grep -c '^checkpoint: step ' out)" -gt "$saves" ]; }
+mv away place
+await 60 saves_again || complain "a moved directory that is back: expected a checkpoint"
+kill -USR2 $job
+wait $job
+[ $? -eq 75 ] || complain "a moved directory that is back: expected exit code 75"
+verifies place
+last=$(sed -n 's/^checkpoint: step .* in \(place[^,]*\),.*/\1/p' out | tail -n 1)
+[ -d "$last" ] || complain "$last was announced, and is not there"
+rm -r place
+moves --save-required
+wait $job
+code=$?
+words="zero train --save-required in a directory that was moved"
+exits 3
+says 'failed: place: nothing is there any more: the directory that was opened by this path' err
+rm -r away
 
 # Checkpoints are private under any umask with which MPI itself can start.
 for mask in 000 022; do

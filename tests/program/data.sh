@@ -95,4 +95,22 @@ runs 0 train $shape --data self
 says 'self,' out
 runs 0 train $shape --data stories:32K --tokenizer byte
 says 'entropy' out
+# Names of files cannot act on a terminal (U+009B) or turn the writing round (U+202E): they are
+# shown by number in the head of a run, by checkpoint show and compare, and in errors.
+raw=$(printf '\342\200\256\|\302\233')
+shows_no_raw_names() {
+    LC_ALL=C grep -q "$raw" out err && complain "$words: a name reached the terminal as it is"
+    grep -q 'a\\u{202E}b\\u{9B}c' out err || complain "$words: expected the name by numbers"
+}
+odd=$(printf 'a\342\200\256b\302\233c')
+cp text "$odd"
+runs 0 train $shape --data "$odd" --checkpoint "ck$odd" --metrics "m$odd"
+shows_no_raw_names
+runs 0 checkpoint show "ck$odd"
+shows_no_raw_names
+runs 0 compare "m$odd" "m$odd"
+shows_no_raw_names
+printf '{"%s": 1}' "$odd" >odd.json
+refuses 2 '\u{202E}b' 0 train --config odd.json
+shows_no_raw_names
 finish

@@ -82,6 +82,41 @@ says 'checkpoint: step 1500 ' out
 says 'failed: ' out
 holds disk/ckpt step-00001500
 
+# The metrics of a run on a disk that is full for a while: whole lines, and the next one says how
+# many are lost.
+fill_while_lost() {
+    after=0
+    while read -r line; do
+        echo "$line"
+        case $line in
+            'step '*' 3/'*) cat /dev/zero >>disk/ballast ;;
+            *'lines are lost'*) after=1 ;;
+            *) [ $after -eq 0 ] || after=$((after + 1)) ;;
+        esac
+        [ $after -lt 20 ] || break
+    done 2>/dev/null
+    rm disk/ballast
+    cat
+}
+words="zero train --metrics on a disk that is full for a while"
+mount -o remount,size=2m tmpfs disk
+{
+    "$zero" train $tiny --steps 3000 --metrics disk/m --log-every 1 2>&1
+    echo "exit code $?"
+} | fill_while_lost >out
+says 'exit code 0' out
+[ "$(grep -c 'warning: --metrics disk/m: lines are lost: No space left' out)" -eq 1 ] ||
+    complain "$words: expected one warning"
+grep -c '^{.*}$' disk/m >lines
+[ "$(cat lines)" -eq "$(wc -l <disk/m)" ] || complain "$words: expected whole lines only"
+is_json disk/m
+lost=$(sed -n 's/.*"lost_lines":\([0-9]*\).*/\1/p' disk/m)
+[ "${lost:-0}" -gt 0 ] || complain "$words: expected one number of lost lines"
+[ $(($(cat lines) + ${lost:-0})) -eq 3002 ] || complain "$words: $(cat lines) lines, $lost lost"
+"$zero" compare disk/m disk/m >compared 2>&1 || complain "$words: $(cat compared)"
+rm disk/m
+mount -o remount,size=484k tmpfs disk
+
 # A run that is asked to stop on a full disk tries again until it can save.
 ask_on_full_disk() {
     while read -r line; do

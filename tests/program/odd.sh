@@ -31,6 +31,47 @@ if [ -c /dev/full ]; then
     [ "$(grep -c 'warning: --metrics' err)" -eq 1 ] || complain "$words: expected one warning"
 fi
 
+# A standard output that is full ends a command at the first write, with the reason.
+full() { # full N words...
+    n=$1
+    shift
+    words="zero $* >/dev/full ($n ranks)"
+    : >out
+    on "$n" "$zero" "$@" >/dev/full 2>err
+    code=$?
+    exits 3
+    says 'zero: the standard output cannot be written: No space left on device' err
+}
+if [ -c /dev/full ]; then
+    full 0 --help
+    full 0 plan
+    full 0 train $small --steps 1000000
+fi
+
+# With closed standard descriptors nothing is printed into the files of a library.
+"$zero" train $quick --steps 1000000 --log-every 1000000 --metrics closed <&- >&- 2>&- &
+await 60 test -s closed || complain "closed descriptors: the run does not begin"
+for fd in 0 1 2; do
+    [ "$(readlink /proc/$!/fd/$fd)" = /dev/null ] || [ ! -d /proc/$! ] ||
+        complain "closed descriptors: $fd leads to $(readlink /proc/$!/fd/$fd)"
+done
+kill $!
+wait $!
+
+# Metrics into a pipe: refused without a reader, and complete with one. A reader that goes away
+# costs lines and not the run.
+mkfifo pipe
+refuses 2 '--metrics pipe: nobody reads this pipe: start its reader first' 0 \
+    train $quick --steps 2 --metrics pipe
+timeout 60 cat pipe >m &
+runs 2 train $quick --steps 2 --metrics pipe
+wait $!
+check 2 2 m bits
+timeout 60 head -n 3 pipe >m &
+runs 0 train $quick --steps 300 --metrics pipe
+[ "$(grep -c 'warning: --metrics pipe: lines are lost: Broken pipe' err)" -eq 1 ] ||
+    complain "$words: expected one warning"
+
 # A reader that closes the pipe early ends the run without a crash.
 ("$zero" train $small --steps 1000000 --log-every 1 2>err; echo $? >code) | head -n 1 >out
 grep -q '^zero' out || complain "a closed pipe: no first line"

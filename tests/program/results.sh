@@ -25,7 +25,7 @@ refuses 2 'give one, not both' 0 train --quiet --progress bar
 refuses 2 'No such' 0 train $small --quiet --config nosuch
 if [ -c /dev/full ]; then
     runs 1 train $small --steps 2 --quiet --metrics /dev/full
-    says 'zero: warning: --metrics /dev/full: can no longer be written' err
+    says 'zero: warning: --metrics /dev/full: lines are lost: No space left on device' err
 fi
 
 # --expect-digest: the run ends with 1 after its summary if the digest is another one.

@@ -167,16 +167,18 @@ refused_at_once() { # refused_at_once RANKS
     [ ! -s out ] || complain "$words: expected nothing on stdout"
 }
 
-# call_of NAME TURN: prints the number of rank 0's first (1) or last (-1) call of that name.
+# call_of NAME TURN [LOCK]: prints the number of rank 0's first (1) or last (-1) call of that name;
+# with LOCK (1) on .lock, otherwise on anything else.
 call_of() {
-    awk -v name="$1" -v turn="$2" '
-        $1 == 0 && $3 == name && (turn < 0 || !n) { n = $2 } END { print n }' calls
+    awk -v name="$1" -v turn="$2" -v lock="${3:-0}" '
+        $1 == 0 && $3 == name && ($4 ~ /\.lock$/) == lock && (turn < 0 || !n) { n = $2 }
+        END { print n }' calls
 }
 
 # A file system that is slow to remove old checkpoints does not end the run: the other ranks wait,
-# both at the start and when the next checkpoint is published.
+# at the start, when the next checkpoint is published, and when the directory is closed.
 patient() { # patient RANKS
-    for turn in 1 -1; do wrong "$1" 0 slow "$(call_of unlink $turn)" --watchdog 3; done
+    for which in 1 -1 '-1 1'; do wrong "$1" 0 slow "$(call_of unlink $which)" --watchdog 3; done
 }
 
 # A checkpoint that a run removes while it is verified does not count as broken.

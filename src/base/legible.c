@@ -1,0 +1,70 @@
+#include "base/legible.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+#define MOST_SHOWN 16 /* bytes for one character, with a zero */
+
+static const struct {
+    uint32_t first, last;
+} hidden[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+};
+
+bool zero_legible_hides(uint32_t character)
+{
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (character >= hidden[i].first && character <= hidden[i].last) return true;
+    return false;
+}
+
+/* Shows the character, or the invalid byte, at text. Returns its bytes there. */
+static size_t show_one(const unsigned char *text, size_t len, char shown[MOST_SHOWN])
+{
+    uint32_t character;
+    size_t n = zero_utf8_read(text, len, &character);
+    if (n == 0) {
+        snprintf(shown, MOST_SHOWN, "\\x{%02X}", text[0]);
+        return 1;
+    }
+    if (zero_legible_hides(character))
+        snprintf(shown, MOST_SHOWN, "\\u{%X}", (unsigned)character);
+    else
+        snprintf(shown, MOST_SHOWN, "%.*s", (int)n, (const char *)text);
+    return n;
+}
+
+size_t zero_legible(const char *text, size_t len, char *to, size_t size)
+{
+    size_t at = 0, used = 0;
+    while (at < len) {
+        char shown[MOST_SHOWN];
+        size_t n = show_one((const unsigned char *)text + at, len - at, shown);
+        if (used + strlen(shown) >= size) break;
+        strcpy(to + used, shown);
+        used += strlen(shown);
+        at += n;
+    }
+    to[used] = '\0';
+    return at;
+}
+
+void zero_legible_print(const char *text, FILE *out)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        char shown[MOST_SHOWN];
+        size_t n = show_one((const unsigned char *)text, left, shown);
+        fputs(shown, out);
+        text += n;
+        left -= n;
+    }
+}
+
+const char *zero_shown(const char *text, char shown[ZERO_SHOWN_BYTES])
+{
+    zero_legible(text, strlen(text), shown, ZERO_SHOWN_BYTES);
+    return shown;
+}

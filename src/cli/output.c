@@ -1,0 +1,32 @@
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+
+bool zero_output_begin(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        bool is_closed = fcntl(fd, F_GETFD) < 0 && errno == EBADF;
+        if (is_closed && open("/dev/null", O_RDWR) != fd) return false;
+    }
+    return true;
+}
+
+/* stdio keeps no reason for an error of an earlier write; another write meets it again. */
+static const char *find_reason(void)
+{
+    if (write(STDOUT_FILENO, "\n", 1) < 0) return strerror(errno);
+    return "it failed for a while, and some of it is lost";
+}
+
+zero_status zero_output_check(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV, "the standard output cannot be written: %s",
+                     find_reason());
+}

@@ -1,0 +1,71 @@
+/* The lock of a directory. The lock itself is flock() on the directory, which ends with its holder,
+ * however that dies. The file only says whose it is, so it may be stale, torn or missing. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "io/storage.h"
+#include "io/system_call.h"
+
+#define HOST 65 /* bytes of a name, with its end */
+
+zero_status zero_storage_lock(const zero_storage_dir *dir, bool *taken)
+{
+    int failed;
+    ZERO_AGAIN(failed, flock(dir->fd, LOCK_EX | LOCK_NB));
+    bool has_locks = !failed || (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP);
+    if (failed && has_locks && errno != EWOULDBLOCK)
+        return zero_cannot(ZERO_ERR_ENV, dir->path, "locked");
+    *taken = !failed || !has_locks;
+    return ZERO_OK;
+}
+
+/* "node7 123": one line, without a sync, because it is of no use after a crash. */
+static zero_status write_holder(zero_storage_file *file)
+{
+    char host[HOST] = "", text[ZERO_STORAGE_HOLDER_TEXT];
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        snprintf(host, sizeof host, "localhost");
+    int n = snprintf(text, sizeof text, "%s %ld\n", host, (long)getpid());
+    return zero_storage_write(file, text, (size_t)n);
+}
+
+zero_status zero_storage_sign(zero_storage_dir *dir)
+{
+    zero_storage_file file;
+    int failed; /* one that was left by a crash */
+    ZERO_AGAIN(failed, unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
+    if (failed && errno != ENOENT)
+        return zero_fail(ZERO_ERR_ENV, "%s/" ZERO_STORAGE_HOLDER ": cannot be replaced: %s",
+                         dir->path, strerror(errno));
+    ZERO_TRY(zero_storage_create(dir, ZERO_STORAGE_HOLDER, 0, &file));
+    dir->is_signed = true;
+    zero_status st = write_holder(&file);
+    zero_storage_close_file(&file);
+    return st;
+}
+
+static bool read_holder(const zero_storage_dir *dir, char *text, size_t size)
+{
+    int fd;
+    ssize_t n;
+    ZERO_AGAIN(fd, openat(dir->fd, ZERO_STORAGE_HOLDER,
+                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd < 0) return false;
+    ZERO_AGAIN(n, read(fd, text, size - 1));
+    close(fd);
+    if (n <= 0) return false;
+    text[n] = '\0';
+    return true;
+}
+
+void zero_storage_holder(const zero_storage_dir *dir, char text[ZERO_STORAGE_HOLDER_TEXT])
+{
+    char all[ZERO_STORAGE_HOLDER_TEXT], host[HOST];
+    long pid = 0;
+    snprintf(text, ZERO_STORAGE_HOLDER_TEXT, "another process");
+    if (!read_holder(dir, all, sizeof all)) return;
+    if (sscanf(all, "%64s %ld", host, &pid) != 2 || pid <= 0) return;
+    snprintf(text, ZERO_STORAGE_HOLDER_TEXT, "process %ld on %s", pid, host);
+}

@@ -1,0 +1,244 @@
+/* Lines of a file or a pipe are there completely or not at all, and lost ones are counted. */
+#include "io/line_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+static char place[] = "/tmp/zero_test_lines_XXXXXX"; /* also the current directory */
+
+static void write_line(zero_line_file *file, const char *line, double patience)
+{
+    zero_line_file_write(file, strdup(line), strlen(line), patience);
+}
+
+/* A line of n bytes, all `c` but the last. */
+static char *long_line(char c, size_t n)
+{
+    char *text = malloc(n + 1);
+    memset(text, c, n);
+    memcpy(text + n - 1, "\n", 2);
+    return text;
+}
+
+static void holds(const char *path, const char *expected)
+{
+    char text[4096];
+    int fd = open(path, O_RDONLY);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    assert_string_equal(text, expected);
+}
+
+/* The limit of the size stands for a disk that is full, then not. */
+static void limit_size(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_line_that_does_not_fit_is_cut_off_and_counted(void **state)
+{
+    (void)state;
+    zero_line_file file;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "m"), ZERO_OK);
+    zero_line_file_begin(&file, false);
+    write_line(&file, "one\n", 0.0);
+    limit_size(9);
+    write_line(&file, "two two\n", 0.0); /* a part fits */
+    write_line(&file, "three three\n", 0.0);
+    assert_int_equal(file.lost, 2);
+    assert_int_equal(file.error, EFBIG);
+    holds("m", "one\n");
+    write_line(&file, "four\n", 0.0);
+    assert_int_equal(file.lost, 0);
+    limit_size(RLIM_INFINITY);
+    zero_line_file_write(&file, NULL, 0, 0.0); /* no memory for it */
+    assert_int_equal(file.lost, 1);
+    write_line(&file, "five\n", 0.0);
+    zero_line_file_close(&file);
+    holds("m", "one\nfour\nfive\n");
+}
+
+static void a_half_line_of_another_run_gets_an_end(void **state)
+{
+    (void)state;
+    zero_line_file file;
+    for (int turn = 0; turn < 3; turn++) {
+        assert_int_equal(zero_line_file_open(&file, "--metrics", "half"), ZERO_OK);
+        zero_line_file_begin(&file, true);
+        if (turn == 0) assert_int_equal(write(file.fd, "ab", 2), 2);
+        if (turn > 0) write_line(&file, "cd\n", 0.0);
+        zero_line_file_close(&file);
+    }
+    holds("half", "ab\ncd\ncd\n");
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "half"), ZERO_OK);
+    holds("half", "ab\ncd\ncd\n"); /* until the first line */
+    zero_line_file_begin(&file, false);
+    write_line(&file, "ef\n", 0.0);
+    zero_line_file_close(&file);
+    holds("half", "ef\n");
+}
+
+static int open_reader(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void a_pipe_without_a_reader_is_refused(void **state)
+{
+    (void)state;
+    zero_line_file file;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_ERR_INVALID);
+    assert_string_equal(zero_last_error(),
+                        "--metrics pipe: nobody reads this pipe: start its reader first");
+    assert_false(file.is_open);
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "no/m"), ZERO_ERR_INVALID);
+    assert_non_null(
+        strstr(zero_last_error(), "no/m: cannot be opened for writing: No such"));
+}
+
+/* Reads everything that is there. Each line must consist of one character, as it was written.
+ * Returns their number. */
+static int read_lines(int fd, char *partial)
+{
+    static char text[1 << 20];
+    size_t n = strlen(partial);
+    int lines = 0;
+    memcpy(text, partial, n);
+    for (ssize_t more; (more = read(fd, text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)more;
+    text[n] = '\0';
+    char *line = text;
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++)
+        for (char *c = line; c < end; c++) assert_int_equal(*c, *line);
+    assert_true(strlen(line) < 1 << 17);
+    strcpy(partial, line);
+    return lines;
+}
+
+static void a_slow_reader_costs_lines_and_neither_time_nor_halves(void **state)
+{
+    (void)state;
+    static char partial[1 << 17];
+    zero_line_file file;
+    int reader = open_reader("pipe"), got = 0, told = 0;
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_OK);
+    zero_line_file_begin(&file, false);
+    double start = zero_clock_seconds();
+    for (int i = 0; i < 300; i++) {
+        size_t len = i % 3 == 0 ? 9000 : 200; /* more, and less, than a pipe takes whole */
+        int64_t lost = file.lost;
+        zero_line_file_write(&file, long_line((char)('a' + i % 26), len), len, 0.0);
+        if (file.lost == 0) told += (int)lost;
+        if (i % 50 == 49) got += read_lines(reader, partial);
+    }
+    assert_true(zero_clock_seconds() - start < 20.0);
+    assert_int_equal(file.error, EAGAIN);
+    int left = (int)file.lost;
+    write_line(&file, "z\n", 0.0); /* ends the line that was begun */
+    got += read_lines(reader, partial);
+    assert_int_equal(strlen(partial), 0);
+    assert_int_equal(got + told + left, 301);
+    assert_true(got > 20 && told > 20);
+    zero_line_file_close(&file);
+    close(reader);
+}
+
+/* With patience the line waits for its reader. */
+static void the_last_line_waits_for_its_reader(void **state)
+{
+    (void)state;
+    zero_line_file file;
+    int reader = open_reader("pipe");
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_OK);
+    while (file.lost == 0) write_line(&file, "x\n", 0.0);
+    double start = zero_clock_seconds();
+    write_line(&file, "y\n", 0.3);
+    assert_true(zero_clock_seconds() - start >= 0.3);
+    assert_int_equal(file.lost, 2);
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(200000);
+        for (char text[4096]; read(reader, text, sizeof text) > 0;) continue;
+        pause();
+    }
+    close(reader);
+    write_line(&file, "y\n", 60.0);
+    assert_int_equal(file.lost, 0);
+    zero_line_file_close(&file);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void a_reader_that_is_gone_costs_lines_and_not_the_process(void **state)
+{
+    (void)state;
+    zero_line_file file;
+    char text[64] = "";
+    int reader = open_reader("pipe");
+    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_OK);
+    zero_line_file_write(&file, long_line('a', 200000), 200000, 0.0); /* is begun */
+    assert_non_null(file.rest);
+    close(reader);
+    write_line(&file, "b\n", 0.0);
+    write_line(&file, "c\n", 0.0);
+    assert_int_equal(file.error, EPIPE);
+    assert_int_equal(file.lost, 3);
+    reader = open_reader("pipe");
+    write_line(&file, "d\n", 0.0);
+    assert_int_equal(file.lost, 0);
+    assert_int_equal(read(reader, text, sizeof text - 1), 2);
+    assert_string_equal(text, "d\n");
+    zero_line_file_close(&file);
+    close(reader);
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    return mkdtemp(place) && chdir(place) == 0 ? 0 : -1;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    unlink("m");
+    unlink("half");
+    unlink("pipe");
+    return rmdir(place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_that_does_not_fit_is_cut_off_and_counted),
+        cmocka_unit_test(a_half_line_of_another_run_gets_an_end),
+        cmocka_unit_test(a_pipe_without_a_reader_is_refused),
+        cmocka_unit_test(a_slow_reader_costs_lines_and_neither_time_nor_halves),
+        cmocka_unit_test(the_last_line_waits_for_its_reader),
+        cmocka_unit_test(a_reader_that_is_gone_costs_lines_and_not_the_process),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
