@@ -26,6 +26,7 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
 typedef struct {
     zero_status status;
     int line;
+    bool is_of_all; /* it holds for all ranks: an agreement names none */
     char file[52], text[1024];
 } zero_failure;
 

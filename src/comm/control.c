@@ -206,7 +206,8 @@ static zero_status fail_like(int rank, const verdict *v)
 {
     const zero_failure *theirs = &v->failure;
     zero_status st = zero_failure_restore(theirs);
-    if (v->is_shared || zero_failure_names_rank(theirs->text)) return st;
+    if (v->is_shared || theirs->is_of_all || zero_failure_names_rank(theirs->text))
+        return st;
     return zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s", rank, theirs->text);
 }
 
