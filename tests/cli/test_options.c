@@ -324,7 +324,8 @@ static void mistakes_in_a_file_are_refused_with_their_place(void **state)
     file_refused("5", FILE_NAME, "found another value");
     file_refused("{\"steps\": 1e999}", FILE_NAME ":1:", "overflow");
     file_refused("{\"st\\u001b[2Jeps\": 1}", "\"st\\u{1B}[2Jeps\" in", "no such option");
-    file_refused("{\"progress\": \"\\u001b[2J\"}", "\"progress\": \\u{1B}[2J in", "lines|bar");
+    file_refused("{\"progress\": \"\\u001b[2J\"}", "\"progress\": \\u{1B}[2J in",
+                 "lines|bar");
     file_refused("\xef\xbb\xbf{}", FILE_NAME ":1:1", "byte order mark");
     file_refused("{\"steps\": \"\xff\"}", FILE_NAME ":1:12", "UTF-8");
 }
