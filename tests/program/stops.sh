@@ -20,7 +20,8 @@ pause() { # pause MILLISECONDS
     sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
 }
 
-# begins STEPS OPTIONS...: a job of 3 ranks in the background. The files pid.RANK get their processes.
+# begins STEPS OPTIONS...: a job of 3 ranks in the background. The files pid.RANK get their
+# processes.
 begins() {
     words="zero train --steps $* (3 ranks)"
     rm -f m pid.*
