@@ -1,5 +1,6 @@
 # A rank is stopped or hangs while the job starts or ends: the job ends with 86, within 5 s of the
-# watchdog's limit; a busy machine is allowed more. TIMES stops in the first second and as many while the job ends.
+# watchdog's limit; a busy machine is allowed more. TIMES stops in the first second, and as many
+# while the job ends.
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-2}
 limit=3
