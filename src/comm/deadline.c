@@ -72,7 +72,8 @@ static zero_status make_timers(zero_deadline *d)
     return st;
 }
 
-/* The handler needs no memory. Calls that a tick interrupts are restarted where they can be. */
+/* The handler needs no memory. Calls that a tick interrupts are restarted where they can
+ * be. */
 static zero_status take_signal(zero_deadline *d)
 {
     struct sigaction action = {.sa_sigaction = tick, .sa_flags = SA_RESTART | SA_SIGINFO};

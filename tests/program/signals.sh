@@ -121,7 +121,8 @@ runs 3 $tiny --steps $steps --checkpoint often --save-minutes 0.002 --keep 1000
 [ "$(saved | wc -l)" -ge 3 ] || complain "$words: $(saved | wc -l) checkpoints, expected several"
 same_digest "a run that saved by the clock"
 holds often $(printf 'step-%08d ' $(saved))
-for row in '10.0:' '0.0:--save-every 100' '5.0:--save-minutes 5 --save-every 100' '0.0:--save-minutes 0'; do
+for row in '10.0:' '0.0:--save-every 100' '5.0:--save-minutes 5 --save-every 100' \
+    '0.0:--save-minutes 0'; do
     rm -rf m minutes
     runs 3 $tiny --steps 2 --checkpoint minutes --metrics m ${row#*:}
     grep -q "\"save-minutes\": *${row%%:*}[,}]" m ||

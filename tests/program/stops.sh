@@ -1,5 +1,6 @@
 # A rank is stopped or hangs while the job starts or ends: the job ends with 86, within 5 s of the
-# watchdog's limit; a busy machine is allowed more. TIMES stops in the first second and as many while the job ends.
+# watchdog's limit; a busy machine is allowed more. TIMES stops in the first second, and as many
+# while the job ends.
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-2}
 limit=3
@@ -20,7 +21,8 @@ pause() { # pause MILLISECONDS
     sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
 }
 
-# begins STEPS OPTIONS...: a job of 3 ranks in the background. The files pid.RANK get their processes.
+# begins STEPS OPTIONS...: a job of 3 ranks in the background. The files pid.RANK get their
+# processes.
 begins() {
     words="zero train --steps $* (3 ranks)"
     rm -f m pid.*
