@@ -53,8 +53,8 @@ struct zero_comm {
     zero_duration duration[ZERO_TRAFFIC_KINDS];
     double last_poll;   /* when; while collectives are active */
     double largest_gap; /* longest time between two polls, in seconds */
-    int users;      /* trainers and optimizers that work on the group */
-    bool is_closed; /* the program has closed it: it ends with its last user */
+    int users;          /* trainers and optimizers that work on the group */
+    bool is_closed;     /* the program has closed it: it ends with its last user */
     double patience;    /* how many times longer than usual to wait; 0 and 1: as usual */
 };
 

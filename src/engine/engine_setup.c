@@ -39,7 +39,8 @@ static zero_status check_least(const zero_engine *e)
     size_t bytes;
     int64_t instructions;
     ZERO_TRY(zero_plan_least(&e->spec.plan, &bytes, &instructions));
-    if (instructions <= ZERO_PLAN_QUICK) return ZERO_OK; /* compiling finds the exact bytes */
+    /* Compiling finds the exact bytes. */
+    if (instructions <= ZERO_PLAN_QUICK) return ZERO_OK;
     return check_bytes(e, bytes, "at least ");
 }
 

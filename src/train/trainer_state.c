@@ -83,7 +83,8 @@ zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])
 {
     ZERO_TRY(zero_trainer_check(trainer));
     ZERO_TRY(zero_agree(trainer->comm, check_not_null(hex, "the place for the digest")));
-    ZERO_TRY(zero_trainer_publish(trainer)); /* else copies of what was written would differ */
+    /* Else copies of what was written would differ. */
+    ZERO_TRY(zero_trainer_publish(trainer));
     return zero_engine_digest(&trainer->engine, hex);
 }
 
