@@ -26,7 +26,7 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
 typedef struct {
     zero_status status;
     int line;
-    bool is_of_all; /* it holds for all ranks: an agreement names none */
+    bool is_agreed; /* all ranks have it already, also with words that callers have added */
     char file[52], text[1024];
 } zero_failure;
 
@@ -34,6 +34,3 @@ typedef struct {
 zero_failure zero_failure_keep(zero_status status);
 /* Makes a kept failure the last one again and returns its status. */
 zero_status zero_failure_restore(const zero_failure *kept);
-/* True if a text begins with the rank it came from, "rank 3: ...", as agreed failures do, also
- * after callers have added words at the end. */
-bool zero_failure_names_rank(const char *text);

@@ -45,6 +45,8 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
     bool is_cut = n >= (int)sizeof text;
     size_t len = n < 0 ? 0 : is_cut ? whole_characters(text, sizeof text - 1) : (size_t)n;
     zero_legible(text, len, new.text, sizeof new.text);
+    bool has_last = strncmp(new.text, last.text, strlen(last.text)) == 0;
+    if (has_last) new.is_agreed = last.is_agreed;
     last = new;
     return code;
 }
@@ -61,12 +63,6 @@ zero_status zero_failure_restore(const zero_failure *kept)
 {
     if (kept->status != ZERO_OK) last = *kept;
     return kept->status;
-}
-
-bool zero_failure_names_rank(const char *text)
-{
-    int end = 0;
-    return sscanf(text, "rank %*d:%n", &end) == 0 && end > 0;
 }
 
 int zero_exit_code(zero_status status)

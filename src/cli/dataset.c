@@ -15,7 +15,7 @@ static zero_status name_no_rank(const zero_comm *world, zero_status st)
 {
     if (st == ZERO_OK || world->layout.n_nodes > 1) return st;
     zero_failure failure = zero_failure_keep(st);
-    failure.is_of_all = true;
+    failure.is_agreed = true;
     return zero_failure_restore(&failure);
 }
 

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     int rank = zero_launch_rank_hint();
     bool is_alone = st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED;
     if (rank > 0 && !is_alone) let_rank_0_end_it();
-    bool is_named = rank == 0 || zero_failure_names_rank(zero_last_error());
+    bool is_named = rank == 0 || zero_failure_keep(st).is_agreed;
     if (!is_named) fprintf(stderr, "zero: rank %d: %s\n", rank, zero_last_error());
     if (is_named) fprintf(stderr, "zero: %s\n", zero_last_error());
     zero_launch_abort(zero_exit_code(st));

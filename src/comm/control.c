@@ -206,9 +206,11 @@ static zero_status fail_like(int rank, const verdict *v)
 {
     const zero_failure *theirs = &v->failure;
     zero_status st = zero_failure_restore(theirs);
-    if (v->is_shared || theirs->is_of_all || zero_failure_names_rank(theirs->text))
-        return st;
-    return zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s", rank, theirs->text);
+    if (v->is_shared || theirs->is_agreed) return st;
+    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s", rank, theirs->text);
+    zero_failure named = zero_failure_keep(st);
+    named.is_agreed = true;
+    return zero_failure_restore(&named);
 }
 
 zero_status zero_agree(zero_comm *comm, zero_status mine)

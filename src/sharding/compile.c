@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "sharding/checks.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
@@ -135,6 +136,7 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(add_groups(s));
     add_scratch(s);
     zero_stage_at(s->input.stage)->hold(s);
+    if (!s->input.forward_only) zero_hold_checks(s);
     return s->status;
 }
 

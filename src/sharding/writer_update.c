@@ -86,7 +86,6 @@ static void check(zero_writer *w)
 void zero_write_update(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
-    zero_hold_checks(w->s);
     zero_write_loss(w);
     for (int g = 0; g < model->n_groups; g++) norm(w, g);
     zero_write(w, ZERO_OP_OVERFLOW);
