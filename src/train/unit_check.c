@@ -101,6 +101,7 @@ typedef struct {
     float *x;       /* moved by finite differences */
     const float *g; /* the unit's gradient, kept */
     int64_t n;
+    int number; /* of the input 0, of tensors in the unit's order from 1 */
 } operand;
 
 static operand tensor_of(const zero_probe *p, int k, const zero_tensor *t)
@@ -313,7 +314,7 @@ static zero_status check_operand(zero_probe *p, const operand *o, float *from,
 {
     zero_rng rng = {.seed = (uint64_t)spec->seed,
                     .purpose = ZERO_RNG_TEST,
-                    .sample = 1 + (uint64_t)(o->x - p->arrays[ZERO_PROBE_IN].at)};
+                    .sample = 1 + (uint64_t)o->number};
     double most = largest(o->n, o->g), size = root_mean_square(o->n, o->x);
     if (size < 0.1) size = 0.1;
     memcpy(from, o->x, (size_t)o->n * sizeof *from);
@@ -331,13 +332,15 @@ static zero_status check_differences(zero_probe *p, const zero_unit_check_spec *
                                      zero_unit_check_result *worst)
 {
     zero_probe_array *in = &p->arrays[ZERO_PROBE_IN];
-    operand input = {"in", in->at, p->arrays[ZERO_PROBE_D_IN].at, in->n};
+    operand input = {"in", in->at, p->arrays[ZERO_PROBE_D_IN].at, in->n, 0};
+    int number = 1;
     if (input.n > 0)
         ZERO_TRY(check_operand(p, &input, p->arrays[ZERO_PROBE_KEPT].at, spec, worst));
     for (int k = 0; k < p->unit->n_groups; k++) {
         const zero_group *g = &p->model->groups[p->unit->groups[k]];
         for (int t = 0; t < g->n_tensors; t++) {
             operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
+            o.number = number++;
             ZERO_TRY(check_operand(p, &o, p->arrays[ZERO_PROBE_KEPT].at, spec, worst));
         }
     }
