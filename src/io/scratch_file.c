@@ -119,9 +119,18 @@ static int write_zeros(const zero_scratch_file *file)
     return error;
 }
 
+/* Otherwise a disk would be filled to its end before it shows that the file does not fit. */
+static bool may_have_room(const zero_scratch_file *file)
+{
+    struct statfs fs;
+    return fstatfs(file->fd, &fs) != 0 ||
+           (double)fs.f_bavail * (double)fs.f_bsize >= (double)file->bytes;
+}
+
 static zero_status reserve(const zero_scratch_file *file)
 {
     int failed, error = 0;
+    if (!may_have_room(file)) return no_space(file, ENOSPC);
     ZERO_AGAIN(failed, fallocate(file->fd, 0, 0, (off_t)file->bytes));
     if (failed) error = errno;
     if (error == EOPNOTSUPP || error == ENOSYS) error = write_zeros(file);
