@@ -1,0 +1,332 @@
+#include "io/scratch.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <pthread.h>
+#include <xxhash.h>
+
+#include "base/fail.h"
+#include "io/system_call.h"
+
+typedef struct {
+    uint64_t at; /* in the file */
+    size_t bytes;
+    uint64_t checksum; /* of what was written last */
+    bool is_written;
+} scratch_block;
+
+typedef enum { IS_FREE, IS_QUEUED, IS_MOVING, HAS_ENDED } state;
+
+typedef struct {
+    state state;
+    bool is_write;
+    int block;
+    void *data; /* borrowed; only read if is_write */
+    uint64_t checksum;
+    zero_failure failure;
+} scratch_transfer;
+
+struct zero_scratch {
+    zero_scratch_file file;
+    scratch_block *blocks;
+    scratch_transfer *transfers; /* [depth] */
+    int *queue;                  /* [depth], a ring of transfers that no thread has taken */
+    int depth, n_queued, first_queued;
+    pthread_t *threads;
+    int n_threads;
+    bool is_closing, has_lock;
+    pthread_mutex_t lock; /* of queue, is_closing, and the transfers' states */
+    pthread_cond_t work, ended;
+    zero_scratch_traffic traffic;
+};
+
+/* ---- threads ---- */
+
+static zero_status verify(const zero_scratch *s, const scratch_transfer *t)
+{
+    const scratch_block *b = &s->blocks[t->block];
+    uint64_t found = XXH3_64bits(t->data, b->bytes);
+    if (found == b->checksum) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
+                     ", has other contents than were written (XXH3-64 %016" PRIx64
+                     ", expected %016" PRIx64 "): the disk is faulty",
+                     s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
+}
+
+static zero_status move(const zero_scratch *s, scratch_transfer *t)
+{
+    const scratch_block *b = &s->blocks[t->block];
+    if (!t->is_write) {
+        ZERO_TRY(zero_scratch_file_read(&s->file, b->at, t->data, b->bytes));
+        return verify(s, t);
+    }
+    t->checksum = XXH3_64bits(t->data, b->bytes);
+    return zero_scratch_file_write(&s->file, b->at, t->data, b->bytes);
+}
+
+/* The next transfer, or NULL when the file is closed. The caller holds the lock. */
+static scratch_transfer *take(zero_scratch *s)
+{
+    while (s->n_queued == 0 && !s->is_closing) pthread_cond_wait(&s->work, &s->lock);
+    if (s->n_queued == 0) return NULL;
+    scratch_transfer *t = &s->transfers[s->queue[s->first_queued]];
+    s->first_queued = (s->first_queued + 1) % s->depth;
+    s->n_queued--;
+    t->state = IS_MOVING;
+    return t;
+}
+
+static void *run(void *arg)
+{
+    zero_scratch *s = arg;
+    pthread_mutex_lock(&s->lock);
+    for (scratch_transfer *t; (t = take(s));) {
+        pthread_mutex_unlock(&s->lock);
+        t->failure = zero_failure_keep(move(s, t));
+        pthread_mutex_lock(&s->lock);
+        t->state = HAS_ENDED;
+        pthread_cond_broadcast(&s->ended);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Signals stay with the program's own thread. */
+static zero_status start_threads(zero_scratch *s, int n)
+{
+    sigset_t all, before;
+    int error = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (error == 0 && s->n_threads < n) {
+        error = pthread_create(&s->threads[s->n_threads], NULL, run, s);
+        if (error == 0) s->n_threads++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a scratch file: %s",
+                     s->n_threads + 1, n, strerror(error));
+}
+
+static void stop_threads(zero_scratch *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->is_closing = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->n_threads; i++) pthread_join(s->threads[i], NULL);
+}
+
+/* ---- opening and closing ---- */
+
+static zero_status check_input(const zero_scratch_input *in)
+{
+    if (in->n_blocks < 1 || in->depth < 1 || in->depth > ZERO_SCRATCH_MAX_DEPTH ||
+        in->threads < 1 || in->threads > in->depth)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a scratch file of %d blocks, %d transfers in flight and %d threads: "
+            "expected 1 block or more, 1 to %d transfers, and 1 to as many threads",
+            in->n_blocks, in->depth, in->threads, ZERO_SCRATCH_MAX_DEPTH);
+    for (int i = 0; i < in->n_blocks; i++)
+        if (in->bytes[i] == 0 || in->bytes[i] % ZERO_SCRATCH_ALIGN != 0)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "block %d of a scratch file has %zu bytes: expected a multiple of "
+                "%d",
+                i, in->bytes[i], ZERO_SCRATCH_ALIGN);
+    return ZERO_OK;
+}
+
+static zero_status allocate(zero_scratch *s, const zero_scratch_input *in)
+{
+    s->blocks = calloc((size_t)in->n_blocks, sizeof *s->blocks);
+    s->transfers = calloc((size_t)in->depth, sizeof *s->transfers);
+    s->queue = calloc((size_t)in->depth, sizeof *s->queue);
+    s->threads = calloc((size_t)in->threads, sizeof *s->threads);
+    if (s->blocks && s->transfers && s->queue && s->threads) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM,
+                     "no memory for the table of a scratch file of %d blocks",
+                     in->n_blocks);
+}
+
+/* Returns the file's bytes. */
+static uint64_t lay_out(zero_scratch *s, const zero_scratch_input *in)
+{
+    uint64_t at = 0;
+    for (int i = 0; i < in->n_blocks; i++) {
+        s->blocks[i] = (scratch_block){.at = at, .bytes = in->bytes[i]};
+        at += in->bytes[i];
+    }
+    return at;
+}
+
+static void init_lock(zero_scratch *s)
+{
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->ended, NULL);
+    s->has_lock = true;
+}
+
+zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **out)
+{
+    ZERO_TRY(check_input(input));
+    zero_scratch *s = calloc(1, sizeof *s);
+    if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for a scratch file");
+    s->depth = input->depth;
+    zero_status st = allocate(s, input);
+    if (st == ZERO_OK)
+        st = zero_scratch_file_open(input->directory, lay_out(s, input), &s->file);
+    if (st == ZERO_OK) {
+        init_lock(s);
+        st = start_threads(s, input->threads);
+    }
+    if (st == ZERO_OK)
+        *out = s;
+    else
+        zero_scratch_close(s);
+    return st;
+}
+
+void zero_scratch_close(zero_scratch *s)
+{
+    if (!s) return;
+    if (s->has_lock) {
+        stop_threads(s);
+        pthread_cond_destroy(&s->ended);
+        pthread_cond_destroy(&s->work);
+        pthread_mutex_destroy(&s->lock);
+    }
+    zero_scratch_file_close(&s->file);
+    free(s->threads);
+    free(s->queue);
+    free(s->transfers);
+    free(s->blocks);
+    free(s);
+}
+
+const zero_scratch_file *zero_scratch_get_file(const zero_scratch *s)
+{
+    return &s->file;
+}
+
+/* ---- transfers ---- */
+
+/* A transfer that is free, or -1. */
+static int find_free(const zero_scratch *s, int of_block, bool *is_busy)
+{
+    int free_one = -1;
+    *is_busy = false;
+    for (int i = s->depth - 1; i >= 0; i--) {
+        if (s->transfers[i].state == IS_FREE)
+            free_one = i;
+        else if (s->transfers[i].block == of_block)
+            *is_busy = true;
+    }
+    return free_one;
+}
+
+static zero_status check_begin(const zero_scratch *s, const scratch_transfer *t,
+                               int free_one, bool is_busy)
+{
+    if (is_busy)
+        return zero_fail(ZERO_ERR_INVALID, "block %d of the scratch file is moving already",
+                         t->block);
+    if (free_one < 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%d transfers of the scratch file are in flight: "
+                         "expected fewer",
+                         s->depth);
+    if (!t->is_write && !s->blocks[t->block].is_written)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "block %d of the scratch file is read and was never written",
+                         t->block);
+    if ((uintptr_t)t->data % ZERO_SCRATCH_ALIGN != 0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "memory for a block of the scratch file: expected an address that is a "
+            "multiple of %d",
+            ZERO_SCRATCH_ALIGN);
+    return ZERO_OK;
+}
+
+/* The caller holds the lock. */
+static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
+{
+    bool is_busy;
+    int i = find_free(s, t->block, &is_busy);
+    ZERO_TRY(check_begin(s, t, i, is_busy));
+    s->transfers[i] = *t;
+    s->queue[(s->first_queued + s->n_queued++) % s->depth] = i;
+    pthread_cond_signal(&s->work);
+    *out = i;
+    return ZERO_OK;
+}
+
+static zero_status begin(zero_scratch *s, scratch_transfer t, int *out)
+{
+    pthread_mutex_lock(&s->lock);
+    t.state = IS_QUEUED;
+    zero_status st = enqueue(s, &t, out);
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+zero_status zero_scratch_begin_write(zero_scratch *s, int block, const void *data,
+                                     int *transfer)
+{
+    scratch_transfer t = {
+        .is_write = true, .block = block, .data = (void *)(uintptr_t)data};
+    return begin(s, t, transfer);
+}
+
+zero_status zero_scratch_begin_read(zero_scratch *s, int block, void *data, int *transfer)
+{
+    return begin(s, (scratch_transfer){.block = block, .data = data}, transfer);
+}
+
+bool zero_scratch_has_ended(zero_scratch *s, int i)
+{
+    pthread_mutex_lock(&s->lock);
+    bool has_ended = s->transfers[i].state == HAS_ENDED;
+    pthread_mutex_unlock(&s->lock);
+    return has_ended;
+}
+
+static void count(zero_scratch *s, const scratch_transfer *t)
+{
+    uint64_t bytes = s->blocks[t->block].bytes;
+    if (t->is_write) {
+        s->traffic.bytes_written += bytes;
+        s->traffic.writes++;
+    } else {
+        s->traffic.bytes_read += bytes;
+        s->traffic.reads++;
+    }
+}
+
+zero_status zero_scratch_end(zero_scratch *s, int i)
+{
+    scratch_transfer *t = &s->transfers[i];
+    pthread_mutex_lock(&s->lock);
+    while (t->state == IS_QUEUED || t->state == IS_MOVING)
+        pthread_cond_wait(&s->ended, &s->lock);
+    zero_status st = zero_failure_restore(&t->failure);
+    scratch_block *b = &s->blocks[t->block];
+    /* A write that failed may have changed the file: the block must not be read. */
+    if (t->is_write) b->is_written = st == ZERO_OK;
+    if (t->is_write) b->checksum = t->checksum;
+    if (st == ZERO_OK) count(s, t);
+    t->state = IS_FREE;
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+zero_scratch_traffic zero_scratch_get_traffic(const zero_scratch *s)
+{
+    return s->traffic;
+}

@@ -1,0 +1,279 @@
+#define _GNU_SOURCE /* O_TMPFILE, O_DIRECT, fallocate, sync_file_range, statx */
+#include "io/scratch_file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "base/number.h"
+#include "io/system_call.h"
+
+#define MAX_BYTES (UINT64_C(1) << 62)
+#define AT_ONCE   ((size_t)1 << 20) /* bytes of one request; longer ones gain nothing */
+#define ZEROS     ((size_t)1 << 20) /* bytes written at once where space cannot be reserved */
+#define RAMFS     0x858458f6L
+#define NO_STATUS (-1)
+
+static bool is_aligned(uint64_t n)
+{
+    return n % ZERO_SCRATCH_ALIGN == 0;
+}
+
+/* ---- opening ---- */
+
+static zero_status check_request(const char *directory, uint64_t bytes)
+{
+    if (bytes > 0 && bytes <= MAX_BYTES && is_aligned(bytes)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: a scratch file of %" PRIu64
+                     " bytes: expected a multiple of %d from %d to 2^62",
+                     directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
+}
+
+static zero_status refuse_memory(const char *directory)
+{
+    struct statfs fs;
+    if (statfs(directory, &fs) != 0)
+        return zero_cannot(ZERO_ERR_ENV, directory, "used for a scratch file");
+    if (fs.f_type != TMPFS_MAGIC && (long)fs.f_type != RAMFS) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "%s lies in memory (tmpfs): a scratch file there saves none; expected a "
+        "directory on a disk",
+        directory);
+}
+
+static int make_without_name(const char *directory)
+{
+    int fd;
+    ZERO_AGAIN(fd, open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    return fd;
+}
+
+static int make_with_name(const char *directory)
+{
+    char path[ZERO_SCRATCH_PATH + 32];
+    snprintf(path, sizeof path, "%s/.zero-scratch-XXXXXX", directory);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0 && unlink(path) != 0) {
+        close(fd);
+        return NO_STATUS;
+    }
+    return fd;
+}
+
+/* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
+static bool cannot_be_nameless(int error)
+{
+    return error == EOPNOTSUPP || error == EISDIR || error == EINVAL || error == ENOENT;
+}
+
+static zero_status make(zero_scratch_file *file)
+{
+    file->fd = make_without_name(file->directory);
+    file->had_no_name = file->fd >= 0;
+    if (file->fd < 0 && cannot_be_nameless(errno))
+        file->fd = make_with_name(file->directory);
+    file->is_open = file->fd >= 0;
+    if (file->is_open) return ZERO_OK;
+    return zero_cannot(ZERO_ERR_ENV, file->directory, "used for a scratch file");
+}
+
+/* ---- reserving space ---- */
+
+static zero_status no_space(const zero_scratch_file *file, int error)
+{
+    struct statfs fs;
+    double free_bytes =
+        fstatfs(file->fd, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_bsize : 0.0;
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "%s: a scratch file of %.1f MiB cannot be reserved: %s; %.1f MiB are free "
+        "there",
+        file->directory, (double)file->bytes / 0x1p20, strerror(error),
+        free_bytes / 0x1p20);
+}
+
+/* Through the page cache, before O_DIRECT is set. */
+static int write_zeros(const zero_scratch_file *file)
+{
+    char *zeros = calloc(1, ZEROS);
+    if (!zeros) return ENOMEM;
+    int error = 0;
+    for (uint64_t at = 0; at < file->bytes && error == 0;) {
+        size_t n = (size_t)(file->bytes - at < ZEROS ? file->bytes - at : ZEROS);
+        ssize_t written;
+        ZERO_AGAIN(written, pwrite(file->fd, zeros, n, (off_t)at));
+        if (written < 0) error = errno;
+        if (written > 0) at += (uint64_t)written;
+    }
+    free(zeros);
+    if (error == 0 && fdatasync(file->fd) != 0) error = errno;
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    return error;
+}
+
+/* Otherwise a disk would be filled to its end before it shows that the file does not fit. */
+static bool may_have_room(const zero_scratch_file *file)
+{
+    struct statfs fs;
+    return fstatfs(file->fd, &fs) != 0 ||
+           (double)fs.f_bavail * (double)fs.f_bsize >= (double)file->bytes;
+}
+
+static zero_status reserve(const zero_scratch_file *file)
+{
+    int failed, error = 0;
+    if (!may_have_room(file)) return no_space(file, ENOSPC);
+    ZERO_AGAIN(failed, fallocate(file->fd, 0, 0, (off_t)file->bytes));
+    if (failed) error = errno;
+    if (error == EOPNOTSUPP || error == ENOSYS) error = write_zeros(file);
+    return error == 0 ? ZERO_OK : no_space(file, error);
+}
+
+/* ---- around the page cache ---- */
+
+static int set_direct(int fd, bool on)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0) return NO_STATUS;
+    return fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT);
+}
+
+#ifdef STATX_DIOALIGN
+static bool alignment_suffices(int fd)
+{
+    struct statx info;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) != 0) return true;
+    if (!(info.stx_mask & STATX_DIOALIGN)) return true; /* the trial will tell */
+    return info.stx_dio_mem_align > 0 && info.stx_dio_mem_align <= ZERO_SCRATCH_ALIGN &&
+           info.stx_dio_offset_align > 0 && info.stx_dio_offset_align <= ZERO_SCRATCH_ALIGN;
+}
+#else
+static bool alignment_suffices(int fd)
+{
+    (void)fd;
+    return true; /* the trial will tell */
+}
+#endif
+
+/* Some file systems accept the flag and refuse the transfer. */
+static bool trial_succeeds(int fd)
+{
+    void *page = NULL;
+    if (posix_memalign(&page, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN) != 0) return false;
+    memset(page, 0, ZERO_SCRATCH_ALIGN);
+    ssize_t written, read;
+    ZERO_AGAIN(written, pwrite(fd, page, ZERO_SCRATCH_ALIGN, 0));
+    ZERO_AGAIN(read, pread(fd, page, ZERO_SCRATCH_ALIGN, 0));
+    free(page);
+    return written == ZERO_SCRATCH_ALIGN && read == ZERO_SCRATCH_ALIGN;
+}
+
+static void choose_direct(zero_scratch_file *file)
+{
+    if (!alignment_suffices(file->fd) || set_direct(file->fd, true) != 0) return;
+    file->is_direct = trial_succeeds(file->fd);
+    if (!file->is_direct) set_direct(file->fd, false);
+}
+
+zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
+                                   zero_scratch_file *file)
+{
+    zero_scratch_file new = {.bytes = bytes};
+    ZERO_TRY(check_request(directory, bytes));
+    ZERO_TRY(refuse_memory(directory));
+    if (strlen(directory) >= sizeof new.directory)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%.100s...: expected a path of less than %zu bytes", directory,
+                         sizeof new.directory);
+    strcpy(new.directory, directory);
+    zero_status st = make(&new);
+    if (st == ZERO_OK) st = reserve(&new);
+    if (st != ZERO_OK) {
+        zero_scratch_file_close(&new);
+        return st;
+    }
+    choose_direct(&new);
+    *file = new;
+    return ZERO_OK;
+}
+
+void zero_scratch_file_close(zero_scratch_file *file)
+{
+    if (file->is_open) close(file->fd);
+    *file = (zero_scratch_file){0};
+}
+
+/* ---- transfers ---- */
+
+static zero_status check_transfer(const zero_scratch_file *file, uint64_t at, size_t bytes)
+{
+    if (is_aligned(at) && is_aligned(bytes) && at <= file->bytes &&
+        bytes <= file->bytes - at)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: a transfer of %zu bytes at %" PRIu64
+                     " of a scratch file of %" PRIu64
+                     ": expected multiples of %d within it",
+                     file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
+}
+
+static zero_status failed(const zero_scratch_file *file, const char *what, uint64_t at,
+                          int error)
+{
+    return zero_fail(ZERO_ERR_ENV,
+                     "%s: the scratch file cannot be %s at byte %" PRIu64 ": %s",
+                     file->directory, what, at,
+                     error ? strerror(error) : "the file ends there; it was cut");
+}
+
+zero_status zero_scratch_file_read(const zero_scratch_file *file, uint64_t at, void *data,
+                                   size_t bytes)
+{
+    ZERO_TRY(check_transfer(file, at, bytes));
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n;
+        size_t most = zero_min_size(bytes - done, AT_ONCE);
+        ZERO_AGAIN(n, pread(file->fd, (char *)data + done, most, (off_t)(at + done)));
+        if (n <= 0) return failed(file, "read", at + done, n < 0 ? errno : 0);
+        done += (size_t)n;
+    }
+    if (!file->is_direct)
+        posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
+    return ZERO_OK;
+}
+
+/* Only clean pages can be dropped. */
+static zero_status drop_written(const zero_scratch_file *file, uint64_t at, size_t bytes)
+{
+    const unsigned all =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    int result;
+    ZERO_AGAIN(result, sync_file_range(file->fd, (off_t)at, (off_t)bytes, all));
+    if (result != 0 && errno != ENOSYS && errno != EINVAL)
+        return failed(file, "written", at, errno);
+    posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
+    return ZERO_OK;
+}
+
+zero_status zero_scratch_file_write(const zero_scratch_file *file, uint64_t at,
+                                    const void *data, size_t bytes)
+{
+    ZERO_TRY(check_transfer(file, at, bytes));
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n;
+        size_t most = zero_min_size(bytes - done, AT_ONCE);
+        ZERO_AGAIN(n,
+                   pwrite(file->fd, (const char *)data + done, most, (off_t)(at + done)));
+        if (n <= 0) return failed(file, "written", at + done, n < 0 ? errno : ENOSPC);
+        done += (size_t)n;
+    }
+    return file->is_direct ? ZERO_OK : drop_written(file, at, bytes);
+}

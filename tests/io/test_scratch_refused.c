@@ -1,0 +1,228 @@
+/* A scratch file where the file system lacks something, or the disk fails. Each case runs in a
+ * child whose system calls the kernel refuses. */
+#define _GNU_SOURCE /* O_TMPFILE, O_DIRECT */
+#include "io/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+
+#include <cmocka.h>
+
+#include "support/refused_call.h"
+
+#define BYTES  ((size_t)64 * ZERO_SCRATCH_ALIGN)
+#define BLOCKS 4
+
+enum { GOOD, BAD, NO_SECCOMP = 77 };
+
+static char place[] = "zero_test_refused_XXXXXX";
+
+typedef struct {
+    refused_call refused;
+    bool is_direct, had_no_name;
+} lack;
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            printf("line %d: %s (%s)\n", __LINE__, #condition, zero_last_error()); \
+            return BAD; \
+        } \
+    } while (0)
+
+static zero_status open_it(zero_scratch **s)
+{
+    static const size_t bytes[BLOCKS] = {BYTES, BYTES, BYTES, BYTES};
+    zero_scratch_input in = {
+        .directory = place, .n_blocks = BLOCKS, .bytes = bytes, .depth = 2, .threads = 2};
+    return zero_scratch_open(&in, s);
+}
+
+static int names_in_place(void)
+{
+    int n = 0;
+    DIR *d = opendir(place);
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return n - 2;
+}
+
+static zero_status move(zero_scratch *s, bool is_write, int block, char *data)
+{
+    int t;
+    zero_status st = is_write ? zero_scratch_begin_write(s, block, data, &t)
+                              : zero_scratch_begin_read(s, block, data, &t);
+    return st == ZERO_OK ? zero_scratch_end(s, t) : st;
+}
+
+/* Pages of the file that the page cache holds. */
+static int cached_pages(const zero_scratch *s)
+{
+    enum { PAGES = BLOCKS * BYTES / ZERO_SCRATCH_ALIGN };
+    static unsigned char is_cached[PAGES];
+    int fd = zero_scratch_get_file(s)->fd, n = 0;
+    void *map = mmap(NULL, BLOCKS * BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED || mincore(map, BLOCKS * BYTES, is_cached) != 0) return -1;
+    for (int i = 0; i < PAGES; i++) n += is_cached[i] & 1;
+    munmap(map, BLOCKS * BYTES);
+    return n;
+}
+
+static char *page_aligned(void)
+{
+    void *data = NULL;
+    return posix_memalign(&data, ZERO_SCRATCH_ALIGN, BYTES) == 0 ? data : NULL;
+}
+
+/* ---- what a file system lacks ---- */
+
+static int use_it(const lack *l)
+{
+    zero_scratch *s;
+    char *data = page_aligned();
+    CHECK(open_it(&s) == ZERO_OK);
+    const zero_scratch_file *file = zero_scratch_get_file(s);
+    /* Some file systems lack more than the case takes away. */
+    CHECK(!file->had_no_name || l->had_no_name);
+    CHECK(!file->is_direct || l->is_direct);
+    for (int b = 0; b < BLOCKS; b++) {
+        memset(data, 'a' + b, BYTES);
+        CHECK(move(s, true, b, data) == ZERO_OK);
+    }
+    for (int b = 0; b < BLOCKS; b++) {
+        memset(data, 0, BYTES);
+        CHECK(move(s, false, b, data) == ZERO_OK);
+        CHECK(data[0] == 'a' + b && data[BYTES - 1] == 'a' + b);
+    }
+    CHECK(cached_pages(s) == 0);
+    CHECK(names_in_place() == 0);
+    zero_scratch_close(s);
+    free(data);
+    return GOOD;
+}
+
+static int in_a_child(int (*work)(const lack *), const lack *l)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int result = refuse_call(l->refused) ? work(l) : NO_SECCOMP;
+        fflush(stdout);
+        _exit(result);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_SECCOMP) skip();
+    return WEXITSTATUS(status);
+}
+
+static void it_works_where_the_file_system_lacks_something(void **state)
+{
+    (void)state;
+    const uint32_t nameless = O_TMPFILE & ~(uint32_t)O_DIRECTORY, any = 0;
+    const lack lacks[] = {
+        {{SYS_getpgid, 0, any, any, EPERM}, true, true}, /* nothing that matters */
+        {{SYS_openat, 2, nameless, nameless, EOPNOTSUPP}, true, false},
+        {{SYS_openat, 2, nameless, nameless, EISDIR}, true, false},
+        {{SYS_fcntl, 2, O_DIRECT, O_DIRECT, EINVAL}, false, true},
+        {{SYS_fallocate, 0, any, any, EOPNOTSUPP}, true, true},
+        {{SYS_statx, 0, any, any, ENOSYS}, true, true},
+    };
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+        if (in_a_child(use_it, &lacks[i]) != GOOD) fail_msg("lack %zu", i);
+}
+
+/* ---- a disk that fails ---- */
+
+#define FAILS_AT (2 * BYTES) /* the first byte of block 2 */
+
+static int meet_the_error(const lack *l)
+{
+    zero_scratch *s;
+    char *data = page_aligned(), text[128];
+    bool is_write = l->refused.call == SYS_pwrite64;
+    CHECK(open_it(&s) == ZERO_OK);
+    for (int b = 0; b < BLOCKS; b++) {
+        zero_status st = move(s, true, b, data);
+        CHECK(st == (is_write && b == 2 ? ZERO_ERR_ENV : ZERO_OK));
+    }
+    snprintf(text, sizeof text, "the scratch file cannot be %s at byte %zu: %s",
+             is_write ? "written" : "read", (size_t)FAILS_AT, strerror(EIO));
+    if (!is_write) CHECK(move(s, false, 2, data) == ZERO_ERR_ENV);
+    CHECK(strstr(zero_last_error(), text));
+    CHECK(move(s, false, 1, data) == ZERO_OK);
+    /* what could not be written must not be read */
+    if (is_write) CHECK(move(s, false, 2, data) == ZERO_ERR_INVALID);
+    zero_scratch_close(s);
+    free(data);
+    return GOOD;
+}
+
+static void an_error_of_the_disk_names_the_byte(void **state)
+{
+    (void)state;
+    const int calls[] = {SYS_pwrite64, SYS_pread64};
+    for (int i = 0; i < 2; i++) {
+        lack l = {.refused = {calls[i], 3, UINT32_MAX, FAILS_AT, EIO}};
+        if (in_a_child(meet_the_error, &l) != GOOD) fail_msg("call %d", calls[i]);
+    }
+}
+
+static int find_no_space(const lack *l)
+{
+    (void)l;
+    zero_scratch *s;
+    CHECK(open_it(&s) == ZERO_ERR_ENV);
+    CHECK(strstr(zero_last_error(), "a scratch file of 1.0 MiB cannot be reserved"));
+    CHECK(names_in_place() == 0);
+    return GOOD;
+}
+
+static void a_full_disk_is_an_error_when_it_is_opened(void **state)
+{
+    (void)state;
+    lack l = {.refused = {SYS_fallocate, 0, 0, 0, ENOSPC}};
+    assert_int_equal(in_a_child(find_no_space, &l), GOOD);
+}
+
+/* ---- setting up ---- */
+
+static int set_up(void **state)
+{
+    struct statfs fs;
+    (void)state;
+    if (statfs(".", &fs) != 0 || fs.f_type == TMPFS_MAGIC) {
+        printf("skipped: the current directory lies in memory\n");
+        exit(77);
+    }
+    return mkdtemp(place) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_works_where_the_file_system_lacks_something),
+        cmocka_unit_test(an_error_of_the_disk_names_the_byte),
+        cmocka_unit_test(a_full_disk_is_an_error_when_it_is_opened),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
