@@ -35,7 +35,7 @@ static void tick(int signal, siginfo_t *info, void *context)
     if (d->left == 0) leave(d);
 }
 
-/* A real-time signal that nothing handles; 0: there is none. */
+/* Returns a real-time signal that nothing handles, or 0. */
 static int find_signal(void)
 {
     for (int s = SIGRTMAX; s >= SIGRTMIN; s--) {

@@ -48,7 +48,7 @@ zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r, int r
 
 /* ---- one verdict ---- */
 
-/* The lowest rank that found something; the number of ranks if there is none. */
+/* Returns the lowest rank that found something, or the number of ranks if no rank did. */
 static int lowest_finder(const zero_runner *r)
 {
     const uint64_t *words = zero_finding_space(r).words;

@@ -1,8 +1,8 @@
 /* records.h - hashes of the optimizer states, to see whether they change between two updates.
  *
  * They cover what this rank owns: masters, which in fp32 are the parameters, momentum and
- * variance, in blocks of ZERO_RECORD_BLOCK elements. Without check_memory there are none, and
- * these functions do nothing. */
+ * variance, in blocks of ZERO_RECORD_BLOCK elements. Without check_memory these
+ * functions do nothing. */
 #pragma once
 
 #include "engine/runner.h"

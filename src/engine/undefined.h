@@ -14,7 +14,7 @@ typedef enum {
     ZERO_UNDEFINED_LOSS,
 } zero_undefined_kind;
 
-/* The first such number of a walk on this rank; unit -1: there is none. */
+/* The first undefined number of a walk on this rank; unit is -1 if all are defined. */
 typedef struct {
     zero_undefined_kind kind;
     int unit, tensor; /* the tensor's number in the model, of a gradient */

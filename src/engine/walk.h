@@ -25,7 +25,7 @@ typedef struct {
     int64_t T;                 /* GENERATE: 1 to the planned length */
 } zero_run_input;
 
-/* What ranks say of a step. The gravest of all ranks' counts. */
+/* A rank's verdict on a step. The gravest verdict of all ranks holds for all. */
 typedef enum {
     ZERO_STEP_FINE,
     ZERO_STEP_OVERFLOW,  /* a gradient is not finite */

@@ -126,7 +126,7 @@ static void add_scratch(zero_schedule *s)
                                                            .bytes = bytes});
 }
 
-/* What lives for the whole run. */
+/* Adds the buffers that live for the whole run. */
 static zero_status hold(zero_schedule *s)
 {
     ZERO_TRY(check_input(&s->input));

@@ -48,7 +48,7 @@ typedef enum {
     ZERO_OP_NORM,        /* group g: squares of this rank's piece of the gradient */
     ZERO_OP_OVERFLOW,    /* all squares are added; ranks agree whether all are finite */
     ZERO_OP_VERIFY,      /* no state has changed since its RECORD */
-    ZERO_OP_COMPARE,     /* copies are equal; every so many steps (checks.h) */
+    ZERO_OP_COMPARE,     /* copies are equal; every Nth step (checks.h) */
     ZERO_OP_UPDATE,      /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_RECORD,      /* group g: hashes of what UPDATE has written */
     ZERO_OP_KINDS

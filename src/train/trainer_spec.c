@@ -1,4 +1,4 @@
-/* What a trainer is opened with: read, checked, and compared between ranks. */
+/* The arguments of zero_trainer_open(): read, checked, and compared between ranks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -223,7 +223,7 @@ static void move(const direction *d, const float *from, float h)
         o->x[i] = from[i] + h * sign_of(d, i);
 }
 
-/* What the unit says about the direction, and how large such a number usually is. */
+/* The unit's gradient along the direction. Sets *scale to the usual size of such a number. */
 static double expected(const direction *d, double most, double *scale)
 {
     const operand *o = d->o;

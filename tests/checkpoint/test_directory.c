@@ -11,7 +11,7 @@
 
 #define PROBE ".tmp-step-00000000"
 
-/* What rank 0 was told while it opened the last directory. */
+/* The warnings that rank 0 got while it opened the last directory. */
 static char told[2048];
 
 static void hear(void *arg, const char *text)

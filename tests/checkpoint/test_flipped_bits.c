@@ -183,7 +183,7 @@ static bool expect_words(const test_run *run, const place *p, zero_sentence *sai
     bool whole = is_whole(run);
     int ranks = run->comm->size, owner = owner_of(run, p);
     int copies = is_shared(run) ? run->comm->layout.n_nodes : ranks;
-    if (p->array == ZERO_ARRAY_MASTERS && wide) return false; /* there are none */
+    if (p->array == ZERO_ARRAY_MASTERS && wide) return false; /* fp32 has no masters */
     if (p->array == ZERO_ARRAY_MASTERS && (stage_0 || owner == p->rank) &&
         changes_rounded(run, p)) {
         expect_rank(p->rank, said);

@@ -10,11 +10,12 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 
 #include <cmocka.h>
+
+#include "support/disk_place.h"
 
 #define BLOCKS 24
 #define DEPTH  4
@@ -39,16 +40,6 @@ static zero_scratch *opened(zero_scratch_input in)
     zero_scratch *s = NULL;
     if (zero_scratch_open(&in, &s) != ZERO_OK) fail_msg("%s", zero_last_error());
     return s;
-}
-
-static int names_in_place(void)
-{
-    int n = 0;
-    DIR *d = opendir(place);
-    assert_non_null(d);
-    while (readdir(d)) n++;
-    closedir(d);
-    return n - 2; /* "." and ".." */
 }
 
 static void fill_expected(unsigned seed)
@@ -139,7 +130,7 @@ static void blocks_come_back_in_any_order(void **state)
         assert_int_equal(traffic.bytes_read, 3 * offset_of[BLOCKS]);
         assert_int_equal(traffic.reads, 3 * BLOCKS);
         assert_int_equal(traffic.writes, 3 * BLOCKS);
-        assert_int_equal(names_in_place(), 0);
+        assert_int_equal(disk_place_names(place), 0);
         zero_scratch_close(s);
     }
 }
@@ -266,21 +257,15 @@ static void too_little_space_is_an_error_before_anything_is_written(void **state
     (void)state;
     expect_failure(place, (size_t)1 << 52, ZERO_ERR_ENV, "cannot be reserved");
     assert_non_null(strstr(zero_last_error(), "MiB are free there"));
-    assert_int_equal(names_in_place(), 0);
+    assert_int_equal(disk_place_names(place), 0);
 }
 
 /* ---- setting up ---- */
 
-/* In the current directory, which the tests of a build have on a disk; /tmp may be memory. */
 static int set_up(void **state)
 {
-    struct statfs fs;
     (void)state;
-    if (statfs(".", &fs) != 0 || fs.f_type == TMPFS_MAGIC) {
-        printf("skipped: the current directory lies in memory\n");
-        exit(77);
-    }
-    if (!mkdtemp(place)) return -1;
+    if (!disk_place_make(place)) return -1;
     for (int b = 0; b < BLOCKS; b++) {
         bytes_of[b] = (size_t)(1 + b * b % 5) * ZERO_SCRATCH_ALIGN + (b == 9 ? 3 << 20 : 0);
         offset_of[b + 1] = offset_of[b] + bytes_of[b];

@@ -9,16 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 
 #include <cmocka.h>
 
+#include "support/disk_place.h"
 #include "support/refused_call.h"
 
 #define BYTES  ((size_t)64 * ZERO_SCRATCH_ALIGN)
@@ -47,15 +45,6 @@ static zero_status open_it(zero_scratch **s)
     zero_scratch_input in = {
         .directory = place, .n_blocks = BLOCKS, .bytes = bytes, .depth = 2, .threads = 2};
     return zero_scratch_open(&in, s);
-}
-
-static int names_in_place(void)
-{
-    int n = 0;
-    DIR *d = opendir(place);
-    while (d && readdir(d)) n++;
-    if (d) closedir(d);
-    return n - 2;
 }
 
 static zero_status move(zero_scratch *s, bool is_write, int block, char *data)
@@ -106,7 +95,7 @@ static int use_it(const lack *l)
         CHECK(data[0] == 'a' + b && data[BYTES - 1] == 'a' + b);
     }
     CHECK(cached_pages(s) == 0);
-    CHECK(names_in_place() == 0);
+    CHECK(disk_place_names(place) == 0);
     zero_scratch_close(s);
     free(data);
     return GOOD;
@@ -187,7 +176,7 @@ static int find_no_space(const lack *l)
     zero_scratch *s;
     CHECK(open_it(&s) == ZERO_ERR_ENV);
     CHECK(strstr(zero_last_error(), "a scratch file of 1.0 MiB cannot be reserved"));
-    CHECK(names_in_place() == 0);
+    CHECK(disk_place_names(place) == 0);
     return GOOD;
 }
 
@@ -202,13 +191,8 @@ static void a_full_disk_is_an_error_when_it_is_opened(void **state)
 
 static int set_up(void **state)
 {
-    struct statfs fs;
     (void)state;
-    if (statfs(".", &fs) != 0 || fs.f_type == TMPFS_MAGIC) {
-        printf("skipped: the current directory lies in memory\n");
-        exit(77);
-    }
-    return mkdtemp(place) ? 0 : -1;
+    return disk_place_make(place) ? 0 : -1;
 }
 
 static int tear_down(void **state)

@@ -42,7 +42,7 @@ static zero_status step(zero_trainer *t, int64_t number)
     return zero_trainer_step(t, &source, &in, &out);
 }
 
-/* What is in the directory, besides the lock of those that save. */
+/* Counts the checkpoints in the directory, published or temporary. */
 static int count_steps(const char *path)
 {
     DIR *dir = opendir(path);
