@@ -7,6 +7,7 @@
 #include "base/type.h"
 #include "comm/algorithm.h"
 #include "math/backends.h"
+#include "sharding/offload.h"
 #include "sharding/stages.h"
 #include "train/metrics.h"
 
@@ -91,6 +92,15 @@ const zero_option zero_run_options[] = {
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
+
+    {.group = "Offload", .name = "offload", TEXT, FIELD(offload), CHECK, .argument = "DIR", .absent = "everything stays in memory",
+     .help = "keep optimizer states in a scratch file in DIR, on a local disk; equal bits"},
+    {.name = "offload-when", CHOICE, FIELD(offload_when), PLAN, .words = "end|lazy|backward", .standard = "lazy",
+     .help = "where parameters are updated: at the end of the step; in the next step, before their first use, while it computes; or, with --clip 0, during the backward pass"},
+    {.name = "offload-parameters", FLAG, FIELD(offload_parameters), PLAN, .help = "stage 3: keep this rank's parameters there, too"},
+    {.name = "offload-activations", FLAG, FIELD(offload_activations), PLAN, .help = "keep there, too, what --recompute keeps"},
+    {.name = "offload-depth", WHOLE(1, ZERO_OFFLOAD_MAX_DEPTH), FIELD(offload_depth), PLAN, .standard = "4",
+     .help = "blocks of 262144 parameters' states in memory at once"},
 
     {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
      .help = "save there at the end, on SIGUSR1, and on SIGUSR2, SIGTERM and SIGINT, which also stop the run"},

@@ -137,6 +137,7 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
+        .directory = c->offload,
         .memory_limit = c->memory_limit >= 0
                             ? (size_t)c->memory_limit
                             : zero_machine_room(&s->topology, s->node_ranks),

@@ -27,9 +27,20 @@ static zero_status walk(zero_engine *e, zero_program_kind program)
 
 zero_status zero_engine_settle(zero_engine *e)
 {
-    if (!e->in_flight) return ZERO_OK;
-    e->in_flight = false;
-    return walk(e, ZERO_PROGRAM_EPILOGUE);
+    bool has_file = e->schedule.input.offload != ZERO_OFFLOAD_OFF;
+    if (e->in_flight) {
+        e->in_flight = false;
+        ZERO_TRY(walk(e, ZERO_PROGRAM_EPILOGUE));
+    }
+    return has_file ? zero_agree(e->runner.comm, zero_tier_status(&e->runner.tier))
+                    : ZERO_OK;
+}
+
+/* A program without updates needs those of the last step before it. */
+static zero_status settle_update(zero_engine *e)
+{
+    bool is_lazy = e->schedule.input.offload == ZERO_OFFLOAD_LAZY;
+    return is_lazy ? zero_engine_settle(e) : ZERO_OK;
 }
 
 zero_status zero_engine_check(zero_engine *e)
@@ -106,6 +117,8 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
 {
     const zero_model *model = e->schedule.input.model;
+    if (out->verdict == ZERO_STEP_FAILED)
+        return zero_agree(e->runner.comm, zero_tier_status(&e->runner.tier));
     if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
@@ -207,6 +220,7 @@ zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, doub
     int64_t total = zero_engine_eval_microbatches(e);
     zero_run_input run = {
         .program = ZERO_PROGRAM_EVALUATE, .source = source, .loss_scale = 1.0};
+    ZERO_TRY(settle_update(e));
     for (int64_t m = 0; m < total; m += plan->n_ranks) {
         zero_run_output out;
         run.first_microbatch = m;
@@ -227,6 +241,7 @@ zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64
     zero_rng rng = {.seed = (uint64_t)how->seed,
                     .purpose = ZERO_RNG_SAMPLING,
                     .step = (uint64_t)how->step};
+    ZERO_TRY(settle_update(e));
     for (int64_t at = n_known; at < n_known + n; at++) {
         int64_t T = at < plan->seq ? at : plan->seq;
         zero_run_input run = {.program = ZERO_PROGRAM_GENERATE,

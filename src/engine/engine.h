@@ -23,6 +23,7 @@ typedef struct {
     int64_t eval_batches;        /* global batches that one evaluation averages over */
     size_t memory_limit;         /* bytes that this rank may take; 0: no limit */
     bool may_use_p2p;            /* if a node cannot share memory, instead of an error */
+    const char *directory;       /* of the plan's file; borrowed by init. NULL: no file */
 } zero_engine_spec;
 
 typedef struct {
@@ -37,7 +38,8 @@ typedef struct {
     zero_loss_scale loss_scale; /* of the next step */
     bool has_gradient;          /* a step's summed gradient is there to be read */
     double gradient_scale;      /* the loss scale that it was made with */
-    bool in_flight;             /* the last step's gathers may not have ended */
+    bool
+        in_flight; /* the last step's gathers may not have ended, or its update not begun */
 } zero_engine;
 
 /* ---- engine_setup.c ---- */
@@ -82,7 +84,8 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
 
-/* Waits for the gathers that the last step left in flight. */
+/* Waits for the gathers that the last step left in flight, and makes the update that a `lazy` plan
+ * left to the next step. All ranks get the first failure of any rank's scratch file. */
 ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
 
 /* Looks for flipped bits, as the plan's check_replicas and check_memory say (checks.h);

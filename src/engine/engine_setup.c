@@ -97,7 +97,8 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
     zero_status st = zero_agree(comm, init_local(e, spec, comm));
     if (st == ZERO_OK) st = share_memory(e, comm);
     if (st == ZERO_OK)
-        st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm, &e->window);
+        st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm, &e->window,
+                              spec->directory);
     if (st == ZERO_OK) st = init_weights(e);
     if (st != ZERO_OK) zero_engine_destroy(e);
     return st;
@@ -105,6 +106,8 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
 
 void zero_engine_destroy(zero_engine *e)
 {
+    /* Nobody will see an update that was left to the next step. */
+    if (e->schedule.input.offload == ZERO_OFFLOAD_LAZY) e->in_flight = false;
     /* Collectives in flight must not outlive their buffers; a failure has no one to tell. */
     if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;

@@ -23,6 +23,16 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_COMPARE] = zero_run_compare,
     [ZERO_OP_UPDATE] = zero_run_update,
     [ZERO_OP_RECORD] = zero_run_record,
+    [ZERO_OP_FETCH] = zero_run_fetch,
+    [ZERO_OP_FETCH_WAIT] = zero_run_block_wait,
+    [ZERO_OP_STORE] = zero_run_store,
+    [ZERO_OP_STORE_WAIT] = zero_run_block_wait,
+    [ZERO_OP_FETCH_PARAM] = zero_run_fetch_param,
+    [ZERO_OP_FETCH_PARAM_WAIT] = zero_run_fetch_param_wait,
+    [ZERO_OP_SAVE] = zero_run_save,
+    [ZERO_OP_SAVE_WAIT] = zero_run_activation_wait,
+    [ZERO_OP_RESTORE] = zero_run_restore,
+    [ZERO_OP_RESTORE_WAIT] = zero_run_activation_wait,
 };
 
 static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *in,
@@ -38,21 +48,56 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
 }
 
 /* Counts a completed walk and its small messages; `before` are the group's before it. */
-static void count_walk(zero_runner *r, zero_program_kind program,
-                       const zero_traffic *before)
+static void count_walk(const zero_walk *w, const zero_traffic *before)
 {
-    r->walks[program]++;
+    zero_runner *r = w->r;
+    r->walks[w->in->program]++;
+    r->updates[w->in->program] += w->update.is_due;
     zero_traffic_add(&r->control, 1, &r->comm->traffic[ZERO_CONTROL]);
     zero_traffic_add(&r->control, -1, before);
+}
+
+/* `lazy`: the first program with updates makes those of the last step. */
+static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
+{
+    zero_pending_update update = r->pending;
+    bool updates = in->program == ZERO_PROGRAM_STEP || in->program == ZERO_PROGRAM_EPILOGUE;
+    if (!updates) return (zero_pending_update){.is_due = false};
+    r->pending.is_due = false;
+    if (in->program == ZERO_PROGRAM_STEP &&
+        r->schedule->input.offload == ZERO_OFFLOAD_BACKWARD)
+        update = zero_run_agreed_update(in, 0.0);
+    return update;
+}
+
+static zero_status walk_all(zero_walk *w)
+{
+    zero_runner *r = w->r;
+    const zero_program *p = &r->schedule->programs[w->in->program];
+    double start = zero_clock_seconds();
+    for (r->at = 0; r->at < p->length; r->at++) {
+        const zero_instruction *i = &p->code[r->at];
+        double polled = r->polled, streamed = r->streamed;
+        if (zero_run_was_ahead(w, i)) continue;
+        zero_lifetimes_begin(r, i);
+        ZERO_TRY(execute[i->op](w, i));
+        /* Generated logits outlive their program: the caller reads them. */
+        if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
+        double end = zero_clock_seconds();
+        zero_profile_note(&r->profile, w->in->program, i,
+                          end - start - (r->streamed - streamed), r->polled - polled);
+        start = end;
+    }
+    return ZERO_OK;
 }
 
 zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
     const zero_schedule *s = r->schedule;
-    const zero_program *p = &s->programs[input->program];
     *output = (zero_run_output){.origin.at = -1, .undefined.unit = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
+    w.update = take_update(r, input);
     w.batch = make_batch(w.plan, input, r->comm->size);
     w.search = zero_origin_open(input->finds_origin, w.plan->model, r->backend, &r->math);
     /* A search for the origin meets the numbers that the first step met. */
@@ -60,19 +105,11 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                         (!r->units_are_checked || input->finds_origin);
     zero_lifetimes_open(r);
     zero_traffic control = r->comm->traffic[ZERO_CONTROL];
-    double start = zero_clock_seconds();
-    for (r->at = 0; r->at < p->length; r->at++) {
-        const zero_instruction *i = &p->code[r->at];
-        double polled = r->polled;
-        zero_lifetimes_begin(r, i);
-        ZERO_TRY(execute[i->op](&w, i));
-        /* Generated logits outlive their program: the caller reads them. */
-        if (input->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
-        double end = zero_clock_seconds();
-        zero_profile_note(&r->profile, input->program, i, end - start, r->polled - polled);
-        start = end;
-    }
-    count_walk(r, input->program, &control);
+    r->walk = &w;
+    zero_status st = walk_all(&w);
+    r->walk = NULL;
+    ZERO_TRY(st);
+    count_walk(&w, &control);
     if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_UNDEFINED)
         r->units_are_checked = true;
     output->origin = w.search.first;

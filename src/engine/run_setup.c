@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "engine/run_memory.h"
+#include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 
 /* Two arrays: the ranks' parts, and the memory that the node has once. */
@@ -20,6 +21,7 @@ static void poll_collectives(void *arg)
     zero_runner *r = arg;
     if (r->poll_status == ZERO_OK)
         r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
+    if (r->walk) zero_run_ahead(r->walk);
 }
 
 static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_exchange *x)
@@ -68,11 +70,12 @@ static zero_status allocate_tables(zero_runner *r)
     return ZERO_OK;
 }
 
-static zero_status init_local(zero_runner *r)
+static zero_status init_local(zero_runner *r, const char *directory)
 {
     ZERO_TRY(allocate_tables(r));
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
     ZERO_TRY(init_exchanges(r));
+    ZERO_TRY(zero_tier_open(&r->tier, r->schedule, directory));
     ZERO_TRY(zero_arena_init(&r->arena, r->schedule->own_bytes));
     r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
     return r->backend->open(&r->math);
@@ -80,7 +83,7 @@ static zero_status init_local(zero_runner *r)
 
 zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                              const zero_backend *backend, zero_comm *comm,
-                             const zero_window *window)
+                             const zero_window *window, const char *directory)
 {
     *r = (zero_runner){.schedule = schedule,
                        .backend = backend,
@@ -88,7 +91,7 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                        .window = window,
                        .n_groups = schedule->input.model->n_groups};
     r->math = (zero_math){.poll = poll_collectives, .poll_arg = r};
-    zero_status st = zero_agree(comm, init_local(r));
+    zero_status st = zero_agree(comm, init_local(r, directory));
     if (st != ZERO_OK) zero_runner_destroy(r);
     return st;
 }
@@ -112,6 +115,7 @@ void zero_runner_destroy(zero_runner *r)
     free(r->squares);
     free(r->touched);
     zero_profile_destroy(&r->profile);
+    zero_tier_close(&r->tier); /* ends transfers from and to the arena */
     if (r->arena.mapping) zero_lifetimes_close(r);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};

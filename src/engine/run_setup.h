@@ -8,8 +8,10 @@
 ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
                                              zero_window *window);
 
-/* Takes all memory. Collective over `comm`, one verdict: ZERO_ERR_NOMEM. */
+/* Takes all memory, and the file if the schedule has one. Collective over `comm`, one verdict:
+ * ZERO_ERR_NOMEM, or the status of zero_tier_open(). */
 ZERO_NODISCARD zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                                             const zero_backend *backend, zero_comm *comm,
-                                            const zero_window *window);
+                                            const zero_window *window,
+                                            const char *directory);
 void zero_runner_destroy(zero_runner *r); /* accepts a zeroed runner */

@@ -60,10 +60,29 @@ zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm)
+{
+    zero_pending_update update = {.is_due = !in->only_computes, .hyper = in->adamw};
+    update.hyper.grad_scale = zero_update_grad_scale(norm, in->clip, in->loss_scale);
+    return update;
+}
+
+/* `lazy`: the next step makes this update, with this step's numbers. */
+static void decide_update(zero_walk *w)
+{
+    zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
+    switch (w->plan->offload) {
+    case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
+    case ZERO_OFFLOAD_LAZY: w->r->pending = update; break;
+    default: w->update = update;
+    }
+}
+
 static zero_status vote(zero_walk *w, bool is_finite)
 {
     zero_run_output *out = w->out;
-    zero_step_verdict mine = w->in->is_refused          ? ZERO_STEP_REFUSED
+    zero_step_verdict mine = w->r->tier.has_failed      ? ZERO_STEP_FAILED
+                             : w->in->is_refused        ? ZERO_STEP_REFUSED
                              : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
                              : !is_finite               ? ZERO_STEP_OVERFLOW
                                                         : ZERO_STEP_FINE;
@@ -87,13 +106,28 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
     for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
-    return vote(w, isfinite(squares));
+    ZERO_TRY(vote(w, isfinite(squares)));
+    if (!w->out->overflow) decide_update(w);
+    return ZERO_OK;
+}
+
+/* The states of a block in its slot. */
+static void find_in_slot(const zero_walk *w, const zero_instruction *i,
+                         zero_update_state *state)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
+    state->master = view.master;
+    state->momentum = view.momentum;
+    state->variance = view.variance;
+    if (view.param) state->param = view.param;
 }
 
 zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 {
-    if (w->out->overflow || w->in->only_computes) return ZERO_OK;
     const zero_runner *r = w->r;
+    if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
     int64_t at = i->range.begin;
     zero_update_state state = {.type = w->plan->type,
                                .grad = zero_use_element(w, i->grad[0], at),
@@ -101,14 +135,12 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
                                .master = zero_use_element(w, i->master, at),
                                .momentum = zero_use_element(w, i->momentum, at),
                                .variance = zero_use_element(w, i->variance, at)};
+    if (i->file != ZERO_NO_BUFFER) find_in_slot(w, i, &state);
     if (!state.master) { /* fp32: the parameter is its own master */
         state.master = state.param;
         state.param = NULL;
     }
-    zero_adamw hyper = w->in->adamw;
-    hyper.grad_scale =
-        zero_update_grad_scale(w->out->grad_norm, w->in->clip, w->in->loss_scale);
-    zero_update_apply(r->backend, &r->math, w->plan->model, i->group, i->range, &hyper,
-                      &state);
+    zero_update_apply(r->backend, &r->math, w->plan->model, i->group, i->range,
+                      &w->update.hyper, &state);
     return ZERO_OK;
 }

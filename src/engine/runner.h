@@ -9,6 +9,8 @@
 #include "comm/collective.h"
 #include "comm/window.h"
 #include "engine/profile.h"
+#include "engine/tier.h"
+#include "math/backend.h"
 #include "sharding/schedule.h"
 
 /* The collectives of a group's REDUCE or GATHER: several if its pieces have owners. */
@@ -22,6 +24,14 @@ typedef struct {
 typedef struct {
     int first, last;
 } zero_touch;
+
+/* An update that the ranks have agreed on. */
+typedef struct {
+    bool is_due;
+    zero_adamw hyper; /* with the gradient's scale */
+} zero_pending_update;
+
+typedef struct zero_walk zero_walk; /* walk.h */
 
 typedef struct {
     const zero_schedule *schedule; /* borrowed, like the next two */
@@ -39,12 +49,18 @@ typedef struct {
     zero_status poll_status; /* of polls during arithmetic, which cannot return one */
     double polled;           /* seconds of polls while collectives were in flight */
     zero_profile profile;
-    int64_t walks[ZERO_PROGRAMS]; /* completed */
-    zero_traffic control;         /* small messages of these walks */
-    int64_t compares;             /* COMPAREs of these walks that were due */
-    bool units_are_checked;       /* a step has shown that they define their results */
-    int at;                       /* the instruction being executed */
-    zero_touch *touched;          /* [n_buffers] */
+    int64_t walks[ZERO_PROGRAMS];   /* completed */
+    zero_traffic control;           /* small messages of these walks */
+    int64_t compares;               /* COMPAREs of these walks that were due */
+    bool units_are_checked;         /* a step has shown that they define their results */
+    zero_pending_update pending;    /* `lazy`: the last step's, for the next step */
+    zero_tier tier;                 /* the file, if something lies there */
+    zero_offload_traffic moved;     /* to and from it, by these walks */
+    int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
+    double streamed;                /* seconds of the stream during other instructions */
+    zero_walk *walk;                /* the present one, for polls */
+    int at;                         /* the instruction being executed */
+    zero_touch *touched;            /* [n_buffers] */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */

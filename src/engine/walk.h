@@ -1,7 +1,7 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c, run_update.c and run_checks.c execute instructions; run.c has the
- * table of them and the walk itself. */
+ * run_units.c, run_exchange.c, run_update.c, run_checks.c and run_offload.c execute instructions;
+ * run.c has the table of them and the walk itself. */
 #pragma once
 
 #include "engine/origin.h"
@@ -31,6 +31,7 @@ typedef enum {
     ZERO_STEP_OVERFLOW,  /* a gradient is not finite */
     ZERO_STEP_UNDEFINED, /* a unit left numbers undefined */
     ZERO_STEP_REFUSED,   /* a rank was called with wrong arguments */
+    ZERO_STEP_FAILED,    /* a rank cannot read or write its scratch file */
 } zero_step_verdict;
 
 typedef struct {
@@ -44,15 +45,18 @@ typedef struct {
     const float *logits; /* GENERATE: [V] of the last position; valid until the next walk */
 } zero_run_output;
 
-typedef struct {
+struct zero_walk {
     zero_runner *r;
     const zero_run_input *in;
     zero_run_output *out;
     const zero_plan_input *plan;
     zero_batch batch;
+    zero_pending_update update; /* of UPDATE; unless `lazy`, known from OVERFLOW on */
+    int ahead;         /* instructions of the stream before this one are executed */
+    bool is_in_stream; /* one of them is being executed */
     bool finds_undefined;
     zero_origin_search search;
-} zero_walk;
+};
 
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
@@ -62,7 +66,19 @@ zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exc
 zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
-zero_execute zero_run_verify, zero_run_compare, zero_run_record; /* run_checks.c */
+zero_execute zero_run_verify, zero_run_compare, zero_run_record;  /* run_checks.c */
+zero_execute zero_run_fetch, zero_run_store, zero_run_block_wait; /* run_offload.c */
+zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
+zero_execute zero_run_save, zero_run_restore, zero_run_activation_wait;
+
+/* The update of a step whose gradient is finite and has this norm. */
+zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);
+
+/* Executes instructions of the stream of optimizer states before the walk comes to them, as far as
+ * that needs no waiting. Called by polls. */
+void zero_run_ahead(zero_walk *w);
+/* True if the present instruction was executed ahead. To be called before each instruction. */
+bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i);
 
 /* The number of a rank's microbatch m in the global batch, by the program's own strides. */
 static inline int64_t zero_walk_microbatch(const zero_walk *w, const zero_instruction *i,

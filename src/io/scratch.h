@@ -16,7 +16,7 @@
 
 typedef struct zero_scratch zero_scratch;
 
-#define ZERO_SCRATCH_MAX_DEPTH 256
+#define ZERO_SCRATCH_MAX_DEPTH 65536
 
 typedef struct {
     const char *directory;

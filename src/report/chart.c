@@ -21,7 +21,7 @@ static const layer layer_of[ZERO_CLASSES] = {
     [ZERO_CLASS_IN_FLIGHT] = REST,    [ZERO_CLASS_ACCUMULATORS] = REST,
     [ZERO_CLASS_BUCKETS] = REST,      [ZERO_CLASS_ACTIVATIONS] = ACTIVATIONS,
     [ZERO_CLASS_LOGITS] = REST,       [ZERO_CLASS_WORKSPACE] = REST,
-    [ZERO_CLASS_DATA] = REST,
+    [ZERO_CLASS_DATA] = REST,         [ZERO_CLASS_SLOTS] = REST,
 };
 
 /* Instructions that a column stands for, by the worst of them. */

@@ -5,7 +5,9 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "io/scratch_file.h"
 #include "sharding/checks.h"
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
@@ -75,6 +77,49 @@ static zero_status check_reproducible(const zero_plan_input *in)
                      in->n_ranks, in->accumulation);
 }
 
+static zero_status check_offload(const zero_plan_input *in)
+{
+    bool is_on = in->offload != ZERO_OFFLOAD_OFF;
+    if (is_on && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan with %d blocks of a file in memory: expected 1 to %d "
+                         "(--offload-depth)",
+                         in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
+    if (!is_on && (in->offload_parameters || in->offload_activations))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--offload-parameters and --offload-activations need --offload DIR, "
+            "the directory for the file");
+    if (is_on && in->forward_only)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan without steps has no optimizer states to offload");
+    if (in->offload_parameters && in->stage != 3)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-parameters needs --stage 3, got stage %d: below it "
+                         "each rank keeps all parameters",
+                         in->stage);
+    if (in->offload_activations && !in->recompute)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-activations needs --recompute: it moves what "
+                         "--recompute keeps");
+    return ZERO_OK;
+}
+
+/* With `backward` a group is updated before all gradients are known. */
+static zero_status check_backward(const zero_plan_input *in)
+{
+    if (in->offload != ZERO_OFFLOAD_BACKWARD) return ZERO_OK;
+    if (in->type == ZERO_FP16)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-when backward with fp16, which must skip steps that "
+                         "overflow: use lazy or end");
+    if (in->check_memory)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-when backward with --check-memory, which must look at "
+                         "all states before the first update: use lazy or end");
+    return ZERO_OK;
+}
+
 /* ---- groups ---- */
 
 static zero_status choose_layout(zero_schedule *s)
@@ -100,6 +145,7 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
         state->param = state->grad = state->sum = ZERO_NO_BUFFER;
         state->master = state->momentum = state->variance = ZERO_NO_BUFFER;
         state->gather_staging = state->records = ZERO_NO_BUFFER;
+        state->first_block = state->first_param_block = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
 }
@@ -126,16 +172,28 @@ static void add_scratch(zero_schedule *s)
                                                            .bytes = bytes});
 }
 
+static zero_schedule begin(const zero_plan_input *input)
+{
+    bool is_moved = input->offload != ZERO_OFFLOAD_OFF;
+    return (zero_schedule){.input = *input,
+                           .check = ZERO_NO_BUFFER,
+                           .first_slot = ZERO_NO_BUFFER,
+                           .align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN};
+}
+
 /* Adds the buffers that live for the whole run. */
 static zero_status hold(zero_schedule *s)
 {
     ZERO_TRY(check_input(&s->input));
     ZERO_TRY(check_reproducible(&s->input));
+    ZERO_TRY(check_offload(&s->input));
+    ZERO_TRY(check_backward(&s->input));
     ZERO_TRY(zero_model_check_sizes(s->input.model, s->input.micro_batch, s->input.seq));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
     add_scratch(s);
     zero_stage_at(s->input.stage)->hold(s);
+    zero_offload_hold_slots(s);
     if (!s->input.forward_only) zero_hold_checks(s);
     return s->status;
 }
@@ -152,7 +210,7 @@ static zero_status compile(zero_schedule *s)
 
 zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
-    *s = (zero_schedule){.input = *input, .check = ZERO_NO_BUFFER};
+    *s = begin(input);
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;
@@ -171,7 +229,8 @@ static size_t least_activations(const zero_plan_input *in)
         const zero_unit *unit = &model->units[u];
         zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
         bool is_last = u == model->n_units - 1;
-        floats += sizes.out + (in->recompute && !is_last ? 0 : sizes.saved);
+        floats += in->offload_activations ? 0 : sizes.out;
+        floats += in->recompute && !is_last ? 0 : sizes.saved;
     }
     return (size_t)floats * sizeof(float);
 }
@@ -184,7 +243,7 @@ static int64_t least_instructions(const zero_plan_input *in)
 
 zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_bound *least)
 {
-    zero_schedule s = {.input = *input};
+    zero_schedule s = begin(input);
     zero_status st = hold(&s);
     if (st == ZERO_OK) {
         zero_schedule_place_persistent(&s);

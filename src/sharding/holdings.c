@@ -1,5 +1,6 @@
 #include "sharding/holdings.h"
 
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
 
@@ -52,10 +53,12 @@ void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
         space = ZERO_SPACE_PART;
     }
     /* A group that stays whole against the rule is more than a share of the model states. */
+    bool is_moved = what == ZERO_HOLD_PIECE && s->input.offload_parameters;
+    s->groups[g].param_held = what;
+    if (is_moved) return; /* to the file, with its states */
     bool is_extra = what == ZERO_HOLD_WHOLE &&
                     zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
     zero_class cls = is_extra ? ZERO_CLASS_GATHERED : ZERO_CLASS_PARAMETERS;
-    s->groups[g].param_held = what;
     s->groups[g].param = whole_run(s, cls, g, held, space, s->input.type);
 }
 
@@ -96,6 +99,11 @@ void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
     zero_group_state *state = &s->groups[g];
     state->optimizer_held = what;
     if (s->input.forward_only) return;
+    if (s->input.offload != ZERO_OFFLOAD_OFF) {
+        zero_offload_hold(s, g, what);
+        if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
+        return;
+    }
     if (s->input.type != ZERO_FP32)
         state->master =
             whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);

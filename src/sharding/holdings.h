@@ -11,7 +11,8 @@
 int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls, int g,
                      zero_holding what, zero_space space, zero_type type);
 
-/* The parameters of group g, in shared memory where there is any. */
+/* The parameters of group g, in shared memory where there is any. With offload_parameters a piece
+ * lies in the file (offload.h). */
 void zero_hold_parameters(zero_schedule *s, int g, zero_holding what);
 /* The parameters of group g, whole, in each rank's own memory: plain data parallelism. */
 void zero_hold_own_parameters(zero_schedule *s, int g);

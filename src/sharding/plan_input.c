@@ -14,8 +14,21 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
                              .bucket = ZERO_PLAN_BUCKET,
                              .prefetch = 1,
                              .check_replicas = ZERO_PLAN_REPLICAS,
+                             .offload_depth = ZERO_PLAN_DEPTH,
                              .collectives = ZERO_ALGORITHM_P2P,
                              .rank = rank};
+}
+
+static const char *const offload_names[ZERO_OFFLOAD_PLACES] = {
+    [ZERO_OFFLOAD_OFF] = "off",
+    [ZERO_OFFLOAD_END] = "end",
+    [ZERO_OFFLOAD_LAZY] = "lazy",
+    [ZERO_OFFLOAD_BACKWARD] = "backward",
+};
+
+const char *zero_offload_name(zero_offload place)
+{
+    return offload_names[place];
 }
 
 static const char *type_name(int type)
@@ -31,6 +44,11 @@ static const char *partition_name(int scheme)
 static const char *algorithm_name(int algorithm)
 {
     return zero_algorithm_name((zero_algorithm)algorithm);
+}
+
+static const char *offload_name(int place)
+{
+    return zero_offload_name((zero_offload)place);
 }
 
 static const char *on_off(int value)
@@ -55,5 +73,9 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, forward_only),
     ZERO_FIELD(zero_plan_input, check_replicas),
     ZERO_FIELD_NAMED(zero_plan_input, check_memory, on_off),
+    ZERO_FIELD_NAMED(zero_plan_input, offload, offload_name),
+    ZERO_FIELD_NAMED(zero_plan_input, offload_parameters, on_off),
+    ZERO_FIELD_NAMED(zero_plan_input, offload_activations, on_off),
+    ZERO_FIELD(zero_plan_input, offload_depth),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };

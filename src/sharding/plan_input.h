@@ -15,6 +15,17 @@
 
 #define ZERO_PLAN_BUCKET   (INT64_C(1) << 20) /* elements: 4 MiB of fp32 */
 #define ZERO_PLAN_REPLICAS 100                /* steps between comparisons */
+#define ZERO_PLAN_DEPTH    4                  /* blocks of a file in memory at once */
+
+/* The place of UPDATE in the step if optimizer states lie in a file. */
+typedef enum {
+    ZERO_OFFLOAD_OFF,      /* they lie in memory */
+    ZERO_OFFLOAD_END,      /* after OVERFLOW, as without a file */
+    ZERO_OFFLOAD_LAZY,     /* in the next step, before the first use of the group */
+    ZERO_OFFLOAD_BACKWARD, /* as soon as the group's gradient is known */
+    ZERO_OFFLOAD_PLACES
+} zero_offload;
+const char *zero_offload_name(zero_offload place); /* "lazy" */
 
 /* Members leave no holes: a test adds up their sizes to see that the list has them all. */
 typedef struct {
@@ -35,6 +46,10 @@ typedef struct {
     int64_t persist;    /* groups of at most this many parameters stay whole */
     int check_replicas; /* steps between comparisons of copies; 0: never */
     int check_memory; /* 1: optimizer states are hashed, and verified before each update */
+    zero_offload offload;    /* optimizer states in a file, and when they are updated */
+    int offload_parameters;  /* 1: this rank's pieces of parameters, too; stage 3 */
+    int offload_activations; /* 1: what `recompute` keeps, too */
+    int offload_depth;       /* blocks of optimizer states in memory at once */
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -47,5 +62,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 17
+#define ZERO_PLAN_FIELDS 21
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

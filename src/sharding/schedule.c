@@ -26,6 +26,16 @@ static const char *const op_names[ZERO_OP_KINDS] = {
     [ZERO_OP_COMPARE] = "COMPARE",
     [ZERO_OP_UPDATE] = "UPDATE",
     [ZERO_OP_RECORD] = "RECORD",
+    [ZERO_OP_FETCH] = "FETCH",
+    [ZERO_OP_FETCH_WAIT] = "FETCH_WAIT",
+    [ZERO_OP_STORE] = "STORE",
+    [ZERO_OP_STORE_WAIT] = "STORE_WAIT",
+    [ZERO_OP_FETCH_PARAM] = "FETCH_PARAM",
+    [ZERO_OP_FETCH_PARAM_WAIT] = "FETCH_PARAM_WAIT",
+    [ZERO_OP_SAVE] = "SAVE",
+    [ZERO_OP_SAVE_WAIT] = "SAVE_WAIT",
+    [ZERO_OP_RESTORE] = "RESTORE",
+    [ZERO_OP_RESTORE_WAIT] = "RESTORE_WAIT",
 };
 
 static const char *const class_names[ZERO_CLASSES] = {
@@ -36,6 +46,7 @@ static const char *const class_names[ZERO_CLASSES] = {
     [ZERO_CLASS_IN_FLIGHT] = "gradients in flight",
     [ZERO_CLASS_ACCUMULATORS] = "accumulators",
     [ZERO_CLASS_BUCKETS] = "buckets",
+    [ZERO_CLASS_SLOTS] = "offload slots",
     [ZERO_CLASS_ACTIVATIONS] = "activations",
     [ZERO_CLASS_LOGITS] = "logits",
     [ZERO_CLASS_WORKSPACE] = "workspace",
@@ -87,11 +98,12 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer)
 
 static zero_instruction blank(zero_op op)
 {
-    zero_instruction i = {.op = op, .unit = -1, .group = -1};
+    zero_instruction i = {.op = op, .unit = -1, .group = -1, .after = -1};
     for (int k = 0; k < ZERO_UNIT_GROUPS; k++) i.param[k] = i.grad[k] = ZERO_NO_BUFFER;
     i.master = i.momentum = i.variance = ZERO_NO_BUFFER;
     i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
     i.logits = i.row_loss = i.tokens = i.sum = i.buffer = i.staging = ZERO_NO_BUFFER;
+    i.file = ZERO_NO_BUFFER;
     return i;
 }
 
@@ -118,9 +130,9 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
         list[n++] = i->param[k];
         list[n++] = i->grad[k];
     }
-    const int rest[] = {i->master, i->momentum, i->variance, i->in,     i->out,
-                        i->stream, i->saved,    i->work,     i->logits, i->row_loss,
-                        i->tokens, i->sum,      i->buffer,   i->staging};
+    const int rest[] = {i->master, i->momentum, i->variance, i->in,      i->out,
+                        i->stream, i->saved,    i->work,     i->logits,  i->row_loss,
+                        i->tokens, i->sum,      i->buffer,   i->staging, i->file};
     memcpy(list + n, rest, sizeof rest);
     return n + (int)(sizeof rest / sizeof rest[0]);
 }

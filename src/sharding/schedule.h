@@ -19,6 +19,10 @@
  * before step 1 (schedule_memory.h). A schedule that is `forward_only` has no step, and of the
  * model states the parameters alone.
  *
+ * With `offload` optimizer states lie in a file (offload.h). UPDATE then works on one block at a
+ * time, between its FETCH and its STORE; with `lazy` these stand in the next step, before the
+ * first use of the group.
+ *
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
 
@@ -51,6 +55,18 @@ typedef enum {
     ZERO_OP_COMPARE,     /* copies are equal; every Nth step (checks.h) */
     ZERO_OP_UPDATE,      /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_RECORD,      /* group g: hashes of what UPDATE has written */
+
+    /* Transfers between a block of the file, `file`, and memory, `buffer`. */
+    ZERO_OP_FETCH,       /* group g: begins to read a block of optimizer states */
+    ZERO_OP_FETCH_WAIT,  /* they are in `buffer` */
+    ZERO_OP_STORE,       /* group g: begins to write them back */
+    ZERO_OP_STORE_WAIT,  /* `buffer` is free */
+    ZERO_OP_FETCH_PARAM, /* group g: begins to read this rank's piece of its parameters */
+    ZERO_OP_FETCH_PARAM_WAIT, /* it is in `buffer` */
+    ZERO_OP_SAVE,             /* unit u: begins to write its output */
+    ZERO_OP_SAVE_WAIT,        /* `buffer` is free */
+    ZERO_OP_RESTORE,          /* unit u: begins to read its output */
+    ZERO_OP_RESTORE_WAIT,     /* it is in `buffer` */
     ZERO_OP_KINDS
 } zero_op;
 
@@ -63,6 +79,7 @@ typedef enum {
     ZERO_CLASS_IN_FLIGHT,    /* a group's gradient between its BACKWARD and its REDUCE */
     ZERO_CLASS_ACCUMULATORS, /* M > 1: fp32 sums over microbatches */
     ZERO_CLASS_BUCKETS,      /* staging of collectives */
+    ZERO_CLASS_SLOTS,        /* blocks of a file while they are in memory */
     ZERO_CLASS_ACTIVATIONS,
     ZERO_CLASS_LOGITS,
     ZERO_CLASS_WORKSPACE,
@@ -84,6 +101,7 @@ typedef enum {
     ZERO_SPACE_OWN,  /* the rank's arena */
     ZERO_SPACE_PART, /* the rank's part of the node's window, laid out alike on all ranks */
     ZERO_SPACE_NODE, /* once per node, in the window */
+    ZERO_SPACE_FILE, /* the rank's scratch file: no memory */
     ZERO_SPACES
 } zero_space;
 
@@ -95,7 +113,7 @@ typedef struct {
     zero_program_kind program;
     zero_space space;
     size_t bytes;
-    size_t offset;   /* in its space; a multiple of ZERO_BUFFER_ALIGN */
+    size_t offset;   /* in its space; a multiple of the schedule's `align` */
     int first, last; /* instructions between which it lives, both included */
     zero_type type;  /* of a group's data: the type of its elements */
     int64_t begin;   /* of a group's data: the first element, in the group's flat space */
@@ -104,7 +122,7 @@ typedef struct {
 /* Every operand is an index into the schedule's buffers, or ZERO_NO_BUFFER. */
 typedef struct {
     zero_op op;
-    int unit;       /* FORWARD, RECOMPUTE, BACKWARD; others -1 */
+    int unit;       /* FORWARD, RECOMPUTE, BACKWARD, SAVE, RESTORE; others -1 */
     int group;      /* of instructions that name a group; others -1 */
     int microbatch; /* of this rank, from 0; LOSS: the last one */
     int param[ZERO_UNIT_GROUPS], grad[ZERO_UNIT_GROUPS]; /* UPDATE, NORM: the first */
@@ -112,14 +130,19 @@ typedef struct {
     int master, momentum, variance; /* UPDATE; master: 16-bit types only */
     int in, out, stream, saved, work, logits, row_loss, tokens;
     int sum;          /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
-    int buffer;       /* REDUCE, GATHER, ACCUMULATE, ROUND: the result */
+    int buffer;       /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
     int staging;      /* REDUCE, GATHER */
+    int file;         /* transfers: a buffer in the file */
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE: of the group's flat space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
 
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */
     int rank_stride, microbatch_stride;
+
+    /* FETCH, UPDATE, STORE of a block, and their waits: the instruction after which they may run,
+     * earlier than they stand (engine/run_offload.c); -1: from the program's start. */
+    int after;
     size_t live_bytes; /* of this rank, while the instruction runs */
 } zero_instruction;
 
@@ -144,10 +167,12 @@ typedef struct {
     zero_partition partition;
     zero_holding param_held, grad_held;
     zero_holding optimizer_held; /* says who updates; set even if forward_only */
-    int param;
-    int grad; /* what NORM and UPDATE read */
-    int sum;  /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
-    int master, momentum, variance; /* ZERO_NO_BUFFER with forward_only */
+    int param;                   /* ZERO_NO_BUFFER: in a file */
+    int grad;                    /* what NORM and UPDATE read */
+    int sum; /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
+    int master, momentum, variance; /* ZERO_NO_BUFFER with forward_only, or in a file */
+    int first_block, n_blocks;      /* buffers with these states in the file (offload.h) */
+    int first_param_block; /* n_blocks buffers with the parameters there, if they are */
     int gather_staging;
     int records; /* hashes of its states; ZERO_NO_BUFFER without check_memory */
     zero_exchange reduce, gather;
@@ -168,7 +193,9 @@ typedef struct {
     zero_group_state *groups; /* [model->n_groups] */
     int scratch;              /* workspace of the backend */
     int check;                /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
+    int first_slot, n_slots;  /* buffers for blocks of the file (offload.h) */
 
+    size_t align; /* of buffers: ZERO_BUFFER_ALIGN, or what a file's transfers need */
     size_t persistent[ZERO_SPACES]; /* bytes that live for the whole run; they come first */
     size_t extent[ZERO_SPACES];     /* bytes in all */
     size_t own_bytes;               /* the rank's arena */
@@ -197,7 +224,7 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 
-#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 14)
+#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 15)
 /* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their number. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 

@@ -8,9 +8,9 @@
 #include "base/number.h"
 #include "sharding/schedule_places.h"
 
-static size_t aligned(size_t bytes)
+static size_t aligned(const zero_schedule *s, size_t bytes)
 {
-    return zero_round_up_size(bytes, ZERO_BUFFER_ALIGN);
+    return zero_round_up_size(bytes, s->align);
 }
 
 /* This rank's share of memory that the node has once. */
@@ -22,6 +22,7 @@ static size_t share_of_node(const zero_schedule *s, size_t bytes)
 
 size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b)
 {
+    if (b->space == ZERO_SPACE_FILE) return 0;
     return b->space == ZERO_SPACE_NODE ? share_of_node(s, b->bytes) : b->bytes;
 }
 
@@ -45,8 +46,8 @@ static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
 static void add_spaces(zero_schedule *s)
 {
     s->own_bytes = s->extent[ZERO_SPACE_OWN];
-    s->window_bytes =
-        s->extent[ZERO_SPACE_PART] + aligned(share_of_node(s, s->extent[ZERO_SPACE_NODE]));
+    s->window_bytes = s->extent[ZERO_SPACE_PART] +
+                      aligned(s, share_of_node(s, s->extent[ZERO_SPACE_NODE]));
 }
 
 void zero_schedule_place_persistent(zero_schedule *s)
@@ -55,7 +56,7 @@ void zero_schedule_place_persistent(zero_schedule *s)
         zero_buffer *b = &s->buffers[i];
         if (b->program != ZERO_PROGRAM_ALL) continue;
         b->offset = s->persistent[b->space];
-        s->persistent[b->space] += aligned(b->bytes);
+        s->persistent[b->space] += aligned(s, b->bytes);
     }
     memcpy(s->extent, s->persistent, sizeof s->extent);
     add_spaces(s);
@@ -157,7 +158,7 @@ static void lower_hints(struct sweep *w, zero_space space, const struct gap *mad
 static void place(zero_schedule *s, struct sweep *w, int id)
 {
     zero_buffer *b = &s->buffers[id];
-    size_t need = aligned(b->bytes);
+    size_t need = aligned(s, b->bytes);
     b->offset = s->persistent[b->space];
     if (need == 0) return;
     struct hint *hint = hint_of(w, b->space, need);
@@ -174,7 +175,7 @@ static void drop(const zero_schedule *s, struct sweep *w, int id)
 {
     const zero_buffer *b = &s->buffers[id];
     struct gap *gaps = w->gaps[b->space],
-               freed = {b->offset, b->offset + aligned(b->bytes)};
+               freed = {b->offset, b->offset + aligned(s, b->bytes)};
     if (b->bytes == 0) return;
     int k = find_gap(w, b->space, freed.begin);
     assert(k < w->n_gaps[b->space] && freed.end <= gaps[k].begin);

@@ -47,7 +47,7 @@ static void collect(zero_schedule *s, zero_program_kind kind, zero_space space,
         zero_buffer *b = &s->buffers[i];
         if (!is_of(b, kind) || b->space != space) continue;
         b->offset = p->floor;
-        size_t need = zero_round_up_size(b->bytes, ZERO_BUFFER_ALIGN);
+        size_t need = zero_round_up_size(b->bytes, s->align);
         if (need == 0) continue;
         p->all[p->n++] =
             (struct place){.need = need, .first = b->first, .last = b->last, .id = i};

@@ -11,19 +11,34 @@
 #include "sharding/stages.h"
 #include "sharding/writer.h"
 
+/* A sum is whole when its GATHER has ended. An update during backward needs it soon. */
+static void await_sum(zero_writer *w)
+{
+    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    if (!is_early || w->summing < 0) return;
+    if (!w->s->input.serial)
+        zero_write_gather_wait(w, w->summing, w->s->groups[w->summing].grad);
+    zero_write_gradient_is_final(w, w->summing);
+    w->summing = -1;
+}
+
 /* The reduced pieces return to all ranks while the next group is computed. */
 static void gather_sum(zero_writer *w)
 {
     int g = w->reducing.group;
     zero_write_round_sum(w);
+    await_sum(w);
+    w->summing = g;
     zero_write_gather(w, g, w->s->groups[g].grad, w->s->groups[g].grad);
 }
 
 static void wait_for_sums(zero_writer *w)
 {
     const zero_schedule *s = w->s;
-    for (int g = s->input.model->n_groups - 1; g >= 0 && !s->input.serial; g--)
-        zero_write_gather_wait(w, g, s->groups[g].grad);
+    bool is_early = s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    await_sum(w);
+    for (int g = s->input.model->n_groups - 1; g >= 0; g--)
+        if (!s->input.serial && !is_early) zero_write_gather_wait(w, g, s->groups[g].grad);
 }
 
 static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,

@@ -13,9 +13,14 @@
 #include "sharding/stages.h"
 #include "sharding/writer.h"
 
-static const zero_gradient_path reduced_once = {.deal = ZERO_DEAL_BLOCKS,
-                                                .completed = zero_write_sum_whole,
-                                                .reduced = zero_write_round_sum};
+static void finish_sum(zero_writer *w)
+{
+    zero_write_round_sum(w);
+    zero_write_gradient_is_final(w, w->reducing.group);
+}
+
+static const zero_gradient_path reduced_once = {
+    .deal = ZERO_DEAL_BLOCKS, .completed = zero_write_sum_whole, .reduced = finish_sum};
 
 static void hold(zero_schedule *s)
 {

@@ -22,6 +22,9 @@
 #include "sharding/stages.h"
 #include "sharding/writer.h"
 
+/* Uses whose parameters are read from the file before they are gathered. */
+#define FETCHED_AHEAD 2
+
 /* The uses of a program, in order: forward and backward passes over the units. */
 struct uses {
     const zero_writer *w;
@@ -75,7 +78,8 @@ static int place_for(zero_writer *w, int g)
     int param = s->groups[g].param;
     bool shares = zero_schedule_shares(s),
          slice = s->input.partition == ZERO_PARTITION_SLICE;
-    if (s->buffers[param].space == ZERO_SPACE_NODE) return param;
+    bool is_moved = param == ZERO_NO_BUFFER; /* to the file */
+    if (!is_moved && s->buffers[param].space == ZERO_SPACE_NODE) return param;
     zero_space space = slice ? ZERO_SPACE_NODE : ZERO_SPACE_PART;
     return zero_hold_buffer(w->s, w->program, ZERO_CLASS_GATHERED, g, ZERO_HOLD_WHOLE,
                             shares ? space : ZERO_SPACE_OWN, s->input.type);
@@ -87,11 +91,21 @@ static void gather(zero_writer *w, const struct uses *uses, int64_t at)
     int n = at < uses->n ? read_by(uses, at, &groups) : 0;
     for (int k = 0; k < n; k++) {
         int g = groups[k];
+        zero_write_due(w, g);
         if (w->param[g] != ZERO_NO_BUFFER) continue;
+        int piece = zero_write_await_piece(w, g);
         w->param[g] = place_for(w, g);
         w->arrived[g] = w->s->input.serial;
-        zero_write_gather(w, g, w->s->groups[g].param, w->param[g]);
+        zero_write_gather(w, g, piece, w->param[g]);
     }
+}
+
+/* Pieces that lie in the file come to memory before they are gathered. */
+static void fetch(zero_writer *w, const struct uses *uses, int64_t at)
+{
+    const int *groups;
+    int n = at < uses->n ? read_by(uses, at, &groups) : 0;
+    for (int k = 0; k < n; k++) zero_write_fetch_params(w, groups[k]);
 }
 
 static void await(zero_writer *w, const struct uses *uses, int64_t at)
@@ -125,6 +139,7 @@ static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
     struct use use = use_at(uses, at);
     if (use.unit == 0 && !use.is_backward) zero_write_load(w, use.microbatch);
     gather(w, uses, at);
+    for (int64_t k = 1; k <= uses->ahead + FETCHED_AHEAD; k++) fetch(w, uses, at + k);
     await(w, uses, at);
     for (int64_t k = 1; k <= uses->ahead; k++) gather(w, uses, at + k);
     if (use.is_backward)

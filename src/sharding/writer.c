@@ -5,9 +5,17 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "sharding/holdings.h"
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 
 /* ---- opening ---- */
+
+static size_t count_blocks(const zero_schedule *s)
+{
+    size_t n = 0;
+    for (int g = 0; g < s->input.model->n_groups; g++) n += (size_t)s->groups[g].n_blocks;
+    return n;
+}
 
 static bool allocate(zero_writer *w)
 {
@@ -16,13 +24,21 @@ static bool allocate(zero_writer *w)
     w->out = calloc(units, sizeof *w->out);
     w->saved = calloc(units, sizeof *w->saved);
     w->param = calloc(groups, sizeof *w->param);
+    w->piece = calloc(groups, sizeof *w->piece);
+    w->sent = calloc(groups, sizeof *w->sent);
     w->arrived = calloc(groups, sizeof *w->arrived);
     w->grad = calloc(groups, sizeof *w->grad);
     w->first_writer = calloc(groups, sizeof *w->first_writer);
     w->last_writer = calloc(groups, sizeof *w->last_writer);
     w->partial = calloc(groups, sizeof *w->partial);
-    return w->out && w->saved && w->param && w->arrived && w->grad && w->first_writer &&
-           w->last_writer && w->partial;
+    w->order = calloc(groups, sizeof *w->order);
+    w->is_due = calloc(groups, sizeof *w->is_due);
+    w->saved_file = calloc(units, sizeof *w->saved_file);
+    w->final_at = calloc(groups, sizeof *w->final_at);
+    w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
+    return w->out && w->saved && w->param && w->piece && w->sent && w->arrived && w->grad &&
+           w->first_writer && w->last_writer && w->partial && w->order && w->is_due &&
+           w->saved_file && w->final_at && w->blocks.list;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -32,6 +48,8 @@ static void find_parameters(zero_writer *w)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
+        w->piece[g] = s->groups[g].param;
+        w->sent[g] = ZERO_NO_BUFFER;
         w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
     }
 }
@@ -48,6 +66,34 @@ static void find_writers(zero_writer *w)
             w->last_writer[model->units[u].groups[k]] = u;
 }
 
+/* Updates are made in the order in which the next forward pass needs the parameters, or in that in
+ * which backward completes gradients. */
+static void order_updates(zero_writer *w)
+{
+    const zero_model *model = w->s->input.model;
+    bool backward = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    int n = 0;
+    for (int k = 0; k < model->n_units; k++) {
+        int u = backward ? model->n_units - 1 - k : k;
+        for (int j = 0; j < model->units[u].n_groups; j++)
+            if (w->last_writer[model->units[u].groups[j]] == u)
+                w->order[n++] = model->units[u].groups[j];
+    }
+}
+
+static void find_stream(zero_writer *w)
+{
+    const zero_schedule *s = w->s;
+    bool updates = w->program == ZERO_PROGRAM_STEP || w->program == ZERO_PROGRAM_EPILOGUE;
+    for (int k = 0; k < s->input.model->n_groups; k++) {
+        int g = w->order[k];
+        w->is_due[g] = updates && s->input.offload == ZERO_OFFLOAD_LAZY;
+        for (int number = 0; number < s->groups[g].n_blocks; number++)
+            w->blocks.list[w->blocks.n++] = (zero_writer_block){g, number};
+    }
+    for (int u = 0; u < s->input.model->n_units; u++) w->saved_file[u] = ZERO_NO_BUFFER;
+}
+
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
                       const zero_gradient_path *path)
 {
@@ -60,6 +106,8 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
                        .rank_stride = deal == ZERO_DEAL_BLOCKS ? in->accumulation : 1,
                        .microbatch_stride = deal == ZERO_DEAL_BLOCKS ? 1 : in->n_ranks,
                        .reducing = {.group = -1},
+                       .summing = -1,
+                       .after = -1,
                        .path = path};
     if (!allocate(w)) {
         s->status =
@@ -69,6 +117,8 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
     }
     find_parameters(w);
     find_writers(w);
+    order_updates(w);
+    find_stream(w);
     return true;
 }
 
@@ -77,11 +127,18 @@ void zero_writer_close(zero_writer *w)
     free(w->out);
     free(w->saved);
     free(w->param);
+    free(w->piece);
+    free(w->sent);
     free(w->arrived);
     free(w->grad);
     free(w->first_writer);
     free(w->last_writer);
     free(w->partial);
+    free(w->order);
+    free(w->is_due);
+    free(w->saved_file);
+    free(w->final_at);
+    free(w->blocks.list);
     *w = (zero_writer){0};
 }
 
@@ -129,6 +186,11 @@ zero_instruction *zero_write(zero_writer *w, zero_op op)
     zero_instruction *i = zero_schedule_emit(w->s, w->program, op);
     i->microbatch = w->microbatch;
     return i;
+}
+
+int zero_write_last(const zero_writer *w)
+{
+    return w->s->programs[w->program].length - 1;
 }
 
 /* ---- computing ---- */
@@ -205,20 +267,33 @@ bool zero_write_backward_reads(const zero_writer *w, int u)
     return recomputes(w, u) || !w->s->input.model->units[u].backward_without_params;
 }
 
+/* A unit's output; long enough to be moved to the file. */
+static int output(zero_writer *w, int64_t n)
+{
+    size_t length = (size_t)n * sizeof(float);
+    bool is_moved = trains(w) && w->s->input.offload_activations;
+    return bytes(w, ZERO_CLASS_ACTIVATIONS,
+                 (int64_t)(is_moved ? zero_offload_padded(length) : length));
+}
+
 void zero_write_forward(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
     bool keeps = trains(w) && !recomputes(w, u);
     bool gives_logits = u == last_unit(w) && !trains(w);
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
+    zero_write_due_of_unit(w, u, false);
+    if (u < last_unit(w))
+        zero_write_due_of_unit(w, u + 1, true); /* its GATHER takes time */
     await_parameters(w, u);
-    w->out[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.out);
+    w->out[u] = output(w, size.out);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
         floats(w, keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE, size.saved);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
     i->logits = logits;
     if (gives_logits) i->row_loss = w->row_loss;
+    zero_write_save_after(w, u);
 }
 
 /* The output is known already. A unit that cannot leave it out writes it to workspace, unread. */
@@ -264,6 +339,7 @@ void zero_write_backward(zero_writer *w, int u)
     const zero_model *model = w->s->input.model;
     const zero_unit *unit = &model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
+    zero_write_restore_for(w, u);
     if (recomputes(w, u)) recompute(w, u);
     for (int k = 0; k < unit->n_groups; k++)
         if (w->first_writer[unit->groups[k]] == u)

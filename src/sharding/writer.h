@@ -22,6 +22,19 @@ typedef struct {
     void (*summed)(zero_writer *w); /* all microbatches are reduced; NULL: nothing to do */
 } zero_gradient_path;
 
+/* A block of optimizer states in the file. */
+typedef struct {
+    int group, number;
+} zero_writer_block;
+
+/* All blocks of a program in the order of their updates, and how far it has been written. */
+typedef struct {
+    zero_writer_block *list; /* [n] */
+    int n;
+    int next;            /* the next one to be updated */
+    int fetched, stored; /* blocks whose FETCH, whose STORE_WAIT is written */
+} zero_writer_stream;
+
 struct zero_writer {
     zero_schedule *s;
     zero_program_kind program;
@@ -32,6 +45,8 @@ struct zero_writer {
     int *out, *saved; /* [n_units] */
 
     int *param;    /* [n_groups] the whole parameters; ZERO_NO_BUFFER: not here */
+    int *piece;    /* [n_groups] this rank's piece, in memory or on its way there */
+    int *sent;     /* [n_groups] a piece of this program that a GATHER in flight reads */
     bool *arrived; /* [n_groups] they have been waited for */
 
     /* [n_groups] the units that add to a group's gradient first and last, in backward order */
@@ -39,7 +54,16 @@ struct zero_writer {
     int *grad;                           /* [n_groups] what backward writes, fp32 */
     int (*partial)[ZERO_COUNTER_LEVELS]; /* [n_groups] partial sums of the counter */
     zero_instruction reducing;           /* the REDUCE in flight; group -1: none */
+    int summing;                         /* stage 0: the group of its sum's GATHER; or -1 */
     const zero_gradient_path *path;      /* NULL: a program without gradients */
+
+    int *order;      /* [n_groups] in the order of their updates */
+    bool *is_due;    /* [n_groups] `lazy`: the last step's UPDATE is still to be written */
+    int n_due;       /* groups of `order` that were due and are not any more */
+    int *saved_file; /* [n_units] the place of its output in the file */
+    int *final_at;   /* [n_groups] the instruction that ended the gradient */
+    int after;       /* of the stream's transfers: see zero_instruction */
+    zero_writer_stream blocks;
 };
 
 /* Begins a program; false, with s->status set, if there is no memory. */
@@ -49,6 +73,9 @@ void zero_writer_close(zero_writer *w);
 
 /* An instruction of the current microbatch, without operands. */
 zero_instruction *zero_write(zero_writer *w, zero_op op);
+
+/* The number of the program's last instruction so far. */
+int zero_write_last(const zero_writer *w);
 
 /* Begins microbatch m: its buffers, and LOAD if the program reads data. */
 void zero_write_load(zero_writer *w, int m);
@@ -66,9 +93,39 @@ void zero_write_loss(zero_writer *w);
 /* GATHER of group g from this rank's piece in `in` to `buffer`, which may be the same. */
 void zero_write_gather(zero_writer *w, int g, int in, int buffer);
 void zero_write_gather_wait(zero_writer *w, int g, int buffer);
-/* LOSS, NORM of all groups, OVERFLOW, the checks that are planned, UPDATE of all groups in the order of their use, each
- * followed by the GATHER of its parameters if the group is published. */
+
+/* With offload_parameters: FETCH_PARAM of group g, unless its piece is on its way. */
+void zero_write_fetch_params(zero_writer *w, int g);
+/* This rank's piece of group g in memory, for a GATHER; after FETCH_PARAM_WAIT if it comes from the
+ * file. */
+int zero_write_await_piece(zero_writer *w, int g);
+/* LOSS, NORM of all groups, OVERFLOW, the checks that are planned; then, unless they stand elsewhere
+ * (zero_offload), UPDATE of all groups in the order of their use. */
 void zero_write_update(zero_writer *w);
+/* UPDATE of group g, followed by the GATHER of its parameters if it is published. */
+void zero_write_update_of(zero_writer *w, int g);
+/* UPDATE of a block of group g in a slot: range and slot are still to be set. */
+zero_instruction *zero_write_update_block(zero_writer *w, int g);
+/* To be called when the gradient of group g is what NORM and UPDATE read. With `backward` it may be
+ * updated from here on. */
+void zero_write_gradient_is_final(zero_writer *w, int g);
+
+/* ---- the file: writer_offload.c ---- */
+
+/* The stream up to the last block of group g, which is the next in order. */
+void zero_write_stream(zero_writer *w, int g);
+/* STORE_WAIT of the blocks that were updated. */
+void zero_write_finish_stream(zero_writer *w);
+
+/* `lazy`: UPDATE, and GATHER if it is published, of all groups up to g, if they are due. */
+void zero_write_due(zero_writer *w, int g);
+void zero_write_due_of_unit(zero_writer *w, int u, bool only_published);
+void zero_write_all_due(zero_writer *w);
+
+/* To be called after FORWARD and before BACKWARD of unit u: activations go to the file, and come
+ * back. */
+void zero_write_save_after(zero_writer *w, int u);
+void zero_write_restore_for(zero_writer *w, int u);
 
 /* ---- gradients: writer_gradients.c ---- */
 

@@ -184,7 +184,10 @@ void zero_write_reduce_leaf(zero_writer *w, int g)
 void zero_write_sum_pieces(zero_writer *w)
 {
     int g = w->reducing.group;
-    if (w->s->input.accumulation == 1) return;
+    if (w->s->input.accumulation == 1) {
+        zero_write_gradient_is_final(w, g);
+        return;
+    }
     struct addend a = {.group = g,
                        .microbatch = w->reducing.microbatch,
                        .what = ZERO_HOLD_PIECE,
@@ -192,7 +195,9 @@ void zero_write_sum_pieces(zero_writer *w)
                        .leaf = w->reducing.buffer,
                        .type = ZERO_FP32};
     join_sum(w, &a);
-    if (is_last(w, a.microbatch)) zero_write_round_sum(w);
+    if (!is_last(w, a.microbatch)) return;
+    zero_write_round_sum(w);
+    zero_write_gradient_is_final(w, g);
 }
 
 const zero_gradient_path zero_gradient_in_pieces = {.deal = ZERO_DEAL_ROUND,

@@ -55,7 +55,10 @@ void zero_write_ends(zero_schedule *s)
         if (zero_is_published(s, g))
             zero_write_gather(&w, g, s->groups[g].param, s->groups[g].param);
     wait_for_all(&w);
-    w.program = ZERO_PROGRAM_EPILOGUE;
+    zero_writer_close(&w);
+    if (!zero_writer_open(&w, s, ZERO_PROGRAM_EPILOGUE, NULL)) return;
+    zero_write_all_due(&w);
+    zero_write_finish_stream(&w);
     wait_for_all(&w);
     zero_writer_close(&w);
 }

@@ -31,6 +31,8 @@ void zero_write_gather(zero_writer *w, int g, int in, int buffer)
     i->in = in;
     i->buffer = buffer;
     i->staging = staging;
+    bool is_passing = in != ZERO_NO_BUFFER && w->s->buffers[in].program == w->program;
+    w->sent[g] = is_passing ? in : ZERO_NO_BUFFER;
     if (w->s->input.serial) zero_write_gather_wait(w, g, buffer);
 }
 
@@ -38,7 +40,9 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer)
 {
     zero_instruction *i = zero_write(w, ZERO_OP_GATHER_WAIT);
     i->group = g;
+    i->in = w->sent[g]; /* it lives until here */
     i->buffer = buffer;
+    w->sent[g] = ZERO_NO_BUFFER;
 }
 
 /* ---- updates ---- */
@@ -66,33 +70,57 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
     return i;
 }
 
-static void update(zero_writer *w, int g)
+zero_instruction *zero_write_update_block(zero_writer *w, int g)
+{
+    zero_instruction *i = write_states(w, ZERO_OP_UPDATE, g);
+    i->grad[0] = w->s->groups[g].grad;
+    return i;
+}
+
+void zero_write_update_of(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
-    write_states(w, ZERO_OP_UPDATE, g)->grad[0] = state->grad;
+    if (w->s->input.offload == ZERO_OFFLOAD_OFF)
+        zero_write_update_block(w, g);
+    else
+        zero_write_stream(w, g);
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
 }
 
-/* Parameters are whole now, on all ranks, and nothing of this step has changed them. */
+void zero_write_gradient_is_final(zero_writer *w, int g)
+{
+    w->final_at[g] = zero_write_last(w);
+}
+
+/* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`
+ * it has. */
 static void check(zero_writer *w)
 {
     const zero_schedule *s = w->s;
+    if (s->input.offload == ZERO_OFFLOAD_BACKWARD) return;
     if (s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = s->check;
     if (zero_is_compared(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
 }
 
+static void update_all(zero_writer *w)
+{
+    for (int k = 0; k < w->s->input.model->n_groups; k++)
+        zero_write_update_of(w, w->order[k]);
+}
+
 void zero_write_update(zero_writer *w)
 {
-    const zero_model *model = w->s->input.model;
+    int n_groups = w->s->input.model->n_groups;
+    zero_offload place = w->s->input.offload;
+    if (place == ZERO_OFFLOAD_BACKWARD) update_all(w);
+    if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
-    for (int g = 0; g < model->n_groups; g++) norm(w, g);
+    for (int g = 0; g < n_groups; g++) norm(w, g);
     zero_write(w, ZERO_OP_OVERFLOW);
     check(w);
-    /* The next forward pass needs the parameters in this order. */
-    for (int u = 0; u < model->n_units; u++)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            if (w->last_writer[model->units[u].groups[k]] == u)
-                update(w, model->units[u].groups[k]);
+    w->after = zero_write_last(w);
+    if (place == ZERO_OFFLOAD_OFF || place == ZERO_OFFLOAD_END) update_all(w);
+    if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
 }

@@ -283,6 +283,29 @@ static zero_status check_output(const zero_config *c)
                      digest, DIGEST_DIGITS);
 }
 
+static bool updates_early(const zero_config *c)
+{
+    return strcmp(c->offload_when, "backward") == 0;
+}
+
+static zero_status check_offload(const zero_config *c)
+{
+    const char *without = c->offload_parameters    ? "parameters"
+                          : c->offload_activations ? "activations"
+                                                   : NULL;
+    if (!c->offload && without)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-%s needs a directory for the scratch file: give "
+                         "--offload DIR as well",
+                         without);
+    if (!c->offload || !updates_early(c) || c->clip <= 0.0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--offload-when backward with --clip %g: the norm is known after the "
+                     "last gradient, and backward updates before: give --clip 0, or "
+                     "--offload-when lazy",
+                     c->clip);
+}
+
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
@@ -290,6 +313,7 @@ zero_status zero_config_check(const zero_config *config)
     int32_t vocab;
     ZERO_TRY(check_checkpoint(config));
     ZERO_TRY(check_output(config));
+    ZERO_TRY(check_offload(config));
     ZERO_TRY(complete_numbers(&c));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
@@ -322,6 +346,15 @@ zero_type zero_config_type(const zero_config *c)
     return type;
 }
 
+static zero_offload offload_of(const zero_config *c)
+{
+    if (!c->offload) return ZERO_OFFLOAD_OFF;
+    for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_PLACES; place++)
+        if (strcmp(c->offload_when, zero_offload_name((zero_offload)place)) == 0)
+            return (zero_offload)place;
+    return ZERO_OFFLOAD_OFF; /* an option's word is valid */
+}
+
 zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, int n_ranks,
                                  zero_algorithm collectives, const zero_layout *layout,
                                  int rank)
@@ -341,6 +374,10 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
     in.serial = strcmp(c->overlap, "off") == 0;
     in.check_replicas = (int)c->check_replicas;
     in.check_memory = c->check_memory;
+    in.offload = offload_of(c);
+    in.offload_parameters = c->offload_parameters;
+    in.offload_activations = c->offload_activations;
+    in.offload_depth = (int)c->offload_depth;
     in.collectives = collectives;
     in.layout = layout;
     return in;

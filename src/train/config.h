@@ -46,6 +46,12 @@ typedef struct {
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
 
+    /* offload */
+    const char *offload;      /* the directory of the scratch file; NULL: no offload */
+    const char *offload_when; /* end, lazy, backward */
+    bool offload_parameters, offload_activations;
+    int64_t offload_depth; /* blocks */
+
     /* checkpoints */
     const char *checkpoint; /* the directory; NULL: none */
     int64_t save_every;     /* 0: not by the number of steps */

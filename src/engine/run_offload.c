@@ -1,0 +1,204 @@
+/* Transfers between memory and the file, and the stream of optimizer states, which runs ahead.
+ *
+ * The stream's instructions depend on each other, on one instruction of the walk (`after`), and on
+ * nothing else: slots and parameters live for the whole run, and UPDATE stands before the first use
+ * of its group. So they need not wait until the walk arrives. Polls during arithmetic execute them,
+ * in their order, as far as transfers have ended. The walk waits only for what is still missing
+ * when it arrives. This moves work in time and changes no number. */
+#include <time.h>
+
+#include "base/clock.h"
+#include "engine/walk.h"
+#include "sharding/offload.h"
+
+/* ---- transfers ---- */
+
+/* Collectives progress while the disk works: other ranks may need them to get on. */
+static void await(const zero_walk *w, int file)
+{
+    const struct timespec moment = {.tv_nsec = 20000};
+    zero_tier *t = &w->r->tier;
+    for (; !zero_tier_has_ended(t, file); nanosleep(&moment, NULL))
+        zero_math_poll(&w->r->math);
+    zero_tier_end(t, file);
+}
+
+/* The block's parameters in the file, or ZERO_NO_BUFFER. */
+static int params_of(const zero_walk *w, const zero_instruction *i)
+{
+    const zero_schedule *s = w->r->schedule;
+    const zero_group_state *state = &s->groups[i->group];
+    if (!zero_offload_has_parameters(s, i->group)) return ZERO_NO_BUFFER;
+    return state->first_param_block + (i->file - state->first_block);
+}
+
+static void *params_in(const zero_walk *w, const zero_instruction *i, void *slot)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    return zero_offload_params_in(s, i->group, k, slot);
+}
+
+/* ---- optimizer states: only for an update ---- */
+
+zero_status zero_run_fetch(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    int params = params_of(w, i);
+    if (!w->update.is_due) return ZERO_OK;
+    void *slot = zero_use(w, i->buffer);
+    zero_tier_begin_read(&r->tier, i->file, slot);
+    if (params != ZERO_NO_BUFFER && w->plan->type == ZERO_FP32) /* they are the masters */
+        zero_tier_begin_read(&r->tier, params, params_in(w, i, slot));
+    zero_offload_add(r->schedule, i, &r->moved);
+    return ZERO_OK;
+}
+
+zero_status zero_run_store(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    int params = params_of(w, i);
+    if (!w->update.is_due) return ZERO_OK;
+    void *slot = zero_use(w, i->buffer);
+    zero_tier_begin_write(&r->tier, i->file, slot);
+    if (params != ZERO_NO_BUFFER)
+        zero_tier_begin_write(&r->tier, params, params_in(w, i, slot));
+    zero_offload_add(r->schedule, i, &r->moved);
+    return ZERO_OK;
+}
+
+zero_status zero_run_block_wait(zero_walk *w, const zero_instruction *i)
+{
+    int params = params_of(w, i);
+    zero_use(w, i->buffer);
+    await(w, i->file);
+    if (params != ZERO_NO_BUFFER) await(w, params);
+    return ZERO_OK;
+}
+
+/* ---- parameters ---- */
+
+zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    const zero_group_state *state = &r->schedule->groups[i->group];
+    char *piece = zero_use(w, i->buffer);
+    for (int k = 0; k < state->n_blocks; k++) {
+        int block = state->first_param_block + k;
+        zero_tier_begin_read(&r->tier, block, piece);
+        piece += r->schedule->buffers[block].bytes;
+    }
+    zero_offload_add(r->schedule, i, &r->moved);
+    return ZERO_OK;
+}
+
+zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
+{
+    const zero_group_state *state = &w->r->schedule->groups[i->group];
+    zero_use(w, i->buffer);
+    for (int k = 0; k < state->n_blocks; k++) await(w, state->first_param_block + k);
+    return ZERO_OK;
+}
+
+/* ---- activations ---- */
+
+zero_status zero_run_save(zero_walk *w, const zero_instruction *i)
+{
+    zero_tier_begin_write(&w->r->tier, i->file, zero_use(w, i->buffer));
+    zero_offload_add(w->r->schedule, i, &w->r->moved);
+    return ZERO_OK;
+}
+
+zero_status zero_run_restore(zero_walk *w, const zero_instruction *i)
+{
+    zero_tier_begin_read(&w->r->tier, i->file, zero_use(w, i->buffer));
+    zero_offload_add(w->r->schedule, i, &w->r->moved);
+    return ZERO_OK;
+}
+
+zero_status zero_run_activation_wait(zero_walk *w, const zero_instruction *i)
+{
+    zero_use(w, i->buffer);
+    await(w, i->file);
+    return ZERO_OK;
+}
+
+/* ---- ahead of the walk ---- */
+
+static bool is_of_stream(const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_FETCH:
+    case ZERO_OP_FETCH_WAIT:
+    case ZERO_OP_UPDATE:
+    case ZERO_OP_STORE:
+    case ZERO_OP_STORE_WAIT: return true;
+    default: return false;
+    }
+}
+
+/* The stream's next instruction, at w->ahead; NULL if there is none. */
+static const zero_instruction *find_next(zero_walk *w)
+{
+    const zero_program *p = &w->r->schedule->programs[w->in->program];
+    for (; w->ahead < p->length; w->ahead++)
+        if (is_of_stream(&p->code[w->ahead])) return &p->code[w->ahead];
+    return NULL;
+}
+
+static bool has_ended(const zero_walk *w, const zero_instruction *i)
+{
+    int params = params_of(w, i);
+    return zero_tier_has_ended(&w->r->tier, i->file) &&
+           (params == ZERO_NO_BUFFER || zero_tier_has_ended(&w->r->tier, params));
+}
+
+static bool is_ready(const zero_walk *w, const zero_instruction *i)
+{
+    if (i->after >= w->r->at) return false;
+    switch (i->op) {
+    case ZERO_OP_FETCH_WAIT:
+    case ZERO_OP_STORE_WAIT: return has_ended(w, i);
+    default: return true;
+    }
+}
+
+static zero_status execute(zero_walk *w, const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_FETCH: return zero_run_fetch(w, i);
+    case ZERO_OP_UPDATE: return zero_run_update(w, i);
+    case ZERO_OP_STORE: return zero_run_store(w, i);
+    default: return zero_run_block_wait(w, i);
+    }
+}
+
+/* One update at a time, so that collectives are polled in between. */
+void zero_run_ahead(zero_walk *w)
+{
+    zero_runner *r = w->r;
+    bool has_updated = false;
+    if (w->is_in_stream || !w->update.is_due || r->schedule->n_slots == 0) return;
+    w->is_in_stream = true;
+    double start = zero_clock_seconds(), begun = start;
+    while (!has_updated && r->poll_status == ZERO_OK) {
+        const zero_instruction *i = find_next(w);
+        if (!i || !is_ready(w, i)) break;
+        r->poll_status = execute(w, i);
+        has_updated = i->op == ZERO_OP_UPDATE;
+        w->ahead++;
+        double end = zero_clock_seconds();
+        zero_profile_note(&r->profile, w->in->program, i, end - start, 0.0);
+        start = end;
+    }
+    r->streamed += start - begun;
+    w->is_in_stream = false;
+}
+
+bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i)
+{
+    bool is_done = is_of_stream(i) && w->r->at < w->ahead;
+    if (w->ahead <= w->r->at) w->ahead = w->r->at + 1;
+    w->is_in_stream = is_of_stream(i);
+    return is_done;
+}

@@ -1,0 +1,113 @@
+#include "engine/tier.h"
+
+#include <stdlib.h>
+
+#include "base/number.h"
+
+#define NONE (-1)
+
+/* ---- opening ---- */
+
+static int count_blocks(const zero_schedule *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_buffers; i++) n += s->buffers[i].space == ZERO_SPACE_FILE;
+    return n;
+}
+
+/* Numbers the blocks in the order in which they lie in the file. */
+static void number_blocks(zero_tier *t, const zero_schedule *s, size_t *bytes)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_buffers; i++) {
+        t->number[i] = t->transfer[i] = NONE;
+        if (s->buffers[i].space != ZERO_SPACE_FILE) continue;
+        bytes[n] = s->buffers[i].bytes;
+        t->number[i] = n++;
+    }
+}
+
+static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char *directory,
+                               int n, size_t *bytes)
+{
+    size_t buffers = (size_t)s->n_buffers;
+    t->number = calloc(buffers, sizeof *t->number);
+    t->transfer = calloc(buffers, sizeof *t->transfer);
+    if (!bytes || !t->number || !t->transfer)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d blocks of a scratch file",
+                         n);
+    number_blocks(t, s, bytes);
+    int depth = zero_offload_in_flight(s);
+    return zero_scratch_open(
+        &(zero_scratch_input){.directory = directory,
+                              .n_blocks = n,
+                              .bytes = bytes,
+                              .depth = depth,
+                              .threads = (int)zero_min(ZERO_TIER_THREADS, depth)},
+        &t->scratch);
+}
+
+zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *directory)
+{
+    int n = count_blocks(s);
+    *t = (zero_tier){.scratch = NULL};
+    if (n == 0) return ZERO_OK;
+    if (!directory)
+        return zero_fail(ZERO_ERR_INVALID, "no directory for the scratch file: give "
+                                           "--offload DIR");
+    size_t *bytes = calloc((size_t)n, sizeof *bytes);
+    zero_status st = open_blocks(t, s, directory, n, bytes);
+    free(bytes);
+    if (st != ZERO_OK) zero_tier_close(t);
+    return st;
+}
+
+void zero_tier_close(zero_tier *t)
+{
+    zero_scratch_close(t->scratch);
+    free(t->number);
+    free(t->transfer);
+    t->scratch = NULL;
+    t->number = t->transfer = NULL;
+}
+
+/* ---- transfers ---- */
+
+static void keep(zero_tier *t, zero_status st)
+{
+    if (st == ZERO_OK || t->has_failed) return;
+    t->has_failed = true;
+    t->failure = zero_failure_keep(st);
+}
+
+void zero_tier_begin_read(zero_tier *t, int file, void *memory)
+{
+    if (!t->has_failed)
+        keep(t, zero_scratch_begin_read(t->scratch, t->number[file], memory,
+                                        &t->transfer[file]));
+}
+
+void zero_tier_begin_write(zero_tier *t, int file, const void *memory)
+{
+    if (!t->has_failed)
+        keep(t, zero_scratch_begin_write(t->scratch, t->number[file], memory,
+                                         &t->transfer[file]));
+}
+
+bool zero_tier_has_ended(const zero_tier *t, int file)
+{
+    return t->transfer[file] == NONE ||
+           zero_scratch_has_ended(t->scratch, t->transfer[file]);
+}
+
+void zero_tier_end(zero_tier *t, int file)
+{
+    if (t->transfer[file] == NONE) return;
+    keep(t, zero_scratch_end(t->scratch, t->transfer[file]));
+    t->transfer[file] = NONE;
+}
+
+zero_status zero_tier_status(const zero_tier *t)
+{
+    return t->has_failed ? zero_failure_restore(&t->failure) : ZERO_OK;
+}

@@ -1,0 +1,241 @@
+#include "sharding/offload.h"
+
+#include "base/number.h"
+#include "io/scratch_file.h"
+
+size_t zero_offload_padded(size_t bytes)
+{
+    return zero_round_up_size(bytes, ZERO_SCRATCH_ALIGN);
+}
+
+int zero_offload_add_block(zero_schedule *s, zero_class cls, size_t bytes)
+{
+    return zero_schedule_add_buffer(s, (zero_buffer){.class = cls,
+                                                     .program = ZERO_PROGRAM_ALL,
+                                                     .space = ZERO_SPACE_FILE,
+                                                     .bytes = zero_offload_padded(bytes)});
+}
+
+/* ---- optimizer states ---- */
+
+/* The elements of a group whose states this rank holds, padding included. */
+static zero_range held(const zero_schedule *s, int g)
+{
+    const zero_group_state *state = &s->groups[g];
+    if (state->optimizer_held == ZERO_HOLD_PIECE)
+        return zero_partition_piece(&state->partition, s->input.rank);
+    return (zero_range){0, state->partition.padded};
+}
+
+zero_range zero_offload_range(const zero_schedule *s, int g, int k)
+{
+    zero_range all = held(s, g);
+    int64_t begin = all.begin + k * ZERO_OFFLOAD_BLOCK;
+    return (zero_range){begin, zero_min(begin + ZERO_OFFLOAD_BLOCK, all.end)};
+}
+
+/* Arrays of a block of states: in fp32 the masters are the parameters. */
+static int n_arrays(const zero_schedule *s)
+{
+    return s->input.type == ZERO_FP32 ? 2 : 3;
+}
+
+static size_t state_bytes(const zero_schedule *s, zero_range range)
+{
+    return (size_t)(zero_range_len(range) * n_arrays(s)) * sizeof(float);
+}
+
+static size_t param_bytes(const zero_schedule *s, zero_range range)
+{
+    return (size_t)zero_range_len(range) * zero_type_size(s->input.type);
+}
+
+static int add_block(zero_schedule *s, zero_class cls, zero_type type, size_t bytes,
+                     zero_range range)
+{
+    int block = zero_offload_add_block(s, cls, bytes);
+    if (block == ZERO_NO_BUFFER) return block;
+    s->buffers[block].type = type;
+    s->buffers[block].begin = range.begin;
+    return block;
+}
+
+void zero_offload_hold(zero_schedule *s, int g, zero_holding what)
+{
+    zero_group_state *state = &s->groups[g];
+    state->optimizer_held = what;
+    state->first_block = s->n_buffers;
+    state->n_blocks = (int)zero_divide_up(zero_range_len(held(s, g)), ZERO_OFFLOAD_BLOCK);
+    for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
+        zero_range range = zero_offload_range(s, g, k);
+        (void)add_block(s, ZERO_CLASS_OPTIMIZER, ZERO_FP32, state_bytes(s, range), range);
+    }
+}
+
+/* ---- parameters ---- */
+
+bool zero_offload_has_parameters(const zero_schedule *s, int g)
+{
+    return s->input.offload_parameters && s->groups[g].param_held == ZERO_HOLD_PIECE;
+}
+
+void zero_offload_hold_parameters(zero_schedule *s, int g)
+{
+    zero_group_state *state = &s->groups[g];
+    state->first_param_block = s->n_buffers;
+    for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
+        zero_range range = zero_offload_range(s, g, k);
+        (void)add_block(s, ZERO_CLASS_PARAMETERS, s->input.type, param_bytes(s, range),
+                        range);
+    }
+}
+
+/* ---- slots ---- */
+
+static size_t params_at(const zero_schedule *s, int g, int k)
+{
+    return zero_offload_padded(state_bytes(s, zero_offload_range(s, g, k)));
+}
+
+void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot)
+{
+    return (char *)slot + params_at(s, g, k);
+}
+
+zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slot)
+{
+    int64_t n = zero_range_len(zero_offload_range(s, g, k));
+    bool has_params = zero_offload_has_parameters(s, g);
+    void *params = has_params ? zero_offload_params_in(s, g, k, slot) : NULL;
+    float *states = slot;
+    if (s->input.type == ZERO_FP32)
+        return (zero_slot_view){
+            .master = params, .momentum = states, .variance = states + n};
+    return (zero_slot_view){.master = states,
+                            .momentum = states + n,
+                            .variance = states + 2 * n,
+                            .param = params};
+}
+
+/* The first block of a group is as long as any other. */
+static size_t slot_bytes(const zero_schedule *s)
+{
+    size_t most = 0;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        if (s->groups[g].n_blocks == 0) continue;
+        bool has_params = zero_offload_has_parameters(s, g);
+        size_t params = has_params ? s->buffers[s->groups[g].first_param_block].bytes : 0;
+        most = zero_max_size(most, params_at(s, g, 0) + params);
+    }
+    return most;
+}
+
+void zero_offload_hold_slots(zero_schedule *s)
+{
+    if (s->input.offload == ZERO_OFFLOAD_OFF || s->status != ZERO_OK) return;
+    size_t bytes = slot_bytes(s);
+    s->first_slot = s->n_buffers;
+    s->n_slots = s->input.offload_depth;
+    for (int k = 0; k < s->n_slots; k++)
+        zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_SLOTS,
+                                                  .program = ZERO_PROGRAM_ALL,
+                                                  .bytes = bytes});
+}
+
+/* ---- sums ---- */
+
+size_t zero_offload_bytes(const zero_schedule *s, zero_class cls)
+{
+    size_t sum = 0;
+    for (int i = 0; i < s->n_buffers; i++)
+        if (s->buffers[i].space == ZERO_SPACE_FILE && s->buffers[i].class == cls)
+            sum += s->buffers[i].bytes;
+    return sum;
+}
+
+static void add_read(zero_file_traffic *t, size_t bytes)
+{
+    t->bytes_read += bytes;
+    t->reads++;
+}
+
+static void add_written(zero_file_traffic *t, size_t bytes)
+{
+    t->bytes_written += bytes;
+    t->writes++;
+}
+
+/* What an update moves beside the states. */
+static void add_parameters(const zero_schedule *s, const zero_instruction *i,
+                           zero_file_traffic *t)
+{
+    const zero_group_state *state = &s->groups[i->group];
+    if (!zero_offload_has_parameters(s, i->group)) return;
+    int k = i->file - state->first_block;
+    size_t bytes = s->buffers[state->first_param_block + k].bytes;
+    if (i->op == ZERO_OP_STORE) add_written(t, bytes);
+    if (i->op == ZERO_OP_FETCH && s->input.type == ZERO_FP32) add_read(t, bytes);
+}
+
+static void add_piece(const zero_schedule *s, int g, zero_file_traffic *t)
+{
+    const zero_group_state *state = &s->groups[g];
+    for (int k = 0; k < state->n_blocks; k++)
+        add_read(t, s->buffers[state->first_param_block + k].bytes);
+}
+
+void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
+                      zero_offload_traffic *t)
+{
+    switch (i->op) {
+    case ZERO_OP_FETCH:
+        add_read(&t->states, s->buffers[i->file].bytes);
+        add_parameters(s, i, &t->states);
+        break;
+    case ZERO_OP_STORE:
+        add_written(&t->states, s->buffers[i->file].bytes);
+        add_parameters(s, i, &t->states);
+        break;
+    case ZERO_OP_FETCH_PARAM: add_piece(s, i->group, &t->parameters); break;
+    case ZERO_OP_SAVE: add_written(&t->activations, s->buffers[i->file].bytes); break;
+    case ZERO_OP_RESTORE: add_read(&t->activations, s->buffers[i->file].bytes); break;
+    default: break;
+    }
+}
+
+zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kind program)
+{
+    const zero_program *p = &s->programs[program];
+    zero_offload_traffic t = {.states.reads = 0};
+    for (int at = 0; at < p->length; at++) zero_offload_add(s, &p->code[at], &t);
+    return t;
+}
+
+/* Of transfers without a slot. */
+static int change_in_flight(const zero_schedule *s, const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_SAVE:
+    case ZERO_OP_RESTORE: return 1;
+    case ZERO_OP_SAVE_WAIT:
+    case ZERO_OP_RESTORE_WAIT: return -1;
+    case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
+    case ZERO_OP_FETCH_PARAM_WAIT: return -s->groups[i->group].n_blocks;
+    default: return 0;
+    }
+}
+
+/* Transfers of slots may begin early (engine/run_offload.c): states and parameters of each. */
+int zero_offload_in_flight(const zero_schedule *s)
+{
+    int most = 0;
+    for (int k = 0; k < ZERO_PROGRAMS; k++) {
+        const zero_program *p = &s->programs[k];
+        int now = 0;
+        for (int at = 0; at < p->length; at++) {
+            now += change_in_flight(s, &p->code[at]);
+            if (now > most) most = now;
+        }
+    }
+    return most + s->n_slots * (s->input.offload_parameters ? 2 : 1);
+}

@@ -1,0 +1,76 @@
+/* offload.h - a slower tier: what lies in a scratch file, and its places in memory.
+ *
+ * The optimizer states of a group that this rank holds are cut into blocks. UPDATE works on one
+ * block at a time, which lies in a slot of memory then.
+ *
+ *     states       master | momentum | variance | padding to ZERO_SCRATCH_ALIGN
+ *                  (fp32: momentum | variance; the masters are the parameters)
+ *     parameters   with offload_parameters, as the forward pass reads them | padding
+ *     file         blocks of group 0, blocks of group 1, ...
+ *     slots        `offload_depth` blocks in memory, for the whole run: states | parameters
+ *
+ *     slot 0       | FETCH 0 | UPDATE 0 |    STORE 0    | FETCH 4 | ...
+ *     slot 1            | FETCH 1 | ... | UPDATE 1 |    STORE 1    | ...
+ *
+ * So a rank reads and writes 12 (fp32: 8) bytes for each element that it updates, and page padding,
+ * whatever the depth. Slots take as much memory for any model. With offload_parameters STORE writes
+ * them, too; FETCH_PARAM reads a group's piece, all its blocks, before each GATHER; in fp32 FETCH
+ * also reads them.
+ * Source: Rajbhandari et al., ZeRO-Infinity, arXiv:2104.07857, section 5. */
+#pragma once
+
+#include "sharding/schedule.h"
+
+/* Elements of a block. The blocks of the digest divide it, and it divides the extents of
+ * checkpoints. */
+#define ZERO_OFFLOAD_BLOCK     (INT64_C(1) << 18)
+#define ZERO_OFFLOAD_MAX_DEPTH 64
+
+/* The bytes of a transfer for this many bytes of content. */
+size_t zero_offload_padded(size_t bytes);
+
+/* Blocks of optimizer states of group g in the file. Sets first_block and n_blocks. */
+void zero_offload_hold(zero_schedule *s, int g, zero_holding what);
+/* Blocks of this rank's piece of the parameters of group g, whose states are there. */
+void zero_offload_hold_parameters(zero_schedule *s, int g);
+/* The slots, once all groups are held. */
+void zero_offload_hold_slots(zero_schedule *s);
+
+/* A buffer in the file for `bytes` bytes. */
+int zero_offload_add_block(zero_schedule *s, zero_class cls, size_t bytes);
+
+/* True if this rank's piece of group g's parameters lies in the file. */
+bool zero_offload_has_parameters(const zero_schedule *s, int g);
+
+/* The elements of block k of group g, padding included. */
+zero_range zero_offload_range(const zero_schedule *s, int g, int k);
+
+/* Block k of group g in a slot. What lies elsewhere is NULL. */
+typedef struct {
+    float *master, *momentum, *variance;
+    void *param;
+} zero_slot_view;
+zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slot);
+/* The parameters of the slot's block, where their transfers begin. */
+void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot);
+
+/* ---- sums ---- */
+
+/* Bytes in the file, by class. */
+size_t zero_offload_bytes(const zero_schedule *s, zero_class cls);
+
+typedef struct {
+    uint64_t bytes_read, bytes_written, reads, writes;
+} zero_file_traffic;
+
+/* Transfers of one walk through a program. Those of updates happen only if there is one. */
+typedef struct {
+    zero_file_traffic states; /* by updates; with parameters that UPDATE reads and writes */
+    zero_file_traffic parameters, activations;
+} zero_offload_traffic;
+void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
+                      zero_offload_traffic *t);
+zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kind program);
+
+/* The most transfers that are in flight at once in any program. */
+int zero_offload_in_flight(const zero_schedule *s);

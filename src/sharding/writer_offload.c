@@ -1,0 +1,221 @@
+/* Transfers to and from the file: the stream of optimizer states, and activations that wait for
+ * their backward pass. */
+#include "base/number.h"
+#include "sharding/checks.h"
+#include "sharding/holdings.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/writer.h"
+
+/* ---- the stream of optimizer states ----
+ *
+ * All blocks of a program, in the order of their UPDATEs. Block k is in slot k modulo the number
+ * of slots. While one block is updated, half of the slots are read ahead; the others are being
+ * written.
+ *
+ *     STORE_WAIT k-2, FETCH k+2, FETCH_WAIT k, UPDATE k, STORE k,
+ *     STORE_WAIT k-1, FETCH k+3, FETCH_WAIT k+1, UPDATE k+1, STORE k+1, ... */
+
+static int n_slots(const zero_writer *w)
+{
+    return w->s->input.serial ? 1 : w->s->n_slots;
+}
+
+static zero_instruction *transfer(zero_writer *w, zero_op op, int k)
+{
+    const zero_writer_block *block = &w->blocks.list[k];
+    const zero_schedule *s = w->s;
+    zero_instruction *i = zero_write(w, op);
+    i->group = block->group;
+    i->file = s->groups[block->group].first_block + block->number;
+    i->buffer = s->first_slot + k % n_slots(w);
+    i->range = zero_offload_range(s, block->group, block->number);
+    i->after = w->after;
+    return i;
+}
+
+static void await_stores(zero_writer *w, int end)
+{
+    for (; w->blocks.stored < end; w->blocks.stored++)
+        transfer(w, ZERO_OP_STORE_WAIT, w->blocks.stored);
+}
+
+static void fetch(zero_writer *w, int end)
+{
+    for (; w->blocks.fetched < end; w->blocks.fetched++) {
+        await_stores(w, w->blocks.fetched + 1 - n_slots(w));
+        transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
+    }
+}
+
+static void update(zero_writer *w, int k)
+{
+    const zero_writer_block *block = &w->blocks.list[k];
+    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    zero_range held = zero_states_held(w->s, block->group);
+    zero_instruction *i = zero_write_update_block(w, block->group);
+    i->file = w->s->groups[block->group].first_block + block->number;
+    i->buffer = w->s->first_slot + k % n_slots(w);
+    i->range =
+        zero_range_overlap(zero_offload_range(w->s, block->group, block->number), held);
+    i->after = is_early ? w->final_at[block->group] : w->after;
+}
+
+void zero_write_stream(zero_writer *w, int g)
+{
+    zero_writer_stream *stream = &w->blocks;
+    int ahead = n_slots(w) / 2;
+    for (; stream->next < stream->n; stream->next++) {
+        int k = stream->next;
+        if (stream->list[k].group != g) return;
+        fetch(w, (int)zero_min(k + ahead + 1, stream->n));
+        transfer(w, ZERO_OP_FETCH_WAIT, k);
+        update(w, k);
+        transfer(w, ZERO_OP_STORE, k);
+    }
+}
+
+void zero_write_finish_stream(zero_writer *w)
+{
+    await_stores(w, w->blocks.next);
+}
+
+/* ---- lazy updates ---- */
+
+/* The stream is in the order in which groups become due. */
+void zero_write_due(zero_writer *w, int g)
+{
+    for (; w->is_due[g]; w->n_due++) {
+        int first = w->order[w->n_due];
+        w->is_due[first] = false;
+        zero_write_update_of(w, first);
+        if (zero_is_published(w->s, first)) w->arrived[first] = w->s->input.serial;
+    }
+}
+
+void zero_write_due_of_unit(zero_writer *w, int u, bool only_published)
+{
+    const zero_unit *unit = &w->s->input.model->units[u];
+    for (int k = 0; k < unit->n_groups; k++)
+        if (!only_published || zero_is_published(w->s, unit->groups[k]))
+            zero_write_due(w, unit->groups[k]);
+}
+
+void zero_write_all_due(zero_writer *w)
+{
+    for (int g = 0; g < w->s->input.model->n_groups; g++) zero_write_due(w, g);
+}
+
+/* ---- parameters ----
+ *
+ *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
+
+/* The place of a piece: its blocks lie there end to end. */
+static int place_for_piece(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    size_t bytes = 0;
+    for (int k = 0; k < state->n_blocks; k++)
+        bytes += w->s->buffers[state->first_param_block + k].bytes;
+    int buffer = zero_hold_buffer(
+        w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
+        zero_schedule_shares(w->s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->s->input.type);
+    if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].bytes = bytes;
+    return buffer;
+}
+
+static void move_piece(zero_writer *w, zero_op op, int g)
+{
+    zero_instruction *i = zero_write(w, op);
+    i->group = g;
+    i->buffer = w->piece[g];
+}
+
+/* The blocks of a group are written before they are read. */
+static void await_stores_of(zero_writer *w, int g)
+{
+    int last = w->blocks.next - 1;
+    while (last >= w->blocks.stored && w->blocks.list[last].group != g) last--;
+    await_stores(w, last + 1);
+}
+
+void zero_write_fetch_params(zero_writer *w, int g)
+{
+    bool is_here = w->piece[g] != ZERO_NO_BUFFER || w->param[g] != ZERO_NO_BUFFER;
+    if (is_here || !zero_offload_has_parameters(w->s, g)) return;
+    zero_write_due(w, g);
+    await_stores_of(w, g);
+    w->piece[g] = place_for_piece(w, g);
+    move_piece(w, ZERO_OP_FETCH_PARAM, g);
+    if (w->s->input.serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
+}
+
+int zero_write_await_piece(zero_writer *w, int g)
+{
+    if (!zero_offload_has_parameters(w->s, g)) return w->s->groups[g].param;
+    zero_write_fetch_params(w, g);
+    int piece = w->piece[g];
+    if (!w->s->input.serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
+    w->piece[g] = ZERO_NO_BUFFER;
+    return piece;
+}
+
+/* ---- activations ----
+ *
+ *     FORWARD u+1, SAVE u, FORWARD u+2, SAVE_WAIT u, ...
+ *     RESTORE u, BACKWARD u+3, BACKWARD u+2, RESTORE_WAIT u, BACKWARD u+1 */
+
+#define AHEAD 3
+
+static bool is_saved(const zero_writer *w, int u)
+{
+    const zero_plan_input *in = &w->s->input;
+    return w->program == ZERO_PROGRAM_STEP && in->offload_activations && u >= 0 &&
+           u + AHEAD < in->model->n_units && w->out[u] != ZERO_NO_BUFFER;
+}
+
+/* The output of unit u, on its way. */
+static void move(zero_writer *w, zero_op op, int u)
+{
+    zero_instruction *i = zero_write(w, op);
+    i->unit = u;
+    i->file = w->saved_file[u];
+    i->buffer = w->out[u];
+}
+
+static int like(zero_writer *w, int buffer)
+{
+    zero_buffer b = w->s->buffers[buffer];
+    return zero_schedule_add_buffer(
+        w->s, (zero_buffer){.class = b.class, .program = b.program, .bytes = b.bytes});
+}
+
+static void save(zero_writer *w, int u)
+{
+    if (w->saved_file[u] == ZERO_NO_BUFFER)
+        w->saved_file[u] = zero_offload_add_block(w->s, ZERO_CLASS_ACTIVATIONS,
+                                                  w->s->buffers[w->out[u]].bytes);
+    move(w, ZERO_OP_SAVE, u);
+    if (w->s->input.serial) move(w, ZERO_OP_SAVE_WAIT, u);
+}
+
+void zero_write_save_after(zero_writer *w, int u)
+{
+    bool serial = w->s->input.serial;
+    if (is_saved(w, u - 2) && !serial) move(w, ZERO_OP_SAVE_WAIT, u - 2);
+    if (is_saved(w, u - 1)) save(w, u - 1);
+}
+
+static void restore(zero_writer *w, int u)
+{
+    w->out[u] = like(w, w->out[u]);
+    move(w, ZERO_OP_RESTORE, u);
+    if (w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
+}
+
+void zero_write_restore_for(zero_writer *w, int u)
+{
+    bool serial = w->s->input.serial;
+    if (is_saved(w, u - AHEAD)) restore(w, u - AHEAD);
+    if (is_saved(w, u - 1) && !serial) move(w, ZERO_OP_RESTORE_WAIT, u - 1);
+}
