@@ -5,8 +5,9 @@
 #   include/zero   includes zero/ only: users do not have our internal headers
 #   gpu            includes its own folder, base/, math/ and zero/; only gpu/ uses CUDA
 #
-# Only comm/, cli/ and zero/comm.h name MPI. Paths start at src/, include/ or the project, so every
-# include shows the floor of its file. Comments are ignored.
+# Only comm/, cli/ and zero/comm.h name MPI. Only engine/ names the memory of a model: others read
+# and write states by zero_engine_visit() and zero_engine_view(). Paths start at src/, include/ or
+# the project, so every include shows the floor of its file. Comments are ignored.
 cmake_minimum_required(VERSION 3.20)
 
 include(${CMAKE_CURRENT_LIST_DIR}/ZeroLayers.cmake)
@@ -80,6 +81,25 @@ function(check_no_mpi file code)
   set(bad "${bad}" PARENT_SCOPE)
 endfunction()
 
+# The addresses of buffers, and the memory that they lie in: "r->arena", "e.runner.window",
+# "zero_window_array(&engine->window". The size of a window is no address.
+set(model_memory
+  "zero_runner_(buffer|element|use|use_element)"
+  "zero_states_(of|visit|view)"
+  "runner *(\\.|->) *(arena|window)"
+  "zero_window_array *\\([^,)]*(engine|runner)[^,)]*"
+  "(engine|runner) *(\\.|->) *window *\\. *base")
+function(check_no_model_memory file code)
+  string(REGEX REPLACE "${string_text}" "" code "${code}")
+  foreach(pattern IN LISTS model_memory)
+    if(code MATCHES "(^|[^A-Za-z0-9_])(${pattern})($|[^A-Za-z0-9_])")
+      string(STRIP "${CMAKE_MATCH_2}" found)
+      complain(${file} "${found}: a model's memory outside engine/")
+    endif()
+  endforeach()
+  set(bad "${bad}" PARENT_SCOPE)
+endfunction()
+
 function(check_file file own_folders may_name_mpi)
   read_code(${file} code)
   string(REGEX MATCHALL "(^|\n)[ \t]*#[ \t]*include[^\n]*" directives "${code}")
@@ -134,6 +154,10 @@ foreach(floor IN LISTS zero_floors)
     math(EXPR may_name_mpi "${may_name_mpi} + 1")
     foreach(file IN LISTS files)
       check_file(${file} "${lower};${layer}" ${may_name_mpi})
+      if(NOT layer STREQUAL "engine")
+        read_code(${file} code)
+        check_no_model_memory(${file} "${code}")
+      endif()
     endforeach()
     if(EXISTS ${ROOT}/src/${layer}/CMakeLists.txt)
       check_links(${ROOT}/src/${layer}/CMakeLists.txt "${lower}")

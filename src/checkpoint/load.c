@@ -73,16 +73,38 @@ static zero_status check_model(const zero_checkpoint *c, const zero_model *model
                      c->dir.path, n, model->n_tensors);
 }
 
-static zero_status fetch(zero_engine *e, zero_checkpoint *c,
-                         zero_checkpoint_target *targets)
+/* Elements on their way to the engine. */
+struct received {
+    zero_range range;
+    const float *const *parts; /* [ZERO_STATES] */
+};
+
+static zero_status take_block(void *arg, const zero_state_block *block)
+{
+    const struct received *from = arg;
+    float *to[ZERO_STATES] = {[ZERO_STATE_MASTER] = block->master,
+                              [ZERO_STATE_MOMENTUM] = block->momentum,
+                              [ZERO_STATE_VARIANCE] = block->variance};
+    int64_t before = block->range.begin - from->range.begin;
+    for (int p = 0; p < ZERO_STATES; p++)
+        memcpy(to[p], from->parts[p] + before,
+               (size_t)zero_range_len(block->range) * sizeof *to[p]);
+    return ZERO_OK;
+}
+
+static zero_status receive(void *arg, int group, zero_range range,
+                           const float *const parts[ZERO_STATES])
+{
+    return zero_engine_visit(arg, group, range, ZERO_VISIT_FILL, take_block,
+                             &(struct received){range, parts});
+}
+
+static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_checkpoint_wish *wishes)
 {
     const zero_comm *comm = e->runner.comm;
-    for (int g = 0; g < e->schedule.input.model->n_groups; g++) {
-        zero_engine_state own = zero_engine_group(e, g);
-        targets[g] =
-            (zero_checkpoint_target){own.range, {own.master, own.momentum, own.variance}};
-    }
-    ZERO_TRY(zero_checkpoint_fetch(c, targets));
+    for (int g = 0; g < e->schedule.input.model->n_groups; g++)
+        wishes[g] = (zero_checkpoint_wish){zero_engine_held(e, g), {true, true, true}};
+    ZERO_TRY(zero_checkpoint_fetch(c, wishes, &(zero_checkpoint_receiver){receive, e}));
     /* No rank needs a shard without parameters, but its header is checked, too. */
     for (int r = comm->rank; r < c->manifest.table.n_ranks; r += comm->size)
         ZERO_TRY(zero_checkpoint_check_header(c, r));
@@ -97,11 +119,11 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
 {
     const zero_model *model = e->schedule.input.model;
     ZERO_TRY(check_model(c, model));
-    zero_checkpoint_target *targets = calloc((size_t)model->n_groups, sizeof *targets);
-    if (!targets)
+    zero_checkpoint_wish *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
+    if (!wishes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
-    zero_status st = fetch(e, c, targets);
-    free(targets);
+    zero_status st = fetch(e, c, wishes);
+    free(wishes);
     return st;
 }
 

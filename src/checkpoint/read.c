@@ -55,7 +55,7 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
     snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, c->text.bytes, c->text.len, &c->manifest));
     ZERO_TRY(check_name(path, &c->manifest));
-    c->block = malloc((size_t)ZERO_EXTENT_MAX * sizeof *c->block);
+    c->block = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *c->block);
     if (c->block) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", path);
 }
@@ -105,41 +105,64 @@ static zero_status open_shard(zero_checkpoint *c, int rank)
 }
 
 static bool is_wanted(const zero_checkpoint *c, int rank, int group,
-                      const zero_checkpoint_target *target)
+                      const zero_checkpoint_wish *wish)
 {
     zero_range own = zero_partition_shard(&c->manifest.table.partitions[group], rank);
-    return !zero_range_is_empty(zero_range_overlap(own, target->range));
+    return !zero_range_is_empty(zero_range_overlap(own, wish->range));
 }
 
-/* An extent that is wanted as a whole is read straight to its place. */
-static zero_status fetch_extent(zero_checkpoint *c, int i,
-                                const zero_checkpoint_target *targets)
+/* Extents i, i + 1 and i + 2 are the parts of the same elements. */
+static zero_status fetch_extents(zero_checkpoint *c, int i,
+                                 const zero_checkpoint_wish *wishes,
+                                 const zero_checkpoint_receiver *to)
 {
     const zero_extent *x = &c->shard.extents[i];
-    const zero_checkpoint_target *t = &targets[c->manifest.table.tensors[x->tensor].group];
+    int group = c->manifest.table.tensors[x->tensor].group;
+    const zero_checkpoint_wish *wish = &wishes[group];
     zero_range have = zero_extent_range(&c->manifest.table, x);
-    zero_range both = zero_range_overlap(have, t->range);
-    if (zero_range_is_empty(both) || !t->parts[x->part]) return ZERO_OK;
-    float *to = t->parts[x->part] + (both.begin - t->range.begin);
-    if (zero_range_len(both) == zero_range_len(have))
-        return zero_shard_read(&c->shard, i, to);
-    ZERO_TRY(zero_shard_read(&c->shard, i, c->block));
-    memcpy(to, c->block + (both.begin - have.begin),
-           (size_t)zero_range_len(both) * sizeof *to);
-    return ZERO_OK;
+    zero_range both = zero_range_overlap(have, wish->range);
+    const float *parts[ZERO_STATES] = {NULL};
+    if (zero_range_is_empty(both)) return ZERO_OK;
+    for (int k = 0; k < ZERO_STATES; k++) {
+        zero_state_part part = c->shard.extents[i + k].part;
+        float *block = c->block + part * ZERO_EXTENT_MAX;
+        if (!wish->wants[part]) continue;
+        ZERO_TRY(zero_shard_read(&c->shard, i + k, block));
+        parts[part] = block + (both.begin - have.begin);
+    }
+    return to->receive(to->arg, group, both, parts);
 }
 
-zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_checkpoint_target *targets)
+zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_checkpoint_wish *wishes,
+                                  const zero_checkpoint_receiver *to)
 {
     const zero_state_table *table = &c->manifest.table;
     for (int rank = 0; rank < table->n_ranks; rank++) {
         bool wanted = false;
         for (int g = 0; g < table->n_groups && !wanted; g++)
-            wanted = is_wanted(c, rank, g, &targets[g]);
+            wanted = is_wanted(c, rank, g, &wishes[g]);
         if (!wanted) continue;
         ZERO_TRY(open_shard(c, rank));
-        for (int i = 0; i < c->shard.n; i++) ZERO_TRY(fetch_extent(c, i, targets));
+        for (int i = 0; i < c->shard.n; i += ZERO_STATES)
+            ZERO_TRY(fetch_extents(c, i, wishes, to));
     }
+    return ZERO_OK;
+}
+
+/* The caller's array for elements of one group. */
+struct place {
+    int64_t begin;
+    zero_state_part part;
+    float *values;
+};
+
+static zero_status copy_to(void *arg, int group, zero_range range,
+                           const float *const parts[ZERO_STATES])
+{
+    const struct place *to = arg;
+    (void)group;
+    memcpy(to->values + (range.begin - to->begin), parts[to->part],
+           (size_t)zero_range_len(range) * sizeof *to->values);
     return ZERO_OK;
 }
 
@@ -148,13 +171,15 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
 {
     const zero_state_table *table = &c->manifest.table;
     const zero_tensor *t = &table->tensors[tensor];
-    zero_checkpoint_target *targets =
-        calloc((size_t)table->n_groups, sizeof *targets); /* empty ranges */
-    if (!targets) return zero_fail(ZERO_ERR_NOMEM, "no memory to read '%s'", t->name);
-    targets[t->group].range = (zero_range){t->offset + begin, t->offset + end};
-    targets[t->group].parts[part] = values;
-    zero_status st = zero_checkpoint_fetch(c, targets);
-    free(targets);
+    struct place to = {t->offset + begin, part, values};
+    zero_checkpoint_wish *wishes =
+        calloc((size_t)table->n_groups, sizeof *wishes); /* empty ranges */
+    if (!wishes) return zero_fail(ZERO_ERR_NOMEM, "no memory to read '%s'", t->name);
+    wishes[t->group].range = (zero_range){t->offset + begin, t->offset + end};
+    wishes[t->group].wants[part] = true;
+    zero_status st =
+        zero_checkpoint_fetch(c, wishes, &(zero_checkpoint_receiver){copy_to, &to});
+    free(wishes);
     return st;
 }
 

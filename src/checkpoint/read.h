@@ -13,7 +13,7 @@ typedef struct {
     zero_storage_dir dir;
     zero_manifest manifest;
     zero_bytes text;         /* the manifest's bytes */
-    float *block;            /* [ZERO_EXTENT_MAX] */
+    float *block;            /* [ZERO_STATES][ZERO_EXTENT_MAX] */
     zero_shard_reader shard; /* the open one */
 } zero_checkpoint;
 
@@ -25,16 +25,25 @@ void zero_checkpoint_close(zero_checkpoint *c); /* accepts a zeroed one */
 ZERO_NODISCARD zero_status zero_checkpoint_open_told(const char *path, const void *text,
                                                      size_t len, zero_checkpoint *c);
 
-/* Elements `range` of a group's flat space: parts[p] has room for all of them, or is NULL if that
- * part is not wanted. */
+/* The elements of a group's flat space, and the parts of their states, that a reader wants. */
 typedef struct {
     zero_range range;
-    float *parts[ZERO_STATES];
-} zero_checkpoint_target;
+    bool wants[ZERO_STATES];
+} zero_checkpoint_wish;
 
-/* Fills targets[n_groups] from all shards that hold any of their elements. */
+/* Takes elements `range` of a group, all wanted parts together: parts[p] has range.begin first,
+ * and is NULL if that part is not wanted. The arrays are valid until it returns. */
+typedef struct {
+    zero_status (*receive)(void *arg, int group, zero_range range,
+                           const float *const parts[ZERO_STATES]);
+    void *arg;
+} zero_checkpoint_receiver;
+
+/* Hands over all wished elements, wishes[n_groups], in ranges of at most ZERO_EXTENT_MAX, from all
+ * shards that hold any of them. The status of reading, or of the receiver. */
 ZERO_NODISCARD zero_status zero_checkpoint_fetch(zero_checkpoint *c,
-                                                 const zero_checkpoint_target *targets);
+                                                 const zero_checkpoint_wish *wishes,
+                                                 const zero_checkpoint_receiver *to);
 
 /* Elements [begin, end) of one tensor, given by its number. */
 ZERO_NODISCARD zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor,

@@ -9,14 +9,21 @@
 
 enum { HEADER_TEXTS = 5 };
 
-/* The place of an extent in memory. */
-static const float *extent_data(const zero_shard_writer *s, const zero_extent *x)
+_Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
+
+/* The data of extents i, i + 1 and i + 2: the parts of the same elements. */
+static zero_status view_extents(const zero_shard_writer *s, int i,
+                                const float *parts[ZERO_STATES])
 {
-    int group = s->manifest->table.tensors[x->tensor].group;
-    zero_engine_state own = zero_engine_group(s->engine, group);
-    const float *parts[] = {own.master, own.momentum, own.variance};
-    zero_range range = zero_extent_range(&s->manifest->table, x);
-    return parts[x->part] + (range.begin - own.range.begin);
+    const zero_state_table *table = &s->manifest->table;
+    const zero_extent *x = &s->extents[i];
+    zero_state_block view;
+    ZERO_TRY(zero_engine_view(s->engine, table->tensors[x->tensor].group,
+                              zero_extent_range(table, x), s->room, &view));
+    parts[ZERO_STATE_MASTER] = view.master;
+    parts[ZERO_STATE_MOMENTUM] = view.momentum;
+    parts[ZERO_STATE_VARIANCE] = view.variance;
+    return ZERO_OK;
 }
 
 static size_t extent_bytes(const zero_extent *x)
@@ -31,23 +38,35 @@ static zero_status allocate(zero_shard_writer *s)
     s->names = malloc((n + 1) * sizeof *s->names);
     s->sums = malloc((n + 1) * sizeof *s->sums);
     s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
-    if (s->entries && s->names && s->sums && s->texts) return ZERO_OK;
+    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
+    if (s->entries && s->names && s->sums && s->texts && s->room) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
 }
 
-static void describe_extent(zero_shard_writer *s, int i)
+static void describe_extent(zero_shard_writer *s, int i, const float *data)
 {
     const zero_extent *x = &s->extents[i];
     zero_extent_name(&s->manifest->table, x, s->names[i]);
-    zero_checksum(extent_data(s, x), extent_bytes(x), s->sums[i]);
+    zero_checksum(data, extent_bytes(x), s->sums[i]);
     s->entries[i] = (zero_safetensors_entry){
         .name = s->names[i], .type = "F32", .n_dims = 1, .dims = {x->end - x->begin}};
     s->texts[HEADER_TEXTS + i][0] = s->names[i];
     s->texts[HEADER_TEXTS + i][1] = s->sums[i];
 }
 
+static zero_status describe_extents(zero_shard_writer *s)
+{
+    const float *parts[ZERO_STATES];
+    for (int i = 0; i < s->n; i += ZERO_STATES) {
+        ZERO_TRY(view_extents(s, i, parts));
+        for (int p = 0; p < ZERO_STATES; p++)
+            describe_extent(s, i + p, parts[s->extents[i + p].part]);
+    }
+    return ZERO_OK;
+}
+
 /* The header comes first in the file and has the checksums of the data after it. They are taken
- * from memory before anything is written, so errors of the disk, or on the way to it, show when
+ * before anything is written, so errors of the disk, or on the way to it, show when
  * the file is read. */
 static zero_status make_header(zero_shard_writer *s)
 {
@@ -62,7 +81,7 @@ static zero_status make_header(zero_shard_writer *s)
                                                 {"ranks", ranks},
                                                 {"digest", s->manifest->digest}};
     memcpy(s->texts, about, sizeof about);
-    for (int i = 0; i < s->n; i++) describe_extent(s, i);
+    ZERO_TRY(describe_extents(s));
     return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
                                          (const char *const(*)[2])s->texts, &s->header);
 }
@@ -95,6 +114,7 @@ void zero_shard_forget(zero_shard_writer *shard)
     free(shard->names);
     free(shard->sums);
     free(shard->texts);
+    free(shard->room);
     *shard = (zero_shard_writer){0};
 }
 
@@ -112,10 +132,14 @@ zero_manifest_file zero_shard_describe(const zero_shard_writer *shard)
 
 static zero_status write_data(const zero_shard_writer *s, zero_storage_file *file)
 {
+    const float *parts[ZERO_STATES];
     ZERO_TRY(zero_storage_write(file, s->header.bytes, s->header.len));
-    for (int i = 0; i < s->n; i++) {
-        const zero_extent *x = &s->extents[i];
-        ZERO_TRY(zero_storage_write(file, extent_data(s, x), extent_bytes(x)));
+    for (int i = 0; i < s->n; i += ZERO_STATES) {
+        ZERO_TRY(view_extents(s, i, parts));
+        for (int p = 0; p < ZERO_STATES; p++) {
+            const zero_extent *x = &s->extents[i + p];
+            ZERO_TRY(zero_storage_write(file, parts[x->part], extent_bytes(x)));
+        }
     }
     return ZERO_OK;
 }

@@ -1,5 +1,5 @@
-/* shard_write.h - this rank's shard of a checkpoint, written straight from the optimizer's
- * memory. Nothing here is collective. */
+/* shard_write.h - this rank's shard of a checkpoint, written straight from where its states are.
+ * Nothing here is collective. */
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -16,10 +16,13 @@ typedef struct {
     char (*names)[ZERO_EXTENT_NAME]; /* [n] */
     char (*sums)[ZERO_CHECKSUM];     /* [n] */
     const char *(*texts)[2];         /* of "__metadata__" */
+    float *
+        room; /* [ZERO_STATES * ZERO_EXTENT_MAX] touched only if states are not in memory */
     zero_bytes header;
 } zero_shard_writer;
 
-/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM. */
+/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the status of
+ * zero_engine_visit(). */
 ZERO_NODISCARD zero_status zero_shard_prepare(zero_engine *engine,
                                               const zero_manifest *manifest,
                                               zero_shard_writer *shard);

@@ -10,14 +10,25 @@
 #include "base/number.h"
 #include "base/range.h"
 
-/* The work on one array of a tensor. */
+enum { ARRAYS = 3, ENDS = 2 };
+
+/* The work on one tensor. */
 struct digest {
     const zero_model *model;
     zero_comm *comm;
+    const zero_digest_source *source;
     XXH3_state_t *list;
-    const zero_tensor **sorted; /* [n_tensors] */
-    float *block;               /* [ZERO_DIGEST_BLOCK] */
-    uint64_t *hashes;           /* two words for each block of the longest tensor */
+    XXH3_state_t *streams[ARRAYS]; /* of a block that arrives in several pieces */
+    const zero_tensor **sorted;    /* [n_tensors] */
+    /* [ENDS][ARRAYS][ZERO_DIGEST_BLOCK] this rank's elements of the blocks that it shares with
+     * ranks before it and after it; other elements have any values */
+    float *ends;
+    float *foreign; /* [ZERO_DIGEST_BLOCK] a block of which this rank has no element */
+    uint64_t
+        *hashes; /* two words for each block of the longest tensor's arrays, and a flag */
+    zero_range all;       /* the tensor, in its group */
+    zero_range mine;      /* this rank's part */
+    zero_failure failure; /* the first one in reading */
 };
 
 static int by_name(const void *a, const void *b)
@@ -26,10 +37,82 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-static int64_t blocks_of(const zero_tensor *t)
+static int64_t blocks_of(zero_range tensor)
 {
-    return zero_divide_up(t->rows * t->cols, ZERO_DIGEST_BLOCK);
+    return zero_divide_up(zero_range_len(tensor), ZERO_DIGEST_BLOCK);
 }
+
+static zero_range block_at(const struct digest *d, int64_t b)
+{
+    int64_t begin = d->all.begin + b * ZERO_DIGEST_BLOCK;
+    return (zero_range){begin, zero_min(begin + ZERO_DIGEST_BLOCK, d->all.end)};
+}
+
+static uint64_t *hash_at(const struct digest *d, int array, int64_t b)
+{
+    return d->hashes + 2 * (array * blocks_of(d->all) + b);
+}
+
+/* Memory for a block of which some elements are on other ranks. */
+static float *shared_block(const struct digest *d, int array, zero_range block)
+{
+    if (zero_range_is_empty(zero_range_overlap(block, d->mine))) return d->foreign;
+    int end = block.begin < d->mine.begin ? 0 : 1;
+    return d->ends + (end * ARRAYS + array) * ZERO_DIGEST_BLOCK;
+}
+
+/* ---- this rank's part ---- */
+
+static void keep_hash(uint64_t hash[2], XXH128_hash_t h)
+{
+    hash[0] = h.high64;
+    hash[1] = h.low64;
+}
+
+/* Elements `part` of block b, which lies on this rank as a whole. */
+static void hash_part(struct digest *d, int array, int64_t b, zero_range part,
+                      const float *x)
+{
+    zero_range block = block_at(d, b);
+    size_t bytes = (size_t)zero_range_len(part) * sizeof *x;
+    XXH3_state_t *stream = d->streams[array];
+    if (zero_range_len(part) == zero_range_len(block)) {
+        keep_hash(hash_at(d, array, b), XXH3_128bits(x, bytes));
+        return;
+    }
+    if (part.begin == block.begin) XXH3_128bits_reset(stream);
+    XXH3_128bits_update(stream, x, bytes);
+    if (part.end == block.end) keep_hash(hash_at(d, array, b), XXH3_128bits_digest(stream));
+}
+
+static void take_part(struct digest *d, int array, int64_t b, zero_range part,
+                      const float *x)
+{
+    zero_range block = block_at(d, b);
+    bool is_whole = d->mine.begin <= block.begin && block.end <= d->mine.end;
+    if (is_whole)
+        hash_part(d, array, b, part, x);
+    else
+        memcpy(shared_block(d, array, block) + (part.begin - block.begin), x,
+               (size_t)zero_range_len(part) * sizeof *x);
+}
+
+/* A piece may begin and end anywhere within a block. */
+static zero_status take_piece(void *arg, const zero_state_block *piece)
+{
+    struct digest *d = arg;
+    const float *arrays[ARRAYS] = {piece->master, piece->momentum, piece->variance};
+    for (int64_t at = piece->range.begin, stop; at < piece->range.end; at = stop) {
+        int64_t b = (at - d->all.begin) / ZERO_DIGEST_BLOCK;
+        stop = zero_min(block_at(d, b).end, piece->range.end);
+        for (int a = 0; a < ARRAYS; a++)
+            take_part(d, a, b, (zero_range){at, stop},
+                      arrays[a] + (at - piece->range.begin));
+    }
+    return ZERO_OK;
+}
+
+/* ---- blocks on several ranks ---- */
 
 /* The rank whose piece holds element `at`. */
 static int owner_of(const zero_partition *p, int64_t at)
@@ -37,55 +120,66 @@ static int owner_of(const zero_partition *p, int64_t at)
     return (int)((at + (p->scheme == ZERO_PARTITION_OWNER ? p->first : 0)) / p->shard_len);
 }
 
-/* Elements [begin, end) of the group, from the ranks that own them, on every rank. */
-static zero_status assemble(struct digest *d, const zero_partition *p, const float *data,
-                            const zero_group_view *view, int64_t begin, int64_t end)
+/* Completes a block on every rank, and hashes it on the rank that owns its beginning. */
+static zero_status hash_shared(struct digest *d, const zero_partition *p, int array,
+                               int64_t b)
 {
-    for (int64_t at = begin; at < end;) {
+    zero_range block = block_at(d, b);
+    float *x = shared_block(d, array, block);
+    for (int64_t at = block.begin, stop; at < block.end; at = stop) {
         int owner = owner_of(p, at);
-        int64_t stop = zero_min(end, zero_partition_piece(p, owner).end);
-        float *part = d->block + (at - begin);
-        size_t bytes = (size_t)(stop - at) * sizeof *part;
-        if (owner == d->comm->rank) memcpy(part, data + (at - view->range.begin), bytes);
-        ZERO_TRY(zero_comm_broadcast(d->comm, owner, part, bytes));
-        at = stop;
+        stop = zero_min(block.end, zero_partition_piece(p, owner).end);
+        ZERO_TRY(zero_comm_broadcast(d->comm, owner, x + (at - block.begin),
+                                     (size_t)(stop - at) * sizeof *x));
+    }
+    if (owner_of(p, block.begin) == d->comm->rank)
+        keep_hash(hash_at(d, array, b),
+                  XXH3_128bits(x, (size_t)zero_range_len(block) * sizeof *x));
+    return ZERO_OK;
+}
+
+static zero_status hash_all_shared(struct digest *d, const zero_partition *p)
+{
+    for (int64_t b = 0; b < blocks_of(d->all); b++) {
+        zero_range block = block_at(d, b);
+        int owner = owner_of(p, block.begin);
+        if (block.end <= zero_partition_piece(p, owner).end) continue;
+        for (int a = 0; a < ARRAYS; a++) ZERO_TRY(hash_shared(d, p, a, b));
     }
     return ZERO_OK;
 }
 
-static void hash_block(const float *x, int64_t n, uint64_t hash[2])
-{
-    XXH128_hash_t h = XXH3_128bits(x, (size_t)n * sizeof *x);
-    hash[0] = h.high64;
-    hash[1] = h.low64;
-}
+/* ---- all of it ---- */
 
-/* Each block is hashed by the rank that owns its beginning; other ranks contribute zeros. */
-static zero_status hash_array(struct digest *d, const zero_tensor *t,
-                              const zero_partition *p, const zero_group_view *view,
-                              const float *data)
+/* The ranks' hashes together; other ranks than a block's contribute zeros. A rank that cannot read
+ * its states stays until here, where all others hear of it. */
+static zero_status add_hashes(struct digest *d)
 {
-    int64_t n = t->rows * t->cols;
-    for (int64_t at = 0; at < n; at += ZERO_DIGEST_BLOCK) {
-        int64_t begin = t->offset + at, end = begin + zero_min(n - at, ZERO_DIGEST_BLOCK);
-        uint64_t *hash = d->hashes + 2 * (at / ZERO_DIGEST_BLOCK);
-        int owner = owner_of(p, begin);
-        bool is_whole = end <= zero_partition_piece(p, owner).end;
-        hash[0] = hash[1] = 0;
-        if (!is_whole) ZERO_TRY(assemble(d, p, data, view, begin, end));
-        if (owner != d->comm->rank) continue;
-        hash_block(is_whole ? data + (begin - view->range.begin) : d->block, end - begin,
-                   hash);
-    }
-    ZERO_TRY(zero_comm_or(d->comm, 2 * blocks_of(t), d->hashes));
-    for (int64_t b = 0; b < blocks_of(t); b++) {
+    int64_t n = ARRAYS * blocks_of(d->all);
+    d->hashes[2 * n] = d->failure.status != ZERO_OK;
+    ZERO_TRY(zero_comm_or(d->comm, 2 * n + 1, d->hashes));
+    if (d->hashes[2 * n]) return zero_agree(d->comm, zero_failure_restore(&d->failure));
+    for (int64_t i = 0; i < n; i++) {
         XXH128_canonical_t canonical;
         XXH128_canonicalFromHash(
             &canonical,
-            (XXH128_hash_t){.high64 = d->hashes[2 * b], .low64 = d->hashes[2 * b + 1]});
+            (XXH128_hash_t){.high64 = d->hashes[2 * i], .low64 = d->hashes[2 * i + 1]});
         XXH3_128bits_update(d->list, &canonical, sizeof canonical);
     }
     return ZERO_OK;
+}
+
+static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
+                               const zero_partition *p)
+{
+    d->all = zero_range_of_tensor(t);
+    d->mine = zero_range_overlap(zero_partition_shard(p, d->comm->rank), d->all);
+    memset(d->hashes, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->hashes);
+    if (!zero_range_is_empty(d->mine))
+        d->failure = zero_failure_keep(
+            d->source->read(d->source->arg, t->group, d->mine, take_piece, d));
+    ZERO_TRY(hash_all_shared(d, p));
+    return add_hashes(d);
 }
 
 static zero_status allocate(struct digest *d)
@@ -93,12 +187,15 @@ static zero_status allocate(struct digest *d)
     int n = d->model->n_tensors;
     int64_t longest = 1;
     for (int i = 0; i < n; i++)
-        longest = zero_max(longest, blocks_of(&d->model->tensors[i]));
+        longest = zero_max(longest, blocks_of(zero_range_of_tensor(&d->model->tensors[i])));
     d->sorted = malloc((size_t)n * sizeof *d->sorted);
     d->list = XXH3_createState();
-    d->block = malloc(ZERO_DIGEST_BLOCK * sizeof *d->block);
-    d->hashes = malloc((size_t)(2 * longest) * sizeof *d->hashes);
-    if (!d->sorted || !d->list || !d->block || !d->hashes)
+    for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
+    d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
+    d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+    d->hashes = malloc((size_t)(2 * ARRAYS * longest + 1) * sizeof *d->hashes);
+    if (!d->sorted || !d->list || !d->streams[0] || !d->streams[1] || !d->streams[2] ||
+        !d->ends || !d->foreign || !d->hashes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory to hash %d tensors", n);
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
@@ -106,34 +203,29 @@ static zero_status allocate(struct digest *d)
     return ZERO_OK;
 }
 
-static zero_status hash_all(struct digest *d, const zero_partition *const *partitions,
-                            const zero_group_view *groups)
+static void release(struct digest *d)
 {
-    for (int i = 0; i < d->model->n_tensors; i++) {
-        const zero_tensor *t = d->sorted[i];
-        const zero_group_view *view = &groups[t->group];
-        const float *arrays[] = {view->master, view->momentum, view->variance};
-        for (int a = 0; a < 3; a++)
-            ZERO_TRY(hash_array(d, t, partitions[t->group], view, arrays[a]));
-    }
-    return ZERO_OK;
+    XXH3_freeState(d->list);
+    for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d->streams[a]);
+    free(d->sorted);
+    free(d->ends);
+    free(d->foreign);
+    free(d->hashes);
 }
 
 zero_status zero_digest(const zero_model *model, zero_comm *comm,
                         const zero_partition *const *partitions,
-                        const zero_group_view *groups, char hex[33])
+                        const zero_digest_source *source, char hex[33])
 {
-    struct digest d = {.model = model, .comm = comm};
+    struct digest d = {.model = model, .comm = comm, .source = source};
     zero_status st = zero_agree(comm, allocate(&d));
-    if (st == ZERO_OK) st = hash_all(&d, partitions, groups);
+    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
+        st = hash_tensor(&d, d.sorted[i], partitions[d.sorted[i]->group]);
     if (st == ZERO_OK) {
         XXH128_canonical_t digest;
         XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(d.list));
         for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", digest.digest[i]);
     }
-    XXH3_freeState(d.list);
-    free(d.sorted);
-    free(d.block);
-    free(d.hashes);
+    release(&d);
     return st;
 }

@@ -11,12 +11,8 @@
 #include "comm/watch.h"
 #include "engine/records.h"
 #include "engine/replicas.h"
+#include "engine/states.h"
 #include "sharding/schedule_exchange.h"
-
-zero_engine_state zero_engine_group(const zero_engine *e, int group)
-{
-    return zero_states_of(&e->runner, group);
-}
 
 static zero_status walk(zero_engine *e, zero_program_kind program)
 {
@@ -53,11 +49,12 @@ zero_status zero_engine_check(zero_engine *e)
 zero_status zero_engine_publish(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
-    for (int g = 0; g < e->schedule.input.model->n_groups; g++)
-        zero_records_take(&e->runner, g);
-    ZERO_TRY(zero_states_round(&e->runner));
-    /* Neighbours read the parameters that lie once per node. */
-    ZERO_TRY(zero_comm_barrier(e->runner.comm));
+    zero_status st = ZERO_OK;
+    for (int g = 0; st == ZERO_OK && g < e->schedule.input.model->n_groups; g++)
+        st = zero_records_take(&e->runner, g);
+    if (st == ZERO_OK) st = zero_states_round(&e->runner);
+    /* Neighbours read the parameters that lie once per node, so all ranks wait here. */
+    ZERO_TRY(zero_agree(e->runner.comm, st));
     return walk(e, ZERO_PROGRAM_PROLOGUE);
 }
 
@@ -196,14 +193,38 @@ zero_status zero_engine_refuse(zero_engine *e, zero_status why)
     return zero_agree(e->runner.comm, zero_failure_restore(&kept));
 }
 
-zero_engine_gradient zero_engine_gradient_of(const zero_engine *e, int group)
+/* ---- states and gradients, for others ---- */
+
+zero_range zero_engine_held(const zero_engine *e, int group)
 {
-    const zero_group_state *g = &e->schedule.groups[group];
-    zero_range range = zero_engine_group(e, group).range;
-    return (zero_engine_gradient){
-        .range = range,
-        .type = e->schedule.buffers[g->grad].type,
-        .sum = zero_runner_element(&e->runner, g->grad, range.begin)};
+    return zero_states_held(&e->schedule, group);
+}
+
+zero_status zero_engine_visit(zero_engine *e, int group, zero_range range,
+                              zero_visit_access access, zero_state_visitor *visit,
+                              void *arg)
+{
+    return zero_states_visit(&e->runner, group, range, access, visit, arg);
+}
+
+zero_status zero_engine_view(zero_engine *e, int group, zero_range range, float *room,
+                             zero_state_block *view)
+{
+    return zero_states_view(&e->runner, group, range, room, view);
+}
+
+/* The scale is a power of two. */
+zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range, float *out)
+{
+    const zero_runner *r = &e->runner;
+    int buffer = e->schedule.groups[group].grad;
+    const float factor = (float)(1.0 / e->gradient_scale);
+    assert(e->has_gradient);
+    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
+    zero_convert(e->schedule.buffers[buffer].type, ZERO_FP32, zero_range_len(range),
+                 zero_runner_element(r, buffer, range.begin), out);
+    for (int64_t i = 0; i < zero_range_len(range); i++) out[i] *= factor;
+    return ZERO_OK;
 }
 
 /* ---- without training ---- */

@@ -11,7 +11,7 @@
 #include "engine/run.h"
 #include "engine/run_memory.h"
 #include "engine/sampling.h"
-#include "engine/states.h"
+#include "engine/visit.h"
 #include "engine/weights.h"
 #include "sharding/loss_scale.h"
 
@@ -96,18 +96,23 @@ ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);
  * none, so no checkpoint has it either. */
 ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
-/* This rank's part of a group's states; the engine owns the arrays. In stage 0 it is the whole
- * group. Local. */
-zero_engine_state zero_engine_group(const zero_engine *e, int group);
+/* The elements of a group whose states this rank holds, without padding. In stage 0 it is the
+ * whole group. Local. */
+zero_range zero_engine_held(const zero_engine *e, int group);
 
-/* This rank's part of a group's gradient, summed over ranks and microbatches and multiplied with
- * e->gradient_scale; if e->has_gradient, until the next step. Local. */
-typedef struct {
-    zero_range range;
-    zero_type type;
-    const void *sum; /* element range.begin */
-} zero_engine_gradient;
-zero_engine_gradient zero_engine_gradient_of(const zero_engine *e, int group);
+/* Read and write these states: visit.h has the rules. Local, so ranks agree on failures before
+ * their next collective. After masters were written, zero_engine_publish() is due. */
+ZERO_NODISCARD zero_status zero_engine_visit(zero_engine *e, int group, zero_range range,
+                                             zero_visit_access access,
+                                             zero_state_visitor *visit, void *arg);
+ZERO_NODISCARD zero_status zero_engine_view(zero_engine *e, int group, zero_range range,
+                                            float *room, zero_state_block *view);
+
+/* out[] = elements `range`, which this rank holds, of a group's gradient, summed over ranks and
+ * microbatches; if e->has_gradient, until the next step. Local; the status of
+ * zero_engine_visit(). */
+ZERO_NODISCARD zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range,
+                                                float *out);
 
 /* Fills all parameters anew, each rank those that it holds, and publishes them. Moments stay as
  * they are. The status of the first rank that cannot fill its part. */

@@ -20,6 +20,14 @@ zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2])
     return zero_comm_or(r->comm, n, words);
 }
 
+bool zero_finding_has_failed(const zero_runner *r)
+{
+    const uint64_t *words = zero_finding_space(r).words, failed[] = ZERO_FINDING_FAILED;
+    for (int rank = 0; rank < r->comm->size; rank++)
+        if (memcmp(words + 2 * rank, failed, sizeof failed) == 0) return true;
+    return false;
+}
+
 /* ---- words ---- */
 
 void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
@@ -57,12 +65,22 @@ static int lowest_finder(const zero_runner *r)
     return rank;
 }
 
-zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine, const char *what)
+/* Exchanges the tensor and the array of each rank's finding. */
+static zero_status exchange_places(zero_runner *r, const zero_finding *mine,
+                                   zero_status looked)
+{
+    uint64_t failed[] = ZERO_FINDING_FAILED;
+    uint64_t place[] = {(uint64_t)(mine->tensor + 1), (uint64_t)mine->array};
+    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? place : failed));
+    return zero_finding_has_failed(r) ? zero_agree(r->comm, looked) : ZERO_OK;
+}
+
+zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine, zero_status looked,
+                               const char *what)
 {
     const uint64_t *words = zero_finding_space(r).words;
     zero_sentence report = {.used = 0};
-    ZERO_TRY(zero_finding_exchange(
-        r, (uint64_t[]){(uint64_t)(mine->tensor + 1), (uint64_t)mine->array}));
+    ZERO_TRY(exchange_places(r, mine, looked));
     int rank = lowest_finder(r);
     if (rank == r->comm->size) return ZERO_OK;
 

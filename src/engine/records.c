@@ -4,71 +4,110 @@
 
 #include "base/fail.h"
 #include "engine/finding.h"
-#include "engine/states.h"
+#include "engine/visit.h"
 
-#define POLL_EVERY 64 /* blocks: 1 MiB */
+#define AT_ONCE ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB of each array */
+
+enum { ARRAYS = ZERO_RECORDED_ARRAYS };
+_Static_assert(AT_ONCE <= ZERO_STATES_VIEW, "a view is long enough");
 
 /* A walk through the records of a group: takes them, or stops where one differs. */
 struct walk {
     zero_runner *r;
-    uint64_t *record; /* the next one */
+    uint64_t *next[ARRAYS]; /* the next record of each array */
     bool takes;
     zero_finding found;
 };
 
-static bool visit_tensor(struct walk *w, int tensor, zero_array array, zero_range part,
-                         const float *x)
+/* In fp32 the parameters are the masters. */
+static zero_array array_of(const struct walk *w, int a)
+{
+    bool is_exact = w->r->schedule->input.type == ZERO_FP32;
+    return a == 0 && is_exact ? ZERO_ARRAY_PARAMETERS
+                              : (zero_array)(ZERO_ARRAY_MASTERS + a);
+}
+
+static void walk_array(struct walk *w, int tensor, int a, zero_range part, const float *x)
 {
     const zero_tensor *t = &w->r->schedule->input.model->tensors[tensor];
     for (int64_t at = part.begin; at < part.end; at += ZERO_RECORD_BLOCK) {
         int64_t end = zero_min(at + ZERO_RECORD_BLOCK, part.end);
         uint64_t hash = XXH3_64bits(x + (at - part.begin), (size_t)(end - at) * sizeof *x);
-        uint64_t *record = w->record++;
-        if (at / ZERO_RECORD_BLOCK % POLL_EVERY == 0) zero_math_poll(&w->r->math);
+        uint64_t *record = w->next[a]++;
         if (w->takes) *record = hash;
         if (*record == hash) continue;
-        w->found = (zero_finding){tensor, array, {at - t->offset, end - t->offset}};
-        return false;
+        w->found.tensor = tensor;
+        w->found.array = array_of(w, a);
+        w->found.range = (zero_range){at - t->offset, end - t->offset};
+        return;
     }
-    return true;
 }
 
-static bool visit_group(struct walk *w, int g)
+/* The recorded arrays, which lie in memory. With offload these are masters of fp32. */
+static zero_status look_at(const struct walk *w, int group, zero_range range,
+                           zero_state_block *view)
+{
+    const zero_schedule *s = w->r->schedule;
+    int param = s->groups[group].param;
+    if (zero_recorded_arrays(s, group) == ARRAYS)
+        return zero_states_view(w->r, group, range, NULL, view);
+    *view = (zero_state_block){.range = range,
+                               .master = zero_runner_element(w->r, param, range.begin)};
+    return ZERO_OK;
+}
+
+/* Views are in one piece, so records are whole. */
+static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
+{
+    int group = w->r->schedule->input.model->tensors[tensor].group;
+    int n_arrays = zero_recorded_arrays(w->r->schedule, group);
+    for (int64_t at = part.begin; at < part.end; at += AT_ONCE) {
+        zero_range range = {at, zero_min(at + AT_ONCE, part.end)};
+        zero_state_block view;
+        ZERO_TRY(look_at(w, group, range, &view));
+        const float *arrays[ARRAYS] = {view.master, view.momentum, view.variance};
+        for (int a = 0; a < n_arrays && w->found.tensor < 0; a++)
+            walk_array(w, tensor, a, range, arrays[a]);
+        if (w->found.tensor >= 0) return ZERO_OK;
+        zero_math_poll(&w->r->math);
+    }
+    return ZERO_OK;
+}
+
+/* The records of an array follow those of the one before it. */
+static zero_status walk_group(struct walk *w, int g)
 {
     const zero_schedule *s = w->r->schedule;
     const zero_group *group = &s->input.model->groups[g];
-    zero_engine_state own = zero_states_of(w->r, g);
-    const float *arrays[] = {own.master, own.momentum, own.variance};
-    bool is_exact = s->groups[g].master == ZERO_NO_BUFFER;
-    w->record = zero_runner_buffer(w->r, s->groups[g].records);
-    for (int a = 0; a < 3; a++) {
-        zero_array array = (zero_array)(ZERO_ARRAY_MASTERS + a);
-        if (a == 0 && is_exact) array = ZERO_ARRAY_PARAMETERS;
-        for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
-            zero_range part = zero_range_overlap(
-                zero_range_of_tensor(&s->input.model->tensors[i]), own.range);
-            if (zero_range_is_empty(part)) continue;
-            if (!visit_tensor(w, i, array, part,
-                              arrays[a] + (part.begin - own.range.begin)))
-                return false;
-        }
+    zero_range held = zero_states_held(s, g);
+    uint64_t *records = zero_runner_buffer(w->r, s->groups[g].records);
+    if (!records) return ZERO_OK;
+    for (int a = 0; a < zero_recorded_arrays(s, g); a++)
+        w->next[a] = records + a * zero_records_of(s, g);
+    for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
+        zero_range all = zero_range_of_tensor(&s->input.model->tensors[i]);
+        ZERO_TRY(walk_tensor(w, i, zero_range_overlap(all, held)));
+        if (w->found.tensor >= 0) return ZERO_OK;
     }
-    return true;
+    return ZERO_OK;
 }
 
-void zero_records_take(zero_runner *r, int g)
+zero_status zero_records_take(zero_runner *r, int g)
 {
-    struct walk w = {.r = r, .takes = true};
-    if (r->schedule->groups[g].records != ZERO_NO_BUFFER) (void)visit_group(&w, g);
+    struct walk w = {.r = r, .takes = true, .found.tensor = -1};
+    return walk_group(&w, g);
 }
 
 zero_status zero_records_verify(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     struct walk w = {.r = r, .found.tensor = -1};
+    zero_status st = ZERO_OK;
     if (!s->input.check_memory || s->input.forward_only) return ZERO_OK;
-    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
-    for (int g = 0; g < s->input.model->n_groups; g++)
-        if (!visit_group(&w, g)) break;
-    return zero_finding_agree(r, &w.found, "sees bits changed since the last update in");
+    for (int g = 0; st == ZERO_OK && g < s->input.model->n_groups; g++) {
+        if (w.found.tensor >= 0) break;
+        st = walk_group(&w, g);
+    }
+    return zero_finding_agree(r, &w.found, st,
+                              "sees bits changed since the last update in");
 }

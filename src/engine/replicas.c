@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "engine/finding.h"
-#include "engine/states.h"
+#include "engine/visit.h"
 
 /* ---- 16-bit parameters and masters ---- */
 
@@ -36,26 +36,46 @@ static void compare_block(const zero_runner *r, const struct pair *block,
     }
 }
 
-static void compare_tensor(const zero_runner *r, int tensor, zero_finding *found)
+struct comparing {
+    zero_runner *r;
+    int tensor, param; /* the buffer of parameters */
+    zero_finding found;
+};
+
+static zero_status compare_masters(void *arg, const zero_state_block *own)
 {
-    const zero_tensor *t = &r->schedule->input.model->tensors[tensor];
-    zero_engine_state own = zero_states_of(r, t->group);
-    zero_range part = zero_range_overlap(zero_range_of_tensor(t), own.range);
-    int param = r->schedule->groups[t->group].param;
-    for (int64_t at = part.begin; at < part.end; at += ZERO_CHECK_BLOCK) {
-        struct pair block = {.range = {at, zero_min(at + ZERO_CHECK_BLOCK, part.end)},
-                             .param = zero_runner_element(r, param, at),
-                             .master = own.master + (at - own.range.begin)};
-        compare_block(r, &block, found, tensor);
+    struct comparing *c = arg;
+    for (int64_t at = own->range.begin; at < own->range.end; at += ZERO_CHECK_BLOCK) {
+        struct pair block = {.range = {at, zero_min(at + ZERO_CHECK_BLOCK, own->range.end)},
+                             .param = zero_runner_element(c->r, c->param, at),
+                             .master = own->master + (at - own->range.begin)};
+        compare_block(c->r, &block, &c->found, c->tensor);
     }
+    return ZERO_OK;
+}
+
+static zero_status compare_tensor(struct comparing *c, int tensor)
+{
+    const zero_schedule *s = c->r->schedule;
+    const zero_tensor *t = &s->input.model->tensors[tensor];
+    zero_range held = zero_states_held(s, t->group);
+    c->tensor = tensor;
+    c->param = s->groups[t->group].param;
+    if (c->param == ZERO_NO_BUFFER) return ZERO_OK; /* in the file, which checks it */
+    return zero_states_visit(c->r, t->group,
+                             zero_range_overlap(zero_range_of_tensor(t), held),
+                             ZERO_VISIT_READ, compare_masters, c);
 }
 
 static zero_status compare_rounded(zero_runner *r)
 {
-    zero_finding found = {.tensor = -1, .array = ZERO_ARRAY_PARAMETERS};
-    for (int i = 0; i < r->schedule->input.model->n_tensors && found.tensor < 0; i++)
-        compare_tensor(r, i, &found);
-    return zero_finding_agree(r, &found, "has other bits than its masters, rounded, in");
+    struct comparing c = {.r = r, .found = {.tensor = -1, .array = ZERO_ARRAY_PARAMETERS}};
+    zero_status st = ZERO_OK;
+    int n = r->schedule->input.model->n_tensors;
+    for (int i = 0; st == ZERO_OK && i < n && c.found.tensor < 0; i++)
+        st = compare_tensor(&c, i);
+    return zero_finding_agree(r, &c.found, st,
+                              "has other bits than its masters, rounded, in");
 }
 
 /* ---- copies ---- */
@@ -82,19 +102,64 @@ static void add_bytes(struct hashing *h, const char *x, size_t bytes)
     }
 }
 
-static void add_copies(const zero_runner *r, zero_copies kind, struct hashing *h)
+static void add_parameters(const zero_runner *r, int g, struct hashing *h)
 {
     const zero_schedule *s = r->schedule;
-    for (int i = 0; i < s->input.model->n_tensors; i++) {
-        const zero_tensor *t = &s->input.model->tensors[i];
-        for (int a = 0; a < ZERO_ARRAYS; a++) {
-            int buffer = zero_array_buffer(&s->groups[t->group], (zero_array)a);
-            if (zero_copies_of(s, t->group, (zero_array)a) != kind) continue;
-            add_bytes(h, zero_runner_element(r, buffer, t->offset),
-                      (size_t)(t->rows * t->cols) *
-                          zero_type_size(s->buffers[buffer].type));
-        }
+    int buffer = s->groups[g].param;
+    add_bytes(h, zero_runner_element(r, buffer, 0),
+              (size_t)s->input.model->groups[g].n_params *
+                  zero_type_size(s->buffers[buffer].type));
+}
+
+struct adding {
+    struct hashing *h;
+    bool are_copies[ZERO_ARRAYS];
+};
+
+/* Ranks hold the same elements, so their blocks end at the same ones. */
+static zero_status add_states(void *arg, const zero_state_block *block)
+{
+    const struct adding *adding = arg;
+    const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
+                             [ZERO_ARRAY_MOMENTUM] = block->momentum,
+                             [ZERO_ARRAY_VARIANCE] = block->variance};
+    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++)
+        if (adding->are_copies[a])
+            add_bytes(adding->h, (const char *)arrays[a],
+                      (size_t)zero_range_len(block->range) * sizeof *arrays[a]);
+    return ZERO_OK;
+}
+
+static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct hashing *h)
+{
+    const zero_schedule *s = r->schedule;
+    struct adding adding = {.h = h};
+    bool any = false;
+    if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind) add_parameters(r, g, h);
+    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++) {
+        adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
+        any = any || adding.are_copies[a];
     }
+    if (!any) return ZERO_OK;
+    return zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ, add_states,
+                             &adding);
+}
+
+/* The hash of what this rank holds, or its share of the node's. */
+static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[2])
+{
+    const zero_layout *layout = &r->comm->layout;
+    int rank = r->comm->rank;
+    struct hashing h = {.ranks = 1};
+    if (kind == ZERO_COPIES_OF_NODES) {
+        h.rank = layout->local_of[rank];
+        h.ranks = zero_layout_local_size(layout, rank);
+    }
+    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
+    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
+        ZERO_TRY(add_group(r, g, kind, &h));
+    memcpy(words, h.sum, sizeof h.sum);
+    return ZERO_OK;
 }
 
 /* The ranks' sums become those of their nodes. */
@@ -119,15 +184,10 @@ static void add_up_nodes(const zero_runner *r)
 
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
-    const zero_layout *layout = &r->comm->layout;
-    int rank = r->comm->rank;
-    struct hashing h = {.ranks = 1};
-    if (kind == ZERO_COPIES_OF_NODES) {
-        h.rank = layout->local_of[rank];
-        h.ranks = zero_layout_local_size(layout, rank);
-    }
-    add_copies(r, kind, &h);
-    ZERO_TRY(zero_finding_exchange(r, h.sum));
+    uint64_t mine[2] = ZERO_FINDING_FAILED;
+    zero_status looked = hash_copies(r, kind, mine);
+    ZERO_TRY(zero_finding_exchange(r, mine));
+    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
     if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
     const uint64_t *words = zero_finding_space(r).words;
     for (int k = 1; k < r->comm->size; k++)
@@ -139,7 +199,6 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
 zero_status zero_replicas_compare(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
     if (zero_has_rounded(s)) ZERO_TRY(compare_rounded(r));
     for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
         if (zero_has_copies(s, (zero_copies)kind))

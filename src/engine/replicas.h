@@ -11,8 +11,9 @@
 #include "engine/runner.h"
 #include "sharding/checks.h"
 
-/* ZERO_ERR_CORRUPTED, with the same message on all ranks, if copies differ. The schedule is
- * compared (zero_is_compared()). Collective. */
+/* ZERO_ERR_CORRUPTED, with the same message on all ranks, if copies differ; the status of
+ * zero_states_visit() if a rank cannot read its states. The schedule is compared
+ * (zero_is_compared()). Collective, one verdict. */
 ZERO_NODISCARD zero_status zero_replicas_compare(zero_runner *r);
 
 /* For replicas.c: finds the tensor in which copies of a kind differ, and fails with it. */

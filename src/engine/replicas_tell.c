@@ -1,6 +1,7 @@
 /* Where copies differ, and which of them is wrong. Only a run that ends comes here. */
 #include "engine/finding.h"
 #include "engine/replicas.h"
+#include "engine/visit.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,29 +25,57 @@ static const zero_tensor *tensor_of(const struct search *f)
     return &f->r->schedule->input.model->tensors[f->at.tensor];
 }
 
-/* Two words that stand for a part of the tensor; of a single element they are its bits. */
-static void describe(const struct search *f, zero_range part, uint64_t words[2])
+/* Two words that stand for elements of the tensor; of a single one they are its bits. */
+struct description {
+    zero_array array;
+    int64_t len;
+    uint64_t words[2];
+};
+
+/* Ranks hold the same elements, so their blocks end at the same ones. */
+static void add_elements(struct description *d, const void *x, int64_t len, size_t size)
+{
+    if (d->len == 1) {
+        memcpy(d->words, x, size); /* little-endian, as all that zero writes */
+        return;
+    }
+    XXH128_hash_t h = XXH3_128bits_withSeed(x, (size_t)len * size, d->words[0]);
+    d->words[0] = h.low64;
+    d->words[1] += h.high64;
+}
+
+static zero_status add_block(void *arg, const zero_state_block *block)
+{
+    struct description *d = arg;
+    const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
+                             [ZERO_ARRAY_MOMENTUM] = block->momentum,
+                             [ZERO_ARRAY_VARIANCE] = block->variance};
+    add_elements(d, arrays[d->array], zero_range_len(block->range), sizeof *arrays[0]);
+    return ZERO_OK;
+}
+
+static zero_status describe(const struct search *f, zero_range part, uint64_t words[2])
 {
     const zero_schedule *s = f->r->schedule;
     const zero_tensor *t = tensor_of(f);
-    int buffer = zero_array_buffer(&s->groups[t->group], f->at.array);
-    const void *x = zero_runner_element(f->r, buffer, t->offset + part.begin);
-    size_t size = zero_type_size(s->buffers[buffer].type);
-    words[0] = words[1] = 0;
-    if (zero_range_len(part) == 1) {
-        memcpy(words, x, size); /* little-endian, as all that zero writes */
-        return;
-    }
-    XXH128_hash_t h = XXH3_128bits(x, (size_t)zero_range_len(part) * size);
-    words[0] = h.low64;
-    words[1] = h.high64;
+    struct description d = {.array = f->at.array, .len = zero_range_len(part)};
+    zero_range in_group = {t->offset + part.begin, t->offset + part.end};
+    int param = s->groups[t->group].param;
+    if (f->at.array == ZERO_ARRAY_PARAMETERS)
+        add_elements(&d, zero_runner_element(f->r, param, in_group.begin), d.len,
+                     zero_type_size(s->buffers[param].type));
+    else
+        ZERO_TRY(
+            zero_states_visit(f->r, t->group, in_group, ZERO_VISIT_READ, add_block, &d));
+    memcpy(words, d.words, sizeof d.words);
+    return ZERO_OK;
 }
 
 /* Every rank looks at its copy; the ranks of a node see the same one. */
 static zero_status look(const struct search *f, zero_range part, bool *differ)
 {
     uint64_t mine[2];
-    describe(f, part, mine);
+    ZERO_TRY(zero_agree(f->r->comm, describe(f, part, mine)));
     ZERO_TRY(zero_finding_exchange(f->r, mine));
     const uint64_t *words = zero_finding_space(f->r).words;
     *differ = false;

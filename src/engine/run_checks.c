@@ -35,7 +35,5 @@ zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_record(zero_walk *w, const zero_instruction *i)
 {
     if (!w->update.is_due) return ZERO_OK;
-    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* the host reads what the backend wrote */
-    zero_records_take(w->r, i->group);
-    return ZERO_OK;
+    return zero_records_take(w->r, i->group);
 }

@@ -6,29 +6,30 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "engine/digest.h"
+#include "engine/visit_file.h"
 #include "sharding/checks.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
-zero_engine_state zero_states_of(const zero_runner *r, int group)
-{
-    const zero_group_state *g = &r->schedule->groups[group];
-    zero_range range = zero_states_held(r->schedule, group);
-    bool is_exact = r->schedule->input.type == ZERO_FP32;
-    int master = is_exact ? g->param : g->master;
-    return (zero_engine_state){.range = range,
-                               .master = zero_runner_element(r, master, range.begin),
-                               .momentum = zero_runner_element(r, g->momentum, range.begin),
-                               .variance =
-                                   zero_runner_element(r, g->variance, range.begin)};
-}
-
 /* ---- filling ---- */
+
+struct filling {
+    const zero_model *model;
+    const zero_weights *weights;
+    int group;
+};
+
+static zero_status fill_block(void *arg, const zero_state_block *block)
+{
+    const struct filling *f = arg;
+    return zero_weights_fill(f->weights, f->model, f->group, block->range, block->master);
+}
 
 static zero_status fill_masters(zero_runner *r, const zero_weights *weights, int g)
 {
-    zero_engine_state own = zero_states_of(r, g);
-    return zero_weights_fill(weights, r->schedule->input.model, g, own.range, own.master);
+    struct filling f = {r->schedule->input.model, weights, g};
+    return zero_states_visit(r, g, zero_states_held(r->schedule, g), ZERO_VISIT_CHANGE,
+                             fill_block, &f);
 }
 
 /* Fills without masters, by way of `chunk`. */
@@ -36,7 +37,7 @@ static zero_status fill_rounded(zero_runner *r, const zero_weights *weights, int
                                 float *chunk)
 {
     const zero_plan_input *plan = &r->schedule->input;
-    zero_range own = zero_states_of(r, g).range;
+    zero_range own = zero_states_held(r->schedule, g);
     for (int64_t at = own.begin; at < own.end; at += WEIGHTS_AT_ONCE) {
         zero_range part = {at, zero_min(at + WEIGHTS_AT_ONCE, own.end)};
         ZERO_TRY(zero_weights_fill(weights, plan->model, g, part, chunk));
@@ -59,46 +60,58 @@ zero_status zero_states_fill(zero_runner *r, const zero_weights *weights)
     for (int g = 0; st == ZERO_OK && g < plan->model->n_groups; g++)
         st = has_masters ? fill_masters(r, weights, g) : fill_rounded(r, weights, g, chunk);
     free(chunk);
-    return st;
+    return st == ZERO_OK ? zero_states_write_padding(r) : st;
+}
+
+/* ---- rounding ---- */
+
+struct rounding {
+    zero_runner *r;
+    int param; /* the buffer */
+};
+
+static zero_status round_block(void *arg, const zero_state_block *block)
+{
+    const struct rounding *to = arg;
+    zero_runner *r = to->r;
+    r->backend->round(&r->math, r->schedule->input.type, zero_range_len(block->range),
+                      block->master, zero_runner_element(r, to->param, block->range.begin));
+    return r->backend->sync(&r->math); /* the next block may lie where this one does */
 }
 
 zero_status zero_states_round(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_engine_state own = zero_states_of(r, g);
-        if (s->groups[g].master == ZERO_NO_BUFFER) continue;
-        r->backend->round(&r->math, s->input.type, zero_range_len(own.range), own.master,
-                          zero_runner_element(r, s->groups[g].param, own.range.begin));
+        struct rounding to = {r, s->groups[g].param};
+        bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;
+        if (is_master || zero_offload_has_parameters(s, g)) continue;
+        ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
+                                   round_block, &to));
     }
-    return r->backend->sync(&r->math);
+    return ZERO_OK;
 }
 
 /* ---- hashing ---- */
 
-static zero_status digest(zero_runner *r, const zero_partition **partitions,
-                          zero_group_view *views, char hex[33])
+static zero_status read_states(void *arg, int group, zero_range range,
+                               zero_state_visitor *visit, void *visit_arg)
 {
-    const zero_schedule *s = r->schedule;
-    int n = s->input.model->n_groups;
-    zero_status st = ZERO_OK;
-    if (!partitions || !views) st = zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", n);
-    ZERO_TRY(zero_agree(r->comm, st));
-    for (int g = 0; g < n; g++) {
-        zero_engine_state own = zero_states_of(r, g);
-        partitions[g] = &s->groups[g].partition;
-        views[g] = (zero_group_view){own.master, own.momentum, own.variance, own.range};
-    }
-    return zero_digest(s->input.model, r->comm, partitions, views, hex);
+    return zero_states_visit(arg, group, range, ZERO_VISIT_READ, visit, visit_arg);
 }
 
 zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
-    size_t n = (size_t)r->schedule->input.model->n_groups;
-    const zero_partition **partitions = calloc(n, sizeof *partitions);
-    zero_group_view *views = calloc(n, sizeof *views);
-    zero_status st = digest(r, partitions, views, hex);
+    const zero_schedule *s = r->schedule;
+    int n = s->input.model->n_groups;
+    const zero_partition **partitions = calloc((size_t)n, sizeof *partitions);
+    zero_status st =
+        partitions ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", n);
+    st = zero_agree(r->comm, st);
+    for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
+    if (st == ZERO_OK)
+        st = zero_digest(s->input.model, r->comm, partitions,
+                         &(zero_digest_source){read_states, r}, hex);
     free(partitions);
-    free(views);
     return st;
 }

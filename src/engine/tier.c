@@ -33,7 +33,8 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
     size_t buffers = (size_t)s->n_buffers;
     t->number = calloc(buffers, sizeof *t->number);
     t->transfer = calloc(buffers, sizeof *t->transfer);
-    if (!bytes || !t->number || !t->transfer)
+    t->is_written = calloc(buffers, sizeof *t->is_written);
+    if (!bytes || !t->number || !t->transfer || !t->is_written)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d blocks of a scratch file",
                          n);
     number_blocks(t, s, bytes);
@@ -67,8 +68,10 @@ void zero_tier_close(zero_tier *t)
     zero_scratch_close(t->scratch);
     free(t->number);
     free(t->transfer);
+    free(t->is_written);
     t->scratch = NULL;
     t->number = t->transfer = NULL;
+    t->is_written = NULL;
 }
 
 /* ---- transfers ---- */
@@ -89,9 +92,15 @@ void zero_tier_begin_read(zero_tier *t, int file, void *memory)
 
 void zero_tier_begin_write(zero_tier *t, int file, const void *memory)
 {
-    if (!t->has_failed)
-        keep(t, zero_scratch_begin_write(t->scratch, t->number[file], memory,
-                                         &t->transfer[file]));
+    if (t->has_failed) return;
+    keep(t,
+         zero_scratch_begin_write(t->scratch, t->number[file], memory, &t->transfer[file]));
+    t->is_written[file] = true;
+}
+
+bool zero_tier_is_written(const zero_tier *t, int file)
+{
+    return t->is_written[file];
 }
 
 bool zero_tier_has_ended(const zero_tier *t, int file)

@@ -13,6 +13,7 @@ typedef struct {
     zero_scratch *scratch; /* NULL: this rank has nothing in a file */
     int *number;           /* [n_buffers] of a buffer in the file: its block of `scratch` */
     int *transfer;         /* [n_buffers] of such a buffer: its transfer in flight, or -1 */
+    bool *is_written;      /* [n_buffers] */
     zero_failure failure;  /* the first one */
     bool has_failed;
 } zero_tier;
@@ -29,6 +30,8 @@ void zero_tier_close(zero_tier *t); /* accepts a zeroed one */
  * Does nothing after a failure. */
 void zero_tier_begin_read(zero_tier *t, int file, void *memory);
 void zero_tier_begin_write(zero_tier *t, int file, const void *memory);
+/* True if a transfer to the buffer has begun once. */
+bool zero_tier_is_written(const zero_tier *t, int file);
 /* True if no transfer of the buffer is in flight, or it has ended. Never blocks. */
 bool zero_tier_has_ended(const zero_tier *t, int file);
 /* Waits for the transfer of the buffer, if there is one. */

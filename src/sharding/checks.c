@@ -35,7 +35,8 @@ bool zero_has_rounded(const zero_schedule *s)
 
 static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
 {
-    bool masters_say_it = zero_has_rounded(s) && g->optimizer_held == ZERO_HOLD_WHOLE;
+    bool masters_say_it =
+        g->master != ZERO_NO_BUFFER && g->optimizer_held == ZERO_HOLD_WHOLE;
     if (g->param_held != ZERO_HOLD_WHOLE || masters_say_it) return ZERO_COPIES_NONE;
     if (s->buffers[g->param].space != ZERO_SPACE_NODE) return ZERO_COPIES_OF_RANKS;
     return zero_schedule_layout(s)->n_nodes > 1 ? ZERO_COPIES_OF_NODES : ZERO_COPIES_NONE;
@@ -91,6 +92,12 @@ int64_t zero_records_of(const zero_schedule *s, int g)
     return n;
 }
 
+int zero_recorded_arrays(const zero_schedule *s, int g)
+{
+    if (s->input.offload == ZERO_OFFLOAD_OFF) return ZERO_RECORDED_ARRAYS;
+    return s->input.type == ZERO_FP32 && s->groups[g].param != ZERO_NO_BUFFER ? 1 : 0;
+}
+
 /* ---- buffers ---- */
 
 static size_t words_bytes(const zero_schedule *s)
@@ -121,9 +128,8 @@ static int for_the_run(zero_schedule *s, size_t bytes)
 
 static void hold_records(zero_schedule *s, int g)
 {
-    const int arrays = 3; /* masters, momentum, variance */
-    size_t n = (size_t)(arrays * zero_records_of(s, g));
-    s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
+    size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
+    if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
 }
 
 void zero_hold_checks(zero_schedule *s)

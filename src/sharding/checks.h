@@ -54,6 +54,10 @@ zero_range zero_states_held(const zero_schedule *s, int g);
 
 /* Elements under one record. Records never span tensors, so an error can name the tensor. */
 #define ZERO_RECORD_BLOCK 4096
+/* The arrays of group g's states that lie in memory: masters, momentum, variance, or with offload the
+ * masters alone in fp32. A scratch file checks what it holds itself. */
+#define ZERO_RECORDED_ARRAYS 3
+int zero_recorded_arrays(const zero_schedule *s, int g);
 /* The records of one array of group g on this rank. */
 int64_t zero_records_of(const zero_schedule *s, int g);
 

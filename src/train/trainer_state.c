@@ -125,36 +125,43 @@ static zero_status agree_on(zero_trainer *t, zero_status mine, const struct acce
 /* ---- reading ---- */
 
 /* Writes elements `part` of the tensor's group, which this rank holds, to `to`. */
-typedef void copy_part(const zero_trainer *t, int group, zero_range part, float *to);
+typedef zero_status copy_part(zero_engine *e, int group, zero_range part, float *to);
 
-static void copy_masters(const zero_trainer *t, int group, zero_range part, float *to)
+/* The caller's array for elements of a group. */
+struct place {
+    int64_t begin;
+    float *values;
+};
+
+static zero_status copy_block(void *arg, const zero_state_block *block)
 {
-    zero_engine_state own = zero_engine_group(&t->engine, group);
-    memcpy(to, own.master + (part.begin - own.range.begin),
-           (size_t)zero_range_len(part) * sizeof *to);
+    const struct place *to = arg;
+    memcpy(to->values + (block->range.begin - to->begin), block->master,
+           (size_t)zero_range_len(block->range) * sizeof *to->values);
+    return ZERO_OK;
 }
 
-/* The scale is a power of two. */
-static void copy_gradient(const zero_trainer *t, int group, zero_range part, float *to)
+static zero_status copy_masters(zero_engine *e, int group, zero_range part, float *to)
 {
-    zero_engine_gradient g = zero_engine_gradient_of(&t->engine, group);
-    const float factor = (float)(1.0 / t->engine.gradient_scale);
-    size_t before = (size_t)(part.begin - g.range.begin) * zero_type_size(g.type);
-    zero_convert(g.type, ZERO_FP32, zero_range_len(part), (const char *)g.sum + before, to);
-    for (int64_t i = 0; i < zero_range_len(part); i++) to[i] *= factor;
+    return zero_engine_visit(e, group, part, ZERO_VISIT_READ, copy_block,
+                             &(struct place){part.begin, to});
 }
 
-/* Each owner broadcasts its part. */
+/* Each owner copies its part, then all know whether any failed, then each broadcasts its part. */
 static zero_status collect(zero_trainer *t, const zero_tensor *tensor, copy_part *copy,
                            float *values)
 {
     const zero_partition *p = &t->engine.schedule.groups[tensor->group].partition;
     zero_range all = zero_range_of_tensor(tensor);
+    zero_range mine = zero_range_overlap(zero_partition_shard(p, t->comm->rank), all);
+    zero_status st = ZERO_OK;
+    if (!zero_range_is_empty(mine))
+        st = copy(&t->engine, tensor->group, mine, values + (mine.begin - all.begin));
+    ZERO_TRY(zero_agree(t->comm, st));
     for (int rank = 0; rank < t->comm->size; rank++) {
         zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
         if (zero_range_is_empty(part)) continue;
         float *to = values + (part.begin - all.begin);
-        if (rank == t->comm->rank) copy(t, tensor->group, part, to);
         ZERO_TRY(zero_comm_broadcast(t->comm, rank, to,
                                      (size_t)zero_range_len(part) * sizeof *to));
     }
@@ -181,7 +188,7 @@ zero_status zero_trainer_gradient(zero_trainer *trainer, const char *tensor, flo
                       "there is no gradient to read: call zero_trainer_compute() before; a "
                       "step that failed or was skipped has none");
     ZERO_TRY(agree_on(trainer, st, &(struct access){.tensor = tensor}));
-    return collect(trainer, found, copy_gradient, values);
+    return collect(trainer, found, zero_engine_gradient, values);
 }
 
 /* ---- writing ---- */
@@ -204,15 +211,28 @@ static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_
     return ZERO_OK;
 }
 
-static void write_own(zero_trainer *t, const zero_tensor *tensor, zero_range range,
-                      const float *values)
+/* The caller's values for elements of a group. */
+struct source {
+    int64_t begin;
+    const float *values;
+};
+
+static zero_status write_block(void *arg, const zero_state_block *block)
 {
-    zero_engine_state own = zero_engine_group(&t->engine, tensor->group);
+    const struct source *from = arg;
+    memcpy(block->master, from->values + (block->range.begin - from->begin),
+           (size_t)zero_range_len(block->range) * sizeof *from->values);
+    return ZERO_OK;
+}
+
+static zero_status write_own(zero_trainer *t, const zero_tensor *tensor, zero_range range,
+                             const float *values)
+{
+    zero_range held = zero_engine_held(&t->engine, tensor->group);
     zero_range all = {tensor->offset + range.begin, tensor->offset + range.end};
-    zero_range part = zero_range_overlap(own.range, all);
-    if (zero_range_is_empty(part)) return;
-    memcpy(own.master + (part.begin - own.range.begin), values + (part.begin - all.begin),
-           (size_t)zero_range_len(part) * sizeof *values);
+    return zero_engine_visit(&t->engine, tensor->group, zero_range_overlap(held, all),
+                             ZERO_VISIT_CHANGE, write_block,
+                             &(struct source){all.begin, values});
 }
 
 zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_t begin,
@@ -229,9 +249,9 @@ zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_
     /* After this vote no rank reads parameters of another. */
     ZERO_TRY(agree_on(trainer, st, &(struct access){tensor, begin, end, hash}));
     ZERO_TRY(zero_engine_settle(&trainer->engine));
-    write_own(trainer, found, (zero_range){begin, end}, values);
     trainer->is_written = true;
-    return ZERO_OK;
+    return zero_agree(trainer->comm,
+                      write_own(trainer, found, (zero_range){begin, end}, values));
 }
 
 /* ---- the ledger ---- */

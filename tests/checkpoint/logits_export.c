@@ -45,15 +45,28 @@ static zero_status fill_random(void *arg, int tensor, int64_t begin, int64_t end
     return ZERO_OK;
 }
 
+struct place {
+    int64_t begin;
+    float *values;
+};
+
+static zero_status copy_masters(void *arg, const zero_state_block *block)
+{
+    const struct place *to = arg;
+    memcpy(to->values + (block->range.begin - to->begin), block->master,
+           (size_t)(block->range.end - block->range.begin) * sizeof *to->values);
+    return ZERO_OK;
+}
+
 /* The plan of an engine on one rank. */
 static zero_status fill_from_engine(void *arg, int tensor, int64_t begin, int64_t end,
                                     float *out)
 {
-    const zero_engine *e = arg;
+    zero_engine *e = arg;
     const zero_tensor *t = &e->schedule.input.model->tensors[tensor];
-    zero_engine_state state = zero_engine_group(e, t->group);
-    memcpy(out, state.master + t->offset + begin, (size_t)(end - begin) * sizeof *out);
-    return ZERO_OK;
+    zero_range range = {t->offset + begin, t->offset + end};
+    return zero_engine_visit(e, t->group, range, ZERO_VISIT_READ, copy_masters,
+                             &(struct place){range.begin, out});
 }
 
 /* ---- logits ---- */

@@ -115,10 +115,10 @@ static zero_status fill_from(void *arg, int tensor, int64_t begin, int64_t end, 
 }
 
 /* This rank's elements, zeros elsewhere: the sum over the ranks is the whole tensor. */
-static void read_own(const test_run *run, int g, float *out)
+static void read_own(test_run *run, int g, float *out)
 {
-    const zero_engine *e = &run->engine;
-    zero_engine_state own = zero_engine_group(e, g);
+    zero_engine *e = &run->engine;
+    zero_state_block own = test_states(e, g);
     bool is_piece = e->schedule.groups[g].optimizer_held == ZERO_HOLD_PIECE;
     memset(out, 0, (size_t)run->model.groups[g].n_params * sizeof *out);
     if (is_piece || test_rank == 0)
@@ -126,7 +126,7 @@ static void read_own(const test_run *run, int g, float *out)
                (size_t)zero_range_len(own.range) * sizeof *out);
 }
 
-static float **copy_weights(const test_run *run)
+static float **copy_weights(test_run *run)
 {
     const zero_model *model = &run->model;
     float **tensors = calloc((size_t)model->n_tensors, sizeof *tensors);
@@ -170,7 +170,7 @@ static void check_generates_the_same(const test_run *trained, const zero_weights
     assert_all(memcmp(text, again, bytes) == 0);
     assert_all(zero_engine_evaluate(&run.engine, &source, &same) == ZERO_OK);
     assert_all(same == loss);
-    zero_engine_state state = zero_engine_group(&run.engine, 1);
+    zero_state_block state = test_states(&run.engine, 1);
     assert_all(!state.momentum && !state.variance);
     assert_all((state.master == NULL) == (run.setup.plan.type != ZERO_FP32));
     run.comm = &run.own; /* the other one's stays open */

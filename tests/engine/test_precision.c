@@ -11,10 +11,10 @@ static void check_type(const test_run *run, int buffer, zero_type type)
 }
 
 /* The parameters that the forward pass reads are the masters, rounded. */
-static void check_rounded(const test_run *run, int g)
+static void check_rounded(test_run *run, int g)
 {
     const zero_group_state *s = &run->engine.schedule.groups[g];
-    zero_engine_state own = zero_engine_group(&run->engine, g);
+    zero_state_block own = test_states(&run->engine, g);
     const uint16_t *param =
         zero_runner_element(&run->engine.runner, s->param, own.range.begin);
     for (int64_t i = 0; i < zero_range_len(own.range); i++) {
@@ -24,7 +24,7 @@ static void check_rounded(const test_run *run, int g)
     }
 }
 
-static void check_kept(const test_run *run)
+static void check_kept(test_run *run)
 {
     zero_type type = run->setup.plan.type;
     for (int g = 0; g < run->model.n_groups; g++) {

@@ -4,6 +4,7 @@
  * ten steps changed agrees to 1e-3 in each tensor's norm: single weights differ more than that
  * where AdamW divides a gradient near zero (the keys' bias) by the root of its square. */
 #include "support/mpi_cmocka.h"
+#include "support/states_test.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,11 +91,11 @@ static void check_gradients(const struct golden *g, const zero_engine *e)
     }
 }
 
-static void check_training(const struct golden *g, const zero_engine *e)
+static void check_training(const struct golden *g, zero_engine *e)
 {
     for (int i = 0; i < g->model.n_tensors; i++) {
         const zero_tensor *t = &g->model.tensors[i];
-        const float *x = zero_engine_group(e, t->group).master + t->offset;
+        const float *x = test_states(e, t->group).master + t->offset;
         const float *y = golden_part(g, g->trained, t), *w = golden_part(g, g->weights, t);
         double difference = 0.0, change = 0.0;
         for (int64_t k = 0; k < t->rows * t->cols; k++) {
@@ -127,7 +128,7 @@ static void train(struct golden *g, const zero_backend *backend)
     assert_all(zero_engine_init(&e, &spec, &world) == ZERO_OK);
     const float *w = g->weights;
     for (int k = 0; k < g->model.n_groups; w += g->model.groups[k].n_params, k++)
-        memcpy(zero_engine_group(&e, k).master, w,
+        memcpy(test_states(&e, k).master, w,
                (size_t)g->model.groups[k].n_params * sizeof *w);
 
     zero_source source = {.sample = sample, .arg = g};

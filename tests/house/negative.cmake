@@ -92,6 +92,32 @@ must_fail(src/math/a.c "#include <cuda_runtime.h>\n" "<cuda_runtime.h>: CUDA out
 must_fail(src/comm/a.h "#include <nccl.h>\n" "<nccl.h>: CUDA outside gpu/")
 must_fail(src/math/a.cu "int x;\n" "CUDA outside gpu/")
 
+# The memory of models.
+set(why "a model's memory outside engine/")
+must_fail(src/train/a.c "float *x = zero_runner_element(r, 0, 1);\n" "zero_runner_element: ${why}")
+must_fail(src/checkpoint/a.c "zero_runner_buffer (&e->runner, g->grad);\n"
+  "zero_runner_buffer: ${why}")
+must_fail(src/cli/a.c "void *x = zero_runner_use_element(r, 0, 1);\n"
+  "zero_runner_use_element: ${why}")
+must_fail(src/sharding/a.h "zero_status f(void) { return zero_states_visit(r); }\n"
+  "zero_states_visit: ${why}")
+must_fail(src/train/a.c "char *x = t->engine.runner.arena.base;\n" "runner.arena: ${why}")
+must_fail(src/train/a.c "char *x = t->engine.runner /* a */ -> window;\n" "runner -> window: ${why}")
+must_fail(src/report/a.c "zero_window_array(&v->engine->window, 0);\n"
+  "zero_window_array(&v->engine->window: ${why}")
+must_fail(src/cli/a.c "char *x = e->engine.window.base;\n" "engine.window.base: ${why}")
+make_tree()
+file(WRITE ${WORK}/src/engine/a.c "float *x = zero_runner_element(r, 0, 1);\n")
+file(WRITE ${WORK}/src/report/a.c [[
+/* zero_runner_element() is for engine/. */
+static const char *text = "zero_runner_buffer";
+size_t bytes = v->engine->window.bytes, a = my_zero_runner_buffer, b = t->arena.base;
+]])
+run_check(result text)
+if(NOT result EQUAL 0)
+  message(SEND_ERROR "memory that may be named fails: ${text}")
+endif()
+
 # Folders.
 must_fail(src/a.c "int x;\n" "belongs to no layer")
 make_tree()

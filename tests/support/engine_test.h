@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/mpi_cmocka.h"
+#include "support/states_test.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,79 @@
+#include "engine/visit.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/range.h"
+#include "engine/visit_file.h"
+#include "sharding/checks.h"
+
+static bool is_in_file(const zero_runner *r, int group)
+{
+    return r->schedule->groups[group].n_blocks > 0;
+}
+
+static zero_state_block resident(const zero_runner *r, int group, zero_range range)
+{
+    const zero_group_state *g = &r->schedule->groups[group];
+    bool is_exact = r->schedule->input.type == ZERO_FP32;
+    int master = is_exact ? g->param : g->master;
+    return (zero_state_block){.range = range,
+                              .master = zero_runner_element(r, master, range.begin),
+                              .momentum = zero_runner_element(r, g->momentum, range.begin),
+                              .variance = zero_runner_element(r, g->variance, range.begin)};
+}
+
+zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
+                              zero_visit_access access, zero_state_visitor *visit,
+                              void *arg)
+{
+    if (zero_range_is_empty(range)) return ZERO_OK;
+    assert(zero_range_len(zero_range_overlap(
+               range, zero_states_held(r->schedule, group))) == zero_range_len(range));
+    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
+    if (is_in_file(r, group))
+        return zero_states_visit_file(r, group, range, access, visit, arg);
+    zero_state_block block = resident(r, group, range);
+    return visit(arg, &block);
+}
+
+/* ---- in one piece ---- */
+
+struct copying {
+    zero_range range;
+    float *room;
+};
+
+static zero_status copy_block(void *arg, const zero_state_block *block)
+{
+    const struct copying *c = arg;
+    const float *from[] = {block->master, block->momentum, block->variance};
+    int64_t all = zero_range_len(c->range), at = block->range.begin - c->range.begin;
+    for (int a = 0; a < 3; a++)
+        memcpy(c->room + a * all + at, from[a],
+               (size_t)zero_range_len(block->range) * sizeof(float));
+    return ZERO_OK;
+}
+
+static zero_status copy(zero_runner *r, int group, zero_range range, float *room,
+                        zero_state_block *view)
+{
+    int64_t n = zero_range_len(range);
+    struct copying c = {range, room};
+    ZERO_TRY(zero_states_visit(r, group, range, ZERO_VISIT_READ, copy_block, &c));
+    *view = (zero_state_block){range, room, room + n, room + 2 * n};
+    return ZERO_OK;
+}
+
+zero_status zero_states_view(zero_runner *r, int group, zero_range range, float *room,
+                             zero_state_block *view)
+{
+    assert(zero_range_len(range) <= ZERO_STATES_VIEW);
+    assert(zero_range_len(zero_range_overlap(
+               range, zero_states_held(r->schedule, group))) == zero_range_len(range));
+    if (is_in_file(r, group)) return copy(r, group, range, room, view);
+    ZERO_TRY(r->backend->sync(&r->math));
+    *view = resident(r, group, range);
+    return ZERO_OK;
+}

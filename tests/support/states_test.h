@@ -1,0 +1,17 @@
+/* states_test.h - this rank's states of a small engine, whose states are in memory. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/engine.h"
+
+/* All that this rank holds of a group, to be read or written in place. */
+static inline zero_state_block test_states(zero_engine *e, int group)
+{
+    zero_state_block view;
+    if (zero_engine_view(e, group, zero_engine_held(e, group), NULL, &view) == ZERO_OK)
+        return view;
+    fprintf(stderr, "%s\n", zero_last_error());
+    abort();
+}
