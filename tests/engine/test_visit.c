@@ -19,20 +19,20 @@ static test_setup setup_of(int stage, zero_type type, zero_partition_scheme part
 
 typedef void check_run(test_run *run);
 
-/* The check on trained models of all stages, types and partitions. */
+/* The check on trained models of all stages and partitions, in both widths. */
 static void on_all(check_run *check)
 {
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
-        for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
-            for (int p = 0; p < ZERO_PARTITION_SCHEMES; p++) {
-                test_setup setup = setup_of(stage, type, (zero_partition_scheme)p);
-                test_run run;
-                test_run_open(&run, &setup, test_size);
-                test_run_steps(&run, 0, 2);
-                assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
-                check(&run);
-                test_run_close(&run);
-            }
+        for (int p = 0; p < ZERO_PARTITION_SCHEMES; p++) {
+            zero_type type = (stage + p) % 2 == 0 ? ZERO_FP32 : ZERO_BF16;
+            test_setup setup = setup_of(stage, type, (zero_partition_scheme)p);
+            test_run run;
+            test_run_open(&run, &setup, test_size);
+            test_run_steps(&run, 0, 2);
+            assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+            check(&run);
+            test_run_close(&run);
+        }
 }
 
 /* ---- reading ---- */
