@@ -85,7 +85,7 @@ runs 2 "$collectives" --sizes 64KiB --types fp32 --kinds broadcast --rounds 1 --
 # bench_offload refuses.
 disk=$(dirname "$step")
 if [ "$(stat -f -c %T "$disk")" != tmpfs ]; then
-    runs 2 "$offload" "$disk" --elements 2M --threads 2 --rounds 1 --json rows.json
+    runs 2 "$offload" "$disk" --elements 3M --threads 2 --rounds 1 --json rows.json
     count 5 of_disk
     [ "$(sed -n 's/^ *"slots": //p' rows.json | tr -d '\n')" = null,2,3,4,8, ] ||
         complain "$words: expected 2, 3, 4, 8 slots"
