@@ -47,7 +47,7 @@ disk=$(dirname "$zero")
 names=$(ls -A "$disk" | wc -l)
 if [ "$(stat -f -c %T "$disk")" != tmpfs ]; then
     runs 0 info --offload "$disk"
-    for word in 'file system' 'free  *[0-9.]* GiB' transfers 'alignment' '^file '; do
+    for word in 'file system' 'free  *[0-9.]* [GM]iB' transfers 'alignment' '^file '; do
         grep -q "$word" out || complain "$words: expected $word"
     done
     grep -q '/s' out && complain "$words: expected no rates without --trial"
