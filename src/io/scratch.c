@@ -5,6 +5,10 @@
 #include <stdlib.h>
 
 #include <pthread.h>
+
+/* Compiled here it uses the vectors of the build's CPU: 7.8 GB/s instead of 4.8, which a disk of
+ * 3 GB/s notices. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/fail.h"

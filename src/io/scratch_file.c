@@ -146,22 +146,29 @@ static int set_direct(int fd, bool on)
     return fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT);
 }
 
+/* False if the kernel does not say what O_DIRECT needs. */
 #ifdef STATX_DIOALIGN
-static bool alignment_suffices(int fd)
+static bool read_alignment(zero_scratch_file *file)
 {
     struct statx info;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) != 0) return true;
-    if (!(info.stx_mask & STATX_DIOALIGN)) return true; /* the trial will tell */
-    return info.stx_dio_mem_align > 0 && info.stx_dio_mem_align <= ZERO_SCRATCH_ALIGN &&
-           info.stx_dio_offset_align > 0 && info.stx_dio_offset_align <= ZERO_SCRATCH_ALIGN;
+    if (statx(file->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) != 0) return false;
+    if (!(info.stx_mask & STATX_DIOALIGN)) return false;
+    file->memory_align = info.stx_dio_mem_align;
+    file->offset_align = info.stx_dio_offset_align;
+    return true;
 }
 #else
-static bool alignment_suffices(int fd)
+static bool read_alignment(zero_scratch_file *file)
 {
-    (void)fd;
-    return true; /* the trial will tell */
+    (void)file;
+    return false;
 }
 #endif
+
+static bool suffices(unsigned align)
+{
+    return align > 0 && align <= ZERO_SCRATCH_ALIGN;
+}
 
 /* Some file systems accept the flag and refuse the transfer. */
 static bool trial_succeeds(int fd)
@@ -178,7 +185,11 @@ static bool trial_succeeds(int fd)
 
 static void choose_direct(zero_scratch_file *file)
 {
-    if (!alignment_suffices(file->fd) || set_direct(file->fd, true) != 0) return;
+    /* Without the kernel's word the trial will tell. */
+    if (read_alignment(file) &&
+        !(suffices(file->memory_align) && suffices(file->offset_align)))
+        return;
+    if (set_direct(file->fd, true) != 0) return;
     file->is_direct = trial_succeeds(file->fd);
     if (!file->is_direct) set_direct(file->fd, false);
 }

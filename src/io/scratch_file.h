@@ -25,9 +25,12 @@
 typedef struct {
     int fd; /* owned */
     bool is_open;
-    bool is_direct;                    /* false: through the page cache */
-    bool had_no_name;                  /* false: it had one for a moment */
-    uint64_t bytes;                    /* all of them are reserved */
+    bool is_direct;   /* false: through the page cache */
+    bool had_no_name; /* false: it had one for a moment */
+    unsigned
+        memory_align; /* bytes that O_DIRECT wants of addresses; 0: the kernel does not */
+    unsigned offset_align; /* say, or the file system has none; the same of offsets */
+    uint64_t bytes;        /* all of them are reserved */
     char directory[ZERO_SCRATCH_PATH]; /* for messages; longer ones are cut */
 } zero_scratch_file;
 

@@ -1,9 +1,10 @@
 # bench.sh BENCH_STEP BENCH_KERNELS LAUNCH...: the benchmarks run with tiny models and small arrays,
-# their output adds up, and they refuse unknown words. bench_collectives is in the same folder.
+# their output adds up, and they refuse unknown words. The others are in the same folder.
 . "$(dirname "$0")/common.sh"
 step=$zero
 kernels=$checker
 collectives=$(dirname "$step")/bench_collectives
+offload=$(dirname "$step")/bench_offload
 
 # run N PROGRAM words...: runs the program on N ranks. Writes the files out and err; sets $code to
 # the exit code.
@@ -80,6 +81,19 @@ runs 2 "$collectives" --sizes 64KiB --types fp32 --kinds broadcast --rounds 1 --
 [ "$(grep -c '"operation":' rows.json)" -eq "$(grep -c '"operation": "broadcast"' rows.json)" ] ||
     complain "$words: expected rows of broadcast only"
 
+# A row for the disk, and one for each number of slots. The build may lie in memory, which
+# bench_offload refuses.
+disk=$(dirname "$step")
+if [ "$(stat -f -c %T "$disk")" != tmpfs ]; then
+    runs 2 "$offload" "$disk" --elements 3M --threads 2 --rounds 1 --json rows.json
+    count 5 of_disk
+    [ "$(sed -n 's/^ *"slots": //p' rows.json | tr -d '\n')" = null,2,3,4,8, ] ||
+        complain "$words: expected 2, 3, 4, 8 slots"
+    says 'AdamW, 4 slots' out
+fi
+refuses 2 'expected one DIR' 0 "$offload"
+refuses 2 'expected one DIR' 0 "$offload" a b
+[ "$(stat -f -c %T /dev/shm)" = tmpfs ] && refuses 2 'lies in memory' 0 "$offload" /dev/shm
 refuses 2 '--stages 0,9: expected some of 0,1,2' 0 "$step" --stages 0,9
 refuses 2 '--stages 1,1: expected some of 0,1,2' 0 "$step" --stages 1,1
 refuses 2 '--stages 0,: expected some of' 0 "$step" --stages 0,

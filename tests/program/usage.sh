@@ -42,6 +42,38 @@ done
 runs 0 info --json
 is_json out
 
+# A directory of the build is on a disk unless the build lies in memory.
+disk=$(dirname "$zero")
+names=$(ls -A "$disk" | wc -l)
+if [ "$(stat -f -c %T "$disk")" != tmpfs ]; then
+    runs 0 info --offload "$disk"
+    for word in 'file system' 'free  *[0-9.]* [GM]iB' transfers 'alignment' '^file '; do
+        grep -q "$word" out || complain "$words: expected $word"
+    done
+    grep -q '/s' out && complain "$words: expected no rates without --trial"
+    runs 0 info --offload "$disk" --json
+    is_json out
+    for key in directory file_system free_bytes direct memory_align_bytes offset_align_bytes \
+        nameless; do
+        says "\"$key\": " out
+    done
+    says '"trial": null' out
+    runs 0 info --offload "$disk" --trial --json
+    is_json out
+    for key in file_bytes threads read_bytes_per_second write_bytes_per_second \
+        mixed_bytes_per_second; do
+        grep -q "\"$key\": [1-9]" out || complain "$words: expected $key, not 0"
+    done
+    grep -qE '"disk": "[0-9.]+[GMK]?,[0-9.]+[GMK]?"' out || complain "$words: no --disk"
+    no_mpi info --offload "$disk" >out 2>err || complain "zero info --offload needs MPI"
+    [ "$(ls -A "$disk" | wc -l)" -eq "$names" ] || complain "zero info --offload left a file"
+fi
+[ "$(stat -f -c %T /dev/shm)" = tmpfs ] &&
+    refuses 2 '/dev/shm lies in memory' 0 info --offload /dev/shm
+refuses 3 'No such file or directory' 0 info --offload no/such/directory
+refuses 2 'trial needs --offload DIR' 0 info --trial
+refuses 2 'give --offload or --defaults, not both' 0 info --offload . --defaults tiny
+
 no_mpi --version >out 2>err || complain "zero --version needs MPI"
 no_mpi train --help >out 2>err || complain "zero train --help needs MPI"
 no_mpi info --json >out 2>err || complain "zero info --json needs MPI"

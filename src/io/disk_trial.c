@@ -1,0 +1,213 @@
+#include "io/disk_trial.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "io/scratch_place.h"
+#include "io/system_call.h"
+
+#define ROUNDS        3
+#define SLICE_SECONDS 0.11 /* of one kind of work in one round */
+#define FIRST_SECONDS 1.0  /* at most, to write the file for the first time */
+
+/* ---- moving blocks ---- */
+
+typedef struct {
+    const zero_scratch_file *file;
+    const zero_disk_load *load;
+    double end;        /* by zero_clock_seconds() */
+    atomic_llong next; /* block, counted over all repetitions */
+    atomic_bool has_failed;
+} movement;
+
+typedef struct {
+    movement *movement;
+    char *block; /* [ZERO_DISK_BLOCK] */
+    pthread_t thread;
+    uint64_t bytes;
+    zero_failure failure;
+} mover;
+
+/* The next block, or -1 when all is done. */
+static int take(movement *m)
+{
+    const zero_disk_load *load = m->load;
+    long long k = atomic_fetch_add(&m->next, 1);
+    bool is_over = k >= load->threads && zero_clock_seconds() >= m->end;
+    if (is_over || (k >= load->n_blocks && !load->repeats)) return -1;
+    return (int)(k % load->n_blocks);
+}
+
+static zero_status move_block(mover *m, int k)
+{
+    const zero_scratch_file *file = m->movement->file;
+    zero_disk_work work = m->movement->load->work;
+    uint64_t at = (uint64_t)k * ZERO_DISK_BLOCK;
+    if (work != ZERO_DISK_WRITE) {
+        ZERO_TRY(zero_scratch_file_read(file, at, m->block, ZERO_DISK_BLOCK));
+        m->bytes += ZERO_DISK_BLOCK;
+    }
+    if (work != ZERO_DISK_READ) {
+        ZERO_TRY(zero_scratch_file_write(file, at, m->block, ZERO_DISK_BLOCK));
+        m->bytes += ZERO_DISK_BLOCK;
+    }
+    return ZERO_OK;
+}
+
+static void *run(void *arg)
+{
+    mover *m = arg;
+    zero_status st = ZERO_OK;
+    for (int k; st == ZERO_OK && !m->movement->has_failed && (k = take(m->movement)) >= 0;)
+        st = move_block(m, k);
+    if (st != ZERO_OK) m->movement->has_failed = true;
+    m->failure = zero_failure_keep(st);
+    return NULL;
+}
+
+static zero_status run_threads(mover *movers, int n)
+{
+    int started = 0, error = 0;
+    while (started < n && error == 0) {
+        error = pthread_create(&movers[started].thread, NULL, run, &movers[started]);
+        if (error == 0) started++;
+    }
+    if (error != 0) movers->movement->has_failed = true; /* the others stop */
+    for (int i = 0; i < started; i++) pthread_join(movers[i].thread, NULL);
+    if (error != 0)
+        return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a disk: %s",
+                         started + 1, n, strerror(error));
+    zero_status st = ZERO_OK;
+    for (int i = 0; i < n && st == ZERO_OK; i++)
+        st = zero_failure_restore(&movers[i].failure);
+    return st;
+}
+
+/* Bytes that no disk compresses or finds twice. */
+static void fill(char *block, uint64_t seed)
+{
+    uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
+             *words = (uint64_t *)(void *)block;
+    for (size_t i = 0; i < ZERO_DISK_BLOCK / sizeof *words; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        words[i] = x;
+    }
+}
+
+/* Memory of a run is of the same kind: huge pages make requests of fewer pieces. */
+static zero_status make_blocks(mover *movers, movement *m, zero_arena *arena)
+{
+    const int n = m->load->threads;
+    ZERO_TRY(zero_arena_init(arena, (size_t)n * ZERO_DISK_BLOCK));
+    for (int i = 0; i < n; i++) {
+        char *block = arena->base + (size_t)i * ZERO_DISK_BLOCK;
+        movers[i] = (mover){.movement = m, .block = block};
+        fill(block, (uint64_t)i + 1);
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_load(const zero_scratch_file *file, const zero_disk_load *load)
+{
+    if (load->threads >= 1 && load->threads <= ZERO_DISK_THREADS &&
+        load->n_blocks >= load->threads && load->seconds >= 0.0 &&
+        (uint64_t)load->n_blocks <= file->bytes / ZERO_DISK_BLOCK)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: %d threads move %d blocks of a scratch file: expected 1 to %d "
+                     "threads, and as many blocks to %d",
+                     file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
+                     (int)(file->bytes / ZERO_DISK_BLOCK));
+}
+
+zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
+                           zero_disk_moved *moved)
+{
+    ZERO_TRY(check_load(file, load));
+    movement m = {.file = file, .load = load};
+    mover *movers = calloc((size_t)load->threads, sizeof *movers);
+    if (!movers)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d threads", load->threads);
+    zero_arena arena = {0};
+    zero_status st = make_blocks(movers, &m, &arena);
+    double start = zero_clock_seconds();
+    m.end = start + load->seconds;
+    if (st == ZERO_OK) st = run_threads(movers, load->threads);
+    zero_disk_moved all = {.seconds = zero_clock_seconds() - start};
+    for (int i = 0; i < load->threads; i++) all.bytes += movers[i].bytes;
+    zero_arena_destroy(&arena);
+    free(movers);
+    if (st == ZERO_OK) *moved = all;
+    return st;
+}
+
+/* ---- the trial ---- */
+
+static zero_status choose_blocks(const char *directory, int *n)
+{
+    zero_scratch_place place;
+    ZERO_TRY(zero_scratch_place_read(directory, &place));
+    uint64_t blocks = place.bytes_free / 2 / ZERO_DISK_BLOCK;
+    *n = blocks < ZERO_DISK_TRIAL_BLOCKS ? (int)blocks : ZERO_DISK_TRIAL_BLOCKS;
+    if (*n >= ZERO_DISK_LEAST_BLOCKS) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "%s: %.1f MiB are free there: expected %.1f MiB or more for a trial, "
+                     "which takes at most half of them",
+                     directory, (double)place.bytes_free / 0x1p20,
+                     2.0 * ZERO_DISK_LEAST_BLOCKS * (double)ZERO_DISK_BLOCK / 0x1p20);
+}
+
+/* The first write of reserved space is slower. On a slow disk it reaches only some blocks. */
+static zero_status write_first(const zero_scratch_file *file, int *n)
+{
+    zero_disk_moved moved;
+    zero_disk_load load = {.work = ZERO_DISK_WRITE,
+                           .n_blocks = *n,
+                           .threads = ZERO_DISK_TRIAL_THREADS,
+                           .seconds = FIRST_SECONDS};
+    ZERO_TRY(zero_disk_move(file, &load, &moved));
+    *n = (int)(moved.bytes / ZERO_DISK_BLOCK);
+    return ZERO_OK;
+}
+
+/* Alternately, so that a burst of the disk or another program's load meets all alike. */
+static zero_status measure(const zero_scratch_file *file, int n, double rates[3])
+{
+    zero_disk_moved sum[3] = {{0}};
+    for (int i = 0; i < 3 * ROUNDS; i++) {
+        zero_disk_moved moved;
+        zero_disk_load load = {.work = (zero_disk_work)(i % 3),
+                               .n_blocks = n,
+                               .threads = ZERO_DISK_TRIAL_THREADS,
+                               .seconds = SLICE_SECONDS,
+                               .repeats = true};
+        ZERO_TRY(zero_disk_move(file, &load, &moved));
+        sum[i % 3].bytes += moved.bytes;
+        sum[i % 3].seconds += moved.seconds;
+    }
+    for (int w = 0; w < 3; w++) rates[w] = (double)sum[w].bytes / sum[w].seconds;
+    return ZERO_OK;
+}
+
+zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates)
+{
+    int n;
+    double found[3];
+    zero_scratch_file file;
+    ZERO_TRY(choose_blocks(directory, &n));
+    uint64_t bytes = (uint64_t)n * ZERO_DISK_BLOCK;
+    ZERO_TRY(zero_scratch_file_open(directory, bytes, &file));
+    zero_status st = write_first(&file, &n);
+    if (st == ZERO_OK) st = measure(&file, n, found);
+    zero_scratch_file_close(&file);
+    if (st == ZERO_OK)
+        *rates = (zero_disk_rates){.read = found[ZERO_DISK_READ],
+                                   .write = found[ZERO_DISK_WRITE],
+                                   .mixed = found[ZERO_DISK_MIXED],
+                                   .bytes = bytes};
+    return st;
+}
