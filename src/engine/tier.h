@@ -18,7 +18,9 @@ typedef struct {
     bool has_failed;
 } zero_tier;
 
-#define ZERO_TIER_THREADS 2 /* sleep in the kernel, or compute checksums */
+/* At most; they sleep in the kernel, or compute checksums. With 2 of them the disk waits for checksums
+ * a quarter of the time (bench/README.md, bench_offload). */
+#define ZERO_TIER_THREADS 4
 
 /* Makes the file of a schedule in a directory; does nothing if the schedule has nothing there.
  * ZERO_ERR_NOMEM, and the errors of zero_scratch_open(). Release with _close. */

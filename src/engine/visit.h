@@ -22,9 +22,9 @@ typedef enum {
     ZERO_VISIT_FILL    /* every number of the range is written, and none is read before */
 } zero_visit_access;
 
-/* Blocks end at multiples of this many elements, counted from the begin of what the rank holds
+/* States in memory come as one block. Blocks of a file end at multiples of ZERO_OFFLOAD_BLOCK
+ * elements (sharding/offload.h), counted from the begin of what the rank holds
  * (zero_states_held()), or at the end of the visited range. */
-#define ZERO_STATE_BLOCK ((int64_t)1 << 18)
 
 /* The arrays of the block are valid until the function returns. A failure ends the visit. */
 typedef zero_status zero_state_visitor(void *arg, const zero_state_block *block);
