@@ -52,7 +52,7 @@ static zero_status see(void *arg, const zero_state_block *block)
     int64_t len = zero_range_len(block->range), at = block->range.begin - s->range.begin;
     assert_true(block->range.begin == s->next && len > 0);
     assert_true(block->range.end == s->range.end ||
-                (block->range.end - s->first) % ZERO_STATE_BLOCK == 0);
+                (block->range.end - s->first) % ZERO_OFFLOAD_BLOCK == 0);
     for (int a = 0; a < 3; a++)
         memcpy(s->copy[a] + at, arrays[a], (size_t)len * sizeof *arrays[a]);
     s->next = block->range.end;
