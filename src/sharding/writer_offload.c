@@ -110,16 +110,19 @@ void zero_write_all_due(zero_writer *w)
  *
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
 
-/* The place of a piece: its blocks lie there end to end. */
+/* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in length: no
+ * neighbour reads them, and in the window they would move what lies behind them. */
 static int place_for_piece(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
+    bool slice = w->s->input.partition == ZERO_PARTITION_SLICE;
+    bool is_read = slice && zero_schedule_shares(w->s);
     size_t bytes = 0;
     for (int k = 0; k < state->n_blocks; k++)
         bytes += w->s->buffers[state->first_param_block + k].bytes;
-    int buffer = zero_hold_buffer(
-        w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
-        zero_schedule_shares(w->s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->s->input.type);
+    int buffer =
+        zero_hold_buffer(w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
+                         is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->s->input.type);
     if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].bytes = bytes;
     return buffer;
 }

@@ -6,17 +6,24 @@
 #include <string.h>
 
 #include "nn/gpt2.h"
+#include "sharding/offload.h"
 #include "support/made_model.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void check(zero_plan_input input, int nodes)
+/* Ranks in `hurried` execute the stream of a file ahead of their walk. */
+static void check_hurried(zero_plan_input input, int nodes, unsigned hurried)
 {
     schedule_job job;
     job_open(&job, input, nodes);
-    shadow_live(&job);
     laws_check(&job);
+    shadow_live(&job, hurried);
     job_close(&job);
+}
+
+static void check(zero_plan_input input, int nodes)
+{
+    check_hurried(input, nodes, 0);
 }
 
 /* ---- a real model ---- */
@@ -277,6 +284,47 @@ static void any_model_keeps_all_laws(void **state)
     }
 }
 
+/* ---- a file ---- */
+
+/* One group has several blocks, of which the last is not whole. */
+static void enlarge(zero_model *model, uint64_t *random)
+{
+    zero_group *group = &model->groups[made_draw(random, model->n_groups)];
+    int64_t more = made_draw(random, 5) * ZERO_OFFLOAD_BLOCK;
+    if (made_draw(random, 3) == 0) more = 64 * made_draw(random, 20000);
+    group->n_params += more;
+    model->n_params += more;
+}
+
+static void draw_offload(zero_plan_input *input, uint64_t *random)
+{
+    input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
+    if (input->offload == ZERO_OFFLOAD_BACKWARD) {
+        input->check_memory = false;
+        if (input->type == ZERO_FP16) input->type = ZERO_BF16;
+    }
+    input->offload_depth = 1 + made_draw(random, 6);
+    input->offload_parameters = input->stage == 3 && made_draw(random, 2);
+    input->offload_activations = input->recompute && made_draw(random, 2);
+}
+
+/* Whether and when ranks execute the stream ahead: none, all, or every second one. */
+static void any_model_keeps_all_laws_with_a_file(void **state)
+{
+    static const unsigned hurried[] = {0, ~0u, 0x55};
+    (void)state;
+    for (uint64_t trial = 0; trial < 3000; trial++) {
+        uint64_t random = trial + 10000;
+        int nodes;
+        zero_model model = made_random(&random);
+        if (made_draw(&random, 2)) enlarge(&model, &random);
+        zero_plan_input input = draw_input(&model, &random, &nodes);
+        draw_offload(&input, &random);
+        check_hurried(input, nodes, hurried[trial % 3]);
+        zero_model_destroy(&model);
+    }
+}
+
 /* ---- sizes and refusals ---- */
 
 /* 16 TB of model states, planned in little memory. */
@@ -302,7 +350,7 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
         zero_schedule_destroy(&s);
         input.n_ranks = 2;
         job_open(&job, input, 2);
-        shadow_live(&job);
+        shadow_live(&job, 0);
         job_close(&job);
     }
     zero_model_destroy(&model);
@@ -411,6 +459,7 @@ int main(void)
         cmocka_unit_test(gaps_are_at_most_a_percent_of_memory),
         cmocka_unit_test(buffers_of_large_programs_do_not_overlap),
         cmocka_unit_test(any_model_keeps_all_laws),
+        cmocka_unit_test(any_model_keeps_all_laws_with_a_file),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),

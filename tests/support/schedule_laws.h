@@ -21,6 +21,10 @@ void laws_check_window(const schedule_job *job);
 /* Every collective that begins ends, one reduction at a time, at once or after a computation.
  * Stage 3 holds no more than the next `prefetch` uses read, and gathers nothing in vain. */
 void laws_check_order(const zero_schedule *s);
+/* Every transfer of a file begins and ends once, in order; updates stand, and may run ahead, where
+ * their gradient is final and nothing reads their parameters; bytes follow a closed form. Without
+ * a file there is none of this. */
+void laws_check_offload(const zero_schedule *s);
 /* Collectives do what their instructions' buffers need; the bucket bounds their staging. */
 void laws_check_exchanges(const schedule_job *job);
 

@@ -92,30 +92,39 @@ static int64_t begin_of(const schedule_job *job, int rank, int g)
     return zero_partition_piece(&job->s[rank].groups[g].partition, rank).begin;
 }
 
+static const zero_exchange *exchange_of(const schedule_job *job, int rank, zero_op op, int g)
+{
+    const zero_group_state *state = &job->s[rank].groups[g];
+    return op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+}
+
 /* The next rank's `in` is where the collective looks for it. */
-static void check_in(const schedule_job *job, int rank, int g, const zero_exchange *x,
+static void check_in(const schedule_job *job, int rank, zero_op op, int g,
                      const zero_collective_spec *spec)
 {
+    int in = exchange_of(job, rank, op, g)->in;
+    int next = exchange_of(job, rank + 1, op, g)->in;
     bool pieces = spec->kind == ZERO_ALL_GATHER;
     int64_t here = pieces ? begin_of(job, rank, g) : 0;
     int64_t there = pieces ? begin_of(job, rank + 1, g) : 0;
-    assert_true(job->s[rank].buffers[x->in].space != ZERO_SPACE_OWN);
+    assert_true(job->s[rank].buffers[in].space != ZERO_SPACE_OWN);
     assert_true((int64_t)spec->in_apart ==
-                address(job, rank + 1, x->in, there) - address(job, rank, x->in, here));
+                address(job, rank + 1, next, there) - address(job, rank, in, here));
 }
 
-static void check_out(const schedule_job *job, int rank, const zero_exchange *x,
+static void check_out(const schedule_job *job, int rank, zero_op op, int g,
                       const zero_collective_spec *spec)
 {
-    assert_true(job->s[rank].buffers[x->out].space != ZERO_SPACE_OWN);
-    assert_true(spec->one_out == (job->s[rank].buffers[x->out].space == ZERO_SPACE_NODE));
+    int out = exchange_of(job, rank, op, g)->out;
+    int next = exchange_of(job, rank + 1, op, g)->out;
+    assert_true(job->s[rank].buffers[out].space != ZERO_SPACE_OWN);
+    assert_true(spec->one_out == (job->s[rank].buffers[out].space == ZERO_SPACE_NODE));
     if (spec->one_out) return;
     assert_true((int64_t)spec->out_apart ==
-                address(job, rank + 1, x->out, 0) - address(job, rank, x->out, 0));
+                address(job, rank + 1, next, 0) - address(job, rank, out, 0));
 }
 
-static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g, int k,
-                            const zero_exchange *x)
+static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g, int k)
 {
     const zero_layout *layout = &job->layout;
     zero_collective_spec spec = zero_schedule_collective(&job->s[rank], op, g, k);
@@ -125,19 +134,18 @@ static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g
     if (!shares || !has_next || spec.count == 0) return;
     bool hier = spec.algorithm == ZERO_ALGORITHM_HIER,
          gathers = spec.kind == ZERO_ALL_GATHER;
-    if (spec.kind != ZERO_BROADCAST) check_in(job, rank, g, x, &spec);
-    if (spec.kind == ZERO_BROADCAST || (hier && gathers)) check_out(job, rank, x, &spec);
+    if (spec.kind != ZERO_BROADCAST) check_in(job, rank, op, g, &spec);
+    if (spec.kind == ZERO_BROADCAST || (hier && gathers)) check_out(job, rank, op, g, &spec);
 }
 
 static void check_exchange(const schedule_job *job, zero_op op, int g)
 {
     for (int r = 0; r < job->n_ranks; r++) {
-        const zero_group_state *state = &job->s[r].groups[g];
-        const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+        const zero_exchange *x = exchange_of(job, r, op, g);
         int n = x->is_used ? zero_schedule_collectives(&job->s[r], g) : 0;
         for (int k = 0; k < n; k++) {
             check_piece(job, r, op, g, k, x);
-            check_neighbour(job, r, op, g, k, x);
+            check_neighbour(job, r, op, g, k);
         }
     }
 }

@@ -20,7 +20,13 @@ void shadow_next_rank(shadow *w, int rank)
     w->rank = rank % w->job->n_ranks;
 }
 
-/* ---- programs ---- */
+int64_t *shadow_updated_of(const shadow *w, int g, int p)
+{
+    int N = w->job->n_ranks;
+    return &w->updated[((int64_t)w->rank * shadow_groups(w) + g) * N + p];
+}
+
+/* ---- instructions ---- */
 
 typedef void (*action)(shadow *w);
 static const action of_each_rank[ZERO_OP_KINDS] = {
@@ -38,6 +44,12 @@ static const action of_each_rank[ZERO_OP_KINDS] = {
     [ZERO_OP_COMPARE] = shadow_check,
     [ZERO_OP_UPDATE] = shadow_update,
     [ZERO_OP_RECORD] = shadow_record,
+    [ZERO_OP_FETCH_PARAM] = shadow_fetch_param,
+    [ZERO_OP_FETCH_PARAM_WAIT] = shadow_fetch_param_wait,
+    [ZERO_OP_SAVE] = shadow_save,
+    [ZERO_OP_SAVE_WAIT] = shadow_save_wait,
+    [ZERO_OP_RESTORE] = shadow_restore,
+    [ZERO_OP_RESTORE_WAIT] = shadow_restore_wait,
 };
 static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_GATHER] = shadow_gather,
@@ -45,11 +57,66 @@ static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_REDUCE] = shadow_reduce,
     [ZERO_OP_REDUCE_WAIT] = shadow_reduce_wait,
 };
+/* Blocks of a file. Ranks may hold different numbers of them. */
+static const action of_stream[ZERO_OP_KINDS] = {
+    [ZERO_OP_FETCH] = shadow_fetch,
+    [ZERO_OP_FETCH_WAIT] = shadow_fetch_wait,
+    [ZERO_OP_UPDATE] = shadow_update,
+    [ZERO_OP_STORE] = shadow_store,
+    [ZERO_OP_STORE_WAIT] = shadow_store_wait,
+};
+
+static bool is_of_stream(const zero_instruction *i)
+{
+    return of_stream[i->op] && i->file != ZERO_NO_BUFFER;
+}
+
+static const zero_program *program_of(const shadow *w)
+{
+    return &shadow_plan(w)->programs[w->program];
+}
+
+/* ---- the stream, of w->rank ---- */
+
+/* The stream's instructions whose `after` the walk has passed, in their order. */
+static void run_ahead(shadow *w)
+{
+    const zero_program *p = program_of(w);
+    int *ahead = &w->ahead[w->rank], walk = w->walk[w->rank];
+    for (; *ahead < p->length; ++*ahead) {
+        const zero_instruction *i = &p->code[*ahead];
+        if (!is_of_stream(i)) continue;
+        if (i->after >= walk) break;
+        w->at[w->rank] = *ahead;
+        of_stream[i->op](w);
+    }
+    w->at[w->rank] = walk;
+}
+
+static void step_walk(shadow *w)
+{
+    int *walk = &w->walk[w->rank];
+    w->at[w->rank] = ++*walk;
+    if (w->ahead[w->rank] < *walk) w->ahead[w->rank] = *walk;
+    if (w->hurried >> w->rank & 1) run_ahead(w);
+}
+
+/* Up to the next instruction that is not of the stream. */
+static void walk_stream(shadow *w)
+{
+    const zero_program *p = program_of(w);
+    while (w->walk[w->rank] < p->length && is_of_stream(shadow_now(w))) {
+        if (w->ahead[w->rank] <= w->walk[w->rank]) of_stream[shadow_now(w)->op](w);
+        step_walk(w);
+    }
+}
+
+/* ---- programs ---- */
 
 /* All ranks do the same; otherwise a collective would never end. */
 static void execute(shadow *w)
 {
-    const zero_instruction *first = &w->job->s[0].programs[w->program].code[w->at];
+    const zero_instruction *first = &w->job->s[0].programs[w->program].code[w->at[0]];
     for (w->rank = w->job->n_ranks - 1; w->rank > 0; w->rank--)
         shadow_expect(w, shadow_now(w)->op == first->op &&
                              shadow_now(w)->group == first->group &&
@@ -63,20 +130,36 @@ static void execute(shadow *w)
         of_each_rank[first->op](w);
 }
 
+/* The update that this program makes: in a lazy plan that of the last step. */
+static void prepare_update(shadow *w)
+{
+    bool is_lazy = w->job->s[0].input.offload == ZERO_OFFLOAD_LAZY;
+    bool is_step = w->program == ZERO_PROGRAM_STEP;
+    bool updates = is_step || w->program == ZERO_PROGRAM_EPILOGUE;
+    w->is_due = is_lazy ? updates && w->is_pending : is_step;
+    if (is_lazy && w->is_due) truth_prepare(&w->truth);
+    w->truth.reads_new = is_lazy && w->is_due;
+    if (is_step) truth_compute(&w->truth, w->step);
+    if (!is_lazy && w->is_due) truth_prepare(&w->truth);
+    if (is_lazy && updates) w->is_pending = is_step;
+}
+
 static void start(shadow *w, zero_program_kind program)
 {
     size_t all = (size_t)w->job->n_ranks * (size_t)w->job->s[0].input.accumulation;
-    size_t groups = (size_t)shadow_groups(w) * sizeof(int);
+    size_t ranks = (size_t)w->job->n_ranks, groups = (size_t)shadow_groups(w);
     w->program = program;
-    w->at = 0;
+    memset(w->at, 0, sizeof w->at);
+    memset(w->walk, 0, sizeof w->walk);
+    memset(w->ahead, 0, sizeof w->ahead);
     w->losses = w->norms = w->overflows = 0;
-    memset(w->reduces, 0, groups);
-    memset(w->gathers, 0, groups);
-    memset(w->updates, 0, groups);
+    memset(w->reduces, 0, groups * sizeof *w->reduces);
+    memset(w->gathers, 0, groups * sizeof *w->gathers);
+    memset(w->updated, 0, ranks * groups * ranks * sizeof *w->updated);
     memset(w->index, -1, all * sizeof *w->index);
     memset(w->has_loss, 0, all * sizeof *w->has_loss);
     shadow_memory_forget(w);
-    if (program == ZERO_PROGRAM_STEP) truth_compute(&w->truth, w->step);
+    prepare_update(w);
 }
 
 /* Reductions end in their program, and no gather is lost. */
@@ -88,24 +171,47 @@ static void finish(shadow *w)
     bool is_step = w->program == ZERO_PROGRAM_STEP;
     for (int g = 0; g < shadow_groups(w); g++) {
         shadow_expect(w, !w->reduce[g].is_under_way);
-        shadow_expect(w, w->updates[g] == is_step);
         shadow_expect(w, w->reduces[g] == (is_step ? once ? 1 : M : 0));
         bool is_end =
             w->program == ZERO_PROGRAM_PROLOGUE || w->program == ZERO_PROGRAM_EPILOGUE;
         if (is_end) shadow_expect(w, !w->gather[g].is_under_way);
     }
+    for (int r = 0; r < w->job->n_ranks; r++, shadow_next_rank(w, r)) {
+        shadow_check_updates(w);
+        shadow_file_finish(w);
+    }
     shadow_expect(w, w->losses == (is_step || w->program == ZERO_PROGRAM_EVALUATE));
     shadow_expect(w, w->overflows == is_step);
+    if (w->is_due) truth_commit(&w->truth);
     w->step += is_step;
+}
+
+static void for_each_rank(shadow *w, action act)
+{
+    for (int r = 0; r < w->job->n_ranks; r++, shadow_next_rank(w, r)) act(w);
+}
+
+/* True if all ranks are at the end of the program. */
+static bool has_ended(shadow *w)
+{
+    int n = 0;
+    for (int r = 0; r < w->job->n_ranks; r++)
+        n += w->walk[r] == w->job->s[r].programs[w->program].length;
+    shadow_expect(w, n == 0 || n == w->job->n_ranks);
+    return n > 0;
 }
 
 void shadow_walk(shadow *w, zero_program_kind program)
 {
     start(w, program);
-    for (int r = 1; r < w->job->n_ranks; r++)
-        assert_int_equal(w->job->s[r].programs[program].length,
-                         w->job->s[0].programs[program].length);
-    for (; w->at < w->job->s[0].programs[program].length; w->at++) execute(w);
+    for (int r = 0; r < w->job->n_ranks; r++, shadow_next_rank(w, r))
+        if (w->hurried >> r & 1) run_ahead(w);
+    for_each_rank(w, walk_stream);
+    while (!has_ended(w)) {
+        execute(w);
+        for_each_rank(w, step_walk);
+        for_each_rank(w, walk_stream);
+    }
     finish(w);
 }
 
@@ -118,9 +224,12 @@ static void initialize_piece(shadow *w, int g, int p)
     int64_t at = (int64_t)g * w->job->n_ranks + p;
     if (state->master != ZERO_NO_BUFFER)
         shadow_write_piece(w, g, state->master, p, t->master[at]);
-    shadow_write_piece(w, g, state->momentum, p, t->momentum[at]);
-    shadow_write_piece(w, g, state->variance, p, t->variance[at]);
-    shadow_write_piece(w, g, state->param, p, t->param[at]);
+    if (state->momentum != ZERO_NO_BUFFER) {
+        shadow_write_piece(w, g, state->momentum, p, t->momentum[at]);
+        shadow_write_piece(w, g, state->variance, p, t->variance[at]);
+    }
+    if (state->param != ZERO_NO_BUFFER)
+        shadow_write_piece(w, g, state->param, p, t->param[at]);
 }
 
 static void initialize(shadow *w)
@@ -130,6 +239,7 @@ static void initialize(shadow *w)
         for (int p = 0; p < w->job->n_ranks; p++)
             if (!shadow_is_empty(w, g, p) && (is_all || p == w->rank))
                 initialize_piece(w, g, p);
+    shadow_file_open(w);
 }
 
 static shadow_exchange *new_exchanges(const shadow *w)
@@ -153,10 +263,10 @@ void shadow_open(shadow *w, const schedule_job *job)
     w->gather = new_exchanges(w);
     w->index = calloc(all, sizeof *w->index);
     w->has_loss = calloc(all, sizeof *w->has_loss);
-    w->reduces = calloc(3 * (size_t)shadow_groups(w), sizeof *w->reduces);
-    assert_true(w->index && w->has_loss && w->reduces);
+    w->reduces = calloc(2 * (size_t)shadow_groups(w), sizeof *w->reduces);
     w->gathers = w->reduces + shadow_groups(w);
-    w->updates = w->gathers + shadow_groups(w);
+    w->updated = calloc((size_t)(w->truth.n * job->n_ranks), sizeof *w->updated);
+    assert_true(w->index && w->has_loss && w->reduces && w->updated);
     for (int r = 0; r < job->n_ranks; r++, shadow_next_rank(w, r)) initialize(w);
 }
 
@@ -170,14 +280,23 @@ void shadow_close(shadow *w)
 {
     destroy_exchanges(w, w->reduce);
     destroy_exchanges(w, w->gather);
+    for (int r = 0; r < w->job->n_ranks; r++, shadow_next_rank(w, r)) shadow_file_close(w);
     free(w->reduces);
+    free(w->updated);
     free(w->has_loss);
     free(w->index);
     truth_close(&w->truth);
     shadow_memory_close(w);
 }
 
-void shadow_live(const schedule_job *job)
+/* The engine makes a lazy update before a program that needs it and makes none itself. */
+static void settle(shadow *w, zero_program_kind next)
+{
+    bool needs_it = next == ZERO_PROGRAM_EVALUATE || next == ZERO_PROGRAM_GENERATE;
+    if (needs_it && w->is_pending) shadow_walk(w, ZERO_PROGRAM_EPILOGUE);
+}
+
+void shadow_live(const schedule_job *job, unsigned hurried)
 {
     static const zero_program_kind life[] = {
         ZERO_PROGRAM_PROLOGUE, ZERO_PROGRAM_STEP,     ZERO_PROGRAM_STEP,
@@ -185,6 +304,10 @@ void shadow_live(const schedule_job *job)
         ZERO_PROGRAM_GENERATE, ZERO_PROGRAM_STEP,     ZERO_PROGRAM_EPILOGUE};
     shadow w;
     shadow_open(&w, job);
-    for (size_t k = 0; k < sizeof life / sizeof life[0]; k++) shadow_walk(&w, life[k]);
+    w.hurried = hurried;
+    for (size_t k = 0; k < sizeof life / sizeof life[0]; k++) {
+        settle(&w, life[k]);
+        shadow_walk(&w, life[k]);
+    }
     shadow_close(&w);
 }

@@ -7,12 +7,16 @@
  * (shadow_truth.c), which does not know buffers. Planned lifetimes are never read: one that is
  * too short is found by its effect on the numbers.
  *
+ * A rank may execute the stream of optimizer states ahead of its walk, as far as `after` allows
+ * (engine/run_offload.c). The test says which ranks do.
+ *
  *     shadow.c          programs from begin to end
- *     shadow_ops.h      what each instruction does: shadow_{units,exchange,update}.c
+ *     shadow_ops.h      what each instruction does: shadow_{units,exchange,update,file}.c
  *     shadow_memory.c   who holds what: the rank's arena, its part of the window, the node's
  *     shadow_truth.c    the results that are expected */
 #pragma once
 
+#include "sharding/offload.h"
 #include "support/schedule_job.h"
 #include "support/term.h"
 
@@ -26,6 +30,10 @@ typedef struct {
     term *momentum, *variance; /* after an update */
     term *grad;                /* of the last step that was computed */
     int64_t n;                 /* n_groups * n_ranks */
+
+    /* The update that this program makes, if it makes one: with this gradient, to these. */
+    term *due, *new_param, *new_master, *new_momentum, *new_variance;
+    bool reads_new; /* `lazy`: units read parameters after the update */
 } shadow_truth;
 
 void truth_open(shadow_truth *truth, const zero_schedule *s);
@@ -34,8 +42,12 @@ void truth_close(shadow_truth *truth);
 term truth_tokens(int64_t step, int64_t index);
 /* grad[] = the gradient of a step at the present parameters. */
 void truth_compute(shadow_truth *truth, int64_t step);
-/* The optimizer step for piece p of group g with grad[]. */
-void truth_update(shadow_truth *truth, int g, int p);
+/* due[] = grad[]; new_...[] = the optimizer step with it. */
+void truth_prepare(shadow_truth *truth);
+/* Every piece has been updated. */
+void truth_commit(shadow_truth *truth);
+/* The parameters that units read in this program. */
+const term *truth_read(const shadow_truth *truth);
 
 /* ---- who holds what: shadow_memory.c ---- */
 
@@ -66,19 +78,45 @@ typedef struct {
     term *value; /* [n_ranks]: what each piece will be */
 } shadow_exchange;
 
+/* A buffer in a rank's file. */
+typedef struct {
+    term value; /* 0: nothing was written there */
+    shadow_lock lock;
+} shadow_block;
+
+/* The block in a slot of memory. */
+typedef struct {
+    int file; /* ZERO_NO_BUFFER: free */
+    bool is_here;
+    term states, params;
+} shadow_slot;
+
+typedef struct {
+    shadow_block *blocks; /* [n_buffers] */
+    shadow_slot slots[ZERO_OFFLOAD_MAX_DEPTH];
+    int n_in_flight; /* transfers */
+} shadow_file;
+
 typedef struct {
     const schedule_job *job;
+    unsigned hurried; /* ranks, as bits, that execute the stream ahead of their walk */
     zero_program_kind program;
-    int at;       /* the instruction */
-    int rank;     /* the one that executes it */
-    int64_t step; /* steps so far */
+    int at[JOB_RANKS];    /* the instruction that each rank executes */
+    int walk[JOB_RANKS];  /* where its walk is */
+    int ahead[JOB_RANKS]; /* its stream's instructions before this one were executed */
+    int rank;             /* the one that executes */
+    int64_t step;         /* steps so far */
+    bool is_due;          /* this program makes an update */
+    bool is_pending;      /* `lazy`: the next program with updates makes that of the last step */
     shadow_memory memory[JOB_RANKS];
+    shadow_file file[JOB_RANKS];
     shadow_exchange *reduce, *gather; /* [n_groups] */
     shadow_truth truth;
 
     int64_t *index;                   /* [n_ranks][M]: the microbatches that were loaded */
     bool *has_loss;                   /* [n_ranks][M] */
-    int *reduces, *gathers, *updates; /* [n_groups] in this program; by rank 0 */
+    int *reduces, *gathers;           /* [n_groups] in this program; by rank 0 */
+    int64_t *updated; /* [n_ranks][n_groups][n_ranks]: elements of a piece; by each rank */
     int losses, norms, overflows;
 } shadow;
 
@@ -110,6 +148,9 @@ void shadow_lock_piece(shadow *w, int g, int buffer, int p, shadow_lock lock);
 void shadow_unlock_piece(shadow *w, int g, int buffer, int p);
 void shadow_lock_staging(shadow *w, int buffer, size_t bytes);
 void shadow_unlock_staging(shadow *w, int buffer);
+/* A transfer reads plain data; returns its value. */
+term shadow_lock_plain(shadow *w, int buffer);
+void shadow_unlock_plain(shadow *w, int buffer);
 /* The result of a gather: all ranks of the node may read it. */
 void shadow_publish_piece(shadow *w, int g, int buffer, int p, term value);
 /* RELEASE: in a buffer of the whole run only this rank's piece stays known. */
@@ -122,5 +163,9 @@ void shadow_open(shadow *w, const schedule_job *job);
 void shadow_walk(shadow *w, zero_program_kind program);
 void shadow_close(shadow *w);
 
-/* A life: the prologue, steps with evaluations between them, the epilogue. */
-void shadow_live(const schedule_job *job);
+/* Elements of piece p of group g that w->rank has updated. */
+int64_t *shadow_updated_of(const shadow *w, int g, int p);
+
+/* A life: the prologue, steps with evaluations between them, the epilogue. Ranks in `hurried`
+ * execute the stream ahead. */
+void shadow_live(const schedule_job *job, unsigned hurried);

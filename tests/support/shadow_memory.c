@@ -11,7 +11,7 @@ const zero_schedule *shadow_plan(const shadow *w)
 
 const zero_instruction *shadow_now(const shadow *w)
 {
-    return &shadow_plan(w)->programs[w->program].code[w->at];
+    return &shadow_plan(w)->programs[w->program].code[w->at[w->rank]];
 }
 
 int shadow_groups(const shadow *w)
@@ -24,10 +24,10 @@ void shadow_expect_at(const shadow *w, bool ok, const char *text, const char *fi
 {
     if (ok) return;
     const zero_program *p = &shadow_plan(w)->programs[w->program];
-    if (w->at >= p->length) fail_msg("%s:%d: after the program: %s", file, line, text);
+    if (w->at[w->rank] >= p->length) fail_msg("%s:%d: after the program: %s", file, line, text);
     const zero_instruction *i = shadow_now(w);
     fail_msg("%s:%d: rank %d, %s %d, %s of unit %d, group %d, microbatch %d: %s", file,
-             line, w->rank, zero_program_name(w->program), w->at, zero_op_name(i->op),
+             line, w->rank, zero_program_name(w->program), w->at[w->rank], zero_op_name(i->op),
              i->unit, i->group, i->microbatch, text);
 }
 
@@ -227,6 +227,21 @@ void shadow_unlock_staging(shadow *w, int buffer)
     forget_cell(w, memory_of(w, buffer), buffer, 0);
 }
 
+term shadow_lock_plain(shadow *w, int buffer)
+{
+    term value = shadow_read(w, buffer, look_up(w, buffer)->bytes);
+    shadow_expect(w, cell_of(w, buffer, 0)->lock == SHADOW_FREE);
+    cell_of(w, buffer, 0)->lock = SHADOW_READING;
+    return value;
+}
+
+void shadow_unlock_plain(shadow *w, int buffer)
+{
+    shadow_cell *c = cell_of(w, buffer, 0);
+    shadow_expect(w, c->value != 0 && c->lock == SHADOW_READING);
+    c->lock = SHADOW_FREE;
+}
+
 void shadow_publish_piece(shadow *w, int g, int buffer, int p, term value)
 {
     const zero_buffer *b = look_up(w, buffer);
@@ -256,10 +271,10 @@ void shadow_release(shadow *w, int g, int buffer)
 
 void shadow_memory_open(shadow *w)
 {
-    size_t n = (size_t)w->job->s[0].n_buffers, ranks = (size_t)w->job->n_ranks;
+    size_t ranks = (size_t)w->job->n_ranks;
     for (int r = 0; r < w->job->n_ranks; r++) {
+        size_t n = (size_t)w->job->s[r].n_buffers;
         shadow_memory *m = &w->memory[r];
-        assert_int_equal(w->job->s[r].n_buffers, n);
         m->cells = calloc(n * ranks, sizeof *m->cells);
         m->held = calloc(n, sizeof *m->held);
         m->group = calloc(n, sizeof *m->group);
@@ -282,7 +297,7 @@ static void forget_programs(shadow *w, shadow_memory *m)
 {
     for (int k = m->n_live - 1; k >= 0; k--) {
         int buffer = m->live[k];
-        if (w->job->s[0].buffers[buffer].program == ZERO_PROGRAM_ALL) continue;
+        if (shadow_plan(w)->buffers[buffer].program == ZERO_PROGRAM_ALL) continue;
         for (int p = 0; p < w->job->n_ranks; p++) {
             shadow_expect(w, m->cells[(int64_t)buffer * w->job->n_ranks + p].lock ==
                                  SHADOW_FREE);

@@ -16,7 +16,7 @@ static term read_group(const shadow_truth *t, term read, int g)
     for (int p = 0; p < t->s->input.n_ranks; p++) {
         zero_range piece = zero_partition_piece(&t->s->groups[g].partition, p);
         if (zero_range_len(piece) > 0)
-            read = term_of(TERM_READ, read, t->param[at(t, g, p)], 0);
+            read = term_of(TERM_READ, read, truth_read(t)[at(t, g, p)], 0);
     }
     return read;
 }
@@ -115,14 +115,41 @@ term truth_tokens(int64_t step, int64_t index)
 
 /* ---- parameters ---- */
 
-void truth_update(shadow_truth *t, int g, int p)
+const term *truth_read(const shadow_truth *t)
 {
-    int64_t i = at(t, g, p);
+    return t->reads_new ? t->new_param : t->param;
+}
+
+/* A piece of padding is never updated. */
+static void update(shadow_truth *t, int64_t i)
+{
+    zero_range shard =
+        zero_partition_shard(&t->s->groups[i / t->s->input.n_ranks].partition,
+                             (int)(i % t->s->input.n_ranks));
+    if (zero_range_len(shard) == 0) return;
     term old = term_of(TERM_UPDATE, t->master[i], t->momentum[i], t->variance[i]);
-    t->master[i] = term_of(TERM_UPDATE, old, t->grad[i], 1);
-    t->momentum[i] = term_of(TERM_UPDATE, old, t->grad[i], 2);
-    t->variance[i] = term_of(TERM_UPDATE, old, t->grad[i], 3);
-    t->param[i] = term_round(t->s->input.type, t->master[i]);
+    t->new_master[i] = term_of(TERM_UPDATE, old, t->grad[i], 1);
+    t->new_momentum[i] = term_of(TERM_UPDATE, old, t->grad[i], 2);
+    t->new_variance[i] = term_of(TERM_UPDATE, old, t->grad[i], 3);
+    t->new_param[i] = term_round(t->s->input.type, t->new_master[i]);
+}
+
+void truth_prepare(shadow_truth *t)
+{
+    size_t bytes = (size_t)t->n * sizeof(term);
+    memcpy(t->due, t->grad, bytes);
+    memcpy(t->new_param, t->param, bytes);
+    for (int64_t i = 0; i < t->n; i++) update(t, i);
+}
+
+void truth_commit(shadow_truth *t)
+{
+    size_t bytes = (size_t)t->n * sizeof(term);
+    memcpy(t->param, t->new_param, bytes);
+    memcpy(t->master, t->new_master, bytes);
+    memcpy(t->momentum, t->new_momentum, bytes);
+    memcpy(t->variance, t->new_variance, bytes);
+    t->reads_new = false;
 }
 
 static term *new_terms(const shadow_truth *t, term number)
@@ -141,6 +168,11 @@ void truth_open(shadow_truth *t, const zero_schedule *s)
     t->variance = new_terms(t, 3);
     t->param = new_terms(t, 1);
     t->grad = new_terms(t, 4);
+    t->due = new_terms(t, 4);
+    t->new_master = new_terms(t, 1);
+    t->new_momentum = new_terms(t, 2);
+    t->new_variance = new_terms(t, 3);
+    t->new_param = new_terms(t, 1);
     for (int64_t i = 0; i < t->n; i++)
         t->param[i] = term_round(s->input.type, t->master[i]);
 }
@@ -152,4 +184,9 @@ void truth_close(shadow_truth *t)
     free(t->momentum);
     free(t->variance);
     free(t->grad);
+    free(t->due);
+    free(t->new_param);
+    free(t->new_master);
+    free(t->new_momentum);
+    free(t->new_variance);
 }

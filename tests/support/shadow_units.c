@@ -46,7 +46,7 @@ static term read_group(shadow *w, term read, int g, int buffer)
     for (int p = 0; p < w->job->n_ranks; p++) {
         if (shadow_is_empty(w, g, p)) continue;
         term param = shadow_read_piece(w, g, buffer, p);
-        shadow_expect(w, param == w->truth.param[(int64_t)g * w->job->n_ranks + p]);
+        shadow_expect(w, param == truth_read(&w->truth)[(int64_t)g * w->job->n_ranks + p]);
         read = term_of(TERM_READ, read, param, 0);
     }
     return read;

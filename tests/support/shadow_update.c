@@ -16,18 +16,11 @@ void shadow_loss(shadow *w)
     w->losses += w->rank == 0;
 }
 
-static bool shard_is_empty(const shadow *w, int g, int p)
-{
-    return zero_range_len(zero_partition_shard(&shadow_plan(w)->groups[g].partition, p)) ==
-           0;
-}
-
 /* The gradient equals its definition, element by element. */
-static void check_gradient(shadow *w, int g, int buffer, int p)
+static void check_gradient(shadow *w, int g, int buffer, int p, const term *grad)
 {
-    const shadow_truth *t = &w->truth;
     shadow_expect(w, shadow_read_piece(w, g, buffer, p) ==
-                         t->grad[(int64_t)g * w->job->n_ranks + p]);
+                         grad[(int64_t)g * w->job->n_ranks + p]);
 }
 
 void shadow_norm(shadow *w)
@@ -37,7 +30,7 @@ void shadow_norm(shadow *w)
         zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, w->rank);
     shadow_expect(w, i->group == w->norms); /* groups in order: one sum on all ranks */
     shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
-    if (zero_range_len(shard) > 0) check_gradient(w, i->group, i->grad[0], w->rank);
+    if (zero_range_len(shard) > 0) check_gradient(w, i->group, i->grad[0], w->rank, w->truth.grad);
     w->norms += w->rank == w->job->n_ranks - 1;
 }
 
@@ -47,78 +40,135 @@ void shadow_overflow(shadow *w)
     w->overflows += w->rank == w->job->n_ranks - 1;
 }
 
+/* True if this rank has updated all that it holds of group g; a lazy plan may have nothing due. */
+static bool is_updated(const shadow *w, int g)
+{
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
+        bool is_held = shadow_updates_all(w) || p == w->rank;
+        int64_t expected = w->is_due && is_held ? zero_range_len(shard) : 0;
+        if (*shadow_updated_of(w, g, p) != expected) return false;
+    }
+    return true;
+}
+
+static bool is_untouched(const shadow *w, int g)
+{
+    for (int p = 0; p < w->job->n_ranks; p++)
+        if (*shadow_updated_of(w, g, p) > 0) return false;
+    return true;
+}
+
 /* A check needs all ranks' copies as they were in this step: whole, not in flight, not updated. */
 void shadow_check(shadow *w)
 {
+    bool is_lazy = shadow_plan(w)->input.offload == ZERO_OFFLOAD_LAZY;
     shadow_expect(w, w->overflows == 1);
     for (int g = 0; g < shadow_groups(w); g++) {
-        shadow_expect(w, w->updates[g] == 0);
+        shadow_expect(w, is_lazy ? is_updated(w, g) : is_untouched(w, g));
         shadow_expect(w, !w->gather[g].is_under_way && !w->reduce[g].is_under_way);
     }
+}
+
+bool shadow_updates_all(const shadow *w)
+{
+    return zero_stage_at(shadow_plan(w)->input.stage)->optimizer == ZERO_HOLD_WHOLE;
+}
+
+void shadow_check_updates(shadow *w)
+{
+    for (int g = 0; g < shadow_groups(w); g++) shadow_expect(w, is_updated(w, g));
 }
 
 /* UPDATE reads one value at a place, and leaves another there. */
 static void renew(shadow *w, int g, int buffer, int p, const term *old, const term *new)
 {
-    shadow_expect(w, shadow_read_piece(w, g, buffer, p) == *old);
-    shadow_write_piece(w, g, buffer, p, *new);
-}
-
-static bool updates_all(const shadow *w)
-{
-    return zero_stage_at(shadow_plan(w)->input.stage)->optimizer == ZERO_HOLD_WHOLE;
-}
-
-static void update_piece(shadow *w, const zero_instruction *i, int p)
-{
-    int g = i->group;
     int64_t at = (int64_t)g * w->job->n_ranks + p;
-    shadow_truth *t = &w->truth;
-    term master = t->master[at], momentum = t->momentum[at], variance = t->variance[at];
-    term param = t->param[at];
-    check_gradient(w, g, i->grad[0], p);
-    truth_update(t, g, p);
-    if (i->master == ZERO_NO_BUFFER) {
-        renew(w, g, i->param[0], p, &master, &t->master[at]);
-    } else {
-        renew(w, g, i->master, p, &master, &t->master[at]);
-        shadow_write_piece(w, g, i->param[0], p, t->param[at]);
+    shadow_expect(w, shadow_read_piece(w, g, buffer, p) == old[at]);
+    shadow_write_piece(w, g, buffer, p, new[at]);
+}
+
+/* Blocks of a piece are updated one after the other. Until the last one its parameters are neither
+ * old nor new. */
+static void renew_part(shadow *w, int g, int buffer, int p, int64_t n)
+{
+    const shadow_truth *t = &w->truth;
+    zero_type type = shadow_plan(w)->input.type;
+    int64_t at = (int64_t)g * w->job->n_ranks + p, *updated = shadow_updated_of(w, g, p);
+    zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
+    term mixed = term_round(type, term_of(TERM_JUNK, 1, 0, 0));
+    *updated += n;
+    if (buffer == ZERO_NO_BUFFER) return;
+    if (type == ZERO_FP32)
+        shadow_expect(w, shadow_read_piece(w, g, buffer, p) ==
+                             (*updated == n ? t->master[at] : mixed));
+    bool is_whole = *updated == zero_range_len(shard);
+    shadow_write_piece(w, g, buffer, p, is_whole ? t->new_param[at] : mixed);
+}
+
+static void update_piece(shadow *w, const zero_instruction *i, int p, int64_t n)
+{
+    const shadow_truth *t = &w->truth;
+    int g = i->group;
+    check_gradient(w, g, i->grad[0], p, t->due);
+    if (i->master != ZERO_NO_BUFFER)
+        renew(w, g, i->master, p, t->master, t->new_master);
+    if (i->momentum != ZERO_NO_BUFFER) {
+        renew(w, g, i->momentum, p, t->momentum, t->new_momentum);
+        renew(w, g, i->variance, p, t->variance, t->new_variance);
     }
-    renew(w, g, i->momentum, p, &momentum, &t->momentum[at]);
-    renew(w, g, i->variance, p, &variance, &t->variance[at]);
-    /* Where all ranks update everything, the others do the same with the same values. */
-    if (!updates_all(w) || w->rank == w->job->n_ranks - 1) return;
-    t->master[at] = master;
-    t->momentum[at] = momentum;
-    t->variance[at] = variance;
-    t->param[at] = param;
+    renew_part(w, g, i->param[0], p, n);
+}
+
+/* The elements of an UPDATE: all that the rank holds, or its block, without padding. */
+static zero_range range_expected(const shadow *w, const zero_instruction *i)
+{
+    const zero_schedule *s = shadow_plan(w);
+    const zero_partition *part = &s->groups[i->group].partition;
+    bool is_all = shadow_updates_all(w);
+    zero_range own =
+        is_all ? (zero_range){0, part->n_params} : zero_partition_shard(part, w->rank);
+    if (i->file == ZERO_NO_BUFFER) return own;
+    int64_t first = is_all ? 0 : zero_partition_piece(part, w->rank).begin;
+    int64_t begin =
+        first + ZERO_OFFLOAD_BLOCK * (i->file - s->groups[i->group].first_block);
+    return zero_range_overlap(own, (zero_range){begin, begin + ZERO_OFFLOAD_BLOCK});
 }
 
 void shadow_update(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
-    const zero_partition *part = &shadow_plan(w)->groups[i->group].partition;
-    bool is_all = updates_all(w);
-    zero_range own =
-        is_all ? (zero_range){0, part->n_params} : zero_partition_shard(part, w->rank);
-    shadow_expect(w, w->overflows == 1); /* no parameter has changed before */
-    shadow_expect(w, i->range.begin == own.begin && i->range.end == own.end);
-    shadow_expect(w, (i->master == ZERO_NO_BUFFER) ==
-                         (shadow_plan(w)->input.type == ZERO_FP32));
-    for (int p = 0; p < w->job->n_ranks; p++)
-        if ((is_all || p == w->rank) && !shard_is_empty(w, i->group, p))
-            update_piece(w, i, p);
-    w->updates[i->group] += w->rank == 0;
+    const zero_schedule *s = shadow_plan(w);
+    zero_range range = range_expected(w, i);
+    bool is_late = s->input.offload == ZERO_OFFLOAD_OFF || s->input.offload == ZERO_OFFLOAD_END;
+    if (is_late) shadow_expect(w, w->overflows == 1); /* no parameter has changed before */
+    shadow_expect(w, (i->file == ZERO_NO_BUFFER) == (s->n_slots == 0));
+    shadow_expect(w, zero_range_is_empty(range) == zero_range_is_empty(i->range));
+    if (!zero_range_is_empty(range))
+        shadow_expect(w, range.begin == i->range.begin && range.end == i->range.end);
+    if (i->file == ZERO_NO_BUFFER)
+        shadow_expect(w, (i->master == ZERO_NO_BUFFER) == (s->input.type == ZERO_FP32));
+    if (!w->is_due) return;
+    if (i->file != ZERO_NO_BUFFER) shadow_update_block(w);
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        zero_range part = zero_range_overlap(
+            range, zero_partition_shard(&s->groups[i->group].partition, p));
+        if (!zero_range_is_empty(part)) update_piece(w, i, p, zero_range_len(part));
+    }
 }
 
-/* RECORD reads what the group's UPDATE has just written. */
+/* RECORD reads what the group's UPDATEs have written. */
 void shadow_record(shadow *w)
 {
-    const zero_instruction *i = shadow_now(w), *update = i - 1;
-    shadow_expect(w, w->updates[i->group] == 1);
-    shadow_expect(w, update->op == ZERO_OP_UPDATE && update->group == i->group);
+    const zero_instruction *i = shadow_now(w), *update = i;
+    shadow_expect(w, is_updated(w, i->group));
+    bool is_moved = shadow_plan(w)->n_slots > 0;
+    if (is_moved && shadow_plan(w)->groups[i->group].n_blocks == 0) return;
+    while (update->op != ZERO_OP_UPDATE) update--;
+    shadow_expect(w, update->group == i->group);
     shadow_expect(w, update->master == i->master && update->momentum == i->momentum);
     shadow_expect(w, update->variance == i->variance && update->param[0] == i->param[0]);
+    if (update->file != ZERO_NO_BUFFER) return; /* a block of what is recorded */
     shadow_expect(w, update->range.begin == i->range.begin);
     shadow_expect(w, update->range.end == i->range.end);
 }

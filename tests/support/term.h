@@ -26,6 +26,7 @@ typedef enum {
     TERM_UPDATE,
     TERM_ROUNDED,
     TERM_SUM,
+    TERM_BLOCK, /* of a file */
     TERM_JUNK,
 } term_kind;
 
