@@ -34,16 +34,15 @@ static size_t bytes_of(const zero_schedule *s, int buffer, int64_t n)
     return (size_t)n * zero_type_size(s->buffers[buffer].type);
 }
 
-static bool is_whole(const zero_schedule *s, const zero_partition *p, int buffer)
+/* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in place lies
+ * in a whole group; any other lies by itself. (Bytes do not tell them apart: a piece that comes from
+ * a file is padded, and may be as long as its group.) */
+static size_t between_pieces(const zero_schedule *s, const zero_partition *p,
+                             const zero_exchange *x)
 {
-    return s->buffers[buffer].bytes == bytes_of(s, buffer, p->padded);
-}
-
-/* Bytes from this rank's piece in `buffer` to its neighbour's. */
-static size_t between_pieces(const zero_schedule *s, const zero_partition *p, int buffer)
-{
-    size_t piece = is_whole(s, p, buffer) ? bytes_of(s, buffer, p->shard_len) : 0;
-    switch (s->buffers[buffer].space) {
+    bool is_in_whole = x->in == x->out;
+    size_t piece = is_in_whole ? bytes_of(s, x->in, p->shard_len) : 0;
+    switch (s->buffers[x->in].space) {
     case ZERO_SPACE_PART: return between_parts(s) + piece;
     case ZERO_SPACE_NODE: return piece;
     default: return 0;
@@ -70,7 +69,7 @@ static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
                                  .unit = g};
     if (op == ZERO_OP_REDUCE) return spec;
     spec.kind = zero_gather_kinds[p->scheme];
-    spec.in_apart = between_pieces(s, p, x->in);
+    spec.in_apart = between_pieces(s, p, x);
     spec.out_apart = between_wholes(s, x->out);
     spec.one_out = s->buffers[x->out].space == ZERO_SPACE_NODE;
     return spec;

@@ -313,7 +313,7 @@ static void any_model_keeps_all_laws_with_a_file(void **state)
 {
     static const unsigned hurried[] = {0, ~0u, 0x55};
     (void)state;
-    for (uint64_t trial = 0; trial < 3000; trial++) {
+    for (uint64_t trial = 0; trial < 1000; trial++) {
         uint64_t random = trial + 10000;
         int nodes;
         zero_model model = made_random(&random);

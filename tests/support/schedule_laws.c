@@ -28,8 +28,7 @@ static int named_buffers(const zero_instruction *i, int *list)
 {
     const int all[] = {i->in,       i->out,      i->stream, i->saved,  i->work,
                        i->logits,   i->row_loss, i->tokens, i->buffer, i->staging,
-                       i->momentum, i->variance, i->master, i->sum,
-                       i->file};
+                       i->momentum, i->variance, i->master, i->sum,    i->file};
     int n = 0;
     for (size_t k = 0; k < COUNT(all); k++)
         if (all[k] != ZERO_NO_BUFFER) list[n++] = all[k];

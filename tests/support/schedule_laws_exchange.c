@@ -92,7 +92,8 @@ static int64_t begin_of(const schedule_job *job, int rank, int g)
     return zero_partition_piece(&job->s[rank].groups[g].partition, rank).begin;
 }
 
-static const zero_exchange *exchange_of(const schedule_job *job, int rank, zero_op op, int g)
+static const zero_exchange *exchange_of(const schedule_job *job, int rank, zero_op op,
+                                        int g)
 {
     const zero_group_state *state = &job->s[rank].groups[g];
     return op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
@@ -135,7 +136,8 @@ static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g
     bool hier = spec.algorithm == ZERO_ALGORITHM_HIER,
          gathers = spec.kind == ZERO_ALL_GATHER;
     if (spec.kind != ZERO_BROADCAST) check_in(job, rank, op, g, &spec);
-    if (spec.kind == ZERO_BROADCAST || (hier && gathers)) check_out(job, rank, op, g, &spec);
+    if (spec.kind == ZERO_BROADCAST || (hier && gathers))
+        check_out(job, rank, op, g, &spec);
 }
 
 static void check_exchange(const schedule_job *job, zero_op op, int g)

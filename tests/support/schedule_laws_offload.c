@@ -62,11 +62,22 @@ static int last_of_checks(const zero_program *p)
     return last;
 }
 
+/* In fp32 FETCH reads blocks that FETCH_PARAM reads, too: never at the same time. */
+static void check_one_reader(const zero_program *p, int at)
+{
+    for (int before = p->code[at].after + 1; before < at; before++) {
+        zero_op op = p->code[before].op;
+        bool reads = op == ZERO_OP_FETCH_PARAM || op == ZERO_OP_FETCH_PARAM_WAIT;
+        assert_false(reads && p->code[before].group == p->code[at].group);
+    }
+}
+
 static void check_place(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *i = &p->code[at];
     bool updates = i->op == ZERO_OP_UPDATE;
     assert_true(i->after >= -1 && i->after < at);
+    if (i->op == ZERO_OP_FETCH && s->input.type == ZERO_FP32) check_one_reader(p, at);
     switch (s->input.offload) {
     case ZERO_OFFLOAD_END: /* no state moves before all checks */
         assert_true(i->after >= last_of_checks(p));
@@ -100,8 +111,8 @@ typedef struct {
 static bool updates_in(const zero_schedule *s, zero_program_kind kind)
 {
     bool is_lazy = s->input.offload == ZERO_OFFLOAD_LAZY;
-    return s->n_slots > 0 && (kind == ZERO_PROGRAM_STEP ||
-                              (is_lazy && kind == ZERO_PROGRAM_EPILOGUE));
+    return s->n_slots > 0 &&
+           (kind == ZERO_PROGRAM_STEP || (is_lazy && kind == ZERO_PROGRAM_EPILOGUE));
 }
 
 static void advance(const zero_schedule *s, stream *st, const zero_instruction *i)
@@ -181,7 +192,8 @@ static void check_published(const zero_schedule *s, zero_program_kind kind)
 
 /* ---- begin and end of the others ---- */
 
-static const zero_op ends[ZERO_OP_KINDS] = {[ZERO_OP_FETCH_PARAM] = ZERO_OP_FETCH_PARAM_WAIT,
+static const zero_op ends[ZERO_OP_KINDS] = {[ZERO_OP_FETCH_PARAM] =
+                                                ZERO_OP_FETCH_PARAM_WAIT,
                                             [ZERO_OP_SAVE] = ZERO_OP_SAVE_WAIT,
                                             [ZERO_OP_RESTORE] = ZERO_OP_RESTORE_WAIT};
 
@@ -250,8 +262,7 @@ static void check_transfers(const zero_schedule *s, zero_program_kind kind)
     for (int at = 0; at < p->length; at++)
         if (ends[p->code[at].op] != 0) check_transfer(s, p, at);
     for (int op = 0; op < ZERO_OP_KINDS; op++)
-        if (ends[op] != 0)
-            assert_int_equal(count(p, (zero_op)op), count(p, ends[op]));
+        if (ends[op] != 0) assert_int_equal(count(p, (zero_op)op), count(p, ends[op]));
     assert_int_equal(count(p, ZERO_OP_SAVE), count(p, ZERO_OP_RESTORE));
     if (s->input.offload_activations && kind == ZERO_PROGRAM_STEP) return;
     assert_int_equal(count(p, ZERO_OP_SAVE), 0);
@@ -264,9 +275,9 @@ static size_t in_blocks(const zero_schedule *s, int g, size_t size)
 {
     const zero_group_state *group = &s->groups[g];
     bool is_all = zero_stage_at(s->input.stage)->optimizer == ZERO_HOLD_WHOLE;
-    int64_t left = is_all ? group->partition.padded
-                          : zero_range_len(zero_partition_piece(&group->partition,
-                                                                s->input.rank));
+    int64_t left =
+        is_all ? group->partition.padded
+               : zero_range_len(zero_partition_piece(&group->partition, s->input.rank));
     size_t sum = 0;
     for (; left > 0; left -= ZERO_OFFLOAD_BLOCK) {
         size_t n = (size_t)(left < ZERO_OFFLOAD_BLOCK ? left : ZERO_OFFLOAD_BLOCK);
@@ -278,8 +289,8 @@ static size_t in_blocks(const zero_schedule *s, int g, size_t size)
 /* Parameters lie in the file unless they are held whole. */
 static size_t param_bytes(const zero_schedule *s, int g)
 {
-    bool is_moved = s->input.offload_parameters &&
-                    s->groups[g].partition.n_params > s->input.persist;
+    bool is_moved =
+        s->input.offload_parameters && s->groups[g].partition.n_params > s->input.persist;
     assert_int_equal(is_moved, s->groups[g].param == ZERO_NO_BUFFER);
     return is_moved ? in_blocks(s, g, zero_type_size(s->input.type)) : 0;
 }
@@ -291,8 +302,7 @@ static void check_program_bytes(const zero_schedule *s, zero_program_kind kind,
     zero_offload_traffic t = zero_offload_count(s, kind);
     size_t gathered = 0;
     for (int g = 0; g < s->input.model->n_groups; g++)
-        gathered += param_bytes(s, g) *
-                    (size_t)laws_count(s, kind, ZERO_OP_FETCH_PARAM, g);
+        gathered += param_bytes(s, g) * (size_t)laws_count(s, kind, ZERO_OP_FETCH_PARAM, g);
     assert_true(t.states.bytes_read == (updates ? states + (is_exact ? params : 0) : 0));
     assert_true(t.states.bytes_written == (updates ? states + params : 0));
     assert_true(t.parameters.bytes_read == gathered && t.parameters.writes == 0);

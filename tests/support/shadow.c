@@ -59,10 +59,8 @@ static const action of_all[ZERO_OP_KINDS] = {
 };
 /* Blocks of a file. Ranks may hold different numbers of them. */
 static const action of_stream[ZERO_OP_KINDS] = {
-    [ZERO_OP_FETCH] = shadow_fetch,
-    [ZERO_OP_FETCH_WAIT] = shadow_fetch_wait,
-    [ZERO_OP_UPDATE] = shadow_update,
-    [ZERO_OP_STORE] = shadow_store,
+    [ZERO_OP_FETCH] = shadow_fetch,           [ZERO_OP_FETCH_WAIT] = shadow_fetch_wait,
+    [ZERO_OP_UPDATE] = shadow_update,         [ZERO_OP_STORE] = shadow_store,
     [ZERO_OP_STORE_WAIT] = shadow_store_wait,
 };
 

@@ -107,15 +107,15 @@ typedef struct {
     int rank;             /* the one that executes */
     int64_t step;         /* steps so far */
     bool is_due;          /* this program makes an update */
-    bool is_pending;      /* `lazy`: the next program with updates makes that of the last step */
+    bool is_pending; /* `lazy`: the next program with updates makes that of the last step */
     shadow_memory memory[JOB_RANKS];
     shadow_file file[JOB_RANKS];
     shadow_exchange *reduce, *gather; /* [n_groups] */
     shadow_truth truth;
 
-    int64_t *index;                   /* [n_ranks][M]: the microbatches that were loaded */
-    bool *has_loss;                   /* [n_ranks][M] */
-    int *reduces, *gathers;           /* [n_groups] in this program; by rank 0 */
+    int64_t *index;         /* [n_ranks][M]: the microbatches that were loaded */
+    bool *has_loss;         /* [n_ranks][M] */
+    int *reduces, *gathers; /* [n_groups] in this program; by rank 0 */
     int64_t *updated; /* [n_ranks][n_groups][n_ranks]: elements of a piece; by each rank */
     int losses, norms, overflows;
 } shadow;

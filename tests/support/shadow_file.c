@@ -11,7 +11,8 @@ static zero_range range_of(const shadow *w, int g, int k)
 {
     const zero_partition *part = &shadow_plan(w)->groups[g].partition;
     int64_t first = shadow_updates_all(w) ? 0 : zero_partition_piece(part, w->rank).begin;
-    int64_t end = shadow_updates_all(w) ? part->padded : zero_partition_piece(part, w->rank).end;
+    int64_t end =
+        shadow_updates_all(w) ? part->padded : zero_partition_piece(part, w->rank).end;
     int64_t begin = first + ZERO_OFFLOAD_BLOCK * k;
     shadow_expect(w, begin < end);
     return (zero_range){begin, zero_min(begin + ZERO_OFFLOAD_BLOCK, end)};
@@ -162,8 +163,8 @@ void shadow_update_block(shadow *w)
     int g = i->group, k = number_of(w, i);
     shadow_expect(w, slot->file == i->file && slot->is_here);
     shadow_expect(w, shadow_read(w, i->buffer, bytes_of_slot(w, i)) == slot->states);
-    shadow_expect(w, slot->states ==
-                         states_of(w, g, k, t->master, t->momentum, t->variance));
+    shadow_expect(w,
+                  slot->states == states_of(w, g, k, t->master, t->momentum, t->variance));
     if (fetches_params(w, i))
         shadow_expect(w, slot->params == params_of(w, g, k, t->param));
     slot->states = states_of(w, g, k, t->new_master, t->new_momentum, t->new_variance);

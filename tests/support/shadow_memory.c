@@ -24,11 +24,12 @@ void shadow_expect_at(const shadow *w, bool ok, const char *text, const char *fi
 {
     if (ok) return;
     const zero_program *p = &shadow_plan(w)->programs[w->program];
-    if (w->at[w->rank] >= p->length) fail_msg("%s:%d: after the program: %s", file, line, text);
+    if (w->at[w->rank] >= p->length)
+        fail_msg("%s:%d: after the program: %s", file, line, text);
     const zero_instruction *i = shadow_now(w);
     fail_msg("%s:%d: rank %d, %s %d, %s of unit %d, group %d, microbatch %d: %s", file,
-             line, w->rank, zero_program_name(w->program), w->at[w->rank], zero_op_name(i->op),
-             i->unit, i->group, i->microbatch, text);
+             line, w->rank, zero_program_name(w->program), w->at[w->rank],
+             zero_op_name(i->op), i->unit, i->group, i->microbatch, text);
 }
 
 /* ---- places ---- */

@@ -123,9 +123,8 @@ const term *truth_read(const shadow_truth *t)
 /* A piece of padding is never updated. */
 static void update(shadow_truth *t, int64_t i)
 {
-    zero_range shard =
-        zero_partition_shard(&t->s->groups[i / t->s->input.n_ranks].partition,
-                             (int)(i % t->s->input.n_ranks));
+    zero_range shard = zero_partition_shard(
+        &t->s->groups[i / t->s->input.n_ranks].partition, (int)(i % t->s->input.n_ranks));
     if (zero_range_len(shard) == 0) return;
     term old = term_of(TERM_UPDATE, t->master[i], t->momentum[i], t->variance[i]);
     t->new_master[i] = term_of(TERM_UPDATE, old, t->grad[i], 1);

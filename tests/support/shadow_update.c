@@ -30,7 +30,8 @@ void shadow_norm(shadow *w)
         zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, w->rank);
     shadow_expect(w, i->group == w->norms); /* groups in order: one sum on all ranks */
     shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
-    if (zero_range_len(shard) > 0) check_gradient(w, i->group, i->grad[0], w->rank, w->truth.grad);
+    if (zero_range_len(shard) > 0)
+        check_gradient(w, i->group, i->grad[0], w->rank, w->truth.grad);
     w->norms += w->rank == w->job->n_ranks - 1;
 }
 
@@ -111,8 +112,7 @@ static void update_piece(shadow *w, const zero_instruction *i, int p, int64_t n)
     const shadow_truth *t = &w->truth;
     int g = i->group;
     check_gradient(w, g, i->grad[0], p, t->due);
-    if (i->master != ZERO_NO_BUFFER)
-        renew(w, g, i->master, p, t->master, t->new_master);
+    if (i->master != ZERO_NO_BUFFER) renew(w, g, i->master, p, t->master, t->new_master);
     if (i->momentum != ZERO_NO_BUFFER) {
         renew(w, g, i->momentum, p, t->momentum, t->new_momentum);
         renew(w, g, i->variance, p, t->variance, t->new_variance);
@@ -140,7 +140,8 @@ void shadow_update(shadow *w)
     const zero_instruction *i = shadow_now(w);
     const zero_schedule *s = shadow_plan(w);
     zero_range range = range_expected(w, i);
-    bool is_late = s->input.offload == ZERO_OFFLOAD_OFF || s->input.offload == ZERO_OFFLOAD_END;
+    bool is_late =
+        s->input.offload == ZERO_OFFLOAD_OFF || s->input.offload == ZERO_OFFLOAD_END;
     if (is_late) shadow_expect(w, w->overflows == 1); /* no parameter has changed before */
     shadow_expect(w, (i->file == ZERO_NO_BUFFER) == (s->n_slots == 0));
     shadow_expect(w, zero_range_is_empty(range) == zero_range_is_empty(i->range));
