@@ -75,6 +75,11 @@ void zero_write_stream(zero_writer *w, int g)
     }
 }
 
+void zero_write_whole_stream(zero_writer *w)
+{
+    for (int k = 0; k < w->s->input.model->n_groups; k++) zero_write_stream(w, w->order[k]);
+}
+
 void zero_write_finish_stream(zero_writer *w)
 {
     await_stores(w, w->blocks.next);
