@@ -32,6 +32,11 @@ zero_status zero_engine_settle(zero_engine *e)
                     : ZERO_OK;
 }
 
+zero_status zero_engine_finish_update(zero_engine *e)
+{
+    return e->runner.pending.is_due ? zero_engine_settle(e) : ZERO_OK;
+}
+
 /* A program without updates needs those of the last step before it. */
 static zero_status settle_update(zero_engine *e)
 {
@@ -76,7 +81,7 @@ static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_in
     return zero_fail(
         ZERO_ERR_DIVERGED,
         "step %" PRId64 ": the gradient is not finite (loss %g, norm %g, learning rate "
-                        "%g)%s. Resume from a "
+        "%g)%s. Resume from a "
         "checkpoint; with --offload-when lazy and no --delayed-update the message would "
         "name "
         "the unit. Try a smaller --lr or a longer --warmup",
