@@ -35,11 +35,10 @@ static bool allocate(zero_writer *w)
     w->is_due = calloc(groups, sizeof *w->is_due);
     w->saved_file = calloc(units, sizeof *w->saved_file);
     w->final_at = calloc(groups, sizeof *w->final_at);
-    w->read_at = calloc(groups, sizeof *w->read_at);
     w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
     return w->out && w->saved && w->param && w->piece && w->sent && w->arrived && w->grad &&
            w->first_writer && w->last_writer && w->partial && w->order && w->is_due &&
-           w->saved_file && w->final_at && w->read_at && w->blocks.list;
+           w->saved_file && w->final_at && w->blocks.list;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -51,7 +50,6 @@ static void find_parameters(zero_writer *w)
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
         w->piece[g] = s->groups[g].param;
         w->sent[g] = ZERO_NO_BUFFER;
-        w->read_at[g] = -1;
         w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
     }
 }
@@ -140,7 +138,6 @@ void zero_writer_close(zero_writer *w)
     free(w->is_due);
     free(w->saved_file);
     free(w->final_at);
-    free(w->read_at);
     free(w->blocks.list);
     *w = (zero_writer){0};
 }

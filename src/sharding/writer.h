@@ -62,7 +62,6 @@ struct zero_writer {
     int n_due;       /* groups of `order` that were due and are not any more */
     int *saved_file; /* [n_units] the place of its output in the file */
     int *final_at;   /* [n_groups] the instruction that ended the gradient */
-    int *read_at;    /* [n_groups] the last FETCH_PARAM_WAIT, or -1 */
     int after;       /* of the stream's transfers: see zero_instruction */
     zero_writer_stream blocks;
 };

@@ -47,22 +47,11 @@ static void await_stores(zero_writer *w, int end)
         transfer(w, ZERO_OP_STORE_WAIT, w->blocks.stored);
 }
 
-/* In fp32 FETCH reads the file's parameters, too. A block has one transfer at a time: it must not run
- * ahead of a FETCH_PARAM. */
-static void fetch_block(zero_writer *w, int k)
-{
-    int g = w->blocks.list[k].group;
-    bool reads_params =
-        w->s->input.type == ZERO_FP32 && zero_offload_has_parameters(w->s, g);
-    zero_instruction *i = transfer(w, ZERO_OP_FETCH, k);
-    if (reads_params && w->read_at[g] > i->after) i->after = w->read_at[g];
-}
-
 static void fetch(zero_writer *w, int end)
 {
     for (; w->blocks.fetched < end; w->blocks.fetched++) {
         await_stores(w, w->blocks.fetched + 1 - n_slots(w));
-        fetch_block(w, w->blocks.fetched);
+        transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
     }
 }
 
@@ -155,7 +144,6 @@ static void move_piece(zero_writer *w, zero_op op, int g)
     zero_instruction *i = zero_write(w, op);
     i->group = g;
     i->buffer = w->piece[g];
-    if (op == ZERO_OP_FETCH_PARAM_WAIT) w->read_at[g] = zero_write_last(w);
 }
 
 /* The blocks of a group are written before they are read. */

@@ -91,13 +91,22 @@ static void copy_piece(zero_writer *w, zero_op op, int g, int from, int to)
     i->range = zero_states_held(w->s, g);
 }
 
+/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH writes. */
+static void publish(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    if (!w->arrived[g]) zero_write_gather_wait(w, g, state->param);
+    w->arrived[g] = true;
+    copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
+}
+
 void zero_write_update_of(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
     if (w->s->input.offload == ZERO_OFFLOAD_OFF)
         zero_write_update_block(w, g);
     else if (w->s->input.offload == ZERO_OFFLOAD_DELAYED)
-        copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
+        publish(w, g);
     else
         zero_write_stream(w, g);
     if (state->records != ZERO_NO_BUFFER)

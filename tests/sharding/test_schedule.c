@@ -303,9 +303,36 @@ static void draw_offload(zero_plan_input *input, uint64_t *random)
         input->check_memory = false;
         if (input->type == ZERO_FP16) input->type = ZERO_BF16;
     }
+    bool is_delayed = input->offload == ZERO_OFFLOAD_DELAYED;
+    if (is_delayed) {
+        input->check_memory = false;
+        input->delayed_from = 1;
+    }
     input->offload_depth = 1 + made_draw(random, 6);
-    input->offload_parameters = input->stage == 3 && made_draw(random, 2);
+    input->offload_parameters = input->stage == 3 && !is_delayed && made_draw(random, 2);
     input->offload_activations = input->recompute && made_draw(random, 2);
+}
+
+/* A piece from the file is padded to a page, and then as long as the whole of these groups. */
+static void a_padded_piece_is_not_taken_for_its_group(void **state)
+{
+    (void)state;
+    static const int64_t n_params[] = {1024, 2048};
+    static const made_unit units[] = {
+        {.n_groups = 1, .groups = {0}, .sizes = {.out = 1, .saved = 1}},
+        {.n_groups = 1, .groups = {1}, .sizes = {.out = 1, .saved = 1, .row_loss = 1}}};
+    zero_model model = made_model(2, n_params, 2, units);
+    for (int ranks = 2; ranks <= 8; ranks *= 2)
+        for (int type = 0; type < 3; type++) {
+            zero_plan_input input = job_input(&model, 3, ranks);
+            input.type = (zero_type)type;
+            input.collectives = ZERO_ALGORITHM_SHM;
+            input.offload = ZERO_OFFLOAD_LAZY;
+            input.offload_depth = 2;
+            input.offload_parameters = true;
+            check(input, 1);
+        }
+    zero_model_destroy(&model);
 }
 
 /* Whether and when ranks execute the stream ahead: none, all, or every second one. */
@@ -460,6 +487,7 @@ int main(void)
         cmocka_unit_test(buffers_of_large_programs_do_not_overlap),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(any_model_keeps_all_laws_with_a_file),
+        cmocka_unit_test(a_padded_piece_is_not_taken_for_its_group),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),

@@ -62,6 +62,26 @@ static int last_of_checks(const zero_program *p)
     return last;
 }
 
+/* `lazy`, `delayed`: the updates of a step are made by the next program that has any. */
+static bool is_of_last_step(const zero_schedule *s)
+{
+    return s->input.offload == ZERO_OFFLOAD_LAZY ||
+           s->input.offload == ZERO_OFFLOAD_DELAYED;
+}
+
+/* No other instruction writes or reads an update's gradient and parameters before it. */
+static void check_apart(const zero_schedule *s, const zero_program *p, int at)
+{
+    const zero_group_state *group = &s->groups[p->code[at].group];
+    assert_true(p->code[at].grad[0] == group->late_grad);
+    assert_true(p->code[at].param[0] == group->late_param);
+    for (int before = 0; before < at; before++) {
+        const zero_instruction *i = &p->code[before];
+        bool moves = i->op == ZERO_OP_PUBLISH || i->op == ZERO_OP_DELAY;
+        assert_false(moves && i->group == p->code[at].group);
+    }
+}
+
 /* In fp32 FETCH reads blocks that FETCH_PARAM reads, too: never at the same time. */
 static void check_one_reader(const zero_program *p, int at)
 {
@@ -86,12 +106,15 @@ static void check_place(const zero_schedule *s, const zero_program *p, int at)
     case ZERO_OFFLOAD_LAZY: /* whenever it runs, the gradient is that of the last step */
         if (updates) check_undisturbed(s, p, -1, at, i->group);
         break;
+    case ZERO_OFFLOAD_DELAYED: /* beside the step, with places of its own */
+        if (updates) check_apart(s, p, at);
+        break;
     default:
         if (!updates) break;
         check_undisturbed(s, p, i->after, at, i->group);
         assert_true(last_of_checks(p) > at);
     }
-    if (!updates || s->input.offload == ZERO_OFFLOAD_LAZY) return;
+    if (!updates || is_of_last_step(s)) return;
     for (int next = at + 1; next < p->length; next++) { /* the gradient was final */
         assert_false(is_of_unit_with(s, &p->code[next], i->group));
         assert_false(p->code[next].op == ZERO_OP_REDUCE_WAIT &&
@@ -110,9 +133,8 @@ typedef struct {
 
 static bool updates_in(const zero_schedule *s, zero_program_kind kind)
 {
-    bool is_lazy = s->input.offload == ZERO_OFFLOAD_LAZY;
-    return s->n_slots > 0 &&
-           (kind == ZERO_PROGRAM_STEP || (is_lazy && kind == ZERO_PROGRAM_EPILOGUE));
+    return s->n_slots > 0 && (kind == ZERO_PROGRAM_STEP ||
+                              (is_of_last_step(s) && kind == ZERO_PROGRAM_EPILOGUE));
 }
 
 static void advance(const zero_schedule *s, stream *st, const zero_instruction *i)
@@ -185,7 +207,8 @@ static void check_published(const zero_schedule *s, zero_program_kind kind)
         bool is_published = s->groups[i->group].param_held == ZERO_HOLD_WHOLE;
         bool is_lazy = s->input.offload == ZERO_OFFLOAD_LAZY;
         for (int next = at + 1; (is_published || is_lazy) && next < p->length; next++)
-            assert_false(p->code[next].op == ZERO_OP_UPDATE &&
+            assert_false((p->code[next].op == ZERO_OP_UPDATE ||
+                          p->code[next].op == ZERO_OP_PUBLISH) &&
                          p->code[next].group == i->group);
     }
 }
@@ -362,7 +385,7 @@ static void check_resident(const zero_schedule *s)
         assert_true(s->buffers[id].space != ZERO_SPACE_FILE);
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         for (int at = 0; at < s->programs[kind].length; at++)
-            assert_true(s->programs[kind].code[at].op < ZERO_OP_FETCH);
+            assert_true(s->programs[kind].code[at].op < ZERO_OP_PUBLISH);
 }
 
 void laws_check_offload(const zero_schedule *s)

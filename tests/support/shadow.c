@@ -44,6 +44,8 @@ static const action of_each_rank[ZERO_OP_KINDS] = {
     [ZERO_OP_COMPARE] = shadow_check,
     [ZERO_OP_UPDATE] = shadow_update,
     [ZERO_OP_RECORD] = shadow_record,
+    [ZERO_OP_PUBLISH] = shadow_publish,
+    [ZERO_OP_DELAY] = shadow_delay,
     [ZERO_OP_FETCH_PARAM] = shadow_fetch_param,
     [ZERO_OP_FETCH_PARAM_WAIT] = shadow_fetch_param_wait,
     [ZERO_OP_SAVE] = shadow_save,
@@ -128,15 +130,17 @@ static void execute(shadow *w)
         of_each_rank[first->op](w);
 }
 
-/* The update that this program makes: in a lazy plan that of the last step. */
+/* The update that this program makes: in a lazy plan that of the last step. If it is delayed, this
+ * step does not see it. */
 static void prepare_update(shadow *w)
 {
-    bool is_lazy = w->job->s[0].input.offload == ZERO_OFFLOAD_LAZY;
+    bool is_delayed = w->job->s[0].input.offload == ZERO_OFFLOAD_DELAYED;
+    bool is_lazy = w->job->s[0].input.offload == ZERO_OFFLOAD_LAZY || is_delayed;
     bool is_step = w->program == ZERO_PROGRAM_STEP;
     bool updates = is_step || w->program == ZERO_PROGRAM_EPILOGUE;
     w->is_due = is_lazy ? updates && w->is_pending : is_step;
     if (is_lazy && w->is_due) truth_prepare(&w->truth);
-    w->truth.reads_new = is_lazy && w->is_due;
+    w->truth.reads_new = is_lazy && w->is_due && !is_delayed;
     if (is_step) truth_compute(&w->truth, w->step);
     if (!is_lazy && w->is_due) truth_prepare(&w->truth);
     if (is_lazy && updates) w->is_pending = is_step;
@@ -228,6 +232,8 @@ static void initialize_piece(shadow *w, int g, int p)
     }
     if (state->param != ZERO_NO_BUFFER)
         shadow_write_piece(w, g, state->param, p, t->param[at]);
+    if (state->late_param != ZERO_NO_BUFFER)
+        shadow_write_piece(w, g, state->late_param, p, t->param[at]);
 }
 
 static void initialize(shadow *w)
@@ -291,7 +297,8 @@ void shadow_close(shadow *w)
 static void settle(shadow *w, zero_program_kind next)
 {
     bool needs_it = next == ZERO_PROGRAM_EVALUATE || next == ZERO_PROGRAM_GENERATE;
-    if (needs_it && w->is_pending) shadow_walk(w, ZERO_PROGRAM_EPILOGUE);
+    bool is_lazy = w->job->s[0].input.offload == ZERO_OFFLOAD_LAZY;
+    if (needs_it && is_lazy && w->is_pending) shadow_walk(w, ZERO_PROGRAM_EPILOGUE);
 }
 
 void shadow_live(const schedule_job *job, unsigned hurried)

@@ -158,6 +158,43 @@ void shadow_update(shadow *w)
     }
 }
 
+/* `delayed`: the pieces that this rank updates, from one place to another. */
+static void copy_pieces(shadow *w, const term *expected)
+{
+    const zero_instruction *i = shadow_now(w);
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        zero_range shard =
+            zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, p);
+        bool is_held = shadow_updates_all(w) || p == w->rank;
+        if (!is_held || zero_range_is_empty(shard)) continue;
+        term value = shadow_read_piece(w, i->group, i->in, p);
+        shadow_expect(w, value == expected[(int64_t)i->group * w->job->n_ranks + p]);
+        shadow_expect(w, i->range.begin <= shard.begin && shard.end <= i->range.end);
+        shadow_write_piece(w, i->group, i->buffer, p, value);
+    }
+}
+
+/* No unit of this step sees the new parameters. */
+void shadow_publish(shadow *w)
+{
+    const zero_group_state *state = &shadow_plan(w)->groups[shadow_now(w)->group];
+    shadow_expect(w, w->overflows == (w->program == ZERO_PROGRAM_STEP));
+    shadow_expect(w, shadow_now(w)->in == state->late_param);
+    shadow_expect(w, shadow_now(w)->buffer == state->param);
+    shadow_expect(w, is_updated(w, shadow_now(w)->group));
+    if (w->is_due) copy_pieces(w, w->truth.new_param);
+}
+
+/* The last step's gradient has been used. */
+void shadow_delay(shadow *w)
+{
+    const zero_group_state *state = &shadow_plan(w)->groups[shadow_now(w)->group];
+    shadow_expect(w, shadow_now(w)->in == state->grad);
+    shadow_expect(w, shadow_now(w)->buffer == state->late_grad);
+    shadow_expect(w, w->overflows == 1 && is_updated(w, shadow_now(w)->group));
+    copy_pieces(w, w->truth.grad);
+}
+
 /* RECORD reads what the group's UPDATEs have written. */
 void shadow_record(shadow *w)
 {
