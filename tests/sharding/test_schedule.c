@@ -6,24 +6,18 @@
 #include <string.h>
 
 #include "nn/gpt2.h"
-#include "sharding/offload.h"
 #include "support/made_model.h"
+#include "support/random_plan.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Ranks in `hurried` execute the stream of a file ahead of their walk. */
-static void check_hurried(zero_plan_input input, int nodes, unsigned hurried)
+static void check(zero_plan_input input, int nodes)
 {
     schedule_job job;
     job_open(&job, input, nodes);
     laws_check(&job);
-    shadow_live(&job, hurried);
+    shadow_live(&job, 0);
     job_close(&job);
-}
-
-static void check(zero_plan_input input, int nodes)
-{
-    check_hurried(input, nodes, 0);
 }
 
 /* ---- a real model ---- */
@@ -247,30 +241,6 @@ static void programs_read_as_their_files_say(void **state)
 
 /* ---- models at random ---- */
 
-static zero_plan_input draw_input(const zero_model *model, uint64_t *random, int *nodes)
-{
-    zero_plan_input input =
-        job_input(model, made_draw(random, ZERO_STAGE_COUNT), 1 + made_draw(random, 8));
-    bool tree = input.n_ranks != 3 && input.n_ranks <= 4 && made_draw(random, 2);
-    input.type = (zero_type)made_draw(random, 3);
-    input.partition = (zero_partition_scheme)made_draw(random, 2);
-    input.micro_batch = 1 + made_draw(random, 2);
-    input.reproducible = tree;
-    input.accumulation = tree ? 1 << made_draw(random, 4) : 1 + made_draw(random, 4);
-    input.recompute = made_draw(random, 2);
-    input.serial = made_draw(random, 4) == 0;
-    input.prefetch = made_draw(random, 5);
-    input.persist = made_draw(random, 3) == 0 ? 300 : 0;
-    input.check_replicas = made_draw(random, 3);
-    input.check_memory = made_draw(random, 2);
-    input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
-    if (tree && input.collectives == ZERO_ALGORITHM_MPI)
-        input.collectives = ZERO_ALGORITHM_P2P;
-    *nodes = 1 + made_draw(random, input.n_ranks);
-    if (input.collectives == ZERO_ALGORITHM_SHM) *nodes = 1;
-    return input;
-}
-
 static void any_model_keeps_all_laws(void **state)
 {
     (void)state;
@@ -278,76 +248,8 @@ static void any_model_keeps_all_laws(void **state)
         uint64_t random = trial;
         int nodes;
         zero_model model = made_random(&random);
-        zero_plan_input input = draw_input(&model, &random, &nodes);
+        zero_plan_input input = random_plan(&model, &random, &nodes);
         check(input, nodes);
-        zero_model_destroy(&model);
-    }
-}
-
-/* ---- a file ---- */
-
-/* One group has several blocks, of which the last is not whole. */
-static void enlarge(zero_model *model, uint64_t *random)
-{
-    zero_group *group = &model->groups[made_draw(random, model->n_groups)];
-    int64_t more = made_draw(random, 5) * ZERO_OFFLOAD_BLOCK;
-    if (made_draw(random, 3) == 0) more = 64 * made_draw(random, 20000);
-    group->n_params += more;
-    model->n_params += more;
-}
-
-static void draw_offload(zero_plan_input *input, uint64_t *random)
-{
-    input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
-    if (input->offload == ZERO_OFFLOAD_BACKWARD) {
-        input->check_memory = false;
-        if (input->type == ZERO_FP16) input->type = ZERO_BF16;
-    }
-    bool is_delayed = input->offload == ZERO_OFFLOAD_DELAYED;
-    if (is_delayed) {
-        input->check_memory = false;
-        input->delayed_from = 1;
-    }
-    input->offload_depth = 1 + made_draw(random, 6);
-    input->offload_parameters = input->stage == 3 && !is_delayed && made_draw(random, 2);
-    input->offload_activations = input->recompute && made_draw(random, 2);
-}
-
-/* A piece from the file is padded to a page, and then as long as the whole of these groups. */
-static void a_padded_piece_is_not_taken_for_its_group(void **state)
-{
-    (void)state;
-    static const int64_t n_params[] = {1024, 2048};
-    static const made_unit units[] = {
-        {.n_groups = 1, .groups = {0}, .sizes = {.out = 1, .saved = 1}},
-        {.n_groups = 1, .groups = {1}, .sizes = {.out = 1, .saved = 1, .row_loss = 1}}};
-    zero_model model = made_model(2, n_params, 2, units);
-    for (int ranks = 2; ranks <= 8; ranks *= 2)
-        for (int type = 0; type < 3; type++) {
-            zero_plan_input input = job_input(&model, 3, ranks);
-            input.type = (zero_type)type;
-            input.collectives = ZERO_ALGORITHM_SHM;
-            input.offload = ZERO_OFFLOAD_LAZY;
-            input.offload_depth = 2;
-            input.offload_parameters = true;
-            check(input, 1);
-        }
-    zero_model_destroy(&model);
-}
-
-/* Whether and when ranks execute the stream ahead: none, all, or every second one. */
-static void any_model_keeps_all_laws_with_a_file(void **state)
-{
-    static const unsigned hurried[] = {0, ~0u, 0x55};
-    (void)state;
-    for (uint64_t trial = 0; trial < 1000; trial++) {
-        uint64_t random = trial + 10000;
-        int nodes;
-        zero_model model = made_random(&random);
-        if (made_draw(&random, 2)) enlarge(&model, &random);
-        zero_plan_input input = draw_input(&model, &random, &nodes);
-        draw_offload(&input, &random);
-        check_hurried(input, nodes, hurried[trial % 3]);
         zero_model_destroy(&model);
     }
 }
@@ -486,8 +388,6 @@ int main(void)
         cmocka_unit_test(gaps_are_at_most_a_percent_of_memory),
         cmocka_unit_test(buffers_of_large_programs_do_not_overlap),
         cmocka_unit_test(any_model_keeps_all_laws),
-        cmocka_unit_test(any_model_keeps_all_laws_with_a_file),
-        cmocka_unit_test(a_padded_piece_is_not_taken_for_its_group),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
         cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),

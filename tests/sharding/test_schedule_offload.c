@@ -1,0 +1,142 @@
+/* Programs whose optimizer states lie in a file: any model, however far ranks run ahead. */
+#include <string.h>
+
+#include "sharding/offload.h"
+#include "support/made_model.h"
+#include "support/random_plan.h"
+#include "support/schedule_laws.h"
+#include "support/shadow.h"
+
+/* Ranks in `hurried` execute the stream of a file ahead of their walk. */
+static void check(zero_plan_input input, int nodes, unsigned hurried)
+{
+    schedule_job job;
+    job_open(&job, input, nodes);
+    laws_check(&job);
+    shadow_live(&job, hurried);
+    job_close(&job);
+}
+
+/* One group has several blocks, of which the last is not whole. */
+static void enlarge(zero_model *model, uint64_t *random)
+{
+    zero_group *group = &model->groups[made_draw(random, model->n_groups)];
+    int64_t more = made_draw(random, 5) * ZERO_OFFLOAD_BLOCK;
+    if (made_draw(random, 3) == 0) more = 64 * made_draw(random, 20000);
+    group->n_params += more;
+    model->n_params += more;
+}
+
+static void draw_offload(zero_plan_input *input, uint64_t *random)
+{
+    input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
+    if (input->offload == ZERO_OFFLOAD_BACKWARD) {
+        input->check_memory = false;
+        if (input->type == ZERO_FP16) input->type = ZERO_BF16;
+    }
+    bool is_delayed = input->offload == ZERO_OFFLOAD_DELAYED;
+    if (is_delayed) {
+        input->check_memory = false;
+        input->delayed_from = 1;
+    }
+    input->offload_depth = 1 + made_draw(random, 6);
+    input->offload_parameters = input->stage == 3 && !is_delayed && made_draw(random, 2);
+    input->offload_activations = input->recompute && made_draw(random, 2);
+}
+
+/* A piece from the file is padded to a page, and then as long as the whole of these groups. */
+static void a_padded_piece_is_not_taken_for_its_group(void **state)
+{
+    (void)state;
+    static const int64_t n_params[] = {1024, 2048};
+    static const made_unit units[] = {
+        {.n_groups = 1, .groups = {0}, .sizes = {.out = 1, .saved = 1}},
+        {.n_groups = 1, .groups = {1}, .sizes = {.out = 1, .saved = 1, .row_loss = 1}}};
+    zero_model model = made_model(2, n_params, 2, units);
+    for (int ranks = 2; ranks <= 8; ranks *= 2)
+        for (int type = 0; type < 3; type++) {
+            zero_plan_input input = job_input(&model, 3, ranks);
+            input.type = (zero_type)type;
+            input.collectives = ZERO_ALGORITHM_SHM;
+            input.offload = ZERO_OFFLOAD_LAZY;
+            input.offload_depth = 2;
+            input.offload_parameters = true;
+            check(input, 1, 0);
+        }
+    zero_model_destroy(&model);
+}
+
+/* Whether and when ranks execute the stream ahead: none, all, or every second one. */
+static void any_model_keeps_all_laws_with_a_file(void **state)
+{
+    static const unsigned hurried[] = {0, ~0u, 0x55};
+    (void)state;
+    for (uint64_t trial = 0; trial < 1000; trial++) {
+        uint64_t random = trial + 10000;
+        int nodes;
+        zero_model model = made_random(&random);
+        if (made_draw(&random, 2)) enlarge(&model, &random);
+        zero_plan_input input = random_plan(&model, &random, &nodes);
+        draw_offload(&input, &random);
+        check(input, nodes, hurried[trial % 3]);
+        zero_model_destroy(&model);
+    }
+}
+
+/* ---- refusals ---- */
+
+static void assert_refused(zero_plan_input input, const char *text)
+{
+    zero_schedule s;
+    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
+    zero_schedule_destroy(&s);
+}
+
+static zero_plan_input valid(const zero_model *model, zero_offload place)
+{
+    zero_plan_input input = job_input(model, 3, 4);
+    input.offload = place;
+    input.offload_depth = 2;
+    input.delayed_from = 1;
+    return input;
+}
+
+/* A valid plan, with one member changed. */
+#define CHANGED(place, field, value) \
+    (input = valid(&model, ZERO_OFFLOAD_##place), input.field = (value), input)
+
+static void plans_that_a_file_cannot_serve_are_refused(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    zero_model model = made_random(&random);
+    zero_plan_input input;
+    assert_refused(CHANGED(END, offload_depth, 0), "expected 1 to");
+    assert_refused(CHANGED(END, offload_depth, ZERO_OFFLOAD_MAX_DEPTH + 1),
+                   "expected 1 to");
+    assert_refused(CHANGED(OFF, offload_parameters, 1), "need --offload DIR");
+    assert_refused(CHANGED(OFF, offload_activations, 1), "need --offload DIR");
+    assert_refused(CHANGED(LAZY, forward_only, true), "no optimizer states to offload");
+    assert_refused(CHANGED(LAZY, offload_activations, 1), "needs --recompute");
+    assert_refused(CHANGED(BACKWARD, type, ZERO_FP16), "with fp16");
+    assert_refused(CHANGED(BACKWARD, check_memory, 1), "with --check-memory");
+    assert_refused(CHANGED(DELAYED, check_memory, 1), "with --check-memory");
+    assert_refused(CHANGED(DELAYED, offload_parameters, 1), "with --offload-parameters");
+    assert_refused(CHANGED(DELAYED, delayed_from, 0), "expected 1 or more");
+    input = valid(&model, ZERO_OFFLOAD_LAZY);
+    input.offload_parameters = 1;
+    for (input.stage = 0; input.stage < 3; input.stage++)
+        assert_refused(input, "needs --stage 3");
+    zero_model_destroy(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_model_keeps_all_laws_with_a_file),
+        cmocka_unit_test(a_padded_piece_is_not_taken_for_its_group),
+        cmocka_unit_test(plans_that_a_file_cannot_serve_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

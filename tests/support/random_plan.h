@@ -1,0 +1,31 @@
+/* random_plan.h - a plan whose options follow from *random, which moves on. */
+#pragma once
+
+#include "support/made_model.h"
+#include "support/schedule_job.h"
+
+/* Of 1 to 8 ranks on *nodes nodes, without a file. */
+static inline zero_plan_input random_plan(const zero_model *model, uint64_t *random,
+                                          int *nodes)
+{
+    zero_plan_input input =
+        job_input(model, made_draw(random, ZERO_STAGE_COUNT), 1 + made_draw(random, 8));
+    bool tree = input.n_ranks != 3 && input.n_ranks <= 4 && made_draw(random, 2);
+    input.type = (zero_type)made_draw(random, 3);
+    input.partition = (zero_partition_scheme)made_draw(random, 2);
+    input.micro_batch = 1 + made_draw(random, 2);
+    input.reproducible = tree;
+    input.accumulation = tree ? 1 << made_draw(random, 4) : 1 + made_draw(random, 4);
+    input.recompute = made_draw(random, 2);
+    input.serial = made_draw(random, 4) == 0;
+    input.prefetch = made_draw(random, 5);
+    input.persist = made_draw(random, 3) == 0 ? 300 : 0;
+    input.check_replicas = made_draw(random, 3);
+    input.check_memory = made_draw(random, 2);
+    input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
+    if (tree && input.collectives == ZERO_ALGORITHM_MPI)
+        input.collectives = ZERO_ALGORITHM_P2P;
+    *nodes = 1 + made_draw(random, input.n_ranks);
+    if (input.collectives == ZERO_ALGORITHM_SHM) *nodes = 1;
+    return input;
+}
