@@ -40,11 +40,22 @@ static void await_stores(zero_writer *w, int end)
         transfer(w, ZERO_OP_STORE_WAIT, w->blocks.stored);
 }
 
+/* In fp32 FETCH also reads the parameters. They may be on their way to a pass until the group's
+ * gradient is known. */
+static int fetched_after(const zero_writer *w, int g)
+{
+    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    bool reads_params =
+        w->s->input.type == ZERO_FP32 && zero_offload_has_parameters(w->s, g);
+    return is_early && reads_params ? w->final_at[g] : w->after;
+}
+
 static void fetch(zero_writer *w, int end)
 {
     for (; w->blocks.fetched < end; w->blocks.fetched++) {
         await_stores(w, w->blocks.fetched + 1 - n_slots(w));
-        transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
+        zero_instruction *i = transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
+        i->after = fetched_after(w, i->group);
     }
 }
 
@@ -110,16 +121,19 @@ void zero_write_all_due(zero_writer *w)
  *
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
 
-/* The place of a piece: its blocks lie there end to end. */
+/* The place of a piece: its blocks lie there end to end. Neighbours read slices there, so these are
+ * equally long on all ranks, as all buffers in a part are. */
 static int place_for_piece(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
+    bool slice = w->s->input.partition == ZERO_PARTITION_SLICE;
     size_t bytes = 0;
     for (int k = 0; k < state->n_blocks; k++)
         bytes += w->s->buffers[state->first_param_block + k].bytes;
     int buffer = zero_hold_buffer(
         w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
-        zero_schedule_shares(w->s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->s->input.type);
+        zero_schedule_shares(w->s) && slice ? ZERO_SPACE_PART : ZERO_SPACE_OWN,
+        w->s->input.type);
     if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].bytes = bytes;
     return buffer;
 }

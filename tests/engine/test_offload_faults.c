@@ -34,8 +34,7 @@ write_call __real_pwrite, __real_pwrite64, __wrap_pwrite, __wrap_pwrite64;
 
 static disk_fault fault_at(int fd, off_t at)
 {
-    bool is_there =
-        fd == disk.fd && (uint64_t)at >= disk.begin && (uint64_t)at < disk.end;
+    bool is_there = fd == disk.fd && (uint64_t)at >= disk.begin && (uint64_t)at < disk.end;
     return is_there ? (disk_fault)atomic_load(&disk.fault) : SOUND;
 }
 
@@ -166,9 +165,10 @@ static void expect_place(const test_run *run, int buffer)
         place[1] = disk.begin;
     }
     MPI_Bcast(place, 2, MPI_UINT64_T, faulty_rank(), MPI_COMM_WORLD);
-    bool names_it = message_has("block %" PRIu64, place[0]) &&
-                    message_has("at byte %" PRIu64, place[1]) &&
-                    (test_size == 1 || message_has("rank %" PRIu64, (uint64_t)faulty_rank()));
+    bool names_it =
+        message_has("block %" PRIu64, place[0]) &&
+        message_has("at byte %" PRIu64, place[1]) &&
+        (test_size == 1 || message_has("rank %" PRIu64, (uint64_t)faulty_rank()));
     if (!names_it) print_error("%s\n", zero_last_error());
     assert_all(names_it);
 }
@@ -213,7 +213,7 @@ static zero_status rest(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
-/* All states are written, as when a checkpoint is loaded. */
+/* All states are rewritten, as when a checkpoint is loaded. */
 static zero_status change(test_run *run)
 {
     zero_status st = ZERO_OK;
@@ -274,8 +274,8 @@ static void a_fault_in_a_step_ends_the_run_on_all_ranks(void **state)
             int stage = (when + i) % ZERO_STAGE_COUNT;
             zero_type type = i % 2 == 0 ? ZERO_BF16 : ZERO_FP32;
             test_setup setup = setup_on_disk(stage, type, (zero_offload)when);
-            check_failure(&setup, faults[i], two_steps);
-            check_failure(&setup, faults[i], step_and_settle);
+            check_failure(&setup, faults[i],
+                          (i + when) % 2 == 0 ? two_steps : step_and_settle);
         }
 }
 
@@ -284,10 +284,11 @@ static bool is_of_reads(disk_fault fault)
     return fault != ERROR_IN_WRITE && fault != ENDS_IN_WRITE;
 }
 
+/* In stage 0 each rank looks at some states only. */
 static void a_fault_while_states_are_visited_ends_the_run_on_all_ranks(void **state)
 {
     (void)state;
-    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
+    for (int stage = 1; stage < ZERO_STAGE_COUNT; stage += 2)
         for (int i = 0; i < FAULTS; i++) {
             zero_type type = i % 2 == 0 ? ZERO_FP32 : ZERO_BF16;
             test_setup setup = setup_on_disk(stage, type, ZERO_OFFLOAD_LAZY);
