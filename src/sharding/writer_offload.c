@@ -40,22 +40,11 @@ static void await_stores(zero_writer *w, int end)
         transfer(w, ZERO_OP_STORE_WAIT, w->blocks.stored);
 }
 
-/* In fp32 FETCH also reads the parameters. They may be on their way to a pass until the group's
- * gradient is known. */
-static int fetched_after(const zero_writer *w, int g)
-{
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
-    bool reads_params =
-        w->s->input.type == ZERO_FP32 && zero_offload_has_parameters(w->s, g);
-    return is_early && reads_params ? w->final_at[g] : w->after;
-}
-
 static void fetch(zero_writer *w, int end)
 {
     for (; w->blocks.fetched < end; w->blocks.fetched++) {
         await_stores(w, w->blocks.fetched + 1 - n_slots(w));
-        zero_instruction *i = transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
-        i->after = fetched_after(w, i->group);
+        transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
     }
 }
 

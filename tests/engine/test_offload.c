@@ -188,7 +188,7 @@ static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(voi
     for (int64_t i = 0; i < r->count; i++)
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
             for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
-                for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++) {
+                for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_BACKWARD; when++) {
                     test_setup setup = setup_of(&d, stage, type, (zero_offload)when);
                     if (is_chosen(r, stage, type, (zero_offload)when)) check(&setup);
                 }

@@ -272,7 +272,7 @@ enum { FAULTS = sizeof faults / sizeof *faults };
 static void a_fault_in_a_step_ends_the_run_on_all_ranks(void **state)
 {
     (void)state;
-    for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
+    for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_BACKWARD; when++)
         for (int i = 0; i < FAULTS; i++) {
             int stage = (when + i) % ZERO_STAGE_COUNT;
             zero_type type = i % 2 == 0 ? ZERO_BF16 : ZERO_FP32;
