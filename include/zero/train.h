@@ -61,6 +61,21 @@ typedef struct {
      * steps, and before each save and digest; below 0: never [100]. */
     int check_replicas;
     bool check_memory; /* hashes states after each update, verifies them before the next */
+
+    /* A directory, on a local disk, for a scratch file in which optimizer states lie. It may differ
+     * between ranks. The file has no name, and its space is reserved at once. Equal bits, unless
+     * updates are delayed [NULL: states lie in memory]. */
+    const char *offload;
+    /* The place of updates: "end" of the step; "lazy": in the next step, while it computes;
+     * "backward": in the backward pass, only without clip and not with fp16 [lazy]. */
+    const char *offload_when;
+    bool offload_parameters;  /* stage 3: this rank's parameters lie there, too */
+    bool offload_activations; /* so does what recompute keeps */
+    int offload_depth; /* blocks of 2^18 parameters' states in memory at once, to 64 [4] */
+    /* From this step on, counted from 1, a gradient's update runs beside the whole next step and is
+     * seen by the one after it: other numbers. Whatever reads or saves states makes it before,
+     * which changes later numbers once more [0: never]. */
+    int64_t delayed_update;
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
@@ -91,7 +106,11 @@ typedef struct {
 /* Takes all memory and initializes the parameters. The caller closes *trainer, which keeps the
  * group from ending. ZERO_ERR_INVALID if the spec is out of range, or the spec or the model's
  * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared
- * memory ("auto" then takes "p2p"). */
+ * memory ("auto" then takes "p2p"), or the directory for offload cannot be used or is full.
+ *
+ * With offload all functions below may fail with ZERO_ERR_ENV, if a rank's scratch file cannot be
+ * read or written, or ZERO_ERR_FORMAT, if it has other bits than were written. The states are
+ * undefined then: the trainer can only be closed. */
 ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
                                              zero_trainer **trainer);
 /* Sets *trainer to NULL. Accepts NULL and the address of a NULL. To be called before MPI_Finalize;

@@ -101,6 +101,8 @@ const zero_option zero_run_options[] = {
     {.name = "offload-activations", FLAG, FIELD(offload_activations), PLAN, .help = "keep there, too, what --recompute keeps"},
     {.name = "offload-depth", WHOLE(1, ZERO_OFFLOAD_MAX_DEPTH), FIELD(offload_depth), PLAN, .standard = "4",
      .help = "blocks of 262144 parameters' states in memory at once"},
+    {.name = "delayed-update", WHOLE(1, MANY), FIELD(delayed_update), PLAN, .absent = "never",
+     .help = "from step N on a gradient's update runs beside the whole next step and is seen by the one after it (ZeRO-Offload's DPU): OTHER NUMBERS than without"},
 
     {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
      .help = "save there at the end, on SIGUSR1, and on SIGUSR2, SIGTERM and SIGINT, which also stop the run"},

@@ -43,6 +43,11 @@ static zero_status check_parameters(zero_engine *e)
     return e->schedule.input.offload_parameters ? agree_on_files(e) : ZERO_OK;
 }
 
+zero_status zero_engine_finish_update(zero_engine *e)
+{
+    return e->runner.pending.is_due ? zero_engine_settle(e) : ZERO_OK;
+}
+
 /* A program without updates needs those of the last step before it. */
 static zero_status settle_update(zero_engine *e)
 {
@@ -79,6 +84,22 @@ zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights)
 
 /* ---- a step ---- */
 
+/* Parameters have changed: the same step again would not find the first such number. */
+static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_input *run,
+                                         const zero_run_output *out)
+{
+    bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
+    return zero_fail(
+        ZERO_ERR_DIVERGED,
+        "step %" PRId64 ": the gradient is not finite (loss %g, norm %g, learning rate "
+        "%g)%s. Resume from a "
+        "checkpoint; with --offload-when lazy and no --delayed-update the message would "
+        "name "
+        "the unit. Try a smaller --lr or a longer --warmup",
+        run->step + 1, out->loss, out->grad_norm, (double)run->adamw.lr,
+        is_early ? ", and some groups were updated with it before that was known" : "");
+}
+
 /* Nothing was updated: the same step gives the same numbers, this time under a search. A flipped
  * bit may be why. */
 static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
@@ -87,6 +108,9 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
     zero_run_input again = *run;
     zero_run_output found;
     char where[ZERO_ORIGIN_TEXT];
+    if (e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD ||
+        e->schedule.input.offload == ZERO_OFFLOAD_DELAYED)
+        return tell_moved_divergence(e, run, out);
     ZERO_TRY(zero_engine_check(e));
     again.finds_origin = true;
     ZERO_TRY(zero_runner_run(&e->runner, &again, &found));
@@ -148,6 +172,22 @@ static zero_run_input step_input(const zero_engine *e, const zero_step_input *in
                                       .step = e->adam_steps + 1}};
 }
 
+/* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so earlier. */
+static zero_status vote_early(zero_engine *e, zero_status mine)
+{
+    bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
+    return is_early ? zero_agree(e->runner.comm, mine) : ZERO_OK;
+}
+
+/* Before updates are delayed, each is made at once. */
+static zero_status update_at_once(zero_engine *e, const zero_step_input *in)
+{
+    const zero_plan_input *plan = &e->schedule.input;
+    bool is_delayed = plan->offload == ZERO_OFFLOAD_DELAYED;
+    return is_delayed && in->step + 1 < plan->delayed_from ? zero_engine_settle(e)
+                                                           : ZERO_OK;
+}
+
 static zero_status walk_step(zero_engine *e, const zero_run_input *run,
                              zero_run_output *out)
 {
@@ -165,6 +205,7 @@ zero_status zero_engine_step(zero_engine *e, const zero_source *source,
     assert(!e->schedule.input.forward_only);
     zero_run_input run = step_input(e, in);
     run.source = source;
+    ZERO_TRY(vote_early(e, ZERO_OK));
     ZERO_TRY(walk_step(e, &run, out));
     ZERO_TRY(check_verdict(e, in, out));
     e->has_gradient = !out->overflow;
@@ -172,7 +213,8 @@ zero_status zero_engine_step(zero_engine *e, const zero_source *source,
     e->adam_steps += !out->overflow;
     e->skipped += out->overflow;
     /* After the update, which divides by the scale that made the gradients. */
-    if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK) return ZERO_OK;
+    if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK)
+        return update_at_once(e, in);
     return tell_divergence(e, &run, out);
 }
 
@@ -183,6 +225,7 @@ zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
     zero_run_input run = step_input(e, in);
     run.source = source;
     run.only_computes = true;
+    ZERO_TRY(vote_early(e, ZERO_OK));
     ZERO_TRY(walk_step(e, &run, out));
     ZERO_TRY(check_verdict(e, in, out));
     e->has_gradient = !out->overflow;
@@ -197,6 +240,7 @@ zero_status zero_engine_refuse(zero_engine *e, zero_status why)
     zero_failure kept = zero_failure_keep(why);
     zero_run_output out;
     if (e->runner.comm->size == 1) return why;
+    ZERO_TRY(vote_early(e, zero_failure_restore(&kept)));
     zero_run_input run = step_input(e, &none);
     run.is_refused = true;
     ZERO_TRY(walk_step(e, &run, &out));

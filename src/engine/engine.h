@@ -88,6 +88,10 @@ ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampl
  * left to the next step. All ranks get the first failure of any rank's scratch file. */
 ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
 
+/* Makes the update that a `lazy` or `delayed` plan left to the next step, so that states are those
+ * after the last step. Does nothing with other plans. */
+ZERO_NODISCARD zero_status zero_engine_finish_update(zero_engine *e);
+
 /* Looks for flipped bits, as the plan's check_replicas and check_memory say (checks.h);
  * ZERO_ERR_CORRUPTED names rank, tensor and elements. Does nothing if both are 0. */
 ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);

@@ -107,7 +107,7 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
 void zero_engine_destroy(zero_engine *e)
 {
     /* Nobody will see an update that was left to the next step. */
-    if (e->schedule.input.offload == ZERO_OFFLOAD_LAZY) e->in_flight = false;
+    if (e->runner.pending.is_due) e->in_flight = false;
     /* Collectives in flight must not outlive their buffers; a failure has no one to tell. */
     if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;

@@ -23,6 +23,8 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_COMPARE] = zero_run_compare,
     [ZERO_OP_UPDATE] = zero_run_update,
     [ZERO_OP_RECORD] = zero_run_record,
+    [ZERO_OP_PUBLISH] = zero_run_publish,
+    [ZERO_OP_DELAY] = zero_run_delay,
     [ZERO_OP_FETCH] = zero_run_fetch,
     [ZERO_OP_FETCH_WAIT] = zero_run_block_wait,
     [ZERO_OP_STORE] = zero_run_store,
@@ -57,7 +59,7 @@ static void count_walk(const zero_walk *w, const zero_traffic *before)
     zero_traffic_add(&r->control, -1, before);
 }
 
-/* `lazy`: the first program with updates makes those of the last step. */
+/* `lazy`, `delayed`: the first program with updates makes those of the last step. */
 static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
 {
     zero_pending_update update = r->pending;

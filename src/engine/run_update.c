@@ -1,6 +1,7 @@
 /* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE, which end
  * the step. */
 #include <math.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "engine/walk.h"
@@ -67,13 +68,14 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
     return update;
 }
 
-/* `lazy`: the next step makes this update, with this step's numbers. */
+/* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
 static void decide_update(zero_walk *w)
 {
     zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
     switch (w->plan->offload) {
     case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
-    case ZERO_OFFLOAD_LAZY: w->r->pending = update; break;
+    case ZERO_OFFLOAD_LAZY:
+    case ZERO_OFFLOAD_DELAYED: w->r->pending = update; break;
     default: w->update = update;
     }
 }
@@ -143,4 +145,26 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
     zero_update_apply(r->backend, &r->math, w->plan->model, i->group, i->range,
                       &w->update.hyper, &state);
     return ZERO_OK;
+}
+
+/* ---- delayed updates ---- */
+
+static zero_status copy(zero_walk *w, const zero_instruction *i)
+{
+    size_t size = zero_type_size(zero_walk_type(w, i->in));
+    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* the host copies what the backend wrote */
+    memcpy(zero_use_element(w, i->buffer, i->range.begin),
+           zero_use_element(w, i->in, i->range.begin),
+           (size_t)zero_range_len(i->range) * size);
+    return ZERO_OK;
+}
+
+zero_status zero_run_publish(zero_walk *w, const zero_instruction *i)
+{
+    return w->update.is_due ? copy(w, i) : ZERO_OK;
+}
+
+zero_status zero_run_delay(zero_walk *w, const zero_instruction *i)
+{
+    return w->r->pending.is_due ? copy(w, i) : ZERO_OK;
 }

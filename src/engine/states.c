@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/range.h"
@@ -79,11 +80,24 @@ static zero_status round_block(void *arg, const zero_state_block *block)
     return r->backend->sync(&r->math); /* the next block may lie where this one does */
 }
 
+/* In fp32 a delayed update works on a copy of the masters. */
+static void copy_late(zero_runner *r, int g)
+{
+    const zero_schedule *s = r->schedule;
+    const zero_group_state *state = &s->groups[g];
+    zero_range held = zero_states_held(s, g);
+    if (state->late_param == ZERO_NO_BUFFER || s->input.type != ZERO_FP32) return;
+    memcpy(zero_runner_element(r, state->late_param, held.begin),
+           zero_runner_element(r, state->param, held.begin),
+           (size_t)zero_range_len(held) * sizeof(float));
+}
+
 zero_status zero_states_round(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     for (int g = 0; g < s->input.model->n_groups; g++) {
         struct rounding to = {r, s->groups[g].param};
+        copy_late(r, g);
         bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;
         if (is_master || zero_offload_has_parameters(s, g)) continue;
         ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,

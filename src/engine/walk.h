@@ -66,6 +66,7 @@ zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exc
 zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
+zero_execute zero_run_publish, zero_run_delay;
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;  /* run_checks.c */
 zero_execute zero_run_fetch, zero_run_store, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;

@@ -105,6 +105,24 @@ static zero_status check_offload(const zero_plan_input *in)
     return ZERO_OK;
 }
 
+static zero_status check_delayed(const zero_plan_input *in)
+{
+    if (in->offload != ZERO_OFFLOAD_DELAYED) return ZERO_OK;
+    if (in->delayed_from < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "delayed updates from step %" PRId64 " on: expected 1 or more",
+                         in->delayed_from);
+    if (in->check_memory)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--delayed-update with --check-memory, which must look at all states "
+            "before the first update: give one of them");
+    if (!in->offload_parameters) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--delayed-update with --offload-parameters: the new parameters "
+                     "wait in memory until the step has ended; give one of them");
+}
+
 /* With `backward` a group is updated before all gradients are known. */
 static zero_status check_backward(const zero_plan_input *in)
 {
@@ -146,6 +164,7 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
         state->master = state->momentum = state->variance = ZERO_NO_BUFFER;
         state->gather_staging = state->records = ZERO_NO_BUFFER;
         state->first_block = state->first_param_block = ZERO_NO_BUFFER;
+        state->late_grad = state->late_param = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
 }
@@ -188,6 +207,7 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(check_reproducible(&s->input));
     ZERO_TRY(check_offload(&s->input));
     ZERO_TRY(check_backward(&s->input));
+    ZERO_TRY(check_delayed(&s->input));
     ZERO_TRY(zero_model_check_sizes(s->input.model, s->input.micro_batch, s->input.seq));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));

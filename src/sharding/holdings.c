@@ -94,6 +94,15 @@ void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gather
                   gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
 }
 
+/* The last step's gradient, and the parameters that it makes while this step reads the old ones. */
+static void hold_late(zero_schedule *s, int g, zero_holding what)
+{
+    s->groups[g].late_grad =
+        whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_OWN, s->input.type);
+    s->groups[g].late_param =
+        whole_run(s, ZERO_CLASS_GATHERED, g, what, ZERO_SPACE_OWN, s->input.type);
+}
+
 void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
 {
     zero_group_state *state = &s->groups[g];
@@ -102,6 +111,7 @@ void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
     if (s->input.offload != ZERO_OFFLOAD_OFF) {
         zero_offload_hold(s, g, what);
         if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
+        if (s->input.offload == ZERO_OFFLOAD_DELAYED) hold_late(s, g, what);
         return;
     }
     if (s->input.type != ZERO_FP32)

@@ -20,10 +20,9 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
 }
 
 static const char *const offload_names[ZERO_OFFLOAD_PLACES] = {
-    [ZERO_OFFLOAD_OFF] = "off",
-    [ZERO_OFFLOAD_END] = "end",
-    [ZERO_OFFLOAD_LAZY] = "lazy",
-    [ZERO_OFFLOAD_BACKWARD] = "backward",
+    [ZERO_OFFLOAD_OFF] = "off",         [ZERO_OFFLOAD_END] = "end",
+    [ZERO_OFFLOAD_LAZY] = "lazy",       [ZERO_OFFLOAD_BACKWARD] = "backward",
+    [ZERO_OFFLOAD_DELAYED] = "delayed",
 };
 
 const char *zero_offload_name(zero_offload place)
@@ -77,5 +76,6 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD_NAMED(zero_plan_input, offload_parameters, on_off),
     ZERO_FIELD_NAMED(zero_plan_input, offload_activations, on_off),
     ZERO_FIELD(zero_plan_input, offload_depth),
+    ZERO_FIELD(zero_plan_input, delayed_from),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };

@@ -23,6 +23,7 @@ typedef enum {
     ZERO_OFFLOAD_END,      /* after OVERFLOW, as without a file */
     ZERO_OFFLOAD_LAZY,     /* in the next step, before the first use of the group */
     ZERO_OFFLOAD_BACKWARD, /* as soon as the group's gradient is known */
+    ZERO_OFFLOAD_DELAYED, /* beside the whole next step, which does not see it: other numbers */
     ZERO_OFFLOAD_PLACES
 } zero_offload;
 const char *zero_offload_name(zero_offload place); /* "lazy" */
@@ -50,6 +51,8 @@ typedef struct {
     int offload_parameters;  /* 1: this rank's pieces of parameters, too; stage 3 */
     int offload_activations; /* 1: what `recompute` keeps, too */
     int offload_depth;       /* blocks of optimizer states in memory at once */
+    int64_t
+        delayed_from; /* DELAYED: the first such step, from 1; before it nothing differs */
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -62,5 +65,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 21
+#define ZERO_PLAN_FIELDS 22
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

@@ -55,6 +55,8 @@ typedef enum {
     ZERO_OP_COMPARE,     /* copies are equal; every Nth step (checks.h) */
     ZERO_OP_UPDATE,      /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_RECORD,      /* group g: hashes of what UPDATE has written */
+    ZERO_OP_PUBLISH,     /* group g: `in`, new parameters, to `buffer` */
+    ZERO_OP_DELAY,       /* group g: `in`, the gradient, to `buffer` for the next step */
 
     /* Transfers between a block of the file, `file`, and memory, `buffer`. */
     ZERO_OP_FETCH,       /* group g: begins to read a block of optimizer states */
@@ -173,6 +175,8 @@ typedef struct {
     int master, momentum, variance; /* ZERO_NO_BUFFER with forward_only, or in a file */
     int first_block, n_blocks;      /* buffers with these states in the file (offload.h) */
     int first_param_block; /* n_blocks buffers with the parameters there, if they are */
+    int late_grad,
+        late_param; /* `delayed`: what UPDATE reads and writes in the next step */
     int gather_staging;
     int records; /* hashes of its states; ZERO_NO_BUFFER without check_memory */
     zero_exchange reduce, gather;

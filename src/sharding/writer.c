@@ -267,6 +267,13 @@ bool zero_write_backward_reads(const zero_writer *w, int u)
     return recomputes(w, u) || !w->s->input.model->units[u].backward_without_params;
 }
 
+/* Within a node that shares memory a gather is a pointer: its update need not be early. */
+static bool gathers_take_time(const zero_writer *w)
+{
+    bool one_node = zero_schedule_layout(w->s)->n_nodes == 1;
+    return w->s->input.n_ranks > 1 && !(one_node && zero_schedule_shares(w->s));
+}
+
 /* A unit's output; long enough to be moved to the file. */
 static int output(zero_writer *w, int64_t n)
 {
@@ -281,11 +288,9 @@ void zero_write_forward(zero_writer *w, int u)
     zero_unit_sizes size = sizes_of(w, u);
     bool keeps = trains(w) && !recomputes(w, u);
     bool gives_logits = u == last_unit(w) && !trains(w);
-    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
-    zero_write_due_of_unit(w, u, false);
-    if (u < last_unit(w))
-        zero_write_due_of_unit(w, u + 1, true); /* its GATHER takes time */
-    await_parameters(w, u);
+    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;    zero_write_due_of_unit(w, u, false);
+    if (u < last_unit(w) && gathers_take_time(w)) zero_write_due_of_unit(w, u + 1, true);
+await_parameters(w, u);
     w->out[u] = output(w, size.out);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =

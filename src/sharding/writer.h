@@ -104,6 +104,8 @@ int zero_write_await_piece(zero_writer *w, int g);
 void zero_write_update(zero_writer *w);
 /* UPDATE of group g, followed by the GATHER of its parameters if it is published. */
 void zero_write_update_of(zero_writer *w, int g);
+/* `delayed`, at the end of all steps: the last step's update. */
+void zero_write_late_update(zero_writer *w);
 /* UPDATE of a block of group g in a slot: range and slot are still to be set. */
 zero_instruction *zero_write_update_block(zero_writer *w, int g);
 /* To be called when the gradient of group g is what NORM and UPDATE read. With `backward` it may be
@@ -114,6 +116,7 @@ void zero_write_gradient_is_final(zero_writer *w, int g);
 
 /* The stream up to the last block of group g, which is the next in order. */
 void zero_write_stream(zero_writer *w, int g);
+void zero_write_whole_stream(zero_writer *w);
 /* STORE_WAIT of the blocks that were updated. */
 void zero_write_finish_stream(zero_writer *w);
 

@@ -59,6 +59,7 @@ void zero_write_ends(zero_schedule *s)
     if (!zero_writer_open(&w, s, ZERO_PROGRAM_EPILOGUE, NULL)) return;
     zero_write_all_due(&w);
     zero_write_finish_stream(&w);
+    zero_write_late_update(&w);
     wait_for_all(&w);
     zero_writer_close(&w);
 }

@@ -74,7 +74,21 @@ zero_instruction *zero_write_update_block(zero_writer *w, int g)
 {
     zero_instruction *i = write_states(w, ZERO_OP_UPDATE, g);
     i->grad[0] = w->s->groups[g].grad;
+    if (w->s->input.offload == ZERO_OFFLOAD_DELAYED) {
+        i->grad[0] = w->s->groups[g].late_grad;
+        i->param[0] = w->s->groups[g].late_param;
+    }
     return i;
+}
+
+/* Elements whose states this rank holds. */
+static void copy_piece(zero_writer *w, zero_op op, int g, int from, int to)
+{
+    zero_instruction *i = zero_write(w, op);
+    i->group = g;
+    i->in = from;
+    i->buffer = to;
+    i->range = zero_states_held(w->s, g);
 }
 
 void zero_write_update_of(zero_writer *w, int g)
@@ -82,11 +96,27 @@ void zero_write_update_of(zero_writer *w, int g)
     const zero_group_state *state = &w->s->groups[g];
     if (w->s->input.offload == ZERO_OFFLOAD_OFF)
         zero_write_update_block(w, g);
+    else if (w->s->input.offload == ZERO_OFFLOAD_DELAYED)
+        copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
     else
         zero_write_stream(w, g);
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
+}
+
+static void update_all(zero_writer *w)
+{
+    for (int k = 0; k < w->s->input.model->n_groups; k++)
+        zero_write_update_of(w, w->order[k]);
+}
+
+void zero_write_late_update(zero_writer *w)
+{
+    if (w->s->input.offload != ZERO_OFFLOAD_DELAYED) return;
+    zero_write_whole_stream(w);
+    zero_write_finish_stream(w);
+    update_all(w);
 }
 
 void zero_write_gradient_is_final(zero_writer *w, int g)
@@ -99,15 +129,17 @@ void zero_write_gradient_is_final(zero_writer *w, int g)
 static void check(zero_writer *w)
 {
     const zero_schedule *s = w->s;
-    if (s->input.offload == ZERO_OFFLOAD_BACKWARD) return;
+    if (s->input.offload == ZERO_OFFLOAD_BACKWARD ||
+        s->input.offload == ZERO_OFFLOAD_DELAYED)
+        return;
     if (s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = s->check;
     if (zero_is_compared(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
 }
 
-static void update_all(zero_writer *w)
+static void delay_gradients(zero_writer *w)
 {
-    for (int k = 0; k < w->s->input.model->n_groups; k++)
-        zero_write_update_of(w, w->order[k]);
+    for (int g = 0; g < w->s->input.model->n_groups; g++)
+        copy_piece(w, ZERO_OP_DELAY, g, w->s->groups[g].grad, w->s->groups[g].late_grad);
 }
 
 void zero_write_update(zero_writer *w)
@@ -115,12 +147,14 @@ void zero_write_update(zero_writer *w)
     int n_groups = w->s->input.model->n_groups;
     zero_offload place = w->s->input.offload;
     if (place == ZERO_OFFLOAD_BACKWARD) update_all(w);
+    if (place == ZERO_OFFLOAD_DELAYED) zero_write_whole_stream(w);
     if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
     for (int g = 0; g < n_groups; g++) norm(w, g);
     zero_write(w, ZERO_OP_OVERFLOW);
     check(w);
     w->after = zero_write_last(w);
-    if (place == ZERO_OFFLOAD_OFF || place == ZERO_OFFLOAD_END) update_all(w);
+    if (place != ZERO_OFFLOAD_LAZY && place != ZERO_OFFLOAD_BACKWARD) update_all(w);
+    if (place == ZERO_OFFLOAD_DELAYED) delay_gradients(w);
     if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
 }

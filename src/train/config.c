@@ -288,6 +288,21 @@ static bool updates_early(const zero_config *c)
     return strcmp(c->offload_when, "backward") == 0;
 }
 
+static zero_status check_delayed(const zero_config *c)
+{
+    if (c->delayed_update == 0) return ZERO_OK;
+    if (!c->offload)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--delayed-update needs a directory for the scratch file: give "
+                         "--offload DIR as well");
+    if (strcmp(c->offload_when, "lazy") == 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--delayed-update with --offload-when %s: a delayed update runs beside "
+        "the whole next step; give one of them",
+        c->offload_when);
+}
+
 static zero_status check_offload(const zero_config *c)
 {
     const char *without = c->offload_parameters    ? "parameters"
@@ -314,6 +329,7 @@ zero_status zero_config_check(const zero_config *config)
     ZERO_TRY(check_checkpoint(config));
     ZERO_TRY(check_output(config));
     ZERO_TRY(check_offload(config));
+    ZERO_TRY(check_delayed(config));
     ZERO_TRY(complete_numbers(&c));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
@@ -349,6 +365,7 @@ zero_type zero_config_type(const zero_config *c)
 static zero_offload offload_of(const zero_config *c)
 {
     if (!c->offload) return ZERO_OFFLOAD_OFF;
+    if (c->delayed_update > 0) return ZERO_OFFLOAD_DELAYED;
     for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_PLACES; place++)
         if (strcmp(c->offload_when, zero_offload_name((zero_offload)place)) == 0)
             return (zero_offload)place;
@@ -378,6 +395,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
     in.offload_parameters = c->offload_parameters;
     in.offload_activations = c->offload_activations;
     in.offload_depth = (int)c->offload_depth;
+    in.delayed_from = c->delayed_update;
     in.collectives = collectives;
     in.layout = layout;
     return in;

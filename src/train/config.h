@@ -50,7 +50,8 @@ typedef struct {
     const char *offload;      /* the directory of the scratch file; NULL: no offload */
     const char *offload_when; /* end, lazy, backward */
     bool offload_parameters, offload_activations;
-    int64_t offload_depth; /* blocks */
+    int64_t offload_depth;  /* blocks */
+    int64_t delayed_update; /* the first step whose update is delayed; 0: none */
 
     /* checkpoints */
     const char *checkpoint; /* the directory; NULL: none */

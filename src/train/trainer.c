@@ -125,7 +125,14 @@ static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
                     .beta2 = (float)in->beta2,
                     .eps = (float)in->eps,
                     .weight_decay = (float)in->weight_decay};
-    return zero_update_check(&h, in->clip);
+    ZERO_TRY(zero_update_check(&h, in->clip));
+    if (t->engine.schedule.input.offload != ZERO_OFFLOAD_BACKWARD || in->clip == 0.0)
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "clip %g with offload_when \"backward\", which updates before the norm "
+        "is known: expected 0",
+        in->clip);
 }
 
 typedef zero_status step_function(zero_engine *e, const zero_source *source,

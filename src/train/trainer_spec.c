@@ -46,6 +46,39 @@ static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_s
     return ZERO_OK;
 }
 
+static zero_status read_place(const zero_trainer_spec *spec, zero_plan_input *plan)
+{
+    const char *name =
+        spec->offload_when ? spec->offload_when : zero_offload_name(ZERO_OFFLOAD_LAZY);
+    int place = ZERO_OFFLOAD_END;
+    while (place <= ZERO_OFFLOAD_BACKWARD &&
+           strcmp(name, zero_offload_name((zero_offload)place)) != 0)
+        place++;
+    if (place > ZERO_OFFLOAD_BACKWARD)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "offload_when '%s': expected one of end, lazy, backward", name);
+    if (spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "delayed_update with offload_when '%s': give one of them", name);
+    plan->offload = spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
+    return ZERO_OK;
+}
+
+static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec *e)
+{
+    zero_plan_input *plan = &e->plan;
+    e->directory = spec->offload;
+    plan->offload_parameters = spec->offload_parameters;
+    plan->offload_activations = spec->offload_activations;
+    if (spec->offload_depth != 0) plan->offload_depth = spec->offload_depth;
+    plan->delayed_from = spec->delayed_update;
+    if (spec->offload) return read_place(spec, plan);
+    if (!spec->offload_when && spec->delayed_update == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "offload_when and delayed_update need offload, the directory of the "
+                     "scratch file");
+}
+
 #define LARGEST_BUCKET (64 * ZERO_PLAN_BUCKET) /* as the program's --bucket */
 
 static zero_status check_whole(const char *name, int64_t value, int64_t least, int64_t most)
@@ -105,6 +138,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
                             .eval_batches = or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
     ZERO_TRY(read_partition(spec, &e->plan));
+    ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, e));
     return zero_backend_find(spec->backend ? spec->backend : "cpu", &e->backend);
 }

@@ -174,6 +174,7 @@ zero_status zero_trainer_read(zero_trainer *trainer, const char *tensor, float *
     ZERO_TRY(zero_trainer_check(trainer));
     zero_status st = find_tensor(trainer, tensor, values, &found);
     ZERO_TRY(agree_on(trainer, st, &(struct access){.tensor = tensor}));
+    ZERO_TRY(zero_engine_finish_update(&trainer->engine));
     return collect(trainer, found, copy_masters, values);
 }
 
