@@ -21,6 +21,12 @@ static zero_status walk(zero_engine *e, zero_program_kind program)
     return zero_runner_run(&e->runner, &run, &out);
 }
 
+/* All ranks get the first failure of any rank's scratch file. */
+static zero_status agree_on_files(zero_engine *e)
+{
+    return zero_agree(e->runner.comm, zero_tier_status(&e->runner.tier));
+}
+
 zero_status zero_engine_settle(zero_engine *e)
 {
     bool has_file = e->schedule.input.offload != ZERO_OFFLOAD_OFF;
@@ -28,8 +34,13 @@ zero_status zero_engine_settle(zero_engine *e)
         e->in_flight = false;
         ZERO_TRY(walk(e, ZERO_PROGRAM_EPILOGUE));
     }
-    return has_file ? zero_agree(e->runner.comm, zero_tier_status(&e->runner.tier))
-                    : ZERO_OK;
+    return has_file ? agree_on_files(e) : ZERO_OK;
+}
+
+/* After a program without a vote, which may have read wrong parameters. */
+static zero_status check_parameters(zero_engine *e)
+{
+    return e->schedule.input.offload_parameters ? agree_on_files(e) : ZERO_OK;
 }
 
 zero_status zero_engine_finish_update(zero_engine *e)
@@ -138,8 +149,7 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
 {
     const zero_model *model = e->schedule.input.model;
-    if (out->verdict == ZERO_STEP_FAILED)
-        return zero_agree(e->runner.comm, zero_tier_status(&e->runner.tier));
+    if (out->verdict == ZERO_STEP_FAILED) return agree_on_files(e);
     if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
@@ -293,6 +303,7 @@ zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, doub
         for (int r = 0; r < plan->n_ranks; r++)
             e->eval_losses[m + r] = e->runner.all_losses[r];
     }
+    ZERO_TRY(check_parameters(e));
     /* One tree over all microbatches: the same sum on any number of ranks. */
     double tokens = (double)(total * plan->micro_batch * plan->seq);
     *loss = zero_tree_sum_scalars(total, e->eval_losses) / tokens;
@@ -315,6 +326,7 @@ zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64
                               .loss_scale = 1.0};
         zero_run_output out;
         ZERO_TRY(zero_runner_run(&e->runner, &run, &out));
+        ZERO_TRY(check_parameters(e));
         text[at] =
             zero_sampling_draw(how, out.logits, zero_rng_uniform(&rng, (uint64_t)at));
         /* Equal machines compute equal bits; on unequal ones rank 0 decides. */

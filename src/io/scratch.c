@@ -60,15 +60,23 @@ static zero_status verify(const zero_scratch *s, const scratch_transfer *t)
                      s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
 }
 
+/* The file knows the byte, and not the block. */
+static zero_status name_block(const scratch_transfer *t, zero_status st)
+{
+    zero_failure f = zero_failure_keep(st);
+    if (st == ZERO_OK) return ZERO_OK;
+    return zero_fail_at(f.file, f.line, st, "%s (in block %d)", f.text, t->block);
+}
+
 static zero_status move(const zero_scratch *s, scratch_transfer *t)
 {
     const scratch_block *b = &s->blocks[t->block];
     if (!t->is_write) {
-        ZERO_TRY(zero_scratch_file_read(&s->file, b->at, t->data, b->bytes));
+        ZERO_TRY(name_block(t, zero_scratch_file_read(&s->file, b->at, t->data, b->bytes)));
         return verify(s, t);
     }
     t->checksum = XXH3_64bits(t->data, b->bytes);
-    return zero_scratch_file_write(&s->file, b->at, t->data, b->bytes);
+    return name_block(t, zero_scratch_file_write(&s->file, b->at, t->data, b->bytes));
 }
 
 /* The next transfer, or NULL when the file is closed. The caller holds the lock. */

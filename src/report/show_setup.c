@@ -207,6 +207,23 @@ static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
     show_model(run);
 }
 
+/* How the file works depends on the file system, so a run says it. Rank 0 speaks for all. */
+static void show_offload(const zero_run_view *v)
+{
+    const zero_config *c = v->config;
+    const zero_scratch *scratch = v->engine->runner.tier.scratch;
+    if (!scratch) return;
+    const zero_scratch_file *file = zero_scratch_get_file(scratch);
+    zero_text_run_row("offload");
+    printf("%s, %s, %" PRId64 " block%s in memory; %s", ZERO_SHOWN(c->offload),
+           c->offload_when, c->offload_depth, zero_text_plural((int)c->offload_depth),
+           file->is_direct ? "around the page cache"
+                           : "through the page cache: no O_DIRECT there");
+    if (!file->had_no_name)
+        printf("; the file had a name for a moment: no O_TMPFILE there");
+    printf("\n");
+}
+
 static void show_checkpoints(const zero_run_view *v)
 {
     const zero_config *c = v->config;
@@ -272,6 +289,7 @@ void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
         show_inputs(v);
         show_training(v);
         show_ledgers(v);
+        show_offload(v);
         show_checkpoints(v);
     }
     fflush(stdout);

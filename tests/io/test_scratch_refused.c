@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,19 +54,6 @@ static zero_status move(zero_scratch *s, bool is_write, int block, char *data)
     return st == ZERO_OK ? zero_scratch_end(s, t) : st;
 }
 
-/* Pages of the file that the page cache holds. */
-static int cached_pages(const zero_scratch *s)
-{
-    enum { PAGES = BLOCKS * BYTES / ZERO_SCRATCH_ALIGN };
-    static unsigned char is_cached[PAGES];
-    int fd = zero_scratch_get_file(s)->fd, n = 0;
-    void *map = mmap(NULL, BLOCKS * BYTES, PROT_READ, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED || mincore(map, BLOCKS * BYTES, is_cached) != 0) return -1;
-    for (int i = 0; i < PAGES; i++) n += is_cached[i] & 1;
-    munmap(map, BLOCKS * BYTES);
-    return n;
-}
-
 static char *page_aligned(void)
 {
     void *data = NULL;
@@ -94,7 +80,7 @@ static int use_it(const lack *l)
         CHECK(move(s, false, b, data) == ZERO_OK);
         CHECK(data[0] == 'a' + b && data[BYTES - 1] == 'a' + b);
     }
-    CHECK(cached_pages(s) == 0);
+    CHECK(disk_place_cached_pages(file->fd, BLOCKS * BYTES) == 0);
     CHECK(disk_place_names(place) == 0);
     zero_scratch_close(s);
     free(data);

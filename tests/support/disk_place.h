@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/statfs.h>
 
 #include <dirent.h>
@@ -32,4 +33,18 @@ static inline int disk_place_names(const char *name)
     while (readdir(dir)) n++;
     closedir(dir);
     return n - 2; /* "." and ".." */
+}
+
+/* The pages of a file's first bytes that the page cache holds; -1 if the kernel does not say. */
+static inline int disk_place_cached_pages(int fd, size_t bytes)
+{
+    const size_t page = 4096;
+    size_t pages = (bytes + page - 1) / page;
+    unsigned char *is_cached = malloc(pages);
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    int n = is_cached && map != MAP_FAILED && mincore(map, bytes, is_cached) == 0 ? 0 : -1;
+    for (size_t i = 0; n >= 0 && i < pages; i++) n += is_cached[i] & 1;
+    if (map != MAP_FAILED) munmap(map, bytes);
+    free(is_cached);
+    return n;
 }

@@ -20,7 +20,8 @@ typedef struct {
     int64_t seed, eval_batches;
     const zero_backend *backend;
     double lr, weight_decay, clip;
-    int fake_nodes; /* 0: the real ones */
+    int fake_nodes;        /* 0: the real ones */
+    const char *directory; /* of the plan's file */
 } test_setup;
 
 static const test_setup test_standard = {
@@ -80,7 +81,8 @@ static inline zero_status test_run_init(test_run *run)
     zero_engine_spec spec = {.plan = test_plan(&setup->plan, &run->model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
-                             .eval_batches = setup->eval_batches};
+                             .eval_batches = setup->eval_batches,
+                             .directory = setup->directory};
     return zero_engine_init(&run->engine, &spec, run->comm);
 }
 

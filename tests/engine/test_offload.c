@@ -1,0 +1,303 @@
+/* States in a scratch file change no bit. Each run has a twin that keeps everything in memory and
+ * takes the same steps. Compared are all losses, norms, evaluations, generated text, and the digest
+ * of the states.
+ *
+ *     test_offload               every pair of stage, type and place of UPDATE, with other settings
+ *                                drawn at random; large groups; ranks without states
+ *     test_offload COUNT SEED    COUNT rounds with every triple of them */
+#include "support/offload_test.h"
+
+#include "base/range.h"
+
+typedef struct {
+    bool has_all_triples;
+    int64_t count;
+    uint64_t seed;
+} rounds;
+
+/* ---- a run and its twin ---- */
+
+typedef struct {
+    double first_evaluated, computed;
+    int32_t first_text[1 + TEST_WORDS];
+    test_outcome rest;
+} outcome;
+
+/* An evaluation, a gradient and some words between steps: each needs the states of the step
+ * before. */
+static void pause_between_steps(test_run *run, outcome *out)
+{
+    zero_source source = test_words(run);
+    zero_step_input in = test_step_input(run, 7);
+    zero_sampling how = {.temperature = 1.0, .known = run->model.vocab};
+    test_run_steps(run, 5, 1);
+    if (zero_engine_evaluate(&run->engine, &source, &out->first_evaluated) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    test_run_steps(run, 6, 2);
+    if (zero_engine_compute(&run->engine, &source, &in, &run->last) != ZERO_OK ||
+        zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, out->first_text) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    out->computed = run->last.grad_norm;
+    test_run_steps(run, 8, 1);
+}
+
+/* Pages of the file in the page cache would be memory that no plan knows of. */
+static void expect_no_cache(const test_run *run)
+{
+    const zero_scratch *scratch = run->engine.runner.tier.scratch;
+    int pages = 0;
+    if (scratch) {
+        const zero_scratch_file *file = zero_scratch_get_file(scratch);
+        pages = disk_place_cached_pages(file->fd, file->bytes);
+    }
+    assert_all(pages == 0);
+}
+
+/* Collective over the job, like all functions here. */
+static outcome outcome_of(const test_setup *setup)
+{
+    test_run run;
+    outcome out;
+    memset(&out, 0, sizeof out);
+    test_run_open(&run, setup, test_size);
+    pause_between_steps(&run, &out);
+    out.rest = test_run_outcome(&run);
+    expect_no_cache(&run);
+    test_run_close(&run);
+    return out;
+}
+
+static test_setup resident_twin(test_setup setup)
+{
+    setup.directory = NULL;
+    setup.plan.offload = ZERO_OFFLOAD_OFF;
+    setup.plan.offload_parameters = setup.plan.offload_activations = 0;
+    return setup;
+}
+
+static void describe(const test_setup *setup)
+{
+    const zero_plan_input *p = &setup->plan;
+    print_error("%d ranks on %d nodes, stage %d, %s, %s, depth %d%s%s, M %d, partition %d, "
+                "collectives %d, bucket %d, prefetch %d, persist %d%s%s%s%s: other bits "
+                "than in memory\n",
+                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
+                zero_offload_name(p->offload), p->offload_depth,
+                p->offload_parameters ? ", parameters" : "",
+                p->offload_activations ? ", activations" : "", p->accumulation,
+                (int)p->partition, (int)p->collectives, (int)p->bucket, (int)p->prefetch,
+                (int)p->persist, p->serial ? ", serial" : "",
+                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
+                p->check_memory ? ", check_memory" : "");
+}
+
+static void check(const test_setup *setup)
+{
+    test_setup twin = resident_twin(*setup);
+    outcome want = outcome_of(&twin), got = outcome_of(setup);
+    bool is_same = memcmp(&want, &got, sizeof want) == 0;
+    if (!is_same && test_rank == 0) describe(setup);
+    assert_all(is_same);
+}
+
+/* ---- settings ---- */
+
+typedef struct {
+    zero_rng rng;
+    uint64_t next;
+} dice;
+
+static int64_t draw(dice *d, const int64_t *values, int n)
+{
+    return values[zero_rng_bits(&d->rng, d->next++) % (uint64_t)n];
+}
+
+#define DRAW(d, ...) \
+    draw(d, (const int64_t[]){__VA_ARGS__}, \
+         (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+
+static bool is_power_of_two(int n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+static void draw_route(dice *d, test_setup *setup)
+{
+    static const zero_algorithm algorithms[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_SHM,
+                                                ZERO_ALGORITHM_HIER};
+    int route = (int)DRAW(d, 0, 1, 2);
+    bool fits = algorithms[route] != ZERO_ALGORITHM_HIER || test_size >= 2;
+    setup->plan.collectives = fits ? algorithms[route] : ZERO_ALGORITHM_P2P;
+    setup->fake_nodes = setup->plan.collectives == ZERO_ALGORITHM_HIER ? 2 : 1;
+}
+
+static void draw_parts(dice *d, zero_plan_input *plan)
+{
+    plan->offload_depth = (int)DRAW(d, 1, 2, 4);
+    plan->offload_parameters = (int)DRAW(d, 0, 1) && plan->stage == 3;
+    plan->recompute = DRAW(d, 0, 1) == 1;
+    plan->offload_activations = (int)DRAW(d, 0, 1, 1) && plan->recompute;
+}
+
+static void draw_plan(dice *d, zero_plan_input *plan)
+{
+    plan->micro_batch = 1;
+    plan->accumulation = (int)DRAW(d, 1, 2);
+    plan->reproducible = DRAW(d, 0, 0, 1) == 1 && is_power_of_two(test_size);
+    plan->partition = (zero_partition_scheme)DRAW(d, 0, 1);
+    plan->bucket = DRAW(d, 1 << 20, 2048);
+    plan->serial = DRAW(d, 0, 0, 1) == 1;
+    plan->prefetch = DRAW(d, 0, 1, 2, 1000);
+    plan->persist = DRAW(d, 0, 100, 1 << 30);
+    plan->check_memory = DRAW(d, 0, 0, 1) == 1 && plan->offload != ZERO_OFFLOAD_BACKWARD;
+}
+
+static test_setup setup_of(dice *d, int stage, zero_type type, zero_offload when)
+{
+    test_setup setup = test_standard;
+    setup.shape = (zero_gpt2_shape){.layers = 3,
+                                    .hidden = 18,
+                                    .heads = 3,
+                                    .seq = 5,
+                                    .vocab = 31,
+                                    .dropout = 0.1f,
+                                    .seed = 3};
+    setup.directory = test_place;
+    setup.eval_batches = 1;
+    setup.lr = 1e-2;
+    setup.clip = when == ZERO_OFFLOAD_BACKWARD ? 0.0 : 0.05;
+    setup.plan = (zero_plan_input){.stage = stage, .type = type, .offload = when};
+    draw_parts(d, &setup.plan);
+    draw_plan(d, &setup.plan);
+    draw_route(d, &setup);
+    return setup;
+}
+
+/* fp16 must skip a step whose gradient is not finite, which `backward` would know too late. A third
+ * of all triples has every pair. */
+static bool is_chosen(const rounds *r, int stage, zero_type type, zero_offload when)
+{
+    bool is_legal = type != ZERO_FP16 || when != ZERO_OFFLOAD_BACKWARD;
+    return is_legal && (r->has_all_triples || (stage + (int)type + (int)when) % 3 == 0);
+}
+
+static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(void **state)
+{
+    const rounds *r = *state;
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
+    for (int64_t i = 0; i < r->count; i++)
+        for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
+            for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
+                for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_BACKWARD; when++) {
+                    test_setup setup = setup_of(&d, stage, type, (zero_offload)when);
+                    if (is_chosen(r, stage, type, (zero_offload)when)) check(&setup);
+                }
+}
+
+/* ---- sizes ---- */
+
+/* The embedding has more than one block on each rank: the last one is short. */
+static test_setup large_setup(dice *d, int64_t blocks, int stage, zero_type type,
+                              zero_offload when)
+{
+    test_setup setup = setup_of(d, stage, type, when);
+    setup.shape.layers = 1;
+    setup.shape.hidden = 96;
+    setup.shape.vocab = (blocks * ZERO_OFFLOAD_BLOCK * test_size + 12345) / 96;
+    setup.plan.bucket = 1 << 20;
+    setup.plan.partition = ZERO_PARTITION_SLICE;
+    setup.plan.persist = 0;
+    return setup;
+}
+
+static int most_blocks(const test_setup *setup)
+{
+    test_run run;
+    int most = 0;
+    test_run_open(&run, setup, test_size);
+    for (int g = 0; g < run.model.n_groups; g++) {
+        int n = run.engine.schedule.groups[g].n_blocks;
+        most = n > most ? n : most;
+    }
+    test_run_close(&run);
+    return most;
+}
+
+static void groups_of_several_blocks_give_the_bits_of_memory(void **state)
+{
+    const rounds *r = *state;
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 1}};
+    const struct {
+        int stage;
+        zero_type type;
+        zero_offload when;
+    } cases[] = {{3, ZERO_BF16, ZERO_OFFLOAD_LAZY},
+                 {3, ZERO_FP32, ZERO_OFFLOAD_BACKWARD},
+                 {1, ZERO_BF16, ZERO_OFFLOAD_END},
+                 {2, ZERO_FP32, ZERO_OFFLOAD_END}};
+    int n = r->has_all_triples ? 4 : 2, blocks = r->has_all_triples ? 2 : 1;
+    for (int i = 0; i < n; i++) {
+        test_setup setup =
+            large_setup(&d, blocks, cases[i].stage, cases[i].type, cases[i].when);
+        setup.plan.offload_depth = 1 + i % blocks; /* blocks wait for a slot */
+        setup.plan.offload_parameters = cases[i].stage == 3;
+        assert_all(most_blocks(&setup) > setup.plan.offload_depth);
+        check(&setup);
+    }
+}
+
+/* True if a group is owned by other ranks. */
+static bool owns_nothing(const test_setup *setup)
+{
+    test_run run;
+    int n = 0;
+    test_run_open(&run, setup, test_size);
+    for (int g = 0; g < run.model.n_groups; g++)
+        n += run.engine.schedule.groups[g].n_blocks == 0;
+    test_run_close(&run);
+    return n > 0;
+}
+
+static void ranks_that_own_nothing_of_a_group_give_the_bits_of_memory(void **state)
+{
+    const rounds *r = *state;
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 2}};
+    for (int stage = 1; stage < ZERO_STAGE_COUNT; stage++) {
+        zero_offload when = stage == 3 ? ZERO_OFFLOAD_END : ZERO_OFFLOAD_LAZY;
+        test_setup setup = setup_of(&d, stage, ZERO_BF16, when);
+        setup.shape.layers = 1;
+        setup.plan.partition = ZERO_PARTITION_OWNER;
+        setup.plan.persist = 0;
+        setup.plan.offload_parameters = stage == 3;
+        /* Neighbours look for pieces where they would have their own. */
+        setup.plan.collectives = ZERO_ALGORITHM_SHM;
+        setup.plan.prefetch = 1000;
+        setup.fake_nodes = 1;
+        int some = owns_nothing(&setup);
+        MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
+        assert_all(some || test_size < 3);
+        check(&setup);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    rounds r = {.count = 1, .seed = 1};
+    test_begin(&argc, &argv);
+    if (argc == 3) {
+        r.has_all_triples = true;
+        r.count = strtoll(argv[1], NULL, 10);
+        r.seed = strtoull(argv[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(
+            each_stage_type_and_place_of_the_update_gives_the_bits_of_memory, &r),
+        cmocka_unit_test_prestate(groups_of_several_blocks_give_the_bits_of_memory, &r),
+        cmocka_unit_test_prestate(ranks_that_own_nothing_of_a_group_give_the_bits_of_memory,
+                                  &r),
+    };
+    test_place_open();
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += test_place_close();
+    return test_end(failed);
+}
