@@ -184,8 +184,7 @@ static void add_piece(const zero_schedule *s, int g, zero_file_traffic *t)
         add_read(t, s->buffers[state->first_param_block + k].bytes);
 }
 
-void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
-                      zero_offload_traffic *t)
+static void add(const zero_schedule *s, const zero_instruction *i, zero_offload_traffic *t)
 {
     switch (i->op) {
     case ZERO_OP_FETCH:
@@ -207,7 +206,7 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
 {
     const zero_program *p = &s->programs[program];
     zero_offload_traffic t = {.states.reads = 0};
-    for (int at = 0; at < p->length; at++) zero_offload_add(s, &p->code[at], &t);
+    for (int at = 0; at < p->length; at++) add(s, &p->code[at], &t);
     return t;
 }
 

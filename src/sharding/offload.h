@@ -68,8 +68,6 @@ typedef struct {
     zero_file_traffic states; /* by updates; with parameters that UPDATE reads and writes */
     zero_file_traffic parameters, activations;
 } zero_offload_traffic;
-void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
-                      zero_offload_traffic *t);
 zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kind program);
 
 /* The most transfers that are in flight at once in any program. */
