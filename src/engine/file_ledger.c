@@ -9,14 +9,6 @@ static void add(zero_file_traffic *sum, int64_t times, const zero_file_traffic *
     sum->writes += n * t->writes;
 }
 
-zero_file_traffic zero_offload_total(const zero_offload_traffic *t)
-{
-    zero_file_traffic sum = t->states;
-    add(&sum, 1, &t->parameters);
-    add(&sum, 1, &t->activations);
-    return sum;
-}
-
 /* States move only in walks with an update. */
 static zero_offload_traffic plan_of(const zero_runner *r)
 {

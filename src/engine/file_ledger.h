@@ -17,7 +17,4 @@ typedef struct {
 /* All zeros if the schedule has nothing in a file. */
 zero_file_ledger zero_runner_file_ledger(const zero_runner *r);
 
-/* States, parameters and activations together. */
-zero_file_traffic zero_offload_total(const zero_offload_traffic *t);
-
 bool zero_file_ledger_is_as_planned(const zero_file_ledger *l);

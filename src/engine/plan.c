@@ -54,6 +54,16 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
     l->padding = bytes(l->padded - psi, in->n_ranks, in->stage, in->type);
 }
 
+static void add_file(const zero_schedule *s, zero_plan_ledger *l)
+{
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        l->file[c] = zero_offload_bytes(s, (zero_class)c);
+        l->file_bytes += l->file[c];
+    }
+    l->file_padding = zero_offload_padding(s);
+    l->file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
+}
+
 /* ---- traffic ---- */
 
 /* REDUCE's or GATHER's part of what the formula says of both. */
@@ -95,6 +105,7 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
     add_states(s, &l);
+    if (s->input.offload != ZERO_OFFLOAD_OFF) add_file(s, &l);
     *ledger = l;
 }
 

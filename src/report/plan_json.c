@@ -177,6 +177,37 @@ static json_t *communication_json(const zero_plan_ledger *l)
     return object;
 }
 
+static json_t *moved_json(const zero_file_traffic *t)
+{
+    json_t *object = json_object();
+    put_whole(object, "bytes_read", (int64_t)t->bytes_read);
+    put_whole(object, "bytes_written", (int64_t)t->bytes_written);
+    put_whole(object, "reads", (int64_t)t->reads);
+    put_whole(object, "writes", (int64_t)t->writes);
+    return object;
+}
+
+static json_t *file_json(const zero_plan_ledger *l)
+{
+    const zero_offload_traffic *t = &l->file_step;
+    zero_file_traffic all = zero_offload_total(t);
+    json_t *object = json_object(), *classes = json_object(), *step = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        put_whole(classes, zero_class_name((zero_class)c), (int64_t)l->file[c]);
+    json_object_set_new(object, "classes", classes);
+    put_whole(object, "bytes", (int64_t)l->file_bytes);
+    put_whole(object, "page_padding", (int64_t)l->file_padding);
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_OPTIMIZER),
+                        moved_json(&t->states));
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_PARAMETERS),
+                        moved_json(&t->parameters));
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_ACTIVATIONS),
+                        moved_json(&t->activations));
+    json_object_set_new(step, "all", moved_json(&all));
+    json_object_set_new(object, "step", step);
+    return object;
+}
+
 static json_t *kept_json(const zero_plan_report *r, const zero_plan_stage *stage)
 {
     json_t *object = json_object(), *groups = json_array();
@@ -279,6 +310,8 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     json_object_set_new(object, "input", input_json(&stage->schedule.input));
     json_object_set_new(object, "memory", memory_json(r, stage));
     json_object_set_new(object, "communication", communication_json(&stage->ledger));
+    if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
+        json_object_set_new(object, "file", file_json(&stage->ledger));
     json_object_set_new(object, "kept", kept_json(r, stage));
     json_object_set_new(object, "partitions", partitions_json(stage));
     if (r->config.accumulation > 1)

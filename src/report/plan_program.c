@@ -4,6 +4,7 @@
 
 #include "report/plan_setup.h"
 #include "report/text.h"
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 
@@ -24,6 +25,13 @@ static int64_t gradient_bytes(const zero_schedule *s, const zero_instruction *i)
     return sum;
 }
 
+static int64_t file_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    zero_offload_traffic t = zero_offload_traffic_of(s, i);
+    zero_file_traffic all = zero_offload_total(&t);
+    return (int64_t)(all.bytes_read + all.bytes_written);
+}
+
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
 {
     zero_traffic t = zero_instruction_traffic(s, i);
@@ -37,7 +45,13 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     case ZERO_OP_RELEASE: return (int64_t)zero_schedule_cost(s, &s->buffers[i->buffer]);
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE: return range_bytes(s, i, i->buffer);
-    case ZERO_OP_UPDATE: return range_bytes(s, i, i->param[0]);
+    case ZERO_OP_UPDATE:
+        return zero_range_len(i->range) * (int64_t)zero_type_size(s->input.type);
+    case ZERO_OP_FETCH:
+    case ZERO_OP_STORE:
+    case ZERO_OP_FETCH_PARAM:
+    case ZERO_OP_SAVE:
+    case ZERO_OP_RESTORE: return file_bytes(s, i);
     default: return -1;
     }
 }
@@ -78,6 +92,7 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
     fputs(
         "bytes          that REDUCE and GATHER send, RELEASE gives back, the others "
         "write\n"
+        "               of transfers: that are read from the file or written to it\n"
         "bytes live     planned memory in use while the instruction runs, of all classes\n",
         out);
     show_program(s, ZERO_PROGRAM_STEP, out);

@@ -71,6 +71,11 @@ static double needed(const zero_plan_stage *stage)
     return (double)stage->ledger.needed;
 }
 
+static double file_bytes(const zero_plan_stage *stage)
+{
+    return (double)stage->ledger.file_bytes;
+}
+
 static double states(const zero_plan_stage *stage)
 {
     return (double)stage->ledger.states;
@@ -134,6 +139,8 @@ static void show_memory(const zero_plan_report *r, FILE *out)
     show_classes(r, out);
     bytes_row(r, "overall peak", peak, out);
     bytes_row(r, "needed, with process", needed, out);
+    if (r->stages[0].schedule.input.offload != ZERO_OFFLOAD_OFF)
+        bytes_row(r, "in the file", file_bytes, out);
     show_limit(r, out);
     fputs("\nmodel states\n", out);
     bytes_row(r, "ours", states, out);
