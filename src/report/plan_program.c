@@ -56,11 +56,26 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     }
 }
 
+/* Transfers have longer names. */
+static int name_width(const zero_schedule *s)
+{
+    return s->input.offload == ZERO_OFFLOAD_OFF ? 11 : 16;
+}
+
+/* The block of the file that a transfer moves. */
+static void show_block(const zero_schedule *s, const zero_instruction *i, FILE *out)
+{
+    if (i->op == ZERO_OP_UPDATE || i->file == ZERO_NO_BUFFER) return;
+    fprintf(out, "  %s", zero_class_name(s->buffers[i->file].class));
+    if (i->group >= 0)
+        fprintf(out, ", block %d", i->file - s->groups[i->group].first_block);
+}
+
 static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
                       bool is_peak, FILE *out)
 {
     int64_t bytes = zero_plan_instruction_bytes(s, i);
-    fprintf(out, "%6d  %-11s  %-12s", at + 1, zero_op_name(i->op),
+    fprintf(out, "%6d  %-*s  %-12s", at + 1, name_width(s), zero_op_name(i->op),
             zero_text_operand(s->input.model, i));
     if (zero_instruction_has_microbatch(i))
         fprintf(out, " %5d", i->microbatch);
@@ -70,15 +85,17 @@ static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
         fprintf(out, " %17" PRId64, bytes);
     else
         fprintf(out, " %17s", "");
-    fprintf(out, " %17zu%s\n", i->live_bytes, is_peak ? "  peak" : "");
+    fprintf(out, " %17zu%s", i->live_bytes, is_peak ? "  peak" : "");
+    show_block(s, i, out);
+    fputc('\n', out);
 }
 
 static void show_program(const zero_schedule *s, zero_program_kind kind, FILE *out)
 {
     const zero_program *p = &s->programs[kind];
     if (p->length == 0) return;
-    fprintf(out, "\n%s\n%6s  %-11s  %-12s %5s %17s %17s\n", zero_program_name(kind), "", "",
-            "", "micro", "bytes", "bytes live");
+    fprintf(out, "\n%s\n%6s  %-*s  %-12s %5s %17s %17s\n", zero_program_name(kind), "",
+            name_width(s), "", "", "micro", "bytes", "bytes live");
     for (int at = 0; at < p->length; at++)
         show_line(s, &p->code[at], at, kind == s->peak_program && at == s->peak_at, out);
 }

@@ -259,12 +259,32 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
     const zero_plan_time *t = &stage->time;
     if (!r->request.has_time) return;
     zero_text_row("time", out);
-    fprintf(out,
-            "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication; %.4g "
-            "tokens/s\n%15s(ideal: %.4g s per message, %.4g bytes/s%s, %.4g flops/s)\n",
-            t->step, t->compute, t->exposed, t->communication,
-            (double)(r->config.global_batch * r->shape.seq) / t->step, "", m->latency,
-            m->bandwidth, r->layout.n_nodes > 1 ? " between nodes" : "", m->flops);
+    fprintf(out, "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication",
+            t->step, t->compute, t->exposed, t->communication);
+    if (r->request.has_disk) {
+        zero_text_continue(out);
+        fprintf(out, "+ exposed %.4g of %.4g disk", t->disk_exposed, t->disk);
+    }
+    fprintf(out, "; %.4g tokens/s\n",
+            (double)(r->config.global_batch * r->shape.seq) / t->step);
+    if (r->request.has_network)
+        fprintf(out, "%15s(ideal: %.4g s per message, %.4g bytes/s%s, %.4g flops/s)\n", "",
+                m->latency, m->bandwidth, r->layout.n_nodes > 1 ? " between nodes" : "",
+                m->flops);
+    else
+        fprintf(out, "%15s(ideal: messages take no time, %.4g flops/s)\n", "", m->flops);
+}
+
+static void show_fitted_file(const zero_plan_report *r, const zero_plan_stage *stage,
+                             FILE *out)
+{
+    char file[ZERO_PLAN_TEXT];
+    if (stage->fitted.file == 0) return;
+    zero_text_bytes((double)stage->fitted.file, file);
+    fprintf(out, "%15sand a file of %s (%zu bytes)", "", file, stage->fitted.file);
+    if (r->request.fit_disk > 0)
+        fprintf(out, " of at most %" PRId64 " bytes", r->request.fit_disk);
+    fputc('\n', out);
 }
 
 static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
@@ -281,6 +301,7 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
             stage->fitted.needed,
             stage->fitted.layers == ZERO_GPT2_LAYERS ? "; no deeper model is possible"
                                                      : "");
+    show_fitted_file(r, stage, out);
 }
 
 /* A run with this --memory-limit would be refused. */
@@ -306,6 +327,7 @@ void zero_plan_show(const zero_plan_report *r, FILE *out)
     show_schemes(r, stage, out);
     show_price(r, stage, out);
     show_time(r, stage, out);
+    zero_plan_show_disk(r, stage, out);
     show_fitted(r, stage, out);
     show_advice(r, stage, out);
 }
