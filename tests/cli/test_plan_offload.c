@@ -173,8 +173,6 @@ static double exposed_with(const zero_model *model, zero_offload when, double fl
     return t.disk_exposed;
 }
 
-/* With enough work all that stays exposed of `lazy` is before the first forward, and at the end of
- * `backward` the last group's. */
 static void lazy_and_backward_hide_what_end_cannot(void **state)
 {
     (void)state;
@@ -186,9 +184,23 @@ static void lazy_and_backward_hide_what_end_cannot(void **state)
         double backward = exposed_with(&model, ZERO_OFFLOAD_BACKWARD, flops);
         assert_true(lazy < end && backward < end);
     }
+    zero_model_destroy(&model);
+}
+
+/* A group has more blocks than there are slots: they are updated while units before it compute. */
+static void the_stream_runs_ahead_of_the_walk(void **state)
+{
+    (void)state;
+    zero_model model;
     zero_schedule s;
+    zero_gpt2_shape wide = shape;
+    wide.hidden = 768;
+    wide.layers = 2;
+    wide.vocab = 100;
+    assert_int_equal(zero_gpt2_describe(&wide, &model), ZERO_OK);
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_true(s.groups[1].n_blocks > 2 * DEPTH);
     zero_plan_time slow = time_of(&s, 1e6, 1.0);
     assert_true(is_near(slow.disk_exposed, slow.disk_first) && slow.disk_first < slow.disk);
     zero_schedule_destroy(&s);
@@ -361,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_step_moves_the_states_once_each_way_and_the_schedule_shows_it),
         cmocka_unit_test(a_step_takes_what_it_computes_and_what_the_disk_does_not_hide),
         cmocka_unit_test(lazy_and_backward_hide_what_end_cannot),
+        cmocka_unit_test(the_stream_runs_ahead_of_the_walk),
         cmocka_unit_test(ranks_of_a_node_share_its_disk),
         cmocka_unit_test(so_many_tokens_hide_the_disk_and_fewer_do_not),
         cmocka_unit_test(memory_and_disk_both_limit_the_depth),
