@@ -109,6 +109,13 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     *ledger = l;
 }
 
+/* Of the stream of optimizer states, about: five for each block of the file. */
+static int64_t stream_length(const zero_plan_input *in)
+{
+    int64_t held = in->model->n_params / (in->stage > 0 ? in->n_ranks : 1);
+    return in->offload == ZERO_OFFLOAD_OFF ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
+}
+
 zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
                             int64_t *instructions)
 {
@@ -116,7 +123,7 @@ zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
     ZERO_TRY(zero_schedule_least(input, &least));
     size_t tables = (size_t)least.instructions * sizeof(zero_instruction);
     *bytes = least.bytes + ZERO_PROCESS_BYTES + tables;
-    *instructions = least.instructions;
+    *instructions = least.instructions + stream_length(input);
     return ZERO_OK;
 }
 

@@ -15,6 +15,10 @@
  * that only their bounds are shown. In units of one comparison; half a second's, with the bounds. */
 #define MOST_WORK 1e8
 
+/* Each block of the file is a buffer, in the bounds of a plan, too. Models with more blocks, of 26 G
+ * parameters, get no row for --offload. */
+#define MOST_BLOCKS 100000
+
 struct advice {
     zero_plan_input plan; /* memory does not grow beyond two microbatches */
     bool is_auto;
@@ -119,7 +123,7 @@ static bool show_offload(const struct advice *a, zero_plan_input in, const char 
 {
     struct need needs[ZERO_STAGE_COUNT];
     in.offload = ZERO_OFFLOAD_LAZY;
-    if (!measure(a, in, true, needs)) return false;
+    if (!measure(a, in, false, needs)) return false;
     show(a, what, needs);
     return true;
 }
@@ -128,6 +132,7 @@ static void show_offloads(const struct advice *a)
 {
     zero_plan_input in = a->plan;
     if (in.offload != ZERO_OFFLOAD_OFF || in.forward_only) return;
+    if (in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return;
     if (show_offload(a, in, "--offload DIR") || in.recompute) return;
     in.recompute = true;
     show_offload(a, in, "--offload DIR --recompute");
