@@ -1,5 +1,6 @@
 #include "cli/plan_options.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -21,10 +22,12 @@ static const zero_option own[] = {
      .name_at = zero_stage_words, .help = "ZeRO: all stages side by side, or what ranks hold in shards"},
     {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
-    {.name = "fit", WHOLE(1, INT64_MAX), FIELD(request.fit), .argument = "BYTES", .absent = "not asked",
-     .help = "how many layers fit that many bytes per rank"},
+    {.name = "fit", TEXT, FIELD(fit), .argument = "DRAM[,DISK]", .absent = "not asked",
+     .help = "how many layers fit that many bytes of memory per rank and, with --offload, of its file"},
     {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
      .help = "seconds per message and bytes per second, such as 1e-6,12.5G; with --flops: the time of a step"},
+    {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE", .absent = "no times of transfers",
+     .help = "bytes per second of the disk of a node, which its ranks share, such as 0.8G,1.2G (zero info --offload DIR --trial measures them); with --flops and --offload: whether the step hides the transfers"},
     {.name = "flops", .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30, FIELD(flops), .argument = "RATE", .absent = "no times",
      .help = "floating-point operations per second of one rank, such as 50G"},
     {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2 or figure1 beside ours"},
@@ -57,16 +60,76 @@ static zero_status check_rank(const zero_plan_options *o)
                      (int)o->rank, (int)o->ranks, (int)o->ranks - 1);
 }
 
+#define PART 64
+
+/* The text before the comma goes to first[]; returns what follows it, or NULL. */
+static const char *cut(const char *text, char first[PART])
+{
+    const char *comma = strchr(text, ',');
+    size_t length = comma ? (size_t)(comma - text) : PART;
+    if (length >= PART) return NULL;
+    memcpy(first, text, length);
+    first[length] = '\0';
+    return comma + 1;
+}
+
 static bool parse_network(const char *text, zero_plan_machine *m)
 {
-    char latency[64];
-    const char *comma = strchr(text, ',');
-    size_t length = comma ? (size_t)(comma - text) : sizeof latency;
-    if (length >= sizeof latency) return false;
-    memcpy(latency, text, length);
-    latency[length] = '\0';
-    return zero_quantity_rate(latency, &m->latency) && m->latency >= 0.0 &&
-           zero_quantity_rate(comma + 1, &m->bandwidth) && m->bandwidth > 0.0;
+    char latency[PART];
+    const char *bandwidth = cut(text, latency);
+    return bandwidth && zero_quantity_rate(latency, &m->latency) && m->latency >= 0.0 &&
+           zero_quantity_rate(bandwidth, &m->bandwidth) && m->bandwidth > 0.0;
+}
+
+static bool parse_disk(const char *text, zero_plan_machine *m)
+{
+    char read[PART];
+    const char *write = cut(text, read);
+    return write && zero_quantity_rate(read, &m->disk_read) && m->disk_read > 0.0 &&
+           zero_quantity_rate(write, &m->disk_write) && m->disk_write > 0.0;
+}
+
+static bool parse_fit(const char *text, zero_plan_request *r)
+{
+    char memory[PART];
+    const char *disk = cut(text, memory);
+    if (!disk) return zero_quantity_whole(text, &r->fit) && r->fit > 0;
+    return zero_quantity_whole(memory, &r->fit) && r->fit > 0 &&
+           zero_quantity_whole(disk, &r->fit_disk) && r->fit_disk > 0;
+}
+
+static zero_status read_fit(zero_plan_options *o)
+{
+    zero_plan_request *r = &o->request;
+    if (!o->fit) return ZERO_OK;
+    if (!parse_fit(o->fit, r))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
+                         "DRAM,DISK, such as 4G,100G",
+                         o->fit);
+    if (r->fit_disk == 0 || r->config.offload) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--fit %.80s: nothing lies on the disk; give --offload DIR as well, or "
+        "one number",
+        o->fit);
+}
+
+static zero_status read_disk(zero_plan_options *o)
+{
+    if (!o->disk) return ZERO_OK;
+    if (!parse_disk(o->disk, &o->request.machine))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--disk %.80s: expected READ,WRITE in bytes per second, such as "
+                         "0.8G,1.2G",
+                         o->disk);
+    if (!o->request.config.offload)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--disk without --offload: nothing is read or written; give "
+                         "--offload DIR as well");
+    if (o->flops > 0.0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--disk and --flops go together: give --flops as well");
 }
 
 static zero_status read_machine(zero_plan_options *o)
@@ -79,7 +142,11 @@ static zero_status read_machine(zero_plan_options *o)
             "--network %.80s: expected LATENCY,BANDWIDTH in seconds per message and bytes "
             "per second, such as 1e-6,12.5G",
             o->network);
-    if ((o->network != NULL) != has_flops)
+    ZERO_TRY(read_disk(o));
+    o->request.has_network = o->network != NULL;
+    o->request.has_disk = o->disk != NULL;
+    if (!o->network) m->bandwidth = INFINITY; /* messages take no time */
+    if ((o->network || o->disk) != has_flops)
         return zero_fail(ZERO_ERR_INVALID,
                          "--network and --flops go together: give --%s as well",
                          has_flops ? "network" : "flops");
@@ -107,8 +174,8 @@ static zero_status check_alone(const zero_options *given, const char *table)
 /* The chart shows memory over a step and nothing else. */
 static zero_status check_chart(const zero_options *given)
 {
-    static const char *const others[] = {"show-schedule", "fit", "network", "flops",
-                                         "json"};
+    static const char *const others[] = {"show-schedule", "fit",   "network",
+                                         "disk",          "flops", "json"};
     const zero_option_table *in;
     const zero_option *option;
     for (int i = 0; (option = zero_command_option(given->command, i, &in)); i++)
@@ -136,6 +203,7 @@ static zero_status check(zero_plan_options *o)
         return zero_fail(ZERO_ERR_INVALID,
                          "--show-schedule with --stage all: programs are shown for one "
                          "stage, as in --stage 3");
+    ZERO_TRY(read_fit(o));
     return read_machine(o);
 }
 

@@ -54,6 +54,16 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
     l->padding = bytes(l->padded - psi, in->n_ranks, in->stage, in->type);
 }
 
+static void add_file(const zero_schedule *s, zero_plan_ledger *l)
+{
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        l->file[c] = zero_offload_bytes(s, (zero_class)c);
+        l->file_bytes += l->file[c];
+    }
+    l->file_padding = zero_offload_padding(s);
+    l->file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
+}
+
 /* ---- traffic ---- */
 
 /* REDUCE's or GATHER's part of what the formula says of both. */
@@ -95,7 +105,15 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
     add_states(s, &l);
+    if (s->input.offload != ZERO_OFFLOAD_OFF) add_file(s, &l);
     *ledger = l;
+}
+
+/* Of the stream of optimizer states, about: five for each block of the file. */
+static int64_t stream_length(const zero_plan_input *in)
+{
+    int64_t held = in->model->n_params / (in->stage > 0 ? in->n_ranks : 1);
+    return in->offload == ZERO_OFFLOAD_OFF ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
 }
 
 zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
@@ -105,7 +123,7 @@ zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
     ZERO_TRY(zero_schedule_least(input, &least));
     size_t tables = (size_t)least.instructions * sizeof(zero_instruction);
     *bytes = least.bytes + ZERO_PROCESS_BYTES + tables;
-    *instructions = least.instructions;
+    *instructions = least.instructions + stream_length(input);
     return ZERO_OK;
 }
 

@@ -3,7 +3,7 @@
  * No MPI, and no memory of the model's size. Bytes are one rank's, the schedule's. */
 #pragma once
 
-#include "sharding/schedule.h"
+#include "sharding/offload.h"
 
 /* The step's REDUCE or GATHER instructions, and what they move. */
 typedef struct {
@@ -22,6 +22,11 @@ typedef struct {
     zero_plan_exchange reduce, gather;
     zero_traffic control; /* small messages of the step, without COMPARE */
     zero_traffic compare; /* those of COMPARE, every check_replicas steps */
+
+    /* The scratch file, which is no memory: all zeros without offload. */
+    size_t file[ZERO_CLASSES], file_bytes; /* by class; in all */
+    size_t file_padding;                   /* of file_bytes: what only fills pages */
+    zero_offload_traffic file_step;        /* of a step with an update */
 } zero_plan_ledger;
 
 /* Memory of any process: program, libraries, MPI. */

@@ -6,13 +6,15 @@
 
 typedef struct {
     int64_t layers, n_params;
-    size_t needed; /* bytes per rank, as zero_plan_needed() counts */
+    size_t needed; /* bytes of memory per rank, as zero_plan_needed() counts */
+    size_t file;   /* bytes of a rank's scratch file */
 } zero_plan_fitted;
 
-/* The most layers with which this shape trains in `bytes` per rank, at most as many as
+/* The most layers with which this shape trains in `bytes` of memory per rank, and `disk` bytes of a
+ * scratch file if that is not 0; at most as many as
  * zero_gpt2_check() allows; shape->layers and input->model are ignored. Fails as
  * zero_schedule_compile() does; ZERO_ERR_INVALID, with the bytes needed, if not even one layer
  * fits. */
 ZERO_NODISCARD zero_status zero_plan_fit(const zero_gpt2_shape *shape,
                                          const zero_plan_input *input, size_t bytes,
-                                         zero_plan_fitted *fitted);
+                                         size_t disk, zero_plan_fitted *fitted);

@@ -5,14 +5,25 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 
 struct clocks {
     const zero_schedule *s;
     const zero_plan_machine *machine;
+    double sharers;             /* of the disk: ranks of the node */
+    double work;                /* tokens of a step, in those of the plan */
     double now;                 /* the rank's clock */
     double network;             /* when the network is idle again */
+    double disk;                /* when the rank's share of the disk is */
     double *reduced, *gathered; /* [n_groups] when a group's last REDUCE, GATHER ends */
+    double *fetched;            /* [n_groups] when a group's last FETCH_PARAM ends */
+    double *moved;              /* [n_buffers] when the last transfer of a buffer ends */
+    double *done;               /* [length of the step] when an instruction is over */
+    double start;               /* of the step */
+    double stream;              /* the clock of the stream of optimizer states */
+    int ahead;                  /* its next instruction */
+    bool has_computed;
     zero_plan_time spent;
 };
 
@@ -74,36 +85,206 @@ static void wait_until(struct clocks *c, double end)
     c->now = end;
 }
 
+/* ---- the disk ---- */
+
+static int ranks_of_node(const zero_schedule *s)
+{
+    const zero_layout *l = zero_schedule_layout(s);
+    int n = 0;
+    for (int r = 0; r < l->size; r++) n += l->node_of[r] == l->node_of[s->input.rank];
+    return n;
+}
+
+static double disk_seconds(const struct clocks *c, const zero_instruction *i)
+{
+    const zero_plan_machine *m = c->machine;
+    zero_offload_traffic t = zero_offload_traffic_of(c->s, i);
+    zero_file_traffic all = zero_offload_total(&t);
+    bool grows = i->op == ZERO_OP_SAVE || i->op == ZERO_OP_RESTORE;
+    if (m->disk_read <= 0.0) return 0.0;
+    return (grows ? c->work : 1.0) * c->sharers *
+           ((double)all.bytes_read / m->disk_read +
+            (double)all.bytes_written / m->disk_write);
+}
+
+/* A transfer that begins at a time, after those before it. */
+static double transfer(struct clocks *c, const zero_instruction *i, double from)
+{
+    double seconds = disk_seconds(c, i);
+    c->disk = fmax(c->disk, from) + seconds;
+    c->spent.disk += seconds;
+    return c->disk;
+}
+
+static void wait_for_disk(struct clocks *c, double end)
+{
+    if (end <= c->now) return;
+    c->spent.disk_exposed += end - c->now;
+    if (!c->has_computed) c->spent.disk_first += end - c->now;
+    c->now = end;
+}
+
+static bool is_of_stream(const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_FETCH:
+    case ZERO_OP_FETCH_WAIT:
+    case ZERO_OP_STORE:
+    case ZERO_OP_STORE_WAIT: return true;
+    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER;
+    default: return false;
+    }
+}
+
+/* When the stream's next instruction can be over, if it begins as soon as it may. */
+static double ready(const struct clocks *c, const zero_instruction *i)
+{
+    double from = i->after < 0 ? c->start : c->done[i->after];
+    bool waits = i->op == ZERO_OP_FETCH_WAIT || i->op == ZERO_OP_STORE_WAIT;
+    if (waits) from = fmax(from, c->moved[i->file]);
+    return fmax(from, c->stream);
+}
+
+static void advance(struct clocks *c, const zero_instruction *i)
+{
+    c->stream = ready(c, i);
+    if (i->op == ZERO_OP_FETCH || i->op == ZERO_OP_STORE)
+        c->moved[i->file] = transfer(c, i, c->stream);
+}
+
+/* What the stream does while the walk comes to instruction `at`. */
+static void run_ahead(struct clocks *c, int at)
+{
+    const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
+    if (c->s->n_slots == 0) return;
+    for (; c->ahead < p->length; c->ahead++) {
+        const zero_instruction *i = &p->code[c->ahead];
+        if (!is_of_stream(i)) continue;
+        if (i->after >= at || ready(c, i) > c->now) return;
+        advance(c, i);
+    }
+}
+
+/* The walk has arrived at an instruction of the stream, which must be over now. */
+static void join_stream(struct clocks *c, int at)
+{
+    if (c->ahead > at) return;
+    advance(c, &c->s->programs[ZERO_PROGRAM_STEP].code[at]);
+    c->ahead = at + 1;
+    wait_for_disk(c, c->stream);
+}
+
+static void use_disk(struct clocks *c, const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_FETCH_PARAM: c->fetched[i->group] = transfer(c, i, c->now); break;
+    case ZERO_OP_FETCH_PARAM_WAIT: wait_for_disk(c, c->fetched[i->group]); break;
+    case ZERO_OP_SAVE:
+    case ZERO_OP_RESTORE: c->moved[i->file] = transfer(c, i, c->now); break;
+    case ZERO_OP_SAVE_WAIT:
+    case ZERO_OP_RESTORE_WAIT: wait_for_disk(c, c->moved[i->file]); break;
+    default: break;
+    }
+}
+
+/* ---- a step ---- */
+
+static void execute(struct clocks *c, const zero_instruction *i)
+{
+    double seconds = c->work * flops_of(c->s, i) / c->machine->flops;
+    c->now += seconds;
+    c->spent.compute += seconds;
+    c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
+    switch (i->op) {
+    case ZERO_OP_REDUCE: begin(c, i, c->reduced); break;
+    case ZERO_OP_GATHER: begin(c, i, c->gathered); break;
+    case ZERO_OP_REDUCE_WAIT: wait_until(c, c->reduced[i->group]); break;
+    case ZERO_OP_GATHER_WAIT: wait_until(c, c->gathered[i->group]); break;
+    default: use_disk(c, i);
+    }
+}
+
 static void step(struct clocks *c)
 {
     const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
     c->spent = (zero_plan_time){0};
-    double start = c->now;
+    c->start = c->stream = c->now;
+    c->ahead = 0;
+    c->has_computed = false;
     for (int at = 0; at < p->length; at++) {
         const zero_instruction *i = &p->code[at];
-        double seconds = flops_of(c->s, i) / c->machine->flops;
-        c->now += seconds;
-        c->spent.compute += seconds;
-        if (i->op == ZERO_OP_REDUCE) begin(c, i, c->reduced);
-        if (i->op == ZERO_OP_GATHER) begin(c, i, c->gathered);
-        if (i->op == ZERO_OP_REDUCE_WAIT) wait_until(c, c->reduced[i->group]);
-        if (i->op == ZERO_OP_GATHER_WAIT) wait_until(c, c->gathered[i->group]);
+        run_ahead(c, at);
+        if (is_of_stream(i))
+            join_stream(c, at);
+        else
+            execute(c, i);
+        c->done[at] = c->now;
     }
-    c->spent.step = c->now - start;
+    c->spent.step = c->now - c->start;
 }
 
 /* Only the first step begins with an idle network; the second is like all others. */
-zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
-                                zero_plan_time *time)
+static zero_status time_step(const zero_schedule *s, const zero_plan_machine *machine,
+                             double work, zero_plan_time *time)
 {
-    size_t n = (size_t)s->input.model->n_groups;
-    double *ends = calloc(2 * n, sizeof *ends);
+    size_t groups = (size_t)s->input.model->n_groups, buffers = (size_t)s->n_buffers;
+    size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
+    double *ends = calloc(3 * groups + buffers + length + 1, sizeof *ends);
     if (!ends)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu groups", n);
-    struct clocks c = {.s = s, .machine = machine, .reduced = ends, .gathered = ends + n};
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu groups", groups);
+    struct clocks c = {.s = s,
+                       .machine = machine,
+                       .sharers = ranks_of_node(s),
+                       .work = work,
+                       .reduced = ends,
+                       .gathered = ends + groups,
+                       .fetched = ends + 2 * groups,
+                       .moved = ends + 3 * groups,
+                       .done = ends + 3 * groups + buffers};
     step(&c);
     step(&c);
     *time = c.spent;
     free(ends);
+    return ZERO_OK;
+}
+
+zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
+                                zero_plan_time *time)
+{
+    return time_step(s, machine, 1.0, time);
+}
+
+/* ---- more tokens ---- */
+
+static zero_status ratio_at(const zero_schedule *s, const zero_schedule *resident,
+                            const zero_plan_machine *machine, double work, double *ratio)
+{
+    zero_plan_time with, without;
+    ZERO_TRY(time_step(s, machine, work, &with));
+    ZERO_TRY(time_step(resident, machine, work, &without));
+    *ratio = with.step / without.step;
+    return ZERO_OK;
+}
+
+/* Doubles, then halves the interval; the share of the disk falls as work grows. */
+zero_status zero_plan_time_hidden(const zero_schedule *s, const zero_schedule *resident,
+                                  const zero_plan_machine *machine, double most,
+                                  double *times)
+{
+    double low = 0x1p-20, high = low, ratio;
+    ZERO_TRY(ratio_at(s, resident, machine, high, &ratio));
+    for (; ratio > most && high < 0x1p20; high *= 2.0) {
+        low = high;
+        ZERO_TRY(ratio_at(s, resident, machine, 2.0 * high, &ratio));
+    }
+    *times = ratio > most ? INFINITY : high;
+    for (int k = 0; k < 16 && ratio <= most && high > low; k++) {
+        double middle = sqrt(low * high), at;
+        ZERO_TRY(ratio_at(s, resident, machine, middle, &at));
+        if (at > most)
+            low = middle;
+        else
+            *times = high = middle;
+    }
     return ZERO_OK;
 }

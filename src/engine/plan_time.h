@@ -3,8 +3,12 @@
  *     computing     flops of a unit / rate; backward takes twice its forward
  *     a collective  messages * latency + bytes / bandwidth, the larger of sent and received
  *
- * The step's program is walked with two clocks. The rank computes; one network serves its
- * collectives in the order in which they begin; a wait lasts until its collective has ended. So
+ *     a transfer    bytes / rate of the disk, which the ranks of a node share evenly
+ *
+ * The step's program is walked with three clocks. The rank computes; one network serves its
+ * collectives and one disk its transfers, each in the order in which they begin; a wait lasts until
+ * what it waits for has ended. The stream of optimizer states runs ahead of the walk, as in a run
+ * (run_offload.c). So
  * the time shows everything that follows from the program: what overlaps, what waits for what,
  * and what a step leaves to the next one. Only matrix products take time: sums, the optimizer
  * and disturbances do not. All ranks are equally fast.
@@ -20,12 +24,18 @@ typedef struct {
     double latency;   /* seconds per message, >= 0 */
     double bandwidth; /* bytes per second and direction, of one rank, > 0 */
     double flops;     /* per second, of one rank, > 0 */
+
+    /* Bytes per second of a node's disk, > 0; 0: transfers take no time. */
+    double disk_read, disk_write;
 } zero_plan_machine;
 
 typedef struct {
-    double step; /* seconds; compute + exposed */
+    double step; /* seconds; compute + exposed + disk_exposed */
     double compute, communication;
-    double exposed; /* waiting for the network */
+    double exposed;      /* waiting for the network */
+    double disk;         /* the transfers of this rank */
+    double disk_exposed; /* waiting for them */
+    double disk_first; /* of that: before the first FORWARD, where nothing can hide them */
 } zero_plan_time;
 
 /* The time of a step among other steps: collectives left in flight delay the next one.
@@ -33,3 +43,11 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_plan_time_step(const zero_schedule *s,
                                                const zero_plan_machine *machine,
                                                zero_plan_time *time);
+
+/* The least number by which the tokens of a step can be multiplied so that it takes at most `most`
+ * times a step of the resident plan; compute time and activations grow with tokens. INFINITY: there
+ * is none up to 2^20. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_plan_time_hidden(const zero_schedule *s,
+                                                 const zero_schedule *resident,
+                                                 const zero_plan_machine *machine,
+                                                 double most, double *times);

@@ -47,10 +47,9 @@ zero_status zero_run_fetch(zero_walk *w, const zero_instruction *i)
     int params = params_of(w, i);
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
-    zero_tier_begin_read(&r->tier, i->file, slot);
+    zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, i->file, slot);
     if (params != ZERO_NO_BUFFER && w->plan->type == ZERO_FP32) /* they are the masters */
-        zero_tier_begin_read(&r->tier, params, params_in(w, i, slot));
-    zero_offload_add(r->schedule, i, &r->moved);
+        zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
     return ZERO_OK;
 }
 
@@ -60,10 +59,9 @@ zero_status zero_run_store(zero_walk *w, const zero_instruction *i)
     int params = params_of(w, i);
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
-    zero_tier_begin_write(&r->tier, i->file, slot);
+    zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, i->file, slot);
     if (params != ZERO_NO_BUFFER)
-        zero_tier_begin_write(&r->tier, params, params_in(w, i, slot));
-    zero_offload_add(r->schedule, i, &r->moved);
+        zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
     return ZERO_OK;
 }
 
@@ -85,10 +83,9 @@ zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
     char *piece = zero_use(w, i->buffer);
     for (int k = 0; k < state->n_blocks; k++) {
         int block = state->first_param_block + k;
-        zero_tier_begin_read(&r->tier, block, piece);
+        zero_tier_begin_read(&r->tier, ZERO_MOVED_PARAMETERS, block, piece);
         piece += r->schedule->buffers[block].bytes;
     }
-    zero_offload_add(r->schedule, i, &r->moved);
     return ZERO_OK;
 }
 
@@ -104,15 +101,15 @@ zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
 
 zero_status zero_run_save(zero_walk *w, const zero_instruction *i)
 {
-    zero_tier_begin_write(&w->r->tier, i->file, zero_use(w, i->buffer));
-    zero_offload_add(w->r->schedule, i, &w->r->moved);
+    zero_tier_begin_write(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
+                          zero_use(w, i->buffer));
     return ZERO_OK;
 }
 
 zero_status zero_run_restore(zero_walk *w, const zero_instruction *i)
 {
-    zero_tier_begin_read(&w->r->tier, i->file, zero_use(w, i->buffer));
-    zero_offload_add(w->r->schedule, i, &w->r->moved);
+    zero_tier_begin_read(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
+                         zero_use(w, i->buffer));
     return ZERO_OK;
 }
 

@@ -55,7 +55,6 @@ typedef struct {
     bool units_are_checked;         /* a step has shown that they define their results */
     zero_pending_update pending;    /* `lazy`: the last step's, for the next step */
     zero_tier tier;                 /* the file, if something lies there */
-    zero_offload_traffic moved;     /* to and from it, by these walks */
     int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
     double streamed;                /* seconds of the stream during other instructions */
     zero_walk *walk;                /* the present one, for polls */

@@ -33,8 +33,9 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
     size_t buffers = (size_t)s->n_buffers;
     t->number = calloc(buffers, sizeof *t->number);
     t->transfer = calloc(buffers, sizeof *t->transfer);
+    t->purpose = calloc(buffers, sizeof *t->purpose);
     t->is_written = calloc(buffers, sizeof *t->is_written);
-    if (!bytes || !t->number || !t->transfer || !t->is_written)
+    if (!bytes || !t->number || !t->transfer || !t->purpose || !t->is_written)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d blocks of a scratch file",
                          n);
     number_blocks(t, s, bytes);
@@ -68,9 +69,11 @@ void zero_tier_close(zero_tier *t)
     zero_scratch_close(t->scratch);
     free(t->number);
     free(t->transfer);
+    free(t->purpose);
     free(t->is_written);
     t->scratch = NULL;
     t->number = t->transfer = NULL;
+    t->purpose = NULL;
     t->is_written = NULL;
 }
 
@@ -83,16 +86,18 @@ static void keep(zero_tier *t, zero_status st)
     t->failure = zero_failure_keep(st);
 }
 
-void zero_tier_begin_read(zero_tier *t, int file, void *memory)
-{
-    if (!t->has_failed)
-        keep(t, zero_scratch_begin_read(t->scratch, t->number[file], memory,
-                                        &t->transfer[file]));
-}
-
-void zero_tier_begin_write(zero_tier *t, int file, const void *memory)
+void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory)
 {
     if (t->has_failed) return;
+    t->purpose[file] = as;
+    keep(t,
+         zero_scratch_begin_read(t->scratch, t->number[file], memory, &t->transfer[file]));
+}
+
+void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory)
+{
+    if (t->has_failed) return;
+    t->purpose[file] = as;
     keep(t,
          zero_scratch_begin_write(t->scratch, t->number[file], memory, &t->transfer[file]));
     t->is_written[file] = true;
@@ -109,10 +114,23 @@ bool zero_tier_has_ended(const zero_tier *t, int file)
            zero_scratch_has_ended(t->scratch, t->transfer[file]);
 }
 
+/* The file counts what has moved; this is how much more it is than `before`. */
+static void count(zero_file_traffic *sum, const zero_scratch_traffic *before,
+                  const zero_scratch_traffic *now)
+{
+    sum->bytes_read += now->bytes_read - before->bytes_read;
+    sum->bytes_written += now->bytes_written - before->bytes_written;
+    sum->reads += now->reads - before->reads;
+    sum->writes += now->writes - before->writes;
+}
+
 void zero_tier_end(zero_tier *t, int file)
 {
     if (t->transfer[file] == NONE) return;
+    zero_scratch_traffic before = zero_scratch_get_traffic(t->scratch);
     keep(t, zero_scratch_end(t->scratch, t->transfer[file]));
+    zero_scratch_traffic now = zero_scratch_get_traffic(t->scratch);
+    count(&t->moved[t->purpose[file]], &before, &now);
     t->transfer[file] = NONE;
 }
 

@@ -9,12 +9,25 @@
 #include "io/scratch.h"
 #include "sharding/offload.h"
 
+/* The purpose of a transfer: what it is counted as. */
+typedef enum {
+    ZERO_MOVED_STATES, /* by updates, with the parameters that these read and write */
+    ZERO_MOVED_PARAMETERS,
+    ZERO_MOVED_ACTIVATIONS,
+    ZERO_MOVED_FOR_VISITS, /* digests, checkpoints, initial values: in no program */
+    ZERO_MOVED_KINDS
+} zero_moved;
+
 typedef struct {
     zero_scratch *scratch; /* NULL: this rank has nothing in a file */
     int *number;           /* [n_buffers] of a buffer in the file: its block of `scratch` */
     int *transfer;         /* [n_buffers] of such a buffer: its transfer in flight, or -1 */
+    zero_moved *purpose;   /* [n_buffers] of that transfer */
     bool *is_written;      /* [n_buffers] */
-    zero_failure failure;  /* the first one */
+
+    /* By transfers that have ended and succeeded. */
+    zero_file_traffic moved[ZERO_MOVED_KINDS];
+    zero_failure failure; /* the first one */
     bool has_failed;
 } zero_tier;
 
@@ -30,8 +43,8 @@ void zero_tier_close(zero_tier *t); /* accepts a zeroed one */
 
 /* Begins a transfer of a buffer in the file to or from `memory`, which belongs to it until its end.
  * Does nothing after a failure. */
-void zero_tier_begin_read(zero_tier *t, int file, void *memory);
-void zero_tier_begin_write(zero_tier *t, int file, const void *memory);
+void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory);
+void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory);
 /* True if a transfer to the buffer has begun once. */
 bool zero_tier_is_written(const zero_tier *t, int file);
 /* True if no transfer of the buffer is in flight, or it has ended. Never blocks. */

@@ -48,7 +48,7 @@ static void *params_in(const struct visit *v, int i)
 static void begin_read(const struct visit *v, int file, void *memory)
 {
     if (zero_tier_is_written(&v->r->tier, file))
-        zero_tier_begin_read(&v->r->tier, file, memory);
+        zero_tier_begin_read(&v->r->tier, ZERO_MOVED_FOR_VISITS, file, memory);
     else
         memset(memory, 0, schedule_of(v)->buffers[file].bytes);
 }
@@ -73,9 +73,10 @@ static void fetch_until(struct visit *v, int end)
 static void store(const struct visit *v, int i)
 {
     int params = params_of(v, i);
-    zero_tier_begin_write(&v->r->tier, states_of(v, i), slot_of(v, i));
+    zero_tier_begin_write(&v->r->tier, ZERO_MOVED_FOR_VISITS, states_of(v, i),
+                          slot_of(v, i));
     if (params != ZERO_NO_BUFFER)
-        zero_tier_begin_write(&v->r->tier, params, params_in(v, i));
+        zero_tier_begin_write(&v->r->tier, ZERO_MOVED_FOR_VISITS, params, params_in(v, i));
 }
 
 /* ---- blocks ---- */

@@ -15,6 +15,10 @@
  * that only their bounds are shown. In units of one comparison; half a second's, with the bounds. */
 #define MOST_WORK 1e8
 
+/* Each block of the file is a buffer, in the bounds of a plan, too. Models with more blocks, of 26 G
+ * parameters, get no row for --offload. */
+#define MOST_BLOCKS 100000
+
 struct advice {
     zero_plan_input plan; /* memory does not grow beyond two microbatches */
     bool is_auto;
@@ -114,6 +118,26 @@ static bool measure_and_show(const struct advice *a, const char *what, zero_plan
     return fits;
 }
 
+/* The row only if a stage fits: slots take memory that a small model does not have to spare. */
+static bool show_offload(const struct advice *a, zero_plan_input in, const char *what)
+{
+    struct need needs[ZERO_STAGE_COUNT];
+    in.offload = ZERO_OFFLOAD_LAZY;
+    if (!measure(a, in, false, needs)) return false;
+    show(a, what, needs);
+    return true;
+}
+
+static void show_offloads(const struct advice *a)
+{
+    zero_plan_input in = a->plan;
+    if (in.offload != ZERO_OFFLOAD_OFF || in.forward_only) return;
+    if (in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return;
+    if (show_offload(a, in, "--offload DIR") || in.recompute) return;
+    in.recompute = true;
+    show_offload(a, in, "--offload DIR --recompute");
+}
+
 /* The same global batch in smaller pieces. */
 static zero_plan_input with_micro_batch(const struct advice *a, int64_t micro)
 {
@@ -210,6 +234,7 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, F
         in.recompute = true;
         measure_and_show(&a, "--recompute", in);
     }
+    show_offloads(&a);
     show_micro_batch(&a);
     show_more_ranks(&a);
 }

@@ -1,8 +1,11 @@
 #include "report/plan_json.h"
 
+#include <math.h>
+
 #include <jansson.h>
 
 #include "base/fail.h"
+#include "report/plan_file.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 
@@ -38,11 +41,18 @@ static json_t *model_json(const zero_plan_report *r)
     return object;
 }
 
-static json_t *machine_json(const zero_plan_machine *m)
+static json_t *machine_json(const zero_plan_request *request)
 {
+    const zero_plan_machine *m = &request->machine;
     json_t *object = json_object();
-    put_real(object, "latency_seconds", m->latency);
-    put_real(object, "bytes_per_second", m->bandwidth);
+    if (request->has_network) {
+        put_real(object, "latency_seconds", m->latency);
+        put_real(object, "bytes_per_second", m->bandwidth);
+    }
+    if (request->has_disk) {
+        put_real(object, "disk_read_bytes_per_second", m->disk_read);
+        put_real(object, "disk_write_bytes_per_second", m->disk_write);
+    }
     put_real(object, "flops_per_second", m->flops);
     return object;
 }
@@ -66,8 +76,9 @@ static void put_setup(const zero_plan_report *r, json_t *object)
     json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
     if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
     if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
+    if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
     if (r->request.has_time)
-        json_object_set_new(object, "machine", machine_json(&r->request.machine));
+        json_object_set_new(object, "machine", machine_json(&r->request));
 }
 
 /* ---- a stage ---- */
@@ -177,6 +188,37 @@ static json_t *communication_json(const zero_plan_ledger *l)
     return object;
 }
 
+static json_t *moved_json(const zero_file_traffic *t)
+{
+    json_t *object = json_object();
+    put_whole(object, "bytes_read", (int64_t)t->bytes_read);
+    put_whole(object, "bytes_written", (int64_t)t->bytes_written);
+    put_whole(object, "reads", (int64_t)t->reads);
+    put_whole(object, "writes", (int64_t)t->writes);
+    return object;
+}
+
+static json_t *file_json(const zero_plan_ledger *l)
+{
+    const zero_offload_traffic *t = &l->file_step;
+    zero_file_traffic all = zero_offload_total(t);
+    json_t *object = json_object(), *classes = json_object(), *step = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        put_whole(classes, zero_class_name((zero_class)c), (int64_t)l->file[c]);
+    json_object_set_new(object, "classes", classes);
+    put_whole(object, "bytes", (int64_t)l->file_bytes);
+    put_whole(object, "page_padding", (int64_t)l->file_padding);
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_OPTIMIZER),
+                        moved_json(&t->states));
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_PARAMETERS),
+                        moved_json(&t->parameters));
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_ACTIVATIONS),
+                        moved_json(&t->activations));
+    json_object_set_new(step, "all", moved_json(&all));
+    json_object_set_new(object, "step", step);
+    return object;
+}
+
 static json_t *kept_json(const zero_plan_report *r, const zero_plan_stage *stage)
 {
     json_t *object = json_object(), *groups = json_array();
@@ -235,12 +277,31 @@ static json_t *time_json(const zero_plan_report *r, const zero_plan_time *t)
     return object;
 }
 
+static json_t *disk_json(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    const zero_plan_time *t = &stage->time;
+    zero_plan_disk d = zero_plan_disk_of(r, stage);
+    json_t *object = json_object();
+    put_real(object, "seconds", t->disk);
+    put_real(object, "exposed_seconds", t->disk_exposed);
+    put_real(object, "first_exposed_seconds", t->disk_first);
+    put_real(object, "resident_step_seconds", stage->resident.step);
+    put_real(object, "efficiency", d.efficiency);
+    put_whole(object, "ranks_sharing_it", d.sharers);
+    put_real(object, "tokens_hiding_all", d.hides_all);
+    put_real(object, "tokens_hiding_reads", d.hides_reads);
+    if (!isinf(d.hidden)) put_real(object, "tokens_hidden", d.hidden);
+    put_real(object, "bytes_written_per_day", d.daily);
+    return object;
+}
+
 static json_t *fitted_json(const zero_plan_fitted *f)
 {
     json_t *object = json_object();
     put_whole(object, "layers", f->layers);
     put_whole(object, "parameters", f->n_params);
     put_whole(object, "needed", (int64_t)f->needed);
+    if (f->file > 0) put_whole(object, "file", (int64_t)f->file);
     return object;
 }
 
@@ -279,6 +340,8 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     json_object_set_new(object, "input", input_json(&stage->schedule.input));
     json_object_set_new(object, "memory", memory_json(r, stage));
     json_object_set_new(object, "communication", communication_json(&stage->ledger));
+    if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
+        json_object_set_new(object, "file", file_json(&stage->ledger));
     json_object_set_new(object, "kept", kept_json(r, stage));
     json_object_set_new(object, "partitions", partitions_json(stage));
     if (r->config.accumulation > 1)
@@ -286,6 +349,7 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
             object, r->config.reproducible ? "without_reproducible" : "with_reproducible",
             price_json(&stage->price));
     if (o->has_time) json_object_set_new(object, "time", time_json(r, &stage->time));
+    if (o->has_disk) json_object_set_new(object, "disk", disk_json(r, stage));
     if (o->fit > 0) json_object_set_new(object, "fits", fitted_json(&stage->fitted));
     if (o->show_schedule)
         json_object_set_new(object, "programs", programs_json(r, &stage->schedule));

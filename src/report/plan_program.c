@@ -4,6 +4,7 @@
 
 #include "report/plan_setup.h"
 #include "report/text.h"
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 
@@ -24,6 +25,13 @@ static int64_t gradient_bytes(const zero_schedule *s, const zero_instruction *i)
     return sum;
 }
 
+static int64_t file_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    zero_offload_traffic t = zero_offload_traffic_of(s, i);
+    zero_file_traffic all = zero_offload_total(&t);
+    return (int64_t)(all.bytes_read + all.bytes_written);
+}
+
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
 {
     zero_traffic t = zero_instruction_traffic(s, i);
@@ -37,16 +45,37 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     case ZERO_OP_RELEASE: return (int64_t)zero_schedule_cost(s, &s->buffers[i->buffer]);
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE: return range_bytes(s, i, i->buffer);
-    case ZERO_OP_UPDATE: return range_bytes(s, i, i->param[0]);
+    case ZERO_OP_UPDATE:
+        return zero_range_len(i->range) * (int64_t)zero_type_size(s->input.type);
+    case ZERO_OP_FETCH:
+    case ZERO_OP_STORE:
+    case ZERO_OP_FETCH_PARAM:
+    case ZERO_OP_SAVE:
+    case ZERO_OP_RESTORE: return file_bytes(s, i);
     default: return -1;
     }
+}
+
+/* Transfers have longer names. */
+static int name_width(const zero_schedule *s)
+{
+    return s->input.offload == ZERO_OFFLOAD_OFF ? 11 : 16;
+}
+
+/* The block of the file that a transfer moves. */
+static void show_block(const zero_schedule *s, const zero_instruction *i, FILE *out)
+{
+    if (i->op == ZERO_OP_UPDATE || i->file == ZERO_NO_BUFFER) return;
+    fprintf(out, "  %s", zero_class_name(s->buffers[i->file].class));
+    if (i->group >= 0)
+        fprintf(out, ", block %d", i->file - s->groups[i->group].first_block);
 }
 
 static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
                       bool is_peak, FILE *out)
 {
     int64_t bytes = zero_plan_instruction_bytes(s, i);
-    fprintf(out, "%6d  %-11s  %-12s", at + 1, zero_op_name(i->op),
+    fprintf(out, "%6d  %-*s  %-12s", at + 1, name_width(s), zero_op_name(i->op),
             zero_text_operand(s->input.model, i));
     if (zero_instruction_has_microbatch(i))
         fprintf(out, " %5d", i->microbatch);
@@ -56,15 +85,17 @@ static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
         fprintf(out, " %17" PRId64, bytes);
     else
         fprintf(out, " %17s", "");
-    fprintf(out, " %17zu%s\n", i->live_bytes, is_peak ? "  peak" : "");
+    fprintf(out, " %17zu%s", i->live_bytes, is_peak ? "  peak" : "");
+    show_block(s, i, out);
+    fputc('\n', out);
 }
 
 static void show_program(const zero_schedule *s, zero_program_kind kind, FILE *out)
 {
     const zero_program *p = &s->programs[kind];
     if (p->length == 0) return;
-    fprintf(out, "\n%s\n%6s  %-11s  %-12s %5s %17s %17s\n", zero_program_name(kind), "", "",
-            "", "micro", "bytes", "bytes live");
+    fprintf(out, "\n%s\n%6s  %-*s  %-12s %5s %17s %17s\n", zero_program_name(kind), "",
+            name_width(s), "", "", "micro", "bytes", "bytes live");
     for (int at = 0; at < p->length; at++)
         show_line(s, &p->code[at], at, kind == s->peak_program && at == s->peak_at, out);
 }
@@ -78,6 +109,7 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
     fputs(
         "bytes          that REDUCE and GATHER send, RELEASE gives back, the others "
         "write\n"
+        "               of transfers: that are read from the file or written to it\n"
         "bytes live     planned memory in use while the instruction runs, of all classes\n",
         out);
     show_program(s, ZERO_PROGRAM_STEP, out);

@@ -115,6 +115,22 @@ static zero_status find_kept(zero_plan_stage *stage, const zero_model *model)
     return ZERO_OK;
 }
 
+static zero_status find_hidden(const zero_plan_report *r, zero_plan_stage *stage)
+{
+    const zero_plan_machine *machine = &r->request.machine;
+    zero_plan_input in = stage->schedule.input;
+    zero_schedule resident;
+    in.offload = ZERO_OFFLOAD_OFF;
+    in.offload_parameters = in.offload_activations = 0;
+    ZERO_TRY(zero_schedule_compile(&resident, &in));
+    zero_status st = zero_plan_time_step(&resident, machine, &stage->resident);
+    if (st == ZERO_OK)
+        st = zero_plan_time_hidden(&stage->schedule, &resident, machine, ZERO_PLAN_HIDDEN,
+                                   &stage->hidden_times);
+    zero_schedule_destroy(&resident);
+    return st;
+}
+
 static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *stage)
 {
     const zero_plan_request *o = &r->request;
@@ -127,7 +143,10 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
     if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
     if (o->has_time)
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
-    if (o->fit > 0) ZERO_TRY(zero_plan_fit(&r->shape, &in, (size_t)o->fit, &stage->fitted));
+    if (o->has_disk) ZERO_TRY(find_hidden(r, stage));
+    if (o->fit > 0)
+        ZERO_TRY(zero_plan_fit(&r->shape, &in, (size_t)o->fit, (size_t)o->fit_disk,
+                               &stage->fitted));
     return ZERO_OK;
 }
 

@@ -16,8 +16,10 @@ typedef struct {
     bool all_stages;
     bool show_schedule; /* the JSON includes the programs */
     int64_t fit;        /* bytes; 0: not asked for */
+    int64_t fit_disk;   /* bytes of a rank's file; 0: any number */
     bool has_time;      /* times are asked for, on this machine */
     zero_plan_machine machine;
+    bool has_network, has_disk; /* of the machine, what was given */
 } zero_plan_request;
 
 /* The least and the most over ranks. */
@@ -47,6 +49,8 @@ typedef struct {
     zero_plan_spread spread[ZERO_PARTITION_SCHEMES];
     zero_plan_price price;   /* with several microbatches only */
     zero_plan_time time;     /* if request.has_time */
+    zero_plan_time resident; /* if request.has_disk: of the same step without offload */
+    double hidden_times; /* how much more tokens hide the disk (zero_plan_time_hidden) */
     zero_plan_fitted fitted; /* if request.fit > 0 */
 } zero_plan_stage;
 
@@ -71,6 +75,9 @@ ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
 void zero_plan_report_destroy(zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
+
+/* A step with offload takes at most this many times one without, to call the disk hidden. */
+#define ZERO_PLAN_HIDDEN 1.05
 
 /* True if a rank needs no more than --memory-limit, if there is one. */
 bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "report/advice.h"
+#include "report/plan_file.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/checks.h"
@@ -20,9 +21,33 @@ static void show_class(const char *name, size_t own, size_t at_peak, FILE *out)
     fprintf(out, "  %-20s %12s %18zu %14s %18zu\n", name, text, own, peak, at_peak);
 }
 
+/* With a column for the file. */
+static void show_tiers(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    char text[ZERO_PLAN_TEXT];
+    fprintf(out, "\n%-22s %31s %18s %18s\n", "memory, bytes", "each at its own peak",
+            "at the peak", "in the file");
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        if (s->class_peak[c] == 0 && l->file[c] == 0) continue;
+        zero_text_bytes((double)s->class_peak[c], text);
+        fprintf(out, "  %-20s %12s %18zu %18zu %18zu\n", zero_class_name((zero_class)c),
+                text, s->class_peak[c], l->at_peak[c], l->file[c]);
+    }
+    fprintf(out, "  %-20s %12s %18s %18zu %18zu\n", "all", "", "", s->peak_bytes,
+            l->file_bytes);
+    zero_text_peak(s, text);
+    fprintf(out, "  the peak is at %s\n", text);
+    zero_text_bytes((double)l->file_padding, text);
+    fprintf(out, "  %s of the file (%zu bytes) fills pages\n", text, l->file_padding);
+}
+
 static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
     char peak[ZERO_PLAN_TEXT];
+    if (l->file_bytes > 0) {
+        show_tiers(s, l, out);
+        return;
+    }
     fprintf(out, "\n%-22s %31s %33s\n", "memory, bytes", "each at its own peak",
             "at the overall peak");
     for (int c = 0; c < ZERO_CLASSES; c++)
@@ -72,6 +97,7 @@ static bool shards_parameters(const zero_schedule *s)
 /* Why the states differ from the formula and its padding. */
 static const char *reason(const zero_plan_report *r, const zero_schedule *s)
 {
+    if (s->input.offload != ZERO_OFFLOAD_OFF) return "optimizer states lie in the file";
     if (zero_schedule_shares(s)) return "parameters lie once per node";
     if (r->config.accumulation > 1) return "sums over microbatches are in accumulators";
     if (r->config.persist > 0 && shards_parameters(s))
@@ -233,12 +259,32 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
     const zero_plan_time *t = &stage->time;
     if (!r->request.has_time) return;
     zero_text_row("time", out);
-    fprintf(out,
-            "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication; %.4g "
-            "tokens/s\n%15s(ideal: %.4g s per message, %.4g bytes/s%s, %.4g flops/s)\n",
-            t->step, t->compute, t->exposed, t->communication,
-            (double)(r->config.global_batch * r->shape.seq) / t->step, "", m->latency,
-            m->bandwidth, r->layout.n_nodes > 1 ? " between nodes" : "", m->flops);
+    fprintf(out, "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication",
+            t->step, t->compute, t->exposed, t->communication);
+    if (r->request.has_disk) {
+        zero_text_continue(out);
+        fprintf(out, "+ exposed %.4g of %.4g disk", t->disk_exposed, t->disk);
+    }
+    fprintf(out, "; %.4g tokens/s\n",
+            (double)(r->config.global_batch * r->shape.seq) / t->step);
+    if (r->request.has_network)
+        fprintf(out, "%15s(ideal: %.4g s per message, %.4g bytes/s%s, %.4g flops/s)\n", "",
+                m->latency, m->bandwidth, r->layout.n_nodes > 1 ? " between nodes" : "",
+                m->flops);
+    else
+        fprintf(out, "%15s(ideal: messages take no time, %.4g flops/s)\n", "", m->flops);
+}
+
+static void show_fitted_file(const zero_plan_report *r, const zero_plan_stage *stage,
+                             FILE *out)
+{
+    char file[ZERO_PLAN_TEXT];
+    if (stage->fitted.file == 0) return;
+    zero_text_bytes((double)stage->fitted.file, file);
+    fprintf(out, "%15sand a file of %s (%zu bytes)", "", file, stage->fitted.file);
+    if (r->request.fit_disk > 0)
+        fprintf(out, " of at most %" PRId64 " bytes", r->request.fit_disk);
+    fputc('\n', out);
 }
 
 static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
@@ -255,6 +301,7 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
             stage->fitted.needed,
             stage->fitted.layers == ZERO_GPT2_LAYERS ? "; no deeper model is possible"
                                                      : "");
+    show_fitted_file(r, stage, out);
 }
 
 /* A run with this --memory-limit would be refused. */
@@ -276,9 +323,11 @@ void zero_plan_show(const zero_plan_report *r, FILE *out)
     show_states(r, stage, out);
     show_kept(r, stage, out);
     show_exchanges(stage, out);
+    zero_plan_show_file(stage, out);
     show_schemes(r, stage, out);
     show_price(r, stage, out);
     show_time(r, stage, out);
+    zero_plan_show_disk(r, stage, out);
     show_fitted(r, stage, out);
     show_advice(r, stage, out);
 }

@@ -71,6 +71,11 @@ static double needed(const zero_plan_stage *stage)
     return (double)stage->ledger.needed;
 }
 
+static double file_bytes(const zero_plan_stage *stage)
+{
+    return (double)stage->ledger.file_bytes;
+}
+
 static double states(const zero_plan_stage *stage)
 {
     return (double)stage->ledger.states;
@@ -134,6 +139,8 @@ static void show_memory(const zero_plan_report *r, FILE *out)
     show_classes(r, out);
     bytes_row(r, "overall peak", peak, out);
     bytes_row(r, "needed, with process", needed, out);
+    if (r->stages[0].schedule.input.offload != ZERO_OFFLOAD_OFF)
+        bytes_row(r, "in the file", file_bytes, out);
     show_limit(r, out);
     fputs("\nmodel states\n", out);
     bytes_row(r, "ours", states, out);
@@ -199,6 +206,16 @@ static double exposed_seconds(const zero_plan_stage *stage)
     return stage->time.exposed;
 }
 
+static double disk_seconds(const zero_plan_stage *stage)
+{
+    return stage->time.disk;
+}
+
+static double disk_exposed(const zero_plan_stage *stage)
+{
+    return stage->time.disk_exposed;
+}
+
 static double layers(const zero_plan_stage *stage)
 {
     return (double)stage->fitted.layers;
@@ -224,10 +241,17 @@ static void show_time(const zero_plan_report *r, FILE *out)
 {
     const zero_plan_machine *m = &r->request.machine;
     if (!r->request.has_time) return;
-    fprintf(out, "\ntime, ideal: %.4g s per message, %.4g bytes/s, %.4g flops/s\n",
-            m->latency, m->bandwidth, m->flops);
+    if (r->request.has_network)
+        fprintf(out, "\ntime, ideal: %.4g s per message, %.4g bytes/s, %.4g flops/s\n",
+                m->latency, m->bandwidth, m->flops);
+    else
+        fprintf(out, "\ntime, ideal: messages take no time, %.4g flops/s\n", m->flops);
     number_row(r, "seconds per step", "%.4g", step_seconds, out);
     number_row(r, "  of these exposed", "%.4g", exposed_seconds, out);
+    if (!r->request.has_disk) return;
+    fprintf(out, "disk: reads %.4g, writes %.4g bytes/s\n", m->disk_read, m->disk_write);
+    number_row(r, "seconds of transfers", "%.4g", disk_seconds, out);
+    number_row(r, "  of these exposed", "%.4g", disk_exposed, out);
 }
 
 static void show_fitted(const zero_plan_report *r, FILE *out)

@@ -9,6 +9,7 @@
 #include "nn/gpt2.h"
 #include "report/show.h"
 #include "report/text.h"
+#include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 
 /* Only what differs from the last tenth of the data, in order. */
@@ -85,6 +86,22 @@ static void show_collectives(const zero_run_view *v)
            zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
 }
 
+static void show_file(const zero_schedule *plan)
+{
+    size_t sum = 0;
+    if (plan->input.offload == ZERO_OFFLOAD_OFF) return;
+    for (int c = 0; c < ZERO_CLASSES; c++) sum += zero_offload_bytes(plan, (zero_class)c);
+    zero_text_run_row("file");
+    printf("%.1f MiB per rank, in MiB:", zero_text_mib(sum));
+    for (int c = 0, shown = 0; c < ZERO_CLASSES; c++) {
+        size_t bytes = zero_offload_bytes(plan, (zero_class)c);
+        if (bytes == 0) continue;
+        printf("%s %s %.1f", shown++ > 0 ? "," : "", zero_class_name((zero_class)c),
+               zero_text_mib(bytes));
+    }
+    printf("\n");
+}
+
 static void show_ledgers(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
@@ -102,6 +119,7 @@ static void show_ledgers(const zero_run_view *v)
                zero_text_mib(plan->class_peak[c]));
     }
     printf("\n");
+    show_file(plan);
     show_collectives(v);
 }
 

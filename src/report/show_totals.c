@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "engine/file_ledger.h"
 #include "nn/gpt2.h"
 #include "report/show.h"
 #include "report/show_profile.h"
@@ -101,6 +102,34 @@ static void show_resident(const zero_run_view *v)
            resident - zero_text_mib(planned) - zero_text_mib(mapped));
 }
 
+/* A step's bytes are those of a step with an update. */
+static void show_file(const zero_run_view *v)
+{
+    const zero_schedule *s = &v->engine->schedule;
+    if (s->input.offload == ZERO_OFFLOAD_OFF) return;
+    char read[ZERO_PLAN_TEXT], written[ZERO_PLAN_TEXT], in[ZERO_PLAN_TEXT],
+        out[ZERO_PLAN_TEXT];
+    zero_file_ledger l = zero_runner_file_ledger(&v->engine->runner);
+    zero_offload_traffic step = zero_offload_count(s, ZERO_PROGRAM_STEP);
+    zero_file_traffic all = zero_offload_total(&l.measured),
+                      one = zero_offload_total(&step);
+    zero_file_traffic planned = zero_offload_total(&l.planned);
+    zero_text_bytes((double)all.bytes_read, read);
+    zero_text_bytes((double)all.bytes_written, written);
+    zero_text_bytes((double)one.bytes_read, in);
+    zero_text_bytes((double)one.bytes_written, out);
+    zero_text_run_row("file");
+    printf("%s read and %s written; %s and %s per step", read, written, in, out);
+    zero_text_run_continue();
+    if (zero_file_ledger_is_as_planned(&l))
+        printf("as planned, to the byte\n");
+    else
+        printf("planned: %" PRIu64 " bytes read, %" PRIu64 " written; moved: %" PRIu64
+               ", %" PRIu64 "\n",
+               planned.bytes_read, planned.bytes_written, all.bytes_read,
+               all.bytes_written);
+}
+
 static void show_loss(const zero_run_view *v, const zero_run_totals *t)
 {
     zero_text_run_row("loss");
@@ -141,6 +170,7 @@ static void show_work(const zero_run_view *v, const zero_run_totals *t)
     show_traffic(v, "reduced", ZERO_OP_REDUCE);
     show_traffic(v, "gathered", ZERO_OP_GATHER);
     show_control(v);
+    show_file(v);
     zero_text_run_row("polls");
     printf("longest time between polls: %.2f ms\n", 1e3 * v->world->largest_gap);
 }

@@ -153,6 +153,37 @@ size_t zero_offload_bytes(const zero_schedule *s, zero_class cls)
     return sum;
 }
 
+/* Activations lie in the file in the order of their first SAVEs. */
+static size_t activation_padding(const zero_schedule *s)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    size_t sum = 0;
+    int last = ZERO_NO_BUFFER;
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        if (i->op != ZERO_OP_SAVE || i->file <= last) continue;
+        last = i->file;
+        sum += s->buffers[i->file].bytes - s->buffers[i->buffer].bytes;
+    }
+    return sum;
+}
+
+size_t zero_offload_padding(const zero_schedule *s)
+{
+    size_t sum = activation_padding(s);
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        const zero_group_state *state = &s->groups[g];
+        for (int k = 0; k < state->n_blocks; k++) {
+            zero_range range = zero_offload_range(s, g, k);
+            sum += s->buffers[state->first_block + k].bytes - state_bytes(s, range);
+            if (zero_offload_has_parameters(s, g))
+                sum +=
+                    s->buffers[state->first_param_block + k].bytes - param_bytes(s, range);
+        }
+    }
+    return sum;
+}
+
 static void add_read(zero_file_traffic *t, size_t bytes)
 {
     t->bytes_read += bytes;
@@ -184,8 +215,7 @@ static void add_piece(const zero_schedule *s, int g, zero_file_traffic *t)
         add_read(t, s->buffers[state->first_param_block + k].bytes);
 }
 
-void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
-                      zero_offload_traffic *t)
+static void add(const zero_schedule *s, const zero_instruction *i, zero_offload_traffic *t)
 {
     switch (i->op) {
     case ZERO_OP_FETCH:
@@ -203,11 +233,35 @@ void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
     }
 }
 
+zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
+                                             const zero_instruction *i)
+{
+    zero_offload_traffic t = {.states.reads = 0};
+    add(s, i, &t);
+    return t;
+}
+
+static void add_up(zero_file_traffic *sum, const zero_file_traffic *t)
+{
+    sum->bytes_read += t->bytes_read;
+    sum->bytes_written += t->bytes_written;
+    sum->reads += t->reads;
+    sum->writes += t->writes;
+}
+
+zero_file_traffic zero_offload_total(const zero_offload_traffic *t)
+{
+    zero_file_traffic sum = t->states;
+    add_up(&sum, &t->parameters);
+    add_up(&sum, &t->activations);
+    return sum;
+}
+
 zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kind program)
 {
     const zero_program *p = &s->programs[program];
     zero_offload_traffic t = {.states.reads = 0};
-    for (int at = 0; at < p->length; at++) zero_offload_add(s, &p->code[at], &t);
+    for (int at = 0; at < p->length; at++) add(s, &p->code[at], &t);
     return t;
 }
 

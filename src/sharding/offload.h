@@ -58,6 +58,8 @@ void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot);
 
 /* Bytes in the file, by class. */
 size_t zero_offload_bytes(const zero_schedule *s, zero_class cls);
+/* The bytes among all of these that only fill pages. */
+size_t zero_offload_padding(const zero_schedule *s);
 
 typedef struct {
     uint64_t bytes_read, bytes_written, reads, writes;
@@ -68,9 +70,10 @@ typedef struct {
     zero_file_traffic states; /* by updates; with parameters that UPDATE reads and writes */
     zero_file_traffic parameters, activations;
 } zero_offload_traffic;
-void zero_offload_add(const zero_schedule *s, const zero_instruction *i,
-                      zero_offload_traffic *t);
+zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
+                                             const zero_instruction *i);
 zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kind program);
+zero_file_traffic zero_offload_total(const zero_offload_traffic *t); /* of all three */
 
 /* The most transfers that are in flight at once in any program. */
 int zero_offload_in_flight(const zero_schedule *s);

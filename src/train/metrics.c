@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/fail.h"
+#include "engine/file_ledger.h"
 #include "sharding/schedule_exchange.h"
 
 #define FINAL_PATIENCE 2.0 /* seconds for the reader of a pipe */
@@ -169,6 +170,40 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
                      "largest_poll_gap_seconds", real(comm->largest_gap));
 }
 
+/* ---- the scratch file ---- */
+
+static json_t *moved_entry(const zero_file_traffic *t)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o}", "bytes_read", json_integer((json_int_t)t->bytes_read),
+        "bytes_written", json_integer((json_int_t)t->bytes_written), "reads",
+        json_integer((json_int_t)t->reads), "writes", json_integer((json_int_t)t->writes));
+}
+
+static json_t *moved_entries(const zero_offload_traffic *t)
+{
+    return json_pack("{s:o, s:o, s:o}", zero_class_name(ZERO_CLASS_OPTIMIZER),
+                     moved_entry(&t->states), zero_class_name(ZERO_CLASS_PARAMETERS),
+                     moved_entry(&t->parameters), zero_class_name(ZERO_CLASS_ACTIVATIONS),
+                     moved_entry(&t->activations));
+}
+
+/* Of this rank. A step's bytes are those of a step with an update. */
+static json_t *file_ledger(const zero_engine *e)
+{
+    zero_file_ledger l = zero_runner_file_ledger(&e->runner);
+    zero_offload_traffic step = zero_offload_count(&e->schedule, ZERO_PROGRAM_STEP);
+    zero_file_traffic of_step = zero_offload_total(&step);
+    int64_t updates = 0;
+    for (int p = 0; p < ZERO_PROGRAMS; p++) updates += e->runner.updates[p];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned",
+                     moved_entries(&l.planned), "measured", moved_entries(&l.measured),
+                     "other", moved_entry(&l.visits), "planned_step", moved_entry(&of_step),
+                     "updates", json_integer(updates), "planned_bytes",
+                     class_bytes(l.planned_bytes), "measured_bytes",
+                     class_bytes(l.measured_bytes));
+}
+
 static json_t *profile_entry(const zero_profile_row *row)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", json_integer(row->own.count),
@@ -245,6 +280,8 @@ zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f
                              "step_time", step_time(f->step_time), "memory", memory,
                              "communication", traffic_ledger(f->engine, f->comm), "profile",
                              profile(f->engine, f->profile));
+    if (f->engine->schedule.input.offload != ZERO_OFFLOAD_OFF)
+        json_object_set_new(line, "file", file_ledger(f->engine));
     write_within(m, line, FINAL_PATIENCE);
     return ZERO_OK;
 }

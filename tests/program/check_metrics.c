@@ -102,7 +102,9 @@ static json_int_t check_classes(const json_t *memory, const char *line)
             json_integer_value(bytes))
             fail("a class of memory is not as planned", line);
     }
-    if (whole(planned, "optimizer states", line) < 1) fail("no optimizer states", line);
+    if (whole(planned, "optimizer states", line) < 1 &&
+        whole(planned, "offload slots", line) < 1)
+        fail("no optimizer states, and no slots for them", line);
     return sum;
 }
 
@@ -190,6 +192,23 @@ static void check_step_time(const json_t *time, long steps, const char *line)
         fail("the median of other steps", line);
 }
 
+/* With --offload: each kind of transfer as planned, and every block written. */
+static void check_scratch_file(const json_t *file, const char *line)
+{
+    if (!file) return;
+    const json_t *planned = json_object_get(file, "planned");
+    const json_t *bytes = json_object_get(file, "planned_bytes");
+    if (json_object_size(planned) != 3 ||
+        !json_equal(planned, json_object_get(file, "measured")))
+        fail("other transfers than planned", line);
+    if (whole(bytes, "optimizer states", line) < 1 ||
+        !json_equal(bytes, json_object_get(file, "measured_bytes")))
+        fail("other bytes in the file than planned", line);
+    if (whole(json_object_get(file, "planned_step"), "bytes_written", line) < 1 ||
+        whole(file, "updates", line) < 1)
+        fail("nothing was written", line);
+}
+
 /* `seconds` are those of all steps. */
 static void check_final(const json_t *object, long ranks, long steps, double seconds,
                         const char *line)
@@ -205,6 +224,7 @@ static void check_final(const json_t *object, long ranks, long steps, double sec
     check_control(json_object_get(communication, "control"), ranks, line);
     check_step_time(json_object_get(object, "step_time"), steps, line);
     check_memory(json_object_get(object, "memory"), line);
+    check_scratch_file(json_object_get(object, "file"), line);
     check_profile(json_object_get(object, "profile"), ranks, steps, seconds, line);
     printf("digest %s\n", digest);
 }

@@ -1,0 +1,54 @@
+#include "engine/file_ledger.h"
+
+static void add(zero_file_traffic *sum, int64_t times, const zero_file_traffic *t)
+{
+    uint64_t n = (uint64_t)times;
+    sum->bytes_read += n * t->bytes_read;
+    sum->bytes_written += n * t->bytes_written;
+    sum->reads += n * t->reads;
+    sum->writes += n * t->writes;
+}
+
+/* States move only in walks with an update. */
+static zero_offload_traffic plan_of(const zero_runner *r)
+{
+    zero_offload_traffic sum = {.states.reads = 0};
+    for (int p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_offload_traffic one = zero_offload_count(r->schedule, (zero_program_kind)p);
+        add(&sum.states, r->updates[p], &one.states);
+        add(&sum.parameters, r->walks[p], &one.parameters);
+        add(&sum.activations, r->walks[p], &one.activations);
+    }
+    return sum;
+}
+
+zero_file_ledger zero_runner_file_ledger(const zero_runner *r)
+{
+    const zero_schedule *s = r->schedule;
+    const zero_file_traffic *moved = r->tier.moved;
+    zero_file_ledger l = {.planned = plan_of(r),
+                          .measured = {.states = moved[ZERO_MOVED_STATES],
+                                       .parameters = moved[ZERO_MOVED_PARAMETERS],
+                                       .activations = moved[ZERO_MOVED_ACTIVATIONS]},
+                          .visits = moved[ZERO_MOVED_FOR_VISITS]};
+    for (int i = 0; i < s->n_buffers; i++) {
+        const zero_buffer *b = &s->buffers[i];
+        if (b->space != ZERO_SPACE_FILE) continue;
+        l.planned_bytes[b->class] += b->bytes;
+        if (zero_tier_is_written(&r->tier, i)) l.measured_bytes[b->class] += b->bytes;
+    }
+    return l;
+}
+
+static bool are_equal(const zero_file_traffic *a, const zero_file_traffic *b)
+{
+    return a->bytes_read == b->bytes_read && a->bytes_written == b->bytes_written &&
+           a->reads == b->reads && a->writes == b->writes;
+}
+
+bool zero_file_ledger_is_as_planned(const zero_file_ledger *l)
+{
+    const zero_offload_traffic *p = &l->planned, *m = &l->measured;
+    return are_equal(&p->states, &m->states) && are_equal(&p->parameters, &m->parameters) &&
+           are_equal(&p->activations, &m->activations);
+}

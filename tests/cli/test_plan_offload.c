@@ -1,0 +1,386 @@
+/* What `zero plan` says of the scratch file: bytes, the time of its transfers, what fits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/plan_options.h"
+#include "engine/plan.h"
+#include "engine/plan_fit.h"
+#include "engine/plan_time.h"
+#include "io/scratch_file.h"
+#include "report/advice.h"
+#include "report/plan_program.h"
+#include "sharding/compile.h"
+#include "sharding/schedule_exchange.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { DEPTH = 4 };
+
+static const zero_gpt2_shape shape = {
+    .layers = 5, .hidden = 48, .heads = 3, .seq = 16, .vocab = 20000};
+
+static zero_plan_input plan_of(const zero_model *model, int stage, zero_type type,
+                               zero_offload when)
+{
+    return (zero_plan_input){.model = model,
+                             .stage = stage,
+                             .type = type,
+                             .n_ranks = 2,
+                             .micro_batch = 2,
+                             .seq = shape.seq,
+                             .accumulation = 1,
+                             .bucket = 1 << 16,
+                             .prefetch = 1,
+                             .offload = when,
+                             .offload_depth = DEPTH};
+}
+
+/* Every stage, 32 and 16 bits, every place of updates, with and without all that may lie in the
+ * file. */
+static void for_all(void (*check)(const zero_schedule *s))
+{
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int k = 0; k < 4 * 2 * 3 * 2; k++) {
+        zero_schedule s;
+        zero_type type = k / 4 % 2 ? ZERO_BF16 : ZERO_FP32;
+        zero_plan_input in =
+            plan_of(&model, k % 4, type, (zero_offload)(ZERO_OFFLOAD_END + k / 8 % 3));
+        in.offload_activations = k / 24;
+        in.recompute = k / 24 > 0;
+        in.offload_parameters = k / 24 && in.stage == 3;
+        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        check(&s);
+        zero_schedule_destroy(&s);
+    }
+    zero_model_destroy(&model);
+}
+
+/* ---- bytes ---- */
+
+static void check_bytes(const zero_schedule *s)
+{
+    zero_plan_ledger l;
+    zero_plan_add_up(s, &l);
+    const zero_plan_input *in = &s->input;
+    size_t ranks = in->stage == 0 ? 1 : 2, state = in->type == ZERO_FP32 ? 8 : 12, sum = 0;
+    size_t states = state * (size_t)l.padded / ranks;
+    size_t params = (size_t)in->offload_parameters * (size_t)l.padded / ranks *
+                    zero_type_size(in->type);
+    for (int c = 0; c < ZERO_CLASSES; c++) sum += l.file[c];
+    assert_int_equal(sum, l.file_bytes);
+    assert_true(l.file[ZERO_CLASS_OPTIMIZER] >= states && l.file_padding > 0);
+    if (!in->offload_activations)
+        assert_int_equal(l.file_bytes, states + params + l.file_padding);
+    assert_int_equal(s->class_peak[ZERO_CLASS_OPTIMIZER], 0);
+    assert_true(l.needed == s->own_bytes + s->window_bytes + zero_plan_process(s));
+}
+
+static void the_file_holds_the_states_and_pages_padding_and_is_no_memory(void **state)
+{
+    (void)state;
+    for_all(check_bytes);
+}
+
+static void check_step(const zero_schedule *s)
+{
+    zero_plan_ledger l;
+    zero_plan_add_up(s, &l);
+    zero_file_traffic all = zero_offload_total(&l.file_step);
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    uint64_t shown = 0;
+    for (int at = 0; at < step->length; at++) {
+        const zero_instruction *i = &step->code[at];
+        zero_op op = i->op;
+        bool moves = op == ZERO_OP_FETCH || op == ZERO_OP_STORE || op == ZERO_OP_SAVE ||
+                     op == ZERO_OP_RESTORE || op == ZERO_OP_FETCH_PARAM;
+        if (moves) shown += (uint64_t)zero_plan_instruction_bytes(s, i);
+    }
+    assert_int_equal(shown, all.bytes_read + all.bytes_written);
+    if (s->input.offload_parameters) return; /* they move with the states */
+    assert_int_equal(l.file_step.states.bytes_read, l.file[ZERO_CLASS_OPTIMIZER]);
+    assert_int_equal(l.file_step.states.bytes_written, l.file[ZERO_CLASS_OPTIMIZER]);
+    assert_int_equal(l.file_step.activations.bytes_written, l.file[ZERO_CLASS_ACTIVATIONS]);
+}
+
+static void a_step_moves_the_states_once_each_way_and_the_schedule_shows_it(void **state)
+{
+    (void)state;
+    for_all(check_step);
+}
+
+/* ---- time ---- */
+
+static const zero_plan_machine machine = {0.0, INFINITY, 1e10, 1e9, 2e9};
+
+static zero_plan_time time_of(const zero_schedule *s, double flops, double disk)
+{
+    zero_plan_machine m = machine;
+    zero_plan_time t;
+    m.flops = flops;
+    m.disk_read *= disk;
+    m.disk_write *= disk;
+    assert_int_equal(zero_plan_time_step(s, &m, &t), ZERO_OK);
+    return t;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15;
+}
+
+static void check_time(const zero_schedule *s)
+{
+    zero_plan_ledger l;
+    zero_plan_add_up(s, &l);
+    zero_file_traffic all = zero_offload_total(&l.file_step);
+    zero_plan_time t = time_of(s, 1e10, 1.0), fast = time_of(s, 1e10, 1e100),
+                   idle = time_of(s, 1e300, 1.0);
+    assert_true(
+        is_near(t.disk, (double)all.bytes_read / 1e9 + (double)all.bytes_written / 2e9));
+    assert_true(is_near(t.step, t.compute + t.exposed + t.disk_exposed));
+    assert_true(t.step >= fmax(t.compute, t.disk) * (1.0 - 1e-9));
+    assert_true(t.disk_exposed <= t.disk * (1.0 + 1e-9));
+    assert_true(is_near(fast.step, t.compute));
+    assert_true(is_near(idle.step, t.disk));
+    assert_true(t.disk_first <= t.disk_exposed);
+    if (s->input.offload == ZERO_OFFLOAD_END && s->input.offload_activations == 0)
+        assert_true(is_near(t.disk_exposed, t.disk) && t.disk_first == 0.0);
+    if (s->input.offload == ZERO_OFFLOAD_LAZY) assert_true(t.disk_first > 0.0);
+}
+
+static void a_step_takes_what_it_computes_and_what_the_disk_does_not_hide(void **state)
+{
+    (void)state;
+    for_all(check_time);
+}
+
+static double exposed_with(const zero_model *model, zero_offload when, double flops)
+{
+    zero_schedule s;
+    zero_plan_input in = plan_of(model, 2, ZERO_BF16, when);
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    zero_plan_time t = time_of(&s, flops, 1.0);
+    zero_schedule_destroy(&s);
+    return t.disk_exposed;
+}
+
+static void lazy_and_backward_hide_what_end_cannot(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (double flops = 1e8; flops < 1e12; flops *= 10.0) {
+        double end = exposed_with(&model, ZERO_OFFLOAD_END, flops);
+        double lazy = exposed_with(&model, ZERO_OFFLOAD_LAZY, flops);
+        double backward = exposed_with(&model, ZERO_OFFLOAD_BACKWARD, flops);
+        assert_true(lazy < end && backward < end);
+    }
+    zero_model_destroy(&model);
+}
+
+/* A group has more blocks than there are slots: they are updated while units before it compute. */
+static void the_stream_runs_ahead_of_the_walk(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_schedule s;
+    zero_gpt2_shape wide = shape;
+    wide.hidden = 768;
+    wide.layers = 2;
+    wide.vocab = 100;
+    assert_int_equal(zero_gpt2_describe(&wide, &model), ZERO_OK);
+    zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_true(s.groups[1].n_blocks > 2 * DEPTH);
+    zero_plan_time slow = time_of(&s, 1e4, 1.0);
+    assert_true(is_near(slow.disk_exposed, slow.disk_first) && slow.disk_first < slow.disk);
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+static void ranks_of_a_node_share_its_disk(void **state)
+{
+    (void)state;
+    zero_model model;
+    double seconds[2];
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        zero_layout layout;
+        zero_schedule s;
+        zero_plan_input in = plan_of(&model, 1, ZERO_FP32, ZERO_OFFLOAD_LAZY);
+        assert_int_equal(zero_layout_init_blocks(&layout, 2, nodes), ZERO_OK);
+        in.layout = &layout;
+        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        seconds[nodes - 1] = time_of(&s, 1e10, 1.0).disk;
+        zero_schedule_destroy(&s);
+        zero_layout_destroy(&layout);
+    }
+    assert_true(is_near(seconds[0], 2.0 * seconds[1]));
+    zero_model_destroy(&model);
+}
+
+static void so_many_tokens_hide_the_disk_and_fewer_do_not(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_schedule s, resident;
+    double times;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    in.offload = ZERO_OFFLOAD_OFF;
+    assert_int_equal(zero_schedule_compile(&resident, &in), ZERO_OK);
+    assert_int_equal(zero_plan_time_hidden(&s, &resident, &machine, 1.05, &times), ZERO_OK);
+    for (int k = 0; k < 2; k++) { /* slower is the same as more tokens */
+        double flops = 1e10 / (times * (k == 0 ? 1.001 : 0.99));
+        double ratio = time_of(&s, flops, 1.0).step / time_of(&resident, flops, 1.0).step;
+        assert_true(k == 0 ? ratio <= 1.05 : ratio > 1.05);
+    }
+    zero_schedule_destroy(&s);
+    zero_schedule_destroy(&resident);
+    zero_model_destroy(&model);
+}
+
+/* ---- what fits ---- */
+
+static void memory_and_disk_both_limit_the_depth(void **state)
+{
+    (void)state;
+    zero_plan_fitted one, two;
+    zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+    const size_t memory = 128 << 20;
+    assert_int_equal(zero_plan_fit(&shape, &in, memory, 0, &one), ZERO_OK);
+    assert_true(one.needed <= memory && one.file > 0);
+    size_t disk = one.file / 2;
+    assert_int_equal(zero_plan_fit(&shape, &in, memory, disk, &two), ZERO_OK);
+    assert_true(two.file <= disk && two.layers < one.layers);
+    zero_gpt2_shape deeper = shape;
+    zero_model model;
+    zero_plan_ledger l;
+    deeper.layers = two.layers + 1;
+    assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+    in.model = &model;
+    assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+    assert_true(l.file_bytes > disk && l.needed <= memory);
+    zero_model_destroy(&model);
+}
+
+static void the_message_says_which_of_the_two_does_not_fit(void **state)
+{
+    (void)state;
+    zero_plan_fitted fitted;
+    zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+    assert_int_equal(zero_plan_fit(&shape, &in, 1 << 30, 4096, &fitted), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "the file does not fit the disk"));
+    assert_int_equal(zero_plan_fit(&shape, &in, 4096, 1 << 30, &fitted), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "bytes of memory per rank"));
+}
+
+/* ---- the advice ---- */
+
+static bool names_offload(const zero_plan_input *in, size_t limit)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    zero_advice_show(in, false, limit, out);
+    fclose(out);
+    bool found = strstr(text, "--offload DIR") != NULL;
+    free(text);
+    return found;
+}
+
+static void the_advice_names_offload_only_where_it_fits(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_plan_ledger resident, offloaded;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    zero_plan_input in = plan_of(&model, 0, ZERO_FP32, ZERO_OFFLOAD_OFF);
+    assert_int_equal(zero_plan_measure(&in, &resident), ZERO_OK);
+    in.offload = ZERO_OFFLOAD_LAZY;
+    assert_int_equal(zero_plan_measure(&in, &offloaded), ZERO_OK);
+    assert_true(offloaded.needed < resident.needed);
+    assert_false(names_offload(&in, offloaded.needed - 1)); /* it is given */
+    in.offload = ZERO_OFFLOAD_OFF;
+    assert_true(names_offload(&in, offloaded.needed));
+    assert_false(names_offload(&in, ZERO_PROCESS_BYTES));
+    zero_model_destroy(&model);
+}
+
+/* ---- options ---- */
+
+static zero_status parse(zero_plan_options *o, const char *line, char words[512])
+{
+    char *argv[32];
+    int argc = 0;
+    snprintf(words, 512, "%s", line);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
+    return zero_plan_options_parse(o, argc, argv);
+}
+
+static void a_disk_and_two_numbers_are_read(void **state)
+{
+    (void)state;
+    zero_plan_options o;
+    char words[512];
+    assert_int_equal(
+        parse(&o, "--offload /x --disk 0.8G,1.2G --flops 500G --fit 4G,1GiB", words),
+        ZERO_OK);
+    assert_true(o.request.has_time && o.request.has_disk && !o.request.has_network);
+    assert_true(is_near(o.request.machine.disk_read, 0.8e9) &&
+                is_near(o.request.machine.disk_write, 1.2e9));
+    assert_true(o.request.fit == 4000000000 && o.request.fit_disk == 1 << 30);
+    zero_plan_options_destroy(&o);
+}
+
+static void mistakes_are_refused_with_what_is_expected(void **state)
+{
+    (void)state;
+    static const char *const lines[][2] = {
+        {"--offload /x --flops 1G --disk 1G", "READ,WRITE"},
+        {"--offload /x --flops 1G --disk 0,1G", "READ,WRITE"},
+        {"--offload /x --flops 1G --disk 1G,-1", "READ,WRITE"},
+        {"--offload /x --disk 1G,1G", "give --flops"},
+        {"--flops 1G --disk 1G,1G", "give --offload DIR"},
+        {"--fit 1G,1G", "give --offload DIR"},
+        {"--offload /x --fit 1G,", "DRAM,DISK"},
+        {"--offload /x --fit 1G,0", "DRAM,DISK"},
+        {"--chart --disk 1G,1G --offload /x --flops 1G", "--chart with --disk"},
+    };
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        zero_plan_options o;
+        char words[512];
+        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
+        if (!strstr(zero_last_error(), lines[i][1]))
+            fail_msg("%s: %s", lines[i][0], zero_last_error());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_file_holds_the_states_and_pages_padding_and_is_no_memory),
+        cmocka_unit_test(a_step_moves_the_states_once_each_way_and_the_schedule_shows_it),
+        cmocka_unit_test(a_step_takes_what_it_computes_and_what_the_disk_does_not_hide),
+        cmocka_unit_test(lazy_and_backward_hide_what_end_cannot),
+        cmocka_unit_test(the_stream_runs_ahead_of_the_walk),
+        cmocka_unit_test(ranks_of_a_node_share_its_disk),
+        cmocka_unit_test(so_many_tokens_hide_the_disk_and_fewer_do_not),
+        cmocka_unit_test(memory_and_disk_both_limit_the_depth),
+        cmocka_unit_test(the_message_says_which_of_the_two_does_not_fit),
+        cmocka_unit_test(the_advice_names_offload_only_where_it_fits),
+        cmocka_unit_test(a_disk_and_two_numbers_are_read),
+        cmocka_unit_test(mistakes_are_refused_with_what_is_expected),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
