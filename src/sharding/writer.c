@@ -288,9 +288,10 @@ void zero_write_forward(zero_writer *w, int u)
     zero_unit_sizes size = sizes_of(w, u);
     bool keeps = trains(w) && !recomputes(w, u);
     bool gives_logits = u == last_unit(w) && !trains(w);
-    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;    zero_write_due_of_unit(w, u, false);
+    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
+    zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w) && gathers_take_time(w)) zero_write_due_of_unit(w, u + 1, true);
-await_parameters(w, u);
+    await_parameters(w, u);
     w->out[u] = output(w, size.out);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
