@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/range.h"
 #include "engine/walk.h"
 #include "sharding/update.h"
 
@@ -113,6 +114,18 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+/* The slot may hold another block's parameters where this one has padding, which is zeros and is
+ * gathered, too. */
+static void clear_padding(const zero_walk *w, const zero_instruction *i, char *param)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    size_t size = zero_type_size(s->input.type);
+    zero_range all = zero_offload_range(s, i->group, k);
+    int64_t end = zero_range_is_empty(i->range) ? all.begin : i->range.end;
+    memset(param + (size_t)(end - all.begin) * size, 0, (size_t)(all.end - end) * size);
+}
+
 /* The states of a block in its slot. */
 static void find_in_slot(const zero_walk *w, const zero_instruction *i,
                          zero_update_state *state)
@@ -124,6 +137,7 @@ static void find_in_slot(const zero_walk *w, const zero_instruction *i,
     state->momentum = view.momentum;
     state->variance = view.variance;
     if (view.param) state->param = view.param;
+    if (view.param) clear_padding(w, i, view.param);
 }
 
 zero_status zero_run_update(zero_walk *w, const zero_instruction *i)

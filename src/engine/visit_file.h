@@ -3,7 +3,8 @@
  * To be called between walks, or in an instruction while no slot is in use. */
 #pragma once
 
-#include "engine/visit.h"
+#include "engine/runner.h"
+#include "engine/state_block.h"
 
 /* As zero_states_visit(). Blocks are those of the file (offload.h). Blocks that were never written
  * are zeros. */

@@ -33,8 +33,9 @@ static outcome train(const zero_trainer_spec *spec, double clip, zero_comm *comm
         in.step = step;
         in.clip = clip;
         if (zero_trainer_step(t, &tied_source, &in, &result) != ZERO_OK)
-            fail_msg("stage %d, %s, step %d: %s", spec->stage, spec->offload_when ? spec->offload_when : "resident",
-                     (int)step, zero_last_error());
+            fail_msg("stage %d, %s, step %d: %s", spec->stage,
+                     spec->offload_when ? spec->offload_when : "resident", (int)step,
+                     zero_last_error());
         o.loss[step] = result.loss;
         if (step == 0) read_first(t, spec->model, &o.first);
         if (step == 1) {
