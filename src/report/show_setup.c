@@ -234,11 +234,19 @@ static void show_offload(const zero_run_view *v)
     const zero_scratch_file *file = zero_scratch_get_file(scratch);
     zero_text_run_row("offload");
     printf("%s, %s, %" PRId64 " block%s in memory; %s", ZERO_SHOWN(c->offload),
-           c->offload_when, c->offload_depth, zero_text_plural((int)c->offload_depth),
+           c->delayed_update > 0 ? "delayed" : c->offload_when, c->offload_depth,
+           zero_text_plural((int)c->offload_depth),
            file->is_direct ? "around the page cache"
                            : "through the page cache: no O_DIRECT there");
     if (!file->had_no_name)
         printf("; the file had a name for a moment: no O_TMPFILE there");
+    if (c->delayed_update > 0) {
+        zero_text_run_continue();
+        printf("from step %" PRId64
+               " on parameters are one update late: other numbers than "
+               "without --delayed-update",
+               c->delayed_update);
+    }
     printf("\n");
 }
 

@@ -109,7 +109,7 @@ void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
     state->optimizer_held = what;
     if (s->input.forward_only) return;
     if (s->input.offload != ZERO_OFFLOAD_OFF) {
-        zero_offload_hold(s, g, what);
+        zero_offload_hold(s, g);
         if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
         if (s->input.offload == ZERO_OFFLOAD_DELAYED) hold_late(s, g, what);
         return;

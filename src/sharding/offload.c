@@ -1,5 +1,6 @@
 #include "sharding/offload.h"
 
+#include "base/fail.h"
 #include "base/number.h"
 #include "io/scratch_file.h"
 
@@ -60,12 +61,24 @@ static int add_block(zero_schedule *s, zero_class cls, zero_type type, size_t by
     return block;
 }
 
-void zero_offload_hold(zero_schedule *s, int g, zero_holding what)
+static zero_status check_blocks(const zero_schedule *s, int64_t n_blocks)
+{
+    if (s->n_buffers + n_blocks <= ZERO_OFFLOAD_MAX_BLOCKS) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--offload: the scratch file of rank %d would have more than %d blocks "
+        "of %d parameters; use more ranks, or a --stage above 0",
+        s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
+}
+
+void zero_offload_hold(zero_schedule *s, int g)
 {
     zero_group_state *state = &s->groups[g];
-    state->optimizer_held = what;
+    int64_t n_blocks = zero_divide_up(zero_range_len(held(s, g)), ZERO_OFFLOAD_BLOCK);
+    if (s->status == ZERO_OK) s->status = check_blocks(s, n_blocks);
+    if (s->status != ZERO_OK) return;
     state->first_block = s->n_buffers;
-    state->n_blocks = (int)zero_divide_up(zero_range_len(held(s, g)), ZERO_OFFLOAD_BLOCK);
+    state->n_blocks = (int)n_blocks;
     for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
         zero_range range = zero_offload_range(s, g, k);
         (void)add_block(s, ZERO_CLASS_OPTIMIZER, ZERO_FP32, state_bytes(s, range), range);

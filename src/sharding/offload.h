@@ -25,12 +25,15 @@
  * checkpoints. */
 #define ZERO_OFFLOAD_BLOCK     (INT64_C(1) << 18)
 #define ZERO_OFFLOAD_MAX_DEPTH 64
+/* Blocks of states of one rank: 275 G parameters, whose gradients alone take 512 GiB of its memory.
+ * Each block is a few instructions and a buffer, in memory too. */
+#define ZERO_OFFLOAD_MAX_BLOCKS (1 << 20)
 
 /* The bytes of a transfer for this many bytes of content. */
 size_t zero_offload_padded(size_t bytes);
 
-/* Blocks of optimizer states of group g in the file. Sets first_block and n_blocks. */
-void zero_offload_hold(zero_schedule *s, int g, zero_holding what);
+/* Blocks in the file for the optimizer states of group g that `optimizer_held` names. */
+void zero_offload_hold(zero_schedule *s, int g);
 /* Blocks of this rank's piece of the parameters of group g, whose states are there. */
 void zero_offload_hold_parameters(zero_schedule *s, int g);
 /* The slots, once all groups are held. */

@@ -6,8 +6,10 @@ shift 2
 launch=$*
 support=$(cd "$(dirname "$0")/../support" && pwd)
 failed=0
+start=$PWD
+disk=
 work=$(mktemp -d) && cd "$work" || exit 1
-trap 'cd / && rm -rf "$work"' EXIT
+trap 'cd / && rm -rf "$work" ${disk:+"$disk"}' EXIT
 trap 'exit 1' HUP INT TERM
 
 small="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 6 --data stories:64K"
@@ -24,6 +26,15 @@ with_mpich() {
 skip() {
     echo "skipped: $*"
     exit 77
+}
+
+# finds_a_disk: sets $disk to a new directory for --offload, empty if there is no disk where the tests
+# run. The file info says what is there, or why there is none.
+finds_a_disk() {
+    disk=$(mktemp -d "$start/zero_disk_XXXXXX") || exit 1
+    "$zero" info --offload "$disk" >info 2>&1 && return
+    rmdir "$disk"
+    disk=
 }
 
 # on N command...: runs the command on N ranks with mpirun, or without mpirun if N is 0.

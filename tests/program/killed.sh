@@ -1,9 +1,11 @@
 # SIGKILL ends a rank at a random moment, TIMES times. After each the run is resumed with a random
-# number of ranks and stage. It ends with the digest of a run that was never killed. SEED decides
-# all that is random.
+# number of ranks and stage, and its optimizer states in memory or in a file. It ends with the digest
+# of a run that was never killed. SEED decides all that is random.
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-6}
 seed=${SEED:-$(date +%s)}
+finds_a_disk
+[ -n "$disk" ] || echo "no states in files: $(cat info)"
 echo "seed $seed, $times times"
 long="train $tiny --global-batch 8 --micro-batch 1 --reproducible --watchdog 20
     --steps $((500 * times + 300)) --log-every 100000"
@@ -34,6 +36,17 @@ kill_a_rank() {
     kill -9 "$(echo $found | cut -d ' ' -f $((drawn + 1)))" 2>/dev/null
 }
 
+# places: sets $places to options that say where optimizer states lie.
+places() {
+    draw 3
+    places=
+    [ -n "$disk" ] || return 0
+    case $drawn in
+    0) places="--offload $disk" ;;
+    1) places="--offload $disk --offload-when end" ;;
+    esac
+}
+
 # starts ROUND: starts the next part of the run in the background, in a random layout.
 starts() {
     draw 3
@@ -43,8 +56,10 @@ starts() {
     draw 3
     resume=--resume
     [ -d run ] || resume=
-    words="round $1, $ranks ranks, stage $stage, every $((drawn + 1)) steps (seed $seed)"
-    on "$ranks" "$zero" $long --stage $stage --save-every $((drawn + 1)) --checkpoint run $resume \
+    every=$((drawn + 1))
+    places
+    words="round $1, $ranks ranks, stage $stage, every $every steps, $places (seed $seed)"
+    on "$ranks" "$zero" $long --stage $stage --save-every $every --checkpoint run $resume $places \
         --metrics m >out 2>err &
     job=$!
 }
@@ -99,6 +114,7 @@ echo "$killed jobs killed, $started of them after they saved; $(ls run | tail -n
 
 runs 2 $long --stage 3 --checkpoint run --resume --metrics m
 digest_of out >resumed
+[ -z "$disk" ] || [ -z "$(ls -A "$disk")" ] || complain "$words: left on the disk: $(ls -A "$disk")"
 ls -A run | grep -v '^step-' >left && complain "$words: left behind: $(cat left)"
 [ "$(ls run | wc -l)" -le 2 ] || complain "$words: more than two checkpoints are kept"
 runs 1 $long --stage 0 --metrics undisturbed

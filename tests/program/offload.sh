@@ -1,12 +1,11 @@
 # States in a scratch file, through the program: what is refused; disks that lack something, are
 # full, or fail; kills; checkpoints; memory. TIMES kills of a rank or of the launcher.
-start=$PWD
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-4}
-disk=$(mktemp -d "$start/zero_offload_XXXXXX") || exit 1
-trap 'cd / && umount "$work/small" 2>/dev/null; rm -rf "$work" "$disk"' EXIT
-"$zero" info --offload "$disk" >info 2>&1 || skip "no disk at $start: $(cat info)"
+trap 'cd / && umount "$work/small" 2>/dev/null; rm -rf "$work" ${disk:+"$disk"}' EXIT
+finds_a_disk
+[ -n "$disk" ] || skip "no disk at $start: $(cat info)"
 tiny="$tiny --global-batch 6"
 model="--layers 4 --hidden 512 --heads 8 --seq 16 --micro-batch 1 --data self --eval-every 0
     --sample 0"

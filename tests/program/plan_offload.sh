@@ -1,10 +1,8 @@
 # zero plan --offload: what the file holds and a step moves is what a run measures; the disk's times.
-directory=$PWD
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
-disk=$(mktemp -d "$directory/zero_plan_XXXXXX") || exit 1
-trap 'cd / && rm -rf "$work" "$disk"' EXIT
-"$zero" info --offload "$disk" >info 2>&1 || skip "no disk at $directory: $(cat info)"
+finds_a_disk
+[ -n "$disk" ] || skip "no disk at $start: $(cat info)"
 
 # Without a file nothing is said of one.
 runs 0 plan $small --ranks 2 --json
@@ -65,6 +63,8 @@ for key in tokens_hiding_all tokens_hiding_reads efficiency bytes_written_per_da
 done
 refuses 2 'the file does not fit the disk' 0 plan $small --offload "$disk" --fit 1G,4K
 refuses 2 'bytes of memory per rank' 0 plan $small --offload "$disk" --fit 1K,4G
+refuses 2 'more than 1048576 blocks' 0 plan --offload "$disk" --layers 10000 --hidden 65536 \
+    --heads 64 --stage 3 --ranks 64
 
 # A run that is refused is told of --offload if that fits.
 large="--layers 2 --hidden 512 --heads 8 --seq 16 --global-batch 2 --micro-batch 1 --data stories:64K"
