@@ -66,7 +66,8 @@ is_json out
 says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
-says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","collectives":"p2p"}' squeezed
+says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","offload":"off",' squeezed
+says '"offload_depth":4,"delayed_from":0,"collectives":"p2p"}' squeezed
 
 # The program of a step in stage 3 with two layers
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule
