@@ -154,8 +154,9 @@ static void adamw(bench_lanes *l, int64_t at, int64_t n)
 
 static void sum_squares(bench_lanes *l, int64_t at, int64_t n)
 {
-    volatile double kept =
-        l->backend->sum_squares(&l->math, l->type, n, at_type(l, l->grad, at));
+    double sum;
+    l->backend->sum_squares(&l->math, l->type, n, at_type(l, l->grad, at), &sum);
+    volatile double kept = sum;
     (void)kept;
 }
 

@@ -54,6 +54,9 @@ typedef struct {
     size_t in_apart, out_apart;
     bool one_out;
 
+    bool
+        on_device; /* `in` and `out` are a device's: copies pass through staging (copier.h) */
+
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */
 } zero_collective_spec;
 

@@ -23,7 +23,9 @@ zero_origin_search zero_origin_open(bool is_on, const zero_model *model,
 /* Squares of floats cannot overflow a double: the sum is finite exactly if all of x is. */
 static bool is_finite(const zero_origin_search *s, zero_type type, int64_t n, const void *x)
 {
-    return isfinite(s->backend->sum_squares(s->math, type, n, x));
+    double sum;
+    s->backend->sum_squares(s->math, type, n, x, &sum);
+    return isfinite(sum);
 }
 
 static void note(zero_origin_search *s, int at, const zero_instruction *i, int tensor)

@@ -122,12 +122,47 @@ typedef struct {
     void *param;
 } zero_adamw_arrays;
 
+/* A copy in flight between the host's memory and a device's; 0: one that has ended. */
+typedef uint64_t zero_ticket;
+
+/* Memory that the host cannot touch. A copy begins, like begin of a collective, without blocking:
+ *
+ *     fetch or store -> ended ... ended          the host waits for it, or
+ *                    -> after                    calls made later do
+ *
+ * Calls of the backend, fetches and stores are three queues. A copy waits for all calls made before
+ * it. Until it has ended, or after() was called, nobody uses what it touches: neither the host the
+ * host's memory, nor a later call the device's. Copies of one direction end in their order.
+ *
+ * Errors are sticky: once a call has failed, every later one returns the first failure, and ended()
+ * tells it. close() never waits. */
+typedef struct {
+    /* Zeroed, aligned to ZERO_MEMORY_ALIGN. Once, at set-up: never while a program is walked. */
+    zero_status (*take)(zero_math *math, size_t bytes, void **memory);
+    void (*give_back)(zero_math *math, void *memory);
+    /* Host memory that copies may use; others are refused. Whole pages. */
+    zero_status (*pin)(zero_math *math, void *host, size_t bytes);
+    void (*unpin)(zero_math *math, void *host);
+    zero_status (*fetch)(const zero_math *math, void *host, const void *memory,
+                         size_t bytes, zero_ticket *ticket);
+    zero_status (*store)(const zero_math *math, void *memory, const void *host,
+                         size_t bytes, zero_ticket *ticket);
+    zero_status (*ended)(const zero_math *math, zero_ticket ticket, bool *ended);
+    zero_status (*after)(const zero_math *math, zero_ticket ticket);
+} zero_memory;
+
+#define ZERO_MEMORY_ALIGN 256 /* bytes: of buffers on a device */
+
 struct zero_backend {
     const char *name;  /* as in --backend NAME */
     const char *about; /* a few words for messages */
     /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
     zero_status (*open)(zero_math *math);
+    void (*close)(
+        zero_math *math); /* accepts a math that was not opened; NULL: nothing to do */
     zero_status (*sync)(const zero_math *math);
+    const zero_memory
+        *memory; /* NULL: arrays are the host's, and calls have ended on return */
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);
@@ -168,8 +203,9 @@ struct zero_backend {
                           const int32_t *targets, float dscale, float *logits, float *loss);
     /* One optimizer step, element by element: any cut of the range gives the same bits. */
     void (*adamw)(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a);
-    /* The sum of x's squares over the fixed tree of base/tree.h. */
-    double (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x);
+    /* *sum = the sum of x's squares over the fixed tree of base/tree.h. */
+    void (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
+                        double *sum);
     /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be in */
     void (*round)(const zero_math *math, zero_type type, int64_t n, const float *in,
                   void *out);

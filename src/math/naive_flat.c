@@ -76,11 +76,11 @@ static double tree_squares(zero_type type, int64_t begin, int64_t n, const void 
            tree_squares(type, begin + left, n - left, x);
 }
 
-double zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n,
-                              const void *x)
+void zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x,
+                            double *sum)
 {
     zero_math_poll(math);
-    return tree_squares(type, 0, n, x);
+    *sum = tree_squares(type, 0, n, x);
 }
 
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,

@@ -43,7 +43,9 @@ zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_mat
         int64_t len = zero_min(size * ZERO_TREE_BLOCK, range.end - begin);
         const char *from =
             (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
-        zero_tree_span_append(&span, size, backend->sum_squares(math, type, len, from));
+        double sum;
+        backend->sum_squares(math, type, len, from, &sum);
+        zero_tree_span_append(&span, size, sum);
         at += size;
     }
     return span;

@@ -18,6 +18,7 @@ static const zero_backend *const cpu = &zero_backend_cpu;
 
 static void long_operations_poll(void **state)
 {
+    double sum;
     const zero_adamw recipe = test_recipe();
     int polls = 0;
     zero_math math = test_opened(cpu);
@@ -53,11 +54,12 @@ static void long_operations_poll(void **state)
     assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
     assert_polls(
         cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL}));
-    assert_polls((void)cpu->sum_squares(&math, ZERO_FP32, n, x));
+    assert_polls(cpu->sum_squares(&math, ZERO_FP32, n, x, &sum));
 }
 
 static void long_operations_on_16_bits_poll(void **state)
 {
+    double sum;
     const zero_adamw recipe = test_recipe();
     const int64_t n = 150000;
     int polls = 0;
@@ -74,7 +76,7 @@ static void long_operations_on_16_bits_poll(void **state)
     assert_polls(cpu->gemm(&math, &g));
     assert_polls(cpu->adamw(&math, &recipe,
                             &(zero_adamw_arrays){n, ZERO_BF16, x.half, y, z, w, param}));
-    assert_polls((void)cpu->sum_squares(&math, ZERO_BF16, n, x.half));
+    assert_polls(cpu->sum_squares(&math, ZERO_BF16, n, x.half, &sum));
     assert_polls(cpu->round(&math, ZERO_BF16, n, x.wide, x.half));
     assert_polls(cpu->accumulate(&math, ZERO_BF16, n, y, x.wide, y));
 }

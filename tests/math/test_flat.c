@@ -247,6 +247,14 @@ static void rounding_to_fp32_copies_in_place_too(void **state)
     }
 }
 
+static double squares(const zero_backend *ops, const zero_math *math, zero_type type,
+                      int64_t n, const void *x)
+{
+    double sum;
+    ops->sum_squares(math, type, n, x, &sum);
+    return sum;
+}
+
 static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **state)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
@@ -254,12 +262,11 @@ static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **stat
     float *x = test_floats(*state, n);
     const int64_t sizes[] = {0, 1, 63, 64, 65, 65536, 65537, 131072, 200000, 300001};
     for (size_t i = 0; i < COUNT(sizes); i++)
-        assert_true(cpu->sum_squares(&fast, ZERO_FP32, sizes[i], x) ==
-                    naive->sum_squares(&slow, ZERO_FP32, sizes[i], x));
-    double left =
-        cpu->sum_squares(&fast, ZERO_FP32, 262144, x); /* the tree's left subtree */
-    assert_true(left + cpu->sum_squares(&fast, ZERO_FP32, n - 262144, x + 262144) ==
-                cpu->sum_squares(&fast, ZERO_FP32, n, x));
+        assert_true(squares(cpu, &fast, ZERO_FP32, sizes[i], x) ==
+                    squares(naive, &slow, ZERO_FP32, sizes[i], x));
+    double left = squares(cpu, &fast, ZERO_FP32, 262144, x); /* the tree's left subtree */
+    assert_true(left + squares(cpu, &fast, ZERO_FP32, n - 262144, x + 262144) ==
+                squares(cpu, &fast, ZERO_FP32, n, x));
 }
 
 static void sums_of_squares_have_the_bits_of_widened_numbers(void **state)
@@ -271,16 +278,13 @@ static void sums_of_squares_have_the_bits_of_widened_numbers(void **state)
         numbers x = make_numbers(*state, halves[t], 200000);
         for (size_t s = 0; s < COUNT(sizes); s++)
             for (int i = 0; i < n; i++)
-                assert_true(
-                    m[i].ops->sum_squares(&m[i].math, halves[t], sizes[s], x.half) ==
-                    naive->sum_squares(&m[0].math, ZERO_FP32, sizes[s], x.wide));
+                assert_true(squares(m[i].ops, &m[i].math, halves[t], sizes[s], x.half) ==
+                            squares(naive, &m[0].math, ZERO_FP32, sizes[s], x.wide));
         for (int i = 0; i < n; i++) {
             set_number(&x, 150000, INFINITY);
-            assert_true(
-                isinf(m[i].ops->sum_squares(&m[i].math, halves[t], 200000, x.half)));
+            assert_true(isinf(squares(m[i].ops, &m[i].math, halves[t], 200000, x.half)));
             set_number(&x, 70000, NAN);
-            assert_true(
-                isnan(m[i].ops->sum_squares(&m[i].math, halves[t], 200000, x.half)));
+            assert_true(isnan(squares(m[i].ops, &m[i].math, halves[t], 200000, x.half)));
             set_number(&x, 70000, 1.0f);
         }
     }
