@@ -8,6 +8,7 @@
 #include "io/scratch_file.h"
 #include "sharding/checks.h"
 #include "sharding/offload.h"
+#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
@@ -105,6 +106,15 @@ static zero_status check_offload(const zero_plan_input *in)
     return ZERO_OK;
 }
 
+static zero_status check_device(const zero_plan_input *in)
+{
+    if (in->device && in->offload != ZERO_OFFLOAD_OFF)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload with --device: optimizer states in a file are not "
+                         "yet updated beside a device; give one of them");
+    return ZERO_OK;
+}
+
 static zero_status check_delayed(const zero_plan_input *in)
 {
     if (in->offload != ZERO_OFFLOAD_DELAYED) return ZERO_OK;
@@ -194,10 +204,16 @@ static void add_scratch(zero_schedule *s)
 static zero_schedule begin(const zero_plan_input *input)
 {
     bool is_moved = input->offload != ZERO_OFFLOAD_OFF;
+    size_t align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN;
     return (zero_schedule){.input = *input,
                            .check = ZERO_NO_BUFFER,
                            .first_slot = ZERO_NO_BUFFER,
-                           .align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN};
+                           .first_tokens = ZERO_NO_BUFFER,
+                           .squares = ZERO_NO_BUFFER,
+                           .squares_host = ZERO_NO_BUFFER,
+                           .first_chunk = ZERO_NO_BUFFER,
+                           .align = input->device ? zero_max_size(align, ZERO_MEMORY_ALIGN)
+                                                  : align};
 }
 
 /* Adds the buffers that live for the whole run. */
@@ -208,12 +224,14 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(check_offload(&s->input));
     ZERO_TRY(check_backward(&s->input));
     ZERO_TRY(check_delayed(&s->input));
+    ZERO_TRY(check_device(&s->input));
     ZERO_TRY(zero_model_check_sizes(s->input.model, s->input.micro_batch, s->input.seq));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
     add_scratch(s);
     zero_stage_at(s->input.stage)->hold(s);
     zero_offload_hold_slots(s);
+    if (s->input.device) zero_device_hold(s);
     if (!s->input.forward_only) zero_hold_checks(s);
     return s->status;
 }
@@ -267,8 +285,10 @@ zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_boun
     zero_status st = hold(&s);
     if (st == ZERO_OK) {
         zero_schedule_place_persistent(&s);
-        *least = (zero_schedule_bound){.bytes = s.own_bytes + s.window_bytes +
-                                                least_activations(input),
+        size_t beside = s.host_bytes + s.window_bytes;
+        *least = (zero_schedule_bound){.bytes = s.own_bytes + least_activations(input) +
+                                                (input->device ? 0 : beside),
+                                       .host_bytes = input->device ? beside : 0,
                                        .instructions = least_instructions(input)};
     }
     zero_schedule_destroy(&s);

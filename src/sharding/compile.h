@@ -16,7 +16,8 @@ ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
 
 /* Bounds from below of a schedule: quick to find for any model. */
 typedef struct {
-    size_t bytes;         /* of arena and window, as own_bytes + window_bytes */
+    size_t bytes;         /* of arena and window; with a device: of the device's memory */
+    size_t host_bytes;    /* with a device: of arena and window beside it */
     int64_t instructions; /* of all programs */
 } zero_schedule_bound;
 

@@ -53,8 +53,10 @@ typedef struct {
     int offload_depth;       /* blocks of optimizer states in memory at once */
     int64_t
         delayed_from; /* DELAYED: the first such step, from 1; before it nothing differs */
+    int device;       /* 1: arithmetic on a device, whose memory the host cannot touch */
     zero_algorithm collectives;
-    int rank; /* the rank whose program this is */
+    int rank;  /* the rank whose program this is */
+    int spare; /* 0: closes the hole before the next member */
 
     /* Borrowed, of n_ranks ranks; NULL: every rank on a node of its own. */
     const zero_layout *layout;
@@ -65,5 +67,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 22
+#define ZERO_PLAN_FIELDS 23
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

@@ -105,7 +105,7 @@ static zero_instruction blank(zero_op op)
     i.master = i.momentum = i.variance = ZERO_NO_BUFFER;
     i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
     i.logits = i.row_loss = i.tokens = i.sum = i.buffer = i.staging = ZERO_NO_BUFFER;
-    i.file = ZERO_NO_BUFFER;
+    i.file = i.host = ZERO_NO_BUFFER;
     return i;
 }
 
@@ -132,9 +132,10 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
         list[n++] = i->param[k];
         list[n++] = i->grad[k];
     }
-    const int rest[] = {i->master, i->momentum, i->variance, i->in,      i->out,
-                        i->stream, i->saved,    i->work,     i->logits,  i->row_loss,
-                        i->tokens, i->sum,      i->buffer,   i->staging, i->file};
+    const int rest[] = {i->master, i->momentum, i->variance, i->in,
+                        i->out,    i->stream,   i->saved,    i->work,
+                        i->logits, i->row_loss, i->tokens,   i->sum,
+                        i->buffer, i->staging,  i->file,     i->host};
     memcpy(list + n, rest, sizeof rest);
     return n + (int)(sizeof rest / sizeof rest[0]);
 }

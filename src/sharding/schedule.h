@@ -100,9 +100,10 @@ typedef enum {
 } zero_program_kind;
 
 typedef enum {
-    ZERO_SPACE_OWN,  /* the rank's arena */
+    ZERO_SPACE_OWN,  /* where the backend computes: the rank's arena, or its device's */
     ZERO_SPACE_PART, /* the rank's part of the node's window, laid out alike on all ranks */
     ZERO_SPACE_NODE, /* once per node, in the window */
+    ZERO_SPACE_HOST, /* with a device: the rank's own memory beside it; else empty */
     ZERO_SPACE_FILE, /* the rank's scratch file: no memory */
     ZERO_SPACES
 } zero_space;
@@ -135,6 +136,7 @@ typedef struct {
     int buffer;       /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
     int staging;      /* REDUCE, GATHER */
     int file;         /* transfers: a buffer in the file */
+    int host;         /* with a device: the host's side of a copy (schedule_device.h) */
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE: of the group's flat space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
 
@@ -145,7 +147,7 @@ typedef struct {
     /* FETCH, UPDATE, STORE of a block, and their waits: the instruction after which they may run,
      * earlier than they stand (engine/run_offload.c); -1: from the program's start. */
     int after;
-    size_t live_bytes; /* of this rank, while the instruction runs */
+    size_t live_bytes; /* of this rank, while the instruction runs; as peak_bytes */
 } zero_instruction;
 
 typedef struct {
@@ -178,13 +180,16 @@ typedef struct {
     int late_grad,
         late_param; /* `delayed`: what UPDATE reads and writes in the next step */
     int gather_staging;
-    int records; /* hashes of its states; ZERO_NO_BUFFER without check_memory */
+    int64_t first_square; /* with a device: the group's place in `squares` */
+    int records;          /* hashes of its states; ZERO_NO_BUFFER without check_memory */
     zero_exchange reduce, gather;
 } zero_group_state;
 
-/* The most bytes alive at once: of all classes together, and of each class by itself. */
+/* The most bytes alive at once: of all classes together, and of each class by itself. With a device
+ * the first two are the device's, and the others the host's; without one these are 0. */
 typedef struct {
     size_t bytes, of_class[ZERO_CLASSES];
+    size_t host_bytes, host_of_class[ZERO_CLASSES];
 } zero_peak;
 
 typedef struct {
@@ -199,21 +204,29 @@ typedef struct {
     int check;                /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
     int first_slot, n_slots;  /* buffers for blocks of the file (offload.h) */
 
+    /* With a device (schedule_device.h); else ZERO_NO_BUFFER. */
+    int first_tokens, n_tokens; /* LOAD of microbatch m: number m modulo n_tokens */
+    int squares, squares_host;  /* doubles, which NORM writes and OVERFLOW reads */
+    int first_chunk;            /* ZERO_HOST_CHUNKS buffers: states on their way */
+
     size_t align; /* of buffers: ZERO_BUFFER_ALIGN, or what a file's transfers need */
     size_t persistent[ZERO_SPACES]; /* bytes that live for the whole run; they come first */
     size_t extent[ZERO_SPACES];     /* bytes in all */
-    size_t own_bytes;               /* the rank's arena */
+    size_t own_bytes;               /* the rank's arena; with a device: the device's */
+    size_t host_bytes;              /* with a device: the rank's arena beside it */
 
     /* This rank's part of the node's window, and its share of what lies there once. */
     size_t window_bytes;
 
-    size_t peak_bytes;                /* alive at once: arena and window minus gaps */
-    size_t class_peak[ZERO_CLASSES];  /* each class at its own worst instruction */
+    /* As the members of zero_peak: with a device these two are the device's. */
+    size_t peak_bytes;               /* alive at once: arena and window minus gaps */
+    size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
+    size_t host_peak_bytes, host_class_peak[ZERO_CLASSES];
     zero_peak peak_of[ZERO_PROGRAMS]; /* the same, program by program */
     zero_program_kind peak_program;   /* where peak_bytes is reached first */
-    int peak_at;
-    zero_status status;         /* of zero_schedule_add_buffer() and _emit() */
-    zero_instruction discarded; /* what emit() returns when there is no memory */
+    int peak_at;                      /* with a device: the device's worst instruction */
+    zero_status status;               /* of zero_schedule_add_buffer() and _emit() */
+    zero_instruction discarded;       /* what emit() returns when there is no memory */
 } zero_schedule;
 
 void zero_schedule_destroy(zero_schedule *s); /* accepts a zeroed one */
@@ -228,7 +241,7 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 
-#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 15)
+#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 16)
 /* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their number. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/tree.h"
 #include "comm/small.h"
+#include "sharding/schedule_device.h"
 
 const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES] = {
     [ZERO_PARTITION_SLICE] = ZERO_REDUCE_SCATTER,
@@ -18,7 +19,8 @@ const zero_collective_kind zero_gather_kinds[ZERO_PARTITION_SCHEMES] = {
 
 bool zero_schedule_shares(const zero_schedule *s)
 {
-    return zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
+    return !s->input.device &&
+           zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
 }
 
 /* Bytes from a rank's part of the window to its neighbour's. Before memory is laid out, any
@@ -96,12 +98,27 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
                                   .unit = g};
 }
 
+/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging. */
+static void put_on_device(const zero_schedule *s, zero_collective_spec *spec)
+{
+    bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
+    spec->on_device = true;
+    spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
+}
+
+/* Bytes that the algorithm itself stages, without the mirrors of a device's data: the bucket bounds
+ * these alone. */
+static size_t own_staging(const zero_schedule *s, zero_collective_spec spec)
+{
+    spec.on_device = false;
+    return zero_collective_staging(&spec, zero_schedule_layout(s));
+}
+
 /* Elements staged when chunks are smallest: the least that a bucket can be. */
 static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
 {
     spec.max_chunk = ZERO_SHARD_GRANULE;
-    return (int64_t)(zero_collective_staging(&spec, zero_schedule_layout(s)) /
-                     zero_type_size(spec.type));
+    return (int64_t)(own_staging(s, spec) / zero_type_size(spec.type));
 }
 
 static bool is_bounded(const zero_schedule *s)
@@ -117,10 +134,11 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
 }
 
 /* True if a group's concurrent collectives share their staging: then a rank stages only for the
- * piece that it owns. */
+ * piece that it owns. Mirrors of a device's data are needed at the same time. */
 static bool is_staging_shared(const zero_schedule *s)
 {
-    return zero_algorithm_get(s->input.collectives)->stages_on_root_only;
+    return !s->input.device &&
+           zero_algorithm_get(s->input.collectives)->stages_on_root_only;
 }
 
 /* Elements that one of the group's collectives may stage. */
@@ -138,8 +156,9 @@ zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op
     zero_collective_spec spec = state->partition.scheme == ZERO_PARTITION_SLICE
                                     ? sliced(s, op, g, x)
                                     : owned(s, op, g, k, x);
+    if (s->input.device) put_on_device(s, &spec);
     if (!is_bounded(s)) return spec;
-    size_t staging = zero_collective_staging(&spec, zero_schedule_layout(s));
+    size_t staging = own_staging(s, spec);
     int64_t least = staging > 0 ? least_staging(s, spec) : 0;
     int64_t bucket = share_of_bucket(s, g, least);
     /* Staging grows with the chunk: bucket / least smallest chunks fill the bucket. */

@@ -10,7 +10,8 @@
 extern const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES];
 extern const zero_collective_kind zero_gather_kinds[ZERO_PARTITION_SCHEMES];
 
-/* True if data of groups lies in the node's window. */
+/* True if data of groups lies in the node's window: never with a device, whose own parameters each
+ * rank needs. */
 bool zero_schedule_shares(const zero_schedule *s);
 
 /* The number of collectives in a REDUCE or GATHER of group g. */

@@ -20,6 +20,11 @@ static size_t share_of_node(const zero_schedule *s, size_t bytes)
     return (bytes + ranks - 1) / ranks;
 }
 
+bool zero_schedule_is_beside(const zero_schedule *s, zero_space space)
+{
+    return s->input.device && space != ZERO_SPACE_OWN && space != ZERO_SPACE_FILE;
+}
+
 size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b)
 {
     if (b->space == ZERO_SPACE_FILE) return 0;
@@ -43,9 +48,21 @@ static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
     }
 }
 
+void zero_peak_widen(zero_peak *peak, const zero_peak *more)
+{
+    peak->bytes = zero_max_size(peak->bytes, more->bytes);
+    peak->host_bytes = zero_max_size(peak->host_bytes, more->host_bytes);
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        peak->of_class[c] = zero_max_size(peak->of_class[c], more->of_class[c]);
+        peak->host_of_class[c] =
+            zero_max_size(peak->host_of_class[c], more->host_of_class[c]);
+    }
+}
+
 static void add_spaces(zero_schedule *s)
 {
     s->own_bytes = s->extent[ZERO_SPACE_OWN];
+    s->host_bytes = s->extent[ZERO_SPACE_HOST];
     s->window_bytes = s->extent[ZERO_SPACE_PART] +
                       aligned(s, share_of_node(s, s->extent[ZERO_SPACE_NODE]));
 }
@@ -89,34 +106,35 @@ struct sweep {
     int n_gaps[ZERO_SPACES];
     struct hint hints[ZERO_SPACES][HINTS];
     struct row births, deaths;
-    size_t bytes[ZERO_CLASSES], total;
+    zero_peak now;
 };
 
-static void count(const zero_schedule *s, struct sweep *w, int id)
+/* `bytes` may be less than nothing: sums wrap around. */
+static void count(const zero_schedule *s, struct sweep *w, const zero_buffer *b,
+                  size_t bytes)
 {
-    size_t bytes = zero_schedule_cost(s, &s->buffers[id]);
-    w->bytes[s->buffers[id].class] += bytes;
-    w->total += bytes;
+    bool beside = zero_schedule_is_beside(s, b->space);
+    *(beside ? &w->now.host_bytes : &w->now.bytes) += bytes;
+    (beside ? w->now.host_of_class : w->now.of_class)[b->class] += bytes;
 }
 
 static void note(zero_schedule *s, const struct sweep *w, zero_program_kind kind, int at)
 {
-    zero_peak *peak = &s->peak_of[kind];
-    s->programs[kind].code[at].live_bytes = w->total;
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        peak->of_class[c] = zero_max_size(peak->of_class[c], w->bytes[c]);
-    peak->bytes = zero_max_size(peak->bytes, w->total);
-    if (w->total <= s->peak_bytes) return;
-    s->peak_bytes = w->total;
+    s->programs[kind].code[at].live_bytes = w->now.bytes;
+    zero_peak_widen(&s->peak_of[kind], &w->now);
+    if (w->now.bytes <= s->peak_bytes) return;
+    s->peak_bytes = w->now.bytes;
     s->peak_program = kind;
     s->peak_at = at;
 }
 
 static void find_class_peaks(zero_schedule *s)
 {
-    for (int p = 0; p < ZERO_PROGRAMS; p++)
-        for (int c = 0; c < ZERO_CLASSES; c++)
-            s->class_peak[c] = zero_max_size(s->class_peak[c], s->peak_of[p].of_class[c]);
+    zero_peak all = {0};
+    for (int p = 0; p < ZERO_PROGRAMS; p++) zero_peak_widen(&all, &s->peak_of[p]);
+    memcpy(s->class_peak, all.of_class, sizeof s->class_peak);
+    memcpy(s->host_class_peak, all.host_of_class, sizeof s->host_class_peak);
+    s->host_peak_bytes = all.host_bytes;
 }
 
 static void remove_gap(struct sweep *w, zero_space space, int k)
@@ -196,15 +214,14 @@ static void drop(const zero_schedule *s, struct sweep *w, int id)
 static void begin_life(zero_schedule *s, struct sweep *w, int id)
 {
     if (w->places) place(s, w, id);
-    count(s, w, id);
+    count(s, w, &s->buffers[id], zero_schedule_cost(s, &s->buffers[id]));
 }
 
 static void end_life(const zero_schedule *s, struct sweep *w, int id)
 {
     const zero_buffer *b = &s->buffers[id];
     if (w->places) drop(s, w, id);
-    w->bytes[b->class] -= zero_schedule_cost(s, b);
-    w->total -= zero_schedule_cost(s, b);
+    count(s, w, b, (size_t)0 - zero_schedule_cost(s, b));
 }
 
 static bool is_of(const zero_buffer *b, zero_program_kind kind)
@@ -269,10 +286,10 @@ static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind k
         w->n_gaps[space] = 1;
         w->gaps[space][0] = (struct gap){s->persistent[space], SIZE_MAX};
     }
-    memset(w->bytes, 0, sizeof w->bytes);
-    w->total = 0;
+    w->now = (zero_peak){0};
     for (int i = 0; i < s->n_buffers; i++)
-        if (s->buffers[i].program == ZERO_PROGRAM_ALL) count(s, w, i);
+        if (s->buffers[i].program == ZERO_PROGRAM_ALL)
+            count(s, w, &s->buffers[i], zero_schedule_cost(s, &s->buffers[i]));
     sort_row(s, kind, false, births);
     sort_row(s, kind, true, deaths);
     for (int at = 0; at < s->programs[kind].length; at++) {

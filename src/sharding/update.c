@@ -32,23 +32,59 @@ float zero_update_grad_scale(double norm, double clip, double scale)
     return (float)((clipped < 1.0 ? clipped : 1.0) / scale);
 }
 
-zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_math *math,
-                                     zero_type type, int64_t n_params, zero_range range,
-                                     const void *x)
+/* ---- squares ---- */
+
+/* A subtree of the tree over a flat space: `size` blocks from `at` on. */
+struct piece {
+    int64_t at, size;
+};
+
+static struct piece piece_at(zero_range range, int64_t at)
+{
+    return (struct piece){at, zero_tree_span_next(at, zero_tree_blocks(range.end) - at)};
+}
+
+int64_t zero_gradient_pieces(zero_range range)
+{
+    int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end), n = 0;
+    for (; at < end; n++) at += piece_at(range, at).size;
+    return n;
+}
+
+void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero_type type,
+                        zero_range range, const void *x, double *sums)
+{
+    int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
+    while (at < end) {
+        struct piece piece = piece_at(range, at);
+        int64_t begin = at * ZERO_TREE_BLOCK;
+        int64_t len = zero_min(piece.size * ZERO_TREE_BLOCK, range.end - begin);
+        const char *from =
+            (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
+        backend->sum_squares(math, type, len, from, sums++);
+        at += piece.size;
+    }
+}
+
+zero_tree_span zero_gradient_span(int64_t n_params, zero_range range, const double *sums)
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
     zero_tree_span span = {.blocks = zero_tree_blocks(n_params), .first = at};
     while (at < end) {
-        int64_t size = zero_tree_span_next(at, end - at), begin = at * ZERO_TREE_BLOCK;
-        int64_t len = zero_min(size * ZERO_TREE_BLOCK, range.end - begin);
-        const char *from =
-            (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
-        double sum;
-        backend->sum_squares(math, type, len, from, &sum);
-        zero_tree_span_append(&span, size, sum);
-        at += size;
+        struct piece piece = piece_at(range, at);
+        zero_tree_span_append(&span, piece.size, *sums++);
+        at += piece.size;
     }
     return span;
+}
+
+zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_math *math,
+                                     zero_type type, int64_t n_params, zero_range range,
+                                     const void *x)
+{
+    double sums[ZERO_TREE_SPAN_TERMS];
+    zero_gradient_sums(backend, math, type, range, x, sums);
+    return zero_gradient_span(n_params, range, sums);
 }
 
 void zero_update_apply(const zero_backend *backend, const zero_math *math,

@@ -30,6 +30,13 @@ zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_mat
                                      zero_type type, int64_t n_params, zero_range range,
                                      const void *x);
 
+/* The same in two halves, for a backend whose sums the host cannot read at once: the sums of the
+ * subtrees, sums[zero_gradient_pieces(range)] in the backend's memory; and their span. */
+int64_t zero_gradient_pieces(zero_range range); /* at most ZERO_TREE_SPAN_TERMS */
+void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero_type type,
+                        zero_range range, const void *x, double *sums);
+zero_tree_span zero_gradient_span(int64_t n_params, zero_range range, const double *sums);
+
 void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,
                        const zero_adamw *hyper, const zero_update_state *state);

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/offload.h"
+#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 
 /* ---- opening ---- */
@@ -26,6 +27,7 @@ static bool allocate(zero_writer *w)
     w->param = calloc(groups, sizeof *w->param);
     w->piece = calloc(groups, sizeof *w->piece);
     w->sent = calloc(groups, sizeof *w->sent);
+    w->mirrors = calloc(groups, sizeof *w->mirrors);
     w->arrived = calloc(groups, sizeof *w->arrived);
     w->grad = calloc(groups, sizeof *w->grad);
     w->first_writer = calloc(groups, sizeof *w->first_writer);
@@ -36,9 +38,9 @@ static bool allocate(zero_writer *w)
     w->saved_file = calloc(units, sizeof *w->saved_file);
     w->final_at = calloc(groups, sizeof *w->final_at);
     w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
-    return w->out && w->saved && w->param && w->piece && w->sent && w->arrived && w->grad &&
-           w->first_writer && w->last_writer && w->partial && w->order && w->is_due &&
-           w->saved_file && w->final_at && w->blocks.list;
+    return w->out && w->saved && w->param && w->piece && w->sent && w->mirrors &&
+           w->arrived && w->grad && w->first_writer && w->last_writer && w->partial &&
+           w->order && w->is_due && w->saved_file && w->final_at && w->blocks.list;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -49,7 +51,7 @@ static void find_parameters(zero_writer *w)
         bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
         w->piece[g] = s->groups[g].param;
-        w->sent[g] = ZERO_NO_BUFFER;
+        w->sent[g] = w->mirrors[g] = ZERO_NO_BUFFER;
         w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
     }
 }
@@ -105,6 +107,8 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
                        .T = in->seq,
                        .rank_stride = deal == ZERO_DEAL_BLOCKS ? in->accumulation : 1,
                        .microbatch_stride = deal == ZERO_DEAL_BLOCKS ? 1 : in->n_ranks,
+                       .row_loss = ZERO_NO_BUFFER,
+                       .host_rows = ZERO_NO_BUFFER,
                        .reducing = {.group = -1},
                        .summing = -1,
                        .after = -1,
@@ -129,6 +133,7 @@ void zero_writer_close(zero_writer *w)
     free(w->param);
     free(w->piece);
     free(w->sent);
+    free(w->mirrors);
     free(w->arrived);
     free(w->grad);
     free(w->first_writer);
@@ -144,11 +149,17 @@ void zero_writer_close(zero_writer *w)
 
 /* ---- buffers ---- */
 
-static int bytes(zero_writer *w, zero_class cls, int64_t n)
+static int bytes_in(zero_writer *w, zero_class cls, zero_space space, int64_t n)
 {
     if (n == 0) return ZERO_NO_BUFFER;
     return zero_schedule_add_buffer(
-        w->s, (zero_buffer){.class = cls, .program = w->program, .bytes = (size_t)n});
+        w->s, (zero_buffer){
+                  .class = cls, .program = w->program, .space = space, .bytes = (size_t)n});
+}
+
+static int bytes(zero_writer *w, zero_class cls, int64_t n)
+{
+    return bytes_in(w, cls, zero_schedule_space(w->s, cls), n);
 }
 
 static int floats(zero_writer *w, zero_class cls, int64_t n)
@@ -201,27 +212,43 @@ static void number_microbatches(const zero_writer *w, zero_instruction *i)
     i->microbatch_stride = w->microbatch_stride;
 }
 
+/* With a device one buffer serves all microbatches: rows are copied to the host while the next
+ * microbatch is computed. */
+static void hold_row_losses(zero_writer *w)
+{
+    int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
+    int64_t times = trains(w) ? w->s->input.accumulation : 1;
+    if (w->s->input.device && w->row_loss != ZERO_NO_BUFFER) return;
+    w->row_loss = bytes(w, ZERO_CLASS_LOGITS, n);
+    if (w->s->input.device)
+        w->host_rows = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST, n * times);
+}
+
 void zero_write_load(zero_writer *w, int m)
 {
     const zero_model *model = w->s->input.model;
-    bool loads = w->program != ZERO_PROGRAM_GENERATE;
+    bool generates = w->program == ZERO_PROGRAM_GENERATE;
     w->microbatch = m;
-    w->tokens = w->row_loss = w->stream = ZERO_NO_BUFFER;
+    w->tokens = w->stream = ZERO_NO_BUFFER;
     if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, stream_floats(w));
-    if (!loads) return;
+    if (generates && !w->s->input.device) return; /* the caller's tokens are read */
     int64_t positions = w->B * w->T;
+    size_t targets = generates ? 0 : (size_t)positions * model->target_bytes;
     w->tokens = bytes(w, ZERO_CLASS_DATA,
-                      (int64_t)(zero_schedule_targets_at(model, positions) +
-                                (size_t)positions * model->target_bytes));
-    w->row_loss = floats(w, ZERO_CLASS_LOGITS, sizes_of(w, last_unit(w)).row_loss);
+                      (int64_t)(zero_schedule_targets_at(model, positions) + targets));
+    if (!generates) hold_row_losses(w);
     zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
     i->tokens = w->tokens;
+    i->host = zero_schedule_tokens(w->s, m);
 }
 
 void zero_write_loss(zero_writer *w)
 {
-    number_microbatches(w, zero_write(w, ZERO_OP_LOSS));
+    zero_instruction *i = zero_write(w, ZERO_OP_LOSS);
+    number_microbatches(w, i);
+    i->host = w->host_rows;
+    if (w->s->input.device) i->row_loss = w->row_loss; /* it is copied until here */
 }
 
 static void name_parameters(const zero_writer *w, int u, zero_instruction *i)
@@ -283,6 +310,17 @@ static int output(zero_writer *w, int64_t n)
                  (int64_t)(is_moved ? zero_offload_padded(length) : length));
 }
 
+/* What the last unit leaves without a backward pass. */
+static void name_results(zero_writer *w, zero_instruction *i)
+{
+    i->row_loss = w->row_loss;
+    i->host = w->host_rows;
+    if (w->s->input.device && w->program == ZERO_PROGRAM_GENERATE &&
+        i->logits != ZERO_NO_BUFFER)
+        i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
+                           (int64_t)w->s->buffers[i->logits].bytes);
+}
+
 void zero_write_forward(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
@@ -298,7 +336,7 @@ void zero_write_forward(zero_writer *w, int u)
         floats(w, keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE, size.saved);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
     i->logits = logits;
-    if (gives_logits) i->row_loss = w->row_loss;
+    if (gives_logits) name_results(w, i);
     zero_write_save_after(w, u);
 }
 
@@ -361,7 +399,10 @@ void zero_write_backward(zero_writer *w, int u)
     i->stream = w->stream;
     i->work = work;
     i->logits = logits;
-    if (u == last_unit(w)) i->row_loss = w->row_loss;
+    if (u == last_unit(w)) {
+        i->row_loss = w->row_loss;
+        i->host = w->host_rows;
+    }
     if (!unit->backward_without_params) name_parameters(w, u, i);
     name_gradients(w, u, i);
 }

@@ -42,11 +42,13 @@ struct zero_writer {
     int microbatch;
     int rank_stride, microbatch_stride; /* see zero_instruction */
     int tokens, row_loss, stream;
+    int host_rows;    /* with a device: row losses of all microbatches, on the host */
     int *out, *saved; /* [n_units] */
 
     int *param;    /* [n_groups] the whole parameters; ZERO_NO_BUFFER: not here */
     int *piece;    /* [n_groups] this rank's piece, in memory or on its way there */
     int *sent;     /* [n_groups] a piece of this program that a GATHER in flight reads */
+    int *mirrors;  /* [n_groups] staging of this program for a GATHER in flight */
     bool *arrived; /* [n_groups] they have been waited for */
 
     /* [n_groups] the units that add to a group's gradient first and last, in backward order */

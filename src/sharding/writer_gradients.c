@@ -7,6 +7,7 @@
  * it reduces every leaf, and owners add what arrives. With `reproducible` both walk one tree
  * over the step's microbatches; otherwise a rank adds in the order in which it computes. */
 #include "sharding/holdings.h"
+#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 
@@ -102,9 +103,11 @@ static void reduce(zero_writer *w, int g, int in, int buffer)
         zero_schedule_staging(s, ZERO_OP_REDUCE, g, zero_schedule_collectives(s, g));
     int staging = ZERO_NO_BUFFER;
     if (bytes > 0)
-        staging = zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                                                            .program = w->program,
-                                                            .bytes = bytes});
+        staging = zero_schedule_add_buffer(
+            s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
+                             .program = w->program,
+                             .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
+                             .bytes = bytes});
     zero_instruction *i = zero_schedule_emit(s, w->program, ZERO_OP_REDUCE);
     i->group = g;
     i->microbatch = w->microbatch;

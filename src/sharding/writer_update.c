@@ -2,22 +2,28 @@
  * whole. */
 #include "sharding/checks.h"
 #include "sharding/holdings.h"
+#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 
 /* ---- parameters ---- */
 
-/* A gather may end in the next program: its staging lives for the whole run. */
-static int gather_staging(zero_schedule *s, int g)
+/* A gather may end in the next program: then its staging lives for the whole run. With a device it is
+ * as long as the group, and lives no longer than it must. */
+static int gather_staging(zero_writer *w, int g)
 {
+    zero_schedule *s = w->s;
     zero_group_state *state = &s->groups[g];
-    size_t need =
-        zero_schedule_staging(s, ZERO_OP_GATHER, g, zero_schedule_collectives(s, g));
-    if (state->gather_staging == ZERO_NO_BUFFER && need > 0)
-        state->gather_staging =
-            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                                                      .program = ZERO_PROGRAM_ALL,
-                                                      .bytes = need});
+    bool is_passing = s->input.device && !zero_is_published(s, g);
+    zero_buffer b = {.class = ZERO_CLASS_BUCKETS,
+                     .program = is_passing ? w->program : ZERO_PROGRAM_ALL,
+                     .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
+                     .bytes = zero_schedule_staging(s, ZERO_OP_GATHER, g,
+                                                    zero_schedule_collectives(s, g))};
+    if (b.bytes == 0) return ZERO_NO_BUFFER;
+    if (is_passing) return w->mirrors[g] = zero_schedule_add_buffer(s, b);
+    if (state->gather_staging == ZERO_NO_BUFFER)
+        state->gather_staging = zero_schedule_add_buffer(s, b);
     return state->gather_staging;
 }
 
@@ -25,7 +31,7 @@ void zero_write_gather(zero_writer *w, int g, int in, int buffer)
 {
     zero_exchange *x = &w->s->groups[g].gather;
     if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = in, .out = buffer};
-    int staging = gather_staging(w->s, g);
+    int staging = gather_staging(w, g);
     zero_instruction *i = zero_write(w, ZERO_OP_GATHER);
     i->group = g;
     i->in = in;
@@ -41,8 +47,9 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer)
     zero_instruction *i = zero_write(w, ZERO_OP_GATHER_WAIT);
     i->group = g;
     i->in = w->sent[g]; /* it lives until here */
+    i->staging = w->mirrors[g];
     i->buffer = buffer;
-    w->sent[g] = ZERO_NO_BUFFER;
+    w->sent[g] = w->mirrors[g] = ZERO_NO_BUFFER;
 }
 
 /* ---- updates ---- */
@@ -53,7 +60,15 @@ static void norm(zero_writer *w, int g)
     zero_instruction *i = zero_write(w, ZERO_OP_NORM);
     i->group = g;
     i->grad[0] = state->grad;
+    i->buffer = w->s->squares;
     i->range = zero_partition_shard(&state->partition, w->s->input.rank);
+}
+
+static void overflow(zero_writer *w)
+{
+    zero_instruction *i = zero_write(w, ZERO_OP_OVERFLOW);
+    i->in = w->s->squares;
+    i->host = w->s->squares_host;
 }
 
 /* UPDATE or RECORD, with the states of group g. */
@@ -160,7 +175,7 @@ void zero_write_update(zero_writer *w)
     if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
     for (int g = 0; g < n_groups; g++) norm(w, g);
-    zero_write(w, ZERO_OP_OVERFLOW);
+    overflow(w);
     check(w);
     w->after = zero_write_last(w);
     if (place != ZERO_OFFLOAD_LAZY && place != ZERO_OFFLOAD_BACKWARD) update_all(w);

@@ -40,6 +40,7 @@ static void check_ranks(const zero_model *model, int stage, zero_type type, int 
             input.collectives = (zero_algorithm)a;
             input.partition = (zero_partition_scheme)scheme;
             input.prefetch = scheme + M;
+            input.device = (ranks + M) % 2;
             check(input, a != ZERO_ALGORITHM_SHM && ranks % 2 == 0 ? 2 : 1);
         }
 }
@@ -303,7 +304,7 @@ static void the_list_of_a_plan_s_fields_has_every_member(void **state)
 {
     (void)state;
     zero_plan_input in;
-    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.layout;
+    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.spare + sizeof in.layout;
     for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
         listed += size_of(zero_plan_fields[i].kind);
         for (int k = 0; k < i; k++)

@@ -27,5 +27,6 @@ static inline zero_plan_input random_plan(const zero_model *model, uint64_t *ran
         input.collectives = ZERO_ALGORITHM_P2P;
     *nodes = 1 + made_draw(random, input.n_ranks);
     if (input.collectives == ZERO_ALGORITHM_SHM) *nodes = 1;
+    input.device = made_draw(random, 2);
     return input;
 }

@@ -26,9 +26,10 @@ int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, in
 /* An instruction's operands, written down again without the code under test. */
 static int named_buffers(const zero_instruction *i, int *list)
 {
-    const int all[] = {i->in,       i->out,      i->stream, i->saved,  i->work,
-                       i->logits,   i->row_loss, i->tokens, i->buffer, i->staging,
-                       i->momentum, i->variance, i->master, i->sum,    i->file};
+    const int all[] = {i->in,     i->out,     i->stream,   i->saved,
+                       i->work,   i->logits,  i->row_loss, i->tokens,
+                       i->buffer, i->staging, i->momentum, i->variance,
+                       i->master, i->sum,     i->file,     i->host};
     int n = 0;
     for (size_t k = 0; k < COUNT(all); k++)
         if (all[k] != ZERO_NO_BUFFER) list[n++] = all[k];
@@ -132,6 +133,9 @@ struct peaks {
     size_t total, by_class[ZERO_CLASSES];
 };
 
+/* Where the backend computes, and beside a device. */
+enum { NEAR, BESIDE, COLUMNS };
+
 /* This rank's share of memory that the node has once. */
 static size_t cost(const zero_schedule *s, const zero_buffer *b)
 {
@@ -143,23 +147,31 @@ static size_t cost(const zero_schedule *s, const zero_buffer *b)
     return b->space == ZERO_SPACE_NODE ? (b->bytes + ranks - 1) / ranks : b->bytes;
 }
 
-static struct peaks alive_at(const zero_schedule *s, const span *spans, int at)
+static int column(const zero_schedule *s, const zero_buffer *b)
+{
+    bool is_near = b->space == ZERO_SPACE_OWN || b->space == ZERO_SPACE_FILE;
+    return s->input.device && !is_near ? BESIDE : NEAR;
+}
+
+static struct peaks alive_at(const zero_schedule *s, const span *spans, int at, int which)
 {
     struct peaks now = {0};
     for (int id = 0; id < s->n_buffers; id++) {
         if (at < spans[id].first || at > spans[id].last) continue;
+        if (column(s, &s->buffers[id]) != which) continue;
         now.total += cost(s, &s->buffers[id]);
         now.by_class[s->buffers[id].class] += cost(s, &s->buffers[id]);
     }
     return now;
 }
 
-static void add_peaks(const zero_schedule *s, zero_program_kind kind, struct peaks *most)
+static void add_peaks(const zero_schedule *s, zero_program_kind kind, int which,
+                      struct peaks *most)
 {
     span *spans = find_spans(s, kind);
     for (int at = 0; at < s->programs[kind].length; at++) {
-        struct peaks now = alive_at(s, spans, at);
-        assert_true(s->programs[kind].code[at].live_bytes == now.total);
+        struct peaks now = alive_at(s, spans, at, which);
+        if (which == NEAR) assert_true(s->programs[kind].code[at].live_bytes == now.total);
         if (now.total > most->total) most->total = now.total;
         for (int c = 0; c < ZERO_CLASSES; c++)
             if (now.by_class[c] > most->by_class[c]) most->by_class[c] = now.by_class[c];
@@ -177,11 +189,17 @@ static size_t rounding(const zero_schedule *s)
 
 void laws_check_ledger(const zero_schedule *s)
 {
-    struct peaks most = {0};
-    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
-        add_peaks(s, (zero_program_kind)kind, &most);
+    struct peaks most = {0}, beside = {0};
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
+        add_peaks(s, (zero_program_kind)kind, NEAR, &most);
+        add_peaks(s, (zero_program_kind)kind, BESIDE, &beside);
+    }
+    size_t window = s->input.device ? 0 : s->window_bytes;
     assert_true(s->peak_bytes == most.total);
-    assert_true(s->peak_bytes <= s->own_bytes + s->window_bytes + rounding(s));
+    assert_true(s->peak_bytes <= s->own_bytes + window + rounding(s));
+    assert_true(s->host_peak_bytes == beside.total);
+    assert_true(s->host_peak_bytes <= s->host_bytes + s->window_bytes);
+    assert_memory_equal(s->host_class_peak, beside.by_class, sizeof beside.by_class);
     assert_true(s->programs[s->peak_program].code[s->peak_at].live_bytes == s->peak_bytes);
     assert_memory_equal(s->class_peak, most.by_class, sizeof most.by_class);
 }
@@ -193,15 +211,18 @@ void laws_check_least(const zero_schedule *s)
     assert_int_equal(zero_schedule_least(&s->input, &least), ZERO_OK);
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         instructions += s->programs[kind].length;
-    assert_true(least.bytes <= s->own_bytes + s->window_bytes);
+    size_t window = s->input.device ? 0 : s->window_bytes;
+    assert_true(least.bytes <= s->own_bytes + window);
+    assert_true(least.host_bytes <= s->host_bytes + s->window_bytes - window);
     assert_true(least.instructions <= instructions);
     /* It is no trivial bound: it has all that lives for the whole run, but for staging. */
-    size_t states = s->persistent[ZERO_SPACE_OWN] + s->persistent[ZERO_SPACE_PART];
+    size_t states = s->persistent[ZERO_SPACE_OWN] + s->persistent[ZERO_SPACE_PART] +
+                    s->persistent[ZERO_SPACE_HOST];
     for (int id = 0; id < s->n_buffers; id++)
         if (s->buffers[id].class == ZERO_CLASS_BUCKETS &&
             s->buffers[id].program == ZERO_PROGRAM_ALL)
             states -= (s->buffers[id].bytes + s->align - 1) / s->align * s->align;
-    assert_true(least.bytes >= states);
+    assert_true(least.bytes + least.host_bytes >= states);
 }
 
 /* ---- the window ---- */
@@ -259,7 +280,7 @@ static void check_alike(const zero_schedule *a, const zero_schedule *b)
         const zero_buffer *x = &a->buffers[one.ids[k]], *y = &b->buffers[other.ids[k]];
         assert_true(x->space == y->space && x->class == y->class && x->type == y->type);
         check_same_life(&one, x, &other, y);
-        if (x->space == ZERO_SPACE_OWN) continue;
+        if (x->space == ZERO_SPACE_OWN || x->space == ZERO_SPACE_HOST) continue;
         assert_true(x->offset == y->offset && x->bytes == y->bytes);
         if (x->space == ZERO_SPACE_NODE) assert_true(x->begin == y->begin);
     }
@@ -293,6 +314,49 @@ void laws_check_window(const schedule_job *job)
         assert_true(s->window_bytes == 0);
 }
 
+/* ---- a device ---- */
+
+static void check_space(const zero_schedule *s, const zero_buffer *b)
+{
+    bool is_staging = b->class == ZERO_CLASS_BUCKETS;
+    if (!s->input.device) {
+        assert_true(b->space != ZERO_SPACE_HOST);
+        return;
+    }
+    assert_true(b->space != ZERO_SPACE_NODE && b->space != ZERO_SPACE_FILE);
+    if (b->space == ZERO_SPACE_PART) assert_true(is_staging);
+    if (is_staging) assert_true(b->space != ZERO_SPACE_OWN);
+    bool is_states = b->class == ZERO_CLASS_PARAMETERS || b->class == ZERO_CLASS_GATHERED ||
+                     b->class == ZERO_CLASS_GRADIENTS || b->class == ZERO_CLASS_OPTIMIZER ||
+                     b->class == ZERO_CLASS_IN_FLIGHT ||
+                     b->class == ZERO_CLASS_ACTIVATIONS ||
+                     b->class == ZERO_CLASS_ACCUMULATORS;
+    if (is_states) assert_true(b->space == ZERO_SPACE_OWN);
+}
+
+/* The host's side of a copy is the host's, and an instruction has no other operand there but
+ * staging. */
+static void check_host(const zero_schedule *s, const zero_instruction *i)
+{
+    int list[ZERO_MAX_OPERANDS], n = named_buffers(i, list);
+    for (int k = 0; k < n; k++) {
+        bool is_host = s->buffers[list[k]].space == ZERO_SPACE_HOST;
+        assert_true(is_host == (list[k] == i->host) ||
+                    (list[k] == i->staging && s->input.device));
+    }
+    bool fills = i->op == ZERO_OP_LOAD || i->op == ZERO_OP_OVERFLOW;
+    if (fills) assert_true((i->host != ZERO_NO_BUFFER) == (s->input.device == 1));
+}
+
+static void check_device(const zero_schedule *s)
+{
+    for (int id = 0; id < s->n_buffers; id++) check_space(s, &s->buffers[id]);
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        for (int at = 0; at < s->programs[kind].length; at++)
+            check_host(s, &s->programs[kind].code[at]);
+    assert_true(s->align % (s->input.device ? ZERO_MEMORY_ALIGN : ZERO_BUFFER_ALIGN) == 0);
+}
+
 /* ---- all ---- */
 
 void laws_check(const schedule_job *job)
@@ -304,6 +368,7 @@ void laws_check(const schedule_job *job)
         laws_check_least(&job->s[r]);
         laws_check_order(&job->s[r]);
         laws_check_offload(&job->s[r]);
+        check_device(&job->s[r]);
     }
     laws_check_window(job);
     laws_check_exchanges(job);

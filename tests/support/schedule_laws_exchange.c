@@ -24,10 +24,13 @@ static void check_staging(const zero_schedule *s, const zero_instruction *i)
     for (int k = 0; k < zero_schedule_collectives(s, i->group); k++) {
         zero_collective_spec spec = zero_schedule_collective(s, i->op, i->group, k);
         size_t bucket = (size_t)s->input.bucket * zero_type_size(spec.type);
+        zero_collective_spec own = spec; /* the bucket does not bound mirrors */
+        own.on_device = false;
         size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
-        if (algorithm->bounds_staging) assert_true(bytes <= bucket);
+        if (algorithm->bounds_staging)
+            assert_true(zero_collective_staging(&own, zero_schedule_layout(s)) <= bucket);
         bool adds = spec.kind != ZERO_REDUCE || spec.root == s->input.rank;
-        if (algorithm->stages_on_root_only && !adds) continue;
+        if (algorithm->stages_on_root_only && !adds && !s->input.device) continue;
         assert_true(zero_schedule_staging(s, i->op, i->group, k) >= need);
         need = zero_schedule_staging(s, i->op, i->group, k) + aligned(bytes);
     }
@@ -72,6 +75,7 @@ static void check_piece(const schedule_job *job, int rank, zero_op op, int g, in
                 (slice ? p->shard_len : zero_range_len(zero_partition_piece(p, owner))));
     assert_true(spec.stride == spec.count);
     if (!slice) assert_int_equal(spec.root, owner);
+    assert_int_equal(spec.on_device, s->input.device);
     assert_int_equal(zero_collective_check(&spec, &job->layout), ZERO_OK);
 }
 
@@ -125,6 +129,15 @@ static void check_out(const schedule_job *job, int rank, zero_op op, int g,
                 address(job, rank + 1, next, 0) - address(job, rank, out, 0));
 }
 
+/* Mirrors lie in staging, in each rank's part. */
+static void check_mirrors(const schedule_job *job, int rank,
+                          const zero_collective_spec *spec)
+{
+    size_t part = job->s[rank].extent[ZERO_SPACE_PART];
+    assert_true(spec->in_apart == spec->out_apart && !spec->one_out);
+    assert_true(spec->in_apart == (part > 0 ? part : ZERO_BUFFER_ALIGN));
+}
+
 static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g, int k)
 {
     const zero_layout *layout = &job->layout;
@@ -133,6 +146,10 @@ static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g
     bool has_next =
         rank + 1 < job->n_ranks && layout->node_of[rank] == layout->node_of[rank + 1];
     if (!shares || !has_next || spec.count == 0) return;
+    if (spec.on_device) {
+        check_mirrors(job, rank, &spec);
+        return;
+    }
     bool hier = spec.algorithm == ZERO_ALGORITHM_HIER,
          gathers = spec.kind == ZERO_ALL_GATHER;
     if (spec.kind != ZERO_BROADCAST) check_in(job, rank, op, g, &spec);

@@ -380,7 +380,7 @@ static void check_alignment(const zero_schedule *s)
 static void check_resident(const zero_schedule *s)
 {
     assert_int_equal(s->n_slots, 0);
-    assert_true(s->align == ZERO_BUFFER_ALIGN);
+    assert_true(s->align == (s->input.device ? ZERO_MEMORY_ALIGN : ZERO_BUFFER_ALIGN));
     for (int id = 0; id < s->n_buffers; id++)
         assert_true(s->buffers[id].space != ZERO_SPACE_FILE);
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)

@@ -1,4 +1,5 @@
 /* The reads and writes of units. */
+#include "sharding/schedule_device.h"
 #include "support/shadow_ops.h"
 
 #define BYTES_OF(floats) ((size_t)(floats) * sizeof(float))
@@ -24,8 +25,25 @@ static zero_unit_sizes sizes_of(const shadow *w, int u)
 static size_t token_bytes(const shadow *w)
 {
     const zero_plan_input *in = &shadow_plan(w)->input;
+    if (w->program == ZERO_PROGRAM_GENERATE)
+        return (size_t)in->seq * in->model->input_bytes;
     return (size_t)(in->micro_batch * in->seq) *
            (in->model->input_bytes + in->model->target_bytes);
+}
+
+static bool has_device(const shadow *w)
+{
+    return shadow_plan(w)->input.device;
+}
+
+/* Tokens pass through a slot of the host. The copy from the last one may still be in flight. */
+static void fill_slot(shadow *w, term tokens)
+{
+    const zero_instruction *i = shadow_now(w);
+    const zero_schedule *s = shadow_plan(w);
+    shadow_expect(w, i->microbatch == 0 || s->n_tokens == ZERO_HOST_TOKENS);
+    shadow_expect(w, i->host == s->first_tokens + i->microbatch % s->n_tokens);
+    shadow_write(w, i->host, token_bytes(w), tokens);
 }
 
 void shadow_load(shadow *w)
@@ -37,7 +55,10 @@ void shadow_load(shadow *w)
     shadow_expect(w, index >= 0 && index < all);
     for (int64_t k = 0; k < all; k++) shadow_expect(w, w->index[k] != index);
     *shadow_index_of(w, w->rank, i->microbatch) = index;
-    shadow_write(w, i->tokens, token_bytes(w), truth_tokens(w->step, index));
+    if (w->program == ZERO_PROGRAM_GENERATE) index = 0; /* of no batch */
+    term tokens = truth_tokens(w->step, index);
+    if (has_device(w)) fill_slot(w, tokens);
+    shadow_write(w, i->tokens, token_bytes(w), tokens);
 }
 
 /* Parameters are whole, and those of the last update. */
@@ -63,7 +84,8 @@ static term read_params(shadow *w)
 
 static term read_tokens(shadow *w)
 {
-    if (w->program == ZERO_PROGRAM_GENERATE) return truth_tokens(w->step, 0);
+    if (w->program == ZERO_PROGRAM_GENERATE && !has_device(w))
+        return truth_tokens(w->step, 0);
     return shadow_read(w, shadow_now(w)->tokens, token_bytes(w));
 }
 
@@ -78,9 +100,17 @@ static void scratch(shadow *w, int buffer, int64_t floats)
     shadow_write(w, buffer, BYTES_OF(floats), term_of(TERM_JUNK, 0, 0, 0));
 }
 
+/* With a device the copy of the last head's rows has ended; that of these is in flight. */
 static void note_loss(shadow *w, int64_t floats)
 {
-    scratch(w, shadow_now(w)->row_loss, floats);
+    const zero_instruction *i = shadow_now(w);
+    bool copies = has_device(w) && floats > 0;
+    int64_t rows = w->program == ZERO_PROGRAM_STEP ? shadow_plan(w)->input.accumulation : 1;
+    if (copies && i->microbatch > 0) shadow_unlock_plain(w, i->row_loss);
+    scratch(w, i->row_loss, floats);
+    if (copies) shadow_lock_plain(w, i->row_loss);
+    if (copies && i->microbatch == 0)
+        shadow_lock_staging(w, i->host, (size_t)rows * BYTES_OF(floats));
     *shadow_loss_of(w, w->rank, shadow_now(w)->microbatch) = true;
 }
 
@@ -109,6 +139,8 @@ void shadow_forward(shadow *w)
     shadow_expect(w, w->overflows == 0);
     scratch(w, i->work, n.forward_work);
     if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP) scratch(w, i->logits, n.logits);
+    if (is_last_unit(w) && w->program == ZERO_PROGRAM_GENERATE && has_device(w))
+        scratch(w, i->host, n.logits);
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
     write_output(w, n.out, call);
     shadow_write(w, i->saved, BYTES_OF(n.saved), term_of(TERM_SAVED, call, 0, 0));

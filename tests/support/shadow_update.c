@@ -1,5 +1,16 @@
 /* The end of a step: loss, norm, overflow and the update. */
+#include "sharding/schedule_device.h"
+#include "sharding/update.h"
 #include "support/shadow_ops.h"
+
+/* With a device rows are on the host now, and their copies have ended. */
+static void await_rows(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    if (i->row_loss == ZERO_NO_BUFFER) return;
+    shadow_unlock_plain(w, i->row_loss);
+    shadow_unlock_staging(w, i->host);
+}
 
 /* Losses are put in order by the numbers that LOAD gave the microbatches. */
 void shadow_loss(shadow *w)
@@ -13,7 +24,28 @@ void shadow_loss(shadow *w)
                              (int64_t)i->rank_stride * w->rank +
                                  (int64_t)i->microbatch_stride * m);
     }
+    if (shadow_plan(w)->input.device) await_rows(w);
     w->losses += w->rank == 0;
+}
+
+/* With a device the squares of a group wait there, behind those of the groups before it. */
+static void write_squares(shadow *w)
+{
+    const zero_schedule *s = shadow_plan(w);
+    const zero_instruction *i = shadow_now(w);
+    int64_t end = zero_schedule_squares_at(s, i->group) + zero_gradient_pieces(i->range);
+    bool is_last = i->group == shadow_groups(w) - 1;
+    int64_t next = is_last ? (int64_t)(s->buffers[s->squares].bytes / sizeof(double))
+                           : zero_schedule_squares_at(s, i->group + 1);
+    shadow_expect(w, i->buffer == s->squares && end == next);
+    shadow_write(w, i->buffer, s->buffers[i->buffer].bytes, term_of(TERM_JUNK, 0, 0, 0));
+}
+
+static void fetch_squares(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    size_t bytes = shadow_plan(w)->buffers[i->in].bytes;
+    shadow_write(w, i->host, bytes, shadow_read(w, i->in, bytes));
 }
 
 /* The gradient equals its definition, element by element. */
@@ -32,12 +64,14 @@ void shadow_norm(shadow *w)
     shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
     if (zero_range_len(shard) > 0)
         check_gradient(w, i->group, i->grad[0], w->rank, w->truth.grad);
+    if (shadow_plan(w)->input.device) write_squares(w);
     w->norms += w->rank == w->job->n_ranks - 1;
 }
 
 void shadow_overflow(shadow *w)
 {
     shadow_expect(w, w->norms == shadow_groups(w)); /* the norm is known */
+    if (shadow_plan(w)->input.device) fetch_squares(w);
     w->overflows += w->rank == w->job->n_ranks - 1;
 }
 

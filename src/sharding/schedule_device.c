@@ -1,0 +1,66 @@
+#include "sharding/schedule_device.h"
+
+#include "sharding/offload.h"
+#include "sharding/update.h"
+
+zero_space zero_schedule_space(const zero_schedule *s, zero_class cls)
+{
+    if (!s->input.device || cls != ZERO_CLASS_BUCKETS) return ZERO_SPACE_OWN;
+    return zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s))
+               ? ZERO_SPACE_PART
+               : ZERO_SPACE_HOST;
+}
+
+static int for_the_run(zero_schedule *s, zero_class cls, zero_space space, size_t bytes)
+{
+    return zero_schedule_add_buffer(
+        s, (zero_buffer){
+               .class = cls, .program = ZERO_PROGRAM_ALL, .space = space, .bytes = bytes});
+}
+
+static void hold_tokens(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    int64_t positions = in->micro_batch * in->seq;
+    size_t bytes = zero_schedule_targets_at(in->model, positions) +
+                   (size_t)positions * in->model->target_bytes;
+    bool is_alone = in->forward_only || in->accumulation == 1;
+    s->first_tokens = s->n_buffers;
+    s->n_tokens = is_alone ? 1 : ZERO_HOST_TOKENS;
+    for (int k = 0; k < s->n_tokens; k++)
+        for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
+}
+
+static void hold_squares(zero_schedule *s)
+{
+    int64_t n = 0;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        s->groups[g].first_square = n;
+        n += zero_gradient_pieces(
+            zero_partition_shard(&s->groups[g].partition, s->input.rank));
+    }
+    size_t bytes = (size_t)n * sizeof(double);
+    s->squares = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
+    s->squares_host = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);
+}
+
+void zero_device_hold(zero_schedule *s)
+{
+    if (s->status != ZERO_OK) return;
+    hold_tokens(s);
+    if (!s->input.forward_only) hold_squares(s);
+    s->first_chunk = s->n_buffers;
+    for (int k = 0; k < ZERO_HOST_CHUNKS; k++)
+        for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST,
+                    3 * ZERO_OFFLOAD_BLOCK * sizeof(float));
+}
+
+int zero_schedule_tokens(const zero_schedule *s, int m)
+{
+    return s->n_tokens > 0 ? s->first_tokens + m % s->n_tokens : ZERO_NO_BUFFER;
+}
+
+int64_t zero_schedule_squares_at(const zero_schedule *s, int g)
+{
+    return s->groups[g].first_square;
+}

@@ -1,0 +1,37 @@
+/* schedule_device.h - spaces, and what the host keeps beside a device.
+ *
+ * With `device` the backend computes in memory that the host cannot touch. The rank's own buffers
+ * (ZERO_SPACE_OWN) lie there, and nothing of the model lies in the node's window. The host has the
+ * other side of each copy, which an instruction names as `host`:
+ *
+ *     LOAD         a slot for tokens                             -> tokens
+ *     the head     row losses of all microbatches, until LOSS    <- row_loss
+ *     GENERATE     logits                                        <- logits
+ *     OVERFLOW     squares of all groups                         <- in, which NORM writes
+ *
+ * The head's instruction is BACKWARD in a step and FORWARD in an evaluation. Microbatch m's row begins
+ * at m times the bytes of row_loss. All microbatches write the same row_loss, so a copy of it has to
+ * end before the next head begins. Collectives stage in the window where the algorithm works there,
+ * else in the host's memory.
+ *
+ * Without a device none of these buffers exist. */
+#pragma once
+
+#include "sharding/schedule.h"
+
+#define ZERO_HOST_TOKENS 2 /* slots: one is filled while the other is copied */
+#define ZERO_HOST_CHUNKS 2
+
+/* The space of what a rank has for itself, by its purpose. */
+zero_space zero_schedule_space(const zero_schedule *s, zero_class cls);
+
+/* Adds the buffers that live for the whole run: slots for tokens, chunks of states of 3 times
+ * ZERO_OFFLOAD_BLOCK floats each, and unless forward_only squares. All groups are held. */
+void zero_device_hold(zero_schedule *s);
+
+/* The slot of microbatch m's LOAD; ZERO_NO_BUFFER without a device. */
+int zero_schedule_tokens(const zero_schedule *s, int m);
+
+/* The first double of group g in `squares` and `squares_host`. The group has as many as
+ * zero_gradient_pieces() says of the range that NORM names. */
+int64_t zero_schedule_squares_at(const zero_schedule *s, int g);
