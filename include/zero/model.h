@@ -121,6 +121,9 @@ struct zero_unit {
     /* `out` is NULL in the forward calls of --recompute: it is known from the first call, so that
      * only `saved` must be written, with the same bits. */
     bool recompute_without_out;
+    /* All its arithmetic goes through layers.h, without zero_weight_floats(). Only such units run on
+     * a device: a loop of the unit's own would be the host's, which cannot touch a device's memory. */
+    bool computes_by_layers;
 
     zero_unit_sizes (*sizes)(const zero_unit *unit, int64_t B, int64_t T);
     /* The last unit computes the loss of each row from the targets. In training it may leave that

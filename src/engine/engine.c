@@ -9,6 +9,7 @@
 #include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
+#include "engine/inspect.h"
 #include "engine/records.h"
 #include "engine/replicas.h"
 #include "engine/states.h"
@@ -21,26 +22,34 @@ static zero_status walk(zero_engine *e, zero_program_kind program)
     return zero_runner_run(&e->runner, &run, &out);
 }
 
-/* All ranks get the first failure of any rank's scratch file. */
-static zero_status agree_on_files(zero_engine *e)
+/* All ranks get the first failure of any rank's scratch file or device. */
+static zero_status agree_on_transfers(zero_engine *e)
 {
-    return zero_agree(e->runner.comm, zero_tier_status(&e->runner.tier));
+    zero_status st = zero_tier_status(&e->runner.tier);
+    if (st == ZERO_OK) st = zero_link_status(&e->runner.link);
+    return zero_agree(e->runner.comm, st);
+}
+
+/* True if memory that a program uses can fail. */
+static bool has_transfers(const zero_engine *e)
+{
+    return e->schedule.input.offload != ZERO_OFFLOAD_OFF || e->runner.link.memory;
 }
 
 zero_status zero_engine_settle(zero_engine *e)
 {
-    bool has_file = e->schedule.input.offload != ZERO_OFFLOAD_OFF;
     if (e->in_flight) {
         e->in_flight = false;
         ZERO_TRY(walk(e, ZERO_PROGRAM_EPILOGUE));
     }
-    return has_file ? agree_on_files(e) : ZERO_OK;
+    return has_transfers(e) ? agree_on_transfers(e) : ZERO_OK;
 }
 
 /* After a program without a vote, which may have read wrong parameters. */
 static zero_status check_parameters(zero_engine *e)
 {
-    return e->schedule.input.offload_parameters ? agree_on_files(e) : ZERO_OK;
+    bool reads_file = e->schedule.input.offload_parameters != 0;
+    return reads_file || e->runner.link.memory ? agree_on_transfers(e) : ZERO_OK;
 }
 
 zero_status zero_engine_finish_update(zero_engine *e)
@@ -149,7 +158,7 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
 {
     const zero_model *model = e->schedule.input.model;
-    if (out->verdict == ZERO_STEP_FAILED) return agree_on_files(e);
+    if (out->verdict == ZERO_STEP_FAILED) return agree_on_transfers(e);
     if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
@@ -267,18 +276,33 @@ zero_status zero_engine_view(zero_engine *e, int group, zero_range range, float 
     return zero_states_view(&e->runner, group, range, room, view);
 }
 
+struct reading {
+    zero_type type;
+    float factor, *out;
+};
+
+static void read_piece(void *arg, const void *piece, size_t bytes)
+{
+    struct reading *r = arg;
+    int64_t n = (int64_t)(bytes / zero_type_size(r->type));
+    zero_convert(r->type, ZERO_FP32, n, piece, r->out);
+    for (int64_t i = 0; i < n; i++) r->out[i] *= r->factor;
+    r->out += n;
+}
+
 /* The scale is a power of two. */
 zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range, float *out)
 {
-    const zero_runner *r = &e->runner;
+    zero_runner *r = &e->runner;
     int buffer = e->schedule.groups[group].grad;
-    const float factor = (float)(1.0 / e->gradient_scale);
+    struct reading reading = {.type = e->schedule.buffers[buffer].type,
+                              .factor = (float)(1.0 / e->gradient_scale),
+                              .out = out};
     assert(e->has_gradient);
-    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
-    zero_convert(e->schedule.buffers[buffer].type, ZERO_FP32, zero_range_len(range),
-                 zero_runner_element(r, buffer, range.begin), out);
-    for (int64_t i = 0; i < zero_range_len(range); i++) out[i] *= factor;
-    return ZERO_OK;
+    zero_inspect(r, zero_runner_element(r, buffer, range.begin),
+                 (size_t)zero_range_len(range) * zero_type_size(reading.type), read_piece,
+                 &reading);
+    return zero_link_status(&r->link);
 }
 
 /* ---- without training ---- */

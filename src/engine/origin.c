@@ -10,71 +10,77 @@
 
 /* ---- looking ---- */
 
-zero_origin_search zero_origin_open(bool is_on, const zero_model *model,
-                                    const zero_backend *backend, const zero_math *math)
+zero_origin_search zero_origin_open(bool is_on, zero_runner *r)
 {
-    return (zero_origin_search){.is_on = is_on,
-                                .model = model,
-                                .backend = backend,
-                                .math = math,
-                                .first = {.at = -1}};
+    return (zero_origin_search){.is_on = is_on, .r = r, .first = {.at = -1}};
+}
+
+static const zero_model *model_of(const zero_origin_search *s)
+{
+    return s->r->schedule->input.model;
 }
 
 /* Squares of floats cannot overflow a double: the sum is finite exactly if all of x is. */
 static bool is_finite(const zero_origin_search *s, zero_type type, int64_t n, const void *x)
 {
-    double sum;
-    s->backend->sum_squares(s->math, type, n, x, &sum);
-    return isfinite(sum);
+    zero_runner *r = s->r;
+    double sum, *found = &sum, *where = &sum;
+    if (r->link.memory) { /* NORM comes later */
+        where = zero_runner_buffer(r, r->schedule->squares);
+        found = zero_runner_buffer(r, r->schedule->squares_host);
+    }
+    r->backend->sum_squares(&r->math, type, n, x, where);
+    if (r->link.memory) zero_link_fetch_now(&r->link, found, where, sizeof sum);
+    return isfinite(*found);
 }
 
-static void note(zero_origin_search *s, int at, const zero_instruction *i, int tensor)
+static void note(zero_origin_search *s, const zero_instruction *i, int tensor)
 {
     if (s->first.at >= 0) return;
     s->first = (zero_origin){
-        .at = at, .unit = i->unit, .tensor = tensor, .microbatch = i->microbatch};
+        .at = s->r->at, .unit = i->unit, .tensor = tensor, .microbatch = i->microbatch};
 }
 
-void zero_origin_look_at_output(zero_origin_search *s, int at, const zero_instruction *i,
+void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
                                 const zero_call *call)
 {
     if (!s->is_on || !call->out) return;
-    const zero_unit *unit = &s->model->units[i->unit];
+    const zero_unit *unit = &model_of(s)->units[i->unit];
     zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
-    if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, at, i, -1);
+    if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, i, -1);
 }
 
 /* The tensors of a group within `range` of it, whose elements begin at `x`. */
-static void look_at_tensors(zero_origin_search *s, int at, const zero_instruction *i,
-                            int group, zero_range range, zero_type type, const void *x)
+static void look_at_tensors(zero_origin_search *s, const zero_instruction *i, int group,
+                            zero_range range, zero_type type, const void *x)
 {
-    const zero_group *g = &s->model->groups[group];
+    const zero_group *g = &model_of(s)->groups[group];
     for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
         zero_range part =
-            zero_range_overlap(zero_range_of_tensor(&s->model->tensors[t]), range);
+            zero_range_overlap(zero_range_of_tensor(&model_of(s)->tensors[t]), range);
         if (zero_range_is_empty(part)) continue;
         const char *from =
             (const char *)x + (size_t)(part.begin - range.begin) * zero_type_size(type);
-        if (!is_finite(s, type, zero_range_len(part), from)) note(s, at, i, t);
+        if (!is_finite(s, type, zero_range_len(part), from)) note(s, i, t);
     }
 }
 
-void zero_origin_look_at_gradients(zero_origin_search *s, int at, const zero_instruction *i,
+void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction *i,
                                    const zero_call *call)
 {
     if (!s->is_on) return;
-    const zero_unit *unit = &s->model->units[i->unit];
+    const zero_unit *unit = &model_of(s)->units[i->unit];
     for (int k = 0; k < unit->n_groups; k++) {
-        zero_range all = {0, s->model->groups[unit->groups[k]].n_params};
-        look_at_tensors(s, at, i, unit->groups[k], all, ZERO_FP32, call->grad[k]);
+        zero_range all = {0, model_of(s)->groups[unit->groups[k]].n_params};
+        look_at_tensors(s, i, unit->groups[k], all, ZERO_FP32, call->grad[k]);
     }
 }
 
 /* A gradient that was finite in the backward pass may be too large for 16 bits, or its sum. */
-void zero_origin_look_at_sum(zero_origin_search *s, int at, const zero_instruction *i,
+void zero_origin_look_at_sum(zero_origin_search *s, const zero_instruction *i,
                              zero_type type, const void *x)
 {
-    if (s->is_on) look_at_tensors(s, at, i, i->group, i->range, type, x);
+    if (s->is_on) look_at_tensors(s, i, i->group, i->range, type, x);
 }
 
 /* ---- telling ---- */

@@ -5,8 +5,7 @@
  * or added. Then ranks agree on the earliest instruction at which one of them found something. */
 #pragma once
 
-#include "comm/comm.h"
-#include "sharding/schedule.h"
+#include "engine/runner.h"
 
 /* A unit's output has tensor -1. A gradient that was rounded or added has unit -1. */
 typedef struct {
@@ -17,22 +16,19 @@ typedef struct {
 /* The search of one walk on this rank. */
 typedef struct {
     bool is_on; /* otherwise nothing is looked at */
-    const zero_model *model;
-    const zero_backend *backend;
-    const zero_math *math;
+    zero_runner *r;
     zero_origin first;
 } zero_origin_search;
 
-zero_origin_search zero_origin_open(bool is_on, const zero_model *model,
-                                    const zero_backend *backend, const zero_math *math);
+zero_origin_search zero_origin_open(bool is_on, zero_runner *r);
 
-/* `at` is the instruction's number; `call` is that of its unit. */
-void zero_origin_look_at_output(zero_origin_search *s, int at, const zero_instruction *i,
+/* `i` is the present instruction of the walk, `call` that of its unit. */
+void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
                                 const zero_call *call);
-void zero_origin_look_at_gradients(zero_origin_search *s, int at, const zero_instruction *i,
+void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction *i,
                                    const zero_call *call);
 /* The result of ROUND or ACCUMULATE: elements i->range of the group, beginning at `x`. */
-void zero_origin_look_at_sum(zero_origin_search *s, int at, const zero_instruction *i,
+void zero_origin_look_at_sum(zero_origin_search *s, const zero_instruction *i,
                              zero_type type, const void *x);
 
 #define ZERO_ORIGIN_TEXT 256

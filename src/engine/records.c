@@ -5,11 +5,13 @@
 #include "base/fail.h"
 #include "engine/finding.h"
 #include "engine/visit.h"
+#include "sharding/offload.h"
 
-#define AT_ONCE ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB of each array */
+#define AT_ONCE \
+    ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB of each array: one block of a visit */
 
 enum { ARRAYS = ZERO_RECORDED_ARRAYS };
-_Static_assert(AT_ONCE <= ZERO_STATES_VIEW, "a view is long enough");
+_Static_assert(AT_ONCE <= ZERO_OFFLOAD_BLOCK, "such a range is visited in one block");
 
 /* A walk through the records of a group: takes them, or stops where one differs. */
 struct walk {
@@ -43,31 +45,39 @@ static void walk_array(struct walk *w, int tensor, int a, zero_range part, const
     }
 }
 
-/* The recorded arrays, which lie in memory. With offload these are masters of fp32. */
-static zero_status look_at(const struct walk *w, int group, zero_range range,
-                           zero_state_block *view)
+/* Some elements of a tensor in one block, so that records are whole. */
+struct block {
+    struct walk *w;
+    int tensor, n_arrays;
+};
+
+static zero_status walk_block(void *arg, const zero_state_block *view)
 {
-    const zero_schedule *s = w->r->schedule;
-    int param = s->groups[group].param;
-    if (zero_recorded_arrays(s, group) == ARRAYS)
-        return zero_states_view(w->r, group, range, NULL, view);
-    *view = (zero_state_block){.range = range,
-                               .master = zero_runner_element(w->r, param, range.begin)};
+    const struct block *b = arg;
+    const float *arrays[ARRAYS] = {view->master, view->momentum, view->variance};
+    for (int a = 0; a < b->n_arrays && b->w->found.tensor < 0; a++)
+        walk_array(b->w, b->tensor, a, view->range, arrays[a]);
     return ZERO_OK;
 }
 
-/* Views are in one piece, so records are whole. */
+/* With offload the recorded arrays are masters of fp32 alone, which lie in memory. */
+static zero_status look_at(struct block *b, int group, zero_range range)
+{
+    zero_runner *r = b->w->r;
+    zero_state_block masters = {.range = range};
+    if (b->n_arrays == ARRAYS)
+        return zero_states_visit(r, group, range, ZERO_VISIT_READ, walk_block, b);
+    masters.master = zero_runner_element(r, r->schedule->groups[group].param, range.begin);
+    return walk_block(b, &masters);
+}
+
 static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
 {
     int group = w->r->schedule->input.model->tensors[tensor].group;
-    int n_arrays = zero_recorded_arrays(w->r->schedule, group);
+    struct block b = {w, tensor, zero_recorded_arrays(w->r->schedule, group)};
     for (int64_t at = part.begin; at < part.end; at += AT_ONCE) {
         zero_range range = {at, zero_min(at + AT_ONCE, part.end)};
-        zero_state_block view;
-        ZERO_TRY(look_at(w, group, range, &view));
-        const float *arrays[ARRAYS] = {view.master, view.momentum, view.variance};
-        for (int a = 0; a < n_arrays && w->found.tensor < 0; a++)
-            walk_array(w, tensor, a, range, arrays[a]);
+        ZERO_TRY(look_at(&b, group, range));
         if (w->found.tensor >= 0) return ZERO_OK;
         zero_math_poll(&w->r->math);
     }

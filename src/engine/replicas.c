@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "engine/finding.h"
+#include "engine/inspect.h"
 #include "engine/visit.h"
 
 /* ---- 16-bit parameters and masters ---- */
@@ -25,7 +26,7 @@ static void compare_block(const zero_runner *r, const struct pair *block,
     const zero_tensor *t = &r->schedule->input.model->tensors[tensor];
     size_t n = (size_t)zero_range_len(block->range), size = zero_type_size(type);
     char *rounded = zero_finding_space(r).block;
-    r->backend->round(&r->math, type, (int64_t)n, block->master, rounded);
+    zero_convert(ZERO_FP32, type, (int64_t)n, block->master, rounded);
     if (memcmp(rounded, block->param, n * size) == 0) return;
     for (size_t i = 0; i < n; i++) {
         int64_t at = block->range.begin - t->offset + (int64_t)i;
@@ -42,16 +43,50 @@ struct comparing {
     zero_finding found;
 };
 
+/* Masters, and parameters that begin at the same element. */
+static void compare_parts(struct comparing *c, const struct pair *all)
+{
+    size_t size = zero_type_size(c->r->schedule->input.type);
+    for (int64_t at = all->range.begin; at < all->range.end; at += ZERO_CHECK_BLOCK) {
+        int64_t skip = at - all->range.begin;
+        struct pair block = {.range = {at, zero_min(at + ZERO_CHECK_BLOCK, all->range.end)},
+                             .param = all->param + (size_t)skip * size,
+                             .master = all->master + skip};
+        compare_block(c->r, &block, &c->found, c->tensor);
+    }
+}
+
 static zero_status compare_masters(void *arg, const zero_state_block *own)
 {
     struct comparing *c = arg;
-    for (int64_t at = own->range.begin; at < own->range.end; at += ZERO_CHECK_BLOCK) {
-        struct pair block = {.range = {at, zero_min(at + ZERO_CHECK_BLOCK, own->range.end)},
-                             .param = zero_runner_element(c->r, c->param, at),
-                             .master = own->master + (at - own->range.begin)};
-        compare_block(c->r, &block, &c->found, c->tensor);
-    }
+    struct pair all = {.range = own->range,
+                       .param = zero_runner_element(c->r, c->param, own->range.begin),
+                       .master = own->master};
+    compare_parts(c, &all);
     return ZERO_OK;
+}
+
+/* From a device both pass through the host's memory, as many as a chunk of masters holds. */
+static zero_status compare_device(struct comparing *c, const zero_group_state *g,
+                                  zero_range range)
+{
+    zero_runner *r = c->r;
+    float *master = zero_runner_buffer(r, r->schedule->first_chunk);
+    char *param = zero_runner_buffer(r, r->schedule->first_chunk + 1);
+    size_t size = zero_type_size(r->schedule->input.type);
+    const int64_t most = (int64_t)(ZERO_INSPECT_PIECE / sizeof *master);
+    for (int64_t at = range.begin; at < range.end; at += most) {
+        struct pair all = {{at, zero_min(at + most, range.end)}, param, master};
+        size_t n = (size_t)zero_range_len(all.range);
+        zero_ticket last;
+        zero_link_fetch(&r->link, master, zero_runner_element(r, g->master, at),
+                        n * sizeof *master, &last);
+        zero_link_fetch(&r->link, param, zero_runner_element(r, g->param, at), n * size,
+                        &last);
+        zero_link_wait(&r->link, last);
+        if (!r->link.has_failed) compare_parts(c, &all);
+    }
+    return zero_link_status(&r->link);
 }
 
 static zero_status compare_tensor(struct comparing *c, int tensor)
@@ -59,12 +94,12 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
     const zero_schedule *s = c->r->schedule;
     const zero_tensor *t = &s->input.model->tensors[tensor];
     zero_range held = zero_states_held(s, t->group);
+    zero_range range = zero_range_overlap(zero_range_of_tensor(t), held);
     c->tensor = tensor;
     c->param = s->groups[t->group].param;
     if (c->param == ZERO_NO_BUFFER) return ZERO_OK; /* in the file, which checks it */
-    return zero_states_visit(c->r, t->group,
-                             zero_range_overlap(zero_range_of_tensor(t), held),
-                             ZERO_VISIT_READ, compare_masters, c);
+    if (c->r->link.memory) return compare_device(c, &s->groups[t->group], range);
+    return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ, compare_masters, c);
 }
 
 static zero_status compare_rounded(zero_runner *r)
@@ -102,14 +137,22 @@ static void add_bytes(struct hashing *h, const char *x, size_t bytes)
     }
 }
 
-static void add_parameters(const zero_runner *r, int g, struct hashing *h)
+/* Pieces end at blocks. */
+static void add_piece(void *arg, const void *piece, size_t bytes)
+{
+    add_bytes(arg, piece, bytes);
+}
+
+static void add_parameters(zero_runner *r, int g, struct hashing *h)
 {
     const zero_schedule *s = r->schedule;
     int buffer = s->groups[g].param;
-    add_bytes(h, zero_runner_element(r, buffer, 0),
-              (size_t)s->input.model->groups[g].n_params *
-                  zero_type_size(s->buffers[buffer].type));
+    zero_inspect(r, zero_runner_element(r, buffer, 0),
+                 (size_t)s->input.model->groups[g].n_params *
+                     zero_type_size(s->buffers[buffer].type),
+                 add_piece, h);
 }
+_Static_assert(ZERO_INSPECT_PIECE % BLOCK == 0, "pieces end at blocks");
 
 struct adding {
     struct hashing *h;
@@ -155,9 +198,9 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[
         h.rank = layout->local_of[rank];
         h.ranks = zero_layout_local_size(layout, rank);
     }
-    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
     for (int g = 0; g < r->schedule->input.model->n_groups; g++)
         ZERO_TRY(add_group(r, g, kind, &h));
+    ZERO_TRY(zero_link_status(&r->link));
     memcpy(words, h.sum, sizeof h.sum);
     return ZERO_OK;
 }

@@ -1,5 +1,6 @@
 /* Where copies differ, and which of them is wrong. Only a run that ends comes here. */
 #include "engine/finding.h"
+#include "engine/inspect.h"
 #include "engine/replicas.h"
 #include "engine/visit.h"
 
@@ -29,6 +30,7 @@ static const zero_tensor *tensor_of(const struct search *f)
 struct description {
     zero_array array;
     int64_t len;
+    size_t size; /* of a parameter */
     uint64_t words[2];
 };
 
@@ -54,6 +56,12 @@ static zero_status add_block(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
+static void add_parameters(void *arg, const void *piece, size_t bytes)
+{
+    struct description *d = arg;
+    add_elements(d, piece, (int64_t)(bytes / d->size), d->size);
+}
+
 static zero_status describe(const struct search *f, zero_range part, uint64_t words[2])
 {
     const zero_schedule *s = f->r->schedule;
@@ -61,10 +69,12 @@ static zero_status describe(const struct search *f, zero_range part, uint64_t wo
     struct description d = {.array = f->at.array, .len = zero_range_len(part)};
     zero_range in_group = {t->offset + part.begin, t->offset + part.end};
     int param = s->groups[t->group].param;
-    if (f->at.array == ZERO_ARRAY_PARAMETERS)
-        add_elements(&d, zero_runner_element(f->r, param, in_group.begin), d.len,
-                     zero_type_size(s->buffers[param].type));
-    else
+    if (f->at.array == ZERO_ARRAY_PARAMETERS) {
+        d.size = zero_type_size(s->buffers[param].type);
+        zero_inspect(f->r, zero_runner_element(f->r, param, in_group.begin),
+                     (size_t)d.len * d.size, add_parameters, &d);
+        ZERO_TRY(zero_link_status(&f->r->link));
+    } else
         ZERO_TRY(
             zero_states_visit(f->r, t->group, in_group, ZERO_VISIT_READ, add_block, &d));
     memcpy(words, d.words, sizeof d.words);

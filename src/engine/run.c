@@ -101,7 +101,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.update = take_update(r, input);
     w.batch = make_batch(w.plan, input, r->comm->size);
-    w.search = zero_origin_open(input->finds_origin, w.plan->model, r->backend, &r->math);
+    w.search = zero_origin_open(input->finds_origin, r);
     /* A search for the origin meets the numbers that the first step met. */
     w.finds_undefined = input->program == ZERO_PROGRAM_STEP &&
                         (!r->units_are_checked || input->finds_origin);

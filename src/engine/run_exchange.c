@@ -30,10 +30,17 @@ static bool is_sliced(const zero_walk *w)
     return w->plan->partition == ZERO_PARTITION_SLICE;
 }
 
+/* MPI reads what the backend wrote. From a device collectives copy it, and copies wait for all that
+ * was computed before them. */
+static zero_status finish_compute(const zero_walk *w)
+{
+    return w->r->link.memory ? ZERO_OK : w->r->backend->sync(&w->r->math);
+}
+
 zero_status zero_run_reduce(zero_walk *w, const zero_instruction *i)
 {
     zero_runner_exchange *x = &w->r->reduce[i->group];
-    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what the backend wrote */
+    ZERO_TRY(finish_compute(w));
     int64_t own = piece_of(w, i->group).begin;
     if (is_sliced(w))
         return zero_collective_begin(&x->ops[0], zero_use(w, i->in),
@@ -53,7 +60,7 @@ zero_status zero_run_reduce(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_gather(zero_walk *w, const zero_instruction *i)
 {
     zero_runner_exchange *x = &w->r->gather[i->group];
-    ZERO_TRY(w->r->backend->sync(&w->r->math));
+    ZERO_TRY(finish_compute(w));
     int64_t own = piece_of(w, i->group).begin;
     if (is_sliced(w))
         return zero_collective_begin(&x->ops[0], zero_use_element(w, i->in, own),

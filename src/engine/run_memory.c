@@ -9,20 +9,31 @@
 
 /* ---- lifetimes ---- */
 
-/* The part of a space of this rank that programs use: all above the persistent buffers. */
+/* True if the space is this rank's alone, and memory that the host can poison. */
+static bool can_poison(const zero_runner *r, zero_space space)
+{
+    switch (space) {
+    case ZERO_SPACE_OWN: return !r->device;
+    case ZERO_SPACE_HOST:
+    case ZERO_SPACE_PART: return true;
+    default: return false;
+    }
+}
+
+/* The part of such a space that programs use: all above the persistent buffers. */
 static char *program_memory(const zero_runner *r, zero_space space, size_t *bytes)
 {
     const zero_schedule *s = r->schedule;
-    *bytes = s->extent[space] - s->persistent[space];
+    *bytes = can_poison(r, space) ? s->extent[space] - s->persistent[space] : 0;
     if (*bytes == 0) return NULL;
-    if (space == ZERO_SPACE_OWN) return r->arena.base + s->persistent[space];
+    if (space != ZERO_SPACE_PART) return r->arena.base + s->persistent[space];
     return zero_window_array(r->window, 0) +
            s->extent[space] * (size_t)r->window->local_rank + s->persistent[space];
 }
 
 void zero_lifetimes_open(const zero_runner *r)
 {
-    for (int space = ZERO_SPACE_OWN; space <= ZERO_SPACE_PART; space++) {
+    for (int space = 0; space < ZERO_SPACES; space++) {
         size_t bytes;
         char *memory = program_memory(r, (zero_space)space, &bytes);
         if (bytes > 0) zero_arena_poison(memory, bytes);
@@ -36,9 +47,9 @@ void zero_lifetimes_close(const zero_runner *r)
     if (bytes > 0) zero_arena_release(memory, bytes);
 }
 
-static bool has_lifetime(const zero_buffer *b)
+static bool has_lifetime(const zero_runner *r, const zero_buffer *b)
 {
-    return b->program != ZERO_PROGRAM_ALL && b->space != ZERO_SPACE_NODE;
+    return b->program != ZERO_PROGRAM_ALL && can_poison(r, b->space);
 }
 
 void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i)
@@ -48,7 +59,7 @@ void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i)
     for (int k = 0; k < n; k++) {
         if (list[k] == ZERO_NO_BUFFER) continue;
         const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (has_lifetime(b) && b->first == r->at)
+        if (has_lifetime(r, b) && b->first == r->at)
             zero_arena_unpoison(zero_runner_buffer(r, list[k]), b->bytes);
     }
 }
@@ -60,7 +71,7 @@ void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i)
     for (int k = 0; k < n; k++) {
         if (list[k] == ZERO_NO_BUFFER) continue;
         const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (has_lifetime(b) && b->last == r->at)
+        if (has_lifetime(r, b) && b->last == r->at)
             zero_arena_poison(zero_runner_buffer(r, list[k]), b->bytes);
     }
 }

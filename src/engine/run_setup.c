@@ -54,6 +54,7 @@ static zero_status allocate_tables(zero_runner *r)
     const zero_schedule *s = r->schedule;
     size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->comm->size;
     size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
+    r->loss_copies = calloc(mine, sizeof *r->loss_copies);
     r->losses = calloc(mine, sizeof *r->losses);
     r->gathered = calloc(mine * ranks, sizeof *r->gathered);
     r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
@@ -61,8 +62,8 @@ static zero_status allocate_tables(zero_runner *r)
     r->reduce = calloc(groups, sizeof *r->reduce);
     r->gather = calloc(groups, sizeof *r->gather);
     r->touched = calloc(buffers + 1, sizeof *r->touched);
-    if (!r->losses || !r->gathered || !r->all_losses || !r->squares || !r->reduce ||
-        !r->gather || !r->touched)
+    if (!r->loss_copies || !r->losses || !r->gathered || !r->all_losses || !r->squares ||
+        !r->reduce || !r->gather || !r->touched)
         return zero_fail(ZERO_ERR_NOMEM,
                          "no memory for the tables of %zu microbatches and %zu buffers",
                          mine * ranks, buffers);
@@ -70,15 +71,51 @@ static zero_status allocate_tables(zero_runner *r)
     return ZERO_OK;
 }
 
+/* The host's memory beside a device, and this node's window, where copies begin and end. */
+static zero_status pin(zero_runner *r)
+{
+    const zero_memory *memory = r->link.memory;
+    if (r->arena.bytes > 0) ZERO_TRY(memory->pin(&r->math, r->arena.base, r->arena.bytes));
+    if (!r->window || r->window->bytes == 0) return ZERO_OK;
+    ZERO_TRY(memory->pin(&r->math, r->window->base, r->window->bytes));
+    r->window_is_pinned = true;
+    return ZERO_OK;
+}
+
+static zero_status take_memory(zero_runner *r)
+{
+    const zero_schedule *s = r->schedule;
+    if (!r->link.memory) return zero_arena_init(&r->arena, s->own_bytes);
+    ZERO_TRY(zero_arena_init(&r->arena, s->host_bytes));
+    ZERO_TRY(r->link.memory->take(&r->math, s->own_bytes, &r->device));
+    return pin(r);
+}
+
+static zero_status check_device(const zero_runner *r)
+{
+    bool has_device = r->backend->memory != NULL;
+    if (has_device == (r->schedule->input.device != 0)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a plan %s a device cannot run on the backend '%s', which has %s of "
+                     "its own",
+                     has_device ? "without" : "with", r->backend->name,
+                     has_device ? "memory" : "no memory");
+}
+
 static zero_status init_local(zero_runner *r, const char *directory)
 {
+    ZERO_TRY(check_device(r));
+    ZERO_TRY(r->backend->open(&r->math));
+    r->is_open = true;
+    r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
+    r->copier = zero_link_copier(&r->link);
     ZERO_TRY(allocate_tables(r));
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
     ZERO_TRY(init_exchanges(r));
     ZERO_TRY(zero_tier_open(&r->tier, r->schedule, directory));
-    ZERO_TRY(zero_arena_init(&r->arena, r->schedule->own_bytes));
+    ZERO_TRY(take_memory(r));
     r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
-    return r->backend->open(&r->math);
+    return ZERO_OK;
 }
 
 zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
@@ -105,10 +142,20 @@ static void destroy_exchanges(zero_runner_exchange *list, int n_groups)
     free(list);
 }
 
+static void close_device(zero_runner *r)
+{
+    const zero_memory *memory = r->link.memory;
+    if (!memory) return;
+    if (r->window_is_pinned) memory->unpin(&r->math, r->window->base);
+    if (r->device) memory->unpin(&r->math, r->arena.base);
+    if (r->device) memory->give_back(&r->math, r->device);
+}
+
 void zero_runner_destroy(zero_runner *r)
 {
     destroy_exchanges(r->reduce, r->n_groups);
     destroy_exchanges(r->gather, r->n_groups);
+    free(r->loss_copies);
     free(r->losses);
     free(r->gathered);
     free(r->all_losses);
@@ -117,6 +164,8 @@ void zero_runner_destroy(zero_runner *r)
     zero_profile_destroy(&r->profile);
     zero_tier_close(&r->tier); /* ends transfers from and to the arena */
     if (r->arena.mapping) zero_lifetimes_close(r);
+    close_device(r);
+    if (r->is_open && r->backend->close) r->backend->close(&r->math);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};
 }

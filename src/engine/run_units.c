@@ -4,15 +4,16 @@
 #include "base/fail.h"
 #include "engine/walk.h"
 
-zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
+static void write_samples(const zero_walk *w, char *inputs, char *targets)
 {
     const zero_model *model = w->plan->model;
-    zero_batch *b = &w->batch;
+    const zero_batch *b = &w->batch;
     size_t input = (size_t)b->T * model->input_bytes;
     size_t target = (size_t)b->T * model->target_bytes;
-    char *inputs = zero_use(w, i->tokens);
-    char *targets = inputs + zero_schedule_targets_at(model, b->B * b->T);
-    b->first_sample = b->B * zero_walk_microbatch(w, i, w->r->comm->rank, i->microbatch);
+    if (w->in->program == ZERO_PROGRAM_GENERATE) {
+        memcpy(inputs, w->in->prompt, input);
+        return;
+    }
     if (w->in->is_refused) { /* it only keeps the others company until the vote */
         memset(inputs, 0, (size_t)b->B * input);
         memset(targets, 0, (size_t)b->B * target);
@@ -20,6 +21,36 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
     for (int64_t s = 0; s < b->B && !w->in->is_refused; s++)
         w->in->source->sample(w->in->source->arg, w->in->step, b->first_sample + s, b->T,
                               inputs + (size_t)s * input, targets + (size_t)s * target);
+}
+
+/* The tokens pass through one of two slots of the host's memory. What the device still computes on
+ * the tokens before them, the copy waits for; and what is computed from now on waits for it. */
+static void load_device(const zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    zero_ticket *slot = &r->token_copies[i->host - r->schedule->first_tokens];
+    char *host = zero_use(w, i->host);
+    zero_link_wait(&r->link, *slot);
+    write_samples(w, host,
+                  host + zero_schedule_targets_at(w->plan->model, w->batch.B * w->batch.T));
+    zero_link_store(&r->link, zero_use(w, i->tokens), host,
+                    r->schedule->buffers[i->tokens].bytes, slot);
+    zero_link_after(&r->link, *slot);
+}
+
+zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
+{
+    zero_batch *b = &w->batch;
+    char *inputs = zero_use(w, i->tokens);
+    char *targets = inputs + zero_schedule_targets_at(w->plan->model, b->B * b->T);
+    b->first_sample = b->B * zero_walk_microbatch(w, i, w->r->comm->rank, i->microbatch);
+    if (w->r->link.memory) {
+        load_device(w, i);
+    } else {
+        /* Units of the microbatch before may still read its tokens here. */
+        ZERO_TRY(w->r->backend->sync(&w->r->math));
+        write_samples(w, inputs, targets);
+    }
     b->inputs = inputs;
     b->targets = targets;
     return ZERO_OK;
@@ -51,25 +82,65 @@ static zero_call make_call(const zero_walk *w, const zero_instruction *i)
     return c;
 }
 
+static double sum_rows(const float *row, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < n; k++) sum += (double)row[k];
+    return sum;
+}
+
+/* Microbatch m's losses of positions, on the host. */
+static float *host_rows(const zero_walk *w, const zero_instruction *i, int m)
+{
+    size_t bytes = w->r->schedule->buffers[i->row_loss].bytes;
+    return (float *)((char *)zero_use(w, i->host) + (size_t)m * bytes);
+}
+
+/* From a device they are on their way until LOSS adds them. The next microbatch's head writes its
+ * losses to the same place of the device. */
 static zero_status collect_loss(zero_walk *w, const zero_instruction *i)
 {
+    zero_runner *r = w->r;
     const float *row = zero_use(w, i->row_loss);
+    int64_t n = w->batch.B * w->batch.T;
     if (!row) return ZERO_OK;
-    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* the host reads it */
-    double sum = 0.0;
-    for (int64_t k = 0; k < w->batch.B * w->batch.T; k++) sum += (double)row[k];
-    w->r->losses[i->microbatch] = sum;
+    if (r->link.memory) {
+        zero_link_fetch(&r->link, host_rows(w, i, i->microbatch), row,
+                        (size_t)n * sizeof *row, &r->loss_copies[i->microbatch]);
+        return ZERO_OK;
+    }
+    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads it */
+    r->losses[i->microbatch] = sum_rows(row, n);
     return ZERO_OK;
 }
 
-static zero_status
-look_for_undefined(zero_walk *w, const zero_instruction *i, const zero_call *call,
-                   void (*look)(const zero_model *, const zero_instruction *,
-                                const zero_call *, zero_undefined *))
+static void keep_last_losses(zero_walk *w, const zero_instruction *i)
 {
-    if (!w->finds_undefined) return ZERO_OK;
-    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* the host reads it */
-    look(w->plan->model, i, call, &w->out->undefined);
+    zero_runner *r = w->r;
+    if (r->link.memory && i->row_loss != ZERO_NO_BUFFER && i->microbatch > 0)
+        zero_link_after(&r->link, r->loss_copies[i->microbatch - 1]);
+}
+
+void zero_run_end_losses(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    for (int m = 0; r->link.memory && m <= i->microbatch; m++) {
+        zero_link_wait(&r->link, r->loss_copies[m]);
+        r->losses[m] = sum_rows(host_rows(w, i, m), w->batch.B * w->batch.T);
+    }
+}
+
+/* Logits that a caller reads on the host. */
+static zero_status take_logits(zero_walk *w, const zero_instruction *i,
+                               const zero_call *call)
+{
+    zero_runner *r = w->r;
+    if (w->in->program != ZERO_PROGRAM_GENERATE || !call->logits) return ZERO_OK;
+    w->out->logits = call->logits;
+    if (!r->link.memory) return r->backend->sync(&r->math);
+    float *host = zero_use(w, i->host);
+    w->out->logits = host;
+    zero_link_fetch_now(&r->link, host, call->logits, r->schedule->buffers[i->host].bytes);
     return ZERO_OK;
 }
 
@@ -77,14 +148,13 @@ zero_status zero_run_forward(zero_walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
-    if (w->finds_undefined) zero_undefined_before_forward(w->plan->model, i, &call);
+    zero_undefined *undefined = w->finds_undefined ? &w->out->undefined : NULL;
+    if (undefined) zero_undefined_before_forward(w->r, i, &call);
+    keep_last_losses(w, i);
     unit->forward(unit, &call);
-    ZERO_TRY(look_for_undefined(w, i, &call, zero_undefined_after_forward));
-    zero_origin_look_at_output(&w->search, w->r->at, i, &call);
-    if (w->in->program == ZERO_PROGRAM_GENERATE && call.logits) {
-        ZERO_TRY(w->r->backend->sync(&w->r->math));
-        w->out->logits = call.logits;
-    }
+    if (undefined) zero_undefined_after_forward(w->r, i, &call, undefined);
+    zero_origin_look_at_output(&w->search, i, &call);
+    ZERO_TRY(take_logits(w, i, &call));
     return collect_loss(w, i);
 }
 
@@ -103,10 +173,12 @@ zero_status zero_run_backward(zero_walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
+    zero_undefined *undefined = w->finds_undefined ? &w->out->undefined : NULL;
     clear_padding(w, unit, &call);
-    if (w->finds_undefined) zero_undefined_before_backward(w->plan->model, i, &call);
+    if (undefined) zero_undefined_before_backward(w->r, i, &call);
+    keep_last_losses(w, i);
     unit->backward(unit, &call);
-    ZERO_TRY(look_for_undefined(w, i, &call, zero_undefined_after_backward));
-    zero_origin_look_at_gradients(&w->search, w->r->at, i, &call);
+    if (undefined) zero_undefined_after_backward(w->r, i, &call, undefined);
+    zero_origin_look_at_gradients(&w->search, i, &call);
     return collect_loss(w, i);
 }

@@ -6,11 +6,12 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "engine/walk.h"
+#include "sharding/schedule_device.h"
 #include "sharding/update.h"
 
 static void look_at_sum(zero_walk *w, const zero_instruction *i)
 {
-    zero_origin_look_at_sum(&w->search, w->r->at, i, zero_walk_type(w, i->buffer),
+    zero_origin_look_at_sum(&w->search, i, zero_walk_type(w, i->buffer),
                             zero_use_element(w, i->buffer, i->range.begin));
 }
 
@@ -41,6 +42,7 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     int mine = i->microbatch + 1;
     int64_t all = (int64_t)mine * r->comm->size;
+    zero_run_end_losses(w, i);
     ZERO_TRY(zero_comm_all_gather_doubles(r->comm, mine, r->losses, r->gathered));
     for (int rank = 0; rank < r->comm->size; rank++)
         for (int m = 0; m < mine; m++)
@@ -51,15 +53,37 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* The squares of this rank's shard. */
+/* The squares of this rank's shard. On a device all groups' sums are in one buffer. */
 zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
-    r->squares[i->group] =
-        zero_gradient_squares(r->backend, &r->math, zero_walk_type(w, i->grad[0]),
-                              w->plan->model->groups[i->group].n_params, i->range,
-                              zero_use_element(w, i->grad[0], i->range.begin));
+    int64_t n_params = w->plan->model->groups[i->group].n_params;
+    zero_type type = zero_walk_type(w, i->grad[0]);
+    const void *grad = zero_use_element(w, i->grad[0], i->range.begin);
+    if (r->link.memory)
+        zero_gradient_sums(r->backend, &r->math, type, i->range, grad,
+                           (double *)zero_use(w, i->buffer) +
+                               zero_schedule_squares_at(r->schedule, i->group));
+    else
+        r->squares[i->group] =
+            zero_gradient_squares(r->backend, &r->math, type, n_params, i->range, grad);
     return ZERO_OK;
+}
+
+/* Here a step waits for all that the device computes. */
+static void fetch_squares(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    const zero_schedule *s = r->schedule;
+    if (!r->link.memory) return;
+    const double *sums = zero_use(w, i->host);
+    zero_link_fetch_now(&r->link, zero_use(w, i->host), zero_use(w, i->in),
+                        s->buffers[i->in].bytes);
+    for (int g = 0; g < w->plan->model->n_groups; g++)
+        r->squares[g] =
+            zero_gradient_span(w->plan->model->groups[g].n_params,
+                               zero_partition_shard(&s->groups[g].partition, r->comm->rank),
+                               sums + zero_schedule_squares_at(s, g));
 }
 
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm)
@@ -84,7 +108,8 @@ static void decide_update(zero_walk *w)
 static zero_status vote(zero_walk *w, bool is_finite)
 {
     zero_run_output *out = w->out;
-    zero_step_verdict mine = w->r->tier.has_failed      ? ZERO_STEP_FAILED
+    bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
+    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
                              : w->in->is_refused        ? ZERO_STEP_REFUSED
                              : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
                              : !is_finite               ? ZERO_STEP_OVERFLOW
@@ -102,10 +127,10 @@ static zero_status vote(zero_walk *w, bool is_finite)
  * gradient is. */
 zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
 {
-    (void)i;
-    const zero_runner *r = w->r;
+    zero_runner *r = w->r;
     int n_groups = w->plan->model->n_groups;
     double squares = 0.0;
+    fetch_squares(w, i);
     ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
     for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;

@@ -5,7 +5,9 @@ void *zero_runner_buffer(const zero_runner *r, int buffer)
     if (buffer == ZERO_NO_BUFFER) return NULL;
     const zero_schedule *s = r->schedule;
     const zero_buffer *b = &s->buffers[buffer];
-    if (b->space == ZERO_SPACE_OWN) return r->arena.base + b->offset;
+    if (b->space == ZERO_SPACE_OWN && r->device) return (char *)r->device + b->offset;
+    if (b->space == ZERO_SPACE_OWN || b->space == ZERO_SPACE_HOST)
+        return r->arena.base + b->offset;
     char *array = zero_window_array(r->window, b->space == ZERO_SPACE_NODE);
     size_t part = b->space == ZERO_SPACE_PART ? s->extent[ZERO_SPACE_PART] : 0;
     return array + part * (size_t)r->window->local_rank + b->offset;

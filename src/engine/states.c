@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "engine/digest.h"
+#include "engine/inspect.h"
 #include "engine/visit_file.h"
 #include "sharding/checks.h"
 
@@ -33,20 +34,42 @@ static zero_status fill_masters(zero_runner *r, const zero_weights *weights, int
                              fill_block, &f);
 }
 
+struct pieces {
+    const zero_plan_input *plan;
+    const zero_weights *weights;
+    int group;
+    int64_t at; /* the next element */
+    float *chunk;
+    zero_status status;
+};
+
+/* Writes the next elements, rounded, whose bytes fill a piece. */
+static void fill_piece(void *arg, void *piece, size_t bytes)
+{
+    struct pieces *p = arg;
+    size_t size = zero_type_size(p->plan->type);
+    for (int64_t left = (int64_t)(bytes / size); left > 0 && p->status == ZERO_OK;) {
+        int64_t n = zero_min(left, WEIGHTS_AT_ONCE);
+        p->status = zero_weights_fill(p->weights, p->plan->model, p->group,
+                                      (zero_range){p->at, p->at + n}, p->chunk);
+        zero_convert(ZERO_FP32, p->plan->type, n, p->chunk, piece);
+        piece = (char *)piece + (size_t)n * size;
+        p->at += n;
+        left -= n;
+    }
+}
+
 /* Fills without masters, by way of `chunk`. */
 static zero_status fill_rounded(zero_runner *r, const zero_weights *weights, int g,
                                 float *chunk)
 {
     const zero_plan_input *plan = &r->schedule->input;
     zero_range own = zero_states_held(r->schedule, g);
-    for (int64_t at = own.begin; at < own.end; at += WEIGHTS_AT_ONCE) {
-        zero_range part = {at, zero_min(at + WEIGHTS_AT_ONCE, own.end)};
-        ZERO_TRY(zero_weights_fill(weights, plan->model, g, part, chunk));
-        r->backend->round(&r->math, plan->type, zero_range_len(part), chunk,
-                          zero_runner_element(r, r->schedule->groups[g].param, at));
-        ZERO_TRY(r->backend->sync(&r->math)); /* the next part overwrites the chunk */
-    }
-    return ZERO_OK;
+    struct pieces p = {plan, weights, g, own.begin, chunk, ZERO_OK};
+    zero_overwrite(r, zero_runner_element(r, r->schedule->groups[g].param, own.begin),
+                   (size_t)zero_range_len(own) * zero_type_size(plan->type), fill_piece,
+                   &p);
+    return p.status == ZERO_OK ? zero_link_status(&r->link) : p.status;
 }
 
 zero_status zero_states_fill(zero_runner *r, const zero_weights *weights)
@@ -80,6 +103,16 @@ static zero_status round_block(void *arg, const zero_state_block *block)
     return r->backend->sync(&r->math); /* the next block may lie where this one does */
 }
 
+/* On a device masters and parameters lie beside each other. */
+static void round_group(zero_runner *r, int g)
+{
+    const zero_group_state *state = &r->schedule->groups[g];
+    zero_range held = zero_states_held(r->schedule, g);
+    r->backend->round(&r->math, r->schedule->input.type, zero_range_len(held),
+                      zero_runner_element(r, state->master, held.begin),
+                      zero_runner_element(r, state->param, held.begin));
+}
+
 /* In fp32 a delayed update works on a copy of the masters. */
 static void copy_late(zero_runner *r, int g)
 {
@@ -100,8 +133,11 @@ zero_status zero_states_round(zero_runner *r)
         copy_late(r, g);
         bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;
         if (is_master || zero_offload_has_parameters(s, g)) continue;
-        ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
-                                   round_block, &to));
+        if (r->link.memory)
+            round_group(r, g);
+        else
+            ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
+                                       round_block, &to));
     }
     return ZERO_OK;
 }

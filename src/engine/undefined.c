@@ -3,12 +3,18 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
+#include "engine/inspect.h"
 #include "nn/mark.h"
 
-static void note(zero_undefined *first, const zero_undefined *found)
-{
-    if (first->unit < 0 && found->element >= 0) *first = *found;
-}
+/* One call of a unit. */
+struct looking {
+    zero_runner *r;
+    const zero_model *model;
+    const zero_unit *unit;
+    int number; /* of the unit */
+    const zero_call *call;
+    zero_unit_sizes sizes;
+};
 
 static zero_unit_sizes sizes_of(const zero_model *model, int unit, const zero_call *call)
 {
@@ -16,84 +22,121 @@ static zero_unit_sizes sizes_of(const zero_model *model, int unit, const zero_ca
     return u->sizes(u, call->batch->B, call->batch->T);
 }
 
-/* ---- forward ---- */
-
-void zero_undefined_before_forward(const zero_model *model, const zero_instruction *i,
-                                   const zero_call *call)
+static struct looking look_of(zero_runner *r, const zero_instruction *i,
+                              const zero_call *call)
 {
-    zero_unit_sizes s = sizes_of(model, i->unit, call);
-    zero_mark_fill(call->out, s.out);
-    zero_mark_fill(call->saved, s.saved);
-    zero_mark_fill(call->work, s.forward_work);
+    const zero_model *model = r->schedule->input.model;
+    return (struct looking){.r = r,
+                            .model = model,
+                            .unit = &model->units[i->unit],
+                            .number = i->unit,
+                            .call = call,
+                            .sizes = sizes_of(model, i->unit, call)};
 }
 
-void zero_undefined_after_forward(const zero_model *model, const zero_instruction *i,
+/* ---- marks ---- */
+
+static void fill_piece(void *arg, void *piece, size_t bytes)
+{
+    (void)arg;
+    zero_mark_fill(piece, (int64_t)(bytes / sizeof(float)));
+}
+
+static void mark(const struct looking *l, float *x, int64_t n)
+{
+    if (!x || n <= 0) return;
+    zero_overwrite(l->r, x, (size_t)n * sizeof *x, fill_piece, NULL);
+}
+
+struct finding {
+    int64_t passed, found; /* elements; -1: no mark yet */
+};
+
+static void find_in_piece(void *arg, const void *piece, size_t bytes)
+{
+    struct finding *f = arg;
+    int64_t n = (int64_t)(bytes / sizeof(float)), at = zero_mark_find(piece, n);
+    if (f->found < 0 && at >= 0) f->found = f->passed + at;
+    f->passed += n;
+}
+
+/* Notes the first mark among x[n] as `what`, if nothing was noted before. */
+static void find(const struct looking *l, const float *x, int64_t n, zero_undefined what,
+                 zero_undefined *first)
+{
+    struct finding f = {.found = -1};
+    if (!x || n <= 0 || first->unit >= 0) return;
+    zero_inspect(l->r, x, (size_t)n * sizeof *x, find_in_piece, &f);
+    if (f.found < 0) return;
+    *first = what;
+    first->unit = l->number;
+    first->element = f.found;
+}
+
+/* ---- forward ---- */
+
+void zero_undefined_before_forward(zero_runner *r, const zero_instruction *i,
+                                   const zero_call *call)
+{
+    struct looking l = look_of(r, i, call);
+    mark(&l, call->out, l.sizes.out);
+    mark(&l, call->saved, l.sizes.saved);
+    mark(&l, call->work, l.sizes.forward_work);
+}
+
+void zero_undefined_after_forward(zero_runner *r, const zero_instruction *i,
                                   const zero_call *call, zero_undefined *first)
 {
-    zero_unit_sizes s = sizes_of(model, i->unit, call);
-    note(first, &(zero_undefined){.kind = ZERO_UNDEFINED_OUTPUT,
-                                  .unit = i->unit,
-                                  .element = zero_mark_find(call->out, s.out)});
+    struct looking l = look_of(r, i, call);
+    find(&l, call->out, l.sizes.out, (zero_undefined){.kind = ZERO_UNDEFINED_OUTPUT},
+         first);
 }
 
 /* ---- backward ---- */
 
 /* The part of the stream that the call must write, and cannot read: all of it where the stream
  * begins, else what the input has more than the output. */
-static zero_range written_stream(const zero_model *model, int unit, const zero_call *call)
+static zero_range written_stream(const struct looking *l)
 {
-    if (unit == 0) return (zero_range){0, 0};
-    int64_t in = sizes_of(model, unit - 1, call).out;
-    bool begins = unit == model->n_units - 1;
-    return (zero_range){begins ? 0 : sizes_of(model, unit, call).out, in};
+    if (l->number == 0) return (zero_range){0, 0};
+    int64_t in = sizes_of(l->model, l->number - 1, l->call).out;
+    bool begins = l->number == l->model->n_units - 1;
+    return (zero_range){begins ? 0 : l->sizes.out, in};
 }
 
-void zero_undefined_before_backward(const zero_model *model, const zero_instruction *i,
+void zero_undefined_before_backward(zero_runner *r, const zero_instruction *i,
                                     const zero_call *call)
 {
-    const zero_unit *unit = &model->units[i->unit];
-    zero_unit_sizes s = sizes_of(model, i->unit, call);
-    zero_range stream = written_stream(model, i->unit, call);
-    for (int k = 0; k < unit->n_groups; k++)
+    struct looking l = look_of(r, i, call);
+    zero_range stream = written_stream(&l);
+    for (int k = 0; k < l.unit->n_groups; k++)
         if (!call->accumulate[k])
-            zero_mark_fill(call->grad[k], model->groups[unit->groups[k]].n_params);
-    if (call->stream)
-        zero_mark_fill(call->stream + stream.begin, stream.end - stream.begin);
-    zero_mark_fill(call->row_loss, s.row_loss);
-    zero_mark_fill(call->work, s.backward_work);
+            mark(&l, call->grad[k], l.model->groups[l.unit->groups[k]].n_params);
+    if (call->stream) mark(&l, call->stream + stream.begin, stream.end - stream.begin);
+    mark(&l, call->row_loss, l.sizes.row_loss);
+    mark(&l, call->work, l.sizes.backward_work);
 }
 
-static void look_at_gradients(const zero_model *model, int unit, const zero_call *call,
-                              zero_undefined *first)
+static void look_at_gradient(const struct looking *l, int k, zero_undefined *first)
 {
-    const zero_unit *u = &model->units[unit];
-    for (int k = 0; k < u->n_groups; k++) {
-        const zero_group *g = &model->groups[u->groups[k]];
-        for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-            zero_range part = zero_range_of_tensor(&model->tensors[t]);
-            note(first,
-                 &(zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT,
-                                   .unit = unit,
-                                   .tensor = t,
-                                   .element = zero_mark_find(call->grad[k] + part.begin,
-                                                             part.end - part.begin)});
-        }
+    const zero_group *g = &l->model->groups[l->unit->groups[k]];
+    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
+        zero_range part = zero_range_of_tensor(&l->model->tensors[t]);
+        find(l, l->call->grad[k] + part.begin, zero_range_len(part),
+             (zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT, .tensor = t}, first);
     }
 }
 
-void zero_undefined_after_backward(const zero_model *model, const zero_instruction *i,
+void zero_undefined_after_backward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call, zero_undefined *first)
 {
-    int64_t losses = sizes_of(model, i->unit, call).row_loss;
-    look_at_gradients(model, i->unit, call, first);
-    note(first, &(zero_undefined){.kind = ZERO_UNDEFINED_LOSS,
-                                  .unit = i->unit,
-                                  .element = zero_mark_find(call->row_loss, losses)});
-    if (i->unit == 0) return;
-    int64_t inputs = sizes_of(model, i->unit - 1, call).out;
-    note(first, &(zero_undefined){.kind = ZERO_UNDEFINED_STREAM,
-                                  .unit = i->unit,
-                                  .element = zero_mark_find(call->stream, inputs)});
+    struct looking l = look_of(r, i, call);
+    for (int k = 0; k < l.unit->n_groups; k++) look_at_gradient(&l, k, first);
+    find(&l, call->row_loss, l.sizes.row_loss,
+         (zero_undefined){.kind = ZERO_UNDEFINED_LOSS}, first);
+    if (l.number == 0) return;
+    find(&l, call->stream, sizes_of(l.model, l.number - 1, call).out,
+         (zero_undefined){.kind = ZERO_UNDEFINED_STREAM}, first);
 }
 
 /* ---- telling ---- */

@@ -23,13 +23,13 @@ typedef struct {
 
 /* Around a unit's call in the first step. The second of each pair notes what is still undefined.
  * Local. */
-void zero_undefined_before_forward(const zero_model *model, const zero_instruction *i,
+void zero_undefined_before_forward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call);
-void zero_undefined_after_forward(const zero_model *model, const zero_instruction *i,
+void zero_undefined_after_forward(zero_runner *r, const zero_instruction *i,
                                   const zero_call *call, zero_undefined *first);
-void zero_undefined_before_backward(const zero_model *model, const zero_instruction *i,
+void zero_undefined_before_backward(zero_runner *r, const zero_instruction *i,
                                     const zero_call *call);
-void zero_undefined_after_backward(const zero_model *model, const zero_instruction *i,
+void zero_undefined_after_backward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call, zero_undefined *first);
 
 /* ZERO_ERR_INVALID, saying what is undefined; ZERO_OK if nothing is. */

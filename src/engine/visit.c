@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "engine/visit_device.h"
 #include "engine/visit_file.h"
 #include "sharding/checks.h"
 
@@ -31,6 +32,8 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
     if (zero_range_is_empty(range)) return ZERO_OK;
     assert(zero_range_len(zero_range_overlap(
                range, zero_states_held(r->schedule, group))) == zero_range_len(range));
+    if (r->link.memory)
+        return zero_states_visit_device(r, group, range, access, visit, arg);
     ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
     if (is_in_file(r, group))
         return zero_states_visit_file(r, group, range, access, visit, arg);
@@ -51,8 +54,9 @@ static zero_status copy_block(void *arg, const zero_state_block *block)
     const float *from[] = {block->master, block->momentum, block->variance};
     int64_t all = zero_range_len(c->range), at = block->range.begin - c->range.begin;
     for (int a = 0; a < 3; a++)
-        memcpy(c->room + a * all + at, from[a],
-               (size_t)zero_range_len(block->range) * sizeof(float));
+        if (from[a])
+            memcpy(c->room + a * all + at, from[a],
+                   (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
 }
 
@@ -72,7 +76,7 @@ zero_status zero_states_view(zero_runner *r, int group, zero_range range, float 
     assert(zero_range_len(range) <= ZERO_STATES_VIEW);
     assert(zero_range_len(zero_range_overlap(
                range, zero_states_held(r->schedule, group))) == zero_range_len(range));
-    if (is_in_file(r, group)) return copy(r, group, range, room, view);
+    if (is_in_file(r, group) || r->link.memory) return copy(r, group, range, room, view);
     ZERO_TRY(r->backend->sync(&r->math));
     *view = resident(r, group, range);
     return ZERO_OK;

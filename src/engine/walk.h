@@ -72,6 +72,9 @@ zero_execute zero_run_fetch, zero_run_store, zero_run_block_wait; /* run_offload
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
 zero_execute zero_run_save, zero_run_restore, zero_run_activation_wait;
 
+/* LOSS: waits for the losses of this rank's microbatches, if they come from a device. */
+void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
+
 /* The update of a step whose gradient is finite and has this norm. */
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);
 

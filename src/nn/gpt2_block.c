@@ -200,5 +200,6 @@ void zero_gpt2_block_unit(zero_unit *unit)
     unit->sizes = sizes;
     unit->forward = forward;
     unit->backward = backward;
+    unit->computes_by_layers = true;
     unit->recompute_without_out = true;
 }

@@ -50,5 +50,6 @@ void zero_gpt2_embedding_unit(zero_unit *unit)
     unit->sizes = sizes;
     unit->forward = forward;
     unit->backward = backward;
+    unit->computes_by_layers = true;
     unit->backward_without_params = true;
 }

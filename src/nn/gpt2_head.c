@@ -126,4 +126,5 @@ void zero_gpt2_head_unit(zero_unit *unit)
     unit->sizes = sizes;
     unit->forward = forward;
     unit->backward = backward;
+    unit->computes_by_layers = true;
 }

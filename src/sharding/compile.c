@@ -108,6 +108,15 @@ static zero_status check_offload(const zero_plan_input *in)
 
 static zero_status check_device(const zero_plan_input *in)
 {
+    const zero_model *model = in->model;
+    for (int u = 0; in->device && u < model->n_units; u++)
+        if (!model->units[u].computes_by_layers)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' cannot run on a device: loops of its own would run "
+                             "on the host, which cannot touch the device's memory. If all "
+                             "its arithmetic goes through zero/layers.h, set its "
+                             "computes_by_layers",
+                             model->units[u].name);
     if (in->device && in->offload != ZERO_OFFLOAD_OFF)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload with --device: optimizer states in a file are not "

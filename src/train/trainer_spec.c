@@ -184,7 +184,7 @@ static struct tensor_view view_tensor(const zero_tensor *t)
 struct unit_view {
     const char *name;
     int index, n_groups, first, second;
-    bool backward_without_params, recompute_without_out;
+    bool backward_without_params, recompute_without_out, computes_by_layers;
     int64_t out, saved, forward_work, backward_work, logits;
 };
 
@@ -196,6 +196,7 @@ static const zero_field unit_fields[] = {
     ZERO_FIELD(struct unit_view, second),
     ZERO_FIELD(struct unit_view, backward_without_params),
     ZERO_FIELD(struct unit_view, recompute_without_out),
+    ZERO_FIELD(struct unit_view, computes_by_layers),
     ZERO_FIELD(struct unit_view, out),
     ZERO_FIELD(struct unit_view, saved),
     ZERO_FIELD(struct unit_view, forward_work),
@@ -212,6 +213,7 @@ static struct unit_view view_unit(const zero_plan_input *plan, const zero_unit *
                               .second = u->n_groups > 1 ? u->groups[1] : -1,
                               .backward_without_params = u->backward_without_params,
                               .recompute_without_out = u->recompute_without_out,
+                              .computes_by_layers = u->computes_by_layers,
                               .out = s.out,
                               .saved = s.saved,
                               .forward_work = s.forward_work,

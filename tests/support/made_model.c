@@ -40,6 +40,7 @@ static void fill_unit(zero_model *model, int u, const made_unit *made)
                         .n_groups = made->n_groups,
                         .shape = model->shape,
                         .backward_without_params = made->backward_without_params,
+                        .computes_by_layers = true,
                         .recompute_without_out = made->recompute_without_out,
                         .sizes = sizes};
     memcpy(unit->groups, made->groups, sizeof unit->groups);

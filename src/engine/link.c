@@ -1,0 +1,92 @@
+#include "engine/link.h"
+
+void zero_link_keep(zero_link *l, zero_status st)
+{
+    if (st == ZERO_OK || l->has_failed) return;
+    l->has_failed = true;
+    l->failure = zero_failure_keep(st);
+}
+
+void zero_link_fetch(zero_link *l, void *host, const void *memory, size_t bytes,
+                     zero_ticket *ticket)
+{
+    *ticket = 0;
+    if (l->has_failed || bytes == 0) return;
+    zero_link_keep(l, l->memory->fetch(l->math, host, memory, bytes, ticket));
+    l->bytes_fetched += bytes;
+}
+
+void zero_link_store(zero_link *l, void *memory, const void *host, size_t bytes,
+                     zero_ticket *ticket)
+{
+    *ticket = 0;
+    if (l->has_failed || bytes == 0) return;
+    zero_link_keep(l, l->memory->store(l->math, memory, host, bytes, ticket));
+    l->bytes_stored += bytes;
+}
+
+static bool has_ended(zero_link *l, zero_ticket ticket)
+{
+    bool ended = false;
+    if (l->has_failed || ticket == 0) return true;
+    zero_link_keep(l, l->memory->ended(l->math, ticket, &ended));
+    return ended || l->has_failed;
+}
+
+void zero_link_wait(zero_link *l, zero_ticket ticket)
+{
+    if (has_ended(l, ticket)) return;
+    l->waits++;
+    while (!has_ended(l, ticket)) zero_math_poll(l->math);
+}
+
+void zero_link_after(zero_link *l, zero_ticket ticket)
+{
+    if (!l->has_failed && ticket != 0) zero_link_keep(l, l->memory->after(l->math, ticket));
+}
+
+void zero_link_fetch_now(zero_link *l, void *host, const void *memory, size_t bytes)
+{
+    zero_ticket ticket;
+    zero_link_fetch(l, host, memory, bytes, &ticket);
+    zero_link_wait(l, ticket);
+}
+
+void zero_link_store_now(zero_link *l, void *memory, const void *host, size_t bytes)
+{
+    zero_ticket ticket;
+    zero_link_store(l, memory, host, bytes, &ticket);
+    zero_link_wait(l, ticket);
+}
+
+zero_status zero_link_status(const zero_link *l)
+{
+    return l->has_failed ? zero_failure_restore(&l->failure) : ZERO_OK;
+}
+
+/* ---- for collectives ---- */
+
+static zero_status fetch(void *arg, void *host, const void *device, size_t bytes,
+                         uint64_t *ticket)
+{
+    zero_link_fetch(arg, host, device, bytes, ticket);
+    return ZERO_OK;
+}
+
+static zero_status store(void *arg, void *device, const void *host, size_t bytes,
+                         uint64_t *ticket)
+{
+    zero_link_store(arg, device, host, bytes, ticket);
+    return ZERO_OK;
+}
+
+static zero_status ended(void *arg, uint64_t ticket, bool *answer)
+{
+    *answer = has_ended(arg, ticket);
+    return ZERO_OK;
+}
+
+zero_copier zero_link_copier(zero_link *l)
+{
+    return (zero_copier){.fetch = fetch, .store = store, .ended = ended, .arg = l};
+}
