@@ -310,7 +310,7 @@ static int output(zero_writer *w, int64_t n)
                  (int64_t)(is_moved ? zero_offload_padded(length) : length));
 }
 
-/* What the last unit leaves without a backward pass. */
+/* The results of the last unit without a backward pass. */
 static void name_results(zero_writer *w, zero_instruction *i)
 {
     i->row_loss = w->row_loss;

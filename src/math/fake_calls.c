@@ -1,0 +1,308 @@
+/* fake_calls.c - calls of the fake device on rows and matrices: how each is recorded, and how it is
+ * executed by the cpu backend. Flat ranges are in fake_flat.c. */
+#include "math/fake_calls.h"
+
+#include "math/cpu_attention.h"
+#include "math/cpu_gemm.h"
+#include "math/fake_arrays.h"
+
+static const zero_backend *const cpu = &zero_backend_cpu;
+
+/* ---- products and biases ---- */
+
+static void execute_gemm(zero_fake *f, zero_fake_args *a)
+{
+    cpu->gemm(&f->math, &a->gemm);
+}
+
+/* Elements from the first one to the last one. */
+static int64_t extent(int64_t rows, int64_t cols, int64_t stride)
+{
+    return rows > 0 && cols > 0 ? (rows - 1) * (stride ? stride : cols) + cols : 0;
+}
+
+void zero_fake_gemm(const zero_math *math, const zero_gemm *g)
+{
+    arrays of = begin(math, "gemm", execute_gemm);
+    zero_gemm *to = &of.args->gemm;
+    *to = *g;
+    to->a = floats(
+        of, g->a, g->transpose_a ? extent(g->k, g->m, g->lda) : extent(g->m, g->k, g->lda));
+    to->b = typed(of, g->b_type, g->b,
+                  g->transpose_b ? extent(g->n, g->k, g->ldb) : extent(g->k, g->n, g->ldb));
+    to->c = floats(of, g->c, extent(g->m, g->n, g->ldc));
+    zero_fake_commit(math);
+}
+
+static void execute_add_bias(zero_fake *f, zero_fake_args *a)
+{
+    cpu->add_bias(&f->math, a->rows.rows, a->rows.cols, a->rows.type, a->rows.bias,
+                  a->rows.x);
+}
+
+void zero_fake_add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                        const void *bias, float *x)
+{
+    arrays of = begin(math, "add_bias", execute_add_bias);
+    of.args->rows.rows = rows, of.args->rows.cols = cols, of.args->rows.type = type;
+    of.args->rows.bias = typed(of, type, bias, cols);
+    of.args->rows.x = floats(of, x, rows * cols);
+    zero_fake_commit(math);
+}
+
+static void execute_bias_backward(zero_fake *f, zero_fake_args *a)
+{
+    cpu->bias_backward(&f->math, a->rows.rows, a->rows.cols, a->rows.dy, a->rows.accumulate,
+                       a->rows.out);
+}
+
+void zero_fake_bias_backward(const zero_math *math, int64_t rows, int64_t cols,
+                             const float *dy, bool accumulate, float *dbias)
+{
+    arrays of = begin(math, "bias_backward", execute_bias_backward);
+    of.args->rows.rows = rows, of.args->rows.cols = cols;
+    of.args->rows.accumulate = accumulate;
+    of.args->rows.dy = floats(of, dy, rows * cols);
+    of.args->rows.out = floats(of, dbias, cols);
+    zero_fake_commit(math);
+}
+
+/* ---- dropout ---- */
+
+static void execute_add_branch(zero_fake *f, zero_fake_args *a)
+{
+    cpu->add_branch(&f->math, &a->masked.dropout, a->masked.B, a->masked.T, a->masked.cols,
+                    a->masked.type, a->masked.bias, a->masked.in, a->masked.out);
+}
+
+void zero_fake_add_branch(const zero_math *math, const zero_dropout *d, int64_t B,
+                          int64_t T, int64_t cols, zero_type type, const void *bias,
+                          const float *residual, float *x)
+{
+    arrays of = begin(math, "add_branch", execute_add_branch);
+    of.args->masked.dropout = *d, of.args->masked.type = type;
+    of.args->masked.B = B, of.args->masked.T = T, of.args->masked.cols = cols;
+    of.args->masked.bias = typed(of, type, bias, cols);
+    of.args->masked.in = floats(of, residual, B * T * cols);
+    of.args->masked.out = floats(of, x, B * T * cols);
+    zero_fake_commit(math);
+}
+
+static void execute_dropout(zero_fake *f, zero_fake_args *a)
+{
+    cpu->dropout(&f->math, &a->masked.dropout, a->masked.B, a->masked.cols, a->masked.in,
+                 a->masked.out);
+}
+
+void zero_fake_dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
+                       const float *x, float *y)
+{
+    arrays of = begin(math, "dropout", execute_dropout);
+    of.args->masked.dropout = *d;
+    of.args->masked.B = B, of.args->masked.cols = n;
+    of.args->masked.in = floats(of, x, B * n);
+    of.args->masked.out = floats(of, y, B * n);
+    zero_fake_commit(math);
+}
+
+/* ---- GELU ---- */
+
+static void execute_bias_gelu(zero_fake *f, zero_fake_args *a)
+{
+    cpu->bias_gelu(&f->math, a->rows.rows, a->rows.cols, a->rows.type, a->rows.bias,
+                   a->rows.x, a->rows.out);
+}
+
+void zero_fake_bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                         const void *bias, float *x, float *y)
+{
+    arrays of = begin(math, "bias_gelu", execute_bias_gelu);
+    of.args->rows.rows = rows, of.args->rows.cols = cols, of.args->rows.type = type;
+    of.args->rows.bias = typed(of, type, bias, cols);
+    of.args->rows.x = floats(of, x, rows * cols);
+    of.args->rows.out = floats(of, y, rows * cols);
+    zero_fake_commit(math);
+}
+
+static void execute_bias_gelu_backward(zero_fake *f, zero_fake_args *a)
+{
+    cpu->bias_gelu_backward(&f->math, a->rows.rows, a->rows.cols, a->rows.in, a->rows.dy,
+                            a->rows.x, a->rows.accumulate, a->rows.out);
+}
+
+void zero_fake_bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
+                                  const float *x, const float *dy, float *dx,
+                                  bool accumulate, float *dbias)
+{
+    arrays of = begin(math, "bias_gelu_backward", execute_bias_gelu_backward);
+    of.args->rows.rows = rows, of.args->rows.cols = cols;
+    of.args->rows.accumulate = accumulate;
+    of.args->rows.in = floats(of, x, rows * cols);
+    of.args->rows.dy = floats(of, dy, rows * cols);
+    of.args->rows.x = floats(of, dx, rows * cols);
+    of.args->rows.out = floats(of, dbias, cols);
+    zero_fake_commit(math);
+}
+
+/* ---- layer norm ---- */
+
+static void execute_layernorm(zero_fake *f, zero_fake_args *a)
+{
+    cpu->layernorm(&f->math, &a->layernorm);
+}
+
+void zero_fake_layernorm(const zero_math *math, const zero_layernorm_args *n)
+{
+    arrays of = begin(math, "layernorm", execute_layernorm);
+    zero_layernorm_args *to = &of.args->layernorm;
+    *to = *n;
+    to->x = floats(of, n->x, n->rows * n->C);
+    to->gain = typed(of, n->type, n->gain, n->C);
+    to->bias = typed(of, n->type, n->bias, n->C);
+    to->y = floats(of, n->y, n->rows * n->C);
+    to->mean = floats(of, n->mean, n->rows);
+    to->rstd = floats(of, n->rstd, n->rows);
+    zero_fake_commit(math);
+}
+
+static void execute_layernorm_backward(zero_fake *f, zero_fake_args *a)
+{
+    cpu->layernorm_backward(&f->math, &a->layernorm_backward);
+}
+
+void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
+{
+    arrays of = begin(math, "layernorm_backward", execute_layernorm_backward);
+    zero_layernorm_grad_args *to = &of.args->layernorm_backward;
+    *to = *n;
+    to->x = floats(of, n->x, n->rows * n->C);
+    to->gain = typed(of, n->type, n->gain, n->C);
+    to->mean = floats(of, n->mean, n->rows);
+    to->rstd = floats(of, n->rstd, n->rows);
+    to->dy = floats(of, n->dy, n->rows * n->C);
+    to->dx = floats(of, n->dx, n->rows * n->C);
+    to->dgain = floats(of, n->dgain, n->C);
+    to->dbias = floats(of, n->dbias, n->C);
+    zero_fake_commit(math);
+}
+
+/* ---- attention ---- */
+
+static void execute_attention(zero_fake *f, zero_fake_args *a)
+{
+    zero_cpu_attention(&f->math, &a->attention);
+}
+
+static void execute_attention_backward(zero_fake *f, zero_fake_args *a)
+{
+    zero_cpu_attention_backward(&f->math, &a->attention);
+}
+
+/* What both directions read and write. */
+static zero_attention *record_attention(arrays of, const zero_attention *a)
+{
+    zero_attention *to = &of.args->attention;
+    *to = *a;
+    to->qkv = floats(of, a->qkv, 3 * a->B * a->T * a->C);
+    to->out = floats(of, a->out, a->B * a->T * a->C);
+    to->lse = floats(of, a->lse, a->B * a->H * a->T);
+    to->work = floats(of, a->work, zero_cpu_attention_workspace(a));
+    to->dout = NULL, to->dqkv = NULL;
+    return to;
+}
+
+void zero_fake_attention(const zero_math *math, const zero_attention *a)
+{
+    record_attention(begin(math, "attention", execute_attention), a);
+    zero_fake_commit(math);
+}
+
+void zero_fake_attention_backward(const zero_math *math, const zero_attention *a)
+{
+    arrays of = begin(math, "attention_backward", execute_attention_backward);
+    zero_attention *to = record_attention(of, a);
+    to->dout = floats(of, a->dout, a->B * a->T * a->C);
+    to->dqkv = floats(of, a->dqkv, 3 * a->B * a->T * a->C);
+    zero_fake_commit(math);
+}
+
+/* ---- tokens: the host cannot check them, so they are checked when they are read ---- */
+
+static bool check_tokens(zero_fake *f, const char *call, const int32_t *tokens, int64_t n,
+                         int64_t limit)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (tokens[i] >= 0 && tokens[i] < limit) continue;
+        zero_fake_fail(f, zero_fail(ZERO_ERR_INVALID,
+                                    "%s of the fake device read token %d at position %lld; "
+                                    "it needs 0 to %lld",
+                                    call, tokens[i], (long long)i, (long long)limit - 1));
+        return false;
+    }
+    return true;
+}
+
+static void execute_embedding(zero_fake *f, zero_fake_args *a)
+{
+    const zero_embedding *e = &a->embedding.of;
+    if (check_tokens(f, "embedding", e->tokens, e->B * e->T, a->embedding.words))
+        cpu->embedding(&f->math, e);
+}
+
+void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
+{
+    arrays of = begin(math, "embedding", execute_embedding);
+    zero_embedding *to = &of.args->embedding.of;
+    *to = *e;
+    to->tokens = integers(of, e->tokens, e->B * e->T);
+    to->wte = typed(of, e->type, e->wte, e->C);
+    to->wpe = typed(of, e->type, e->wpe, e->T * e->C);
+    to->out = floats(of, e->out, e->B * e->T * e->C);
+    of.args->embedding.words =
+        rows_from(of, e->wte, (size_t)e->C * zero_type_size(e->type));
+    zero_fake_commit(math);
+}
+
+static void execute_embedding_backward(zero_fake *f, zero_fake_args *a)
+{
+    const zero_embedding_grad *e = &a->embedding_backward.of;
+    if (check_tokens(f, "embedding_backward", e->tokens, e->B * e->T,
+                     a->embedding_backward.words))
+        cpu->embedding_backward(&f->math, e);
+}
+
+void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_grad *e)
+{
+    arrays of = begin(math, "embedding_backward", execute_embedding_backward);
+    zero_embedding_grad *to = &of.args->embedding_backward.of;
+    *to = *e;
+    to->tokens = integers(of, e->tokens, e->B * e->T);
+    to->dout = floats(of, e->dout, e->B * e->T * e->C);
+    to->dwte = floats(of, e->dwte, e->C);
+    to->dwpe = floats(of, e->dwpe, e->T * e->C);
+    of.args->embedding_backward.words =
+        rows_from(of, e->dwte, (size_t)e->C * sizeof *e->dwte);
+    zero_fake_commit(math);
+}
+
+static void execute_cross_entropy(zero_fake *f, zero_fake_args *a)
+{
+    if (check_tokens(f, "cross_entropy", a->cross_entropy.targets, a->cross_entropy.rows,
+                     a->cross_entropy.V))
+        cpu->cross_entropy(&f->math, a->cross_entropy.rows, a->cross_entropy.V,
+                           a->cross_entropy.targets, a->cross_entropy.dscale,
+                           a->cross_entropy.logits, a->cross_entropy.loss);
+}
+
+void zero_fake_cross_entropy(const zero_math *math, int64_t rows, int64_t V,
+                             const int32_t *targets, float dscale, float *logits,
+                             float *loss)
+{
+    arrays of = begin(math, "cross_entropy", execute_cross_entropy);
+    of.args->cross_entropy.rows = rows, of.args->cross_entropy.V = V;
+    of.args->cross_entropy.dscale = dscale;
+    of.args->cross_entropy.targets = integers(of, targets, rows);
+    of.args->cross_entropy.logits = floats(of, logits, rows * V);
+    of.args->cross_entropy.loss = floats(of, loss, rows);
+    zero_fake_commit(math);
+}

@@ -1,0 +1,288 @@
+/* The fake device computes what the cpu backend does, in any order of its queues, on memory that the
+ * host cannot touch. */
+#include "support/device_test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/type.h"
+#include "math/backends.h"
+
+enum { ORDERS = 20 };
+
+/* ---- memory ---- */
+
+static void touch(volatile char *memory, bool writes)
+{
+    signal(SIGSEGV, SIG_DFL); /* sanitizers catch it */
+    signal(SIGBUS, SIG_DFL);
+    if (writes) *memory = 1;
+    _exit(memory[1] == 0 ? 0 : 1);
+}
+
+static void the_host_cannot_touch_memory_of_the_device(void **state)
+{
+    (void)state;
+    device d = device_open(1, 65536);
+    for (int i = 0; i < 4; i++) {
+        int status = 0;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) touch(d.memory + (i / 2 ? d.bytes - 2 : 0), i % 2);
+        assert_true(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGSEGV);
+    }
+    device_close(&d);
+}
+
+static void system_calls_cannot_touch_it(void **state)
+{
+    (void)state;
+    int ends[2];
+    device d = device_open(1, 65536);
+    assert_int_equal(pipe(ends), 0);
+    assert_true(write(ends[1], d.memory, 16) == -1 && errno == EFAULT);
+    assert_int_equal(write(ends[1], d.host, 16), 16);
+    assert_true(read(ends[0], d.memory, 16) == -1 && errno == EFAULT);
+    close(ends[0]), close(ends[1]);
+    device_close(&d);
+}
+
+static void memory_is_zeroed_aligned_and_comes_in_pieces(void **state)
+{
+    (void)state;
+    device d = device_open(1, 65536);
+    void *piece[8];
+    zero_ticket ticket;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 8; i++) {
+            assert_ok(fake->memory->take(&d.math, (size_t)(1 + 5000 * i), &piece[i]));
+            assert_true((uintptr_t)piece[i] % ZERO_MEMORY_ALIGN == 0);
+            memset(d.host, 1, d.bytes);
+            assert_ok(fake->memory->fetch(&d.math, d.host, piece[i], 4096, &ticket));
+            device_wait(&d, ticket);
+            for (int k = 0; k < 4096; k++) assert_true(d.host[k] == 0);
+            memset(d.host, 1, d.bytes);
+            assert_ok(fake->memory->store(&d.math, piece[i], d.host, 4096, &ticket));
+            device_wait(&d, ticket);
+        }
+        for (int i = 0; i < 8; i++) fake->memory->give_back(&d.math, piece[i]);
+    }
+    device_close(&d);
+}
+
+/* ---- arithmetic ---- */
+
+/* Arrays one after the other in the host's memory or the device's. */
+typedef struct {
+    char *at;
+} space;
+
+static void *take(space *s, size_t bytes)
+{
+    void *array = s->at;
+    s->at += (bytes + ZERO_MEMORY_ALIGN - 1) / ZERO_MEMORY_ALIGN * ZERO_MEMORY_ALIGN;
+    return array;
+}
+
+static float *floats(space *s, int64_t n)
+{
+    return take(s, (size_t)n * sizeof(float));
+}
+
+/* B samples of T rows; a table of V words. */
+enum { B = 2, T = 19, ROWS = B * T, C = 24, H = 3, V = 40, N = ROWS * C };
+
+typedef struct {
+    const zero_backend *ops;
+    const zero_math *math;
+    zero_dropout d;
+    zero_type type;
+    int32_t *tokens;
+    float *wide;                 /* 3 N random numbers, of which `weights` are made */
+    void *weights;               /* [V, 3C] of `type` */
+    float *x, *y, *z, *dx, *big; /* [N], big [ROWS, 3C] */
+    float *small[6];             /* [ROWS], [3C] */
+    double *sum;
+    float *work;
+} lab;
+
+static lab make_lab(const zero_backend *ops, const zero_math *math, zero_type type,
+                    char *memory)
+{
+    space s = {memory};
+    const zero_attention shape = {.B = B, .T = T, .C = C, .H = H};
+    lab l = {.ops = ops, .math = math, .type = type};
+    l.d = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST}, 0.25f};
+    l.tokens = take(&s, ROWS * sizeof(int32_t));
+    l.wide = floats(&s, 3 * V * C);
+    l.weights = floats(&s, 3 * V * C);
+    float **arrays[] = {&l.x, &l.y, &l.z, &l.dx};
+    for (size_t i = 0; i < COUNT(arrays); i++) *arrays[i] = floats(&s, N);
+    l.big = floats(&s, 3 * N);
+    for (int i = 0; i < 6; i++) l.small[i] = floats(&s, ROWS > 3 * C ? ROWS : 3 * C);
+    l.sum = take(&s, 2 * sizeof(double));
+    l.work = floats(&s, zero_attention_workspace(&shape));
+    return l;
+}
+
+static const void *weight(const lab *l, int64_t i)
+{
+    return zero_type_at(l->type, l->weights, i);
+}
+
+static void compute_forward(const lab *l)
+{
+    const zero_backend *ops = l->ops;
+    ops->round(l->math, l->type, 3 * V * C, l->wide, l->weights);
+    zero_embedding e = {B, T, C, l->tokens, l->type, l->weights, weight(l, V * C), l->x};
+    ops->embedding(l->math, &e);
+    ops->dropout(l->math, &l->d, B, T * C, l->x, l->x);
+    zero_layernorm_args n = {ROWS,          C,    l->x,        l->type,    weight(l, 7),
+                             weight(l, 70), l->y, l->small[0], l->small[1]};
+    ops->layernorm(l->math, &n);
+    zero_gemm g = {.m = ROWS, .n = 3 * C, .k = C, .a = l->y, .b = l->weights};
+    g.b_type = l->type, g.c = l->big, g.in_bf16 = l->type == ZERO_BF16;
+    ops->gemm(l->math, &g);
+    ops->add_bias(l->math, ROWS, 3 * C, l->type, weight(l, 9), l->big);
+    zero_attention a = {B,      T,    C,           H,       l->d, g.in_bf16,
+                        l->big, l->z, l->small[2], l->work, l->y, l->big};
+    ops->attention(l->math, &a);
+    ops->add_branch(l->math, &l->d, B, T, C, l->type, weight(l, 3), l->x, l->z);
+    ops->bias_gelu(l->math, ROWS, C, l->type, weight(l, 5), l->z, l->dx);
+}
+
+/* Not the backward pass of a model: every call once more, on what is there. */
+static void compute_backward(const lab *l)
+{
+    const zero_backend *ops = l->ops;
+    zero_attention a = {B,      T,    C,           H,       l->d,  false,
+                        l->big, l->y, l->small[2], l->work, l->dx, l->wide};
+    ops->attention(l->math, &a);
+    ops->attention_backward(l->math, &a);
+    ops->cross_entropy(l->math, ROWS, C, l->tokens, 0.5f, l->dx, l->small[3]);
+    ops->bias_gelu_backward(l->math, ROWS, C, l->z, l->dx, l->dx, true, l->small[4]);
+    ops->bias_backward(l->math, ROWS, C, l->dx, false, l->small[5]);
+    zero_layernorm_grad_args n = {ROWS,         C,           l->x,        l->type,
+                                  weight(l, 7), l->small[0], l->small[1], l->dx,
+                                  l->y,         true,        l->small[4], l->small[5]};
+    ops->layernorm_backward(l->math, &n);
+    zero_embedding_grad e = {B, T, C, l->tokens, l->y, l->wide, l->wide + V * C};
+    ops->embedding_backward(l->math, &e);
+    zero_gemm g = {.m = ROWS, .n = C, .k = C, .a = l->dx, .b = l->wide, .c = l->z};
+    g.transpose_b = g.accumulate = true;
+    ops->gemm(l->math, &g);
+}
+
+static void compute_update(const lab *l)
+{
+    const zero_backend *ops = l->ops;
+    const zero_adamw recipe = test_recipe();
+    ops->sum_squares(l->math, ZERO_FP32, N, l->dx, &l->sum[0]);
+    ops->sum_squares(l->math, l->type, V * C, l->weights, &l->sum[1]);
+    ops->clear(l->math, N, l->x);
+    ops->clear(l->math, N, l->y);
+    ops->accumulate(l->math, l->type, N, NULL, l->dx, l->dx);
+    ops->accumulate(l->math, l->type, N, l->big, l->dx, l->big);
+    zero_adamw_arrays moved = {N, l->type, l->weights, l->z, l->x, l->y, NULL};
+    if (l->type != ZERO_FP32) moved.param = l->big;
+    ops->adamw(l->math, &recipe, &moved);
+}
+
+static void compute_all(const lab *l)
+{
+    compute_forward(l);
+    compute_backward(l);
+    compute_update(l);
+}
+
+static size_t lab_bytes(zero_type type)
+{
+    const lab l = make_lab(NULL, NULL, type, NULL);
+    const zero_attention shape = {.B = B, .T = T, .C = C, .H = H};
+    const size_t bytes =
+        (size_t)((char *)(l.work + zero_attention_workspace(&shape)) - (char *)NULL);
+    return (bytes + 65535) / 65536 * 65536;
+}
+
+static void fill(char *memory, size_t bytes)
+{
+    const zero_rng rng = {.seed = 7, .purpose = ZERO_RNG_TEST};
+    zero_rng_normal(&rng, 0, (int64_t)(bytes / sizeof(float)), (float *)memory);
+    for (int i = 0; i < ROWS; i++) ((int32_t *)memory)[i] = i * 7 % C; /* C < V */
+}
+
+/* Stored in four pieces and fetched in two. */
+static void compute_on_device(const device *d, zero_type type)
+{
+    const lab l = make_lab(fake, &d->math, type, d->memory);
+    zero_ticket last = 0;
+    for (size_t i = 0; i < 4; i++) last = device_store(d, i * d->bytes / 4, d->bytes / 4);
+    assert_ok(fake->memory->after(&d->math, last));
+    compute_all(&l);
+    device_wait(d, last); /* the host's end is used again */
+    last = device_fetch(d, 0, d->bytes / 2);
+    last = device_fetch(d, d->bytes / 2, d->bytes / 2);
+    device_wait(d, last);
+}
+
+static void check_type(zero_type type)
+{
+    const size_t bytes = lab_bytes(type);
+    char *want = device_host(bytes);
+    fill(want, bytes);
+    zero_math math = test_opened(&zero_backend_cpu);
+    const lab l = make_lab(&zero_backend_cpu, &math, type, want);
+    compute_all(&l);
+    assert_true(isfinite(l.sum[0]) && isfinite(l.small[3][0]) && isfinite(l.z[N - 1]));
+    for (int order = 0; order <= ORDERS; order++) {
+        device d = device_open(order, bytes);
+        fill(d.host, bytes);
+        compute_on_device(&d, type);
+        assert_memory_equal(d.host, want, bytes);
+        assert_int_equal(zero_fake_counted(&d.math).bytes_fetched, bytes);
+        assert_int_equal(zero_fake_counted(&d.math).bytes_stored, bytes);
+        device_close(&d);
+    }
+    munmap(want, bytes);
+}
+
+static void all_calls_have_the_bits_of_the_cpu_backend_in_any_order(void **state)
+{
+    (void)state;
+    check_type(ZERO_FP32);
+    check_type(ZERO_BF16);
+    check_type(ZERO_FP16);
+}
+
+static void devices_of_one_process_are_apart(void **state)
+{
+    (void)state;
+    device a = device_open(1, 65536), b = device_open(2, 65536);
+    zero_ticket ticket;
+    memset(a.host, 1, a.bytes);
+    device_wait(&a, device_store(&a, 0, a.bytes));
+    device_wait(&b, device_fetch(&b, 0, b.bytes));
+    assert_int_equal(b.host[5], 0);
+    assert_int_equal(fake->memory->fetch(&b.math, b.host, a.memory, 16, &ticket),
+                     ZERO_ERR_INVALID);
+    assert_int_not_equal(fake->sync(&b.math), ZERO_OK);
+    device_wait(&a, device_fetch(&a, 0, a.bytes));
+    assert_int_equal(a.host[5], 1);
+    device_close(&b);
+    device_close(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_host_cannot_touch_memory_of_the_device),
+        cmocka_unit_test(system_calls_cannot_touch_it),
+        cmocka_unit_test(memory_is_zeroed_aligned_and_comes_in_pieces),
+        cmocka_unit_test(all_calls_have_the_bits_of_the_cpu_backend_in_any_order),
+        cmocka_unit_test(devices_of_one_process_are_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

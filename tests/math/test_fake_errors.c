@@ -1,0 +1,256 @@
+/* The fake device refuses what a device would, names the call, and keeps its first failure. */
+#include "support/device_test.h"
+
+#include "math/backends.h"
+
+static const size_t space = 65536;
+
+/* The first failure has these words, all later calls tell it, and nothing is executed. */
+static void check_failed(device *d, const char *words)
+{
+    zero_ticket ticket = 0;
+    bool ended;
+    void *memory;
+    char first[1024];
+    assert_int_not_equal(fake->sync(&d->math), ZERO_OK);
+    snprintf(first, sizeof first, "%s", zero_last_error());
+    if (!strstr(first, words)) fail_msg("'%s' is not in '%s'", words, first);
+    fake->clear(&d->math, 1, (float *)d->host); /* another mistake */
+    const zero_status later[] = {
+        fake->memory->take(&d->math, 4096, &memory),
+        fake->memory->pin(&d->math, d->host, 4096),
+        fake->memory->fetch(&d->math, d->host, d->memory, 16, &ticket),
+        fake->memory->store(&d->math, d->memory, d->host, 16, &ticket),
+        fake->memory->ended(&d->math, 0, &ended),
+        fake->memory->after(&d->math, 0),
+        fake->sync(&d->math),
+    };
+    for (size_t i = 0; i < COUNT(later); i++) assert_int_not_equal(later[i], ZERO_OK);
+    assert_string_equal(zero_last_error(), first);
+    assert_int_equal(ticket, 0);
+    device_close(d);
+}
+
+static void a_bad_pointer_names_its_call(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 3; order++) {
+        device d = device_open(order, space);
+        float host[4];
+        fake->clear(&d.math, 4, host);
+        check_failed(&d, "clear");
+        d = device_open(order, space);
+        fake->bias_gelu(&d.math, 1, 4, ZERO_FP32, d.host, device_floats(&d, 0),
+                        device_floats(&d, 4));
+        check_failed(&d, "bias_gelu of the fake device was given");
+        d = device_open(order, space);
+        fake->round(&d.math, ZERO_FP32, 4, device_floats(&d, 0), NULL);
+        check_failed(&d, "NULL");
+        d = device_open(order, space);
+        fake->clear(&d.math, 2, (float *)(d.memory + space) - 1);
+        check_failed(&d, "ends earlier");
+        d = device_open(order, space);
+        d.math.scratch = host;
+        fake->clear(&d.math, 1, device_floats(&d, 0));
+        check_failed(&d, "clear");
+    }
+}
+
+/* The last element of each operand is inside; one more row of it is not. */
+static void an_operand_of_a_product_may_not_end_outside(void **state)
+{
+    (void)state;
+    for (int which = -1; which < 3; which++) {
+        device d = device_open(1, space);
+        float *end = (float *)(d.memory + space), *begin = device_floats(&d, 0);
+        zero_gemm g = {.m = 3, .n = 4, .k = 5, .lda = 8, .ldb = 9, .ldc = 10};
+        g.a = which == 0 ? end - (2 * 8 + 5) + 1 : end - (2 * 8 + 5);
+        fake->gemm(&d.math, (g.b = begin, g.c = begin + 100, &g));
+        g.a = begin;
+        g.b = which == 1 ? end - (4 * 9 + 4) + 1 : end - (4 * 9 + 4);
+        fake->gemm(&d.math, &g);
+        g.b = begin + 50;
+        g.c = which == 2 ? end - (2 * 10 + 4) + 1 : end - (2 * 10 + 4);
+        fake->gemm(&d.math, &g);
+        if (which >= 0)
+            check_failed(&d, "gemm");
+        else {
+            assert_ok(fake->sync(&d.math));
+            device_close(&d);
+        }
+    }
+}
+
+static void copies_stay_inside_one_piece_and_in_pinned_memory(void **state)
+{
+    (void)state;
+    zero_ticket ticket;
+    char host[64];
+    device d = device_open(1, space);
+    device_wait(&d, device_store(&d, space - 64, 64));
+    assert_int_not_equal(
+        fake->memory->store(&d.math, d.memory + space - 32, d.host, 64, &ticket), ZERO_OK);
+    check_failed(&d, "store");
+    d = device_open(1, space);
+    assert_int_not_equal(
+        fake->memory->fetch(&d.math, d.host + space - 32, d.memory, 64, &ticket), ZERO_OK);
+    check_failed(&d, "fetch() of the fake device was given 64 bytes at");
+    d = device_open(1, space);
+    assert_int_not_equal(fake->memory->fetch(&d.math, host, d.memory, 64, &ticket),
+                         ZERO_OK);
+    check_failed(&d, "not pinned");
+    d = device_open(1, space);
+    fake->memory->unpin(&d.math, d.host);
+    assert_int_not_equal(fake->memory->store(&d.math, d.memory, d.host, 64, &ticket),
+                         ZERO_OK);
+    check_failed(&d, "not pinned");
+}
+
+/* These are refused before anything happens, so the device goes on. */
+static void pin_takes_whole_pages_once(void **state)
+{
+    (void)state;
+    device d = device_open(1, space);
+    char *other = device_host(space);
+    assert_int_equal(fake->memory->pin(&d.math, other + 16, 4096), ZERO_ERR_INVALID);
+    assert_int_equal(fake->memory->pin(&d.math, other, 100), ZERO_ERR_INVALID);
+    assert_int_equal(fake->memory->pin(&d.math, d.host, 4096), ZERO_ERR_INVALID);
+    assert_int_equal(fake->memory->pin(&d.math, d.memory, 4096), ZERO_ERR_INVALID);
+    assert_ok(fake->memory->pin(&d.math, other, space));
+    fake->memory->unpin(&d.math, other);
+    assert_ok(fake->memory->pin(&d.math, other, space));
+    assert_ok(fake->sync(&d.math));
+    device_close(&d);
+    munmap(other, space);
+}
+
+static void a_ticket_belongs_to_a_copy(void **state)
+{
+    (void)state;
+    bool ended;
+    device d = device_open(1, space);
+    zero_ticket ticket = device_fetch(&d, 0, 64);
+    assert_int_equal(fake->memory->ended(&d.math, ticket + 2, &ended), ZERO_ERR_INVALID);
+    check_failed(&d, "belongs to no copy");
+    d = device_open(1, space);
+    assert_int_equal(fake->memory->after(&d.math, 3), ZERO_ERR_INVALID);
+    check_failed(&d, "after()");
+}
+
+static void run_tokens(device *d, int32_t token)
+{
+    int32_t *tokens = (int32_t *)d->host, *seen = (int32_t *)d->memory;
+    for (int i = 0; i < 4; i++) tokens[i] = i < 3 ? 0 : token;
+    device_wait(d, device_store(d, 0, 16));
+    float *table = (float *)(d->memory + space) - 32, *out = device_floats(d, 256);
+    fake->embedding(&d->math,
+                    &(zero_embedding){1, 4, 4, seen, ZERO_FP32, table, out, out + 64});
+    fake->cross_entropy(&d->math, 4, 8, seen, 1.0f, out, out + 64);
+    fake->embedding_backward(&d->math,
+                             &(zero_embedding_grad){1, 4, 4, seen, out, table, out + 64});
+}
+
+/* 8 words, which end where the memory does. */
+static void tokens_outside_their_table_are_found_when_they_are_read(void **state)
+{
+    (void)state;
+    device d = device_open(1, space);
+    run_tokens(&d, 7);
+    assert_ok(fake->sync(&d.math));
+    device_close(&d);
+    d = device_open(1, space);
+    run_tokens(&d, 8);
+    check_failed(&d, "embedding of the fake device read token 8 at position 3");
+    d = device_open(1, space);
+    run_tokens(&d, -1);
+    check_failed(&d, "token -1");
+}
+
+/* One call and two copies, of which number n fails. */
+static void a_call_can_be_made_to_fail(void **state)
+{
+    (void)state;
+    const char *const names[] = {"1 (clear)", "2 (fetch)", "3 (store)"};
+    for (int n = 0; n < 3; n++)
+        for (int order = 0; order < 5; order++) {
+            char text[8];
+            bool ended = false;
+            zero_ticket fetched = 0, stored = 0;
+            zero_status status = ZERO_OK;
+            snprintf(text, sizeof text, "%d", n + 1);
+            setenv("ZERO_FAKE_FAIL", text, 1);
+            device d = device_open(order, space);
+            unsetenv("ZERO_FAKE_FAIL");
+            fake->clear(&d.math, 16, device_floats(&d, 0));
+            if (fake->memory->fetch(&d.math, d.host, d.memory, 64, &fetched) == ZERO_OK)
+                (void)!fake->memory->store(&d.math, d.memory + 4096, d.host + 4096, 64,
+                                           &stored);
+            for (int i = 0; i < 200 && status == ZERO_OK; i++)
+                status = fake->memory->ended(&d.math, i % 2 ? fetched : stored, &ended);
+            assert_int_equal(status, ZERO_ERR_ENV);
+            check_failed(&d, names[n]);
+        }
+}
+
+static void a_wrong_variable_is_refused(void **state)
+{
+    (void)state;
+    zero_math math = {0};
+    setenv("ZERO_FAKE_ORDER", "often", 1);
+    assert_int_equal(fake->open(&math), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "ZERO_FAKE_ORDER='often'"));
+    fake->close(&math);
+    setenv("ZERO_FAKE_ORDER", "1", 1);
+}
+
+/* What is queued would fail if it was executed. */
+static void closing_drops_what_is_queued(void **state)
+{
+    (void)state;
+    int64_t queued = 0;
+    for (int order = 1; order < 10; order++) {
+        device d = device_open(order, space);
+        zero_ticket stored = device_store(&d, 0, 4096);
+        assert_ok(fake->memory->after(&d.math, stored));
+        for (int i = 0; i < 100; i++) fake->clear(&d.math, 16, device_floats(&d, 0));
+        queued += zero_fake_counted(&d.math).most_queued;
+        device_fetch(&d, 0, 4096);
+        device_close(&d);
+        fake->close(&d.math); /* once more */
+    }
+    assert_true(queued > 0);
+}
+
+static void devices_are_found_by_name(void **state)
+{
+    (void)state;
+    const zero_backend *found = fake;
+    assert_ok(zero_device_find("cpu", &found));
+    assert_null(found);
+    assert_ok(zero_device_find("fake", &found));
+    assert_ptr_equal(found, fake);
+    assert_int_equal(zero_device_find("cuda", &found), ZERO_ERR_UNSUPPORTED);
+    assert_non_null(strstr(zero_last_error(), "this build has no CUDA backend"));
+    assert_int_equal(zero_device_find("tpu", &found), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "'tpu'"));
+    assert_string_equal(zero_device_name_at(0), "cpu");
+    assert_string_equal(zero_device_name_at(2), "fake");
+    assert_null(zero_device_name_at(3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bad_pointer_names_its_call),
+        cmocka_unit_test(an_operand_of_a_product_may_not_end_outside),
+        cmocka_unit_test(copies_stay_inside_one_piece_and_in_pinned_memory),
+        cmocka_unit_test(pin_takes_whole_pages_once),
+        cmocka_unit_test(a_ticket_belongs_to_a_copy),
+        cmocka_unit_test(tokens_outside_their_table_are_found_when_they_are_read),
+        cmocka_unit_test(a_call_can_be_made_to_fail),
+        cmocka_unit_test(a_wrong_variable_is_refused),
+        cmocka_unit_test(closing_drops_what_is_queued),
+        cmocka_unit_test(devices_are_found_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
