@@ -2,8 +2,11 @@
  *
  * Everything above computes through a backend, so the sharding logic is the same code on a
  * laptop and on a GPU node. Matrices are row-major; pointers are in the backend's memory and
- * do not overlap unless said. Calls run in the order made and may return early: sync() waits
- * for them and reports what failed. No call allocates.
+ * do not overlap unless said. No call allocates.
+ *
+ * Calls run in the order made and may return early. Structs and scalars have been read then;
+ * arrays belong to the call until it has run. sync() waits for all calls, not for copies
+ * (zero_memory), and reports what failed. Calls that return early poll when they are made.
  *
  * Weights, and gradients as the optimizer reads them, are arrays of a zero_type; everything
  * else is fp32, and so is all arithmetic but products in_bf16. A call on 16-bit numbers gives
@@ -135,12 +138,16 @@ typedef uint64_t zero_ticket;
  * host's memory, nor a later call the device's. Copies of one direction end in their order.
  *
  * Errors are sticky: once a call has failed, every later one returns the first failure, and ended()
- * tells it. close() never waits. */
+ * tells it. A pointer that is no memory of the device is such a failure, and a copy whose range is
+ * not inside one piece that take() gave, and one that was pinned. give_back() and unpin() wait for
+ * what is queued, which may use the memory; after a failure nothing runs any more. close() never
+ * waits: it drops what is queued and frees all memory. */
 typedef struct {
-    /* Zeroed, aligned to ZERO_MEMORY_ALIGN. Once, at set-up: never while a program is walked. */
+    /* Zeroed, aligned to ZERO_MEMORY_ALIGN, or ZERO_ERR_NOMEM. At set-up: never while a program
+     * is walked. */
     zero_status (*take)(zero_math *math, size_t bytes, void **memory);
     void (*give_back)(zero_math *math, void *memory);
-    /* Host memory that copies may use; others are refused. Whole pages. */
+    /* Host memory that copies may use, and no other. Whole pages, each once. */
     zero_status (*pin)(zero_math *math, void *host, size_t bytes);
     void (*unpin)(zero_math *math, void *host);
     zero_status (*fetch)(const zero_math *math, void *host, const void *memory,

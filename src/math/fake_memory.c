@@ -29,6 +29,14 @@ static const zero_fake_block *find(const zero_fake_block *blocks, int n, const v
     return NULL;
 }
 
+static bool overlaps(const zero_fake_block *blocks, int n, const char *memory, size_t bytes)
+{
+    for (int i = 0; i < n; i++)
+        if (memory < blocks[i].seen + blocks[i].bytes && blocks[i].seen < memory + bytes)
+            return true;
+    return false;
+}
+
 const zero_fake_block *zero_fake_block_of(const zero_fake *f, const void *memory,
                                           size_t bytes)
 {
@@ -143,10 +151,12 @@ zero_status zero_fake_pin(zero_math *math, void *host, size_t bytes)
                          "pin() of the fake device takes whole pages of %zu bytes; it was "
                          "given %zu bytes at %p",
                          page, bytes, host);
-    if (zero_fake_is_pinned(f, host, 1) || zero_fake_block_of(f, host, 1))
+    if (overlaps(f->pinned, f->n_pinned, host, bytes) ||
+        overlaps(f->taken, f->n_taken, host, bytes))
         return zero_fail(ZERO_ERR_INVALID,
-                         "pin() of the fake device was given %p, which is %s", host,
-                         describe(f, host));
+                         "pin() of the fake device was given %zu bytes at %p, of which "
+                         "some are pinned already or memory of the device",
+                         bytes, host);
     f->pinned[f->n_pinned++] = (zero_fake_block){.seen = host, .bytes = bytes};
     return ZERO_OK;
 }

@@ -99,7 +99,8 @@ static void execute(zero_fake *f, zero_fake_queue queue)
     const uint64_t first = f->ended[queue]++;
     if (queue != ZERO_FAKE_COMPUTE) {
         zero_fake_copy *copy = copy_at(f, queue, first);
-        if (!fails_now(f, queue == ZERO_FAKE_UP ? "store" : "fetch", copy->number))
+        const char *name = queue == ZERO_FAKE_UP ? "store" : "fetch";
+        if (!fails_now(f, name, copy->number) && copy->bytes > 0)
             memcpy(copy->to, copy->from, copy->bytes);
         return;
     }
