@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "engine/run_memory.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
+
+#define PAGE ((size_t)4096)
 
 /* Two arrays: the ranks' parts, and the memory that the node has once. */
 zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
@@ -31,7 +34,9 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_
     if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
-        ZERO_TRY(zero_collective_init(&x->ops[k], r->comm, &spec));
+        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->comm, &spec,
+                                                                 &r->copier)
+                                : zero_collective_init(&x->ops[k], r->comm, &spec));
         x->n = k + 1;
     }
     return ZERO_OK;
@@ -75,7 +80,8 @@ static zero_status allocate_tables(zero_runner *r)
 static zero_status pin(zero_runner *r)
 {
     const zero_memory *memory = r->link.memory;
-    if (r->arena.bytes > 0) ZERO_TRY(memory->pin(&r->math, r->arena.base, r->arena.bytes));
+    size_t pages = zero_round_up_size(r->arena.bytes, PAGE); /* of a longer mapping */
+    if (pages > 0) ZERO_TRY(memory->pin(&r->math, r->arena.base, pages));
     if (!r->window || r->window->bytes == 0) return ZERO_OK;
     ZERO_TRY(memory->pin(&r->math, r->window->base, r->window->bytes));
     r->window_is_pinned = true;

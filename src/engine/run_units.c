@@ -52,7 +52,7 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
         write_samples(w, inputs, targets);
     }
     b->inputs = inputs;
-    b->targets = targets;
+    b->targets = w->in->program == ZERO_PROGRAM_GENERATE ? NULL : targets;
     return ZERO_OK;
 }
 

@@ -6,6 +6,7 @@
  *                                drawn at random; large groups; ranks without states
  *     test_offload COUNT SEED    COUNT rounds with every triple of them */
 #include "support/offload_test.h"
+#include "support/twin_test.h"
 
 #include "base/range.h"
 
@@ -17,30 +18,6 @@ typedef struct {
 
 /* ---- a run and its twin ---- */
 
-typedef struct {
-    double first_evaluated, computed;
-    int32_t first_text[1 + TEST_WORDS];
-    test_outcome rest;
-} outcome;
-
-/* An evaluation, a gradient and some words between steps: each needs the states of the step
- * before. */
-static void pause_between_steps(test_run *run, outcome *out)
-{
-    zero_source source = test_words(run);
-    zero_step_input in = test_step_input(run, 7);
-    zero_sampling how = {.temperature = 1.0, .known = run->model.vocab};
-    test_run_steps(run, 5, 1);
-    if (zero_engine_evaluate(&run->engine, &source, &out->first_evaluated) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
-    test_run_steps(run, 6, 2);
-    if (zero_engine_compute(&run->engine, &source, &in, &run->last) != ZERO_OK ||
-        zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, out->first_text) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
-    out->computed = run->last.grad_norm;
-    test_run_steps(run, 8, 1);
-}
-
 /* Pages of the file in the page cache would be memory that no plan knows of. */
 static void expect_no_cache(const test_run *run)
 {
@@ -51,20 +28,6 @@ static void expect_no_cache(const test_run *run)
         pages = disk_place_cached_pages(file->fd, file->bytes);
     }
     assert_all(pages == 0);
-}
-
-/* Collective over the job, like all functions here. */
-static outcome outcome_of(const test_setup *setup)
-{
-    test_run run;
-    outcome out;
-    memset(&out, 0, sizeof out);
-    test_run_open(&run, setup, test_size);
-    pause_between_steps(&run, &out);
-    out.rest = test_run_outcome(&run);
-    expect_no_cache(&run);
-    test_run_close(&run);
-    return out;
 }
 
 static test_setup resident_twin(test_setup setup)
@@ -94,42 +57,14 @@ static void describe(const test_setup *setup)
 static void check(const test_setup *setup)
 {
     test_setup twin = resident_twin(*setup);
-    outcome want = outcome_of(&twin), got = outcome_of(setup);
+    twin_outcome want = twin_run(&twin, expect_no_cache),
+                 got = twin_run(setup, expect_no_cache);
     bool is_same = memcmp(&want, &got, sizeof want) == 0;
     if (!is_same && test_rank == 0) describe(setup);
     assert_all(is_same);
 }
 
 /* ---- settings ---- */
-
-typedef struct {
-    zero_rng rng;
-    uint64_t next;
-} dice;
-
-static int64_t draw(dice *d, const int64_t *values, int n)
-{
-    return values[zero_rng_bits(&d->rng, d->next++) % (uint64_t)n];
-}
-
-#define DRAW(d, ...) \
-    draw(d, (const int64_t[]){__VA_ARGS__}, \
-         (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
-
-static bool is_power_of_two(int n)
-{
-    return (n & (n - 1)) == 0;
-}
-
-static void draw_route(dice *d, test_setup *setup)
-{
-    static const zero_algorithm algorithms[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_SHM,
-                                                ZERO_ALGORITHM_HIER};
-    int route = (int)DRAW(d, 0, 1, 2);
-    bool fits = algorithms[route] != ZERO_ALGORITHM_HIER || test_size >= 2;
-    setup->plan.collectives = fits ? algorithms[route] : ZERO_ALGORITHM_P2P;
-    setup->fake_nodes = setup->plan.collectives == ZERO_ALGORITHM_HIER ? 2 : 1;
-}
 
 static void draw_parts(dice *d, zero_plan_input *plan)
 {

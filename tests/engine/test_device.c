@@ -1,0 +1,149 @@
+/* A device changes no bit. Each run on the fake device, whose memory the host cannot touch and whose
+ * calls return early, has a twin on the CPU that takes the same steps. Compared are all losses,
+ * norms, evaluations, generated text, gradients and the digest of the states.
+ *
+ *     test_device               every pair of stage and type, other settings drawn at random
+ *     test_device COUNT SEED    COUNT rounds of the same, each in another order of the queues */
+#include "support/twin_test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "math/fake.h"
+
+typedef struct {
+    int64_t count;
+    uint64_t seed;
+} rounds;
+
+static void set_order(uint64_t order)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, order);
+    assert_int_equal(setenv("ZERO_FAKE_ORDER", text, 1), 0);
+}
+
+static test_setup on_device(test_setup setup)
+{
+    setup.backend = &zero_backend_fake;
+    setup.plan.device = 1;
+    return setup;
+}
+
+static void describe(const test_setup *setup)
+{
+    const zero_plan_input *p = &setup->plan;
+    print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
+                "bucket %d, prefetch %d, persist %d%s%s%s%s, order %s: other bits than on "
+                "the CPU\n",
+                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
+                p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
+                (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",
+                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
+                p->check_memory ? ", check_memory" : "", getenv("ZERO_FAKE_ORDER"));
+}
+
+static void check(const test_setup *setup)
+{
+    test_setup device = on_device(*setup);
+    twin_outcome want = twin_run(setup, NULL), got = twin_run(&device, NULL);
+    bool is_same = memcmp(&want, &got, sizeof want) == 0;
+    if (!is_same && test_rank == 0) describe(setup);
+    assert_all(is_same);
+}
+
+/* ---- settings ---- */
+
+static void draw_plan(dice *d, zero_plan_input *plan)
+{
+    plan->micro_batch = DRAW(d, 1, 2);
+    plan->accumulation = (int)DRAW(d, 1, 2, 4);
+    plan->reproducible = DRAW(d, 0, 0, 1) == 1 && is_power_of_two(test_size);
+    plan->partition = (zero_partition_scheme)DRAW(d, 0, 1);
+    plan->bucket = DRAW(d, 1 << 20, 2048);
+    plan->serial = DRAW(d, 0, 0, 1) == 1;
+    plan->recompute = DRAW(d, 0, 1) == 1;
+    plan->prefetch = DRAW(d, 0, 1, 2, 1000);
+    plan->persist = DRAW(d, 0, 100, 1 << 30);
+    plan->check_memory = DRAW(d, 0, 0, 1) == 1;
+    plan->check_replicas = (int)DRAW(d, 0, 2);
+}
+
+static test_setup setup_of(dice *d, int stage, zero_type type)
+{
+    test_setup setup = test_standard;
+    setup.shape = (zero_gpt2_shape){.layers = 2,
+                                    .hidden = 18,
+                                    .heads = 3,
+                                    .seq = 5,
+                                    .vocab = 31,
+                                    .dropout = 0.1f,
+                                    .seed = 3};
+    setup.eval_batches = 1;
+    setup.lr = 1e-2;
+    setup.clip = 0.05;
+    setup.plan = (zero_plan_input){.stage = stage, .type = type};
+    draw_plan(d, &setup.plan);
+    draw_route(d, &setup);
+    return setup;
+}
+
+static void each_stage_and_type_has_the_bits_of_the_cpu(void **state)
+{
+    const rounds *r = *state;
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
+    for (int64_t i = 0; i < r->count; i++)
+        for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
+            for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
+                test_setup setup = setup_of(&d, stage, type);
+                set_order(r->seed * 1000 + d.next);
+                check(&setup);
+            }
+}
+
+/* A plan with a device needs a backend with memory of its own, and the other way round. */
+static void plan_and_backend_agree_on_the_device(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        test_run run = {.setup = test_standard, .comm = &run.own};
+        if (k == 0) run.setup.backend = &zero_backend_fake;
+        if (k == 1) run.setup.plan.device = 1;
+        test_split(test_size, 0, &run.own);
+        assert_all(test_run_init(&run) == ZERO_ERR_INVALID);
+        assert_non_null(strstr(zero_last_error(), "device"));
+        test_run_close(&run);
+    }
+}
+
+/* Between two walks the runner waits for nothing but OVERFLOW and copies that are not over. */
+static void a_step_drains_no_queue(void **state)
+{
+    (void)state;
+    test_setup setup = on_device(test_standard);
+    test_run run;
+    setup.plan.accumulation = 2;
+    test_run_open(&run, &setup, test_size);
+    test_run_steps(&run, 0, 2);
+    zero_fake_counts before = zero_fake_counted(&run.engine.runner.math);
+    test_run_steps(&run, 2, 3);
+    zero_fake_counts after = zero_fake_counted(&run.engine.runner.math);
+    assert_all(after.syncs == before.syncs);
+    test_run_close(&run);
+}
+
+int main(int argc, char **argv)
+{
+    rounds r = {.count = 1, .seed = 1};
+    test_begin(&argc, &argv);
+    if (argc == 3) {
+        r.count = strtoll(argv[1], NULL, 10);
+        r.seed = strtoull(argv[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plan_and_backend_agree_on_the_device),
+        cmocka_unit_test_prestate(each_stage_and_type_has_the_bits_of_the_cpu, &r),
+        cmocka_unit_test(a_step_drains_no_queue),
+    };
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}
