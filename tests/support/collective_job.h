@@ -1,7 +1,8 @@
 /* collective_job.h - collectives on data with known results, under MPI.
  *
  * A field is a group with a window, in which every rank has room for a few jobs at once. A
- * job is a collective with its buffers; tree_oracle.h defines its inputs and results. */
+ * job is a collective with its buffers; tree_oracle.h defines its inputs and results. If these are a
+ * device's (fake_copier.h), staging lies in the window. */
 #pragma once
 
 #include "support/mpi_cmocka.h"
@@ -11,6 +12,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/window.h"
+#include "support/fake_copier.h"
 #include "support/tree_oracle.h"
 
 #define FIELD_JOBS 6
@@ -45,6 +47,8 @@ typedef struct {
     uint64_t trial;
     bool in_place;
     char *in, *out, *staging;
+    fake_device *device; /* owned; NULL: the buffers are the host's */
+    char *memory;        /* owned: the device's */
 } job;
 
 static inline int64_t job_in_len(const job *j)
@@ -100,17 +104,55 @@ static inline void job_place(job *j, int slot)
     }
 }
 
+/* Puts staging in slot `slot` of the rank, and the buffers on its device: two rooms, with room
+ * between them. */
+static inline void job_place_on_device(job *j, int slot)
+{
+    field *f = j->f;
+    job_place(j, slot);
+    j->staging = zero_window_array(&f->window, 0) +
+                 (size_t)f->window.local_rank * FIELD_JOBS * f->room +
+                 (size_t)slot * f->room;
+    j->spec.in_apart = j->spec.out_apart = FIELD_JOBS * f->room;
+    j->device = fake_device_make(j->trial + (uint64_t)f->comm.rank);
+    j->memory = calloc(2, f->room);
+    assert_non_null(j->memory);
+    size_t piece = (size_t)f->comm.rank * (size_t)j->spec.stride;
+    j->in = j->memory;
+    j->out = j->memory + f->room;
+    if (!j->in_place) return;
+    switch (j->spec.kind) {
+    case ZERO_REDUCE_SCATTER: j->out = j->in + piece * zero_type_size(j->spec.type); break;
+    case ZERO_ALL_GATHER: j->in = j->out + piece * zero_type_size(j->spec.type); break;
+    case ZERO_REDUCE:
+    case ZERO_BROADCAST: j->out = j->in; break;
+    }
+}
+
+static inline void job_build(job *j)
+{
+    field *f = j->f;
+    size_t staging = zero_collective_staging(&j->spec, &f->comm.layout);
+    if (j->spec.on_device) {
+        assert_true(staging <= f->room);
+        assert_int_equal(
+            zero_collective_init_on_device(&j->op, &f->comm, &j->spec, &j->device->copier),
+            ZERO_OK);
+        return;
+    }
+    j->staging = staging > 0 ? aligned_alloc(64, zero_round_up_size(staging, 64)) : NULL;
+    assert_true(j->staging || staging == 0);
+    assert_int_equal(zero_collective_init(&j->op, &f->comm, &j->spec), ZERO_OK);
+}
+
 static inline job job_init(field *f, zero_collective_spec spec, uint64_t trial,
                            bool in_place, int slot)
 {
     job j = {.f = f, .spec = spec, .trial = trial, .in_place = in_place};
-    job_place(&j, slot);
+    spec.on_device ? job_place_on_device(&j, slot) : job_place(&j, slot);
     assert_true((size_t)job_in_len(&j) * zero_type_size(spec.type) <= f->room);
     assert_true((size_t)job_out_len(&j) * zero_type_size(spec.result) <= f->room);
-    size_t staging = zero_collective_staging(&j.spec, &f->comm.layout);
-    j.staging = staging > 0 ? aligned_alloc(64, zero_round_up_size(staging, 64)) : NULL;
-    assert_true(j.staging || staging == 0);
-    assert_int_equal(zero_collective_init(&j.op, &f->comm, &j.spec), ZERO_OK);
+    job_build(&j);
     return j;
 }
 
@@ -139,8 +181,10 @@ static inline void job_fill(job *j)
 
 static inline void job_begin(job *j)
 {
+    char *in = j->device ? fake_address(j->in) : j->in;
     char *out = job_has_out(j) ? j->out : NULL;
-    assert_int_equal(zero_collective_begin(&j->op, j->in, out, j->staging), ZERO_OK);
+    if (j->device && out) out = fake_address(out);
+    assert_int_equal(zero_collective_begin(&j->op, in, out, j->staging), ZERO_OK);
 }
 
 static inline float job_expected(const job *j, int64_t i)
@@ -180,12 +224,12 @@ static inline void job_complain(const job *j, int64_t wrong)
     const zero_collective_spec *s = &j->spec;
     print_error("rank %d of %d on %d nodes, trial %" PRIu64
                 ": %s %s of %s (%s), count %" PRId64 ", stride %" PRId64
-                ", max_chunk %" PRId64 "%s%s: %" PRId64 " wrong\n",
+                ", max_chunk %" PRId64 "%s%s%s: %" PRId64 " wrong\n",
                 j->f->comm.rank, j->f->comm.size, j->f->comm.layout.n_nodes, j->trial,
                 zero_algorithm_name(s->algorithm), zero_collective_kind_name(s->kind),
                 zero_type_name(s->type), zero_type_name(s->result), s->count, s->stride,
                 s->max_chunk, j->in_place ? ", in place" : "",
-                s->one_out ? ", one out" : "", wrong);
+                s->one_out ? ", one out" : "", s->on_device ? ", on a device" : "", wrong);
 }
 
 /* True if result and inputs are right after the end. Collective if the node has one `out`, at
@@ -196,6 +240,10 @@ static inline bool job_is_right(job *j)
     for (int64_t i = 0; job_has_out(j) && i < job_out_len(j); i++)
         wrong += !oracle_same(j->spec.result, j->out, i, job_expected(j, i));
     if (wrong > 0) job_complain(j, wrong);
+    if (j->device && !fake_is_idle(j->device)) {
+        print_error("rank %d: a copy has not ended\n", j->f->comm.rank);
+        wrong++;
+    }
     if (j->spec.one_out) assert_int_equal(zero_comm_barrier(&j->f->comm), ZERO_OK);
     return wrong == 0;
 }
@@ -203,5 +251,7 @@ static inline bool job_is_right(job *j)
 static inline void job_destroy(job *j)
 {
     zero_collective_destroy(&j->op);
-    free(j->staging);
+    if (!j->device) free(j->staging);
+    free(j->memory);
+    free(j->device);
 }

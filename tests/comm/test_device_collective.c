@@ -1,0 +1,316 @@
+/* Collectives on data of a device under MPI, on pretended nodes. test_device_steps.c runs the step
+ * lists in any order of events. */
+#include "support/collective_job.h"
+#include "support/test_world.h"
+
+#include <unistd.h>
+
+#include "comm/progress.h"
+#include "comm/signal.h"
+#include "support/collective_cases.h"
+#include "support/collective_nodes.h"
+
+#define TRIALS 5 /* per layout, algorithm and kind */
+
+/* Room for the mirrors and what the algorithms stage, or for the arrays on the device. */
+static size_t room(int64_t stride)
+{
+    return 2 * (size_t)(world.size * stride) * sizeof(float) + ((size_t)1 << 19);
+}
+
+static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
+                uint64_t trial, int slot)
+{
+    uint64_t random = oracle_mix(1000 * trial + 10 * (uint64_t)kind + (uint64_t)algorithm);
+    zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &random);
+    bool in_place = spec.result == spec.type && toss(&random);
+    bool any_order = !zero_algorithm_get(algorithm)->adds_along_tree;
+    spec.on_device = slot % 3 != 2; /* some of those in flight are the host's */
+    if (spec.on_device) spec.one_out = false;
+    spec.in_place =
+        spec.on_device && in_place && !zero_collective_sums(kind) && toss(&random);
+    if (any_order && zero_collective_sums(kind))
+        trial += ORACLE_SMALL;
+    else if (toss(&random))
+        trial += ORACLE_SPECIAL;
+    return job_init(f, spec, trial, in_place, slot);
+}
+
+/* ---- any shape ---- */
+
+static bool run(job *j)
+{
+    const zero_comm *comm = &j->f->comm;
+    zero_traffic moved = comm->traffic[j->spec.kind], planned;
+    job_fill(j);
+    job_begin(j);
+    assert_int_equal(zero_collective_wait(&j->op), ZERO_OK);
+    assert_int_equal(zero_collective_traffic(&j->spec, &comm->layout, comm->rank, &planned),
+                     ZERO_OK);
+    assert_int_equal(planned.bytes_fetched, j->device->bytes[FAKE_FETCH]);
+    assert_int_equal(planned.bytes_stored, j->device->bytes[FAKE_STORE]);
+    zero_traffic_add(&moved, 1, &planned);
+    assert_memory_equal(&moved, &comm->traffic[j->spec.kind], sizeof moved);
+    bool right = job_is_right(j);
+    job_destroy(j);
+    return right;
+}
+
+static void dawdle(uint64_t random)
+{
+    if (random % 2 == 0) usleep((useconds_t)((random >> 32) % 300));
+}
+
+static bool run_kinds(field *f, zero_algorithm algorithm, uint64_t trial)
+{
+    bool right = true;
+    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+        job j = vary(f, algorithm, (zero_collective_kind)kind, trial, 0);
+        dawdle(oracle_bits(trial, test_rank, kind));
+        right = run(&j) && right;
+    }
+    f->comm.sequence += ZERO_SIGNALS - ZERO_COLLECTIVE_KINDS;
+    return right;
+}
+
+static void run_shapes(zero_algorithm algorithm)
+{
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), room(MAX_STRIDE));
+        for (uint64_t trial = 0; trial < TRIALS && fits(algorithm, &f.comm.layout); trial++)
+            right = run_kinds(&f, algorithm, trial + TRIALS * (uint64_t)a) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+static void pairs_give_devices_the_tree_sum_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_P2P);
+}
+
+static void windows_give_devices_the_tree_sum_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_SHM);
+}
+
+static void two_levels_give_devices_the_tree_sum_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_HIER);
+}
+
+static void mpi_gives_devices_exact_sums_and_every_piece(void **state)
+{
+    (void)state;
+    run_shapes(ZERO_ALGORITHM_MPI);
+}
+
+/* Chunks of the algorithms' own size. */
+static void pieces_of_many_full_chunks_reach_the_device(void **state)
+{
+    (void)state;
+    const int64_t count = 300000 + 77, stride = 300000 + 128;
+    for (int a = ONE_NODE; a <= TWO_NODES; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), room(stride) + ZERO_COLLECTIVE_STAGING);
+        zero_collective_spec spec = {
+            .count = count, .stride = stride, .unit = ZERO_NO_UNIT, .on_device = true};
+        for (int way = 0; way < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; way++) {
+            spec.kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
+            spec.algorithm = (zero_algorithm)(way / ZERO_COLLECTIVE_KINDS);
+            bool exact = zero_algorithm_get(spec.algorithm)->adds_along_tree;
+            if (!fits(spec.algorithm, &f.comm.layout)) continue;
+            job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
+            right = run(&j) && right;
+        }
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+/* ---- several at once ---- */
+
+static zero_algorithm choose(const field *f, uint64_t *random)
+{
+    zero_algorithm algorithm;
+    do {
+        *random = oracle_mix(*random);
+        algorithm = (zero_algorithm)(*random % ZERO_ALGORITHMS);
+    } while (!fits(algorithm, &f->comm.layout));
+    return algorithm;
+}
+
+/* Ranks begin in the same order, poll and sleep at random, and wait in different orders. */
+static bool run_at_once(field *f, uint64_t trial)
+{
+    enum { JOBS = FIELD_JOBS };
+    job jobs[JOBS];
+    bool right = true;
+    uint64_t random = oracle_mix(trial * 64 + (uint64_t)test_rank),
+             shared = oracle_mix(trial);
+    for (int i = 0; i < JOBS; i++) {
+        zero_algorithm algorithm = choose(f, &shared);
+        zero_collective_kind kind =
+            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
+        jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
+        job_fill(&jobs[i]);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        dawdle(random = oracle_mix(random));
+        job_begin(&jobs[i]);
+        assert_int_equal(zero_collective_poll(&f->comm), ZERO_OK);
+    }
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % JOBS].op), ZERO_OK);
+    for (int i = 0; i < JOBS; i++) {
+        right = job_is_right(&jobs[i]) && right;
+        job_destroy(&jobs[i]);
+    }
+    return right;
+}
+
+static void several_of_devices_and_hosts_are_in_flight(void **state)
+{
+    (void)state;
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), room(MAX_STRIDE));
+        for (uint64_t trial = 0; trial < 6; trial++)
+            right = run_at_once(&f, trial + 100 * (uint64_t)a) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+static zero_collective_spec small_sum(zero_algorithm algorithm)
+{
+    return (zero_collective_spec){.algorithm = algorithm,
+                                  .count = 300,
+                                  .stride = 320,
+                                  .max_chunk = 64,
+                                  .on_device = true,
+                                  .unit = ZERO_NO_UNIT};
+}
+
+static void a_program_with_copies_runs_again_and_again(void **state)
+{
+    (void)state;
+    field f = field_open(arrange(is_possible(PAIRS) ? PAIRS : ALONE), room(MAX_STRIDE));
+    static const zero_algorithm both[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_HIER};
+    for (int i = 0; i < 2; i++) {
+        job j = job_init(&f, small_sum(both[i]), 4, true, 0);
+        for (int again = 0; again < 10; again++) {
+            job_fill(&j);
+            job_begin(&j);
+            assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+            assert_all(job_is_right(&j));
+        }
+        job_destroy(&j);
+    }
+    field_close(&f);
+}
+
+/* ---- failures, mistakes ---- */
+
+/* A group of one rank, so that no other waits. */
+static zero_comm alone(void)
+{
+    zero_comm comm;
+    assert_int_equal(zero_comm_split(&world, test_rank, 0, &comm), ZERO_OK);
+    return comm;
+}
+
+/* The copier fails in its call number `after`; returns false if that call is never made. */
+static bool fail_after(field *f, int64_t after)
+{
+    job j = job_init(f, small_sum(ZERO_ALGORITHM_P2P), 4, false, 0);
+    job_fill(&j);
+    j.device->fails_after = after;
+    zero_status st =
+        zero_collective_begin(&j.op, fake_address(j.in), fake_address(j.out), j.staging);
+    if (st == ZERO_OK) st = zero_collective_wait(&j.op);
+    bool failed = st != ZERO_OK;
+    assert_int_equal(st, failed ? ZERO_ERR_ENV : ZERO_OK);
+    if (failed) assert_non_null(strstr(zero_last_error(), "the device is lost"));
+    job_destroy(&j);
+    return failed;
+}
+
+static void a_failed_copy_is_a_failure_of_progress(void **state)
+{
+    (void)state;
+    int64_t after = 0;
+    field f = field_open(alone(), room(MAX_STRIDE));
+    while (fail_after(&f, after)) after++;
+    assert_true(after >= 4); /* fetch, ended, store, ended */
+    assert_null(f.comm.active);
+    field_close(&f);
+}
+
+static void refuse(zero_comm *comm, const zero_collective_spec *spec,
+                   const zero_copier *copier, zero_status expected, const char *words)
+{
+    zero_collective op = {.sequence = 42};
+    assert_int_equal(zero_collective_init_on_device(&op, comm, spec, copier), expected);
+    assert_non_null(strstr(zero_last_error(), words));
+    assert_int_equal(op.sequence, 42);
+}
+
+static void a_device_needs_copies_and_copies_a_device(void **state)
+{
+    (void)state;
+    zero_collective op = {.sequence = 42};
+    zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P), host = spec;
+    zero_copier none = {.fetch = fake_fetch, .store = fake_store};
+    fake_device *d = fake_device_make(1);
+    zero_comm comm = alone();
+    host.on_device = false;
+    assert_int_equal(zero_collective_init(&op, &comm, &spec), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "on a device"));
+    assert_int_equal(op.sequence, 42);
+    refuse(&comm, &spec, NULL, ZERO_ERR_INVALID, "without a table");
+    refuse(&comm, &spec, &none, ZERO_ERR_INVALID, "expected");
+    refuse(&comm, &host, &d->copier, ZERO_ERR_INVALID, "without a device");
+    zero_comm_destroy(&comm);
+    free(d);
+}
+
+static void a_device_is_not_used_by_a_progress_thread(void **state)
+{
+    (void)state;
+    zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P);
+    fake_device *d = fake_device_make(1);
+    zero_comm comm = alone();
+    zero_status st = zero_progress_start(&comm, 0.01);
+    if (st == ZERO_OK)
+        refuse(&comm, &spec, &d->copier, ZERO_ERR_UNSUPPORTED, "--progress-thread");
+    else
+        assert_int_equal(st, ZERO_ERR_UNSUPPORTED); /* MPI has no threads */
+    zero_comm_destroy(&comm);
+    free(d);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_give_devices_the_tree_sum_and_every_piece),
+        cmocka_unit_test(windows_give_devices_the_tree_sum_and_every_piece),
+        cmocka_unit_test(two_levels_give_devices_the_tree_sum_and_every_piece),
+        cmocka_unit_test(mpi_gives_devices_exact_sums_and_every_piece),
+        cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
+        cmocka_unit_test(several_of_devices_and_hosts_are_in_flight),
+        cmocka_unit_test(a_program_with_copies_runs_again_and_again),
+        cmocka_unit_test(a_failed_copy_is_a_failure_of_progress),
+        cmocka_unit_test(a_device_needs_copies_and_copies_a_device),
+        cmocka_unit_test(a_device_is_not_used_by_a_progress_thread),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+}
