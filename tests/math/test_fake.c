@@ -1,5 +1,5 @@
-/* The fake device computes what the cpu backend does, in any order of its queues, on memory that the
- * host cannot touch. */
+/* The fake device computes what the cpu backend does, in any order of its queues, on memory that
+ * the host cannot touch. */
 #include "support/device_test.h"
 
 #include <errno.h>

@@ -65,7 +65,8 @@ static void an_operand_of_a_product_may_not_end_outside(void **state)
         float *end = (float *)(d.memory + space), *begin = device_floats(&d, 0);
         zero_gemm g = {.m = 3, .n = 4, .k = 5, .lda = 8, .ldb = 9, .ldc = 10};
         g.a = which == 0 ? end - (2 * 8 + 5) + 1 : end - (2 * 8 + 5);
-        fake->gemm(&d.math, (g.b = begin, g.c = begin + 100, &g));
+        g.b = begin, g.c = begin + 100;
+        fake->gemm(&d.math, &g);
         g.a = begin;
         g.b = which == 1 ? end - (4 * 9 + 4) + 1 : end - (4 * 9 + 4);
         fake->gemm(&d.math, &g);
