@@ -1,4 +1,4 @@
-/* fake_flat.c - calls of the fake device on flat ranges, recorded and executed by the cpu backend. */
+/* fake_flat.c - calls of the fake device on flat ranges: how each is recorded and executed. */
 #include "math/cpu_flat.h"
 #include "math/fake_arrays.h"
 #include "math/fake_calls.h"

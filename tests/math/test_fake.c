@@ -1,5 +1,5 @@
-/* The fake device computes what the cpu backend does, in any order of its queues, on memory that the
- * host cannot touch. */
+/* The fake device computes what the cpu backend does, in any order of its queues, on memory that
+ * the host cannot touch. */
 #include "support/device_test.h"
 
 #include <errno.h>
@@ -71,6 +71,51 @@ static void memory_is_zeroed_aligned_and_comes_in_pieces(void **state)
         for (int i = 0; i < 8; i++) fake->memory->give_back(&d.math, piece[i]);
     }
     device_close(&d);
+}
+
+/* Mappings of this process that are memory of a device; -1: this system does not list them. */
+static int count_mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+    if (!maps) return -1;
+    while (fgets(line, sizeof line, maps)) n += strstr(line, "zero-fake-device") != NULL;
+    fclose(maps);
+    return n;
+}
+
+static void closing_gives_back_all_memory(void **state)
+{
+    (void)state;
+    void *piece;
+    const int before = count_mappings();
+    device d = device_open(1, 65536);
+    for (int i = 0; i < 5; i++) assert_ok(fake->memory->take(&d.math, 4096, &piece));
+    fake->memory->give_back(&d.math, piece);
+    if (before >= 0) assert_int_equal(count_mappings(), before + 2 * 5);
+    device_close(&d);
+    assert_int_equal(count_mappings(), before);
+}
+
+/* Calls and copies that use the memory would fault if they ran later. */
+static void what_is_queued_runs_before_memory_goes(void **state)
+{
+    (void)state;
+    for (int order = 0; order <= ORDERS; order++) {
+        device d = device_open(order, 65536);
+        void *piece;
+        assert_ok(fake->memory->take(&d.math, 4096, &piece));
+        zero_ticket stored = device_store(&d, 0, d.bytes);
+        fake->round(&d.math, ZERO_FP32, 64, piece, device_floats(&d, 64));
+        fake->memory->give_back(&d.math, piece);
+        assert_ok(fake->sync(&d.math));
+        stored = device_store(&d, 0, d.bytes);
+        fake->memory->unpin(&d.math, d.host);
+        munmap(d.host, d.bytes);
+        device_wait(&d, stored);
+        fake->close(&d.math);
+    }
 }
 
 /* ---- arithmetic ---- */
@@ -166,7 +211,7 @@ static void compute_backward(const lab *l)
     ops->attention_backward(l->math, &a);
     ops->cross_entropy(l->math, ROWS, C, l->tokens, 0.5f, l->dx, l->small[3]);
     ops->bias_gelu_backward(l->math, ROWS, C, l->z, l->dx, l->dx, true, l->small[4]);
-    ops->bias_backward(l->math, ROWS, C, l->dx, false, l->small[5]);
+    ops->bias_backward(l->math, ROWS, C, l->dx, true, l->small[5]);
     zero_layernorm_grad_args n = {ROWS,         C,           l->x,        l->type,
                                   weight(l, 7), l->small[0], l->small[1], l->dx,
                                   l->y,         true,        l->small[4], l->small[5]};
@@ -274,6 +319,8 @@ int main(void)
         cmocka_unit_test(the_host_cannot_touch_memory_of_the_device),
         cmocka_unit_test(system_calls_cannot_touch_it),
         cmocka_unit_test(memory_is_zeroed_aligned_and_comes_in_pieces),
+        cmocka_unit_test(closing_gives_back_all_memory),
+        cmocka_unit_test(what_is_queued_runs_before_memory_goes),
         cmocka_unit_test(all_calls_have_the_bits_of_the_cpu_backend_in_any_order),
         cmocka_unit_test(devices_of_one_process_are_apart),
     };

@@ -65,7 +65,8 @@ static void an_operand_of_a_product_may_not_end_outside(void **state)
         float *end = (float *)(d.memory + space), *begin = device_floats(&d, 0);
         zero_gemm g = {.m = 3, .n = 4, .k = 5, .lda = 8, .ldb = 9, .ldc = 10};
         g.a = which == 0 ? end - (2 * 8 + 5) + 1 : end - (2 * 8 + 5);
-        fake->gemm(&d.math, (g.b = begin, g.c = begin + 100, &g));
+        g.b = begin, g.c = begin + 100;
+        fake->gemm(&d.math, &g);
         g.a = begin;
         g.b = which == 1 ? end - (4 * 9 + 4) + 1 : end - (4 * 9 + 4);
         fake->gemm(&d.math, &g);
@@ -195,6 +196,27 @@ static void a_call_can_be_made_to_fail(void **state)
         }
 }
 
+/* The fetch waits for a call that fails, so the host's memory stays as the fetch has left it. */
+static void nothing_runs_after_a_failure(void **state)
+{
+    (void)state;
+    for (int order = 1; order < 20; order++) {
+        void *piece;
+        zero_ticket ticket;
+        setenv("ZERO_FAKE_FAIL", "1", 1);
+        device d = device_open(order, space);
+        unsetenv("ZERO_FAKE_FAIL");
+        assert_ok(fake->memory->take(&d.math, 4096, &piece));
+        fake->clear(&d.math, 16, device_floats(&d, 0));
+        zero_status status = fake->memory->fetch(&d.math, d.host, d.memory, 64, &ticket);
+        assert_int_equal(fake->sync(&d.math), ZERO_ERR_ENV);
+        fake->memory->give_back(&d.math, piece);
+        if (status == ZERO_OK)
+            for (int i = 0; i < 64; i++) assert_int_equal((unsigned char)d.host[i], 0xff);
+        device_close(&d);
+    }
+}
+
 static void a_wrong_variable_is_refused(void **state)
 {
     (void)state;
@@ -254,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_ticket_belongs_to_a_copy),
         cmocka_unit_test(tokens_outside_their_table_are_found_when_they_are_read),
         cmocka_unit_test(a_call_can_be_made_to_fail),
+        cmocka_unit_test(nothing_runs_after_a_failure),
         cmocka_unit_test(a_wrong_variable_is_refused),
         cmocka_unit_test(closing_drops_what_is_queued),
         cmocka_unit_test(devices_are_found_by_name),
