@@ -89,7 +89,7 @@ const zero_option zero_run_options[] = {
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need of the host's memory; 0: do not check"},
-    {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), PLANNED, .absent = "not checked",
+    {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .min = 1, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), PLANNED, .absent = "not checked",
      .help = "with --device: bytes per rank that a plan may need of the device's memory"},
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
