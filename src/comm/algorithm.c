@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "comm/device_steps.h"
+#include "comm/mirror.h"
 
 /* ---- the registry ---- */
 
@@ -83,7 +85,9 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    return tables[spec->algorithm]->staging(spec, layout);
+    zero_collective_spec mirrored = zero_collective_mirrored(spec);
+    return zero_collective_mirrors(spec, layout->size, 0).staged +
+           tables[spec->algorithm]->staging(&mirrored, layout);
 }
 
 /* ---- steps and traffic ---- */
@@ -93,11 +97,12 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
 {
     ZERO_TRY(zero_collective_check(spec, layout));
     const zero_algorithm_table *algorithm = tables[spec->algorithm];
-    zero_steps new = {.spec = *spec,
-                      .layout = layout,
-                      .rank = rank,
-                      .chunk = algorithm->chunk(spec, layout)};
+    zero_steps new = {
+        .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
+    new.chunk = algorithm->chunk(&new.spec, layout);
     algorithm->write(&new);
+    if (spec->on_device) zero_steps_add_copies(&new, spec->stride);
+    new.spec = *spec;
     if (new.failed) {
         zero_fail(ZERO_ERR_NOMEM,
                   "no memory for a %s of %" PRId64 " steps and more (%" PRId64

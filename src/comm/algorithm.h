@@ -59,7 +59,8 @@ ZERO_NODISCARD zero_status zero_collective_check(const zero_collective_spec *spe
 
 /* Bytes of staging that begin needs, on any rank. Never less for a larger count below the
  * stride. At most ZERO_COLLECTIVE_STAGING, unless chunks would become smaller than 64 elements
- * (beyond 8192 ranks) or the algorithm does not bound its staging. */
+ * (beyond 8192 ranks) or the algorithm does not bound its staging. On a device the mirrors
+ * come in addition: zero_collective_mirrors() (mirror.h) says how many bytes they are. */
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout);
 
 /* The traffic of one run on rank `rank`: known before any step is written, in time proportional

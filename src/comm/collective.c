@@ -9,6 +9,7 @@
 #include "comm/algorithm.h"
 #include "comm/compare.h"
 #include "comm/flight.h"
+#include "comm/mirror.h"
 #include "comm/mpi_call.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
@@ -34,10 +35,14 @@ static zero_status allocate_terms(zero_collective *op)
     return zero_fail(ZERO_ERR_NOMEM, "no memory for sums of %" PRId64 " terms", most);
 }
 
-zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
-                                 const zero_collective_spec *spec)
+static zero_status build(zero_collective *op, zero_comm *comm,
+                         const zero_collective_spec *spec, const zero_copier *copier)
 {
-    zero_collective new = {.comm = comm, .add = MPI_OP_NULL};
+    zero_collective new = {.comm = comm,
+                           .add = MPI_OP_NULL,
+                           .copier = copier,
+                           .in_apart = zero_collective_in_apart(spec),
+                           .out_apart = zero_collective_out_apart(spec)};
     ZERO_TRY(check_window(comm, spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     zero_status st = allocate_terms(&new);
@@ -48,6 +53,33 @@ zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
     }
     *op = new;
     return ZERO_OK;
+}
+
+zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
+                                 const zero_collective_spec *spec)
+{
+    if (!spec->on_device) return build(op, comm, spec, NULL);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a %s on a device without copies between the device and the host: "
+                     "expected zero_collective_init_on_device()",
+                     zero_collective_kind_name(spec->kind));
+}
+
+zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
+                                           const zero_collective_spec *spec,
+                                           const zero_copier *copier)
+{
+    if (!spec->on_device || !copier || !copier->fetch || !copier->store || !copier->ended)
+        return zero_fail(
+            ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
+            zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
+            copier ? "with a" : "without a");
+    if (comm->thread)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "a %s on a device in a group with a progress thread: a device is "
+                         "used by one thread only; start without --progress-thread",
+                         zero_collective_kind_name(spec->kind));
+    return build(op, comm, spec, copier);
 }
 
 void zero_collective_destroy(zero_collective *op)
@@ -63,14 +95,27 @@ void zero_collective_destroy(zero_collective *op)
 
 /* ---- begin, progress, wait ---- */
 
+static void set_buffers(zero_collective *op, const void *in, void *out, void *staging)
+{
+    const zero_comm *comm = op->comm;
+    op->in = in;
+    op->out = out;
+    op->staging = staging;
+    if (!op->copier || !staging) return;
+    zero_mirrors m = zero_collective_mirrors(&op->steps.spec, comm->size, comm->rank);
+    op->device_in = in;
+    op->device_out = out;
+    op->in = (char *)staging + m.in;
+    op->out = (char *)staging + m.out;
+    op->staging = (char *)staging + m.staged;
+}
+
 zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
                                   void *staging)
 {
     assert(staging || zero_collective_staging(&op->steps.spec, op->steps.layout) == 0);
     assert(!op->is_active);
-    op->in = in;
-    op->out = out;
-    op->staging = staging;
+    set_buffers(op, in, out, staging);
     op->sequence = op->comm->sequence;
     zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
     ZERO_TRY(zero_compare(op->comm, &what));

@@ -30,6 +30,14 @@
 ZERO_NODISCARD zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
                                                 const zero_collective_spec *spec);
 
+/* The same for data of a device (spec->on_device). The copies are borrowed until destroy; begin,
+ * progress, poll and wait call them, and fail if they do. ZERO_ERR_UNSUPPORTED in a group with a
+ * progress thread. */
+ZERO_NODISCARD zero_status zero_collective_init_on_device(zero_collective *op,
+                                                          zero_comm *comm,
+                                                          const zero_collective_spec *spec,
+                                                          const zero_copier *copier);
+
 /* Frees the program; accepts a zeroed struct. */
 void zero_collective_destroy(zero_collective *op);
 
@@ -40,6 +48,8 @@ void zero_collective_destroy(zero_collective *op);
  *   reduce           `out` matters on the root only, where it may be `in` if the types are
  *                    equal
  *   broadcast        `in` may be `out`, and matters on the root only
+ * On a device the same holds for its arrays; all that matters on a rank alone is copied. An
+ * all-gather or broadcast whose `in` is that piece of `out` is better told so (spec.h: in_place).
  * staging[zero_collective_staging() bytes], aligned to 64; NULL if that is 0. Elements of
  * `out` outside the window of `count` are not touched. ZERO_ERR_UNSUPPORTED if the oldest
  * collective in flight began too long ago for a node's counters (signal.h). */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "comm/device_copy.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
 #include "comm/stall.h"
@@ -39,19 +40,24 @@ static void finish(zero_collective *op)
 
 /* ---- moving ---- */
 
+/* Messages and copies in flight. */
+static int64_t in_flight(const zero_collective *op)
+{
+    return op->in_flight + zero_device_copy_left(op);
+}
+
 /* Looks again after each success: MPI seldom ends more than one message per look. */
 static zero_status advance(zero_collective *op)
 {
     size_t computed = 0;
     bool advanced = true;
     while (op->is_active && advanced && computed < ZERO_STEPS_BYTES_PER_POLL) {
-        int64_t next_step = op->next_step;
-        int in_flight = op->in_flight;
+        int64_t next_step = op->next_step, before = in_flight(op);
         ZERO_TRY(zero_steps_reap(op));
         ZERO_TRY(zero_steps_run(op, &computed));
-        advanced = op->next_step != next_step || op->in_flight != in_flight;
+        advanced = op->next_step != next_step || in_flight(op) != before;
         if (advanced) op->comm->advanced++;
-        if (op->next_step == op->steps.n && op->in_flight == 0) finish(op);
+        if (op->next_step == op->steps.n && in_flight(op) == 0) finish(op);
     }
     return ZERO_OK;
 }
@@ -75,6 +81,7 @@ zero_status zero_flight_begin(zero_collective *op)
     op->begun = zero_clock_seconds();
     op->next_step = 0;
     op->in_flight = 0;
+    op->fetches = op->stores = (zero_device_copies){0};
     for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
     if (!comm->active) {
         comm->last_poll = op->begun;

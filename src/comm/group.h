@@ -12,6 +12,7 @@
 #include <mpi.h>
 
 #include "base/tree.h"
+#include "comm/copier.h"
 #include "comm/deadline.h"
 #include "comm/step.h"
 #include "zero/comm.h"
@@ -20,6 +21,7 @@
 #define ZERO_TRAFFIC_KINDS (ZERO_COLLECTIVE_KINDS + 1)
 
 #define ZERO_COLLECTIVE_REQUESTS 32 /* messages in flight per collective, at most */
+#define ZERO_COLLECTIVE_COPIES   8  /* from a device, and to it, likewise */
 
 /* Seconds, over all operations of a kind. */
 typedef struct {
@@ -58,16 +60,28 @@ struct zero_comm {
     double patience;    /* how many times longer than usual to wait; 0 and 1: as usual */
 };
 
+/* Copies in one direction, numbered from 0; copy i has slot i mod ZERO_COLLECTIVE_COPIES. */
+typedef struct {
+    int64_t begun, ended;
+    uint64_t ticket[ZERO_COLLECTIVE_COPIES];
+    int64_t step[ZERO_COLLECTIVE_COPIES]; /* which step began the copy */
+} zero_device_copies;
+
 typedef struct zero_collective {
-    zero_comm *comm;       /* borrowed */
-    zero_steps steps;      /* owned; their spec is the collective's */
-    zero_tree_term *terms; /* owned; as many as the longest sum has */
-    MPI_Op add;            /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
+    zero_comm *comm;            /* borrowed */
+    zero_steps steps;           /* owned; their spec is the collective's */
+    zero_tree_term *terms;      /* owned; as many as the longest sum has */
+    MPI_Op add;                 /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
+    const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
+    size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
 
     /* while it runs */
     bool is_active;
-    const void *in;
+    const void *in; /* with a copier: the mirrors, and the algorithm's part of staging */
     void *out, *staging;
+    const void *device_in;
+    void *device_out;
+    zero_device_copies fetches, stores;
     int64_t sequence;
     double begun, ended; /* when */
     int in_flight;       /* messages */

@@ -32,6 +32,21 @@ static inline int zero_hier_cover(const zero_layout *layout, int node,
     return zero_tree_cover(layout->size, first, layout->first[node + 1] - first, terms);
 }
 
+/* The phase of sums in which I have read all I needed. On a device each chunk of `in` has a phase
+ * of its own in which it becomes ready. */
+static inline int64_t zero_hier_read_phase(const zero_hier *w)
+{
+    return ZERO_HIER_WRITTEN + zero_steps_portions(w->s) - 1;
+}
+
+/* Portion k of `in` is ready. */
+static inline void zero_hier_signal_portion(const zero_hier *w, int64_t k)
+{
+    int64_t portions = zero_steps_portions(w->s);
+    zero_steps_signal_in(w->s, ZERO_HIER_READY + k, k,
+                         portions > 1 ? 1 : zero_steps_chunks(w->s));
+}
+
 static inline int zero_hier_node_after(const zero_hier *w, int rounds)
 {
     return (w->node + rounds + w->layout->n_nodes) % w->layout->n_nodes;

@@ -93,7 +93,7 @@ void zero_hier_write_all_gather(const zero_hier *w)
     zero_steps *s = w->s;
     gatherer g = {.w = *w};
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
-    zero_steps_signal(s, ZERO_HIER_READY);
+    zero_steps_signal_in(s, ZERO_HIER_READY, 0, chunks);
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
         for (int i = 1; k < chunks && i < w->layout->n_nodes; i++) gather_round(&g, k, i);

@@ -166,20 +166,25 @@ static int64_t read_by_neighbours(const reducer *r)
     return others * r->w.s->spec.count;
 }
 
+static void become_ready(reducer *r, int64_t k)
+{
+    zero_hier_signal_portion(&r->w, k);
+    zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY + k, 0);
+}
+
 /* Ends with the signal that neighbours' `in` has been read. */
 static void write_reduction(reducer *r)
 {
     zero_steps *s = r->w.s;
     int64_t chunks = zero_steps_chunks(s), late = r->w.depth - 1;
     add_sums(r);
-    zero_steps_signal(s, ZERO_HIER_READY);
-    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
+        if (k < zero_steps_portions(s)) become_ready(r, k);
         for (int i = 1; k < chunks && i < r->w.layout->n_nodes; i++) reduce_round(r, k, i);
         if (k < chunks) r->posted[k % r->w.depth] = s->n;
         if (k >= late && is_owner(r, s->rank)) add_final(r, k - late);
     }
-    zero_steps_signal(s, ZERO_HIER_WRITTEN);
+    zero_steps_signal(s, zero_hier_read_phase(&r->w));
     if (!s->failed) s->list[s->n - 1].sent = s->n; /* messages leave neighbours' memory */
 }
 
@@ -196,7 +201,8 @@ static void with_slots(const zero_hier *w, void (*write_steps)(reducer *))
 static void write_reduce_scatter(reducer *r)
 {
     write_reduction(r);
-    zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_WRITTEN, read_by_neighbours(r));
+    zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, zero_hier_read_phase(&r->w),
+                     read_by_neighbours(r));
 }
 
 void zero_hier_write_reduce_scatter(const zero_hier *w)
@@ -213,6 +219,6 @@ void zero_hier_write_reduce(const zero_hier *w)
         with_slots(w, write_reduction);
         return;
     }
-    zero_steps_signal(w->s, ZERO_HIER_READY);
-    zero_steps_await(w->s, reader, ZERO_HIER_WRITTEN, w->s->spec.count);
+    for (int64_t k = 0; k < zero_steps_portions(w->s); k++) zero_hier_signal_portion(w, k);
+    zero_steps_await(w->s, reader, zero_hier_read_phase(w), w->s->spec.count);
 }

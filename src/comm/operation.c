@@ -7,7 +7,7 @@
 
 #include "comm/algorithm.h"
 
-_Static_assert(sizeof(zero_operation) == 4 * 8 + 6 * 4,
+_Static_assert(sizeof(zero_operation) == 4 * 8 + 8 * 4,
                "no padding: operations travel, and are compared, as bytes");
 
 zero_operation zero_operation_collective(const zero_collective_spec *spec, int64_t sequence)
@@ -22,7 +22,9 @@ zero_operation zero_operation_collective(const zero_collective_spec *spec, int64
                             .type = (int32_t)spec->type,
                             .result = (int32_t)spec->result,
                             .algorithm = (int32_t)spec->algorithm,
-                            .root = has_root ? spec->root : -1};
+                            .root = has_root ? spec->root : -1,
+                            .on_device = spec->on_device,
+                            .in_place = spec->in_place};
 }
 
 zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence,
@@ -93,6 +95,7 @@ static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEX
     if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
     const char *direction = op->kind == ZERO_REDUCE ? "to" : "from";
     if (op->root >= 0) add(text, ", %s rank %d", direction, (int)op->root);
+    if (op->on_device) add(text, ", on a device%s", op->in_place ? " in place" : "");
     add(text, ")");
 }
 

@@ -31,6 +31,7 @@ typedef struct {
     int32_t unit; /* or ZERO_NO_UNIT */
     int32_t type, result, algorithm;
     int32_t root; /* -1 without one */
+    int32_t on_device, in_place;
 } zero_operation;
 
 #define ZERO_OPERATION_TEXT 192 /* bytes for either text below */

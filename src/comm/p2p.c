@@ -29,7 +29,8 @@
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4
 #define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is staged and added */
-#define INSIDE_DIRECT ((size_t)16 << 20)  /* bytes of a chunk that arrives in its place */
+#define INSIDE_DIRECT \
+    ((size_t)16 << 20) /* bytes of a chunk that arrives in its place, to stay */
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {
@@ -62,7 +63,8 @@ static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
 
 static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (layout->n_nodes > 1) return ZERO_STEP_CHUNK;
+    bool copies = spec->on_device && !is_staged(spec, layout);
+    if (layout->n_nodes > 1 || copies) return ZERO_STEP_CHUNK;
     return is_staged(spec, layout) ? INSIDE_STAGED : INSIDE_DIRECT;
 }
 

@@ -4,6 +4,9 @@
  *     phase 2   the data that I write for neighbours is there (only one_out and broadcast)
  *     phase 3   I have read all I needed: neighbours may have their buffers back
  *
+ * Sums on a device have one phase 1 for each chunk, since `in` arrives chunk by chunk: the others
+ * follow, each as much later.
+ *
  * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`. In a reduce
  * the root does so, and the others wait only for the root. An all-gather copies the neighbours'
  * pieces, or nothing if the pieces adjoin already: then `out` is the window itself and the
@@ -46,30 +49,53 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
     return ZERO_OK;
 }
 
-static void finish(zero_steps *s, int64_t n_read)
+/* The phases before WRITTEN and DONE that only sums on a device have. */
+static int64_t done_phase(const zero_steps *s)
 {
-    zero_steps_signal(s, DONE);
-    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, DONE, n_read);
+    bool sums = zero_collective_sums(s->spec.kind);
+    return DONE + (sums ? zero_steps_portions(s) - 1 : 0);
 }
 
+static void finish(zero_steps *s, int64_t n_read)
+{
+    zero_steps_signal(s, done_phase(s));
+    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, done_phase(s), n_read);
+}
+
+/* Portion k of `in` is ready. */
+static void signal_portion(zero_steps *s, int64_t k)
+{
+    int64_t portions = zero_steps_portions(s);
+    zero_steps_signal_in(s, READY + k, k, portions > 1 ? 1 : zero_steps_chunks(s));
+}
+
+static void add_chunk(zero_steps *s, int sum, int64_t k)
+{
+    int own = zero_steps_piece(s, s->rank);
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                             .type = s->spec.result,
+                                             .sum = sum,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .from = zero_steps_in(s, s->rank, own, k),
+                                             .to = zero_steps_out(s, s->rank, 0, k)});
+}
+
+/* The root of a reduce tells nobody that its `in` is ready: it alone reads. */
 static void add_neighbours(zero_steps *s)
 {
-    int sum = zero_steps_add_sum(s), own = zero_steps_piece(s, s->rank);
+    int64_t portions = zero_steps_portions(s), chunks = zero_steps_chunks(s);
+    int sum = zero_steps_add_sum(s);
     for (int r = 0; r < s->layout->size; r++)
         zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, -1});
-    zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                                 .type = s->spec.result,
-                                                 .sum = sum,
-                                                 .len = zero_steps_chunk_len(s, k),
-                                                 .from = zero_steps_in(s, s->rank, own, k),
-                                                 .to = zero_steps_out(s, s->rank, 0, k)});
+    for (int64_t k = 0; k < zero_max(portions, chunks); k++) {
+        if (k < portions && s->spec.kind != ZERO_REDUCE) signal_portion(s, k);
+        if (k < portions) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY + k, 0);
+        if (k < chunks) add_chunk(s, sum, k);
+    }
 }
 
 static void write_reduce_scatter(zero_steps *s)
 {
-    zero_steps_signal(s, READY);
     add_neighbours(s);
     finish(s, (s->layout->size - 1) * s->spec.count);
 }
@@ -78,10 +104,10 @@ static void write_reduce(zero_steps *s)
 {
     if (s->rank == s->spec.root) {
         add_neighbours(s);
-        zero_steps_signal(s, DONE);
+        zero_steps_signal(s, done_phase(s));
     } else {
-        zero_steps_signal(s, READY);
-        zero_steps_await(s, s->spec.root, DONE, s->spec.count);
+        for (int64_t k = 0; k < zero_steps_portions(s); k++) signal_portion(s, k);
+        zero_steps_await(s, s->spec.root, done_phase(s), s->spec.count);
     }
 }
 
@@ -106,7 +132,7 @@ static void copy_of(zero_steps *s, int peer)
 static void write_all_gather(zero_steps *s)
 {
     int size = s->layout->size;
-    zero_steps_signal(s, READY);
+    zero_steps_signal_in(s, READY, 0, zero_steps_chunks(s));
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
     copy_own(s);
     if (s->spec.one_out) zero_steps_signal(s, WRITTEN);

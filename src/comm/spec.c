@@ -51,10 +51,27 @@ static zero_status check_types(const zero_collective_spec *spec)
                      zero_type_name(spec->result));
 }
 
+static zero_status check_device(const zero_collective_spec *spec)
+{
+    bool spreads = !zero_collective_sums(spec->kind);
+    if (spec->on_device && spec->one_out)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s on a device with one 'out' for a node: expected an 'out' "
+                         "for each rank, since each device needs its own",
+                         zero_collective_kind_name(spec->kind));
+    if (!spec->in_place || (spec->on_device && spreads)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a %s%s with in_place: expected an all-gather or a broadcast on a "
+                     "device",
+                     zero_collective_kind_name(spec->kind),
+                     spec->on_device ? " on a device" : "");
+}
+
 zero_status zero_collective_check_spec(const zero_collective_spec *spec, int size)
 {
     ZERO_TRY(check_sizes(spec, size));
-    return check_types(spec);
+    ZERO_TRY(check_types(spec));
+    return check_device(spec);
 }
 
 /* ---- traffic ---- */
@@ -67,6 +84,8 @@ void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more
         sum->messages_sent[reach] += times * more->messages_sent[reach];
         sum->messages_received[reach] += times * more->messages_received[reach];
     }
+    sum->bytes_fetched += times * more->bytes_fetched;
+    sum->bytes_stored += times * more->bytes_stored;
 }
 
 zero_volume zero_traffic_total(const zero_traffic *traffic)

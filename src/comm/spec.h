@@ -54,8 +54,20 @@ typedef struct {
     size_t in_apart, out_apart;
     bool one_out;
 
-    bool
-        on_device; /* `in` and `out` are a device's: copies pass through staging (copier.h) */
+    /* `in` and `out` are a device's, which neither messages nor neighbours can reach. The steps
+     * work on their mirrors, which are packed (stride = count) and lie in staging:
+     *
+     *     reduce-scatter, reduce   | in [pieces][count] | out [count] | what the algorithm stages |
+     *     all-gather, broadcast    | out [pieces][count]              | what the algorithm stages |
+     *
+     * Each part begins at a multiple of 64 bytes. The mirror of `in` (for sums, unless the
+     * result has another type, that of `out`) is this rank's piece of the other mirror. For
+     * algorithms that work in a window, staging lies there; in_apart and out_apart are then the
+     * bytes from a rank's staging to that of its next neighbour. one_out is refused. */
+    bool on_device;
+    /* on_device, all-gather and broadcast: `in` is this rank's (the root's) piece of `out`, so that
+     * piece is not stored. Without it everything is stored, which is right in any case. */
+    bool in_place;
 
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */
 } zero_collective_spec;
@@ -87,9 +99,10 @@ typedef enum { ZERO_INSIDE, ZERO_ACROSS, ZERO_REACHES } zero_reach; /* of a node
 typedef struct {
     int64_t bytes_sent[ZERO_REACHES], bytes_received[ZERO_REACHES];
     int64_t messages_sent[ZERO_REACHES], messages_received[ZERO_REACHES];
+    int64_t bytes_fetched, bytes_stored; /* from this rank's device, and to it */
 } zero_traffic;
 
-/* Inside and across together. */
+/* Between ranks, inside and across together. */
 typedef struct {
     int64_t bytes_sent, bytes_received, messages_sent, messages_received;
 } zero_volume;

@@ -56,6 +56,11 @@ int64_t zero_steps_chunks(const zero_steps *steps)
     return zero_divide_up(steps->spec.count, steps->chunk);
 }
 
+int64_t zero_steps_portions(const zero_steps *steps)
+{
+    return steps->spec.on_device ? zero_max(zero_steps_chunks(steps), 1) : 1;
+}
+
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k)
 {
     return zero_min(steps->spec.count - k * steps->chunk, steps->chunk);
@@ -96,6 +101,18 @@ void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to)
 void zero_steps_signal(zero_steps *steps, int64_t phase)
 {
     zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_SIGNAL, .phase = phase});
+}
+
+void zero_steps_signal_in(zero_steps *steps, int64_t phase, int64_t first, int64_t n)
+{
+    int64_t at = zero_min(first * steps->chunk, steps->spec.count);
+    int64_t end = zero_min((first + n) * steps->chunk, steps->spec.count);
+    zero_steps_signal(steps, phase);
+    if (steps->failed || !steps->spec.on_device) return;
+    zero_collective_step *step = &steps->list[steps->n - 1];
+    step->type = steps->spec.type;
+    step->from = (zero_spot){ZERO_IN, steps->rank, at};
+    step->len = end - at;
 }
 
 void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t n_read)
@@ -170,6 +187,8 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
         break;
     case ZERO_STEP_AWAIT: traffic->bytes_sent[ZERO_INSIDE] += bytes; break;
     case ZERO_STEP_MPI: count_mpi_call(steps, bytes, traffic); break;
+    case ZERO_STEP_FETCH: traffic->bytes_fetched += bytes; break;
+    case ZERO_STEP_STORE: traffic->bytes_stored += bytes; break;
     case ZERO_STEP_SIGNAL: break;
     }
 }

@@ -4,7 +4,11 @@
  * of earlier messages names them. Ranks of a node follow each other through counters in
  * shared memory (signal.h), one per rank, which pass through phases 1, 2, ... of the
  * collective. Algorithms write such lists (algorithm.h), steps_run.c runs them, and tests run
- * those of all ranks without MPI. */
+ * those of all ranks without MPI.
+ *
+ * If the data is a device's, `in` and `out` of all steps are the mirrors (spec.h). Copies between
+ * them and the device are steps as well, which end by themselves like messages. Algorithms do
+ * not write them: device_steps.c adds them to the finished list. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +26,8 @@ typedef enum {
     ZERO_STEP_SIGNAL, /* this rank's counter reaches a phase */
     ZERO_STEP_AWAIT,  /* wait until a neighbour's counter has reached a phase */
     ZERO_STEP_MPI,    /* MPI's own collective on one chunk */
+    ZERO_STEP_FETCH,  /* a part of `in`, from the device to the mirror */
+    ZERO_STEP_STORE,  /* a part of the mirror of `out`, to the device */
 } zero_step_kind;
 
 typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
@@ -47,9 +53,13 @@ typedef struct {
     zero_spot from, to; /* add: `from` is where the terms' pieces begin */
     int64_t staged;     /* add: byte of staging where the received terms begin */
 
-    /* The step waits until the receives (sends) among the first `received` (`sent`) steps of
-     * the list have ended. */
-    int64_t received, sent;
+    /* fetch: `from` is an element of the device's array; store: `to` is. The other spot is in
+     * this rank's mirror. signal, on a device: neighbours may now read `len` elements of each piece
+     * of the mirror of `in`, from element from.at of the piece on. */
+
+    /* The step waits until the receives (sends, fetches) among the first `received` (`sent`,
+     * `fetched`) steps of the list have ended. */
+    int64_t received, sent, fetched;
 } zero_collective_step;
 
 /* Bytes of a message, unless staging is short. */
@@ -105,6 +115,9 @@ static inline int64_t zero_step_chunk(int64_t count, int64_t most)
 }
 
 int64_t zero_steps_chunks(const zero_steps *steps); /* ceil(count / chunk) */
+/* In how many portions `in` becomes ready: on a device chunk by chunk, else all at once. At least
+ * 1. */
+int64_t zero_steps_portions(const zero_steps *steps);
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k);
 /* The first element of chunk k of piece `piece`, in an array of pieces. */
 int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k);
@@ -133,5 +146,7 @@ void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from);
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to);
 void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to);
 void zero_steps_signal(zero_steps *steps, int64_t phase);
+/* Signals that chunks `first` to `first + n - 1` of each piece of `in` are ready. */
+void zero_steps_signal_in(zero_steps *steps, int64_t phase, int64_t first, int64_t n);
 /* n_read: elements that neighbours have read here by then. */
 void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t n_read);

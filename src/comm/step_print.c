@@ -66,11 +66,21 @@ static void print_step(const zero_steps *steps, const zero_collective_step *step
         print_peer(step, file);
         break;
     case ZERO_STEP_MPI: fprintf(file, "MPI's own collective"); break;
+    case ZERO_STEP_FETCH:
+        fprintf(file, "fetch [%" PRId64 "] of the device -> ", step->from.at);
+        print_spot(&step->to, file);
+        break;
+    case ZERO_STEP_STORE:
+        fprintf(file, "store ");
+        print_spot(&step->from, file);
+        fprintf(file, " -> [%" PRId64 "] of the device", step->to.at);
+        break;
     }
     if (step->len > 0)
         fprintf(file, ", %" PRId64 " elements %s", step->len, zero_type_name(step->type));
     if (step->received > 0) fprintf(file, ", received before %" PRId64, step->received);
     if (step->sent > 0) fprintf(file, ", sent before %" PRId64, step->sent);
+    if (step->fetched > 0) fprintf(file, ", fetched before %" PRId64, step->fetched);
     fprintf(file, "\n");
 }
 
@@ -79,10 +89,11 @@ void zero_steps_print(const zero_steps *steps, FILE *file)
     const zero_collective_spec *spec = &steps->spec;
     fprintf(file,
             "%s %s, rank %d of %d: %" PRId64 " of every %" PRId64
-            " elements, chunks of %" PRId64 ", staging %zu bytes\n",
+            " elements%s, chunks of %" PRId64 ", staging %zu bytes\n",
             zero_algorithm_name(spec->algorithm), zero_collective_kind_name(spec->kind),
             steps->rank, steps->layout->size, spec->count,
-            zero_collective_has_root(spec->kind) ? spec->count : spec->stride, steps->chunk,
+            zero_collective_has_root(spec->kind) ? spec->count : spec->stride,
+            spec->on_device ? " on a device" : "", steps->chunk,
             zero_collective_staging(spec, steps->layout));
     for (int64_t i = 0; i < steps->n; i++) {
         fprintf(file, "%6" PRId64 "  ", i);

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/stream.h"
 #include "comm/algorithm.h"
+#include "comm/device_copy.h"
 #include "comm/mpi_call.h"
 #include "comm/mpi_error.h"
 #include "comm/signal.h"
@@ -25,15 +26,16 @@ static char *address(const zero_collective *op, zero_spot spot)
     int64_t away = spot.rank - op->comm->rank; /* parts of neighbours adjoin */
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
-        return (char *)op->in + spot.at * size + away * (int64_t)op->steps.spec.in_apart;
+        return (char *)op->in + spot.at * size + away * (int64_t)op->in_apart;
     if (op->steps.spec.one_out) away = 0;
-    return (char *)op->out + spot.at * size + away * (int64_t)op->steps.spec.out_apart;
+    return (char *)op->out + spot.at * size + away * (int64_t)op->out_apart;
 }
 
 /* ---- what steps wait for ---- */
 
 zero_status zero_steps_reap(zero_collective *op)
 {
+    if (op->copier) ZERO_TRY(zero_device_copy_reap(op));
     if (op->in_flight == 0) return ZERO_OK;
     int n = 0, which[ZERO_COLLECTIVE_REQUESTS];
     MPI_Status status[ZERO_COLLECTIVE_REQUESTS];
@@ -88,11 +90,14 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
 {
     if (!have_ended(op, false, step->received) || !have_ended(op, true, step->sent))
         return false;
+    if (!zero_device_copy_ended(&op->fetches, step->fetched)) return false;
     switch (step->kind) {
     case ZERO_STEP_MPI: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_call_mpi(op);
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
     case ZERO_STEP_AWAIT: return has_reached(op, step->peer, step->phase);
+    case ZERO_STEP_FETCH: return zero_device_copy_fits(&op->fetches);
+    case ZERO_STEP_STORE: return zero_device_copy_fits(&op->stores);
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:
     case ZERO_STEP_SIGNAL: break;
@@ -191,6 +196,8 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
     case ZERO_STEP_SEND: return post_send(op, step);
     case ZERO_STEP_RECEIVE: return post_receive(op, step);
     case ZERO_STEP_MPI: return post_mpi_call(op, step);
+    case ZERO_STEP_FETCH:
+    case ZERO_STEP_STORE: return zero_device_copy_begin(op, step);
     case ZERO_STEP_ADD: *computed += add(op, step); break;
     case ZERO_STEP_COPY: *computed += copy(op, step); break;
     case ZERO_STEP_SIGNAL:

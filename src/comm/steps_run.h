@@ -9,7 +9,7 @@
 /* After this much arithmetic, 0.1 ms or so, a poll returns to the caller. */
 #define ZERO_STEPS_BYTES_PER_POLL ((size_t)1 << 20)
 
-/* Takes note of the messages that have ended. */
+/* Takes note of the messages and copies that have ended. */
 ZERO_NODISCARD zero_status zero_steps_reap(zero_collective *op);
 
 /* Runs the next steps as far as they are ready. *computed: bytes read by arithmetic in this

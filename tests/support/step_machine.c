@@ -59,8 +59,12 @@ static bool is_ready(const machine *m, int r, const zero_collective_step *step)
     if (!machine_have_ended(m, r, false, step->received) ||
         !machine_have_ended(m, r, true, step->sent))
         return false;
+    if (machine_count_copies(m, r, true, step->fetched) > 0) return false;
     if (step->kind == ZERO_STEP_SEND || step->kind == ZERO_STEP_RECEIVE)
         return m->ranks[r].in_flight < m->c.requests;
+    bool fetches = step->kind == ZERO_STEP_FETCH;
+    if (fetches || step->kind == ZERO_STEP_STORE)
+        return machine_count_copies(m, r, fetches, INT64_MAX) < m->c.copies;
     return step->kind != ZERO_STEP_AWAIT || has_reached(m, r, step);
 }
 
@@ -80,6 +84,8 @@ static void run_step(machine *m, int r, const zero_collective_step *step)
     case ZERO_STEP_COPY: copy(m, r, step); break;
     case ZERO_STEP_SIGNAL: set_phase(m, r, step->phase); break;
     case ZERO_STEP_AWAIT: break;
+    case ZERO_STEP_FETCH:
+    case ZERO_STEP_STORE: machine_begin_copy(m, r, step); break;
     case ZERO_STEP_MPI: machine_fail(m, r, "there is no MPI here"); break;
     }
     zero_steps_count(&m->ranks[r].steps, step, &m->ranks[r].counted);
@@ -98,7 +104,9 @@ static bool advance(machine *m, int r, bool lazy)
         return true;
     }
     if (rank->next == rank->steps.n) {
-        if (rank->in_flight > 0) return false;
+        if (rank->in_flight > 0 || machine_count_copies(m, r, true, INT64_MAX) > 0 ||
+            machine_count_copies(m, r, false, INT64_MAX) > 0)
+            return false;
         machine_end_rank(m, r);
         return true;
     }
@@ -109,17 +117,19 @@ static bool advance(machine *m, int r, bool lazy)
     return true;
 }
 
-/* Lets one actor move: a rank, or the network as number `size`, the first in a row that can. The
- * row begins with the trial's favourite, or, now and then and in every fourth trial, anywhere. */
+/* Lets one actor move: a rank, or the network as number `size`, or the devices as the next, the
+ * first in a row that can. The row begins with the trial's favourite, or, now and then and in every fourth trial, anywhere. */
 static bool happen(machine *m, bool lazy)
 {
-    int n = m->size + 1;
+    int n = m->size + 2;
     bool fair = m->c.trial % 4 == 0 || draw(m) % 8 == 0;
     int start = (int)((fair ? draw(m) : oracle_mix(m->c.trial)) % (uint64_t)n);
     bool down = m->c.trial / 4 % 2;
     for (int i = 0; i < n; i++) {
         int actor = (start + (down ? n - i : i)) % n;
-        if (actor == m->size ? machine_deliver(m, draw(m)) : advance(m, actor, lazy))
+        if (actor == m->size       ? machine_deliver(m, draw(m))
+            : actor == m->size + 1 ? machine_end_copy(m, draw(m))
+                                   : advance(m, actor, lazy))
             return true;
     }
     return false;
@@ -152,6 +162,7 @@ static void check_writes(machine *m)
             int64_t owner = s->kind == ZERO_ALL_GATHER ? i / s->stride : s->root;
             bool own = owner == r || (s->one_out && machine_share_node(m, r, (int)owner));
             bool in_place = m->c.in_place && !zero_collective_sums(s->kind) && own;
+            if (s->on_device) in_place = s->in_place && own;
             bool is_gap = s->kind == ZERO_ALL_GATHER && i % s->stride >= s->count;
             bool is_unused = s->kind == ZERO_REDUCE && r != s->root;
             if (m->writes[r][i] != (is_gap || in_place || is_unused ? 0 : 1))
@@ -169,13 +180,16 @@ static void check_traffic(machine *m, int r, zero_traffic *traffic)
     else if (memcmp(&planned, &rank->counted, sizeof planned) != 0)
         machine_fail(m, r, "planned traffic differs from counted traffic");
     if (memcmp(&rank->moved, &rank->counted, sizeof rank->moved) != 0)
-        machine_fail(m, r,
-                     "counts %" PRId64 " B sent, %" PRId64
-                     " B received inside its node, but %" PRId64 " and %" PRId64 " moved",
-                     rank->counted.bytes_sent[ZERO_INSIDE],
-                     rank->counted.bytes_received[ZERO_INSIDE],
-                     rank->moved.bytes_sent[ZERO_INSIDE],
-                     rank->moved.bytes_received[ZERO_INSIDE]);
+        machine_fail(
+            m, r,
+            "counts %" PRId64 " B sent, %" PRId64
+            " B received inside its node, but %" PRId64 " and %" PRId64 " moved; %" PRId64
+            " and %" PRId64 " B fetched and stored, but %" PRId64 " and %" PRId64 " were",
+            rank->counted.bytes_sent[ZERO_INSIDE],
+            rank->counted.bytes_received[ZERO_INSIDE], rank->moved.bytes_sent[ZERO_INSIDE],
+            rank->moved.bytes_received[ZERO_INSIDE], rank->counted.bytes_fetched,
+            rank->counted.bytes_stored, rank->moved.bytes_fetched,
+            rank->moved.bytes_stored);
     if (traffic) traffic[r] = rank->counted;
 }
 

@@ -3,7 +3,10 @@
  * The worst machine that is still an MPI: any rank may continue or be late at any step, messages
  * between a pair match in the order posted and end in any order, a send ends only when its
  * receive has it (or, if eager, mostly at once). A rank's buffers are garbage before it begins,
- * and are overwritten after it ends. */
+ * and are overwritten after it ends.
+ *
+ * With spec.on_device each rank has a device, whose arrays only FETCH and STORE reach. Copies end
+ * at any later moment. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +14,14 @@
 
 #include "comm/algorithm.h"
 
+#define MACHINE_COPIES 16
+
 typedef struct {
     zero_collective_spec spec; /* the machine sets in_apart and out_apart */
     const zero_layout *layout;
     uint64_t trial; /* the inputs, and the order of events */
     int requests;   /* messages in flight per rank, at most */
+    int copies;     /* from its device, and to it, likewise; 1 to MACHINE_COPIES / 2 */
     bool eager, in_place;
 } machine_case;
 

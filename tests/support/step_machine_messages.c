@@ -18,6 +18,7 @@ void machine_touch(machine *m, int r, const char *at, size_t bytes, bool writes)
                          m->ranks[r].next, writes ? "writes" : "reads", q->step, q->rank,
                          q->is_send ? "still sends" : "still receives");
     }
+    machine_touch_copies(m, r, at, bytes, writes);
 }
 
 void machine_note_write(machine *m, int r, zero_spot spot, int64_t len)
@@ -29,6 +30,7 @@ void machine_note_write(machine *m, int r, zero_spot spot, int64_t len)
     if (spot.rank != r)
         machine_fail(m, r, "step %" PRId64 " writes rank %d's `out`", m->ranks[r].next,
                      spot.rank);
+    if (s->on_device) return; /* only STORE writes `out` itself */
     for (int64_t i = spot.at; i < spot.at + len && i < m->out_len; i++) {
         if (s->kind == ZERO_ALL_GATHER && i % s->stride >= s->count)
             machine_fail(m, r, "out[%" PRId64 "] is outside the window of count", i);
@@ -38,6 +40,7 @@ void machine_note_write(machine *m, int r, zero_spot spot, int64_t len)
 
 char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type type)
 {
+    const zero_collective_spec *s = &m->c.spec;
     int64_t size = (int64_t)zero_type_size(type), limit = m->in_len;
     char *base = m->ranks[r].staging;
     bool is_staging = spot.place == ZERO_STAGING;
@@ -45,6 +48,9 @@ char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type t
         limit = (int64_t)m->ranks[r].staging_bytes / size;
     else if (spot.place == ZERO_OUT)
         limit = m->out_len;
+    if (s->on_device && !is_staging && !zero_collective_has_root(s->kind) &&
+        s->kind == (spot.place == ZERO_IN ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER))
+        limit = m->size * s->count; /* pieces of mirrors adjoin */
     int64_t at = is_staging ? spot.at / size : spot.at;
     if (at < 0 || at + len > limit || spot.rank < 0 || spot.rank >= m->size ||
         (is_staging && spot.at % size != 0)) {
@@ -53,21 +59,30 @@ char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type t
         return base;
     }
     bool remote = !is_staging && spot.rank != r;
-    bool has_window = zero_algorithm_get(m->c.spec.algorithm)->works_in_window;
+    bool has_window = zero_algorithm_get(s->algorithm)->works_in_window;
     if (remote && (!has_window || !machine_share_node(m, r, spot.rank)))
         machine_fail(m, r, "step %" PRId64 " accesses rank %d's memory", m->ranks[r].next,
                      spot.rank);
     if (!is_staging)
-        base = spot.place == ZERO_IN ? m->ranks[spot.rank].in : m->ranks[spot.rank].out;
+        base = spot.place == ZERO_IN ? m->ranks[spot.rank].mirror_in
+                                     : m->ranks[spot.rank].mirror_out;
     return base + at * size;
+}
+
+/* The element of the whole `out` that element i of what steps call `out` is. */
+static int64_t array_index(const machine *m, int64_t i)
+{
+    const zero_collective_spec *s = &m->c.spec;
+    if (!s->on_device || s->kind != ZERO_ALL_GATHER) return i;
+    return i / s->count * s->stride + i % s->count;
 }
 
 void machine_note_read(machine *m, int r, zero_spot spot, int64_t len, zero_type type)
 {
     if (spot.place == ZERO_STAGING || spot.rank == r) return;
     for (int64_t i = spot.at; spot.place == ZERO_OUT && i < spot.at + len; i++)
-        if (!oracle_same(type, m->ranks[spot.rank].out, i,
-                         machine_expected(m, spot.rank, i)))
+        if (!oracle_same(type, m->ranks[spot.rank].mirror_out, i,
+                         machine_expected(m, spot.rank, array_index(m, i))))
             machine_fail(m, r,
                          "step %" PRId64 " reads rank %d's out[%" PRId64 "] too early",
                          m->ranks[r].next, spot.rank, i);

@@ -5,7 +5,6 @@
 
 #define GARBAGE  0x4d /* in buffers of ranks that have not begun */
 #define SCRIBBLE 0x5c /* in buffers of ranks that have ended */
-#define POISON   0xff /* NaN, in all types */
 #define MARKER   1    /* `out` first holds the values of this many trials later */
 
 /* ---- utilities ---- */
@@ -29,9 +28,9 @@ void machine_fail(machine *m, int rank, const char *format, ...)
     fprintf(stderr, "count %" PRId64 ", stride %" PRId64 ", max_chunk %" PRId64, s->count,
             s->stride, s->max_chunk);
     fprintf(stderr,
-            "%s%s%s, root %d, %d requests: rank %d: ", s->one_out ? ", one out" : "",
-            m->c.in_place ? ", in place" : "", m->c.eager ? ", eager" : "", s->root,
-            m->c.requests, rank);
+            "%s%s%s%s, root %d, %d requests: rank %d: ", s->one_out ? ", one out" : "",
+            s->on_device ? ", on a device" : "", m->c.in_place ? ", in place" : "",
+            m->c.eager ? ", eager" : "", s->root, m->c.requests, rank);
     va_list args;
     va_start(args, format);
     vfprintf(stderr, format, args);
@@ -105,6 +104,18 @@ static void mark_out(machine *m, int r)
         oracle_store(m->c.spec.result, m->ranks[r].out, i, marker(m, r, i));
 }
 
+/* Sets where the `in` and `out` of rank r's steps are. */
+static void place_mirrors(machine *m, int r)
+{
+    rank_state *rank = &m->ranks[r];
+    zero_mirrors at = zero_collective_mirrors(&m->c.spec, m->size, r);
+    bool on_device = m->c.spec.on_device;
+    rank->mirror_in = on_device ? rank->memory + at.in : rank->in;
+    rank->mirror_out = on_device ? rank->memory + at.out : rank->out;
+    rank->staging = rank->memory + at.staged;
+    rank->staging_bytes = rank->memory_bytes - at.staged;
+}
+
 void machine_allocate(machine *m)
 {
     const zero_layout *layout = m->c.layout;
@@ -119,6 +130,7 @@ void machine_allocate(machine *m)
     }
     for (int r = 0; r < m->size; r++) place_buffers(m, r);
     adjust_for_in_place(m);
+    m->copies = machine_take((size_t)m->size * MACHINE_COPIES, sizeof *m->copies);
     m->writes = machine_take((size_t)m->size, sizeof *m->writes);
     for (int r = 0; r < m->size; r++) {
         bool own = !m->c.spec.one_out || layout->local_of[r] == 0;
@@ -132,9 +144,10 @@ bool machine_build_rank(machine *m, int r)
 {
     rank_state *rank = &m->ranks[r];
     if (zero_steps_init(&rank->steps, &m->c.spec, m->c.layout, r) != ZERO_OK) return false;
-    rank->staging_bytes = zero_collective_staging(&m->c.spec, m->c.layout);
-    rank->staging =
-        memset(machine_take(rank->staging_bytes, 1), POISON, rank->staging_bytes);
+    rank->memory_bytes = zero_collective_staging(&m->c.spec, m->c.layout);
+    rank->memory =
+        memset(machine_take(rank->memory_bytes, 1), MACHINE_POISON, rank->memory_bytes);
+    place_mirrors(m, r);
     rank->sent_to = machine_take((size_t)m->size, sizeof *rank->sent_to);
     rank->received_from = machine_take((size_t)m->size, sizeof *rank->received_from);
     return true;
@@ -145,7 +158,7 @@ void machine_release(machine *m)
     for (int r = 0; r < m->size; r++) {
         rank_state *rank = &m->ranks[r];
         zero_steps_destroy(&rank->steps);
-        free(rank->staging);
+        free(rank->memory);
         free(rank->sent_to);
         free(rank->received_from);
         if (!m->c.spec.one_out || m->c.layout->local_of[r] == 0) free(m->writes[r]);
@@ -158,6 +171,7 @@ void machine_release(machine *m)
     free(m->node_in);
     free(m->node_out);
     free(m->writes);
+    free(m->copies);
     free(m->requests);
     free(m->ranks);
 }
@@ -245,5 +259,6 @@ void machine_end_rank(machine *m, int r)
     bool in_is_out = m->c.in_place && !zero_collective_sums(m->c.spec.kind);
     if (!in_is_out) memset(rank->in, SCRIBBLE, (size_t)m->in_len * in_size(m));
     if (!m->c.spec.one_out) memset(rank->out, SCRIBBLE, (size_t)m->out_len * out_size(m));
+    if (m->c.spec.on_device) memset(rank->memory, SCRIBBLE, rank->memory_bytes);
     rank->has_ended = true;
 }

@@ -1,6 +1,7 @@
 /* step_machine_self.h - shared by the files of the step machine.
  *
  *     step_machine.c            steps, and the order of events
+ *     step_machine_copies.c     copies between devices and their mirrors
  *     step_machine_messages.c   the memory that steps may touch, and messages in flight
  *     step_machine_ranks.c      memory, and how ranks begin and end */
 #pragma once
@@ -8,8 +9,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "comm/mirror.h"
 #include "support/step_machine.h"
 #include "support/tree_oracle.h"
+
+#define MACHINE_POISON 0xff /* NaN, in all types */
 
 typedef struct {
     bool is_used, is_send;
@@ -21,12 +25,24 @@ typedef struct {
 } request;
 
 typedef struct {
+    bool is_used, is_fetch;
+    int rank;
+    int64_t step;
+    const char *from;
+    char *to;
+    size_t bytes;
+} copy_state;
+
+typedef struct {
     zero_steps steps;
     bool has_begun, has_ended;
     int64_t next, phase;
     int in_flight, n_buffered; /* n_buffered: eager sends not yet received */
-    char *in, *out, *staging;
-    size_t staging_bytes;
+    char *in, *out;            /* on a device: its arrays */
+    char *mirror_in,
+        *mirror_out;        /* the `in` and `out` of steps; without a device the same */
+    char *memory, *staging; /* memory: the mirrors, then staging */
+    size_t memory_bytes, staging_bytes;
     int64_t *sent_to, *received_from; /* [size]: messages posted so far */
     zero_traffic counted, moved;
 } rank_state;
@@ -40,6 +56,8 @@ typedef struct {
     unsigned char **writes;     /* [size]: how often an element of its `out` was written */
     request *requests;
     int n_requests;
+    copy_state *copies; /* [size][MACHINE_COPIES] */
+    int n_copies;       /* in flight */
     uint64_t random;
     bool failed;
 } machine;
@@ -60,9 +78,18 @@ void machine_end_rank(machine *m, int r);
 /* Element i of rank r's `out` at the end. */
 float machine_expected(const machine *m, int r, int64_t i);
 
+/* ---- step_machine_copies.c ---- */
+
+/* Fails if a copy is in flight from or to these bytes. */
+void machine_touch_copies(machine *m, int r, const char *at, size_t bytes, bool writes);
+void machine_begin_copy(machine *m, int r, const zero_collective_step *step);
+bool machine_end_copy(machine *m, uint64_t random); /* one, if any is in flight */
+/* The fetches, or stores, in flight that the first `until` steps of rank r began. */
+int machine_count_copies(const machine *m, int r, bool fetches, int64_t until);
+
 /* ---- step_machine_messages.c ---- */
 
-/* Fails if a message is in flight from or to these bytes. */
+/* Fails if a message or a copy is in flight from or to these bytes. */
 void machine_touch(machine *m, int r, const char *at, size_t bytes, bool writes);
 /* Counts writes to `out`; fails outside the window of `count`. */
 void machine_note_write(machine *m, int r, zero_spot spot, int64_t len);

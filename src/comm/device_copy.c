@@ -1,0 +1,47 @@
+#include "comm/device_copy.h"
+
+#include "base/fail.h"
+
+/* Bytes before element `at` of `in` or `out`. */
+static size_t bytes_before(const zero_collective_step *step, int64_t at)
+{
+    return (size_t)at * zero_type_size(step->type);
+}
+
+static uint64_t *take_slot(zero_collective *op, zero_device_copies *copies)
+{
+    int64_t i = copies->begun++ % ZERO_COLLECTIVE_COPIES;
+    copies->step[i] = op->next_step;
+    return &copies->ticket[i];
+}
+
+zero_status zero_device_copy_begin(zero_collective *op, const zero_collective_step *step)
+{
+    const zero_copier *c = op->copier;
+    size_t from = bytes_before(step, step->from.at), to = bytes_before(step, step->to.at);
+    size_t bytes = bytes_before(step, step->len);
+    if (step->kind == ZERO_STEP_FETCH)
+        return c->fetch(c->arg, (char *)op->in + to, (const char *)op->device_in + from,
+                        bytes, take_slot(op, &op->fetches));
+    return c->store(c->arg, (char *)op->device_out + to, (const char *)op->out + from,
+                    bytes, take_slot(op, &op->stores));
+}
+
+/* Copies of one direction end in their order, so after the first that has not ended there is
+ * nobody to ask. */
+static zero_status reap(const zero_copier *c, zero_device_copies *copies)
+{
+    bool ended = true;
+    while (ended && copies->ended < copies->begun) {
+        uint64_t ticket = copies->ticket[copies->ended % ZERO_COLLECTIVE_COPIES];
+        ZERO_TRY(c->ended(c->arg, ticket, &ended));
+        copies->ended += ended;
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_device_copy_reap(zero_collective *op)
+{
+    ZERO_TRY(reap(op->copier, &op->fetches));
+    return reap(op->copier, &op->stores);
+}

@@ -1,0 +1,33 @@
+/* device_copy.h - the copies that a collective has begun between a device and its mirrors. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "comm/group.h"
+#include "zero/status.h"
+
+/* Begins a FETCH or STORE step; its direction has a free slot. */
+ZERO_NODISCARD zero_status zero_device_copy_begin(zero_collective *op,
+                                                  const zero_collective_step *step);
+
+/* Takes note of the copies that have ended. Never waits. */
+ZERO_NODISCARD zero_status zero_device_copy_reap(zero_collective *op);
+
+/* True if the direction has a free slot. */
+static inline bool zero_device_copy_fits(const zero_device_copies *copies)
+{
+    return copies->begun - copies->ended < ZERO_COLLECTIVE_COPIES;
+}
+
+/* True if all copies that the first `until` steps began have ended. */
+static inline bool zero_device_copy_ended(const zero_device_copies *copies, int64_t until)
+{
+    return copies->ended == copies->begun ||
+           copies->step[copies->ended % ZERO_COLLECTIVE_COPIES] >= until;
+}
+
+/* Copies in flight. */
+static inline int64_t zero_device_copy_left(const zero_collective *op)
+{
+    return op->fetches.begun - op->fetches.ended + op->stores.begun - op->stores.ended;
+}

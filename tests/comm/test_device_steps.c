@@ -1,0 +1,309 @@
+/* The step lists of collectives whose data is a device's, run by the machine of step_machine.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comm/mirror.h"
+#include "comm/step_print.h"
+#include "support/step_cases.h"
+
+#define TRIALS 10 /* per layout, algorithm and kind */
+
+static machine_case on_device(machine_case c)
+{
+    static const int64_t copies[] = {1, 3, MACHINE_COPIES / 2};
+    uint64_t random = oracle_mix(c.trial + 77);
+    c.spec.on_device = true;
+    c.spec.one_out = false;
+    c.spec.in_place = c.in_place && !zero_collective_sums(c.spec.kind) && toss(&random);
+    c.copies = (int)pick(&random, LENGTH(copies), copies);
+    return c;
+}
+
+static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
+                       const zero_layout *layout)
+{
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        uint64_t other = trial + 31 * (uint64_t)layout->size + 7 * (uint64_t)kind;
+        machine_case c = on_device(vary_case(algorithm, kind, layout, other));
+        assert_true(machine_run(&c, NULL));
+    }
+}
+
+static void run_all(zero_algorithm algorithm)
+{
+    for (size_t i = 0; i < LENGTH(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
+        zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
+        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+        if (algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1)
+            run_layout(algorithm, kind, &layout);
+        zero_layout_destroy(&layout);
+    }
+}
+
+static void pairs_give_devices_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_P2P);
+}
+
+static void windows_give_devices_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_SHM);
+}
+
+static void two_levels_give_devices_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_all(ZERO_ALGORITHM_HIER);
+}
+
+/* Chunks of the algorithms' own size, more of them than copies are in flight. */
+static void pieces_of_many_full_chunks_reach_the_device(void **state)
+{
+    (void)state;
+    static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
+    for (uint64_t trial = 0; trial < 8 * ZERO_COLLECTIVE_KINDS; trial++) {
+        zero_layout layout = layout_of(some[trial % 4]);
+        int64_t count = 1100000 + (int64_t)trial;
+        machine_case c = {.layout = &layout, .trial = trial, .requests = 32, .copies = 8};
+        c.spec = (zero_collective_spec){.kind = (zero_collective_kind)(trial / 8),
+                                        .algorithm = trial / 4 % 2 ? ZERO_ALGORITHM_HIER
+                                                                   : ZERO_ALGORITHM_P2P,
+                                        .on_device = true,
+                                        .count = count,
+                                        .stride = count + 64};
+        assert_true(machine_run(&c, NULL));
+        zero_layout_destroy(&layout);
+    }
+}
+
+/* ---- traffic ---- */
+
+typedef struct {
+    int64_t fetched, stored; /* bytes */
+} copied;
+
+static bool is_owner(const zero_collective_spec *spec, int rank)
+{
+    return rank == spec->root || !zero_collective_has_root(spec->kind);
+}
+
+/* Each element that a rank gives is fetched once, and each that it gets is stored once. */
+static copied closed_form(const zero_collective_spec *spec, int size, int rank)
+{
+    int64_t in = spec->count * (int64_t)zero_type_size(spec->type);
+    int64_t out = spec->count * (int64_t)zero_type_size(spec->result);
+    bool owner = is_owner(spec, rank);
+    switch (spec->kind) {
+    case ZERO_REDUCE_SCATTER: return (copied){size * in, out};
+    case ZERO_ALL_GATHER: return (copied){in, (size - spec->in_place) * out};
+    case ZERO_REDUCE: return (copied){in, owner ? out : 0};
+    case ZERO_BROADCAST: break;
+    }
+    return (copied){owner ? in : 0, owner && spec->in_place ? 0 : out};
+}
+
+/* Messages and reads are those of the collective on the host. */
+static void check_traffic(zero_collective_spec spec, const zero_layout *layout)
+{
+    for (int rank = 0; rank < layout->size; rank++) {
+        zero_traffic t, host;
+        zero_collective_spec plain = spec;
+        plain.on_device = plain.in_place = false;
+        copied expected = closed_form(&spec, layout->size, rank);
+        assert_int_equal(zero_collective_traffic(&spec, layout, rank, &t), ZERO_OK);
+        assert_int_equal(zero_collective_traffic(&plain, layout, rank, &host), ZERO_OK);
+        assert_int_equal(t.bytes_fetched, expected.fetched);
+        assert_int_equal(t.bytes_stored, expected.stored);
+        assert_int_equal(host.bytes_fetched + host.bytes_stored, 0);
+        t.bytes_fetched = t.bytes_stored = 0;
+        assert_memory_equal(&t, &host, sizeof t);
+    }
+}
+
+/* The spec number `way` of an algorithm, for all kinds and types. */
+static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
+{
+    static const zero_type types[][2] = {
+        {ZERO_FP32, ZERO_FP32}, {ZERO_BF16, ZERO_BF16}, {ZERO_BF16, ZERO_FP32}};
+    zero_collective_kind kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
+    int t = way / ZERO_COLLECTIVE_KINDS % (zero_collective_sums(kind) ? 3 : 2);
+    return (zero_collective_spec){.algorithm = algorithm,
+                                  .kind = kind,
+                                  .type = types[t][0],
+                                  .result = types[t][1],
+                                  .count = 1000,
+                                  .stride = 1331,
+                                  .max_chunk = 64,
+                                  .root = 1,
+                                  .in_apart = 1 << 20,
+                                  .out_apart = 1 << 20,
+                                  .on_device = true};
+}
+
+static void each_element_is_copied_once_in_each_direction(void **state)
+{
+    (void)state;
+    static const node_sizes some[] = {{2}, {5}, {2, 2}, {3, 2, 1}, {1, 1, 1}};
+    for (size_t i = 0; i < LENGTH(some); i++) {
+        zero_layout layout = layout_of(some[i]);
+        for (int run = 0; run < 24 * ZERO_ALGORITHMS; run++) {
+            zero_collective_spec spec = spec_of((zero_algorithm)(run / 24), run % 12);
+            spec.in_place = run % 24 >= 12 && !zero_collective_sums(spec.kind);
+            if (spec.algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1)
+                check_traffic(spec, &layout);
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
+/* ---- staging ---- */
+
+/* Mirrors hold count elements of each piece, and nothing else grows with the count. */
+static void staging_is_mirrors_and_a_bounded_part(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){3, 3});
+    for (int run = 0; run < 12 * ZERO_ALGORITHMS; run++) {
+        zero_collective_spec spec = spec_of((zero_algorithm)(run / 12), run % 12);
+        size_t last = 0;
+        spec.max_chunk = run % 2 ? 1000 : 0;
+        spec.stride = 1 << 22;
+        for (spec.count = 0; spec.count < spec.stride; spec.count += 1 + spec.count / 3) {
+            size_t staging = zero_collective_staging(&spec, &layout), most = 0;
+            size_t in = (size_t)spec.count * zero_type_size(spec.type);
+            size_t out = (size_t)spec.count * zero_type_size(spec.result);
+            size_t mirrors = zero_collective_mirrors(&spec, layout.size, 2).staged;
+            bool shares = !zero_collective_sums(spec.kind) || spec.type == spec.result;
+            most = (zero_collective_has_root(spec.kind) ? 1 : 6) * in + (shares ? 0 : out);
+            assert_true(mirrors % 64 == 0 && mirrors >= most && mirrors < most + 128);
+            assert_true(staging >= last && staging >= mirrors);
+            assert_true(staging - mirrors <= ZERO_COLLECTIVE_STAGING ||
+                        !zero_algorithm_get(spec.algorithm)->bounds_staging);
+            last = staging;
+        }
+    }
+    zero_layout_destroy(&layout);
+}
+
+/* ---- overlap ---- */
+
+/* The longest row of copies of one kind without another step in between. */
+static int64_t longest_row(const zero_steps *s, zero_step_kind kind)
+{
+    int64_t row = 0, longest = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        row = s->list[i].kind == kind ? row + 1 : 0;
+        longest = row > longest ? row : longest;
+    }
+    return longest;
+}
+
+static int64_t count_kind(const zero_steps *s, zero_step_kind kind)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n; i++) n += s->list[i].kind == kind;
+    return n;
+}
+
+/* Where all data passes through a rank chunk by chunk, copies stand between the other steps and not
+ * all before or after them. */
+static void copies_go_on_while_other_chunks_travel(void **state)
+{
+    (void)state;
+    static const node_sizes some[] = {{3}, {2, 2}, {1, 1, 1}};
+    for (int run = 0; run < 12 * 3; run++) {
+        zero_layout layout = layout_of(some[run / 12]);
+        zero_algorithm algorithm = run / 4 % 3 == 0   ? ZERO_ALGORITHM_P2P
+                                   : run / 4 % 3 == 1 ? ZERO_ALGORITHM_HIER
+                                                      : ZERO_ALGORITHM_SHM;
+        zero_collective_spec spec = spec_of(algorithm, run % 4);
+        zero_steps s;
+        spec.max_chunk = 0;
+        spec.count = spec.stride = 1 << 23;
+        if (algorithm == ZERO_ALGORITHM_SHM && layout.n_nodes > 1) spec.count = 0;
+        if (spec.count > 0) {
+            assert_int_equal(zero_steps_init(&s, &spec, &layout, 1), ZERO_OK);
+            bool gathers = spec.kind == ZERO_ALL_GATHER; /* `in` is but one piece of many */
+            if (!gathers) assert_true(longest_row(&s, ZERO_STEP_FETCH) <= 12);
+            assert_true(longest_row(&s, ZERO_STEP_STORE) <= 16);
+            assert_true(count_kind(&s, ZERO_STEP_FETCH) >= 32);
+            assert_true(count_kind(&s, ZERO_STEP_STORE) >= 32);
+            zero_steps_destroy(&s);
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
+/* ---- printing, nonsense ---- */
+
+static void copies_are_printed(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){2});
+    zero_collective_spec spec = spec_of(ZERO_ALGORITHM_P2P, ZERO_ALL_GATHER);
+    zero_steps steps;
+    char line[256];
+    int fetches = 0, stores = 0, waits = 0;
+    assert_int_equal(zero_steps_init(&steps, &spec, &layout, 1), ZERO_OK);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    zero_steps_print(&steps, file);
+    rewind(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_non_null(strstr(line, "on a device"));
+    while (fgets(line, sizeof line, file)) {
+        fetches += strstr(line, "fetch [") != NULL;
+        stores += strstr(line, "store out of 1 [") != NULL;
+        waits += strstr(line, "fetched before") != NULL;
+    }
+    assert_int_equal(fetches, count_kind(&steps, ZERO_STEP_FETCH));
+    assert_int_equal(stores, count_kind(&steps, ZERO_STEP_STORE));
+    assert_true(fetches > 0 && stores > 0 && waits == fetches);
+    fclose(file);
+    zero_steps_destroy(&steps);
+    zero_layout_destroy(&layout);
+}
+
+static void refuse(zero_collective_spec spec, const char *words)
+{
+    zero_layout layout = layout_of((node_sizes){2});
+    zero_steps steps = {.rank = 42};
+    assert_int_equal(zero_steps_init(&steps, &spec, &layout, 0), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), words));
+    assert_int_equal(steps.rank, 42);
+    zero_layout_destroy(&layout);
+}
+
+static void one_array_for_several_devices_is_refused(void **state)
+{
+    (void)state;
+    zero_collective_spec spec = spec_of(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
+    spec.one_out = true;
+    refuse(spec, "one 'out'");
+    spec = spec_of(ZERO_ALGORITHM_SHM, ZERO_REDUCE_SCATTER);
+    spec.in_place = true;
+    refuse(spec, "in_place");
+    spec = spec_of(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
+    spec.on_device = false;
+    spec.in_place = true;
+    refuse(spec, "in_place");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_give_devices_the_bits_of_the_tree),
+        cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
+        cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
+        cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
+        cmocka_unit_test(each_element_is_copied_once_in_each_direction),
+        cmocka_unit_test(staging_is_mirrors_and_a_bounded_part),
+        cmocka_unit_test(copies_go_on_while_other_chunks_travel),
+        cmocka_unit_test(copies_are_printed),
+        cmocka_unit_test(one_array_for_several_devices_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

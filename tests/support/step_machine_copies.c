@@ -1,0 +1,92 @@
+/* A device: it ends copies in any order, reads their source at the last moment, and until then their
+ * destination is garbage. */
+#include "support/step_machine_self.h"
+
+static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+void machine_touch_copies(machine *m, int r, const char *at, size_t bytes, bool writes)
+{
+    for (int i = 0; m->n_copies > 0 && i < MACHINE_COPIES * m->size; i++) {
+        const copy_state *c = &m->copies[i];
+        if (!c->is_used) continue;
+        if (overlap(at, bytes, c->to, c->bytes) ||
+            (writes && overlap(at, bytes, c->from, c->bytes)))
+            machine_fail(m, r, "step %" PRId64 " %s what step %" PRId64 " of rank %d %s",
+                         m->ranks[r].next, writes ? "writes" : "reads", c->step, c->rank,
+                         c->is_fetch ? "still fetches" : "still stores");
+    }
+}
+
+int machine_count_copies(const machine *m, int r, bool fetches, int64_t until)
+{
+    int n = 0;
+    const copy_state *own = m->copies + (int64_t)r * MACHINE_COPIES;
+    for (int i = 0; m->n_copies > 0 && i < MACHINE_COPIES; i++) {
+        const copy_state *c = &own[i];
+        n += c->is_used && c->is_fetch == fetches && c->step < until;
+    }
+    return n;
+}
+
+/* The address of elements of the device's array; fails outside the pieces' first `count`. */
+static char *locate(machine *m, int r, zero_spot spot, const zero_collective_step *step)
+{
+    const zero_collective_spec *s = &m->c.spec;
+    bool is_in = step->kind == ZERO_STEP_FETCH;
+    int64_t limit = is_in ? m->in_len : m->out_len;
+    bool pieces = s->kind == (is_in ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER);
+    int64_t in_piece = pieces ? spot.at % s->stride : spot.at;
+    if (spot.rank != r || spot.place != (is_in ? ZERO_IN : ZERO_OUT) || step->len <= 0 ||
+        spot.at < 0 || spot.at + step->len > limit || in_piece + step->len > s->count)
+        machine_fail(m, r, "step %" PRId64 " copies [%" PRId64 ", %" PRId64 ") of %" PRId64,
+                     m->ranks[r].next, spot.at, spot.at + step->len, limit);
+    char *base = is_in ? m->ranks[r].in : m->ranks[r].out;
+    return base + spot.at * (int64_t)zero_type_size(step->type);
+}
+
+void machine_begin_copy(machine *m, int r, const zero_collective_step *step)
+{
+    const zero_collective_spec *s = &m->c.spec;
+    bool is_fetch = step->kind == ZERO_STEP_FETCH;
+    size_t bytes = (size_t)step->len * zero_type_size(step->type);
+    zero_spot mirror = is_fetch ? step->to : step->from;
+    char *there = locate(m, r, is_fetch ? step->from : step->to, step);
+    char *here = machine_locate(m, r, mirror, step->len, step->type);
+    if (!s->on_device || mirror.rank != r || mirror.place == ZERO_STAGING)
+        machine_fail(m, r, "step %" PRId64 " copies without a device", m->ranks[r].next);
+    machine_touch(m, r, is_fetch ? there : here, bytes, false);
+    machine_touch(m, r, is_fetch ? here : there, bytes, true);
+    if (m->failed) return;
+    for (int64_t i = step->to.at; !is_fetch && i < step->to.at + step->len; i++)
+        m->writes[r][i]++;
+    int slot = r * MACHINE_COPIES;
+    while (m->copies[slot].is_used) slot++;
+    m->copies[slot] = (copy_state){.is_used = true,
+                                   .is_fetch = is_fetch,
+                                   .rank = r,
+                                   .step = m->ranks[r].next,
+                                   .from = is_fetch ? there : here,
+                                   .to = is_fetch ? here : there,
+                                   .bytes = bytes};
+    m->n_copies++;
+    memset(m->copies[slot].to, MACHINE_POISON, bytes);
+    zero_traffic *t = &m->ranks[r].moved;
+    *(is_fetch ? &t->bytes_fetched : &t->bytes_stored) += (int64_t)bytes;
+}
+
+bool machine_end_copy(machine *m, uint64_t random)
+{
+    int n = MACHINE_COPIES * m->size, start = (int)(random % (uint64_t)n);
+    for (int i = 0; m->n_copies > 0 && i < n; i++) {
+        copy_state *c = &m->copies[(start + i) % n];
+        if (!c->is_used) continue;
+        memcpy(c->to, c->from, c->bytes);
+        c->is_used = false;
+        m->n_copies--;
+        return true;
+    }
+    return false;
+}
