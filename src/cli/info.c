@@ -64,6 +64,18 @@ static json_t *names(const char *(*name_at)(int i))
     return list;
 }
 
+/* The devices on which this build can run. */
+static json_t *devices(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; zero_device_name_at(i); i++) {
+        const zero_backend *device = NULL;
+        if (zero_device_find(zero_device_name_at(i), &device) == ZERO_OK && device)
+            json_array_append_new(list, json_string(zero_device_name_at(i)));
+    }
+    return list;
+}
+
 static void put_build(json_t *info)
 {
     char mpi[128], blas[128];
@@ -76,6 +88,7 @@ static void put_build(json_t *info)
     json_object_set_new(info, "mpi", json_string(mpi));
     json_object_set_new(info, "blas", json_string(blas));
     json_object_set_new(info, "backends", names(zero_backend_name_at));
+    json_object_set_new(info, "devices", devices());
     json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
     json_object_set_new(info, "fp32_products", text_or_null(zero_cpu_fp32_name()));
     json_object_set_new(info, "bf16_products", text_or_null(zero_cpu_bf16_name()));
@@ -125,6 +138,7 @@ static void print_value(const char *key, json_t *value)
         printf("%.1f GiB", (double)json_integer_value(value) / 0x1p30);
     else if (json_is_integer(value))
         printf("%d", (int)json_integer_value(value));
+    if (json_is_array(value) && json_array_size(value) == 0) printf("none");
     json_array_foreach(value, i, one)
     {
         printf("%s", i > 0 ? " " : "");

@@ -23,7 +23,7 @@ static const zero_option own[] = {
     {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
     {.name = "fit", TEXT, FIELD(fit), .argument = "DRAM[,DISK]", .absent = "not asked",
-     .help = "how many layers fit that many bytes of memory per rank and, with --offload, of its file"},
+     .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file"},
     {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
      .help = "seconds per message and bytes per second, such as 1e-6,12.5G; with --flops: the time of a step"},
     {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE", .absent = "no times of transfers",

@@ -130,6 +130,7 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
                                     zero_algorithm collectives)
 {
     const zero_config *c = &s->config;
+    size_t context = zero_config_context(c), room = (size_t)c->device_memory;
     return (zero_engine_spec){
         .plan = zero_config_plan(c, &s->model, s->world.size, collectives, &s->world.layout,
                                  s->world.rank),
@@ -138,6 +139,9 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
         .directory = c->offload,
+        .device_limit = room == 0        ? 0
+                        : room > context ? room - context
+                                         : 1,
         .memory_limit = c->memory_limit >= 0
                             ? (size_t)c->memory_limit
                             : zero_machine_room(&s->topology, s->node_ranks),
@@ -198,30 +202,29 @@ static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, si
 }
 
 /* The bound decides alone where it can: it is quick for any model. */
-static bool is_too_large(const zero_plan_input *plan, size_t limit)
+static bool is_too_large(const zero_plan_input *plan, bool of_device, size_t limit)
 {
-    zero_plan_ledger ledger;
-    size_t least;
-    int64_t instructions;
-    if (limit == 0 || zero_plan_least(plan, &least, &instructions) != ZERO_OK) return false;
-    if (least > limit) return true;
-    return zero_plan_measure(plan, &ledger) == ZERO_OK && ledger.needed > limit;
+    zero_plan_ledger l;
+    zero_plan_bound least;
+    if (limit == 0 || zero_plan_least(plan, &least) != ZERO_OK) return false;
+    if ((of_device ? least.device_bytes : least.bytes) > limit) return true;
+    if (zero_plan_measure(plan, &l) != ZERO_OK) return false;
+    return (of_device ? l.device_needed : l.needed) > limit;
 }
 
 /* Prints the refused plan, if it compiles at once. */
-static void show_refused(const zero_plan_input *plan)
+static void show_refused(const zero_session *s, const zero_plan_input *plan)
 {
     zero_schedule schedule;
     zero_plan_ledger ledger;
-    size_t least;
-    int64_t instructions;
-    if (zero_plan_least(plan, &least, &instructions) != ZERO_OK) return;
-    if (instructions > ZERO_PLAN_QUICK) return;
+    zero_plan_bound least;
+    if (zero_plan_least(plan, &least) != ZERO_OK) return;
+    if (least.instructions > ZERO_PLAN_QUICK) return;
     if (zero_schedule_compile(&schedule, plan) != ZERO_OK) return;
     zero_plan_add_up(&schedule, &ledger);
     fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
             plan->n_ranks);
-    zero_plan_show_memory(&schedule, &ledger, stderr);
+    zero_plan_show_memory(&schedule, &ledger, zero_config_context(&s->config), stderr);
     fputc('\n', stderr);
     zero_schedule_destroy(&schedule);
 }
@@ -233,14 +236,16 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
     zero_plan_input plan = spec->plan;
     bool is_auto = spec->may_use_p2p;
     ZERO_TRY(least_limit(s, spec, &limit));
+    bool of_device = is_too_large(&plan, true, spec->device_limit);
     /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
-    if (is_auto && !is_too_large(&plan, limit)) {
+    if (is_auto && !of_device && !is_too_large(&plan, false, limit)) {
         plan.collectives = ZERO_ALGORITHM_P2P;
         is_auto = false;
     }
-    if (zero_comm_is_root(&s->world) && is_too_large(&plan, limit)) {
-        show_refused(&plan);
-        zero_advice_show(&plan, is_auto, limit, stderr);
+    if (of_device) limit = spec->device_limit;
+    if (zero_comm_is_root(&s->world) && is_too_large(&plan, of_device, limit)) {
+        show_refused(s, &plan);
+        zero_advice_show(&plan, is_auto, (zero_advice_room){limit, of_device}, stderr);
     }
     return zero_failure_restore(&refusal);
 }
@@ -253,11 +258,27 @@ static zero_status pretend_nodes(zero_session *s)
     return ZERO_OK;
 }
 
+/* A device that this build lacks is a fact of the environment, like a machine without one. */
+static zero_status find_backend(const zero_config *c, const zero_backend **backend)
+{
+    const zero_backend *device = NULL;
+    char why[256];
+    zero_status st = zero_device_find(c->device, &device);
+    if (st == ZERO_ERR_UNSUPPORTED) {
+        snprintf(why, sizeof why, "%s", zero_last_error());
+        return zero_fail(ZERO_ERR_ENV, "--device %s: %s", c->device, why);
+    }
+    ZERO_TRY(st);
+    ZERO_TRY(zero_backend_find(c->backend, backend));
+    if (device) *backend = device;
+    return ZERO_OK;
+}
+
 static zero_status open_all(zero_session *s)
 {
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
-    ZERO_TRY(zero_backend_find(s->config.backend, &backend));
+    ZERO_TRY(find_backend(&s->config, &backend));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);

@@ -22,6 +22,7 @@ typedef struct {
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
     int64_t eval_batches;        /* global batches that one evaluation averages over */
     size_t memory_limit;         /* bytes that this rank may take; 0: no limit */
+    size_t device_limit;         /* bytes of a device's arena; 0: no limit */
     bool may_use_p2p;            /* if a node cannot share memory, instead of an error */
     const char *directory;       /* of the plan's file; borrowed by init. NULL: no file */
 } zero_engine_spec;

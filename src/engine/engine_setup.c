@@ -27,8 +27,21 @@ static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *a
         at_least, needed / 0x1p20, limit / 0x1p20);
 }
 
+static zero_status check_device(const zero_engine *e, size_t bytes, const char *at_least)
+{
+    size_t limit = e->spec.device_limit;
+    if (limit == 0 || bytes <= limit) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "the plan needs %s%.1f MiB of the device's memory per rank, but %.1f MiB are "
+        "available: use more ranks with a device each, a smaller --micro-batch or --seq, "
+        "--recompute, a higher --stage, or a smaller model",
+        at_least, (double)bytes / 0x1p20, (double)limit / 0x1p20);
+}
+
 static zero_status check_memory(const zero_engine *e)
 {
+    ZERO_TRY(check_device(e, zero_plan_device_needed(&e->schedule), ""));
     return check_bytes(e, zero_plan_needed(&e->schedule), "");
 }
 
@@ -36,12 +49,12 @@ static zero_status check_memory(const zero_engine *e)
  * large, it is refused before. */
 static zero_status check_least(const zero_engine *e)
 {
-    size_t bytes;
-    int64_t instructions;
-    ZERO_TRY(zero_plan_least(&e->spec.plan, &bytes, &instructions));
+    zero_plan_bound least;
+    ZERO_TRY(zero_plan_least(&e->spec.plan, &least));
     /* Compiling finds the exact bytes. */
-    if (instructions <= ZERO_PLAN_QUICK) return ZERO_OK;
-    return check_bytes(e, bytes, "at least ");
+    if (least.instructions <= ZERO_PLAN_QUICK) return ZERO_OK;
+    ZERO_TRY(check_device(e, least.device_bytes, "at least "));
+    return check_bytes(e, least.bytes, "at least ");
 }
 
 static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,

@@ -19,7 +19,18 @@ size_t zero_plan_process(const zero_schedule *s)
 
 size_t zero_plan_needed(const zero_schedule *s)
 {
-    return s->own_bytes + s->window_bytes + zero_plan_process(s);
+    size_t arena = s->input.device ? s->host_bytes : s->own_bytes;
+    return arena + s->window_bytes + zero_plan_process(s);
+}
+
+size_t zero_plan_device_needed(const zero_schedule *s)
+{
+    return s->input.device ? s->own_bytes : 0;
+}
+
+size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *ledger)
+{
+    return input->device ? ledger->device_needed : ledger->needed;
 }
 
 /* ---- memory ---- */
@@ -36,6 +47,7 @@ void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
     memset(bytes, 0, ZERO_CLASSES * sizeof *bytes);
     for (int i = 0; i < s->n_buffers; i++) {
         const zero_buffer *b = &s->buffers[i];
+        if (zero_schedule_is_beside(s, b->space)) continue;
         if (lives_at(b, program, at)) bytes[b->class] += zero_schedule_cost(s, b);
     }
 }
@@ -101,9 +113,12 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
-                          .compare = zero_schedule_compare_traffic(s)};
+                          .compare = zero_schedule_compare_traffic(s),
+                          .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
+    l.copies.logits = zero_schedule_copies(s, ZERO_PROGRAM_GENERATE).logits;
     zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
+    l.device_needed = zero_plan_device_needed(s);
     add_states(s, &l);
     if (s->input.offload != ZERO_OFFLOAD_OFF) add_file(s, &l);
     *ledger = l;
@@ -116,14 +131,15 @@ static int64_t stream_length(const zero_plan_input *in)
     return in->offload == ZERO_OFFLOAD_OFF ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
 }
 
-zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
-                            int64_t *instructions)
+zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least)
 {
-    zero_schedule_bound least;
-    ZERO_TRY(zero_schedule_least(input, &least));
-    size_t tables = (size_t)least.instructions * sizeof(zero_instruction);
-    *bytes = least.bytes + ZERO_PROCESS_BYTES + tables;
-    *instructions = least.instructions + stream_length(input);
+    zero_schedule_bound s;
+    ZERO_TRY(zero_schedule_least(input, &s));
+    size_t tables = (size_t)s.instructions * sizeof(zero_instruction);
+    size_t arena = input->device ? s.host_bytes : s.bytes;
+    *least = (zero_plan_bound){.bytes = arena + ZERO_PROCESS_BYTES + tables,
+                               .device_bytes = input->device ? s.bytes : 0,
+                               .instructions = s.instructions + stream_length(input)};
     return ZERO_OK;
 }
 

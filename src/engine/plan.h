@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sharding/offload.h"
+#include "sharding/schedule_device.h"
 
 /* The step's REDUCE or GATHER instructions, and what they move. */
 typedef struct {
@@ -14,14 +15,16 @@ typedef struct {
 
 typedef struct {
     size_t needed;                /* what zero_plan_needed() says */
+    size_t device_needed;         /* what zero_plan_device_needed() says */
     size_t at_peak[ZERO_CLASSES]; /* at the worst instruction; their sum is peak_bytes */
     size_t states;                /* parameters, gradients, optimizer states */
     double formula;               /* the states by zero_formula_state_bytes() */
     double padding;               /* the formula's bytes for the groups' padding */
     int64_t padded;               /* elements of all groups, padding included */
     zero_plan_exchange reduce, gather;
-    zero_traffic control; /* small messages of the step, without COMPARE */
-    zero_traffic compare; /* those of COMPARE, every check_replicas steps */
+    zero_traffic control;      /* small messages of the step, without COMPARE */
+    zero_traffic compare;      /* those of COMPARE, every check_replicas steps */
+    zero_device_copies copies; /* of the step; logits: of each token generated */
 
     /* The scratch file, which is no memory: all zeros without offload. */
     size_t file[ZERO_CLASSES], file_bytes; /* by class; in all */
@@ -36,11 +39,20 @@ typedef struct {
  * of the schedule, which are large if a step has thousands of microbatches. */
 size_t zero_plan_process(const zero_schedule *s);
 
-/* Bytes that a rank takes: its arena, its part of the window, and its process. This number
- * decides whether a run is refused, and what --fit fits. */
+/* Bytes that a rank takes on the host: its arena (with a device the one beside it), its part of the
+ * window, and its process. This number decides whether a run is refused, and what --fit fits. */
 size_t zero_plan_needed(const zero_schedule *s);
+/* Bytes that a rank takes on its device: the arena there; 0 without one. What the device's library
+ * takes comes on top: ZERO_DEVICE_CONTEXT_BYTES. With a device --fit fits these. */
+size_t zero_plan_device_needed(const zero_schedule *s);
 
-/* Bytes of each class that are alive at one instruction of a program. */
+/* Bytes of the memory that is scarcer: with a device what is needed there. */
+size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *ledger);
+
+/* The memory of a CUDA context with cuBLAS and its kernels: an assumption, not yet measured. */
+#define ZERO_DEVICE_CONTEXT_BYTES ((size_t)512 << 20)
+
+/* Bytes of each class that are alive at one instruction of a program; with a device those there. */
 void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
                     size_t bytes[ZERO_CLASSES]);
 
@@ -49,11 +61,17 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 /* Plans of up to this many instructions compile in a fraction of a second. */
 #define ZERO_PLAN_QUICK 10000
 
-/* Bytes that zero_plan_needed() cannot fall below, found in milliseconds for any model, and the
- * least number of instructions: compiling takes time in proportion, or with its square as long as
- * there are few (schedule_places.h). Fails as zero_schedule_least() does. */
-ZERO_NODISCARD zero_status zero_plan_least(const zero_plan_input *input, size_t *bytes,
-                                           int64_t *instructions);
+/* Bytes that zero_plan_needed() and zero_plan_device_needed() cannot fall below, and the least number
+ * of instructions: compiling takes time in proportion, or with its square as long as there are few
+ * (schedule_places.h). */
+typedef struct {
+    size_t bytes, device_bytes;
+    int64_t instructions;
+} zero_plan_bound;
+
+/* Takes milliseconds for any model. Fails as zero_schedule_least() does. */
+ZERO_NODISCARD zero_status zero_plan_least(const zero_plan_input *input,
+                                           zero_plan_bound *least);
 
 /* Compiles the input and adds it up; fails as zero_schedule_compile() does. */
 ZERO_NODISCARD zero_status zero_plan_measure(const zero_plan_input *input,

@@ -6,15 +6,23 @@
 
 typedef struct {
     int64_t layers, n_params;
-    size_t needed; /* bytes of memory per rank, as zero_plan_needed() counts */
-    size_t file;   /* bytes of a rank's scratch file */
+    size_t
+        needed; /* bytes of memory per rank, as zero_plan_needed() counts; with a device there */
+    size_t file; /* bytes of a rank's scratch file */
 } zero_plan_fitted;
 
-/* The most layers with which this shape trains in `bytes` of memory per rank, and `disk` bytes of a
- * scratch file if that is not 0; at most as many as
+/* The room of a rank. */
+typedef struct {
+    size_t bytes;   /* of memory; with a device: of the device's */
+    size_t context; /* of these, what the device's library takes */
+    size_t disk;    /* bytes of a scratch file; 0: any number */
+} zero_plan_room;
+
+/* The most layers with which this shape trains in this room; at most as many as
  * zero_gpt2_check() allows; shape->layers and input->model are ignored. Fails as
  * zero_schedule_compile() does; ZERO_ERR_INVALID, with the bytes needed, if not even one layer
  * fits. */
 ZERO_NODISCARD zero_status zero_plan_fit(const zero_gpt2_shape *shape,
-                                         const zero_plan_input *input, size_t bytes,
-                                         size_t disk, zero_plan_fitted *fitted);
+                                         const zero_plan_input *input,
+                                         const zero_plan_room *room,
+                                         zero_plan_fitted *fitted);

@@ -78,15 +78,22 @@ void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i)
 
 /* ---- the ledger ---- */
 
+/* A class, or all of them; with a device there, or beside it. */
+typedef struct {
+    int class; /* ZERO_CLASSES: all */
+    bool beside;
+} column;
+
 /* change[at]: the bytes whose use begins at instruction `at`, less those whose use has ended. */
-static void add_lifetimes(const zero_runner *r, zero_program_kind program, int class,
+static void add_lifetimes(const zero_runner *r, zero_program_kind program, column of,
                           int64_t *change)
 {
     const zero_schedule *s = r->schedule;
     for (int i = 0; i < s->n_buffers; i++) {
         const zero_buffer *b = &s->buffers[i];
         const zero_touch *t = &r->touched[i];
-        if (class < ZERO_CLASSES && b->class != (zero_class) class) continue;
+        if (of.class < ZERO_CLASSES && b->class != (zero_class)of.class) continue;
+        if (zero_schedule_is_beside(s, b->space) != of.beside) continue;
         int64_t bytes = (int64_t)zero_schedule_cost(s, b);
         if (b->program == ZERO_PROGRAM_ALL) {
             change[0] += bytes;
@@ -97,13 +104,13 @@ static void add_lifetimes(const zero_runner *r, zero_program_kind program, int c
     }
 }
 
-static size_t worst_moment(const zero_runner *r, zero_program_kind program, int class,
+static size_t worst_moment(const zero_runner *r, zero_program_kind program, column of,
                            int64_t *change)
 {
     int length = r->schedule->programs[program].length;
     int64_t now = 0, most = 0;
     memset(change, 0, ((size_t)length + 1) * sizeof *change);
-    add_lifetimes(r, program, class, change);
+    add_lifetimes(r, program, of, change);
     for (int at = 0; at < length; at++) {
         now += change[at];
         most = zero_max(most, now);
@@ -119,11 +126,17 @@ static size_t longest_program(const zero_schedule *s)
     return longest;
 }
 
-static void widen(zero_peak *peak, const zero_peak *more)
+static zero_peak measure(const zero_runner *r, zero_program_kind program, int64_t *change)
 {
-    peak->bytes = zero_max_size(peak->bytes, more->bytes);
+    zero_peak now = {.bytes =
+                         worst_moment(r, program, (column){ZERO_CLASSES, false}, change)};
     for (int c = 0; c < ZERO_CLASSES; c++)
-        peak->of_class[c] = zero_max_size(peak->of_class[c], more->of_class[c]);
+        now.of_class[c] = worst_moment(r, program, (column){c, false}, change);
+    if (!r->schedule->input.device) return now;
+    now.host_bytes = worst_moment(r, program, (column){ZERO_CLASSES, true}, change);
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        now.host_of_class[c] = worst_moment(r, program, (column){c, true}, change);
+    return now;
 }
 
 zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
@@ -135,11 +148,9 @@ zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
     for (int p = 0; p < ZERO_PROGRAMS; p++) {
         zero_program_kind program = (zero_program_kind)p;
         if (r->walks[p] == 0) continue;
-        zero_peak now = {.bytes = worst_moment(r, program, ZERO_CLASSES, change)};
-        for (int c = 0; c < ZERO_CLASSES; c++)
-            now.of_class[c] = worst_moment(r, program, c, change);
-        widen(measured, &now);
-        widen(planned, &r->schedule->peak_of[p]);
+        zero_peak now = measure(r, program, change);
+        zero_peak_widen(measured, &now);
+        zero_peak_widen(planned, &r->schedule->peak_of[p]);
     }
     free(change);
     return ZERO_OK;

@@ -22,7 +22,7 @@
 struct advice {
     zero_plan_input plan; /* memory does not grow beyond two microbatches */
     bool is_auto;
-    size_t limit;
+    zero_advice_room room;
     FILE *out;
     double *work; /* done so far; shared by copies */
 };
@@ -33,10 +33,10 @@ struct need {
     bool is_least; /* only a bound from below is known */
 };
 
-static struct advice advice_of(const zero_plan_input *plan, bool is_auto, size_t limit,
-                               FILE *out, double *work)
+static struct advice advice_of(const zero_plan_input *plan, bool is_auto,
+                               zero_advice_room room, FILE *out, double *work)
 {
-    struct advice a = {*plan, is_auto, limit, out, work};
+    struct advice a = {*plan, is_auto, room, out, work};
     if (!plan->reproducible && plan->accumulation > 2) a.plan.accumulation = 2;
     return a;
 }
@@ -60,20 +60,22 @@ static bool is_affordable(const struct advice *a, int64_t instructions)
 static struct need need_of(const struct advice *a, const zero_plan_input *in, bool is_row)
 {
     struct need need = {.is_least = true};
-    int64_t instructions;
+    bool of_device = a->room.of_device;
+    zero_plan_bound least;
     zero_plan_ledger l;
     *a->work += in->model->n_units;
     if (*a->work > 2.0 * MOST_WORK) return (struct need){0};
-    if (zero_plan_least(in, &need.bytes, &instructions) != ZERO_OK) return (struct need){0};
-    if (need.bytes > a->limit && !is_row) return need;
-    if (!is_affordable(a, instructions)) return need;
+    if (zero_plan_least(in, &least) != ZERO_OK) return (struct need){0};
+    need.bytes = of_device ? least.device_bytes : least.bytes;
+    if (need.bytes > a->room.limit && !is_row) return need;
+    if (!is_affordable(a, least.instructions)) return need;
     if (zero_plan_measure(in, &l) != ZERO_OK) return (struct need){0};
-    return (struct need){.bytes = l.needed};
+    return (struct need){.bytes = of_device ? l.device_needed : l.needed};
 }
 
 static bool is_fit(const struct advice *a, const struct need *need)
 {
-    return need->bytes > 0 && need->bytes <= a->limit && !need->is_least;
+    return need->bytes > 0 && need->bytes <= a->room.limit && !need->is_least;
 }
 
 /* Returns whether a stage fits. */
@@ -131,7 +133,7 @@ static bool show_offload(const struct advice *a, zero_plan_input in, const char 
 static void show_offloads(const struct advice *a)
 {
     zero_plan_input in = a->plan;
-    if (in.offload != ZERO_OFFLOAD_OFF || in.forward_only) return;
+    if (in.offload != ZERO_OFFLOAD_OFF || in.forward_only || in.device) return;
     if (in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return;
     if (show_offload(a, in, "--offload DIR") || in.recompute) return;
     in.recompute = true;
@@ -217,16 +219,17 @@ static void show_more_ranks(const struct advice *a)
     fprintf(a->out, "  no number of ranks up to %d is known to help\n", MOST_RANKS);
 }
 
-void zero_advice_show(const zero_plan_input *plan, bool is_auto, size_t limit, FILE *out)
+void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_room room,
+                      FILE *out)
 {
     double work = 0.0;
-    struct advice a = advice_of(plan, is_auto, limit, out, &work);
+    struct advice a = advice_of(plan, is_auto, room, out, &work);
     char text[ZERO_PLAN_TEXT];
-    zero_text_bytes((double)limit, text);
+    zero_text_bytes((double)room.limit, text);
     fprintf(out,
-            "bytes per rank; * fits the %s; > at least; twice the ranks are on twice the "
+            "bytes %s; * fits the %s; > at least; twice the ranks are on twice the "
             "nodes\n",
-            text);
+            room.of_device ? "of the device" : "per rank", text);
     show_heading(out);
     measure_and_show(&a, "as given", a.plan);
     if (!plan->recompute) {

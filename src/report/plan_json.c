@@ -127,9 +127,44 @@ static json_t *classes_json(const zero_plan_stage *stage)
         json_t *one = json_object();
         put_whole(one, "own_peak", (int64_t)stage->schedule.class_peak[c]);
         put_whole(one, "at_peak", (int64_t)stage->ledger.at_peak[c]);
+        if (stage->schedule.input.device)
+            put_whole(one, "host_peak", (int64_t)stage->schedule.host_class_peak[c]);
         json_object_set_new(classes, zero_class_name((zero_class)c), one);
     }
     return classes;
+}
+
+/* What a rank needs of the host. */
+static void put_needed(json_t *object, size_t arena, const zero_plan_report *r,
+                       const zero_plan_stage *stage)
+{
+    put_whole(object, "arena", (int64_t)arena);
+    put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
+    put_whole(object, "process_bytes", (int64_t)zero_plan_process(&stage->schedule));
+    put_whole(object, "needed", (int64_t)stage->ledger.needed);
+    if (r->config.memory_limit > 0)
+        json_object_set_new(object, "fits_memory_limit",
+                            json_boolean(zero_plan_fits_limit(r, stage)));
+}
+
+static json_t *device_json(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    json_t *object = json_object();
+    put_whole(object, "arena", (int64_t)stage->schedule.own_bytes);
+    put_whole(object, "context_bytes", (int64_t)zero_config_context(&r->config));
+    put_whole(object, "needed", (int64_t)zero_plan_on_device(r, stage));
+    if (r->config.device_memory > 0)
+        json_object_set_new(object, "fits_device_memory",
+                            json_boolean(zero_plan_fits_device(r, stage)));
+    return object;
+}
+
+static json_t *host_json(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    json_t *object = json_object();
+    put_whole(object, "peak_bytes", (int64_t)stage->schedule.host_peak_bytes);
+    put_needed(object, stage->schedule.host_bytes, r, stage);
+    return object;
 }
 
 static json_t *memory_json(const zero_plan_report *r, const zero_plan_stage *stage)
@@ -138,13 +173,12 @@ static json_t *memory_json(const zero_plan_report *r, const zero_plan_stage *sta
     json_t *object = json_object();
     json_object_set_new(object, "classes", classes_json(stage));
     json_object_set_new(object, "peak", peak_json(r, &stage->schedule));
-    put_whole(object, "arena", (int64_t)stage->schedule.own_bytes);
-    put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
-    put_whole(object, "process_bytes", (int64_t)zero_plan_process(&stage->schedule));
-    put_whole(object, "needed", (int64_t)l->needed);
-    if (r->config.memory_limit > 0)
-        json_object_set_new(object, "fits_memory_limit",
-                            json_boolean(zero_plan_fits_limit(r, stage)));
+    if (stage->schedule.input.device) {
+        json_object_set_new(object, "device", device_json(r, stage));
+        json_object_set_new(object, "host", host_json(r, stage));
+    } else {
+        put_needed(object, stage->schedule.own_bytes, r, stage);
+    }
     put_whole(object, "states", (int64_t)l->states);
     put_real(object, "formula", l->formula);
     put_real(object, "padding", l->padding);
@@ -185,6 +219,17 @@ static json_t *communication_json(const zero_plan_ledger *l)
     json_object_set_new(object, "gather", exchange_json(&l->gather));
     json_object_set_new(object, "control", control_json(&l->control));
     json_object_set_new(object, "compare", control_json(&l->compare));
+    return object;
+}
+
+/* Bytes between the host and the device in a step; logits: for each token generated. */
+static json_t *copies_json(const zero_device_copies *c)
+{
+    json_t *object = json_object();
+    put_whole(object, "tokens_stored", (int64_t)c->tokens);
+    put_whole(object, "losses_fetched", (int64_t)c->row_losses);
+    put_whole(object, "squares_fetched", (int64_t)c->squares);
+    put_whole(object, "logits_fetched", (int64_t)c->logits);
     return object;
 }
 
@@ -253,14 +298,16 @@ static json_t *partitions_json(const zero_plan_stage *stage)
     return object;
 }
 
-static json_t *price_json(const zero_plan_price *p)
+static json_t *price_json(const zero_plan_stage *stage)
 {
+    const zero_plan_price *p = &stage->price;
     json_t *object = json_object();
     if (!p->is_possible) {
         put_text(object, "not_possible", p->why_not);
         return object;
     }
-    put_whole(object, "needed", (int64_t)p->ledger.needed);
+    put_whole(object, "needed",
+              (int64_t)zero_plan_scarce(&stage->schedule.input, &p->ledger));
     json_object_set_new(object, "communication", communication_json(&p->ledger));
     return object;
 }
@@ -318,6 +365,8 @@ static json_t *program_json(const zero_plan_report *r, const zero_schedule *s,
         int64_t bytes = zero_plan_instruction_bytes(s, i);
         if (bytes >= 0) put_whole(one, "bytes", bytes);
         put_whole(one, "live_bytes", (int64_t)i->live_bytes);
+        if (i->host != ZERO_NO_BUFFER)
+            put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
         json_array_append_new(program, one);
     }
     return program;
@@ -342,12 +391,14 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     json_object_set_new(object, "communication", communication_json(&stage->ledger));
     if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
         json_object_set_new(object, "file", file_json(&stage->ledger));
+    if (stage->schedule.input.device)
+        json_object_set_new(object, "copies", copies_json(&stage->ledger.copies));
     json_object_set_new(object, "kept", kept_json(r, stage));
     json_object_set_new(object, "partitions", partitions_json(stage));
     if (r->config.accumulation > 1)
         json_object_set_new(
             object, r->config.reproducible ? "without_reproducible" : "with_reproducible",
-            price_json(&stage->price));
+            price_json(stage));
     if (o->has_time) json_object_set_new(object, "time", time_json(r, &stage->time));
     if (o->has_disk) json_object_set_new(object, "disk", disk_json(r, stage));
     if (o->fit > 0) json_object_set_new(object, "fits", fitted_json(&stage->fitted));

@@ -71,6 +71,14 @@ static void show_block(const zero_schedule *s, const zero_instruction *i, FILE *
         fprintf(out, ", block %d", i->file - s->groups[i->group].first_block);
 }
 
+/* The host's side of a copy to or from the device. */
+static void show_host(const zero_schedule *s, const zero_instruction *i, FILE *out)
+{
+    if (i->host == ZERO_NO_BUFFER) return;
+    fprintf(out, "  host: %s, %zu", zero_class_name(s->buffers[i->host].class),
+            s->buffers[i->host].bytes);
+}
+
 static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
                       bool is_peak, FILE *out)
 {
@@ -87,6 +95,7 @@ static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
         fprintf(out, " %17s", "");
     fprintf(out, " %17zu%s", i->live_bytes, is_peak ? "  peak" : "");
     show_block(s, i, out);
+    show_host(s, i, out);
     fputc('\n', out);
 }
 
@@ -112,6 +121,7 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
         "               of transfers: that are read from the file or written to it\n"
         "bytes live     planned memory in use while the instruction runs, of all classes\n",
         out);
+    if (s->input.device) fputs("               on the device\n", out);
     show_program(s, ZERO_PROGRAM_STEP, out);
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP) show_program(s, (zero_program_kind)p, out);

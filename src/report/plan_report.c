@@ -66,12 +66,13 @@ static void widen(zero_plan_bounds *range, int64_t value, bool is_first)
     if (is_first || value > range->most) range->most = value;
 }
 
-static void add_rank(zero_plan_spread *spread, const zero_plan_ledger *l)
+static void add_rank(zero_plan_spread *spread, const zero_plan_input *in,
+                     const zero_plan_ledger *l)
 {
     bool is_first = spread->n_ranks++ == 0;
     zero_volume reduced = zero_traffic_total(&l->reduce.traffic),
                 gathered = zero_traffic_total(&l->gather.traffic);
-    widen(&spread->needed, (int64_t)l->needed, is_first);
+    widen(&spread->needed, (int64_t)zero_plan_scarce(in, l), is_first);
     widen(&spread->sent, reduced.bytes_sent + gathered.bytes_sent, is_first);
     widen(&spread->received, reduced.bytes_received + gathered.bytes_received, is_first);
 }
@@ -89,7 +90,7 @@ static zero_status spread_over_ranks(zero_plan_input in, zero_partition_scheme s
         zero_plan_ledger l;
         in.rank = all ? k : few[k];
         ZERO_TRY(zero_plan_measure(&in, &l));
-        add_rank(spread, &l);
+        add_rank(spread, &in, &l);
     }
     return ZERO_OK;
 }
@@ -145,8 +146,11 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
     if (o->has_disk) ZERO_TRY(find_hidden(r, stage));
     if (o->fit > 0)
-        ZERO_TRY(zero_plan_fit(&r->shape, &in, (size_t)o->fit, (size_t)o->fit_disk,
-                               &stage->fitted));
+        ZERO_TRY(
+            zero_plan_fit(&r->shape, &in,
+                          &(zero_plan_room){(size_t)o->fit, zero_config_context(&r->config),
+                                            (size_t)o->fit_disk},
+                          &stage->fitted));
     return ZERO_OK;
 }
 
@@ -191,6 +195,17 @@ bool zero_plan_fits_limit(const zero_plan_report *r, const zero_plan_stage *stag
 {
     int64_t limit = r->config.memory_limit; /* 0 or less: none was given */
     return limit <= 0 || stage->ledger.needed <= (size_t)limit;
+}
+
+size_t zero_plan_on_device(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    return stage->ledger.device_needed + zero_config_context(&r->config);
+}
+
+bool zero_plan_fits_device(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    size_t limit = (size_t)r->config.device_memory;
+    return limit == 0 || zero_plan_on_device(r, stage) <= limit;
 }
 
 void zero_plan_report_destroy(zero_plan_report *report)

@@ -30,7 +30,7 @@ typedef struct {
 /* One scheme of partition over all ranks, or over a few of many. */
 typedef struct {
     int n_ranks;                             /* that were planned */
-    zero_plan_bounds needed, sent, received; /* bytes; traffic: per step */
+    zero_plan_bounds needed, sent, received; /* zero_plan_scarce(); bytes per step */
 } zero_plan_spread;
 
 /* The same step with --reproducible toggled. */
@@ -81,3 +81,8 @@ int zero_plan_stage_number(const zero_plan_stage *stage);
 
 /* True if a rank needs no more than --memory-limit, if there is one. */
 bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);
+
+/* With a device: bytes that a rank needs there, with what the device's library takes; and whether
+ * that is no more than --device-memory, if there is one. */
+size_t zero_plan_on_device(const zero_plan_report *report, const zero_plan_stage *stage);
+bool zero_plan_fits_device(const zero_plan_report *report, const zero_plan_stage *stage);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "report/advice.h"
+#include "report/plan_device.h"
 #include "report/plan_file.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
@@ -73,8 +74,13 @@ static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE 
             process);
 }
 
-void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l,
+                           size_t context, FILE *out)
 {
+    if (s->input.device) {
+        zero_plan_show_both(s, l, context, out);
+        return;
+    }
     show_classes(s, l, out);
     show_needed(s, l, out);
 }
@@ -214,8 +220,9 @@ static void show_range(const zero_plan_bounds *range, FILE *out)
 
 static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
-    fprintf(out, "\n%-14s %13s %13s %13s %13s %13s %13s\n", "by partition", "needs least",
-            "most", "sends least", "most", "gets least", "most");
+    fprintf(out, "\n%-14s %13s %13s %13s %13s %13s %13s\n", "by partition",
+            stage->schedule.input.device ? "device least" : "needs least", "most",
+            "sends least", "most", "gets least", "most");
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
         const zero_plan_spread *spread = &stage->spread[k];
         fprintf(out, "  %-12s", zero_partition_scheme_name((zero_partition_scheme)k));
@@ -243,14 +250,16 @@ static void show_price(const zero_plan_report *r, const zero_plan_stage *stage, 
     }
     zero_plan_exchange now = both(&stage->ledger), then = both(&p->ledger);
     char needed[ZERO_PLAN_TEXT], sent[ZERO_PLAN_TEXT];
-    double more = (double)p->ledger.needed - (double)stage->ledger.needed;
+    const zero_plan_input *in = &stage->schedule.input;
+    double more = (double)zero_plan_scarce(in, &p->ledger) -
+                  (double)zero_plan_scarce(in, &stage->ledger);
     double bytes = (double)(zero_traffic_total(&then.traffic).bytes_sent -
                             zero_traffic_total(&now.traffic).bytes_sent);
     zero_text_bytes(more, needed);
     zero_text_bytes(bytes, sent);
-    fprintf(out, "%s%s of memory and %s%s sent per step %s --reproducible\n",
-            more >= 0 ? "+" : "", needed, bytes >= 0 ? "+" : "", sent,
-            r->config.reproducible ? "without" : "with");
+    fprintf(out, "%s%s of %smemory and %s%s sent per step %s --reproducible\n",
+            more >= 0 ? "+" : "", needed, in->device ? "the device's " : "",
+            bytes >= 0 ? "+" : "", sent, r->config.reproducible ? "without" : "with");
 }
 
 static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
@@ -304,13 +313,21 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
     show_fitted_file(r, stage, out);
 }
 
-/* A run with this --memory-limit would be refused. */
+static size_t device_room(const zero_config *c)
+{
+    size_t all = (size_t)c->device_memory, context = zero_config_context(c);
+    return all > context ? all - context : 0;
+}
+
+/* A run with this --device-memory or this --memory-limit would be refused. */
 static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
-    if (zero_plan_fits_limit(r, stage)) return;
+    bool of_device = !zero_plan_fits_device(r, stage);
+    size_t limit = of_device ? device_room(&r->config) : (size_t)r->config.memory_limit;
+    if (!of_device && zero_plan_fits_limit(r, stage)) return;
     fputc('\n', out);
-    zero_advice_show(&stage->schedule.input, r->is_auto, (size_t)r->config.memory_limit,
-                     out);
+    zero_advice_show(&stage->schedule.input, r->is_auto,
+                     (zero_advice_room){limit, of_device}, out);
 }
 
 void zero_plan_show(const zero_plan_report *r, FILE *out)
@@ -318,11 +335,14 @@ void zero_plan_show(const zero_plan_report *r, FILE *out)
     const zero_plan_stage *stage = &r->stages[0];
     fprintf(out, "%-14s %d\n", "stage", zero_plan_stage_number(stage));
     zero_plan_show_setup(r, out);
-    zero_plan_show_memory(&stage->schedule, &stage->ledger, out);
+    zero_plan_show_memory(&stage->schedule, &stage->ledger, zero_config_context(&r->config),
+                          out);
     show_limit(r, stage, out);
+    zero_plan_show_device_limit(r, stage, out);
     show_states(r, stage, out);
     show_kept(r, stage, out);
     show_exchanges(stage, out);
+    zero_plan_show_copies(stage, out);
     zero_plan_show_file(stage, out);
     show_schemes(r, stage, out);
     show_price(r, stage, out);

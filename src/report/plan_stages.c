@@ -71,6 +71,11 @@ static double needed(const zero_plan_stage *stage)
     return (double)stage->ledger.needed;
 }
 
+static double on_device(const zero_plan_stage *stage)
+{
+    return (double)stage->ledger.device_needed;
+}
+
 static double file_bytes(const zero_plan_stage *stage)
 {
     return (double)stage->ledger.file_bytes;
@@ -118,7 +123,7 @@ static double owner_most(const zero_plan_stage *stage)
 
 static double reproducible(const zero_plan_stage *stage)
 {
-    return (double)stage->price.ledger.needed;
+    return (double)zero_plan_scarce(&stage->schedule.input, &stage->price.ledger);
 }
 
 static void show_limit(const zero_plan_report *r, FILE *out)
@@ -135,10 +140,13 @@ static void show_limit(const zero_plan_report *r, FILE *out)
 
 static void show_memory(const zero_plan_report *r, FILE *out)
 {
-    fputs("\nmemory per rank, each class at its own peak\n", out);
+    fprintf(out, "\nmemory per rank%s, each class at its own peak\n",
+            r->stages[0].schedule.input.device ? " on the device" : "");
     show_classes(r, out);
+    bool has_device = r->stages[0].schedule.input.device;
     bytes_row(r, "overall peak", peak, out);
-    bytes_row(r, "needed, with process", needed, out);
+    if (has_device) bytes_row(r, "arena of the device", on_device, out);
+    bytes_row(r, has_device ? "host, with process" : "needed, with process", needed, out);
     if (r->stages[0].schedule.input.offload != ZERO_OFFLOAD_OFF)
         bytes_row(r, "in the file", file_bytes, out);
     show_limit(r, out);

@@ -60,6 +60,32 @@ int zero_schedule_tokens(const zero_schedule *s, int m)
     return s->n_tokens > 0 ? s->first_tokens + m % s->n_tokens : ZERO_NO_BUFFER;
 }
 
+static size_t bytes_of(const zero_schedule *s, int buffer)
+{
+    return buffer == ZERO_NO_BUFFER ? 0 : s->buffers[buffer].bytes;
+}
+
+static void add_copies(const zero_schedule *s, const zero_instruction *i,
+                       zero_device_copies *sum)
+{
+    bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
+    if (i->host == ZERO_NO_BUFFER) return;
+    if (i->op == ZERO_OP_LOAD) sum->tokens += bytes_of(s, i->tokens);
+    if (i->op == ZERO_OP_OVERFLOW) sum->squares += bytes_of(s, i->host);
+    if (is_head && i->row_loss != ZERO_NO_BUFFER)
+        sum->row_losses += bytes_of(s, i->row_loss);
+    else if (is_head)
+        sum->logits += bytes_of(s, i->host);
+}
+
+zero_device_copies zero_schedule_copies(const zero_schedule *s, zero_program_kind program)
+{
+    const zero_program *p = &s->programs[program];
+    zero_device_copies sum = {0};
+    for (int at = 0; at < p->length; at++) add_copies(s, &p->code[at], &sum);
+    return sum;
+}
+
 int64_t zero_schedule_squares_at(const zero_schedule *s, int g)
 {
     return s->groups[g].first_square;

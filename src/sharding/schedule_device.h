@@ -6,7 +6,7 @@
  *
  *     LOAD         a slot for tokens                             -> tokens
  *     the head     row losses of all microbatches, until LOSS    <- row_loss
- *     GENERATE     logits                                        <- logits
+ *     GENERATE     logits of the last position                   <- logits, the first
  *     OVERFLOW     squares of all groups                         <- in, which NORM writes
  *
  * The head's instruction is BACKWARD in a step and FORWARD in an evaluation. Microbatch m's row begins
@@ -31,6 +31,14 @@ void zero_device_hold(zero_schedule *s);
 
 /* The slot of microbatch m's LOAD; ZERO_NO_BUFFER without a device. */
 int zero_schedule_tokens(const zero_schedule *s, int m);
+
+/* The bytes that a program copies between the host and the device, beside those of collectives:
+ * whole buffers, as the list above pairs them. */
+typedef struct {
+    size_t tokens;                      /* to the device */
+    size_t row_losses, squares, logits; /* from it */
+} zero_device_copies;
+zero_device_copies zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 
 /* The first double of group g in `squares` and `squares_host`. The group has as many as
  * zero_gradient_pieces() says of the range that NORM names. */

@@ -313,12 +313,13 @@ static int output(zero_writer *w, int64_t n)
 /* The results of the last unit without a backward pass. */
 static void name_results(zero_writer *w, zero_instruction *i)
 {
+    const zero_model *model = w->s->input.model;
+    int64_t logits = zero_min(sizes_of(w, last_unit(w)).logits, model->vocab);
     i->row_loss = w->row_loss;
     i->host = w->host_rows;
-    if (w->s->input.device && w->program == ZERO_PROGRAM_GENERATE &&
-        i->logits != ZERO_NO_BUFFER)
+    if (w->s->input.device && w->program == ZERO_PROGRAM_GENERATE)
         i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
-                           (int64_t)w->s->buffers[i->logits].bytes);
+                           logits * (int64_t)sizeof(float));
 }
 
 void zero_write_forward(zero_writer *w, int u)

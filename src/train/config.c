@@ -9,6 +9,8 @@
 #include "base/number.h"
 #include "base/type.h"
 #include "data/tokenizer.h"
+#include "engine/plan.h"
+#include "math/backends.h"
 
 #define DIGEST_DIGITS 32
 
@@ -321,6 +323,35 @@ static zero_status check_offload(const zero_config *c)
                      c->clip);
 }
 
+bool zero_config_has_device(const zero_config *c)
+{
+    return strcmp(c->device, zero_device_name_at(0)) != 0;
+}
+
+size_t zero_config_context(const zero_config *c)
+{
+    return strcmp(c->device, "cuda") == 0 ? ZERO_DEVICE_CONTEXT_BYTES : 0;
+}
+
+static zero_status check_device(const zero_config *c)
+{
+    bool has_device = zero_config_has_device(c);
+    if (has_device && strcmp(c->backend, zero_backend_name_at(0)) != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--backend %s with --device %s: the device computes; give one of "
+                         "them",
+                         c->backend, c->device);
+    if (has_device && c->offload)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload with --device %s: optimizer states in a file are not "
+                         "yet updated beside a device; give one of them",
+                         c->device);
+    if (has_device || c->device_memory == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--device-memory without a device: give --device cuda as well, or "
+                     "--memory-limit for the host's memory");
+}
+
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
@@ -330,6 +361,7 @@ zero_status zero_config_check(const zero_config *config)
     ZERO_TRY(check_output(config));
     ZERO_TRY(check_offload(config));
     ZERO_TRY(check_delayed(config));
+    ZERO_TRY(check_device(config));
     ZERO_TRY(complete_numbers(&c));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
@@ -396,6 +428,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
     in.offload_activations = c->offload_activations;
     in.offload_depth = (int)c->offload_depth;
     in.delayed_from = c->delayed_update;
+    in.device = zero_config_has_device(c);
     in.collectives = collectives;
     in.layout = layout;
     return in;

@@ -20,6 +20,7 @@ typedef struct {
     double dropout;
     const char *init_from; /* NULL: random weights */
     const char *backend;
+    const char *device; /* cpu: none; else the backend is the device's */
 
     /* data */
     const char *data, *val_data; /* val_data NULL: the last tenth of data */
@@ -43,6 +44,7 @@ typedef struct {
     const char *overlap; /* on, off */
     bool reproducible, recompute;
     int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
+    int64_t device_memory;   /* bytes per rank of a device; 0: no check */
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
 
@@ -117,6 +119,11 @@ ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t 
 zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
                                  int n_ranks, zero_algorithm collectives,
                                  const zero_layout *layout, int rank);
+
+/* True if --device names one. */
+bool zero_config_has_device(const zero_config *config);
+/* Bytes that the device's library takes of it, by assumption. */
+size_t zero_config_context(const zero_config *config);
 
 /* The type that --dtype names. */
 zero_type zero_config_type(const zero_config *config);

@@ -293,7 +293,9 @@ static void one_layer_more_than_fits_does_not_fit(void **state)
                                   .accumulation = 1,
                                   .bucket = 1 << 16,
                                   .prefetch = 1};
-            assert_int_equal(zero_plan_fit(&shape, &in, limits[i], 0, &fitted), ZERO_OK);
+            assert_int_equal(
+                zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = limits[i]}, &fitted),
+                ZERO_OK);
             assert_true(fitted.needed <= limits[i]);
             if (fitted.layers == ZERO_GPT2_LAYERS) continue;
             deeper.layers = fitted.layers + 1;
@@ -311,8 +313,9 @@ static void nothing_fits_less_than_a_process(void **state)
     zero_plan_fitted fitted;
     zero_plan_input in = {
         .n_ranks = 1, .micro_batch = 1, .seq = 17, .accumulation = 1, .bucket = 1 << 16};
-    assert_int_equal(zero_plan_fit(&shape, &in, ZERO_PROCESS_BYTES, 0, &fitted),
-                     ZERO_ERR_INVALID);
+    assert_int_equal(
+        zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = ZERO_PROCESS_BYTES}, &fitted),
+        ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "not even one layer"));
 }
 

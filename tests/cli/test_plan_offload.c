@@ -258,10 +258,13 @@ static void memory_and_disk_both_limit_the_depth(void **state)
     zero_plan_fitted one, two;
     zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     const size_t memory = 128 << 20;
-    assert_int_equal(zero_plan_fit(&shape, &in, memory, 0, &one), ZERO_OK);
+    assert_int_equal(zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory}, &one),
+                     ZERO_OK);
     assert_true(one.needed <= memory && one.file > 0);
     size_t disk = one.file / 2;
-    assert_int_equal(zero_plan_fit(&shape, &in, memory, disk, &two), ZERO_OK);
+    assert_int_equal(
+        zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory, .disk = disk}, &two),
+        ZERO_OK);
     assert_true(two.file <= disk && two.layers < one.layers);
     zero_gpt2_shape deeper = shape;
     zero_model model;
@@ -279,9 +282,15 @@ static void the_message_says_which_of_the_two_does_not_fit(void **state)
     (void)state;
     zero_plan_fitted fitted;
     zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    assert_int_equal(zero_plan_fit(&shape, &in, 1 << 30, 4096, &fitted), ZERO_ERR_INVALID);
+    assert_int_equal(zero_plan_fit(&shape, &in,
+                                   &(zero_plan_room){.bytes = 1 << 30, .disk = 4096},
+                                   &fitted),
+                     ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "the file does not fit the disk"));
-    assert_int_equal(zero_plan_fit(&shape, &in, 4096, 1 << 30, &fitted), ZERO_ERR_INVALID);
+    assert_int_equal(zero_plan_fit(&shape, &in,
+                                   &(zero_plan_room){.bytes = 4096, .disk = 1 << 30},
+                                   &fitted),
+                     ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "bytes of memory per rank"));
 }
 
@@ -292,7 +301,7 @@ static bool names_offload(const zero_plan_input *in, size_t limit)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    zero_advice_show(in, false, limit, out);
+    zero_advice_show(in, false, (zero_advice_room){.limit = limit}, out);
     fclose(out);
     bool found = strstr(text, "--offload DIR") != NULL;
     free(text);

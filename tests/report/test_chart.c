@@ -24,6 +24,7 @@ static zero_plan_request request(const char *model, int n_ranks)
                                           .partition = "slice",
                                           .overlap = "on",
                                           .backend = "cpu",
+                                          .device = "cpu",
                                           .collectives = "auto",
                                           .data = "stories",
                                           .prefetch = 1,

@@ -1,4 +1,5 @@
 /* The reads and writes of units. */
+#include "base/number.h"
 #include "sharding/schedule_device.h"
 #include "support/shadow_ops.h"
 
@@ -140,7 +141,7 @@ void shadow_forward(shadow *w)
     scratch(w, i->work, n.forward_work);
     if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP) scratch(w, i->logits, n.logits);
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_GENERATE && has_device(w))
-        scratch(w, i->host, n.logits);
+        scratch(w, i->host, zero_min(n.logits, shadow_plan(w)->input.model->vocab));
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
     write_output(w, n.out, call);
     shadow_write(w, i->saved, BYTES_OF(n.saved), term_of(TERM_SAVED, call, 0, 0));

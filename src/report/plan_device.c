@@ -1,0 +1,79 @@
+#include "report/plan_device.h"
+
+#include "report/text.h"
+
+static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    char text[ZERO_PLAN_TEXT];
+    fprintf(out, "\n%-22s %31s %18s %18s\n", "memory, bytes", "on the device, own peak",
+            "at its peak", "on the host");
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        if (s->class_peak[c] == 0 && s->host_class_peak[c] == 0) continue;
+        zero_text_bytes((double)s->class_peak[c], text);
+        fprintf(out, "  %-20s %12s %18zu %18zu %18zu\n", zero_class_name((zero_class)c),
+                text, s->class_peak[c], l->at_peak[c], s->host_class_peak[c]);
+    }
+    fprintf(out, "  %-20s %12s %18s %18zu %18zu\n", "all", "", "", s->peak_bytes,
+            s->host_peak_bytes);
+    zero_text_peak(s, text);
+    fprintf(out, "  the device's peak is at %s\n", text);
+}
+
+static void show_device(const zero_plan_ledger *l, size_t context, FILE *out)
+{
+    char all[ZERO_PLAN_TEXT], arena[ZERO_PLAN_TEXT], library[ZERO_PLAN_TEXT];
+    zero_text_bytes((double)(l->device_needed + context), all);
+    zero_text_bytes((double)l->device_needed, arena);
+    zero_text_bytes((double)context, library);
+    zero_text_row("device", out);
+    fprintf(out, "%s = arena %s + the device's library %s", all, arena, library);
+    fputs(context > 0 ? " (assumed)\n" : "\n", out);
+}
+
+static void show_host(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
+{
+    char all[ZERO_PLAN_TEXT], arena[ZERO_PLAN_TEXT], window[ZERO_PLAN_TEXT];
+    char process[ZERO_PLAN_TEXT];
+    zero_text_bytes((double)l->needed, all);
+    zero_text_bytes((double)s->host_bytes, arena);
+    zero_text_bytes((double)s->window_bytes, window);
+    zero_text_bytes((double)zero_plan_process(s), process);
+    zero_text_row("host", out);
+    fprintf(out, "%s = arena %s + node's window %s + process %s\n", all, arena, window,
+            process);
+}
+
+void zero_plan_show_both(const zero_schedule *s, const zero_plan_ledger *l, size_t context,
+                         FILE *out)
+{
+    show_classes(s, l, out);
+    show_device(l, context, out);
+    show_host(s, l, out);
+}
+
+void zero_plan_show_device_limit(const zero_plan_report *r, const zero_plan_stage *stage,
+                                 FILE *out)
+{
+    char limit[ZERO_PLAN_TEXT];
+    if (r->config.device_memory == 0) return;
+    zero_text_bytes((double)r->config.device_memory, limit);
+    zero_text_row("device limit", out);
+    fprintf(out, "%s: %s\n", limit,
+            zero_plan_fits_device(r, stage) ? "it fits" : "it does not fit");
+}
+
+static void show_copy(const char *name, size_t stored, size_t fetched, FILE *out)
+{
+    fprintf(out, "  %-20s %17zu %17zu\n", name, stored, fetched);
+}
+
+void zero_plan_show_copies(const zero_plan_stage *stage, FILE *out)
+{
+    const zero_device_copies *c = &stage->ledger.copies;
+    if (!stage->schedule.input.device) return;
+    fprintf(out, "\n%-22s %17s %17s\n", "copies per step", "to the device", "from it");
+    show_copy("tokens", c->tokens, 0, out);
+    show_copy("losses", 0, c->row_losses, out);
+    show_copy("squares of gradients", 0, c->squares, out);
+    show_copy("each token generated", 0, c->logits, out);
+}
