@@ -8,7 +8,7 @@ static size_t bytes_before(const zero_collective_step *step, int64_t at)
     return (size_t)at * zero_type_size(step->type);
 }
 
-static uint64_t *take_slot(zero_collective *op, zero_device_copies *copies)
+static uint64_t *take_slot(zero_collective *op, zero_device_tickets *copies)
 {
     int64_t i = copies->begun++ % ZERO_COLLECTIVE_COPIES;
     copies->step[i] = op->next_step;
@@ -29,7 +29,7 @@ zero_status zero_device_copy_begin(zero_collective *op, const zero_collective_st
 
 /* Copies of one direction end in their order, so after the first that has not ended there is
  * nobody to ask. */
-static zero_status reap(const zero_copier *c, zero_device_copies *copies)
+static zero_status reap(const zero_copier *c, zero_device_tickets *copies)
 {
     bool ended = true;
     while (ended && copies->ended < copies->begun) {

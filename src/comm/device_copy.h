@@ -14,13 +14,13 @@ ZERO_NODISCARD zero_status zero_device_copy_begin(zero_collective *op,
 ZERO_NODISCARD zero_status zero_device_copy_reap(zero_collective *op);
 
 /* True if the direction has a free slot. */
-static inline bool zero_device_copy_fits(const zero_device_copies *copies)
+static inline bool zero_device_copy_fits(const zero_device_tickets *copies)
 {
     return copies->begun - copies->ended < ZERO_COLLECTIVE_COPIES;
 }
 
 /* True if all copies that the first `until` steps began have ended. */
-static inline bool zero_device_copy_ended(const zero_device_copies *copies, int64_t until)
+static inline bool zero_device_copy_ended(const zero_device_tickets *copies, int64_t until)
 {
     return copies->ended == copies->begun ||
            copies->step[copies->ended % ZERO_COLLECTIVE_COPIES] >= until;

@@ -65,7 +65,7 @@ typedef struct {
     int64_t begun, ended;
     uint64_t ticket[ZERO_COLLECTIVE_COPIES];
     int64_t step[ZERO_COLLECTIVE_COPIES]; /* which step began the copy */
-} zero_device_copies;
+} zero_device_tickets;
 
 typedef struct zero_collective {
     zero_comm *comm;            /* borrowed */
@@ -81,7 +81,7 @@ typedef struct zero_collective {
     void *out, *staging;
     const void *device_in;
     void *device_out;
-    zero_device_copies fetches, stores;
+    zero_device_tickets fetches, stores;
     int64_t sequence;
     double begun, ended; /* when */
     int in_flight;       /* messages */

@@ -119,10 +119,13 @@ zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer)
                               .block = classes + classes_bytes(s)};
 }
 
+/* The host hashes and compares, also beside a device. */
 static int for_the_run(zero_schedule *s, size_t bytes)
 {
+    zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
     return zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
                                                      .program = ZERO_PROGRAM_ALL,
+                                                     .space = space,
                                                      .bytes = bytes});
 }
 
