@@ -119,8 +119,10 @@ static zero_status compare_rounded(zero_runner *r)
     int n = r->schedule->input.model->n_tensors;
     for (int i = 0; st == ZERO_OK && i < n && c.found.tensor < 0; i++)
         st = compare_tensor(&c, i);
-    return zero_finding_agree(r, &c.found, st,
-                              "has other bits than its masters, rounded, in");
+    const char *what = r->schedule->input.type == ZERO_FP32
+                           ? "has other bits than its masters in"
+                           : "has other bits than its masters, rounded, in";
+    return zero_finding_agree(r, &c.found, st, what);
 }
 
 /* ---- copies ---- */
