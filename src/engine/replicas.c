@@ -74,8 +74,8 @@ static const float *fetch_masters(zero_runner *r, const zero_group_state *g,
     zero_ticket ended_by_the_next;
     if (r->schedule->input.offload_host) return masters;
     float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
-    zero_link_fetch(&r->link, chunk, masters,
-                    (size_t)zero_range_len(range) * sizeof *chunk, &ended_by_the_next);
+    zero_link_fetch(&r->link, chunk, masters, (size_t)zero_range_len(range) * sizeof *chunk,
+                    &ended_by_the_next);
     return chunk;
 }
 

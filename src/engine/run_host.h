@@ -4,9 +4,10 @@
  *     host                                   v            |
  *                                  host_grad -> UPDATE -> host_param (fp32: masters)
  *
- * The CPU makes NORM and UPDATE on the host's memory, where their results are when they return. A place
- * there is written again when its last copy has ended: UPDATE waits for the copy of the step before,
- * which is long over. */
+ * The CPU makes NORM and UPDATE on the host's memory, where their results are when they return. NORM
+ * waits for the gradient of its group, and nothing else waits. UPDATE writes over what the last step's
+ * STORE_PARAM copied: that has ended, because the gradients that NORM waited for were computed after
+ * it. Others who write states wait for it (visit.h). */
 #pragma once
 
 #include "engine/runner.h"

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "base/range.h"
-#include "engine/run_host.h"
 #include "engine/walk.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
@@ -181,9 +180,8 @@ static void find_in_slot(const zero_walk *w, const zero_instruction *i,
 
 zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 {
-    zero_runner *r = w->r;
+    const zero_runner *r = w->r;
     if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
-    if (i->on_host) zero_host_await(r, i->group);
     int64_t at = i->range.begin;
     zero_update_state state = {.type = w->plan->type,
                                .grad = zero_use_element(w, i->grad[0], at),

@@ -145,7 +145,8 @@ static void hold_records(zero_schedule *s, int g)
 
 void zero_hold_checks(zero_schedule *s)
 {
-    size_t block = zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
+    size_t block =
+        zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
     if (zero_is_compared(s) || s->input.check_memory)
         s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
     for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++)

@@ -61,8 +61,8 @@ typedef enum {
     ZERO_OP_FETCH_GRAD,  /* group g: begins to copy the gradient `in` to `host` */
     ZERO_OP_STORE_PARAM, /* group g: begins to copy new parameters, `host`, to `buffer` */
 
-    ZERO_OP_PUBLISH,     /* group g: `in`, new parameters, to `buffer` */
-    ZERO_OP_DELAY,       /* group g: `in`, the gradient, to `buffer` for the next step */
+    ZERO_OP_PUBLISH, /* group g: `in`, new parameters, to `buffer` */
+    ZERO_OP_DELAY,   /* group g: `in`, the gradient, to `buffer` for the next step */
 
     /* Transfers between a block of the file, `file`, and memory, `buffer`. */
     ZERO_OP_FETCH,       /* group g: begins to read a block of optimizer states */
@@ -138,14 +138,15 @@ typedef struct {
     bool accumulate[ZERO_UNIT_GROUPS];
     int master, momentum, variance; /* UPDATE; master: 16-bit types only */
     int in, out, stream, saved, work, logits, row_loss, tokens;
-    int sum;          /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
-    int buffer;       /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
-    int staging;      /* REDUCE, GATHER */
-    int file;         /* transfers: a buffer in the file */
-    int host;         /* with a device: the host's side of a copy (schedule_device.h) */
-    bool on_host;     /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
-    zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: of the group's flat space */
-    zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
+    int sum;      /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
+    int buffer;   /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
+    int staging;  /* REDUCE, GATHER */
+    int file;     /* transfers: a buffer in the file */
+    int host;     /* with a device: the host's side of a copy (schedule_device.h) */
+    bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
+    zero_range
+        range;      /* ROUND, ACCUMULATE, NORM, UPDATE, copies: of the group's flat space */
+    zero_type type; /* ACCUMULATE: `in` is rounded to this type */
 
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */

@@ -46,7 +46,8 @@ int zero_schedule_tokens(const zero_schedule *s, int m);
 typedef struct {
     size_t tokens;                      /* to the device */
     size_t row_losses, squares, logits; /* from it */
-    size_t gradients, parameters; /* with offload_host: from it; to it, if there is an update */
+    size_t gradients,
+        parameters; /* with offload_host: from it; to it, if there is an update */
 } zero_device_copies;
 zero_device_copies zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 

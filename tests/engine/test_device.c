@@ -33,15 +33,15 @@ static test_setup on_device(test_setup setup)
 static void describe(const test_setup *setup)
 {
     const zero_plan_input *p = &setup->plan;
-    print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
-                "bucket %d, prefetch %d, persist %d%s%s%s%s%s, order %s: other bits than on "
-                "the CPU\n",
-                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
-                p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
-                (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",
-                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
-                p->check_memory ? ", check_memory" : "",
-                p->offload_host ? ", offload_host" : "", getenv("ZERO_FAKE_ORDER"));
+    print_error(
+        "%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
+        "bucket %d, prefetch %d, persist %d%s%s%s%s%s, order %s: other bits than on "
+        "the CPU\n",
+        test_size, setup->fake_nodes, p->stage, zero_type_name(p->type), p->accumulation,
+        (int)p->partition, (int)p->collectives, (int)p->bucket, (int)p->prefetch,
+        (int)p->persist, p->serial ? ", serial" : "", p->recompute ? ", recompute" : "",
+        p->reproducible ? ", reproducible" : "", p->check_memory ? ", check_memory" : "",
+        p->offload_host ? ", offload_host" : "", getenv("ZERO_FAKE_ORDER"));
 }
 
 static void check(const test_setup *setup)

@@ -30,8 +30,8 @@ static void check_space(const zero_schedule *s, const zero_buffer *b)
 /* NORM, UPDATE and RECORD of states beside a device. */
 static bool is_on_host(const zero_schedule *s, const zero_instruction *i)
 {
-    return s->input.offload_host && (i->op == ZERO_OP_NORM || i->op == ZERO_OP_UPDATE ||
-                                     i->op == ZERO_OP_RECORD);
+    return s->input.offload_host &&
+           (i->op == ZERO_OP_NORM || i->op == ZERO_OP_UPDATE || i->op == ZERO_OP_RECORD);
 }
 
 /* What the host alone uses in any plan with a device. */
@@ -51,8 +51,8 @@ static void check_host(const zero_schedule *s, const zero_instruction *i)
                            (s->input.device && is_check(i) && list[k] == i->buffer);
         assert_true(is_host == is_expected || (list[k] == i->staging && s->input.device));
     }
-    bool copies = i->op == ZERO_OP_LOAD ||
-                  (i->op == ZERO_OP_OVERFLOW && !s->input.offload_host);
+    bool copies =
+        i->op == ZERO_OP_LOAD || (i->op == ZERO_OP_OVERFLOW && !s->input.offload_host);
     if (copies) assert_true((i->host != ZERO_NO_BUFFER) == (s->input.device == 1));
     assert_true(i->on_host == (is_on_host(s, i) && i->op != ZERO_OP_RECORD));
 }

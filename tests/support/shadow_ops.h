@@ -19,8 +19,8 @@ void shadow_update(shadow *w);
 void shadow_record(shadow *w);
 void shadow_fetch_grad(shadow *w);  /* FETCH_GRAD */
 void shadow_store_param(shadow *w); /* STORE_PARAM */
-void shadow_publish(shadow *w); /* PUBLISH */
-void shadow_delay(shadow *w);   /* DELAY */
+void shadow_publish(shadow *w);     /* PUBLISH */
+void shadow_delay(shadow *w);       /* DELAY */
 
 /* Transfers of w->rank alone: shadow_file.c. */
 void shadow_file_open(shadow *w); /* of w->rank: its states lie there */

@@ -105,7 +105,8 @@ void shadow_store_param(shadow *w)
         int64_t at = (int64_t)i->group * w->job->n_ranks + p;
         if (!holds(w, i->group, p)) continue;
         check_copied(w, i->group, p);
-        shadow_expect(w, shadow_read_piece(w, i->group, i->buffer, p) == w->truth.param[at]);
+        shadow_expect(w,
+                      shadow_read_piece(w, i->group, i->buffer, p) == w->truth.param[at]);
         term value = shadow_read_piece(w, i->group, i->host, p);
         shadow_expect(w, value == w->truth.new_param[at]);
         shadow_write_piece(w, i->group, i->buffer, p, value);
