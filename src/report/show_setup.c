@@ -230,10 +230,10 @@ static void show_offload_host(const zero_schedule *plan)
 {
     zero_device_copies step = zero_schedule_copies(plan, ZERO_PROGRAM_STEP);
     zero_text_run_row("offload");
-    printf(
-        "optimizer states in the host's memory, updated by its CPU; per rank and step %.2f "
-        "MiB of gradients from the device, %.2f MiB of parameters to it\n",
-        zero_text_mib(step.gradients), zero_text_mib(step.parameters));
+    printf("optimizer states in the host's memory, updated by its CPU");
+    zero_text_run_continue();
+    printf("per rank and step %.2f MiB of gradients to it, %.2f MiB of parameters back\n",
+           zero_text_mib(step.gradients), zero_text_mib(step.parameters));
 }
 
 /* How the file works depends on the file system, so a run says it. Rank 0 speaks for all. */

@@ -31,7 +31,8 @@ for stage in 1 3; do
     digest_of out >expected
     ends_alike $beside
     says 'updated by its CPU' out
-    runs 3 train $model $beside --steps 2 --checkpoint saved --check-memory
+    runs 3 train $model $beside --steps 4 --save-every 2 --checkpoint saved --check-memory
+    rm -r saved/step-00000004
     cp -r saved again
     ends_alike $beside --resume --checkpoint saved
     ends_alike --device fake --resume --checkpoint again
