@@ -27,8 +27,8 @@ typedef struct {
     double seconds;     /* how long it has been there */
 } zero_standing;
 
-/* Suspects ranks that are silent, that are behind, that are in another operation than most (a rank
- * that left one out is in the next), or that wait for their device. `work` names the ranks' pieces of work ("step").
- * class_of: scratch, [size]. */
+/* Suspects ranks that are silent, that are behind, that are in another operation than most
+ * (a rank that left one out is in the next), or that wait for their device. `work` names the
+ * ranks' pieces of work ("step"). class_of: scratch, [size]. */
 void zero_verdict_write(int size, const zero_standing all[], const char *work,
                         double stalled, int class_of[], zero_sentence *report);

@@ -1,5 +1,7 @@
-/* fake_copier.h - a device for collectives under MPI: its addresses fault unless the copier uses them,
- * copies begin late, and until they end their destination is garbage. */
+/* fake_copier.h - a device for collectives under MPI.
+ *
+ * Its addresses fault unless the copier uses them. A copy happens some time after it has begun;
+ * until then its destination is garbage. */
 #pragma once
 
 #include <stdlib.h>
