@@ -82,11 +82,12 @@ is_json out
 tr -d ' \n' <out >squeezed
 for part in '"parameters":{"own_peak":389405312,"at_peak":389405312,"host_peak":0}' \
     '"buckets":{"own_peak":0,"at_peak":0,"host_peak":166196736}' \
-    '"device":{"arena":8787721728,"context_bytes":536870912,"needed":9324592640}' \
     '"host":{"peak_bytes":172503672,"arena":172503808,"window":0,' \
     '"reduce_stored":389405312,"reduce_fetched":3115242496,' '"device":"on"'; do
     says "$part" squeezed
 done
+context=$(sed 's/.*"device":{"arena":\([0-9]*\),"context_bytes":[0-9]*,"needed":\([0-9]*\)}.*/\2 - \1/' squeezed)
+[ $(($context)) -eq 536870912 ] || complain "$words: expected the arena and 512 MiB, got $context"
 runs 0 plan $small --ranks 2 --device cuda --stage all
 narrow 100 out
 for word in 'arena of the device' 'host, with process'; do says "$word" out; done
