@@ -48,8 +48,8 @@ typedef struct {
     size_t row_losses, squares, logits; /* from it */
     size_t gradients,
         parameters; /* with offload_host: from it; to it, if there is an update */
-} zero_device_copies;
-zero_device_copies zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
+} zero_copied_bytes;
+zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 
 /* The first double of group g in `squares` and `squares_host`. The group has as many as
  * zero_gradient_pieces() says of the range that NORM names. */

@@ -75,7 +75,7 @@ static void check_step(test_run *run, int step, bool is_skipped)
 {
     const zero_schedule *s = &run->engine.schedule;
     const zero_link *link = &run->engine.runner.link;
-    zero_device_copies own = zero_schedule_copies(s, ZERO_PROGRAM_STEP);
+    zero_copied_bytes own = zero_schedule_copies(s, ZERO_PROGRAM_STEP);
     zero_traffic reduce = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
     zero_traffic gather = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
     uint64_t fetched = own.row_losses + own.gradients + own.squares;

@@ -113,7 +113,7 @@ static void check_offload_host(const zero_schedule *s)
     bool is_on = s->input.offload_host;
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
         bool moves = is_on && kind == ZERO_PROGRAM_STEP;
-        zero_device_copies sum = zero_schedule_copies(s, (zero_program_kind)kind);
+        zero_copied_bytes sum = zero_schedule_copies(s, (zero_program_kind)kind);
         assert_true(sum.gradients == (moves ? held_bytes(s) : 0));
         assert_true(sum.parameters == sum.gradients);
         assert_true(!moves || sum.squares == 0);
