@@ -6,10 +6,11 @@ shift 2
 launch=$*
 support=$(cd "$(dirname "$0")/../support" && pwd)
 failed=0
-start=$PWD
+started_in=$PWD
 disk=
+made_disk= # only finds_a_disk sets it: it is removed at the end
 work=$(mktemp -d) && cd "$work" || exit 1
-trap 'cd / && rm -rf "$work" ${disk:+"$disk"}' EXIT
+trap 'cd / && rm -rf "$work" ${made_disk:+"$made_disk"}' EXIT
 trap 'exit 1' HUP INT TERM
 
 small="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 6 --data stories:64K"
@@ -31,10 +32,12 @@ skip() {
 # finds_a_disk: sets $disk to a new directory for --offload, empty if there is no disk where the tests
 # run. The file info says what is there, or why there is none.
 finds_a_disk() {
-    disk=$(mktemp -d "$start/zero_disk_XXXXXX") || exit 1
+    made_disk=$(mktemp -d "$started_in/zero_disk_XXXXXX") || exit 1
+    disk=$made_disk
     "$zero" info --offload "$disk" >info 2>&1 && return
     rmdir "$disk"
     disk=
+    made_disk=
 }
 
 # on N command...: runs the command on N ranks with mpirun, or without mpirun if N is 0.

@@ -20,7 +20,7 @@ if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
 fi
 mkdir "$group" 2>/dev/null || skip "no control group can be made in ${group%/*}"
 remove() { until rmdir "$group"; do sleep 0.1; done 2>/dev/null; }
-trap 'cd / && rm -rf "$work" ${disk:+"$disk"}; remove' EXIT
+trap 'cd / && rm -rf "$work" ${made_disk:+"$made_disk"}; remove' EXIT
 
 # limit BYTES: makes a new group with this limit, whose peak starts at zero.
 limit() {

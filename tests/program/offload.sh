@@ -3,9 +3,9 @@
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-4}
-trap 'cd / && umount "$work/small" 2>/dev/null; rm -rf "$work" ${disk:+"$disk"}' EXIT
+trap 'cd / && umount "$work/small" 2>/dev/null; rm -rf "$work" ${made_disk:+"$made_disk"}' EXIT
 finds_a_disk
-[ -n "$disk" ] || skip "no disk at $start: $(cat info)"
+[ -n "$disk" ] || skip "no disk at $started_in: $(cat info)"
 tiny="$tiny --global-batch 6"
 model="--layers 4 --hidden 512 --heads 8 --seq 16 --micro-batch 1 --data self --eval-every 0
     --sample 0"

@@ -2,7 +2,7 @@
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 finds_a_disk
-[ -n "$disk" ] || skip "no disk at $start: $(cat info)"
+[ -n "$disk" ] || skip "no disk at $started_in: $(cat info)"
 
 # Without a file nothing is said of one.
 runs 0 plan $small --ranks 2 --json
