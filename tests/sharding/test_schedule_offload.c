@@ -29,7 +29,7 @@ static void enlarge(zero_model *model, uint64_t *random)
 
 static void draw_offload(zero_plan_input *input, uint64_t *random)
 {
-    input->device = 0;
+    input->device = input->offload_host = 0;
     input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
     if (input->offload == ZERO_OFFLOAD_BACKWARD) {
         input->check_memory = false;
