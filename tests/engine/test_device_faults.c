@@ -4,40 +4,10 @@
  *
  *     test_device_faults           every 13th call
  *     test_device_faults EVERY     every EVERY-th call */
+#include "support/device_fault.h"
 #include "support/engine_test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "math/fake.h"
-
-/* The last rank's device fails in this call, from 1. */
-static void break_call(int call)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%d", test_rank == test_size - 1 ? call : 0);
-    assert_int_equal(setenv("ZERO_FAKE_FAIL", text, 1), 0);
-}
-
-/* True if the call succeeded on all ranks; else it failed on all of them, with the device's text. */
-static bool check(const char *function, int call, zero_status st)
-{
-    char expected[96];
-    int least = (int)st, most = (int)st;
-    int n = snprintf(expected, sizeof expected, "rank %d: ", test_size - 1);
-    if (test_size == 1) n = 0; /* a rank alone has no number */
-    snprintf(expected + n, sizeof expected - (size_t)n,
-             "the fake device failed in call %d (", call);
-    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (least == ZERO_OK && most == ZERO_OK) return true;
-    bool is_told = st == ZERO_ERR_ENV && strstr(zero_last_error(), expected) != NULL;
-    if (!is_told)
-        print_error("rank %d, %s, call %d: status %d, '%s'\n", test_rank, function, call,
-                    (int)st, zero_last_error());
-    assert_all(is_told);
-    return false;
-}
 
 /* Everything that an engine does after it was opened. False if something failed. */
 static bool use(test_run *run, int call)
@@ -51,22 +21,23 @@ static bool use(test_run *run, int call)
     int32_t text[3] = {0};
     double loss;
     char hex[33];
-    return check("step", call, zero_engine_step(e, &source, &first, &run->last)) &&
-           check("evaluate", call, zero_engine_evaluate(e, &source, &loss)) &&
-           check("generate", call, zero_engine_generate(e, &how, 1, 2, text)) &&
-           check("compute", call, zero_engine_compute(e, &source, &second, &run->last)) &&
-           check("digest", call, zero_engine_digest(e, hex)) &&
-           check("set_weights", call, zero_engine_set_weights(e, &weights)) &&
-           check("step", call, zero_engine_step(e, &source, &second, &run->last)) &&
-           check("check", call, zero_engine_check(e));
+    return fault_missed("step", call, zero_engine_step(e, &source, &first, &run->last)) &&
+           fault_missed("evaluate", call, zero_engine_evaluate(e, &source, &loss)) &&
+           fault_missed("generate", call, zero_engine_generate(e, &how, 1, 2, text)) &&
+           fault_missed("compute", call,
+                        zero_engine_compute(e, &source, &second, &run->last)) &&
+           fault_missed("digest", call, zero_engine_digest(e, hex)) &&
+           fault_missed("set_weights", call, zero_engine_set_weights(e, &weights)) &&
+           fault_missed("step", call, zero_engine_step(e, &source, &second, &run->last)) &&
+           fault_missed("check", call, zero_engine_check(e));
 }
 
 static bool survives(const test_setup *setup, int call)
 {
     test_run run = {.setup = *setup, .comm = &run.own};
-    break_call(call);
+    fault_in(call);
     test_split(test_size, setup->fake_nodes, &run.own);
-    bool is_well = check("init", call, test_run_init(&run)) && use(&run, call);
+    bool is_well = fault_missed("init", call, test_run_init(&run)) && use(&run, call);
     test_run_close(&run);
     return is_well;
 }
