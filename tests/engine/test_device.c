@@ -189,27 +189,47 @@ static waited count(const test_run *run)
     return (waited){zero_fake_counted(&r->math).syncs, r->link.waits};
 }
 
-/* A step drains no queue. It waits for the squares in OVERFLOW, and in LOSS for row losses whose
- * copies are not over. OVERFLOW ends the copies of two microbatches' tokens with everything else, so
- * both slots are free in the next step. Collectives ask whether their copies are over, and wait in
- * their own instructions alone. */
+/* A source that notes what was waited for before the last sample. */
+typedef struct {
+    const test_run *run;
+    waited at_sample;
+} watcher;
+
+static void watched_sample(const void *arg, int64_t step, int64_t i, int64_t T,
+                           void *inputs, void *targets)
+{
+    watcher *w = *(watcher *const *)arg;
+    w->at_sample = count(w->run);
+    test_sample(&w->run->setup, step, i, T, inputs, targets);
+}
+
+/* A step drains no queue. Until its last LOAD it waits for nothing at all: OVERFLOW of the step
+ * before has ended the copies of two microbatches' tokens with everything else, so both slots are
+ * free. LOSS waits for row losses whose copies are not over, OVERFLOW for the squares. Collectives
+ * ask whether their copies are over, and wait in their own instructions alone. */
 static void check_waits(const test_setup *setup, bool at_once)
 {
-    enum { COUNTED = 3 };
-    int64_t most = COUNTED * (1 + setup->plan.accumulation);
+    int64_t all = 0, most = 1 + setup->plan.accumulation;
     test_run run;
     test_run_open(&run, setup, test_size);
+    watcher w = {.run = &run}, *arg = &w;
+    zero_source source = {.sample = watched_sample, .arg = &arg};
     test_run_steps(&run, 0, 2); /* the first one looks for numbers left undefined */
-    waited before = count(&run);
-    test_run_steps(&run, 2, COUNTED);
-    waited after = count(&run);
-    int64_t waits = after.waits - before.waits;
-    bool is_right = at_once ? waits == 0 : waits > 0 && waits <= most;
-    if (!is_right || after.syncs != before.syncs)
-        print_error(
-            "rank %d, stage %d: %" PRId64 " waits and %" PRId64 " syncs in %d steps\n",
-            test_rank, setup->plan.stage, waits, after.syncs - before.syncs, COUNTED);
-    assert_all(is_right && after.syncs == before.syncs);
+    for (int64_t step = 2; step < 5; step++) {
+        waited before = count(&run);
+        test_run_steps_on(&run, &source, step, 1);
+        waited after = count(&run);
+        int64_t waits = after.waits - before.waits;
+        int64_t early = w.at_sample.waits - before.waits;
+        if (waits > most || early > 0 || after.syncs != before.syncs)
+            print_error("rank %d, stage %d: %" PRId64 " waits, %" PRId64
+                        " of them before the last LOAD, and %" PRId64 " syncs in a step\n",
+                        test_rank, setup->plan.stage, waits, early,
+                        after.syncs - before.syncs);
+        assert_all(waits <= most && early == 0 && after.syncs == before.syncs);
+        all += waits;
+    }
+    assert_all(at_once ? all == 0 : all > 0);
     test_run_close(&run);
 }
 
