@@ -46,7 +46,7 @@ const zero_option zero_run_options[] = {
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
      .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer"},
     {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, the oracle of the tests"},
-    {.name = "device", CHOICE, FIELD(device), PLAN, .name_at = zero_device_name_at, .standard = "cpu",
+    {.name = "device", CHOICE, FIELD(device), CHECK, .name_at = zero_device_name_at, .standard = "cpu",
      .help = "where it computes; others than cpu have memory of their own, and can be planned without one"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
@@ -89,7 +89,7 @@ const zero_option zero_run_options[] = {
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need of the host's memory; 0: do not check"},
-    {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .min = 1, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), PLANNED, .absent = "not checked",
+    {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .min = 1, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), .is = ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK, .absent = "not checked",
      .help = "with --device: bytes per rank that a plan may need of the device's memory"},
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},

@@ -48,8 +48,8 @@ void zero_collective_destroy(zero_collective *op);
  *   reduce           `out` matters on the root only, where it may be `in` if the types are
  *                    equal
  *   broadcast        `in` may be `out`, and matters on the root only
- * On a device the same holds for its arrays; all that matters on a rank alone is copied. An
- * all-gather or broadcast whose `in` is that piece of `out` is better told so (spec.h: in_place).
+ * On a device the same holds for the device's arrays. Only what matters on a rank is copied; where
+ * `in` is part of `out`, spec.in_place saves storing it again.
  * staging[zero_collective_staging() bytes], aligned to 64; NULL if that is 0. Elements of
  * `out` outside the window of `count` are not touched. ZERO_ERR_UNSUPPORTED if the oldest
  * collective in flight began too long ago for a node's counters (signal.h). */

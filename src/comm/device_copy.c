@@ -27,8 +27,8 @@ zero_status zero_device_copy_begin(zero_collective *op, const zero_collective_st
                     bytes, take_slot(op, &op->stores));
 }
 
-/* Copies of one direction end in their order, so after the first that has not ended there is
- * nobody to ask. */
+/* Copies of one direction end in their order: after the first that has not ended, the later ones
+ * need not be asked for. */
 static zero_status reap(const zero_copier *c, zero_device_tickets *copies)
 {
     bool ended = true;

@@ -15,6 +15,7 @@
 
 #define AHEAD  6
 #define BEHIND 8
+#define CHUNKS 4 /* that a copy moves, if they are small */
 
 /* Elements of one piece that a copy moves. */
 typedef struct {
@@ -276,11 +277,11 @@ static int64_t all_waited(const zero_collective_step *list, int64_t n)
     return most;
 }
 
-/* Whole chunks, as many as a copy takes. */
+/* Whole chunks: a copy of a few bytes takes as long as one of many. */
 static int64_t grain(const zero_steps *s)
 {
     int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(s->spec.type));
-    return zero_max(most / s->chunk, 1) * s->chunk;
+    return zero_max(zero_min(most / s->chunk, CHUNKS), 1) * s->chunk;
 }
 
 static bool allocate(writer *w)

@@ -19,7 +19,8 @@
  *
  * Messages are ordered by chunk, round (distance between nodes), local rank and subtree, on
  * all ranks. Both partners of the first message that has not ended wait for earlier messages
- * only, so ranks cannot wait in a circle. */
+ * only, so ranks cannot wait in a circle. Sums on a device also await each chunk of their
+ * neighbours' `in`; a neighbour signals it after messages of earlier chunks only. */
 #include "comm/hier.h"
 
 #include "base/fail.h"

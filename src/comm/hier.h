@@ -6,7 +6,8 @@
 
 #define ZERO_HIER_IN_FLIGHT 8 /* chunks received at once, if staging suffices */
 
-/* READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
+/* These phases are those without a device, or of an all-gather or a broadcast (see below).
+ * READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
  * `out`. WRITTEN + 1 + k: so is all that I receive of chunk k. The last phase, after those of
  * all chunks: I have read all I needed. */
 enum { ZERO_HIER_READY = 1, ZERO_HIER_WRITTEN = 2 };

@@ -55,18 +55,19 @@ typedef struct {
     bool one_out;
 
     /* `in` and `out` are a device's, which neither messages nor neighbours can reach. The steps
-     * work on their mirrors, which are packed (stride = count) and lie in staging:
+     * work on their mirrors in staging, whose pieces adjoin (stride = count):
      *
-     *     reduce-scatter, reduce   | in [pieces][count] | out [count] | what the algorithm stages |
-     *     all-gather, broadcast    | out [pieces][count]              | what the algorithm stages |
+     *     reduce-scatter, reduce   | in [pieces][count] | out [count] | what the algorithm stages
+     *     all-gather, broadcast    | out [pieces][count]              | what the algorithm stages
      *
-     * Each part begins at a multiple of 64 bytes. The mirror of `in` (for sums, unless the
-     * result has another type, that of `out`) is this rank's piece of the other mirror. For
-     * algorithms that work in a window, staging lies there; in_apart and out_apart are then the
-     * bytes from a rank's staging to that of its next neighbour. one_out is refused. */
+     * Each part begins at a multiple of 64 bytes. A sum has a mirror of `out` only if the result
+     * has another type: else that is this rank's piece (the root's) of the mirror of `in`. So
+     * is, in an all-gather and a broadcast, the mirror of `in` in that of `out`. For algorithms
+     * that work in a window, staging lies there, and in_apart and out_apart are the bytes from a
+     * rank's staging to that of its next neighbour. one_out is refused. */
     bool on_device;
-    /* on_device, all-gather and broadcast: `in` is this rank's (the root's) piece of `out`, so that
-     * piece is not stored. Without it everything is stored, which is right in any case. */
+    /* Only on a device, for an all-gather and a broadcast: `in` is this rank's piece of `out`, so
+     * that piece is not stored. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
 
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */

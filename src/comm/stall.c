@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "comm/device_copy.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
 
@@ -94,11 +95,20 @@ static zero_status receive(const zero_comm *comm, int tag, int rank, message *m)
 
 /* ---- answering ---- */
 
+/* True if a collective in flight has copies of its device in flight. */
+static bool is_copying(const zero_comm *comm)
+{
+    for (const zero_collective *op = comm->active; op; op = op->next_active)
+        if (zero_device_copy_left(op) > 0) return true;
+    return false;
+}
+
 static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
     int64_t begun = comm->sequence + comm->control_sequence;
-    return (zero_standing){.state = w->state,
+    bool copies = w->state == ZERO_WATCH_WAITING && is_copying(comm);
+    return (zero_standing){.state = copies ? ZERO_WATCH_COPYING : w->state,
                            .reached = begun + (w->state == ZERO_WATCH_COMPARING),
                            .sequence = w->op.sequence,
                            .kind = w->op.kind,

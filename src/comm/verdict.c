@@ -43,6 +43,8 @@ static const char *find_fault(const group *g, int class)
     if (at->reached < furthest) return one ? "is behind" : "are behind";
     if (most->state != ZERO_WATCH_SILENT && is_elsewhere(at, most))
         return one ? "is elsewhere" : "are elsewhere";
+    if (at->state == ZERO_WATCH_COPYING)
+        return one ? "waits for its device" : "wait for their devices";
     return NULL;
 }
 
@@ -74,6 +76,7 @@ static void add_state(zero_sentence *report, const group *g, int class)
         [ZERO_WATCH_COMPUTING] = "computing after",
         [ZERO_WATCH_COMPARING] = "comparing before",
         [ZERO_WATCH_WAITING] = "waiting for",
+        [ZERO_WATCH_COPYING] = "waiting for copies of a device, and for",
     };
     const zero_standing *at = &g->all[class];
     zero_sentence_add_ranks(report, g->size, g->class_of, class);

@@ -13,7 +13,8 @@ typedef enum {
     ZERO_WATCH_SILENT, /* no answer */
     ZERO_WATCH_COMPUTING,
     ZERO_WATCH_COMPARING, /* before an operation (check.h) */
-    ZERO_WATCH_WAITING
+    ZERO_WATCH_WAITING,
+    ZERO_WATCH_COPYING /* waiting, while copies of its device are in flight */
 } zero_watch_state;
 
 /* The position of a rank. Ranks with equal bytes before `seconds` are reported together. */
@@ -26,8 +27,8 @@ typedef struct {
     double seconds;     /* how long it has been there */
 } zero_standing;
 
-/* Suspects ranks that are silent, that are behind, or that are in another operation than most:
- * a rank that left one out is in the next. `work` names the ranks' pieces of work ("step").
- * class_of: scratch, [size]. */
+/* Suspects ranks that are silent, that are behind, that are in another operation than most
+ * (a rank that left one out is in the next), or that wait for their device. `work` names the
+ * ranks' pieces of work ("step"). class_of: scratch, [size]. */
 void zero_verdict_write(int size, const zero_standing all[], const char *work,
                         double stalled, int class_of[], zero_sentence *report);

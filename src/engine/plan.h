@@ -22,9 +22,9 @@ typedef struct {
     double padding;               /* the formula's bytes for the groups' padding */
     int64_t padded;               /* elements of all groups, padding included */
     zero_plan_exchange reduce, gather;
-    zero_traffic control;      /* small messages of the step, without COMPARE */
-    zero_traffic compare;      /* those of COMPARE, every check_replicas steps */
-    zero_device_copies copies; /* of the step; logits: of each token generated */
+    zero_traffic control;     /* small messages of the step, without COMPARE */
+    zero_traffic compare;     /* those of COMPARE, every check_replicas steps */
+    zero_copied_bytes copies; /* of the step; logits: of each token generated */
 
     /* The scratch file, which is no memory: all zeros without offload. */
     size_t file[ZERO_CLASSES], file_bytes; /* by class; in all */

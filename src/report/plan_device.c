@@ -69,9 +69,14 @@ static void show_copy(const char *name, size_t stored, size_t fetched, FILE *out
 
 void zero_plan_show_copies(const zero_plan_stage *stage, FILE *out)
 {
-    const zero_device_copies *c = &stage->ledger.copies;
+    const zero_copied_bytes *c = &stage->ledger.copies;
+    const zero_traffic *reduced = &stage->ledger.reduce.traffic;
+    const zero_traffic *gathered = &stage->ledger.gather.traffic;
     if (!stage->schedule.input.device) return;
     fprintf(out, "\n%-22s %17s %17s\n", "copies per step", "to the device", "from it");
+    show_copy("REDUCE", (size_t)reduced->bytes_stored, (size_t)reduced->bytes_fetched, out);
+    show_copy("GATHER", (size_t)gathered->bytes_stored, (size_t)gathered->bytes_fetched,
+              out);
     show_copy("tokens", c->tokens, 0, out);
     show_copy("losses", 0, c->row_losses, out);
     show_copy("squares of gradients", 0, c->squares, out);

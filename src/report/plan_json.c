@@ -223,9 +223,14 @@ static json_t *communication_json(const zero_plan_ledger *l)
 }
 
 /* Bytes between the host and the device in a step; logits: for each token generated. */
-static json_t *copies_json(const zero_device_copies *c)
+static json_t *copies_json(const zero_plan_ledger *l)
 {
+    const zero_copied_bytes *c = &l->copies;
     json_t *object = json_object();
+    put_whole(object, "reduce_stored", l->reduce.traffic.bytes_stored);
+    put_whole(object, "reduce_fetched", l->reduce.traffic.bytes_fetched);
+    put_whole(object, "gather_stored", l->gather.traffic.bytes_stored);
+    put_whole(object, "gather_fetched", l->gather.traffic.bytes_fetched);
     put_whole(object, "tokens_stored", (int64_t)c->tokens);
     put_whole(object, "losses_fetched", (int64_t)c->row_losses);
     put_whole(object, "squares_fetched", (int64_t)c->squares);
@@ -392,7 +397,7 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
         json_object_set_new(object, "file", file_json(&stage->ledger));
     if (stage->schedule.input.device)
-        json_object_set_new(object, "copies", copies_json(&stage->ledger.copies));
+        json_object_set_new(object, "copies", copies_json(&stage->ledger));
     json_object_set_new(object, "kept", kept_json(r, stage));
     json_object_set_new(object, "partitions", partitions_json(stage));
     if (r->config.accumulation > 1)

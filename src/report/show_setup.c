@@ -102,12 +102,18 @@ static void show_file(const zero_schedule *plan)
     printf("\n");
 }
 
+/* With a device the classes are those there. */
 static void show_ledgers(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
+    size_t beside = plan->host_bytes + plan->window_bytes;
     zero_text_run_row("memory");
-    printf("%.1f MiB per rank; each class at its own peak, in MiB:",
-           zero_text_mib(plan->own_bytes + plan->window_bytes));
+    if (plan->input.device)
+        printf("%.1f MiB per rank on the device, %.1f MiB on the host;",
+               zero_text_mib(plan->own_bytes), zero_text_mib(beside));
+    else
+        printf("%.1f MiB per rank;", zero_text_mib(plan->own_bytes + beside));
+    printf(" each class at its own peak, in MiB:");
     for (int c = 0, shown = 0; c < ZERO_CLASSES; c++) {
         if (plan->class_peak[c] == 0) continue;
         if (shown > 0) putchar(',');

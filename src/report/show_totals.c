@@ -88,7 +88,8 @@ static void show_control(const zero_run_view *v)
 static void show_resident(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
-    size_t planned = plan->own_bytes + plan->window_bytes;
+    size_t arena = plan->input.device ? plan->host_bytes : plan->own_bytes;
+    size_t planned = arena + plan->window_bytes;
     size_t mapped = v->engine->window.bytes > plan->window_bytes
                         ? v->engine->window.bytes - plan->window_bytes
                         : 0;

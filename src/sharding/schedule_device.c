@@ -66,7 +66,7 @@ static size_t bytes_of(const zero_schedule *s, int buffer)
 }
 
 static void add_copies(const zero_schedule *s, const zero_instruction *i,
-                       zero_device_copies *sum)
+                       zero_copied_bytes *sum)
 {
     bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
     if (i->host == ZERO_NO_BUFFER) return;
@@ -78,10 +78,10 @@ static void add_copies(const zero_schedule *s, const zero_instruction *i,
         sum->logits += bytes_of(s, i->host);
 }
 
-zero_device_copies zero_schedule_copies(const zero_schedule *s, zero_program_kind program)
+zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program)
 {
     const zero_program *p = &s->programs[program];
-    zero_device_copies sum = {0};
+    zero_copied_bytes sum = {0};
     for (int at = 0; at < p->length; at++) add_copies(s, &p->code[at], &sum);
     return sum;
 }

@@ -37,8 +37,8 @@ int zero_schedule_tokens(const zero_schedule *s, int m);
 typedef struct {
     size_t tokens;                      /* to the device */
     size_t row_losses, squares, logits; /* from it */
-} zero_device_copies;
-zero_device_copies zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
+} zero_copied_bytes;
+zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 
 /* The first double of group g in `squares` and `squares_host`. The group has as many as
  * zero_gradient_pieces() says of the range that NORM names. */

@@ -99,10 +99,12 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
 }
 
 /* With a device neighbours find the mirrors of `in` and of `out` in each other's staging. */
-static void put_on_device(const zero_schedule *s, zero_collective_spec *spec)
+static void put_on_device(const zero_schedule *s, const zero_exchange *x,
+                          zero_collective_spec *spec)
 {
     bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
     spec->on_device = true;
+    spec->in_place = x->in == x->out && !zero_collective_sums(spec->kind);
     spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
 }
 
@@ -110,7 +112,7 @@ static void put_on_device(const zero_schedule *s, zero_collective_spec *spec)
  * these alone. */
 static size_t own_staging(const zero_schedule *s, zero_collective_spec spec)
 {
-    spec.on_device = false;
+    spec.on_device = spec.in_place = false;
     return zero_collective_staging(&spec, zero_schedule_layout(s));
 }
 
@@ -156,7 +158,7 @@ zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op
     zero_collective_spec spec = state->partition.scheme == ZERO_PARTITION_SLICE
                                     ? sliced(s, op, g, x)
                                     : owned(s, op, g, k, x);
-    if (s->input.device) put_on_device(s, &spec);
+    if (s->input.device) put_on_device(s, x, &spec);
     if (!is_bounded(s)) return spec;
     size_t staging = own_staging(s, spec);
     int64_t least = staging > 0 ? least_staging(s, spec) : 0;

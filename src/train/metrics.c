@@ -92,19 +92,35 @@ static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
     return classes;
 }
 
+/* With a device the other members are the device's, but for window and resident memory. */
+static void add_host(json_t *ledger, const zero_schedule *s, const zero_peak *planned,
+                     const zero_peak *measured)
+{
+    json_object_set_new(ledger, "host_planned_bytes", class_bytes(planned->host_of_class));
+    json_object_set_new(ledger, "host_measured_bytes",
+                        class_bytes(measured->host_of_class));
+    json_object_set_new(ledger, "host_planned_peak_bytes",
+                        json_integer((int64_t)planned->host_bytes));
+    json_object_set_new(ledger, "host_measured_peak_bytes",
+                        json_integer((int64_t)measured->host_bytes));
+    json_object_set_new(ledger, "host_arena_bytes", json_integer((int64_t)s->host_bytes));
+}
+
 static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
 {
     const zero_schedule *s = &e->schedule;
     zero_peak planned, measured;
     ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
-    *ledger = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned_bytes",
-                        class_bytes(planned.of_class), "measured_bytes",
-                        class_bytes(measured.of_class), "planned_peak_bytes",
-                        json_integer((int64_t)planned.bytes), "measured_peak_bytes",
-                        json_integer((int64_t)measured.bytes), "arena_bytes",
-                        json_integer((int64_t)s->own_bytes), "window_bytes",
-                        json_integer((int64_t)s->window_bytes), "resident_peak_bytes",
-                        json_integer((int64_t)zero_metrics_resident_peak()));
+    json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned_bytes",
+                            class_bytes(planned.of_class), "measured_bytes",
+                            class_bytes(measured.of_class), "planned_peak_bytes",
+                            json_integer((int64_t)planned.bytes), "measured_peak_bytes",
+                            json_integer((int64_t)measured.bytes), "arena_bytes",
+                            json_integer((int64_t)s->own_bytes), "window_bytes",
+                            json_integer((int64_t)s->window_bytes), "resident_peak_bytes",
+                            json_integer((int64_t)zero_metrics_resident_peak()));
+    if (all && s->input.device) add_host(all, s, &planned, &measured);
+    *ledger = all;
     return ZERO_OK;
 }
 

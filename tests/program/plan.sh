@@ -67,7 +67,50 @@ says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
 says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","offload":"off",' squeezed
-says '"offload_depth":4,"delayed_from":0,"collectives":"p2p"}' squeezed
+says '"offload_depth":4,"delayed_from":0,"device":"off","collectives":"p2p"}' squeezed
+
+# With a device, where none is: two columns. The numbers are those of test_schedule_device, by hand.
+xl="--model gpt2-xl --stage 3 --ranks 8 --dtype bf16 --device cuda"
+runs 0 plan $xl
+for word in 'on the device, own peak' 'on the host' 'the device'"'"'s library 512.00 MiB (assumed)' \
+    'copies per step'; do
+    says "$word" out
+done
+narrow 100 out
+runs 0 plan $xl --json
+is_json out
+tr -d ' \n' <out >squeezed
+for part in '"parameters":{"own_peak":389405312,"at_peak":389405312,"host_peak":0}' \
+    '"buckets":{"own_peak":0,"at_peak":0,"host_peak":166196736}' \
+    '"host":{"peak_bytes":172503672,"arena":172503808,"window":0,' \
+    '"reduce_stored":389405312,"reduce_fetched":3115242496,' '"device":"on"'; do
+    says "$part" squeezed
+done
+context=$(sed 's/.*"device":{"arena":\([0-9]*\),"context_bytes":[0-9]*,"needed":\([0-9]*\)}.*/\2 - \1/' squeezed)
+[ $(($context)) -eq 536870912 ] || complain "$words: expected the arena and 512 MiB, got $context"
+runs 0 plan $small --ranks 2 --device cuda --stage all
+narrow 100 out
+for word in 'arena of the device' 'host, with process'; do says "$word" out; done
+runs 0 plan $small --ranks 2 --device cuda --show-schedule
+says 'host: data, ' out
+says 'host: workspace, ' out
+runs 0 plan $small --ranks 2 --device cuda --device-memory 400M --memory-limit 1M
+says 'device limit   381.47 MiB: it does not fit' out
+says 'bytes of the device; * fits the' out
+narrow 100 out
+runs 0 plan $small --ranks 2 --device cuda --device-memory 1G --memory-limit 1G --json
+says '"fits_device_memory": true' out
+says '"fits_memory_limit": true' out
+# --fit counts the device, its library with it.
+runs 0 plan $small --ranks 2 --device cuda --fit 1G --json
+tr -d ' \n' <out | grep -o '"fits":{[^}]*}' >squeezed
+grep -qE '"needed":(9[0-9]{8}|10[0-9]{8})' squeezed || complain "$words: expected most of 1 GB"
+refuses 2 '--fit 500000000: not even one layer fits' 0 plan $small --device cuda --fit 500M
+refuses 2 '--offload with --device cuda' 0 plan $small --device cuda --offload .
+refuses 2 '--backend naive with --device cuda' 0 plan $small --device cuda --backend naive
+refuses 2 '--device-memory without a device' 0 plan $small --device-memory 1G
+refuses 2 'cpu|cuda' 0 plan --device tpu
+refuses 3 'this build has no CUDA backend' 0 train $small --device cuda
 
 # The program of a step in stage 3 with two layers
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule

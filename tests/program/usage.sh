@@ -19,7 +19,7 @@ for word in Model: Data: Optimisation: General: --lr --metrics --global-batch; d
     says "$word" out
 done
 runs 0 info
-for key in version mpi blas backends memory stages; do says "$key" out; done
+for key in version mpi blas backends devices memory stages; do says "$key" out; done
 runs 0 info --defaults gpt2
 for line in '--layers  *12$' '--lr  *0.0006$' '--micro-batch  *4$'; do
     grep -qe "$line" out || complain "$words: expected $line"

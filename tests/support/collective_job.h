@@ -1,8 +1,8 @@
 /* collective_job.h - collectives on data with known results, under MPI.
  *
  * A field is a group with a window, in which every rank has room for a few jobs at once. A
- * job is a collective with its buffers; tree_oracle.h defines its inputs and results. If these are a
- * device's (fake_copier.h), staging lies in the window. */
+ * job is a collective with its buffers; tree_oracle.h defines its inputs and results. If these
+ * are a device's (fake_copier.h), staging lies in the window. */
 #pragma once
 
 #include "support/mpi_cmocka.h"

@@ -1,10 +1,13 @@
-/* fake_copier.h - a device for collectives under MPI: its addresses fault unless the copier uses them,
- * copies begin late, and until they end their destination is garbage. */
+/* fake_copier.h - a device for collectives under MPI.
+ *
+ * Its addresses fault unless the copier uses them. A copy happens some time after it has begun;
+ * until then its destination is garbage. */
 #pragma once
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "comm/copier.h"
 #include "support/tree_oracle.h"
@@ -26,6 +29,7 @@ typedef struct {
     int64_t begun[2], ended[2];
     fake_copy copies[2][FAKE_COPIES];
     int64_t bytes[2];
+    double stuck_until;  /* no copy ends earlier; in seconds of the clock */
     int64_t fails_after; /* calls of the copier from now on; below 0: it never fails */
 } fake_device;
 
@@ -75,7 +79,8 @@ static inline zero_status fake_ended(void *arg, uint64_t ticket, bool *ended)
     int way = (int)(ticket % 2);
     ZERO_TRY(fake_fault(d));
     d->random = oracle_mix(d->random);
-    if (d->ended[way] < d->begun[way] && d->random % 3 > 0) {
+    bool stuck = d->stuck_until > 0.0 && zero_clock_seconds() < d->stuck_until;
+    if (d->ended[way] < d->begun[way] && d->random % 3 > 0 && !stuck) {
         const fake_copy *c = &d->copies[way][d->ended[way]++ % FAKE_COPIES];
         memcpy(c->to, c->from, c->bytes);
     }

@@ -153,28 +153,33 @@ static int column(const zero_schedule *s, const zero_buffer *b)
     return s->input.device && !is_near ? BESIDE : NEAR;
 }
 
-static struct peaks alive_at(const zero_schedule *s, const span *spans, int at, int which)
+static void add_alive(const zero_schedule *s, const span *spans, int at,
+                      struct peaks now[COLUMNS])
 {
-    struct peaks now = {0};
     for (int id = 0; id < s->n_buffers; id++) {
         if (at < spans[id].first || at > spans[id].last) continue;
-        if (column(s, &s->buffers[id]) != which) continue;
-        now.total += cost(s, &s->buffers[id]);
-        now.by_class[s->buffers[id].class] += cost(s, &s->buffers[id]);
+        struct peaks *where = &now[column(s, &s->buffers[id])];
+        where->total += cost(s, &s->buffers[id]);
+        where->by_class[s->buffers[id].class] += cost(s, &s->buffers[id]);
     }
-    return now;
 }
 
-static void add_peaks(const zero_schedule *s, zero_program_kind kind, int which,
-                      struct peaks *most)
+static void widen(struct peaks *most, const struct peaks *now)
+{
+    if (now->total > most->total) most->total = now->total;
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        if (now->by_class[c] > most->by_class[c]) most->by_class[c] = now->by_class[c];
+}
+
+static void add_peaks(const zero_schedule *s, zero_program_kind kind,
+                      struct peaks most[COLUMNS])
 {
     span *spans = find_spans(s, kind);
     for (int at = 0; at < s->programs[kind].length; at++) {
-        struct peaks now = alive_at(s, spans, at, which);
-        if (which == NEAR) assert_true(s->programs[kind].code[at].live_bytes == now.total);
-        if (now.total > most->total) most->total = now.total;
-        for (int c = 0; c < ZERO_CLASSES; c++)
-            if (now.by_class[c] > most->by_class[c]) most->by_class[c] = now.by_class[c];
+        struct peaks now[COLUMNS] = {0};
+        add_alive(s, spans, at, now);
+        assert_true(s->programs[kind].code[at].live_bytes == now[NEAR].total);
+        for (int k = 0; k < COLUMNS; k++) widen(&most[k], &now[k]);
     }
     free(spans);
 }
@@ -189,11 +194,11 @@ static size_t rounding(const zero_schedule *s)
 
 void laws_check_ledger(const zero_schedule *s)
 {
-    struct peaks most = {0}, beside = {0};
-    for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
-        add_peaks(s, (zero_program_kind)kind, NEAR, &most);
-        add_peaks(s, (zero_program_kind)kind, BESIDE, &beside);
-    }
+    struct peaks all[COLUMNS] = {0}, most, beside;
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        add_peaks(s, (zero_program_kind)kind, all);
+    most = all[NEAR];
+    beside = all[BESIDE];
     size_t window = s->input.device ? 0 : s->window_bytes;
     assert_true(s->peak_bytes == most.total);
     assert_true(s->peak_bytes <= s->own_bytes + window + rounding(s));

@@ -25,7 +25,7 @@ static void check_staging(const zero_schedule *s, const zero_instruction *i)
         zero_collective_spec spec = zero_schedule_collective(s, i->op, i->group, k);
         size_t bucket = (size_t)s->input.bucket * zero_type_size(spec.type);
         zero_collective_spec own = spec; /* the bucket does not bound mirrors */
-        own.on_device = false;
+        own.on_device = own.in_place = false;
         size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
         if (algorithm->bounds_staging)
             assert_true(zero_collective_staging(&own, zero_schedule_layout(s)) <= bucket);

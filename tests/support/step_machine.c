@@ -117,8 +117,9 @@ static bool advance(machine *m, int r, bool lazy)
     return true;
 }
 
-/* Lets one actor move: a rank, or the network as number `size`, or the devices as the next, the
- * first in a row that can. The row begins with the trial's favourite, or, now and then and in every fourth trial, anywhere. */
+/* Lets one actor move, the first in a row that can: a rank, the network as number `size`, or the
+ * devices as the next. The row begins with the trial's favourite or, now and then and in every
+ * fourth trial, anywhere. */
 static bool happen(machine *m, bool lazy)
 {
     int n = m->size + 2;

@@ -1,5 +1,5 @@
-/* A device: it ends copies in any order, reads their source at the last moment, and until then their
- * destination is garbage. */
+/* The devices: copies end in any order. Their source is read at the last moment, and until then
+ * their destination is garbage. */
 #include "support/step_machine_self.h"
 
 static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)

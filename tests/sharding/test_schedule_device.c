@@ -1,0 +1,293 @@
+/* Plans with a device: bytes there and on the host by hand-made formulas, and what it changes. */
+#include <string.h>
+
+#include "base/number.h"
+#include "math/backend.h"
+#include "nn/gpt2.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_device.h"
+#include "sharding/update.h"
+#include "support/schedule_laws.h"
+
+static zero_schedule compiled(const zero_plan_input *input)
+{
+    zero_schedule s;
+    if (zero_schedule_compile(&s, input) != ZERO_OK) fail_msg("%s", zero_last_error());
+    return s;
+}
+
+static zero_model preset(const char *name)
+{
+    zero_gpt2_shape shape;
+    zero_model model;
+    assert_int_equal(zero_gpt2_preset(name, &shape), ZERO_OK);
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    return model;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ZERO_MEMORY_ALIGN - 1) / ZERO_MEMORY_ALIGN * ZERO_MEMORY_ALIGN;
+}
+
+/* ---- by hand ---- */
+
+enum { RANKS = 8, C = 1600, LAYERS = 48, V = 50257, T = 1024 };
+
+static const int64_t block = 12 * C * C + 13 * C, embedding = V * C + T * C, norm = 2 * C;
+
+/* The shard of a group of n parameters: a multiple of 64. */
+static int64_t shard(int64_t n)
+{
+    return ((n + RANKS - 1) / RANKS + 63) / 64 * 64;
+}
+
+static int64_t shards(void)
+{
+    return shard(embedding) + LAYERS * shard(block) + shard(norm);
+}
+
+/* The smallest chunks of 64 elements come from 7 other ranks: whole ones that fit the bucket. */
+static size_t reduce_staging(void)
+{
+    return (size_t)((1 << 20) / (7 * 64) * (7 * 64)) * 2;
+}
+
+/* gpt2-xl in bf16, stage 3, 8 ranks on 8 nodes, one sequence each. */
+static zero_plan_input xl(const zero_model *model)
+{
+    zero_plan_input input = zero_plan_input_standard(model, RANKS, 0);
+    input.stage = 3;
+    input.type = ZERO_BF16;
+    input.device = 1;
+    return input;
+}
+
+static void states_of_a_device_are_the_paper_s(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2-xl");
+    zero_plan_input input = xl(&model);
+    zero_schedule s = compiled(&input);
+    size_t held = (size_t)shards();
+    assert_true(s.class_peak[ZERO_CLASS_PARAMETERS] == 2 * held);
+    assert_true(s.class_peak[ZERO_CLASS_GRADIENTS] == 2 * held);
+    assert_true(s.class_peak[ZERO_CLASS_OPTIMIZER] == 12 * held);
+    assert_true(s.class_peak[ZERO_CLASS_BUCKETS] == 0);
+    assert_true(s.window_bytes == 0);
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+static void the_host_has_staging_and_the_other_sides_of_copies(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2-xl");
+    zero_plan_input input = xl(&model);
+    zero_schedule s = compiled(&input);
+    size_t tokens = 2 * T * sizeof(int32_t), rows = T * sizeof(float), squares = 0;
+    size_t chunks = 2 * 3 * (size_t)ZERO_OFFLOAD_BLOCK * sizeof(float);
+    size_t mirror = (size_t)(RANKS * shard(embedding)) * 2 + reduce_staging();
+    for (int g = 0; g < model.n_groups; g++)
+        squares += 8 * (size_t)zero_gradient_pieces(
+                           zero_partition_shard(&s.groups[g].partition, 0));
+    assert_true(s.host_class_peak[ZERO_CLASS_DATA] == tokens);
+    assert_true(s.host_class_peak[ZERO_CLASS_WORKSPACE] == chunks + squares);
+    assert_true(s.host_class_peak[ZERO_CLASS_BUCKETS] == mirror);
+    assert_true(s.host_class_peak[ZERO_CLASS_LOGITS] == V * sizeof(float));
+    assert_true(s.host_peak_bytes == chunks + squares + tokens + rows + mirror);
+    assert_true(s.host_bytes ==
+                chunks + aligned(squares) + tokens + rows + aligned(mirror));
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+/* A group's gradient is fetched whole and its piece stored; its parameters are gathered twice, and
+ * three times the embedding's are not: it stays from forward to backward. */
+static void a_step_copies_what_its_collectives_move(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2-xl");
+    zero_plan_input input = xl(&model);
+    zero_schedule s = compiled(&input);
+    zero_traffic reduced = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
+    zero_traffic gathered = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
+    zero_copied_bytes step = zero_schedule_copies(&s, ZERO_PROGRAM_STEP);
+    int64_t uses = 2 * LAYERS * shard(block) + 2 * shard(embedding) + shard(norm);
+    assert_int_equal(reduced.bytes_fetched, 2 * RANKS * shards());
+    assert_int_equal(reduced.bytes_stored, 2 * shards());
+    assert_int_equal(gathered.bytes_fetched, 2 * uses);
+    assert_int_equal(gathered.bytes_stored, 2 * RANKS * uses);
+    assert_int_equal(step.tokens, 2 * T * sizeof(int32_t));
+    assert_int_equal(step.row_losses, T * sizeof(float));
+    assert_int_equal(step.squares, s.buffers[s.squares].bytes);
+    assert_int_equal(zero_schedule_copies(&s, ZERO_PROGRAM_GENERATE).logits,
+                     V * sizeof(float));
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+/* ---- against the plan without one ---- */
+
+static bool is_changed(int cls)
+{
+    return cls == ZERO_CLASS_BUCKETS || cls == ZERO_CLASS_WORKSPACE ||
+           cls == ZERO_CLASS_LOGITS;
+}
+
+/* Nothing of the model is shared, so that the device has what a rank with messages has. */
+static void check_classes(zero_plan_input input)
+{
+    zero_plan_input alone = input;
+    alone.device = 0;
+    alone.collectives = ZERO_ALGORITHM_P2P;
+    input.device = 1;
+    zero_schedule with = compiled(&input), without = compiled(&alone);
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        if (!is_changed(c) && with.class_peak[c] != without.class_peak[c])
+            fail_msg("stage %d, %s: %zu bytes on the device, %zu without one", input.stage,
+                     zero_class_name((zero_class)c), with.class_peak[c],
+                     without.class_peak[c]);
+    size_t squares = with.buffers[with.squares].bytes;
+    assert_true(with.class_peak[ZERO_CLASS_WORKSPACE] ==
+                without.class_peak[ZERO_CLASS_WORKSPACE] + squares);
+    assert_true(without.host_peak_bytes == 0 && without.host_bytes == 0);
+    zero_schedule_destroy(&with);
+    zero_schedule_destroy(&without);
+}
+
+static void the_device_holds_what_a_rank_by_itself_holds(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2");
+    zero_layout one_node;
+    assert_int_equal(zero_layout_init_blocks(&one_node, 4, 1), ZERO_OK);
+    for (int bits = 0; bits < 64; bits++) {
+        zero_plan_input input = job_input(&model, bits & 3, 4);
+        input.bucket = 1 << 20;
+        input.type = bits & 4 ? ZERO_BF16 : ZERO_FP32;
+        input.accumulation = bits & 8 ? 3 : 1;
+        input.partition = bits & 16 ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
+        input.collectives = bits & 32 ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_P2P;
+        input.layout = &one_node;
+        check_classes(input);
+    }
+    zero_layout_destroy(&one_node);
+    zero_model_destroy(&model);
+}
+
+/* ---- programs ---- */
+
+static const zero_instruction *first_of(const zero_schedule *s, zero_program_kind kind,
+                                        zero_op op)
+{
+    const zero_program *p = &s->programs[kind];
+    for (int at = 0; at < p->length; at++)
+        if (p->code[at].op == op) return &p->code[at];
+    fail_msg("no %s in %s", zero_op_name(op), zero_program_name(kind));
+    return NULL;
+}
+
+static void generating_loads_the_prompt(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2");
+    zero_plan_input input = job_input(&model, 1, 2);
+    input.bucket = 1 << 20;
+    for (input.device = 0; input.device <= 1; input.device++) {
+        zero_schedule s = compiled(&input);
+        const zero_program *p = &s.programs[ZERO_PROGRAM_GENERATE];
+        bool loads = p->code[0].op == ZERO_OP_LOAD;
+        assert_int_equal(loads, input.device);
+        if (loads) assert_int_equal(p->code[0].host, s.first_tokens);
+        zero_schedule_destroy(&s);
+    }
+    zero_model_destroy(&model);
+}
+
+/* Slots alternate, and a row of losses waits for LOSS per microbatch. */
+static void microbatches_take_turns(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2");
+    zero_plan_input input = job_input(&model, 2, 2);
+    input.bucket = 1 << 20;
+    input.accumulation = 5;
+    input.device = 1;
+    zero_schedule s = compiled(&input);
+    const zero_program *p = &s.programs[ZERO_PROGRAM_STEP];
+    const zero_instruction *loss = first_of(&s, ZERO_PROGRAM_STEP, ZERO_OP_LOSS);
+    for (int at = 0; at < p->length; at++)
+        if (p->code[at].op == ZERO_OP_LOAD)
+            assert_int_equal(p->code[at].host, s.first_tokens + p->code[at].microbatch % 2);
+    assert_int_equal(s.buffers[loss->host].bytes, 5 * s.buffers[loss->row_loss].bytes);
+    assert_int_equal(s.buffers[loss->host].space, ZERO_SPACE_HOST);
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+static void states_in_a_file_are_refused(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2");
+    zero_schedule s;
+    zero_plan_input input = job_input(&model, 2, 2);
+    input.bucket = 1 << 20;
+    input.device = 1;
+    input.offload = ZERO_OFFLOAD_END;
+    input.offload_depth = 2;
+    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "--offload with --device"));
+    zero_model_destroy(&model);
+}
+
+/* ---- squares ---- */
+
+/* The halves of zero_gradient_squares() make its span, and write as many sums as they say. */
+static void check_halves(const float *x, int64_t n_params, zero_range range)
+{
+    double sums[ZERO_TREE_SPAN_TERMS + 1];
+    const zero_backend *naive = &zero_backend_naive;
+    const zero_math math = {0};
+    int64_t n = zero_gradient_pieces(range);
+    assert_true(n <= ZERO_TREE_SPAN_TERMS);
+    sums[n] = -1.0;
+    zero_tree_span whole =
+        zero_gradient_squares(naive, &math, ZERO_FP32, n_params, range, x);
+    zero_gradient_sums(naive, &math, ZERO_FP32, range, x, sums);
+    zero_tree_span span = zero_gradient_span(n_params, range, sums);
+    assert_true(sums[n] == -1.0 && span.n <= n);
+    assert_true(span.n == whole.n && span.blocks == whole.blocks &&
+                span.first == whole.first && span.count == whole.count);
+    assert_memory_equal(span.term, whole.term, (size_t)span.n * sizeof *span.term);
+}
+
+static void squares_in_two_halves_are_the_same(void **state)
+{
+    (void)state;
+    enum { N = 64 * 37 + 5 };
+    float x[N];
+    for (int i = 0; i < N; i++) x[i] = (float)(i % 17) - 7.5f;
+    for (int64_t begin = 0; begin <= N; begin += 64)
+        for (int64_t end = begin; end <= N; end += 64)
+            check_halves(x + begin, N, (zero_range){begin, end});
+    check_halves(x, N, (zero_range){0, N});
+    assert_int_equal(zero_gradient_pieces((zero_range){0, 0}), 0);
+    assert_int_equal(zero_gradient_pieces((zero_range){0, 64 * 8}), 1);
+    assert_int_equal(zero_gradient_pieces((zero_range){64, 64 * 8}), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states_of_a_device_are_the_paper_s),
+        cmocka_unit_test(the_host_has_staging_and_the_other_sides_of_copies),
+        cmocka_unit_test(a_step_copies_what_its_collectives_move),
+        cmocka_unit_test(the_device_holds_what_a_rank_by_itself_holds),
+        cmocka_unit_test(generating_loads_the_prompt),
+        cmocka_unit_test(microbatches_take_turns),
+        cmocka_unit_test(states_in_a_file_are_refused),
+        cmocka_unit_test(squares_in_two_halves_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
