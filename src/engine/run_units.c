@@ -124,6 +124,7 @@ static void keep_last_losses(zero_walk *w, const zero_instruction *i)
 void zero_run_end_losses(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
+    zero_use(w, i->row_loss); /* it is copied until here */
     for (int m = 0; r->link.memory && m <= i->microbatch; m++) {
         zero_link_wait(&r->link, r->loss_copies[m]);
         r->losses[m] = sum_rows(host_rows(w, i, m), w->batch.B * w->batch.T);
