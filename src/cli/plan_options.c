@@ -107,7 +107,7 @@ static zero_status read_fit(zero_plan_options *o)
                          "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
                          "DRAM,DISK, such as 4G,100G",
                          o->fit);
-    if (r->fit_disk == 0 || r->config.offload) return ZERO_OK;
+    if (r->fit_disk == 0 || zero_config_directory(&r->config)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--fit %.80s: nothing lies on the disk; give --offload DIR as well, or "
@@ -123,7 +123,7 @@ static zero_status read_disk(zero_plan_options *o)
                          "--disk %.80s: expected READ,WRITE in bytes per second, such as "
                          "0.8G,1.2G",
                          o->disk);
-    if (!o->request.config.offload)
+    if (!zero_config_directory(&o->request.config))
         return zero_fail(ZERO_ERR_INVALID,
                          "--disk without --offload: nothing is read or written; give "
                          "--offload DIR as well");

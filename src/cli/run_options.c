@@ -97,8 +97,8 @@ const zero_option zero_run_options[] = {
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
 
-    {.group = "Offload", .name = "offload", TEXT, FIELD(offload), CHECK, .argument = "DIR", .absent = "everything stays in memory",
-     .help = "keep optimizer states in a scratch file in DIR, on a local disk; equal bits"},
+    {.group = "Offload", .name = "offload", TEXT, FIELD(offload), CHECK, .argument = "DIR|host", .absent = "everything stays in memory",
+     .help = "keep optimizer states in a scratch file in DIR, on a local disk; or, with --device, in the host's memory, where its CPU updates them (ZeRO-Offload); equal bits"},
     {.name = "offload-when", CHOICE, FIELD(offload_when), PLAN, .words = "end|lazy|backward", .standard = "lazy",
      .help = "where parameters are updated: at the end of the step; in the next step, before their first use, while it computes; or, with --clip 0, during the backward pass"},
     {.name = "offload-parameters", FLAG, FIELD(offload_parameters), PLAN, .help = "stage 3: keep this rank's parameters there, too"},

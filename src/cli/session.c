@@ -138,7 +138,7 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
-        .directory = c->offload,
+        .directory = zero_config_directory(c),
         .device_limit = room == 0        ? 0
                         : room > context ? room - context
                                          : 1,

@@ -21,11 +21,13 @@ struct walk {
     zero_finding found;
 };
 
-/* In fp32 the parameters are the masters. */
-static zero_array array_of(const struct walk *w, int a)
+/* In fp32 the parameters may be the masters. */
+static zero_array array_of(const struct walk *w, int tensor, int a)
 {
-    bool is_exact = w->r->schedule->input.type == ZERO_FP32;
-    return a == 0 && is_exact ? ZERO_ARRAY_PARAMETERS
+    const zero_schedule *s = w->r->schedule;
+    int group = s->input.model->tensors[tensor].group;
+    bool is_param = zero_master_buffer(s, group) == s->groups[group].param;
+    return a == 0 && is_param ? ZERO_ARRAY_PARAMETERS
                               : (zero_array)(ZERO_ARRAY_MASTERS + a);
 }
 
@@ -39,7 +41,7 @@ static void walk_array(struct walk *w, int tensor, int a, zero_range part, const
         if (w->takes) *record = hash;
         if (*record == hash) continue;
         w->found.tensor = tensor;
-        w->found.array = array_of(w, a);
+        w->found.array = array_of(w, tensor, a);
         w->found.range = (zero_range){at - t->offset, end - t->offset};
         return;
     }

@@ -9,7 +9,7 @@
 #include "engine/inspect.h"
 #include "engine/visit.h"
 
-/* ---- 16-bit parameters and masters ---- */
+/* ---- parameters and masters in two places ---- */
 
 /* Elements of a group, parameters and masters. */
 struct pair {
@@ -66,23 +66,33 @@ static zero_status compare_masters(void *arg, const zero_state_block *own)
     return ZERO_OK;
 }
 
+/* The masters of some elements in the host's memory, or on their way there. */
+static const float *fetch_masters(zero_runner *r, const zero_group_state *g,
+                                  zero_range range)
+{
+    const void *masters = zero_runner_element(r, g->master, range.begin);
+    zero_ticket ended_by_the_next;
+    if (r->schedule->input.offload_host) return masters;
+    float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
+    zero_link_fetch(&r->link, chunk, masters, (size_t)zero_range_len(range) * sizeof *chunk,
+                    &ended_by_the_next);
+    return chunk;
+}
+
 /* From a device both pass through the host's memory, as many as a chunk of masters holds. */
 static zero_status compare_device(struct comparing *c, const zero_group_state *g,
                                   zero_range range)
 {
     zero_runner *r = c->r;
-    float *master = zero_runner_buffer(r, r->schedule->first_chunk);
     char *param = zero_runner_buffer(r, r->schedule->first_chunk + 1);
     size_t size = zero_type_size(r->schedule->input.type);
-    const int64_t most = (int64_t)(ZERO_INSPECT_PIECE / sizeof *master);
+    const int64_t most = (int64_t)(ZERO_INSPECT_PIECE / sizeof(float));
     for (int64_t at = range.begin; at < range.end; at += most) {
-        struct pair all = {{at, zero_min(at + most, range.end)}, param, master};
-        size_t n = (size_t)zero_range_len(all.range);
+        struct pair all = {.range = {at, zero_min(at + most, range.end)}, .param = param};
         zero_ticket last;
-        zero_link_fetch(&r->link, master, zero_runner_element(r, g->master, at),
-                        n * sizeof *master, &last);
-        zero_link_fetch(&r->link, param, zero_runner_element(r, g->param, at), n * size,
-                        &last);
+        all.master = fetch_masters(r, g, all.range);
+        zero_link_fetch(&r->link, param, zero_runner_element(r, g->param, at),
+                        (size_t)zero_range_len(all.range) * size, &last);
         zero_link_wait(&r->link, last);
         if (!r->link.has_failed) compare_parts(c, &all);
     }
@@ -109,8 +119,10 @@ static zero_status compare_rounded(zero_runner *r)
     int n = r->schedule->input.model->n_tensors;
     for (int i = 0; st == ZERO_OK && i < n && c.found.tensor < 0; i++)
         st = compare_tensor(&c, i);
-    return zero_finding_agree(r, &c.found, st,
-                              "has other bits than its masters, rounded, in");
+    const char *what = r->schedule->input.type == ZERO_FP32
+                           ? "has other bits than its masters in"
+                           : "has other bits than its masters, rounded, in";
+    return zero_finding_agree(r, &c.found, st, what);
 }
 
 /* ---- copies ---- */

@@ -60,6 +60,8 @@ static zero_status allocate_tables(zero_runner *r)
     size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->comm->size;
     size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
     r->loss_copies = calloc(mine, sizeof *r->loss_copies);
+    r->grad_copies = calloc(groups, sizeof *r->grad_copies);
+    r->param_copies = calloc(groups, sizeof *r->param_copies);
     r->losses = calloc(mine, sizeof *r->losses);
     r->gathered = calloc(mine * ranks, sizeof *r->gathered);
     r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
@@ -68,7 +70,7 @@ static zero_status allocate_tables(zero_runner *r)
     r->gather = calloc(groups, sizeof *r->gather);
     r->touched = calloc(buffers + 1, sizeof *r->touched);
     if (!r->loss_copies || !r->losses || !r->gathered || !r->all_losses || !r->squares ||
-        !r->reduce || !r->gather || !r->touched)
+        !r->reduce || !r->gather || !r->touched || !r->grad_copies || !r->param_copies)
         return zero_fail(ZERO_ERR_NOMEM,
                          "no memory for the tables of %zu microbatches and %zu buffers",
                          mine * ranks, buffers);
@@ -108,6 +110,21 @@ static zero_status check_device(const zero_runner *r)
                      has_device ? "memory" : "no memory");
 }
 
+/* The CPU that updates states beside a device. */
+static zero_status open_host(zero_runner *r)
+{
+    if (!r->schedule->input.offload_host) return ZERO_OK;
+    r->host = (zero_math){.poll = poll_collectives, .poll_arg = r};
+    ZERO_TRY(zero_backend_cpu.open(&r->host));
+    r->host_is_open = true;
+    return ZERO_OK;
+}
+
+static void close_host(zero_runner *r)
+{
+    if (r->host_is_open && zero_backend_cpu.close) zero_backend_cpu.close(&r->host);
+}
+
 static zero_status init_local(zero_runner *r, const char *directory)
 {
     ZERO_TRY(check_device(r));
@@ -115,6 +132,7 @@ static zero_status init_local(zero_runner *r, const char *directory)
     r->is_open = true;
     r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
     r->copier = zero_link_copier(&r->link);
+    ZERO_TRY(open_host(r));
     ZERO_TRY(allocate_tables(r));
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
     ZERO_TRY(init_exchanges(r));
@@ -162,6 +180,8 @@ void zero_runner_destroy(zero_runner *r)
     destroy_exchanges(r->reduce, r->n_groups);
     destroy_exchanges(r->gather, r->n_groups);
     free(r->loss_copies);
+    free(r->grad_copies);
+    free(r->param_copies);
     free(r->losses);
     free(r->gathered);
     free(r->all_losses);
@@ -171,6 +191,7 @@ void zero_runner_destroy(zero_runner *r)
     zero_tier_close(&r->tier); /* ends transfers from and to the arena */
     if (r->arena.mapping) zero_lifetimes_close(r);
     close_device(r);
+    close_host(r);
     if (r->is_open && r->backend->close) r->backend->close(&r->math);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};

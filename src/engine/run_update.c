@@ -53,10 +53,23 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+/* On the host the gradient has to arrive first. */
+static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    zero_link_wait(&r->link, r->grad_copies[i->group]);
+    r->squares[i->group] =
+        zero_gradient_squares(&zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
+                              w->plan->model->groups[i->group].n_params, i->range,
+                              zero_use_element(w, i->grad[0], i->range.begin));
+    return ZERO_OK;
+}
+
 /* The squares of this rank's shard. On a device all groups' sums are in one buffer. */
 zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
+    if (i->on_host) return norm_on_host(w, i);
     int64_t n_params = w->plan->model->groups[i->group].n_params;
     zero_type type = zero_walk_type(w, i->grad[0]);
     const void *grad = zero_use_element(w, i->grad[0], i->range.begin);
@@ -75,7 +88,7 @@ static void fetch_squares(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
     const zero_schedule *s = r->schedule;
-    if (!r->link.memory) return;
+    if (i->host == ZERO_NO_BUFFER) return;
     const double *sums = zero_use(w, i->host);
     zero_link_fetch_now(&r->link, zero_use(w, i->host), zero_use(w, i->in),
                         s->buffers[i->in].bytes);
@@ -181,7 +194,8 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
         state.master = state.param;
         state.param = NULL;
     }
-    zero_update_apply(r->backend, &r->math, w->plan->model, i->group, i->range,
+    zero_update_apply(i->on_host ? &zero_backend_cpu : r->backend,
+                      i->on_host ? &r->host : &r->math, w->plan->model, i->group, i->range,
                       &w->update.hyper, &state);
     return ZERO_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/range.h"
 #include "engine/digest.h"
 #include "engine/inspect.h"
+#include "engine/run_host.h"
 #include "engine/visit_file.h"
 #include "sharding/checks.h"
 
@@ -131,6 +132,10 @@ zero_status zero_states_round(zero_runner *r)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         struct rounding to = {r, s->groups[g].param};
         copy_late(r, g);
+        if (s->input.offload_host) {
+            zero_host_round(r, g);
+            continue;
+        }
         bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;
         if (is_master || zero_offload_has_parameters(s, g)) continue;
         if (r->link.memory)

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "engine/run_host.h"
 #include "engine/visit_device.h"
 #include "engine/visit_file.h"
 #include "sharding/checks.h"
@@ -14,11 +15,15 @@ static bool is_in_file(const zero_runner *r, int group)
     return r->schedule->groups[group].n_blocks > 0;
 }
 
+static bool is_on_host(const zero_runner *r)
+{
+    return r->schedule->input.offload_host != 0;
+}
+
 static zero_state_block resident(const zero_runner *r, int group, zero_range range)
 {
     const zero_group_state *g = &r->schedule->groups[group];
-    bool is_exact = r->schedule->input.type == ZERO_FP32;
-    int master = is_exact ? g->param : g->master;
+    int master = zero_master_buffer(r->schedule, group);
     return (zero_state_block){.range = range,
                               .master = zero_runner_element(r, master, range.begin),
                               .momentum = zero_runner_element(r, g->momentum, range.begin),
@@ -32,9 +37,13 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
     if (zero_range_is_empty(range)) return ZERO_OK;
     assert(zero_range_len(zero_range_overlap(
                range, zero_states_held(r->schedule, group))) == zero_range_len(range));
-    if (r->link.memory)
+    if (r->link.memory && !is_on_host(r))
         return zero_states_visit_device(r, group, range, access, visit, arg);
-    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
+    if (is_on_host(r)) {
+        if (access != ZERO_VISIT_READ) zero_host_await(r, group);
+    } else {
+        ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
+    }
     if (is_in_file(r, group))
         return zero_states_visit_file(r, group, range, access, visit, arg);
     zero_state_block block = resident(r, group, range);
@@ -76,8 +85,9 @@ zero_status zero_states_view(zero_runner *r, int group, zero_range range, float 
     assert(zero_range_len(range) <= ZERO_STATES_VIEW);
     assert(zero_range_len(zero_range_overlap(
                range, zero_states_held(r->schedule, group))) == zero_range_len(range));
-    if (is_in_file(r, group) || r->link.memory) return copy(r, group, range, room, view);
-    ZERO_TRY(r->backend->sync(&r->math));
+    bool is_on_device = r->link.memory && !is_on_host(r);
+    if (is_in_file(r, group) || is_on_device) return copy(r, group, range, room, view);
+    if (!is_on_host(r)) ZERO_TRY(r->backend->sync(&r->math));
     *view = resident(r, group, range);
     return ZERO_OK;
 }

@@ -1,6 +1,7 @@
 #include "engine/visit_device.h"
 
 #include "base/range.h"
+#include "sharding/checks.h"
 #include "sharding/offload.h"
 
 enum { ARRAYS = 3 };
@@ -72,10 +73,9 @@ zero_status zero_states_visit_device(zero_runner *r, int group, zero_range range
                                      void *arg)
 {
     const zero_group_state *g = &r->schedule->groups[group];
-    bool is_exact = r->schedule->input.type == ZERO_FP32;
     struct visit v = {
         .r = r,
-        .buffers = {is_exact ? g->param : g->master, g->momentum, g->variance},
+        .buffers = {zero_master_buffer(r->schedule, group), g->momentum, g->variance},
         .range = range,
         .access = access};
     zero_status st = ZERO_OK;

@@ -1,6 +1,7 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c, run_update.c, run_checks.c and run_offload.c execute instructions;
+ * run_units.c, run_exchange.c, run_update.c, run_checks.c, run_host.c and run_offload.c
+ * execute instructions;
  * run.c has the table of them and the walk itself. */
 #pragma once
 
@@ -67,6 +68,7 @@ zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the sam
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_publish, zero_run_delay;
+zero_execute zero_run_fetch_grad, zero_run_store_param;           /* run_host.c */
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;  /* run_checks.c */
 zero_execute zero_run_fetch, zero_run_store, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;

@@ -131,10 +131,10 @@ typedef uint64_t zero_ticket;
 /* Memory that the host cannot touch. A copy begins, like begin of a collective, without blocking:
  *
  *     fetch or store -> ended ... ended          the host waits for it, or
- *                    -> after                    calls made later do
+ *                    -> after                    calls and copies made later do
  *
  * Calls of the backend, fetches and stores are three queues. A copy waits for all calls made before
- * it. Until it has ended, or after() was called, nobody uses what it touches: neither the host the
+ * it, and for what was given to after() before it. Until it has ended, or after() was called, nobody uses what it touches: neither the host the
  * host's memory, nor a later call the device's. Copies of one direction end in their order.
  *
  * Errors are sticky: once a call has failed, every later one returns the first failure, and ended()

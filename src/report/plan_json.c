@@ -235,6 +235,8 @@ static json_t *copies_json(const zero_plan_ledger *l)
     put_whole(object, "losses_fetched", (int64_t)c->row_losses);
     put_whole(object, "squares_fetched", (int64_t)c->squares);
     put_whole(object, "logits_fetched", (int64_t)c->logits);
+    put_whole(object, "gradients_fetched", (int64_t)c->gradients);
+    put_whole(object, "parameters_stored", (int64_t)c->parameters);
     return object;
 }
 

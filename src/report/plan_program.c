@@ -52,6 +52,8 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     case ZERO_OP_FETCH_PARAM:
     case ZERO_OP_SAVE:
     case ZERO_OP_RESTORE: return file_bytes(s, i);
+    case ZERO_OP_FETCH_GRAD:
+    case ZERO_OP_STORE_PARAM: return range_bytes(s, i, i->host);
     default: return -1;
     }
 }

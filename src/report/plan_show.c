@@ -104,6 +104,7 @@ static bool shards_parameters(const zero_schedule *s)
 static const char *reason(const zero_plan_report *r, const zero_schedule *s)
 {
     if (s->input.offload != ZERO_OFFLOAD_OFF) return "optimizer states lie in the file";
+    if (s->input.offload_host) return "optimizer states lie in the host's memory";
     if (zero_schedule_shares(s)) return "parameters lie once per node";
     if (r->config.accumulation > 1) return "sums over microbatches are in accumulators";
     if (r->config.persist > 0 && shards_parameters(s))

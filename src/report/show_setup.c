@@ -10,6 +10,7 @@
 #include "report/show.h"
 #include "report/text.h"
 #include "sharding/offload.h"
+#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 
 /* Only what differs from the last tenth of the data, in order. */
@@ -231,10 +232,22 @@ static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
     show_model(run);
 }
 
+static void show_offload_host(const zero_schedule *plan)
+{
+    zero_copied_bytes step = zero_schedule_copies(plan, ZERO_PROGRAM_STEP);
+    zero_text_run_row("offload");
+    printf("optimizer states in the host's memory, updated by its CPU");
+    zero_text_run_continue();
+    printf("per rank and step %.2f MiB of gradients to it, %.2f MiB of parameters back\n",
+           zero_text_mib(step.gradients), zero_text_mib(step.parameters));
+}
+
 /* How the file works depends on the file system, so a run says it. Rank 0 speaks for all. */
 static void show_offload(const zero_run_view *v)
 {
     const zero_config *c = v->config;
+    const zero_schedule *plan = &v->engine->schedule;
+    if (plan->input.offload_host) show_offload_host(plan);
     const zero_scratch *scratch = v->engine->runner.tier.scratch;
     if (!scratch) return;
     const zero_scratch_file *file = zero_scratch_get_file(scratch);

@@ -26,11 +26,19 @@ int zero_array_buffer(const zero_group_state *group, zero_array array)
     return buffers[array];
 }
 
+int zero_master_buffer(const zero_schedule *s, int g)
+{
+    const zero_group_state *group = &s->groups[g];
+    bool is_param = s->input.type == ZERO_FP32 && group->master == ZERO_NO_BUFFER;
+    return is_param ? group->param : group->master;
+}
+
 /* ---- what is held more than once ---- */
 
 bool zero_has_rounded(const zero_schedule *s)
 {
-    return s->input.type != ZERO_FP32 && !s->input.forward_only;
+    bool are_apart = s->input.type != ZERO_FP32 || s->input.offload_host;
+    return are_apart && !s->input.forward_only;
 }
 
 static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
@@ -137,7 +145,8 @@ static void hold_records(zero_schedule *s, int g)
 
 void zero_hold_checks(zero_schedule *s)
 {
-    size_t block = zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(ZERO_BF16) : 0;
+    size_t block =
+        zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
     if (zero_is_compared(s) || s->input.check_memory)
         s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
     for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++)

@@ -16,7 +16,8 @@
 
 #include "sharding/schedule.h"
 
-/* The arrays of a group's model states. In fp32 the parameters are the masters. */
+/* The arrays of a group's model states. In fp32 the parameters are the masters; with
+ * offload_host they are a copy. */
 typedef enum {
     ZERO_ARRAY_PARAMETERS,
     ZERO_ARRAY_MASTERS,
@@ -35,12 +36,14 @@ typedef enum {
 const char *zero_array_name(zero_array array); /* "momentum" */
 /* The array's buffer, or ZERO_NO_BUFFER. */
 int zero_array_buffer(const zero_group_state *group, zero_array array);
+/* The buffer of group g's masters: in fp32 the parameters, unless these are a device's copy of them. */
+int zero_master_buffer(const zero_schedule *s, int g);
 
 /* The copies of an array of group g that must have equal bits. */
 zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array);
 /* True if any array has copies of this kind. */
 bool zero_has_copies(const zero_schedule *s, zero_copies kind);
-/* True if parameters are rounded masters. */
+/* True if parameters are masters, rounded to their type, in a place of their own. */
 bool zero_has_rounded(const zero_schedule *s);
 
 /* True if the schedule has COMPARE: the input asks for it, and something is held twice. */
@@ -66,7 +69,7 @@ int64_t zero_records_of(const zero_schedule *s, int g);
 typedef struct {
     uint64_t *words; /* [n_ranks][2] */
     int *class_of;   /* [n_ranks] */
-    void *block;     /* [ZERO_CHECK_BLOCK] of a 16-bit type */
+    void *block;     /* [ZERO_CHECK_BLOCK] of the parameters' type */
 } zero_check_space;
 #define ZERO_CHECK_BLOCK 4096
 zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer);

@@ -124,6 +124,23 @@ static zero_status check_device(const zero_plan_input *in)
     return ZERO_OK;
 }
 
+static zero_status check_offload_host(const zero_plan_input *in)
+{
+    if (!in->offload_host) return ZERO_OK;
+    if (!in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload host without --device: optimizer states lie in the "
+                         "host's memory already; give a device, or --offload DIR");
+    if (in->offload != ZERO_OFFLOAD_OFF)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "optimizer states in the host's memory and in a file: give one "
+                         "--offload");
+    if (in->forward_only)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan without steps has no optimizer states to offload");
+    return ZERO_OK;
+}
+
 static zero_status check_delayed(const zero_plan_input *in)
 {
     if (in->offload != ZERO_OFFLOAD_DELAYED) return ZERO_OK;
@@ -184,6 +201,7 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
         state->gather_staging = state->records = ZERO_NO_BUFFER;
         state->first_block = state->first_param_block = ZERO_NO_BUFFER;
         state->late_grad = state->late_param = ZERO_NO_BUFFER;
+        state->host_grad = state->host_param = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
 }
@@ -231,6 +249,7 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(check_input(&s->input));
     ZERO_TRY(check_reproducible(&s->input));
     ZERO_TRY(check_offload(&s->input));
+    ZERO_TRY(check_offload_host(&s->input));
     ZERO_TRY(check_backward(&s->input));
     ZERO_TRY(check_delayed(&s->input));
     ZERO_TRY(check_device(&s->input));

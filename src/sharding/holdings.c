@@ -103,6 +103,23 @@ static void hold_late(zero_schedule *s, int g, zero_holding what)
         whole_run(s, ZERO_CLASS_GATHERED, g, what, ZERO_SPACE_OWN, s->input.type);
 }
 
+/* States beside a device. There the parameters of fp32 are a copy of the masters, too. In 16 bits the
+ * rounded masters lie on the host until they are copied. */
+static void hold_beside(zero_schedule *s, int g, zero_holding what)
+{
+    zero_group_state *state = &s->groups[g];
+    int *const states[] = {&state->master, &state->momentum, &state->variance};
+    for (int k = 0; k < 3; k++)
+        *states[k] =
+            whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_HOST, ZERO_FP32);
+    state->host_grad =
+        whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
+    state->host_param = state->master;
+    if (s->input.type != ZERO_FP32)
+        state->host_param =
+            whole_run(s, ZERO_CLASS_GATHERED, g, what, ZERO_SPACE_HOST, s->input.type);
+}
+
 void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
 {
     zero_group_state *state = &s->groups[g];
@@ -112,6 +129,10 @@ void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
         zero_offload_hold(s, g);
         if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
         if (s->input.offload == ZERO_OFFLOAD_DELAYED) hold_late(s, g, what);
+        return;
+    }
+    if (s->input.offload_host) {
+        hold_beside(s, g, what);
         return;
     }
     if (s->input.type != ZERO_FP32)

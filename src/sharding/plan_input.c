@@ -78,5 +78,6 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, offload_depth),
     ZERO_FIELD(zero_plan_input, delayed_from),
     ZERO_FIELD_NAMED(zero_plan_input, device, on_off),
+    ZERO_FIELD_NAMED(zero_plan_input, offload_host, on_off),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };

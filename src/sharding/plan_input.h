@@ -54,9 +54,9 @@ typedef struct {
     int64_t
         delayed_from; /* DELAYED: the first such step, from 1; before it nothing differs */
     int device;       /* 1: arithmetic on a device, whose memory the host cannot touch */
+    int offload_host; /* 1, with a device: optimizer states beside it, in the host's memory */
     zero_algorithm collectives;
-    int rank;  /* the rank whose program this is */
-    int spare; /* 0: closes the hole before the next member */
+    int rank; /* the rank whose program this is */
 
     /* Borrowed, of n_ranks ranks; NULL: every rank on a node of its own. */
     const zero_layout *layout;
@@ -67,5 +67,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 23
+#define ZERO_PLAN_FIELDS 24
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

@@ -19,6 +19,7 @@
  * before step 1 (schedule_memory.h). A schedule that is `forward_only` has no step, and of the
  * model states the parameters alone.
  *
+ * With `offload_host` optimizer states lie in the host's memory beside a device (schedule_device.h).
  * With `offload` optimizer states lie in a file (offload.h). UPDATE then works on one block at a
  * time, between its FETCH and its STORE; with `lazy` these stand in the next step, before the
  * first use of the group.
@@ -55,8 +56,13 @@ typedef enum {
     ZERO_OP_COMPARE,     /* copies are equal; every Nth step (checks.h) */
     ZERO_OP_UPDATE,      /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_RECORD,      /* group g: hashes of what UPDATE has written */
-    ZERO_OP_PUBLISH,     /* group g: `in`, new parameters, to `buffer` */
-    ZERO_OP_DELAY,       /* group g: `in`, the gradient, to `buffer` for the next step */
+
+    /* With offload_host, between the device and the host. */
+    ZERO_OP_FETCH_GRAD,  /* group g: begins to copy the gradient `in` to `host` */
+    ZERO_OP_STORE_PARAM, /* group g: begins to copy new parameters, `host`, to `buffer` */
+
+    ZERO_OP_PUBLISH, /* group g: `in`, new parameters, to `buffer` */
+    ZERO_OP_DELAY,   /* group g: `in`, the gradient, to `buffer` for the next step */
 
     /* Transfers between a block of the file, `file`, and memory, `buffer`. */
     ZERO_OP_FETCH,       /* group g: begins to read a block of optimizer states */
@@ -132,13 +138,15 @@ typedef struct {
     bool accumulate[ZERO_UNIT_GROUPS];
     int master, momentum, variance; /* UPDATE; master: 16-bit types only */
     int in, out, stream, saved, work, logits, row_loss, tokens;
-    int sum;          /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
-    int buffer;       /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
-    int staging;      /* REDUCE, GATHER */
-    int file;         /* transfers: a buffer in the file */
-    int host;         /* with a device: the host's side of a copy (schedule_device.h) */
-    zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE: of the group's flat space */
-    zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
+    int sum;      /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
+    int buffer;   /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
+    int staging;  /* REDUCE, GATHER */
+    int file;     /* transfers: a buffer in the file */
+    int host;     /* with a device: the host's side of a copy (schedule_device.h) */
+    bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
+    zero_range
+        range;      /* ROUND, ACCUMULATE, NORM, UPDATE, copies: of the group's flat space */
+    zero_type type; /* ACCUMULATE: `in` is rounded to this type */
 
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */
@@ -179,6 +187,8 @@ typedef struct {
     int first_param_block; /* n_blocks buffers with the parameters there, if they are */
     int late_grad,
         late_param; /* `delayed`: what UPDATE reads and writes in the next step */
+    int host_grad;  /* `offload_host`: what NORM and UPDATE read, a copy of `grad` */
+    int host_param; /* and what UPDATE writes; fp32: the masters */
     int gather_staging;
     int64_t first_square; /* with a device: the group's place in `squares` */
     int records;          /* hashes of its states; ZERO_NO_BUFFER without check_memory */

@@ -31,10 +31,12 @@ static void hold_tokens(zero_schedule *s)
         for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
 }
 
+/* With offload_host NORM computes on the host; a search for an origin (engine/origin.h) still needs
+ * one. */
 static void hold_squares(zero_schedule *s)
 {
-    int64_t n = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    int64_t n = s->input.offload_host;
+    for (int g = 0; g < s->input.model->n_groups && !s->input.offload_host; g++) {
         s->groups[g].first_square = n;
         n += zero_gradient_pieces(
             zero_partition_shard(&s->groups[g].partition, s->input.rank));
@@ -65,12 +67,19 @@ static size_t bytes_of(const zero_schedule *s, int buffer)
     return buffer == ZERO_NO_BUFFER ? 0 : s->buffers[buffer].bytes;
 }
 
+static size_t range_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    return (size_t)zero_range_len(i->range) * zero_type_size(s->buffers[i->host].type);
+}
+
 static void add_copies(const zero_schedule *s, const zero_instruction *i,
                        zero_copied_bytes *sum)
 {
     bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
     if (i->host == ZERO_NO_BUFFER) return;
     if (i->op == ZERO_OP_LOAD) sum->tokens += bytes_of(s, i->tokens);
+    if (i->op == ZERO_OP_FETCH_GRAD) sum->gradients += range_bytes(s, i);
+    if (i->op == ZERO_OP_STORE_PARAM) sum->parameters += range_bytes(s, i);
     if (i->op == ZERO_OP_OVERFLOW) sum->squares += bytes_of(s, i->host);
     if (is_head && i->row_loss != ZERO_NO_BUFFER)
         sum->row_losses += bytes_of(s, i->row_loss);

@@ -8,11 +8,20 @@
  *     the head     row losses of all microbatches, until LOSS    <- row_loss
  *     GENERATE     logits of the last position                   <- logits, the first
  *     OVERFLOW     squares of all groups                         <- in, which NORM writes
+ *     FETCH_GRAD   the gradient that NORM and UPDATE read        <- in
+ *     STORE_PARAM  masters, rounded, as UPDATE writes them       -> buffer
  *
  * The head's instruction is BACKWARD in a step and FORWARD in an evaluation. Microbatch m's row begins
  * at m times the bytes of row_loss. All microbatches write the same row_loss, so a copy of it has to
  * end before the next head begins. Collectives stage in the window where the algorithm works there,
  * else in the host's memory.
+ *
+ * The last two are there with `offload_host`, ZeRO-Offload's placement: masters and moments lie in the
+ * host's memory, where the CPU makes NORM and UPDATE (on_host) beside the device. A gradient is fetched
+ * as soon as it is final, while the backward pass goes on; parameters are stored while the next group
+ * is updated. Only the elements whose states this rank holds are copied. Then OVERFLOW has no squares
+ * to fetch: NORM has waited for the gradient of its group.
+ * Source: Ren et al., ZeRO-Offload, arXiv:2101.06840, sections 3 and 4.
  *
  * Without a device none of these buffers exist. */
 #pragma once
@@ -33,10 +42,12 @@ void zero_device_hold(zero_schedule *s);
 int zero_schedule_tokens(const zero_schedule *s, int m);
 
 /* The bytes that a program copies between the host and the device, beside those of collectives:
- * whole buffers, as the list above pairs them. */
+ * whole buffers, as the list above pairs them, or of the last two their ranges. */
 typedef struct {
     size_t tokens;                      /* to the device */
     size_t row_losses, squares, logits; /* from it */
+    size_t gradients,
+        parameters; /* with offload_host: from it; to it, if there is an update */
 } zero_copied_bytes;
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 

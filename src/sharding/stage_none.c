@@ -37,8 +37,10 @@ static void wait_for_sums(zero_writer *w)
     const zero_schedule *s = w->s;
     bool is_early = s->input.offload == ZERO_OFFLOAD_BACKWARD;
     await_sum(w);
-    for (int g = s->input.model->n_groups - 1; g >= 0; g--)
-        if (!s->input.serial && !is_early) zero_write_gather_wait(w, g, s->groups[g].grad);
+    for (int g = s->input.model->n_groups - 1; g >= 0 && !is_early; g--) {
+        if (!s->input.serial) zero_write_gather_wait(w, g, s->groups[g].grad);
+        zero_write_gradient_is_final(w, g);
+    }
 }
 
 static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,

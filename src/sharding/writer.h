@@ -111,7 +111,7 @@ void zero_write_late_update(zero_writer *w);
 /* UPDATE of a block of group g in a slot: range and slot are still to be set. */
 zero_instruction *zero_write_update_block(zero_writer *w, int g);
 /* To be called when the gradient of group g is what NORM and UPDATE read. With `backward` it may be
- * updated from here on. */
+ * updated from here on; with offload_host FETCH_GRAD stands here. */
 void zero_write_gradient_is_final(zero_writer *w, int g);
 
 /* ---- the file: writer_offload.c ---- */

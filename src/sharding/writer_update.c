@@ -59,14 +59,16 @@ static void norm(zero_writer *w, int g)
     const zero_group_state *state = &w->s->groups[g];
     zero_instruction *i = zero_write(w, ZERO_OP_NORM);
     i->group = g;
-    i->grad[0] = state->grad;
-    i->buffer = w->s->squares;
+    i->on_host = w->s->input.offload_host;
+    i->grad[0] = i->on_host ? state->host_grad : state->grad;
+    i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
     i->range = zero_partition_shard(&state->partition, w->s->input.rank);
 }
 
 static void overflow(zero_writer *w)
 {
     zero_instruction *i = zero_write(w, ZERO_OP_OVERFLOW);
+    if (w->s->input.offload_host) return; /* the host has them already */
     i->in = w->s->squares;
     i->host = w->s->squares_host;
 }
@@ -76,8 +78,10 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
     zero_instruction *i = zero_write(w, op);
+    bool is_beside = w->s->input.offload_host;
+    bool is_exact = w->s->input.type == ZERO_FP32;
     i->group = g;
-    i->param[0] = state->param;
+    i->param[0] = !is_beside ? state->param : is_exact ? ZERO_NO_BUFFER : state->host_param;
     i->master = state->master;
     i->momentum = state->momentum;
     i->variance = state->variance;
@@ -88,7 +92,8 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 zero_instruction *zero_write_update_block(zero_writer *w, int g)
 {
     zero_instruction *i = write_states(w, ZERO_OP_UPDATE, g);
-    i->grad[0] = w->s->groups[g].grad;
+    i->on_host = w->s->input.offload_host;
+    i->grad[0] = i->on_host ? w->s->groups[g].host_grad : w->s->groups[g].grad;
     if (w->s->input.offload == ZERO_OFFLOAD_DELAYED) {
         i->grad[0] = w->s->groups[g].late_grad;
         i->param[0] = w->s->groups[g].late_param;
@@ -115,6 +120,16 @@ static void publish(zero_writer *w, int g)
     copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
 }
 
+/* With offload_host: a copy of what this rank holds, between the host and the device. */
+static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int host)
+{
+    zero_instruction *i = zero_write(w, op);
+    i->group = g;
+    i->host = host;
+    i->range = zero_states_held(w->s, g);
+    return i;
+}
+
 void zero_write_update_of(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -124,6 +139,8 @@ void zero_write_update_of(zero_writer *w, int g)
         publish(w, g);
     else
         zero_write_stream(w, g);
+    if (w->s->input.offload_host)
+        copy_held(w, ZERO_OP_STORE_PARAM, g, state->host_param)->buffer = state->param;
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
@@ -145,7 +162,10 @@ void zero_write_late_update(zero_writer *w)
 
 void zero_write_gradient_is_final(zero_writer *w, int g)
 {
+    const zero_group_state *state = &w->s->groups[g];
     w->final_at[g] = zero_write_last(w);
+    if (w->s->input.offload_host)
+        copy_held(w, ZERO_OP_FETCH_GRAD, g, state->host_grad)->in = state->grad;
 }
 
 /* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`

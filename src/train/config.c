@@ -290,10 +290,20 @@ static bool updates_early(const zero_config *c)
     return strcmp(c->offload_when, "backward") == 0;
 }
 
+bool zero_config_offloads_to_host(const zero_config *c)
+{
+    return c->offload && strcmp(c->offload, "host") == 0;
+}
+
+const char *zero_config_directory(const zero_config *c)
+{
+    return zero_config_offloads_to_host(c) ? NULL : c->offload;
+}
+
 static zero_status check_delayed(const zero_config *c)
 {
     if (c->delayed_update == 0) return ZERO_OK;
-    if (!c->offload)
+    if (!zero_config_directory(c))
         return zero_fail(ZERO_ERR_INVALID,
                          "--delayed-update needs a directory for the scratch file: give "
                          "--offload DIR as well");
@@ -305,16 +315,30 @@ static zero_status check_delayed(const zero_config *c)
         c->offload_when);
 }
 
+static zero_status check_offload_host(const zero_config *c)
+{
+    if (!zero_config_has_device(c))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload host without --device: optimizer states lie in the "
+                         "host's memory already; give a device, or --offload DIR for a "
+                         "file (./host for a directory of that name)");
+    if (!updates_early(c)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--offload-when backward with --offload host: the host updates at the "
+                     "end of the step; give one of them");
+}
+
 static zero_status check_offload(const zero_config *c)
 {
     const char *without = c->offload_parameters    ? "parameters"
                           : c->offload_activations ? "activations"
                                                    : NULL;
-    if (!c->offload && without)
+    if (!zero_config_directory(c) && without)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload-%s needs a directory for the scratch file: give "
                          "--offload DIR as well",
                          without);
+    if (zero_config_offloads_to_host(c)) return check_offload_host(c);
     if (!c->offload || !updates_early(c) || c->clip <= 0.0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--offload-when backward with --clip %g: the norm is known after the "
@@ -341,10 +365,11 @@ static zero_status check_device(const zero_config *c)
                          "--backend %s with --device %s: the device computes; give one of "
                          "them",
                          c->backend, c->device);
-    if (has_device && c->offload)
+    if (has_device && zero_config_directory(c))
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload with --device %s: optimizer states in a file are not "
-                         "yet updated beside a device; give one of them",
+                         "yet updated beside a device; --offload host keeps them in the "
+                         "host's memory",
                          c->device);
     if (has_device || c->device_memory == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -396,7 +421,7 @@ zero_type zero_config_type(const zero_config *c)
 
 static zero_offload offload_of(const zero_config *c)
 {
-    if (!c->offload) return ZERO_OFFLOAD_OFF;
+    if (!zero_config_directory(c)) return ZERO_OFFLOAD_OFF;
     if (c->delayed_update > 0) return ZERO_OFFLOAD_DELAYED;
     for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_PLACES; place++)
         if (strcmp(c->offload_when, zero_offload_name((zero_offload)place)) == 0)
@@ -429,6 +454,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
     in.offload_depth = (int)c->offload_depth;
     in.delayed_from = c->delayed_update;
     in.device = zero_config_has_device(c);
+    in.offload_host = zero_config_offloads_to_host(c);
     in.collectives = collectives;
     in.layout = layout;
     return in;

@@ -49,7 +49,7 @@ typedef struct {
     int64_t fake_nodes;      /* 0: the real ones */
 
     /* offload */
-    const char *offload;      /* the directory of the scratch file; NULL: no offload */
+    const char *offload; /* host, or the directory of the scratch file; NULL: no offload */
     const char *offload_when; /* end, lazy, backward */
     bool offload_parameters, offload_activations;
     int64_t offload_depth;  /* blocks */
@@ -122,6 +122,10 @@ zero_plan_input zero_config_plan(const zero_config *config, const zero_model *mo
 
 /* True if --device names one. */
 bool zero_config_has_device(const zero_config *config);
+/* True if --offload names the host's memory, beside a device. */
+bool zero_config_offloads_to_host(const zero_config *config);
+/* The directory of the scratch file, or NULL. */
+const char *zero_config_directory(const zero_config *config);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 

@@ -33,20 +33,22 @@ static test_setup on_device(test_setup setup)
 static void describe(const test_setup *setup)
 {
     const zero_plan_input *p = &setup->plan;
-    print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
-                "bucket %d, prefetch %d, persist %d%s%s%s%s, order %s: other bits than on "
-                "the CPU\n",
-                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
-                p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
-                (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",
-                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
-                p->check_memory ? ", check_memory" : "", getenv("ZERO_FAKE_ORDER"));
+    print_error(
+        "%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
+        "bucket %d, prefetch %d, persist %d%s%s%s%s%s, order %s: other bits than on "
+        "the CPU\n",
+        test_size, setup->fake_nodes, p->stage, zero_type_name(p->type), p->accumulation,
+        (int)p->partition, (int)p->collectives, (int)p->bucket, (int)p->prefetch,
+        (int)p->persist, p->serial ? ", serial" : "", p->recompute ? ", recompute" : "",
+        p->reproducible ? ", reproducible" : "", p->check_memory ? ", check_memory" : "",
+        p->offload_host ? ", offload_host" : "", getenv("ZERO_FAKE_ORDER"));
 }
 
 static void check(const test_setup *setup)
 {
-    test_setup device = on_device(*setup);
-    twin_outcome want = twin_run(setup, NULL), got = twin_run(&device, NULL);
+    test_setup device = on_device(*setup), cpu = *setup;
+    cpu.plan.offload_host = 0;
+    twin_outcome want = twin_run(&cpu, NULL), got = twin_run(&device, NULL);
     bool is_same = memcmp(&want, &got, sizeof want) == 0;
     if (!is_same && test_rank == 0) describe(setup);
     assert_all(is_same);
@@ -66,7 +68,8 @@ static void draw_plan(dice *d, zero_plan_input *plan)
     plan->prefetch = DRAW(d, 0, 1, 2, 1000);
     plan->persist = DRAW(d, 0, 100, 1 << 30);
     plan->check_memory = DRAW(d, 0, 0, 1) == 1;
-    plan->check_replicas = (int)DRAW(d, 0, 2);
+    plan->check_replicas = (int)DRAW(d, 0, 1, 2);
+    plan->offload_host = (int)DRAW(d, 0, 1);
 }
 
 static test_setup setup_of(dice *d, int stage, zero_type type)

@@ -102,6 +102,18 @@ static bool call_passes_it_on(const device *d, bool waits)
     return host_floats(d, 2 * N)[N - 1] == 1.0f;
 }
 
+/* So is it without any call in between. */
+static bool after_holds_for_copies(const device *d, bool waits)
+{
+    fill(d, 0, 1.0f);
+    zero_ticket stored = store(d, 0), fetched;
+    if (waits) after(d, stored);
+    assert_ok(
+        fake->memory->fetch(&d->math, host_floats(d, N), place(d, 0), bytes, &fetched));
+    device_wait(d, fetched);
+    return host_floats(d, N)[7] == 1.0f;
+}
+
 static bool host_memory_is_used_again(const device *d, bool waits)
 {
     fill(d, 0, 1.0f);
@@ -151,6 +163,7 @@ static void a_wait_that_is_left_out_shows(void **state)
     check("after() between a store and a call", call_reads_what_was_stored);
     check("waiting between a store and a fetch", fetch_reads_what_was_stored);
     check("after() between a store and a call that is fetched", call_passes_it_on);
+    check("after() between a store and a fetch", after_holds_for_copies);
     check("waiting before host memory is used again", host_memory_is_used_again);
     check("after() before fetched memory is used again", memory_is_used_again);
     check("waiting before a fetch is read", host_reads_what_was_fetched);

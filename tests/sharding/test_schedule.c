@@ -41,6 +41,7 @@ static void check_ranks(const zero_model *model, int stage, zero_type type, int 
             input.partition = (zero_partition_scheme)scheme;
             input.prefetch = scheme + M;
             input.device = (ranks + M) % 2;
+            input.offload_host = input.device && (a + M + scheme) % 2;
             check(input, a != ZERO_ALGORITHM_SHM && ranks % 2 == 0 ? 2 : 1);
         }
 }
@@ -304,7 +305,7 @@ static void the_list_of_a_plan_s_fields_has_every_member(void **state)
 {
     (void)state;
     zero_plan_input in;
-    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.spare + sizeof in.layout;
+    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.layout;
     for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
         listed += size_of(zero_plan_fields[i].kind);
         for (int k = 0; k < i; k++)
@@ -344,6 +345,7 @@ static void plans_that_make_no_sense_are_refused(void **state)
     assert_refused(CHANGED(accumulation, (1 << 17) + 1),
                    "expected at most 2^56 and 131072");
     assert_refused(CHANGED(n_ranks, 0), "a plan for 0 ranks");
+    assert_refused(CHANGED(offload_host, 1), "lie in the host's memory already");
     zero_model_destroy(&model);
 }
 

@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "math/backend.h"
 #include "nn/gpt2.h"
+#include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
@@ -88,16 +89,43 @@ static void the_host_has_staging_and_the_other_sides_of_copies(void **state)
     size_t tokens = 2 * T * sizeof(int32_t), rows = T * sizeof(float), squares = 0;
     size_t chunks = 2 * 3 * (size_t)ZERO_OFFLOAD_BLOCK * sizeof(float);
     size_t mirror = (size_t)(RANKS * shard(embedding)) * 2 + reduce_staging();
+    /* Two words and a class of each rank, and a block of rounded masters. */
+    size_t check = RANKS * 16 + 64 + 2 * ZERO_CHECK_BLOCK;
     for (int g = 0; g < model.n_groups; g++)
         squares += 8 * (size_t)zero_gradient_pieces(
                            zero_partition_shard(&s.groups[g].partition, 0));
     assert_true(s.host_class_peak[ZERO_CLASS_DATA] == tokens);
-    assert_true(s.host_class_peak[ZERO_CLASS_WORKSPACE] == chunks + squares);
+    assert_true(s.host_class_peak[ZERO_CLASS_WORKSPACE] == chunks + squares + check);
     assert_true(s.host_class_peak[ZERO_CLASS_BUCKETS] == mirror);
     assert_true(s.host_class_peak[ZERO_CLASS_LOGITS] == V * sizeof(float));
-    assert_true(s.host_peak_bytes == chunks + squares + tokens + rows + mirror);
-    assert_true(s.host_bytes ==
-                chunks + aligned(squares) + tokens + rows + aligned(mirror));
+    assert_true(s.host_peak_bytes == chunks + squares + check + tokens + rows + mirror);
+    assert_true(s.host_bytes == chunks + aligned(squares) + aligned(check) + tokens + rows +
+                                    aligned(mirror));
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
+/* The states of this rank's shards move; what is copied of them stays on the device, too. */
+static void states_beside_a_device_cost_16_bytes_there(void **state)
+{
+    (void)state;
+    zero_model model = preset("gpt2-xl");
+    zero_plan_input input = xl(&model);
+    zero_schedule plain = compiled(&input);
+    input.offload_host = 1;
+    zero_schedule s = compiled(&input);
+    size_t mine = (size_t)shards();
+    zero_copied_bytes step = zero_schedule_copies(&s, ZERO_PROGRAM_STEP);
+    assert_true(s.host_class_peak[ZERO_CLASS_OPTIMIZER] == 12 * mine);
+    assert_true(s.host_class_peak[ZERO_CLASS_IN_FLIGHT] == 2 * mine);
+    assert_true(s.host_class_peak[ZERO_CLASS_GATHERED] == 2 * mine);
+    assert_true(s.class_peak[ZERO_CLASS_OPTIMIZER] == 0);
+    assert_true(s.class_peak[ZERO_CLASS_PARAMETERS] == 2 * mine);
+    assert_true(plain.own_bytes - s.own_bytes >= 12 * mine);
+    assert_true(step.gradients <= 2 * mine &&
+                step.gradients >= 2 * mine - 128 * (LAYERS + 2));
+    assert_true(step.parameters == step.gradients && step.squares == 0);
+    zero_schedule_destroy(&plain);
     zero_schedule_destroy(&s);
     zero_model_destroy(&model);
 }
@@ -282,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_of_a_device_are_the_paper_s),
         cmocka_unit_test(the_host_has_staging_and_the_other_sides_of_copies),
+        cmocka_unit_test(states_beside_a_device_cost_16_bytes_there),
         cmocka_unit_test(a_step_copies_what_its_collectives_move),
         cmocka_unit_test(the_device_holds_what_a_rank_by_itself_holds),
         cmocka_unit_test(generating_loads_the_prompt),

@@ -23,8 +23,7 @@ int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, in
 
 /* ---- lifetimes ---- */
 
-/* An instruction's operands, written down again without the code under test. */
-static int named_buffers(const zero_instruction *i, int *list)
+int laws_named_buffers(const zero_instruction *i, int *list)
 {
     const int all[] = {i->in,     i->out,     i->stream,   i->saved,
                        i->work,   i->logits,  i->row_loss, i->tokens,
@@ -56,7 +55,7 @@ static span *find_spans(const zero_schedule *s, zero_program_kind kind)
         spans[id] = always ? (span){0, p->length - 1} : (span){p->length, -1};
     }
     for (int at = 0; at < p->length; at++) {
-        int list[ZERO_MAX_OPERANDS], n = named_buffers(&p->code[at], list);
+        int list[ZERO_MAX_OPERANDS], n = laws_named_buffers(&p->code[at], list);
         for (int k = 0; k < n; k++) {
             if (at < spans[list[k]].first) spans[list[k]].first = at;
             if (at > spans[list[k]].last) spans[list[k]].last = at;
@@ -319,49 +318,6 @@ void laws_check_window(const schedule_job *job)
         assert_true(s->window_bytes == 0);
 }
 
-/* ---- a device ---- */
-
-static void check_space(const zero_schedule *s, const zero_buffer *b)
-{
-    bool is_staging = b->class == ZERO_CLASS_BUCKETS;
-    if (!s->input.device) {
-        assert_true(b->space != ZERO_SPACE_HOST);
-        return;
-    }
-    assert_true(b->space != ZERO_SPACE_NODE && b->space != ZERO_SPACE_FILE);
-    if (b->space == ZERO_SPACE_PART) assert_true(is_staging);
-    if (is_staging) assert_true(b->space != ZERO_SPACE_OWN);
-    bool is_states = b->class == ZERO_CLASS_PARAMETERS || b->class == ZERO_CLASS_GATHERED ||
-                     b->class == ZERO_CLASS_GRADIENTS || b->class == ZERO_CLASS_OPTIMIZER ||
-                     b->class == ZERO_CLASS_IN_FLIGHT ||
-                     b->class == ZERO_CLASS_ACTIVATIONS ||
-                     b->class == ZERO_CLASS_ACCUMULATORS;
-    if (is_states) assert_true(b->space == ZERO_SPACE_OWN);
-}
-
-/* The host's side of a copy is the host's, and an instruction has no other operand there but
- * staging. */
-static void check_host(const zero_schedule *s, const zero_instruction *i)
-{
-    int list[ZERO_MAX_OPERANDS], n = named_buffers(i, list);
-    for (int k = 0; k < n; k++) {
-        bool is_host = s->buffers[list[k]].space == ZERO_SPACE_HOST;
-        assert_true(is_host == (list[k] == i->host) ||
-                    (list[k] == i->staging && s->input.device));
-    }
-    bool fills = i->op == ZERO_OP_LOAD || i->op == ZERO_OP_OVERFLOW;
-    if (fills) assert_true((i->host != ZERO_NO_BUFFER) == (s->input.device == 1));
-}
-
-static void check_device(const zero_schedule *s)
-{
-    for (int id = 0; id < s->n_buffers; id++) check_space(s, &s->buffers[id]);
-    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
-        for (int at = 0; at < s->programs[kind].length; at++)
-            check_host(s, &s->programs[kind].code[at]);
-    assert_true(s->align % (s->input.device ? ZERO_MEMORY_ALIGN : ZERO_BUFFER_ALIGN) == 0);
-}
-
 /* ---- all ---- */
 
 void laws_check(const schedule_job *job)
@@ -373,7 +329,7 @@ void laws_check(const schedule_job *job)
         laws_check_least(&job->s[r]);
         laws_check_order(&job->s[r]);
         laws_check_offload(&job->s[r]);
-        check_device(&job->s[r]);
+        laws_check_device(&job->s[r]);
     }
     laws_check_window(job);
     laws_check_exchanges(job);

@@ -25,10 +25,15 @@ void laws_check_order(const zero_schedule *s);
  * their gradient is final and nothing reads their parameters; bytes follow a closed form. Without
  * a file there is none of this. */
 void laws_check_offload(const zero_schedule *s);
+/* With a device nothing of the model lies in the window, and the host has its side of each copy. With
+ * offload_host states lie there, gradients come once, and parameters return. */
+void laws_check_device(const zero_schedule *s);
 /* Collectives do what their instructions' buffers need; the bucket bounds their staging. */
 void laws_check_exchanges(const schedule_job *job);
 
 /* ---- for tests of their own ---- */
 
+/* An instruction's operands, written down again without the code under test. */
+int laws_named_buffers(const zero_instruction *i, int *list);
 int64_t laws_padded(const zero_schedule *s); /* of all groups together */
 int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, int group);

@@ -17,8 +17,10 @@ void shadow_overflow(shadow *w);
 void shadow_check(shadow *w); /* VERIFY, COMPARE */
 void shadow_update(shadow *w);
 void shadow_record(shadow *w);
-void shadow_publish(shadow *w); /* PUBLISH */
-void shadow_delay(shadow *w);   /* DELAY */
+void shadow_fetch_grad(shadow *w);  /* FETCH_GRAD */
+void shadow_store_param(shadow *w); /* STORE_PARAM */
+void shadow_publish(shadow *w);     /* PUBLISH */
+void shadow_delay(shadow *w);       /* DELAY */
 
 /* Transfers of w->rank alone: shadow_file.c. */
 void shadow_file_open(shadow *w); /* of w->rank: its states lie there */

@@ -55,6 +55,64 @@ static void check_gradient(shadow *w, int g, int buffer, int p, const term *grad
                          grad[(int64_t)g * w->job->n_ranks + p]);
 }
 
+/* True if this rank holds states of piece p: it updates the piece, and copies it. */
+static bool holds(const shadow *w, int g, int p)
+{
+    zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
+    return (shadow_updates_all(w) || p == w->rank) && zero_range_len(shard) > 0;
+}
+
+static void check_copied(const shadow *w, int g, int p)
+{
+    const zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
+    const zero_instruction *i = shadow_now(w);
+    shadow_expect(w, i->range.begin <= shard.begin && shard.end <= i->range.end);
+}
+
+/* The copy is on its way until NORM. */
+void shadow_fetch_grad(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    const zero_group_state *state = &shadow_plan(w)->groups[i->group];
+    shadow_expect(w, i->in == state->grad && i->host == state->host_grad);
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        if (!holds(w, i->group, p)) continue;
+        check_copied(w, i->group, p);
+        check_gradient(w, i->group, i->in, p, w->truth.grad);
+        shadow_lock_piece(w, i->group, i->in, p, SHADOW_READING);
+        shadow_lock_piece(w, i->group, i->host, p, SHADOW_WRITING);
+    }
+}
+
+static void await_gradient(shadow *w, int g)
+{
+    const zero_group_state *state = &shadow_plan(w)->groups[g];
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        if (!holds(w, g, p)) continue;
+        shadow_unlock_piece(w, g, state->grad, p);
+        shadow_publish_piece(w, g, state->host_grad, p,
+                             shadow_read_piece(w, g, state->grad, p));
+    }
+}
+
+/* Until here UPDATE has changed nothing that units read. */
+void shadow_store_param(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    const zero_group_state *state = &shadow_plan(w)->groups[i->group];
+    shadow_expect(w, i->host == state->host_param && i->buffer == state->param);
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        int64_t at = (int64_t)i->group * w->job->n_ranks + p;
+        if (!holds(w, i->group, p)) continue;
+        check_copied(w, i->group, p);
+        shadow_expect(w,
+                      shadow_read_piece(w, i->group, i->buffer, p) == w->truth.param[at]);
+        term value = shadow_read_piece(w, i->group, i->host, p);
+        shadow_expect(w, value == w->truth.new_param[at]);
+        shadow_write_piece(w, i->group, i->buffer, p, value);
+    }
+}
+
 void shadow_norm(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
@@ -62,16 +120,19 @@ void shadow_norm(shadow *w)
         zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, w->rank);
     shadow_expect(w, i->group == w->norms); /* groups in order: one sum on all ranks */
     shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
+    shadow_expect(w, i->on_host == (shadow_plan(w)->input.offload_host == 1));
+    if (i->on_host) await_gradient(w, i->group);
     if (zero_range_len(shard) > 0)
         check_gradient(w, i->group, i->grad[0], w->rank, w->truth.grad);
-    if (shadow_plan(w)->input.device) write_squares(w);
+    if (shadow_plan(w)->input.device && !i->on_host) write_squares(w);
     w->norms += w->rank == w->job->n_ranks - 1;
 }
 
 void shadow_overflow(shadow *w)
 {
     shadow_expect(w, w->norms == shadow_groups(w)); /* the norm is known */
-    if (shadow_plan(w)->input.device) fetch_squares(w);
+    const zero_plan_input *in = &shadow_plan(w)->input;
+    if (in->device && !in->offload_host) fetch_squares(w);
     w->overflows += w->rank == w->job->n_ranks - 1;
 }
 
@@ -181,8 +242,10 @@ void shadow_update(shadow *w)
     shadow_expect(w, zero_range_is_empty(range) == zero_range_is_empty(i->range));
     if (!zero_range_is_empty(range))
         shadow_expect(w, range.begin == i->range.begin && range.end == i->range.end);
+    bool has_masters = s->input.type != ZERO_FP32 || s->input.offload_host;
     if (i->file == ZERO_NO_BUFFER)
-        shadow_expect(w, (i->master == ZERO_NO_BUFFER) == (s->input.type == ZERO_FP32));
+        shadow_expect(w, (i->master != ZERO_NO_BUFFER) == has_masters);
+    shadow_expect(w, i->on_host == (s->input.offload_host == 1));
     if (!w->is_due) return;
     if (i->file != ZERO_NO_BUFFER) shadow_update_block(w);
     for (int p = 0; p < w->job->n_ranks; p++) {
