@@ -17,6 +17,8 @@
  * some 4 MiB to stage messages (up to 8192 ranks; "mpi": S elements); and 128 N elements for
  * the rest.
  *
+ * It computes on the host, in the program's arrays: there is no device, unlike in zero/train.h.
+ *
  * Functions are collective over the optimizer's group and block, unless they say otherwise. All
  * ranks call them in the same order, with equal arguments except for the arrays, and get the
  * same status. Lengths count elements.

@@ -47,15 +47,21 @@ typedef struct {
     const char *partition;   /* "slice", "owner": the paper's [slice] */
     const char *collectives; /* "auto", "p2p", "shm", "hier", "mpi" [auto] */
     const char *backend;     /* "cpu", "naive" [cpu] */
-    bool reproducible;       /* the same bits on 1, 2, 4, ... ranks with accumulation */
-    bool recompute;          /* computes activations twice instead of keeping them */
-    bool serial;             /* waits for every collective at once */
+    /* Where it computes: "cpu", which is the host, or "cuda"; "fake", for tests, in builds with
+     * them, with the bits of "cpu". Others than "cpu" need units that compute by layers
+     * (zero/model.h), and neither `backend` nor `offload`. Samples, results, and the tensors that the
+     * program reads or writes stay in the host's memory [cpu]. */
+    const char *device;
+    bool reproducible;    /* the same bits on 1, 2, 4, ... ranks with accumulation */
+    bool recompute;       /* computes activations twice instead of keeping them */
+    bool serial;          /* waits for every collective at once */
     int64_t bucket;       /* elements that a collective stages at most, 64 to 2^26 [2^20] */
     int64_t prefetch;     /* stage 3: uses of parameters gathered ahead */
     int64_t persist;      /* stage 3: groups of up to that many parameters stay whole */
     int64_t seed;         /* of the initial parameters, not negative */
     int64_t eval_batches; /* global batches that an evaluation averages over [1] */
-    size_t memory_limit;  /* bytes for this rank; ranks may differ [no limit] */
+    /* Bytes for this rank, with a device of the host's memory; ranks may differ [no limit]. */
+    size_t memory_limit;
 
     /* Flipped bits: copies that ranks hold of parameters and states are compared every that many
      * steps, and before each save and digest; below 0: never [100]. */
@@ -106,11 +112,12 @@ typedef struct {
 /* Takes all memory and initializes the parameters. The caller closes *trainer, which keeps the
  * group from ending. ZERO_ERR_INVALID if the spec is out of range, or the spec or the model's
  * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared
- * memory ("auto" then takes "p2p"), or the directory for offload cannot be used or is full.
+ * memory ("auto" then takes "p2p"), or the directory for offload cannot be used or is full;
+ * ZERO_ERR_UNSUPPORTED if this build lacks the device.
  *
- * With offload all functions below may fail with ZERO_ERR_ENV, if a rank's scratch file cannot be
- * read or written, or ZERO_ERR_FORMAT, if it has other bits than were written. The states are
- * undefined then: the trainer can only be closed. */
+ * With offload or a device all functions below may fail with ZERO_ERR_ENV, if a rank's scratch file
+ * cannot be read or written or its device fails, or ZERO_ERR_FORMAT, if the file has other bits than
+ * were written. The states are undefined then: the trainer can only be closed. */
 ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
                                              zero_trainer **trainer);
 /* Sets *trainer to NULL. Accepts NULL and the address of a NULL. To be called before MPI_Finalize;
@@ -190,7 +197,8 @@ ZERO_NODISCARD zero_status zero_trainer_write(zero_trainer *trainer, const char 
 
 /* This rank's bytes, as planned before the first step and as counted since. */
 typedef struct {
-    size_t planned_peak, measured_peak;  /* memory alive at once, so far */
+    /* Memory alive at once, so far: the device's, if there is one, else the host's. */
+    size_t planned_peak, measured_peak;
     size_t states;                       /* model states in it, with padding: the table */
     int64_t planned_sent, measured_sent; /* gradients and parameters, since open */
     int64_t planned_received, measured_received;

@@ -27,6 +27,7 @@ typedef struct {
     char path[ZERO_STORAGE_PATH]; /* of the checkpoint */
     zero_checkpoint checkpoint;
     zero_model model;
+    const zero_backend *backend;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     int32_t *text; /* [n_known + options.tokens] owned */
@@ -110,6 +111,7 @@ static zero_plan_input plan_of(const job *j, zero_algorithm collectives)
     in.type = type_of(j);
     in.forward_only = true;
     in.collectives = collectives;
+    in.device = j->backend->memory != NULL;
     in.layout = &j->world.layout;
     return in;
 }
@@ -134,7 +136,7 @@ static zero_status open_engine(job *j)
     ZERO_TRY(zero_agree(&j->world, find_limit(j, &limit)));
     zero_engine_spec spec = {.plan =
                                  plan_of(j, zero_algorithm_choose(&j->world.layout, &why)),
-                             .backend = &zero_backend_cpu,
+                             .backend = j->backend,
                              .weights = &weights,
                              .eval_batches = 1,
                              .may_use_p2p = true,
@@ -258,6 +260,8 @@ static zero_status close_all(job *j)
 static zero_status run_job(job *j, int argc, char **argv)
 {
     ZERO_TRY(zero_generate_options_parse(&j->options, argc, argv));
+    ZERO_TRY(zero_machine_device(j->options.device, &j->backend));
+    if (!j->backend) j->backend = &zero_backend_cpu;
     ZERO_TRY(open_all(j, argc, argv));
     ZERO_TRY(write_text(j));
     return close_all(j);

@@ -12,6 +12,7 @@ typedef struct {
     double temperature;
     bool raw;
     const char *dtype;    /* NULL: the checkpoint's */
+    const char *device;   /* cpu: none */
     int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */
 
     double watchdog; /* seconds; 0: none */

@@ -1,8 +1,10 @@
 #include "cli/machine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "math/backends.h"
 #include "math/blas.h"
 #include "train/metrics.h"
 
@@ -42,4 +44,13 @@ zero_status zero_machine_read(int64_t threads, zero_topology *topology, int *bla
 size_t zero_machine_room(const zero_topology *topology, int node_ranks)
 {
     return topology->memory_available / (size_t)node_ranks + zero_metrics_resident_peak();
+}
+
+zero_status zero_machine_device(const char *name, const zero_backend **backend)
+{
+    char why[256];
+    zero_status st = zero_device_find(name, backend);
+    if (st != ZERO_ERR_UNSUPPORTED) return st;
+    snprintf(why, sizeof why, "%s", zero_last_error());
+    return zero_fail(ZERO_ERR_ENV, "--device %s: %s", name, why);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/topology.h"
+#include "math/backend.h"
 
 /* Reads the machine and sets the BLAS threads per rank: `threads`, or if that is 0 what the
  * environment says, else 1. *blas_threads is the number in force, 0 if this BLAS cannot be told;
@@ -15,3 +16,8 @@ ZERO_NODISCARD zero_status zero_machine_read(int64_t threads, zero_topology *top
 /* Bytes that a plan may need on this rank: its share of the node's free memory and what the
  * process has taken already, because a plan counts the whole process. */
 size_t zero_machine_room(const zero_topology *topology, int node_ranks);
+
+/* The backend of --device NAME; NULL for the host itself. ZERO_ERR_ENV if this build lacks the
+ * device, like a machine without one. */
+ZERO_NODISCARD zero_status zero_machine_device(const char *name,
+                                               const zero_backend **backend);

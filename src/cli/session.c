@@ -258,17 +258,10 @@ static zero_status pretend_nodes(zero_session *s)
     return ZERO_OK;
 }
 
-/* A device that this build lacks is a fact of the environment, like a machine without one. */
 static zero_status find_backend(const zero_config *c, const zero_backend **backend)
 {
-    const zero_backend *device = NULL;
-    char why[256];
-    zero_status st = zero_device_find(c->device, &device);
-    if (st == ZERO_ERR_UNSUPPORTED) {
-        snprintf(why, sizeof why, "%s", zero_last_error());
-        return zero_fail(ZERO_ERR_ENV, "--device %s: %s", c->device, why);
-    }
-    ZERO_TRY(st);
+    const zero_backend *device;
+    ZERO_TRY(zero_machine_device(c->device, &device));
     ZERO_TRY(zero_backend_find(c->backend, backend));
     if (device) *backend = device;
     return ZERO_OK;

@@ -31,9 +31,11 @@ zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* Does nothing where UPDATE left the states as they are. */
+/* Does nothing where UPDATE left the states as they are. A device's failure waits for the next vote:
+ * the other ranks go on with this step. */
 zero_status zero_run_record(zero_walk *w, const zero_instruction *i)
 {
     if (!w->update.is_due) return ZERO_OK;
-    return zero_records_take(w->r, i->group);
+    zero_status st = zero_records_take(w->r, i->group);
+    return w->r->link.has_failed ? ZERO_OK : st;
 }

@@ -32,7 +32,7 @@ typedef enum {
     ZERO_STEP_OVERFLOW,  /* a gradient is not finite */
     ZERO_STEP_UNDEFINED, /* a unit left numbers undefined */
     ZERO_STEP_REFUSED,   /* a rank was called with wrong arguments */
-    ZERO_STEP_FAILED,    /* a rank cannot read or write its scratch file */
+    ZERO_STEP_FAILED,    /* a rank's scratch file or device has failed */
 } zero_step_verdict;
 
 typedef struct {

@@ -120,6 +120,10 @@ zero_plan_input zero_config_plan(const zero_config *config, const zero_model *mo
                                  int n_ranks, zero_algorithm collectives,
                                  const zero_layout *layout, int rank);
 
+/* --device and --offload (config_places.c): ZERO_ERR_INVALID if they contradict each other or need
+ * what is missing. */
+ZERO_NODISCARD zero_status zero_config_check_places(const zero_config *config);
+
 /* True if --device names one. */
 bool zero_config_has_device(const zero_config *config);
 /* True if --offload names the host's memory, beside a device. */

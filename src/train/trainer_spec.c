@@ -79,6 +79,26 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
                      "scratch file");
 }
 
+/* On a device its backend computes, and no other. */
+static zero_status read_backend(const zero_trainer_spec *spec, zero_engine_spec *e)
+{
+    const char *standard = zero_backend_name_at(0);
+    const char *name = spec->backend ? spec->backend : standard;
+    const zero_backend *device;
+    ZERO_TRY(
+        zero_device_find(spec->device ? spec->device : zero_device_name_at(0), &device));
+    ZERO_TRY(zero_backend_find(name, &e->backend));
+    if (!device) return ZERO_OK;
+    if (strcmp(name, standard) != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "backend '%s' with device '%s': the device computes; give one of "
+                         "them",
+                         name, spec->device);
+    e->backend = device;
+    e->plan.device = 1;
+    return ZERO_OK;
+}
+
 #define LARGEST_BUCKET (64 * ZERO_PLAN_BUCKET) /* as the program's --bucket */
 
 static zero_status check_whole(const char *name, int64_t value, int64_t least, int64_t most)
@@ -140,7 +160,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, e));
-    return zero_backend_find(spec->backend ? spec->backend : "cpu", &e->backend);
+    return read_backend(spec, e);
 }
 
 /* ---- what ranks must have in common ---- */

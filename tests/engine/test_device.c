@@ -119,20 +119,135 @@ static void plan_and_backend_agree_on_the_device(void **state)
     }
 }
 
-/* Between two walks the runner waits for nothing but OVERFLOW and copies that are not over. */
-static void a_step_drains_no_queue(void **state)
+/* ---- more than two chunks ---- */
+
+/* In fp32 masters are filled block by block, in a run without training 16-bit parameters piece by
+ * piece. The third block and the third piece use the host's memory of the first. */
+static void long_groups_pass_through_two_chunks(void **state)
+{
+    const rounds *r = *state;
+    for (int k = 0; k < 2; k++) {
+        test_setup setup = test_standard;
+        setup.shape.hidden = 12;
+        setup.shape.layers = 1;
+        setup.shape.vocab = k == 0 ? 70000 : 270000;
+        setup.plan.type = k == 0 ? ZERO_FP32 : ZERO_BF16;
+        setup.plan.forward_only = k == 1;
+        set_order(r->seed + (uint64_t)k);
+        test_setup device = on_device(setup);
+        zero_sampling how = {.temperature = 1.0, .known = setup.shape.vocab};
+        int32_t text[2][1 + TEST_WORDS] = {{1}, {1}};
+        for (int d = 0; d < 2; d++) {
+            test_run run;
+            test_run_open(&run, d == 0 ? &setup : &device, test_size);
+            if (zero_engine_generate(&run.engine, &how, 1, TEST_WORDS, text[d]) != ZERO_OK)
+                fail_msg("%s", zero_last_error());
+            test_run_close(&run);
+        }
+        assert_all(memcmp(text[0], text[1], sizeof text[0]) == 0);
+    }
+}
+
+/* ---- a gradient that is not finite ---- */
+
+static void diverge(const test_setup *setup, char *told, size_t size)
+{
+    test_run run;
+    test_run_open(&run, setup, test_size);
+    zero_source source = test_words(&run);
+    zero_step_input in = test_step_input(&run, 0);
+    in.lr = 1e20;
+    assert_all(zero_engine_step(&run.engine, &source, &in, &run.last) == ZERO_OK);
+    in.step = 1;
+    assert_all(zero_engine_step(&run.engine, &source, &in, &run.last) == ZERO_ERR_DIVERGED);
+    snprintf(told, size, "%s", zero_last_error());
+    test_run_close(&run);
+}
+
+static void a_divergence_is_told_as_on_the_cpu(void **state)
+{
+    char want[512], got[512];
+    (void)state;
+    for (int stage = 0; stage <= 3; stage += 3) {
+        test_setup setup = test_standard;
+        setup.plan.stage = stage;
+        test_setup device = on_device(setup);
+        diverge(&setup, want, sizeof want);
+        diverge(&device, got, sizeof got);
+        if (test_rank == 0 && strcmp(want, got) != 0)
+            print_error("on the CPU: %s\non the device: %s\n", want, got);
+        assert_all(strstr(want, "forward pass") && strcmp(want, got) == 0);
+    }
+}
+
+/* ---- waiting ---- */
+
+typedef struct {
+    int64_t syncs, waits;
+} waited;
+
+static waited count(const test_run *run)
+{
+    const zero_runner *r = &run->engine.runner;
+    return (waited){zero_fake_counted(&r->math).syncs, r->link.waits};
+}
+
+/* A source that notes what was waited for before the last sample. */
+typedef struct {
+    const test_run *run;
+    waited at_sample;
+} watcher;
+
+static void watched_sample(const void *arg, int64_t step, int64_t i, int64_t T,
+                           void *inputs, void *targets)
+{
+    watcher *w = *(watcher *const *)arg;
+    w->at_sample = count(w->run);
+    test_sample(&w->run->setup, step, i, T, inputs, targets);
+}
+
+/* A step drains no queue. Until its last LOAD it waits for nothing at all: OVERFLOW of the step
+ * before has ended the copies of two microbatches' tokens with everything else, so both slots are
+ * free. LOSS waits for row losses whose copies are not over, OVERFLOW for the squares. Collectives
+ * ask whether their copies are over, and wait in their own instructions alone. */
+static void check_waits(const test_setup *setup, bool at_once)
+{
+    int64_t all = 0, most = 1 + setup->plan.accumulation;
+    test_run run;
+    test_run_open(&run, setup, test_size);
+    watcher w = {.run = &run}, *arg = &w;
+    zero_source source = {.sample = watched_sample, .arg = &arg};
+    test_run_steps(&run, 0, 2); /* the first one looks for numbers left undefined */
+    for (int64_t step = 2; step < 5; step++) {
+        waited before = count(&run);
+        test_run_steps_on(&run, &source, step, 1);
+        waited after = count(&run);
+        int64_t waits = after.waits - before.waits;
+        int64_t early = w.at_sample.waits - before.waits;
+        if (waits > most || early > 0 || after.syncs != before.syncs)
+            print_error("rank %d, stage %d: %" PRId64 " waits, %" PRId64
+                        " of them before the last LOAD, and %" PRId64 " syncs in a step\n",
+                        test_rank, setup->plan.stage, waits, early,
+                        after.syncs - before.syncs);
+        assert_all(waits <= most && early == 0 && after.syncs == before.syncs);
+        all += waits;
+    }
+    assert_all(at_once ? all == 0 : all > 0);
+    test_run_close(&run);
+}
+
+static void a_step_waits_in_overflow_and_for_what_is_not_over(void **state)
 {
     (void)state;
-    test_setup setup = on_device(test_standard);
-    test_run run;
-    setup.plan.accumulation = 2;
-    test_run_open(&run, &setup, test_size);
-    test_run_steps(&run, 0, 2);
-    zero_fake_counts before = zero_fake_counted(&run.engine.runner.math);
-    test_run_steps(&run, 2, 3);
-    zero_fake_counts after = zero_fake_counted(&run.engine.runner.math);
-    assert_all(after.syncs == before.syncs);
-    test_run_close(&run);
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
+        test_setup setup = on_device(test_standard);
+        setup.plan.stage = stage;
+        setup.plan.accumulation = 2;
+        set_order(1 + (uint64_t)stage);
+        check_waits(&setup, false);
+        set_order(0); /* copies are over when they have begun */
+        check_waits(&setup, true);
+    }
 }
 
 int main(int argc, char **argv)
@@ -146,7 +261,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan_and_backend_agree_on_the_device),
         cmocka_unit_test_prestate(each_stage_and_type_has_the_bits_of_the_cpu, &r),
-        cmocka_unit_test(a_step_drains_no_queue),
+        cmocka_unit_test_prestate(long_groups_pass_through_two_chunks, &r),
+        cmocka_unit_test(a_divergence_is_told_as_on_the_cpu),
+        cmocka_unit_test(a_step_waits_in_overflow_and_for_what_is_not_over),
     };
     return test_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -1,0 +1,106 @@
+#include "train/config.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "engine/plan.h"
+#include "math/backends.h"
+
+static bool updates_early(const zero_config *c)
+{
+    return strcmp(c->offload_when, "backward") == 0;
+}
+
+bool zero_config_offloads_to_host(const zero_config *c)
+{
+    return c->offload && strcmp(c->offload, "host") == 0;
+}
+
+const char *zero_config_directory(const zero_config *c)
+{
+    return zero_config_offloads_to_host(c) ? NULL : c->offload;
+}
+
+static zero_status check_delayed(const zero_config *c)
+{
+    if (c->delayed_update == 0) return ZERO_OK;
+    if (!zero_config_directory(c))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--delayed-update needs a directory for the scratch file: give "
+                         "--offload DIR as well");
+    if (strcmp(c->offload_when, "lazy") == 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--delayed-update with --offload-when %s: a delayed update runs beside "
+        "the whole next step; give one of them",
+        c->offload_when);
+}
+
+static zero_status check_offload_host(const zero_config *c)
+{
+    if (!zero_config_has_device(c))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload host without --device: optimizer states lie in the "
+                         "host's memory already; give a device, or --offload DIR for a "
+                         "file (./host for a directory of that name)");
+    if (!updates_early(c)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--offload-when backward with --offload host: the host updates at the "
+                     "end of the step; give one of them");
+}
+
+static zero_status check_offload(const zero_config *c)
+{
+    const char *without = c->offload_parameters    ? "parameters"
+                          : c->offload_activations ? "activations"
+                                                   : NULL;
+    if (!zero_config_directory(c) && without)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-%s needs a directory for the scratch file: give "
+                         "--offload DIR as well",
+                         without);
+    if (zero_config_offloads_to_host(c)) return check_offload_host(c);
+    if (!c->offload || !updates_early(c) || c->clip <= 0.0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--offload-when backward with --clip %g: the norm is known after the "
+                     "last gradient, and backward updates before: give --clip 0, or "
+                     "--offload-when lazy",
+                     c->clip);
+}
+
+bool zero_config_has_device(const zero_config *c)
+{
+    return strcmp(c->device, zero_device_name_at(0)) != 0;
+}
+
+size_t zero_config_context(const zero_config *c)
+{
+    return strcmp(c->device, "cuda") == 0 ? ZERO_DEVICE_CONTEXT_BYTES : 0;
+}
+
+static zero_status check_device(const zero_config *c)
+{
+    bool has_device = zero_config_has_device(c);
+    if (has_device && strcmp(c->backend, zero_backend_name_at(0)) != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--backend %s with --device %s: the device computes; give one of "
+                         "them",
+                         c->backend, c->device);
+    if (has_device && zero_config_directory(c))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload with --device %s: optimizer states in a file are not "
+                         "yet updated beside a device; --offload host keeps them in the "
+                         "host's memory",
+                         c->device);
+    if (has_device || c->device_memory == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--device-memory without a device: give --device cuda as well, or "
+                     "--memory-limit for the host's memory");
+}
+
+zero_status zero_config_check_places(const zero_config *config)
+{
+    ZERO_TRY(check_offload(config));
+    ZERO_TRY(check_delayed(config));
+    return check_device(config);
+}
