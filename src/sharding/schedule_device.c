@@ -41,7 +41,8 @@ static void hold_squares(zero_schedule *s)
         n += zero_gradient_pieces(
             zero_partition_shard(&s->groups[g].partition, s->input.rank));
     }
-    size_t bytes = (size_t)n * sizeof(double);
+    /* The search for an origin (engine/origin.c) needs one, also where the rank owns nothing. */
+    size_t bytes = (size_t)zero_max(n, 1) * sizeof(double);
     s->squares = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
     s->squares_host = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);
 }
