@@ -299,10 +299,9 @@ zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range, fl
                               .factor = (float)(1.0 / e->gradient_scale),
                               .out = out};
     assert(e->has_gradient);
-    zero_inspect(r, zero_runner_element(r, buffer, range.begin),
-                 (size_t)zero_range_len(range) * zero_type_size(reading.type), read_piece,
-                 &reading);
-    return zero_link_status(&r->link);
+    return zero_inspect(r, zero_runner_element(r, buffer, range.begin),
+                        (size_t)zero_range_len(range) * zero_type_size(reading.type),
+                        read_piece, &reading);
 }
 
 /* ---- without training ---- */

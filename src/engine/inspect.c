@@ -28,15 +28,16 @@ static void inspect_device(zero_runner *r, const char *memory, size_t bytes,
     }
 }
 
-void zero_inspect(zero_runner *r, const void *memory, size_t bytes, zero_inspect_look *look,
-                  void *arg)
+zero_status zero_inspect(zero_runner *r, const void *memory, size_t bytes,
+                         zero_inspect_look *look, void *arg)
 {
     if (r->link.memory) {
         inspect_device(r, memory, bytes, look, arg);
-        return;
+        return zero_link_status(&r->link);
     }
-    zero_link_keep(&r->link, r->backend->sync(&r->math));
+    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
     look(arg, memory, bytes);
+    return ZERO_OK;
 }
 
 static void overwrite_device(zero_runner *r, char *memory, size_t bytes,
@@ -54,13 +55,14 @@ static void overwrite_device(zero_runner *r, char *memory, size_t bytes,
     zero_link_wait(&r->link, tickets[1]);
 }
 
-void zero_overwrite(zero_runner *r, void *memory, size_t bytes, zero_inspect_fill *fill,
-                    void *arg)
+zero_status zero_overwrite(zero_runner *r, void *memory, size_t bytes,
+                           zero_inspect_fill *fill, void *arg)
 {
     if (r->link.memory) {
         overwrite_device(r, memory, bytes, fill, arg);
-        return;
+        return zero_link_status(&r->link);
     }
-    zero_link_keep(&r->link, r->backend->sync(&r->math)); /* it may still read there */
+    ZERO_TRY(r->backend->sync(&r->math)); /* it may still read there */
     fill(arg, memory, bytes);
+    return ZERO_OK;
 }

@@ -4,7 +4,7 @@
  * host's memory (schedule.h). Between walks, or in an instruction that may wait. Not from a visitor
  * of states (visit.h), which uses the same chunks.
  *
- * Failures are kept (link.h): pieces may hold anything then. */
+ * Both return the backend's failure; pieces may hold anything then. */
 #pragma once
 
 #include "engine/runner.h"
@@ -16,8 +16,8 @@ typedef void zero_inspect_look(void *arg, const void *piece, size_t bytes);
 typedef void zero_inspect_fill(void *arg, void *piece, size_t bytes);
 
 /* Calls `look` for consecutive pieces of memory[bytes], or for all of it at once. */
-void zero_inspect(zero_runner *r, const void *memory, size_t bytes, zero_inspect_look *look,
-                  void *arg);
+ZERO_NODISCARD zero_status zero_inspect(zero_runner *r, const void *memory, size_t bytes,
+                                        zero_inspect_look *look, void *arg);
 /* Calls `fill`, which writes all of a piece, likewise. */
-void zero_overwrite(zero_runner *r, void *memory, size_t bytes, zero_inspect_fill *fill,
-                    void *arg);
+ZERO_NODISCARD zero_status zero_overwrite(zero_runner *r, void *memory, size_t bytes,
+                                          zero_inspect_fill *fill, void *arg);

@@ -155,14 +155,14 @@ static void add_piece(void *arg, const void *piece, size_t bytes)
     add_bytes(arg, piece, bytes);
 }
 
-static void add_parameters(zero_runner *r, int g, struct hashing *h)
+static zero_status add_parameters(zero_runner *r, int g, struct hashing *h)
 {
     const zero_schedule *s = r->schedule;
     int buffer = s->groups[g].param;
-    zero_inspect(r, zero_runner_element(r, buffer, 0),
-                 (size_t)s->input.model->groups[g].n_params *
-                     zero_type_size(s->buffers[buffer].type),
-                 add_piece, h);
+    return zero_inspect(r, zero_runner_element(r, buffer, 0),
+                        (size_t)s->input.model->groups[g].n_params *
+                            zero_type_size(s->buffers[buffer].type),
+                        add_piece, h);
 }
 _Static_assert(ZERO_INSPECT_PIECE % BLOCK == 0, "pieces end at blocks");
 
@@ -190,7 +190,8 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
     const zero_schedule *s = r->schedule;
     struct adding adding = {.h = h};
     bool any = false;
-    if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind) add_parameters(r, g, h);
+    if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
+        ZERO_TRY(add_parameters(r, g, h));
     for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++) {
         adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
         any = any || adding.are_copies[a];
@@ -212,7 +213,6 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[
     }
     for (int g = 0; g < r->schedule->input.model->n_groups; g++)
         ZERO_TRY(add_group(r, g, kind, &h));
-    ZERO_TRY(zero_link_status(&r->link));
     memcpy(words, h.sum, sizeof h.sum);
     return ZERO_OK;
 }

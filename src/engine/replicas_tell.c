@@ -71,9 +71,8 @@ static zero_status describe(const struct search *f, zero_range part, uint64_t wo
     int param = s->groups[t->group].param;
     if (f->at.array == ZERO_ARRAY_PARAMETERS) {
         d.size = zero_type_size(s->buffers[param].type);
-        zero_inspect(f->r, zero_runner_element(f->r, param, in_group.begin),
-                     (size_t)d.len * d.size, add_parameters, &d);
-        ZERO_TRY(zero_link_status(&f->r->link));
+        ZERO_TRY(zero_inspect(f->r, zero_runner_element(f->r, param, in_group.begin),
+                              (size_t)d.len * d.size, add_parameters, &d));
     } else
         ZERO_TRY(
             zero_states_visit(f->r, t->group, in_group, ZERO_VISIT_READ, add_block, &d));

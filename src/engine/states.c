@@ -67,10 +67,10 @@ static zero_status fill_rounded(zero_runner *r, const zero_weights *weights, int
     const zero_plan_input *plan = &r->schedule->input;
     zero_range own = zero_states_held(r->schedule, g);
     struct pieces p = {plan, weights, g, own.begin, chunk, ZERO_OK};
-    zero_overwrite(r, zero_runner_element(r, r->schedule->groups[g].param, own.begin),
-                   (size_t)zero_range_len(own) * zero_type_size(plan->type), fill_piece,
-                   &p);
-    return p.status == ZERO_OK ? zero_link_status(&r->link) : p.status;
+    ZERO_TRY(zero_overwrite(
+        r, zero_runner_element(r, r->schedule->groups[g].param, own.begin),
+        (size_t)zero_range_len(own) * zero_type_size(plan->type), fill_piece, &p));
+    return p.status;
 }
 
 zero_status zero_states_fill(zero_runner *r, const zero_weights *weights)

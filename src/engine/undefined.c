@@ -36,6 +36,8 @@ static struct looking look_of(zero_runner *r, const zero_instruction *i,
 
 /* ---- marks ---- */
 
+/* A failure is kept for the vote of the step: the other ranks go on until then. */
+
 static void fill_piece(void *arg, void *piece, size_t bytes)
 {
     (void)arg;
@@ -45,7 +47,8 @@ static void fill_piece(void *arg, void *piece, size_t bytes)
 static void mark(const struct looking *l, float *x, int64_t n)
 {
     if (!x || n <= 0) return;
-    zero_overwrite(l->r, x, (size_t)n * sizeof *x, fill_piece, NULL);
+    zero_link_keep(&l->r->link,
+                   zero_overwrite(l->r, x, (size_t)n * sizeof *x, fill_piece, NULL));
 }
 
 struct finding {
@@ -66,7 +69,8 @@ static void find(const struct looking *l, const float *x, int64_t n, zero_undefi
 {
     struct finding f = {.found = -1};
     if (!x || n <= 0 || first->unit >= 0) return;
-    zero_inspect(l->r, x, (size_t)n * sizeof *x, find_in_piece, &f);
+    zero_link_keep(&l->r->link,
+                   zero_inspect(l->r, x, (size_t)n * sizeof *x, find_in_piece, &f));
     if (f.found < 0) return;
     *first = what;
     first->unit = l->number;
