@@ -45,7 +45,7 @@ typedef struct {
     float *x, *y, *w, *result;
     uint16_t *half; /* w */
     zero_math math[VARIANTS];
-    bool in_bf16[VARIANTS];
+    zero_type type[VARIANTS];
     const char *names[VARIANTS];
     int variants;
     double longest, last;
@@ -92,11 +92,10 @@ static int64_t rows_of(const layer *l, int64_t tokens)
 /* Multiplies as nn/layers.c and nn/gpt2_head.c do. No result is read again: factors would grow
  * from product to product and be infinite in the third layer. */
 static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
-                            bool in_bf16)
+                            zero_type type)
 {
-    zero_gemm g = {.in_bf16 = in_bf16, .c = b->result};
-    zero_type type = in_bf16 ? ZERO_BF16 : ZERO_FP32;
-    const void *w = in_bf16 ? (const void *)b->half : b->w;
+    zero_gemm g = {.factors = type, .c = b->result};
+    const void *w = type == ZERO_BF16 ? (const void *)b->half : b->w;
     if (product == 2) { /* x' dy; for the head dy' x */
         g.transpose_a = true, g.k = rows;
         g.m = l->head ? l->out : l->in, g.n = l->head ? l->in : l->out;
@@ -112,7 +111,7 @@ static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t
 
 static double time_of(bench *b, int variant, const layer *l, int product, int64_t tokens)
 {
-    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->in_bf16[variant]);
+    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->type[variant]);
     double start = thread_seconds();
     b->last = start, b->longest = 0.0;
     if (variant == PLAIN)
@@ -141,7 +140,7 @@ static void open_variants(bench *b)
         math->state[ZERO_CPU_FP32_PRODUCTS] = kernels;
         math->state[ZERO_CPU_BF16_PRODUCTS] = kernels;
         b->names[variant] = kernels->name;
-        b->in_bf16[variant] = kernels->type == ZERO_BF16;
+        b->type[variant] = kernels->type;
     }
 }
 

@@ -72,7 +72,7 @@ static zero_attention attention_of(const bench_lanes *l)
                             .T = l->T,
                             .C = l->C,
                             .H = l->H,
-                            .in_bf16 = l->type == ZERO_BF16,
+                            .factors = l->type,
                             .lse = l->lse,
                             .work = l->work};
 }

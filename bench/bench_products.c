@@ -72,7 +72,7 @@ static void multiply(const bench_products *p, zero_gemm g)
     g.a = p->left;
     if (!g.b) g.b = p->right;
     g.c = p->result;
-    g.in_bf16 = p->type == ZERO_BF16; /* as in nn/layers.c; BLAS ignores it */
+    g.factors = p->type; /* as in nn/layers.c; BLAS ignores it */
     if (p->backend)
         p->backend->gemm(p->math, &g);
     else

@@ -28,8 +28,8 @@ ZERO_NODISCARD zero_status bench_products_init(bench_products *p,
                                                int64_t microbatches);
 void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
 
-/* Lets a backend multiply as in a step of this type: in_bf16 if that is bf16, with its tiles or
- * blocks and its polls. ZERO_ERR_NOMEM. */
+/* Lets a backend multiply as in a step of this type: with bf16 factors if that is bf16, with
+ * its tiles or blocks and its polls. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status bench_products_use(bench_products *p,
                                               const zero_backend *backend,
                                               const zero_math *math, zero_type type);

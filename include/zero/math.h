@@ -18,10 +18,12 @@ typedef struct zero_math zero_math;       /* the state that they are given */
 /* c[m,n] = op(a) op(b), or c += op(a) op(b) to accumulate; op transposes if asked. c is read
  * only to accumulate. m, n, k and the strides fit 32 bits. Weights are always b.
  *
- * in_bf16: a and b may be rounded to bf16 for the product, whose sums stay fp32, if that is
- * faster on this machine; b is not fp16. Denormals may then count as zero. */
+ * factors: a and b may be rounded to this type for the product, if that is faster on this machine;
+ * sums stay fp32. Denormals may then count as zero. fp32: nothing is rounded. CPUs round to bf16
+ * alone. */
 typedef struct {
-    bool transpose_a, transpose_b, accumulate, in_bf16;
+    bool transpose_a, transpose_b, accumulate;
+    zero_type factors;
     int64_t m, n, k;
     const float *a;
     const void *b;

@@ -9,8 +9,8 @@
  * (zero_memory), and reports what failed. Calls that return early poll when they are made.
  *
  * Weights, and gradients as the optimizer reads them, are arrays of a zero_type; everything
- * else is fp32, and so is all arithmetic but products in_bf16. A call on 16-bit numbers gives
- * the bits of the same call on these numbers widened to fp32; only NaN payloads may differ.
+ * else is fp32, and so is all arithmetic but products of 16-bit factors. A call on 16-bit numbers
+ * gives the bits of the same call on these numbers widened to fp32; only NaN payloads may differ.
  *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
  * usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if `accumulate`
@@ -31,7 +31,8 @@
 struct zero_math {
     void (*poll)(void *arg); /* within products and long loops; NULL: no polling */
     void *poll_arg;
-    float *scratch;                     /* [zero_math_scratch()], borrowed, any content */
+    float *scratch; /* [zero_math_scratch()], borrowed, any content */
+    int device;     /* which one, if the backend has several; read by open() */
     const void *state[ZERO_MATH_STATE]; /* private to the backend; set by its open() */
 };
 
@@ -66,15 +67,14 @@ typedef struct {
 /* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores are
  * scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
  *
- * in_bf16, as for zero_gemm: the factors of all products may be rounded to bf16, which are q, k,
- * v, probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay
- * fp32.
+ * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v and
+ * probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay fp32.
  *
  * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {
     int64_t B, T, C, H;
     zero_dropout dropout;
-    bool in_bf16;
+    zero_type factors;
     const float *qkv;
     float *out;        /* [B,T,C] */
     float *lse;        /* [B,H,T]: the logarithm of each row's sum of exponentials */
@@ -168,6 +168,9 @@ struct zero_backend {
     void (*close)(
         zero_math *math); /* accepts a math that was not opened; NULL: nothing to do */
     zero_status (*sync)(const zero_math *math);
+    /* ZERO_ERR_UNSUPPORTED, with what to choose instead, if this machine cannot compute with
+     * weights of this type; NULL: all types. After open(). */
+    zero_status (*accepts)(const zero_math *math, zero_type type);
     const zero_memory
         *memory; /* NULL: arrays are the host's, and calls have ended on return */
 

@@ -74,7 +74,7 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
     const zero_packed_kernels *kernels = zero_cpu_fp32_of(math);
-    if (g->in_bf16 && zero_cpu_bf16_of(math)) kernels = zero_cpu_bf16_of(math);
+    if (g->factors == ZERO_BF16 && zero_cpu_bf16_of(math)) kernels = zero_cpu_bf16_of(math);
     if (kernels) {
         zero_cpu_packed_gemm(math, kernels, &whole);
         return;

@@ -11,7 +11,7 @@
 static void choose_products(zero_head *head)
 {
     const zero_packed_kernels *bf16 = zero_cpu_bf16_of(head->math);
-    const bool in_bf16 = head->a->in_bf16 && bf16 && bf16->multiply_part;
+    const bool in_bf16 = head->a->factors == ZERO_BF16 && bf16 && bf16->multiply_part;
     head->panels = in_bf16 ? NULL : zero_cpu_panels_of(head->math);
     head->packed = in_bf16 ? bf16 : &head->panels->packed;
     head->rows = head->packed->rows;

@@ -70,7 +70,7 @@ static inline int64_t zero_block_len(int64_t n, int64_t most, int64_t granule)
 const zero_packed_kernels *zero_packed_at(int i);
 #define ZERO_PACKED_VARIANTS 5 /* as many, at most */
 
-/* The kernels for products in fp32 and in_bf16, if they are faster here than sgemm, else NULL. */
+/* The kernels for products of fp32 and of bf16 factors, if they are faster here than sgemm, else NULL. */
 const zero_packed_kernels *zero_packed_fp32(void);
 const zero_packed_kernels *zero_packed_bf16(void);
 /* Those in fp32 for a process with one BLAS thread. */

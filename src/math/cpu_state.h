@@ -24,7 +24,7 @@ static inline const zero_packed_kernels *zero_cpu_fp32_of(const zero_math *math)
     return (const zero_packed_kernels *)math->state[ZERO_CPU_FP32_PRODUCTS];
 }
 
-/* Kernels for products in_bf16; NULL: they are done as in fp32. */
+/* Kernels for products of bf16 factors; NULL: they are done as in fp32. */
 static inline const zero_packed_kernels *zero_cpu_bf16_of(const zero_math *math)
 {
     return (const zero_packed_kernels *)math->state[ZERO_CPU_BF16_PRODUCTS];

@@ -36,7 +36,7 @@ static void compute_logits(const zero_unit *u, const zero_call *c, const float *
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     c->backend->gemm(c->math, &(zero_gemm){.transpose_b = true,
-                                           .in_bf16 = c->type == ZERO_BF16,
+                                           .factors = c->type,
                                            .m = rows,
                                            .n = s->vocab,
                                            .k = s->hidden,
@@ -82,14 +82,14 @@ static void chunk_backward(const zero_unit *u, const zero_call *c, const float *
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_a = true,
                                   .accumulate = accumulate,
-                                  .in_bf16 = c->type == ZERO_BF16,
+                                  .factors = c->type,
                                   .m = s->vocab,
                                   .n = s->hidden,
                                   .k = rows,
                                   .a = c->logits,
                                   .b = normed,
                                   .c = zero_weight_grad(u, c, EMBEDDING, ZERO_WTE)});
-    c->backend->gemm(c->math, &(zero_gemm){.in_bf16 = c->type == ZERO_BF16,
+    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
                                            .m = rows,
                                            .n = s->hidden,
                                            .k = s->vocab,

@@ -30,7 +30,7 @@ void zero_linear_product(const zero_linear *l, const float *x, float *y)
     const zero_call *c = l->call;
     const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
     c->backend->gemm(c->math,
-                     &(zero_gemm){.in_bf16 = c->type == ZERO_BF16,
+                     &(zero_gemm){.factors = c->type,
                                   .m = l->rows,
                                   .n = w->cols,
                                   .k = w->rows,
@@ -48,7 +48,7 @@ void zero_linear_product_backward(const zero_linear *l, const float *x, const fl
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_a = true,
                                   .accumulate = c->accumulate[l->group],
-                                  .in_bf16 = c->type == ZERO_BF16,
+                                  .factors = c->type,
                                   .m = w->rows,
                                   .n = w->cols,
                                   .k = l->rows,
@@ -58,7 +58,7 @@ void zero_linear_product_backward(const zero_linear *l, const float *x, const fl
     if (!dx) return;
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_b = true,
-                                  .in_bf16 = c->type == ZERO_BF16,
+                                  .factors = c->type,
                                   .m = l->rows,
                                   .n = w->rows,
                                   .k = w->cols,

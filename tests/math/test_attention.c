@@ -77,7 +77,7 @@ static void check_against_oracle(zero_attention s)
         solve(pool, cpu, &fast, &got);
         check_close(&got, &want, TOLERANCE);
     }
-    got.s.in_bf16 = true;
+    got.s.factors = ZERO_BF16;
     for (int i = 0; (packed = zero_packed_at(i)); i++) {
         fast.state[ZERO_CPU_BF16_PRODUCTS] = packed;
         solve(pool, cpu, &fast, &got);
@@ -114,11 +114,11 @@ static void attention_agrees_over_long_rows(void **state)
 }
 
 /* The output of a query that sees one key is its value, rounded if the kernels round. */
-static void values_are_rounded_where_products_are_in_bf16(void **state)
+static void values_are_rounded_where_factors_are_bf16(void **state)
 {
     zero_math math = test_opened(cpu);
     problem x = make_problem(
-        *state, (zero_attention){.B = 1, .T = 1, .C = 70, .H = 2, .in_bf16 = true});
+        *state, (zero_attention){.B = 1, .T = 1, .C = 70, .H = 2, .factors = ZERO_BF16});
     uint16_t half[70];
     float rounded[70];
     const float *values = x.qkv + 140;
@@ -132,11 +132,11 @@ static void values_are_rounded_where_products_are_in_bf16(void **state)
     assert_memory_equal(x.s.out, values, sizeof rounded);
 }
 
-static void check_batch(void **state, bool in_bf16)
+static void check_batch(void **state, zero_type factors)
 {
     zero_math math = test_opened(cpu);
     const int64_t T = 61, C = 40, H = 2, n = T * C;
-    zero_attention shape = {.B = 3, .T = T, .C = C, .H = H, .in_bf16 = in_bf16};
+    zero_attention shape = {.B = 3, .T = T, .C = C, .H = H, .factors = factors};
     shape.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
     problem all = make_problem(*state, shape);
     solve(*state, cpu, &math, &all);
@@ -155,17 +155,17 @@ static void check_batch(void **state, bool in_bf16)
 
 static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
 {
-    check_batch(state, false);
-    check_batch(state, true);
+    check_batch(state, ZERO_FP32);
+    check_batch(state, ZERO_BF16);
 }
 
 /* Changing positions from `t` on changes nothing before them. */
-static void check_past(void **state, bool in_bf16)
+static void check_past(void **state, zero_type factors)
 {
     zero_math math = test_opened(cpu);
     const int64_t T = 100, C = 48, cuts[] = {1, 12, 40, 48, 77, 99};
     problem was = make_problem(
-        *state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .in_bf16 = in_bf16});
+        *state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .factors = factors});
     solve(*state, cpu, &math, &was);
     for (size_t i = 0; i < COUNT(cuts); i++) {
         const int64_t t = cuts[i];
@@ -181,8 +181,8 @@ static void check_past(void **state, bool in_bf16)
 
 static void an_output_depends_on_the_past_alone(void **state)
 {
-    check_past(state, false);
-    check_past(state, true);
+    check_past(state, ZERO_FP32);
+    check_past(state, ZERO_BF16);
 }
 
 /* Scores whose exponentials, or their sum, leave the range of floats. */
@@ -227,7 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_pool(attention_agrees_with_and_without_dropout),
         test_with_pool(attention_agrees_over_long_rows),
-        test_with_pool(values_are_rounded_where_products_are_in_bf16),
+        test_with_pool(values_are_rounded_where_factors_are_bf16),
         test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
         test_with_pool(an_output_depends_on_the_past_alone),
         test_with_pool(large_scores_neither_overflow_nor_vanish),

@@ -191,10 +191,10 @@ static void compute_forward(const lab *l)
                              weight(l, 70), l->y, l->small[0], l->small[1]};
     ops->layernorm(l->math, &n);
     zero_gemm g = {.m = ROWS, .n = 3 * C, .k = C, .a = l->y, .b = l->weights};
-    g.b_type = l->type, g.c = l->big, g.in_bf16 = l->type == ZERO_BF16;
+    g.b_type = l->type, g.c = l->big, g.factors = l->type;
     ops->gemm(l->math, &g);
     ops->add_bias(l->math, ROWS, 3 * C, l->type, weight(l, 9), l->big);
-    zero_attention a = {B,      T,    C,           H,       l->d, g.in_bf16,
+    zero_attention a = {B,      T,    C,           H,       l->d, g.factors,
                         l->big, l->z, l->small[2], l->work, l->y, l->big};
     ops->attention(l->math, &a);
     ops->add_branch(l->math, &l->d, B, T, C, l->type, weight(l, 3), l->x, l->z);

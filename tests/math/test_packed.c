@@ -70,7 +70,7 @@ static float *round_all(test_pool *pool, int64_t n, const float *x)
 /* flags: 1 a transposed, 2 b transposed, 4 accumulates, 8 b is bf16 */
 static product make_product(test_pool *pool, const int64_t size[3], int flags, int64_t pad)
 {
-    product x = {.g = {.m = size[0], .n = size[1], .k = size[2], .in_bf16 = true}};
+    product x = {.g = {.m = size[0], .n = size[1], .k = size[2], .factors = ZERO_BF16}};
     zero_gemm *g = &x.g;
     g->transpose_a = flags & 1, g->transpose_b = flags & 2, g->accumulate = flags & 4;
     int64_t rows_a = g->transpose_a ? g->k : g->m, cols_a = g->transpose_a ? g->m : g->k;
@@ -272,7 +272,7 @@ static void factors_are_rounded_as_half_h_says(void **state)
             for (int flags = 0; flags < 4; flags++) {
                 const float one = 1.0f;
                 float c[ODD];
-                zero_gemm g = {.in_bf16 = true, .m = 1, .n = 1, .k = 1, .c = c};
+                zero_gemm g = {.factors = ZERO_BF16, .m = 1, .n = 1, .k = 1, .c = c};
                 g.transpose_a = flags & 1, g.transpose_b = flags & 2;
                 g.a = side ? &one : odd, g.b = side ? odd : &one;
                 *(side ? &g.n : &g.m) = ODD;
@@ -330,9 +330,9 @@ static void without_kernels_for_bf16_weights_are_widened(void **state)
         const float *in_bf16 = computed(*state, &m[i], &x);
         use_kernels(&m[i], NULL);
         const float *widened = computed(*state, &m[i], &x);
-        x.g.in_bf16 = false;
+        x.g.factors = ZERO_FP32;
         const float *plain = computed(*state, &m[i], &x);
-        x.g.in_bf16 = true;
+        x.g.factors = ZERO_BF16;
         assert_memory_equal(widened, plain, (size_t)x.len_c * sizeof(float));
         double error = test_error(x.len_c, in_bf16, plain);
         assert_true(rounds(&m[i]) ? error > 1e-5 && error < 1e-2 : error < 1e-5);

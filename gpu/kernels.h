@@ -1,0 +1,82 @@
+/* kernels.h - the launchers of the .cu files. They queue work on a stream and return.
+ *
+ * Arguments, shapes and meaning are those of zero_backend (src/math/backend.h), whose functions
+ * these become: pointers are the device's. No launcher allocates, waits or reads device memory.
+ * Launch errors are left for cudaGetLastError(). Sums have a fixed order, so two runs have equal
+ * bits; there are no atomics on floats.
+ *
+ * Exact ones have the CPU's bits (exact.cu, without contraction); the others a tolerance. */
+#pragma once
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "math/backend.h"
+
+/* Device memory for partial sums, any content. A sum over rows or blocks is made in stages: how many
+ * parts depends on shapes and on `bytes` alone, never on the GPU. bytes >= 64 KiB and >= 8 bytes
+ * per column. */
+typedef struct {
+    void *memory;
+    size_t bytes;
+} zero_cuda_room;
+
+/* ---- exact.cu: the CPU's bits ---- */
+
+void zero_cuda_clear(cudaStream_t stream, int64_t n, float *x);
+void zero_cuda_adamw(cudaStream_t stream, const zero_adamw *h, const zero_adamw_arrays *a);
+/* *sum, on the device, over the tree of base/tree.h. */
+void zero_cuda_sum_squares(cudaStream_t stream, zero_type type, int64_t n, const void *x,
+                           zero_cuda_room room, double *sum);
+void zero_cuda_round(cudaStream_t stream, zero_type type, int64_t n, const float *in,
+                     void *out);
+void zero_cuda_accumulate(cudaStream_t stream, zero_type type, int64_t n, const float *sum,
+                          const float *leaf, float *out);
+/* out[rows, cols] = in rounded to `to`; in is of type `from`, its rows `stride` elements apart. For
+ * products' factors. */
+void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t stride,
+                       zero_type from, const void *in, zero_type to, void *out);
+
+/* ---- pointwise.cu ---- */
+
+void zero_cuda_add_bias(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
+                        const void *bias, float *x);
+void zero_cuda_bias_backward(cudaStream_t stream, int64_t rows, int64_t cols,
+                             const float *dy, zero_cuda_room room, bool accumulate,
+                             float *dbias);
+void zero_cuda_add_branch(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t T,
+                          int64_t cols, zero_type type, const void *bias,
+                          const float *residual, float *x);
+void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t n,
+                       const float *x, float *y);
+void zero_cuda_bias_gelu(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
+                         const void *bias, float *x, float *y);
+void zero_cuda_bias_gelu_backward(cudaStream_t stream, int64_t rows, int64_t cols,
+                                  const float *x, const float *dy, float *dx,
+                                  zero_cuda_room room, bool accumulate, float *dbias);
+
+/* ---- norm.cu, embedding.cu, cross_entropy.cu ---- */
+
+void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n);
+void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad_args *n,
+                                  zero_cuda_room room);
+void zero_cuda_embedding(cudaStream_t stream, const zero_embedding *e);
+void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad *e);
+void zero_cuda_cross_entropy(cudaStream_t stream, int64_t rows, int64_t V,
+                             const int32_t *targets, float dscale, float *logits,
+                             float *loss);
+
+/* ---- attention.cu (fp32) and attention_tiles.cu (16-bit factors on tensor cores) ---- */
+
+/* Chosen by a->factors; capability as zero_device_about.capability. Head sizes up to 256 in fp32,
+ * on tensor cores up to 128; else fp32 computes. */
+void zero_cuda_attention(cudaStream_t stream, int capability, const zero_attention *a);
+void zero_cuda_attention_backward(cudaStream_t stream, int capability,
+                                  const zero_attention *a);
+
+#ifdef __cplusplus
+}
+#endif
