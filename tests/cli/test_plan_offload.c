@@ -1,4 +1,4 @@
-/* What `zero plan` says of the scratch file: bytes, the time of its transfers, what fits. */
+/* `zero plan` and the scratch file: its bytes, the time of its transfers, the models that fit. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

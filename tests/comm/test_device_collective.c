@@ -267,7 +267,7 @@ static void check_report(int rank)
     assert_true(found);
 }
 
-/* The program would end after the report; here the device goes on after it. */
+/* The program would end after the report; here the device continues after it. */
 static void a_rank_whose_device_is_stuck_is_named(void **state)
 {
     (void)state;

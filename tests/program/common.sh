@@ -29,8 +29,8 @@ skip() {
     exit 77
 }
 
-# finds_a_disk: sets $disk to a new directory for --offload, empty if there is no disk where the tests
-# run. The file info says what is there, or why there is none.
+# finds_a_disk: sets $disk to a new directory for --offload. If the tests do not run on a disk, $disk
+# is empty, and the file `info` says why.
 finds_a_disk() {
     made_disk=$(mktemp -d "$started_in/zero_disk_XXXXXX") || exit 1
     disk=$made_disk
