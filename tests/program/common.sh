@@ -196,6 +196,19 @@ write_tokens() {
     printf "$(awk 'BEGIN { for (i = 0; i < 2000; i++) printf "\\%03o\\000", i % 50 }')" >"$1"
 }
 
+# goes_on_to STEP RANKS words...: trains with the options $batch and checkpoints in run/, up to this
+# step: as if the run had been killed after it had saved it.
+goes_on_to() {
+    step=$1
+    n=$2
+    shift 2
+    # shellcheck disable=SC2086,SC2154 # words; the script sets it
+    runs "$n" train $batch --checkpoint run --save-every 1 --keep 9 "$@"
+    for later in run/step-*; do
+        [ "${later#run/step-}" -le "$step" ] || rm -r "$later"
+    done
+}
+
 finish() {
     [ $failed -eq 0 ] || echo "$failed checks failed"
     [ $failed -eq 0 ]
