@@ -109,7 +109,7 @@ struct sweep {
     zero_peak now;
 };
 
-/* `bytes` may be less than nothing: sums wrap around. */
+/* `bytes` may stand for a negative number: sums wrap around. */
 static void count(const zero_schedule *s, struct sweep *w, const zero_buffer *b,
                   size_t bytes)
 {
