@@ -79,7 +79,8 @@ fails() {
     shimmed 3 train $tiny --stage 2 --steps 40 --checkpoint saved --save-every 1 --keep 100 \
         --watchdog 20 --offload "$disk" "$@"
     exits "$expected_code"
-    [ $(($(date +%s) - began)) -le 15 ] || complain "$words: it took more than 15 s"
+    [ $(($(date +%s) - began)) -le $((15 * slow)) ] ||
+        complain "$words: it took more than $((15 * slow)) s"
     grep '^zero: ' err | grep 'rank 1: ' | grep 'block [0-9]' | grep 'at byte [0-9]' |
         grep -qF -e "$text" || complain "$words: expected rank, block, byte and '$text'"
     found=$(find saved -name 'step-*' 2>/dev/null | wc -l)
