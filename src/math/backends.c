@@ -11,8 +11,8 @@
 static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
 #define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
 
-/* Devices. "cpu" is none: the host's memory, where one of the backends above computes. Each name
- * that a plan knows is here, also of devices that this build lacks. */
+/* With "cpu" one of the backends above computes in the host's memory. Each name that a plan knows is
+ * here, also of devices that this build lacks. */
 static const struct {
     const char *name, *title;
     const zero_backend *backend;

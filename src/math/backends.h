@@ -10,7 +10,8 @@ ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backen
 
 /* The backend of a device, whose `memory` is not NULL; NULL for "cpu", which is the host: there a
  * backend of zero_backend_find() computes. ZERO_ERR_UNSUPPORTED if this build does not have the
- * device, ZERO_ERR_INVALID if it is none. "fake" (math/fake.h) is in builds with tests alone. */
+ * device, ZERO_ERR_INVALID if there is no such device. Only builds with tests have "fake"
+ * (math/fake.h). */
 ZERO_NODISCARD zero_status zero_device_find(const char *name, const zero_backend **found);
 
 /* The names of all devices that a plan knows, the default first: number i, or NULL past the end.
