@@ -68,4 +68,4 @@ zero_switch(benchmarks ZERO_BENCH "bench_*, see bench/README.md" "none are built
 zero_switch(tests ZERO_TESTS "ctest has them" "no tests are built")
 zero_switch(native ZERO_NATIVE "for this machine's CPU only" "for any CPU of this architecture")
 zero_switch(sanitizers ZERO_SANITIZE "slow, finds memory errors" "for speed")
-zero_line(CUDA "off: this version has no CUDA backend")
+zero_line(CUDA "${zero_cuda_about}")
