@@ -160,6 +160,14 @@ typedef struct {
 
 #define ZERO_MEMORY_ALIGN 256 /* bytes: of buffers on a device */
 
+/* The measures of a device's kernels, in benches alone: its vendor's library. They queue work, as
+ * the backend's calls do. */
+typedef struct {
+    void (*copy)(const zero_math *math, void *to, const void *from, size_t bytes);
+    /* A product whose factors a and b are of the type `factors` already. */
+    void (*product)(const zero_math *math, const zero_gemm *g);
+} zero_yardstick;
+
 struct zero_backend {
     const char *name;  /* as in --backend NAME */
     const char *about; /* a few words for messages */
@@ -171,8 +179,10 @@ struct zero_backend {
     /* ZERO_ERR_UNSUPPORTED, with what to choose instead, if this machine cannot compute with
      * weights of this type; NULL: all types. After open(). */
     zero_status (*accepts)(const zero_math *math, zero_type type);
-    const zero_memory
-        *memory; /* NULL: arrays are the host's, and calls have ended on return */
+    /* NULL: arrays are the host's, and calls have ended on return. */
+    const zero_memory *memory;
+    const zero_yardstick
+        *yardstick; /* NULL: benches measure against the host's memory and BLAS */
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);
