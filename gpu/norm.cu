@@ -56,7 +56,7 @@ static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
 }
 
 template <zero_type type, int W>
-static __global__ void __launch_bounds__(THREADS, 3) layernorm(zero_layernorm_args n)
+static __global__ void __launch_bounds__(THREADS, 2) layernorm(zero_layernorm_args n)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
     for (; row < n.rows; row += (int64_t)gridDim.x * ROWS) norm_row<type, W>(n, row);
