@@ -9,7 +9,6 @@
 #pragma once
 
 #include "attention.h"
-#include "launch.h"
 
 #define TILE    64 /* queries and keys of a block's step */
 #define DEPTH   32 /* channels of a step of dots() */

@@ -16,7 +16,6 @@
 #include <mma.h>
 
 #include "attention.h"
-#include "launch.h"
 
 #define WARPS   4
 #define WARP    32
