@@ -50,8 +50,8 @@ static zero_status take_workspace(zero_cuda *c)
                          c->device, c->name, bytes >> 20);
     }
     c->workspace = at;
-    c->room = (zero_cuda_room){c->workspace + ZERO_CUDA_PRODUCTS_BYTES,
-                               ZERO_CUDA_ROOM_BYTES};
+    c->room =
+        (zero_cuda_room){c->workspace + ZERO_CUDA_PRODUCTS_BYTES, ZERO_CUDA_ROOM_BYTES};
     return ZERO_OK;
 }
 
@@ -67,21 +67,21 @@ static zero_status open_products(zero_cuda *c)
         "giving cuBLAS a workspace"));
     return zero_cuda_check_product(
         c,
-        cublasSetMathMode(c->products,
-                          (cublasMath_t)((int)CUBLAS_DEFAULT_MATH |
-                                         (int)
-                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+        cublasSetMathMode(
+            c->products,
+            (cublasMath_t)((int)CUBLAS_DEFAULT_MATH |
+                           (int)CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
         "choosing the precision of cuBLAS");
 }
 
 static zero_status open_all(zero_cuda *c)
 {
     ZERO_TRY(choose_device(c));
-    ZERO_TRY(zero_cuda_check(
-        c, cudaStreamCreateWithFlags(&c->compute, cudaStreamNonBlocking),
-        "making a stream"));
-    ZERO_TRY(zero_cuda_check(
-        c, cudaEventCreateWithFlags(&c->made, cudaEventDisableTiming), "making an event"));
+    ZERO_TRY(zero_cuda_check(c,
+                             cudaStreamCreateWithFlags(&c->compute, cudaStreamNonBlocking),
+                             "making a stream"));
+    ZERO_TRY(zero_cuda_check(c, cudaEventCreateWithFlags(&c->made, cudaEventDisableTiming),
+                             "making an event"));
     ZERO_TRY(zero_cuda_open_queues(c));
     ZERO_TRY(take_workspace(c));
     return open_products(c);
@@ -92,8 +92,8 @@ zero_status zero_cuda_open(zero_math *math)
     math->state[0] = NULL;
     zero_cuda *c = calloc(1, sizeof *c);
     if (!c)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no memory for the state of a device: %zu bytes", sizeof *c);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the state of a device: %zu bytes",
+                         sizeof *c);
     c->device = math->device;
     math->state[0] = c;
     zero_status st = open_all(c);

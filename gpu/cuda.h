@@ -119,6 +119,8 @@ void zero_cuda_close_memory(zero_cuda *c);
 
 void zero_cuda_gemm(const zero_math *math, const zero_gemm *g);
 
+extern const zero_yardstick zero_cuda_yardstick;
+
 /* ---- cuda_calls.c ---- */
 
 extern const zero_backend zero_backend_cuda;

@@ -10,7 +10,8 @@ static void clear(const zero_math *math, int64_t n, float *x)
     zero_cuda_end(math, "clear");
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type, const void *bias, float *x)
+static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                     const void *bias, float *x)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -18,7 +19,8 @@ static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_typ
     zero_cuda_end(math, "add_bias");
 }
 
-static void bias_backward(const zero_math *math, int64_t rows, int64_t cols, const float *dy, bool accumulate, float *dbias)
+static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
+                          const float *dy, bool accumulate, float *dbias)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -26,7 +28,9 @@ static void bias_backward(const zero_math *math, int64_t rows, int64_t cols, con
     zero_cuda_end(math, "bias_backward");
 }
 
-static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T, int64_t cols, zero_type type, const void *bias, const float *residual, float *x)
+static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
+                       int64_t cols, zero_type type, const void *bias,
+                       const float *residual, float *x)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -34,7 +38,8 @@ static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, 
     zero_cuda_end(math, "add_branch");
 }
 
-static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n, const float *x, float *y)
+static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
+                    const float *x, float *y)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -42,7 +47,8 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
     zero_cuda_end(math, "dropout");
 }
 
-static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type, const void *bias, float *x, float *y)
+static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
+                      const void *bias, float *x, float *y)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -50,11 +56,14 @@ static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_ty
     zero_cuda_end(math, "bias_gelu");
 }
 
-static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols, const float *x, const float *dy, float *dx, bool accumulate, float *dbias)
+static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
+                               const float *x, const float *dy, float *dx, bool accumulate,
+                               float *dbias)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_bias_gelu_backward(c->compute, rows, cols, x, dy, dx, c->room, accumulate, dbias);
+    zero_cuda_bias_gelu_backward(c->compute, rows, cols, x, dy, dx, c->room, accumulate,
+                                 dbias);
     zero_cuda_end(math, "bias_gelu_backward");
 }
 
@@ -113,7 +122,8 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     zero_cuda_end(math, "embedding_backward");
 }
 
-static void cross_entropy(const zero_math *math, int64_t rows, int64_t V, const int32_t *targets, float dscale, float *logits, float *loss)
+static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
+                          const int32_t *targets, float dscale, float *logits, float *loss)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -129,7 +139,8 @@ static void adamw(const zero_math *math, const zero_adamw *h, const zero_adamw_a
     zero_cuda_end(math, "adamw");
 }
 
-static void sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x, double *sum)
+static void sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x,
+                        double *sum)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -137,7 +148,8 @@ static void sum_squares(const zero_math *math, zero_type type, int64_t n, const 
     zero_cuda_end(math, "sum_squares");
 }
 
-static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in, void *out)
+static void round_to(const zero_math *math, zero_type type, int64_t n, const float *in,
+                     void *out)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -145,7 +157,8 @@ static void round_to(const zero_math *math, zero_type type, int64_t n, const flo
     zero_cuda_end(math, "round");
 }
 
-static void accumulate_leaf(const zero_math *math, zero_type type, int64_t n, const float *sum, const float *leaf, float *out)
+static void accumulate_leaf(const zero_math *math, zero_type type, int64_t n,
+                            const float *sum, const float *leaf, float *out)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
@@ -161,6 +174,7 @@ const zero_backend zero_backend_cuda = {
     .sync = zero_cuda_sync,
     .accepts = zero_cuda_accepts,
     .memory = &zero_cuda_memory,
+    .yardstick = &zero_cuda_yardstick,
     .gemm = zero_cuda_gemm,
     .attention_workspace = attention_workspace,
     .clear = clear,

@@ -66,11 +66,11 @@ zero_status zero_cuda_check_product_at(const char *file, int line, zero_cuda *c,
                                        cublasStatus_t error, const char *what)
 {
     if (error == CUBLAS_STATUS_SUCCESS) return zero_cuda_verdict(c);
-    zero_status status = error == CUBLAS_STATUS_ALLOC_FAILED      ? ZERO_ERR_NOMEM
-                         : error == CUBLAS_STATUS_NOT_INITIALIZED ||
-                                 error == CUBLAS_STATUS_ARCH_MISMATCH
-                             ? ZERO_ERR_ENV
-                             : ZERO_ERR_INTERNAL;
+    zero_status status =
+        error == CUBLAS_STATUS_ALLOC_FAILED ? ZERO_ERR_NOMEM
+        : error == CUBLAS_STATUS_NOT_INITIALIZED || error == CUBLAS_STATUS_ARCH_MISMATCH
+            ? ZERO_ERR_ENV
+            : ZERO_ERR_INTERNAL;
     return zero_cuda_fail_at(file, line, c, status,
                              "device %d (%s): %s failed: cuBLAS says %s (%d)", c->device,
                              c->name, what, cublasGetStatusString(error), (int)error);
@@ -87,18 +87,19 @@ zero_status zero_cuda_no_device(cudaError_t error)
                          "there is no CUDA device: this machine has no NVIDIA driver; run "
                          "on a machine with a GPU and its driver, or choose device 'cpu'");
     if (error == cudaErrorInsufficientDriver)
-        return zero_fail(ZERO_ERR_ENV,
-                         "there is no CUDA device: the NVIDIA driver is for CUDA %d.%d, and "
-                         "this build needs %d.%d; update the driver, or build with an older "
-                         "CUDA",
-                         driver / 1000, driver % 1000 / 10, runtime / 1000,
-                         runtime % 1000 / 10);
+        return zero_fail(
+            ZERO_ERR_ENV,
+            "there is no CUDA device: the NVIDIA driver is for CUDA %d.%d, and "
+            "this build needs %d.%d; update the driver, or build with an older "
+            "CUDA",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     if (error == cudaErrorNoDevice)
         return zero_fail(ZERO_ERR_ENV,
                          "there is no CUDA device: the driver finds no GPU; see nvidia-smi "
                          "and CUDA_VISIBLE_DEVICES, or choose device 'cpu'");
-    return zero_fail(ZERO_ERR_ENV,
-                     "there is no CUDA device: %s (%s, error %d); see nvidia-smi, or choose "
-                     "device 'cpu'",
-                     cudaGetErrorString(error), cudaGetErrorName(error), (int)error);
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "there is no CUDA device: %s (%s, error %d); see nvidia-smi, or choose "
+        "device 'cpu'",
+        cudaGetErrorString(error), cudaGetErrorName(error), (int)error);
 }

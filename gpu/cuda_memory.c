@@ -278,9 +278,9 @@ zero_status zero_cuda_open_queues(zero_cuda *c)
 {
     for (int way = 0; way < ZERO_CUDA_WAYS; way++) {
         zero_cuda_queue *q = &c->queues[way];
-        ZERO_TRY(zero_cuda_check(
-            c, cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking),
-            "making a stream"));
+        ZERO_TRY(
+            zero_cuda_check(c, cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking),
+                            "making a stream"));
         for (int i = 0; i < ZERO_CUDA_COPIES; i++)
             ZERO_TRY(zero_cuda_check(
                 c, cudaEventCreateWithFlags(&q->events[i], cudaEventDisableTiming),

@@ -16,7 +16,7 @@ typedef struct {
     zero_type type;
     int64_t stride;
     bool is_converted;
-    char *room; /* for a piece; with is_converted */
+    char *room;                 /* for a piece; with is_converted */
     int64_t held_first, held_k; /* the piece in the room; -1: none */
 } factor;
 
@@ -97,8 +97,7 @@ static block piece_of(zero_cuda *c, const product *p, factor *f, bool k_is_colum
 {
     const int64_t row = k_is_column ? first : k_first, col = k_is_column ? k_first : first;
     const int64_t rows = k_is_column ? n : k, cols = k_is_column ? k : n;
-    const void *at =
-        f->from + (size_t)(row * f->stride + col) * size_of(f->type);
+    const void *at = f->from + (size_t)(row * f->stride + col) * size_of(f->type);
     if (!f->is_converted) return (block){at, f->stride};
     if (f->held_first != first || f->held_k != k_first)
         zero_cuda_convert(c->compute, rows, cols, f->stride, f->type, at, p->type, f->room);
@@ -122,11 +121,11 @@ static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, in
     const cudaDataType type = data_type(p->type);
     block a = piece_of(c, p, &p->a, !g->transpose_a, i, m, l, k);
     block b = piece_of(c, p, &p->b, g->transpose_b, j, n, l, k);
-    cublasStatus_t status = cublasGemmEx(
-        c->products, operation(g->transpose_b), operation(g->transpose_a), (int)n, (int)m,
-        (int)k, &one, b.at, type, (int)b.stride, a.at, type, (int)a.stride, &add,
-        g->c + i * p->ldc + j, CUDA_R_32F, (int)p->ldc, CUBLAS_COMPUTE_32F,
-        CUBLAS_GEMM_DEFAULT);
+    cublasStatus_t status =
+        cublasGemmEx(c->products, operation(g->transpose_b), operation(g->transpose_a),
+                     (int)n, (int)m, (int)k, &one, b.at, type, (int)b.stride, a.at, type,
+                     (int)a.stride, &add, g->c + i * p->ldc + j, CUDA_R_32F, (int)p->ldc,
+                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     (void)!zero_cuda_check_product(c, status, "gemm");
     zero_cuda_end(math, "gemm");
 }
@@ -145,29 +144,28 @@ static int64_t or_dense(int64_t stride, int64_t dense)
     return stride != 0 ? stride : dense;
 }
 
-static product describe(const zero_gemm *g)
+static product describe(const zero_gemm *g, zero_type a_type)
 {
-    const bool a16 = g->factors != ZERO_FP32, b16 = g->b_type != g->factors;
     return (product){.g = g,
                      .type = g->factors,
                      .a = {.from = (const char *)g->a,
-                           .type = ZERO_FP32,
+                           .type = a_type,
                            .stride = or_dense(g->lda, g->transpose_a ? g->m : g->k),
-                           .is_converted = a16,
+                           .is_converted = a_type != g->factors,
                            .held_first = -1},
                      .b = {.from = g->b,
                            .type = g->b_type,
                            .stride = or_dense(g->ldb, g->transpose_b ? g->k : g->n),
-                           .is_converted = b16,
+                           .is_converted = g->b_type != g->factors,
                            .held_first = -1},
                      .ldc = or_dense(g->ldc, g->n)};
 }
 
-void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
+static void compute(const zero_math *math, const zero_gemm *g, zero_type a_type)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c || g->m == 0 || g->n == 0) return;
-    product p = describe(g);
+    product p = describe(g, a_type);
     if (g->k == 0) {
         clear(math, &p);
         return;
@@ -178,3 +176,28 @@ void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
             for (int64_t j = 0; j < g->n; j += p.n)
                 if (c->failure.status == ZERO_OK) multiply(math, &p, i, j, l);
 }
+
+void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
+{
+    compute(math, g, ZERO_FP32);
+}
+
+/* ---- what benches measure against ---- */
+
+static void copy(const zero_math *math, void *to, const void *from, size_t bytes)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    cudaError_t error =
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c->compute);
+    (void)!zero_cuda_check(c, error, "copy");
+    zero_cuda_end(math, "copy");
+}
+
+/* cuBLAS alone: both factors have the type of the product. */
+static void product_alone(const zero_math *math, const zero_gemm *g)
+{
+    compute(math, g, g->factors);
+}
+
+const zero_yardstick zero_cuda_yardstick = {.copy = copy, .product = product_alone};

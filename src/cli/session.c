@@ -314,6 +314,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .why_own_tokens = s->dataset.why_own,
                            .model = &s->model,
                            .engine = &s->engine,
+                           .device = &s->place.about,
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
                            .blas_threads = s->blas_threads,

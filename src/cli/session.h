@@ -43,7 +43,7 @@ typedef struct {
     bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
     zero_device_place place; /* zeroed but for `sharing` with --device cpu */
-    int blas_threads; /* in force; 0: this BLAS cannot be told */
+    int blas_threads;        /* in force; 0: this BLAS cannot be told */
     /* The option or the variable that gave them; NULL: none did. */
     const char *threads_from;
     zero_dataset dataset;

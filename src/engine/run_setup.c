@@ -158,8 +158,7 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                        .comm = comm,
                        .window = window,
                        .n_groups = schedule->input.model->n_groups};
-    r->math = (zero_math){
-        .poll = poll_collectives, .poll_arg = r, .device = place->device};
+    r->math = (zero_math){.poll = poll_collectives, .poll_arg = r, .device = place->device};
     zero_status st = zero_agree(comm, init_local(r, place->directory));
     if (st != ZERO_OK) zero_runner_destroy(r);
     return st;

@@ -91,10 +91,9 @@ static zero_status exchange(zero_device_place *p, zero_comm *comm, const card *m
 {
     const int64_t words = comm->size * (int64_t)(sizeof *mine / sizeof(uint64_t));
     card *cards = calloc((size_t)comm->size, sizeof *cards);
-    zero_status st =
-        zero_agree(comm, cards ? ZERO_OK
-                               : zero_fail(ZERO_ERR_NOMEM, "no memory for %d devices",
-                                           comm->size));
+    zero_status st = zero_agree(
+        comm, cards ? ZERO_OK
+                    : zero_fail(ZERO_ERR_NOMEM, "no memory for %d devices", comm->size));
     if (st == ZERO_OK) {
         cards[comm->rank] = *mine;
         st = zero_comm_or(comm, words, (void *)cards);

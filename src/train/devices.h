@@ -15,11 +15,12 @@ typedef struct {
     const zero_backend *backend; /* NULL: the host */
     int device;                  /* its number, for zero_math */
     zero_device_about about;     /* zeroed unless a plugin has the device */
-    int sharing;                 /* ranks on this device, this one too; 1 if it is not known */
+    int sharing; /* ranks on this device, this one too; 1 if it is not known */
     /* Bytes that an arena may have there: this rank's part of what the device has free, without
      * what the backend takes for itself. 0: not known, no limit. */
     size_t room;
-    char note[256]; /* for rank 0: devices that are shared or idle; empty if there are none */
+    char note
+        [256]; /* for rank 0: devices that are shared or idle; empty if there are none */
 } zero_device_place;
 
 /* Collective over the group, whose layout must be the machines', not pretended nodes. `text` is
