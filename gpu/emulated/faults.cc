@@ -1,5 +1,4 @@
-/* faults.cc - a sentence about memory that may not be touched, before the program ends by it. The
- * address sanitizer prints its own. */
+/* faults.cc - a sentence about memory that may not be touched, before the program ends by it. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,7 +7,6 @@
 
 #include "gpu/emulated/block.h"
 #include "gpu/emulated/device.h"
-#include "gpu/emulated/sanitizer.h"
 
 namespace emulated
 {
@@ -41,7 +39,7 @@ void watch_faults()
     struct sigaction action = {};
     action.sa_sigaction = describe;
     action.sa_flags = SA_SIGINFO;
-    if (!ZERO_ADDRESS_SANITIZER) sigaction(SIGSEGV, &action, &earlier);
+    sigaction(SIGSEGV, &action, &earlier);
 }
 
 } // namespace emulated

@@ -1,11 +1,11 @@
 #!/bin/sh
 # compile.sh SOURCES [ARCHITECTURE ...]: every gpu/*.cu by nvcc, which must give no warning and no
 # kernel that needs a stack or spills registers: both would show as slow local memory only. Without
-# nvcc (NVCC, or in PATH) it skips itself. Architectures: those of 70, 75, 80 and 90 that nvcc knows.
+# nvcc (NVCC, in PATH, or in /usr/local/cuda) it skips itself. Architectures: those of 70, 75, 80 and 90 that nvcc knows.
 set -u
 sources=${1:?compile.sh needs the folder of the sources}
 shift
-nvcc=${NVCC:-nvcc}
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 if ! command -v "$nvcc" >/dev/null; then
     echo "skipped: there is no nvcc"
     exit 77

@@ -164,12 +164,18 @@ void run_odd_width(int *out)
 
 /* ---- memory ---- */
 
+/* Here the array's length is not known any more. */
+static __device__ void put(float *to, int i)
+{
+    to[i] = 1;
+}
+
 static __global__ void out_of_range(int i, float *out)
 {
     SHARED(float, before, 64);
     SHARED(float, all, 64);
     before[threadIdx.x] = all[threadIdx.x] = 0;
-    if (threadIdx.x == 0) all[i] = 1;
+    if (threadIdx.x == 0) put(all, i);
     out[threadIdx.x] = before[threadIdx.x] + all[threadIdx.x];
 }
 
@@ -183,7 +189,7 @@ static __global__ void much_shared_memory(float *out)
     SHARED(float, first, 6144);
     SHARED(float, second, 6400);
     first[0] = second[0] = 1;
-    out[0] = first[0];
+    out[0] = first[0] + second[0];
 }
 
 void run_much_shared_memory(float *out)
