@@ -68,6 +68,9 @@ static void biases_agree(void **state)
         for (size_t r = 0; r < COUNT(rooms); r++)
             check_bias_backward(*state, rows, cols, r == 1, r % 2, rooms[r]);
     }
+    check_add_bias(*state, ZERO_FP32, 8 * 8192 + 9, 1,
+                   0); /* more than all blocks take at once */
+    check_add_bias(*state, ZERO_BF16, 1, 32 * 8192 + 5, 0);
     check_bias_backward(*state, 0, 5, 0, false, 65536);
     check_bias_backward(*state, 1025, 64, 0, true, 65536);
     check_bias_backward(*state, 4100, 7, 0, false, 65536);
