@@ -3,6 +3,8 @@
  * A device has an error that stays once work has failed; nothing is executed on it any more. */
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -22,6 +24,7 @@ struct settings {
     std::size_t memory; /* bytes of each device */
     uint64_t order;     /* the random order's seed; 0: at once */
     int64_t failing;    /* the number of the work that fails; 0: none does */
+    bool has_keys;      /* protection keys may be used */
     bool down;          /* order of threads */
 };
 
@@ -32,6 +35,7 @@ struct device {
 };
 
 struct machine {
+    pthread_t owner; /* the thread that calls */
     struct settings set;
     struct device devices[most_devices];
     int current;      /* device */
@@ -47,6 +51,8 @@ machine *the_machine();
 
 /* Remembers an error for cudaGetLastError(), and returns it. */
 cudaError_t note(cudaError_t error);
+/* The current device's error that stays; cudaErrorNoDevice without devices. */
+cudaError_t current_error();
 
 /* ---- memory ---- */
 
@@ -62,6 +68,8 @@ bool memory_is_registered(const void *host, std::size_t bytes);
 /* Between these two, and only there, the device's memory can be read and written. */
 void memory_open(int device);
 void memory_close(int device);
+/* Describes an access to memory that may not be touched, before the program ends by it. */
+void watch_faults();
 
 /* ---- streams ---- */
 

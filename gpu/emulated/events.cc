@@ -13,12 +13,6 @@ static cudaError_t either(cudaError_t a, cudaError_t b)
     return note(a != cudaSuccess ? a : b);
 }
 
-static cudaError_t current_error()
-{
-    const machine *m = the_machine();
-    return m->set.devices == 0 ? cudaErrorNoDevice : m->devices[m->current].error;
-}
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 {
     if (current_error() != cudaSuccess) return note(current_error());

@@ -40,13 +40,14 @@ static std::vector<range> registered;
 
 /* ---- protection ---- */
 
-/* -1: not tried yet; -2: this processor has none. */
+/* -1: not tried yet; -2: there are none. */
 static int keys[most_devices] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
 static int key_of(int device)
 {
     if (keys[device] == -1) {
-        const int key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+        const int key =
+            the_machine()->set.has_keys ? pkey_alloc(0, PKEY_DISABLE_ACCESS) : -1;
         keys[device] = key < 0 ? -2 : key;
     }
     return keys[device];

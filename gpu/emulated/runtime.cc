@@ -1,83 +1,18 @@
 /* runtime.cc - CUDA's functions for errors, devices and memory. */
-#include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "gpu/emulated/device.h"
 
-namespace emulated
-{
+using namespace emulated;
 
-/* ---- settings ---- */
-
-static int64_t read_number(const char *name, int64_t least, int64_t most, int64_t otherwise)
+static cudaError_t verdict()
 {
-    const char *text = std::getenv(name);
-    if (!text) return otherwise;
-    char *end;
-    errno = 0;
-    const long long number = std::strtoll(text, &end, 10);
-    if (end != text && *end == 0 && errno == 0 && number >= least && number <= most)
-        return number;
-    std::fprintf(stderr, "emulator: %s='%s': it needs a whole number from %lld to %lld\n",
-                 name, text, (long long)least, (long long)most);
-    std::abort();
-}
-
-static bool read_order_of_threads()
-{
-    const char *text = std::getenv("ZERO_EMULATED_THREADS");
-    if (!text || std::strcmp(text, "up") == 0) return false;
-    if (std::strcmp(text, "down") == 0) return true;
-    std::fprintf(stderr, "emulator: ZERO_EMULATED_THREADS='%s': it needs up or down\n",
-                 text);
-    std::abort();
-}
-
-static settings read_settings()
-{
-    settings s;
-    s.devices = (int)read_number("ZERO_EMULATED_DEVICES", 0, most_devices, 2);
-    s.capability = (int)read_number("ZERO_EMULATED_SM", 70, 129, 80);
-    s.memory = (std::size_t)read_number("ZERO_EMULATED_MEMORY", 0, INT64_MAX, 16LL << 30);
-    s.order = (uint64_t)read_number("ZERO_EMULATED_ORDER", 0, INT64_MAX, 1);
-    s.failing = read_number("ZERO_EMULATED_FAIL", 0, INT64_MAX, 0);
-    s.down = read_order_of_threads();
-    return s;
-}
-
-machine *the_machine()
-{
-    static machine *only;
-    if (!only) {
-        only = new machine{};
-        only->set = read_settings();
-    }
-    return only;
+    return note(current_error());
 }
 
 /* ---- errors ---- */
-
-cudaError_t note(cudaError_t error)
-{
-    if (error != cudaSuccess) the_machine()->last = error;
-    return error;
-}
-
-/* The current device's error that stays; cudaErrorNoDevice without devices. */
-static cudaError_t verdict()
-{
-    const machine *m = the_machine();
-    if (m->set.devices == 0) return note(cudaErrorNoDevice);
-    return note(m->devices[m->current].error);
-}
-
-} // namespace emulated
-
-using namespace emulated;
 
 cudaError_t cudaPeekAtLastError(void)
 {

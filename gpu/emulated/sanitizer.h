@@ -3,16 +3,7 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ZERO_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ZERO_ADDRESS_SANITIZER 1
-#endif
-#endif
-#ifndef ZERO_ADDRESS_SANITIZER
-#define ZERO_ADDRESS_SANITIZER 0
-#endif
+#include "gpu/emulated/sanitizer_seen.h"
 
 #if ZERO_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>

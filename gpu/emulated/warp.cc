@@ -10,7 +10,7 @@ namespace emulated
 
 static bool is_same(place a, place b)
 {
-    return a.line == b.line && std::strcmp(a.file, b.file) == 0;
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 static bool all_at(place at)
