@@ -101,10 +101,10 @@ void sum_over_rows(cudaStream_t stream, int64_t rows, int64_t cols, bool togethe
                    const operation &op, zero_cuda_room room, const zero_cuda_sums &out)
 {
     constexpr int n = operation::sums;
+    if (cols <= 0) return;
     const int64_t fit = (int64_t)(room.bytes / sizeof(float)) / (n * cols);
     int64_t parts = zero_min(zero_min(zero_divide_up(rows, LEAST_PART), fit), 1024);
     together = together && cols % TOGETHER == 0;
-    if (cols <= 0) return;
     if (parts <= 1) {
         launch_columns(stream, rows, cols, 1, together, op, out);
         return;

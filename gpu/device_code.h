@@ -17,6 +17,7 @@
 #define ALL      0xffffffffu /* lanes of a warp */
 #define THREADS  256         /* of a block */
 #define TOGETHER 4           /* elements that a thread loads at once */
+#define PER_SM   4 /* blocks that a multiprocessor should hold, at least: 64 registers */
 
 /* Blocks at most, of either dimension: larger arrays take several turns. GPUs run 1000 to 2000 at a
  * time. */
@@ -159,7 +160,7 @@ static inline unsigned block_count(int64_t wanted, int64_t most)
 
 /* op.at<W>(i) for elements i .. i + W - 1 of n. */
 template <int W, class operation>
-__global__ void __launch_bounds__(THREADS) for_elements(int64_t n, operation op)
+__global__ void __launch_bounds__(THREADS, PER_SM) for_elements(int64_t n, operation op)
 {
     const int64_t stride = (int64_t)gridDim.x * THREADS * W;
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
@@ -182,7 +183,7 @@ void launch_elements(cudaStream_t stream, int64_t n, bool together, const operat
 
 /* op.at<W>(row, col) for columns col .. col + W - 1; W divides cols. */
 template <int W, class operation>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, PER_SM)
     for_table(int64_t rows, int64_t cols, operation op)
 {
     const int64_t step = (int64_t)gridDim.x * WARP * W;

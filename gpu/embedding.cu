@@ -75,7 +75,8 @@ static inline __device__ int count_bits(uint32_t x)
 }
 
 /* Which of positions first .. first + THREADS - 1 below n have this token: in order into `list`, as
- * distances from `first`. Returns how many, to all threads. */
+ * distances from `first`. Returns how many, to all threads. The list before may still be read when it
+ * is called: it is written after a barrier. */
 static __device__ int find(const int32_t *tokens, int64_t first, int64_t n, int32_t token,
                            uint32_t *of_warp, uint8_t *list)
 {
@@ -112,7 +113,6 @@ static __device__ void add_token(const zero_embedding_grad &e, int64_t first, in
             for (int k = 0; k < COLUMNS; k++)
                 if (c + k * THREADS < e.C) sum[k] += d[c + k * THREADS];
         }
-        __syncthreads(); /* before the next list */
     }
     for (int k = 0; k < COLUMNS; k++)
         if (c + k * THREADS < e.C) word[c + k * THREADS] = sum[k];

@@ -29,7 +29,7 @@ template <zero_type type, int W>
 static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
 {
     const float *x = n.x + row * n.C;
-    floats<W> kept[KEPT];
+    floats<W> kept[KEPT] = {};
     float sum = 0.0f, squares = 0.0f;
     for_row<W>(n.C, [&](int64_t c, int g) {
         const floats<W> in = load<ZERO_FP32, W>(x, c);
@@ -84,7 +84,7 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int6
 {
     const float mean = n.mean[row], rstd = n.rstd[row];
     const int64_t first = row * n.C;
-    floats<W> kept_g[KEPT], kept_xhat[KEPT];
+    floats<W> kept_g[KEPT] = {}, kept_xhat[KEPT] = {};
     float along_one = 0.0f, along_x = 0.0f;
     auto look = [&](int64_t c, floats<W> &g, floats<W> &xhat) {
         const floats<W> gain = load<type, W>(n.gain, c);

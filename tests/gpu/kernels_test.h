@@ -16,8 +16,19 @@
 
 #include "gpu/kernels.h"
 
-/* The emulator's choice of threads: from the last one on. There is none on a GPU. */
-void zero_emulated_set_threads(int down) __attribute__((weak));
+/* ZERO_TEST_EMULATED: this is not a GPU, and the order of threads can be chosen. */
+#ifdef ZERO_TEST_EMULATED
+#include "gpu/emulated/emulator.h"
+static inline void test_set_thread_order(int turn)
+{
+    zero_emulated_threads(turn > 0);
+}
+#else
+static inline void test_set_thread_order(int turn)
+{
+    (void)turn;
+}
+#endif
 
 #define TEST_GPU_BYTES ((size_t)96 << 20)
 #define TEST_GPU_GAP   64 /* bytes between arrays, at least */
@@ -39,11 +50,6 @@ typedef struct {
     test_gpu_array written[8];
     int n_written, turn;
 } test_gpu;
-
-static inline void test_set_thread_order(int turn)
-{
-    if (zero_emulated_set_threads) zero_emulated_set_threads(turn);
-}
 
 #define assert_cuda(call) \
     do { \
@@ -234,4 +240,14 @@ static inline void *test_numbers(test_pool *pool, zero_type type, int64_t n)
     void *typed = test_bytes(pool, test_type_bytes(type, n));
     zero_convert(ZERO_FP32, type, n, x, typed);
     return typed;
+}
+
+static inline const float *in_floats(test_gpu *g, const float *x, int64_t n, int shift)
+{
+    return (const float *)test_gpu_in(g, x, 4 * n, shift);
+}
+
+static inline float *out_floats(test_gpu *g, const float *x, int64_t n, int shift)
+{
+    return (float *)test_gpu_out(g, x, 4 * n, shift);
 }
