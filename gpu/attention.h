@@ -180,6 +180,7 @@ static inline __device__ void zero_draw_mask(const zero_attention_call &call,
                                              int64_t key, uint8_t *mask)
 {
     constexpr int bytes = ZERO_MASK_BYTES(KEYS);
+#pragma unroll 1 /* a block of Philox takes many registers */
     for (int i = (int)threadIdx.x; i < QUERIES * bytes; i += THREADS) {
         const int64_t first = v.element + (query + i / bytes) * v.T + key;
         mask[i] =

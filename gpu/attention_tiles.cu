@@ -153,7 +153,7 @@ static __device__ void forward_tile(const zero_attention_call &call)
 }
 
 template <typename factor, int SIZE>
-static __global__ void __launch_bounds__(THREADS) forward(const zero_attention_call call)
+static __global__ void __launch_bounds__(THREADS, 2) forward(const zero_attention_call call)
 {
     if constexpr (factors<factor>::taken) forward_tile<factor, SIZE>(call);
 }

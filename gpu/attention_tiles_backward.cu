@@ -123,7 +123,7 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
 }
 
 template <typename factor, int SIZE>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     backward_keys(const zero_attention_call call)
 {
     if constexpr (factors<factor>::taken) backward_keys_tile<factor, SIZE>(call);
@@ -198,7 +198,7 @@ static __device__ void backward_queries_tile(const zero_attention_call &call)
 }
 
 template <typename factor, int SIZE>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     backward_queries(const zero_attention_call call)
 {
     if constexpr (factors<factor>::taken) backward_queries_tile<factor, SIZE>(call);
