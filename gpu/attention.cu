@@ -15,7 +15,7 @@
 /* ---- Scores ---- */
 
 /* A tile of scores. Its rows are queries, or keys. */
-struct tile {
+struct score_tile {
     int64_t query, key; /* the first */
     const uint8_t *mask;
 };
@@ -33,7 +33,7 @@ template <rows ROWS> static __device__ place place_of(int r, int c)
 }
 
 static __device__ float kept(const zero_attention_call &call, const zero_head_view &v,
-                             const tile &t, const place &at)
+                             const score_tile &t, const place &at)
 {
     if (!call.dropped) return 1.0f;
     return zero_mask_at<TILE>(call, t.mask, zero_mask_first(v, t.query + at.query, t.key),
@@ -43,7 +43,8 @@ static __device__ float kept(const zero_attention_call &call, const zero_head_vi
 /* weights = x * dropout's mask */
 template <rows ROWS>
 static __device__ void store_kept(const zero_attention_call &call, const zero_head_view &v,
-                                  const tile &t, const float (&x)[4][4], float *weights)
+                                  const score_tile &t, const float (&x)[4][4],
+                                  float *weights)
 {
 #pragma unroll
     for (int i = 0; i < 16; i++) {
@@ -70,14 +71,14 @@ static __device__ float row_sum(float x)
 }
 
 /* The running maximum and sum of a thread's rows, and what its results shrink by. */
-struct softmax {
+struct softmax_rows {
     float most[4], sum[4], shrink[4];
 };
 
 /* Scores become powers of 2, those above the diagonal zero. A NaN is never the largest, but stays
  * in the sum. */
-static __device__ void softmax_step(const zero_attention_call &call, const tile &t,
-                                    float (&s)[4][4], softmax &rows)
+static __device__ void softmax_step(const zero_attention_call &call, const score_tile &t,
+                                    float (&s)[4][4], softmax_rows &rows)
 {
 #pragma unroll
     for (int r = 0; r < 4; r++) {
@@ -97,14 +98,14 @@ static __device__ void softmax_step(const zero_attention_call &call, const tile 
     }
 }
 
-template <int COLS> static __device__ void shrink(const softmax &rows, result<COLS> &y)
+template <int COLS> static __device__ void shrink(const softmax_rows &rows, result<COLS> &y)
 {
 #pragma unroll
     for (int i = 0; i < COLS / 4; i++) y.x[i % 4][i / 4] *= rows.shrink[i % 4];
 }
 
 static __device__ void store_lse(const zero_head_view &v, int64_t query,
-                                 const softmax &rows, float *lse)
+                                 const softmax_rows &rows, float *lse)
 {
 #pragma unroll
     for (int r = 0; r < 4; r++) {
@@ -123,7 +124,7 @@ static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attentio
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(TILE));
     const zero_head_view v = zero_head_of(call);
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
-    softmax rows;
+    softmax_rows rows;
     result<COLS> y;
     clear(y);
 #pragma unroll
@@ -133,7 +134,7 @@ static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attentio
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
         dots(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
              zero_rows_of_qkv(call, v, ZERO_KEYS, key), room, s);
-        const tile t = {query, key, mask};
+        const score_tile t = {query, key, mask};
         softmax_step(call, t, s, rows);
         store_kept<QUERIES>(call, v, t, s, weights);
         shrink(rows, y);
@@ -143,7 +144,7 @@ static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attentio
 #pragma unroll
     for (int r = 0; r < 4; r++) rows.shrink[r] = 1.0f / rows.sum[r];
     shrink(rows, y);
-    store(call, y, 1.0f, v.T - query, call.a.out + v.out + query * v.C, v.C);
+    store(call, y, 1.0f, zero_result_in_out(call, v, query));
 }
 
 /* ---- Backward ---- */
@@ -170,17 +171,15 @@ static __device__ void load_rows(const zero_attention_call &call, const zero_hea
     }
 }
 
-/* Scores become P. */
+/* Scores become P. Queries that do not exist have zeros for dO and D, so P of theirs changes nothing. */
 template <rows ROWS>
-static __device__ void probabilities(const zero_attention_call &call,
-                                     const zero_head_view &v, const tile &t,
+static __device__ void probabilities(const zero_attention_call &call, const score_tile &t,
                                      const float *lse, float (&p)[4][4])
 {
 #pragma unroll
     for (int i = 0; i < 16; i++) {
         const place at = place_of<ROWS>(i / 4, i % 4);
-        const int64_t query = t.query + at.query;
-        const bool seen = t.key + at.key <= query && query < v.T;
+        const bool seen = t.key + at.key <= t.query + at.query;
         float *x = &p[i / 4][i % 4];
         *x = seen ? exp2f(fmaf(*x, call.powers, -lse[at.query])) : 0.0f;
     }
@@ -189,7 +188,7 @@ static __device__ void probabilities(const zero_attention_call &call,
 /* weights = dS, from dO V' */
 template <rows ROWS>
 static __device__ void store_gradient(const zero_attention_call &call,
-                                      const zero_head_view &v, const tile &t,
+                                      const zero_head_view &v, const score_tile &t,
                                       const float *mean, const float (&p)[4][4],
                                       const float (&dp)[4][4], float *weights)
 {
@@ -218,21 +217,20 @@ static __global__ void __launch_bounds__(THREADS, 1)
     for (int64_t query = key; query < v.T; query += TILE) {
         const zero_head_rows queries = zero_rows_of_qkv(call, v, ZERO_QUERIES, query);
         const zero_head_rows douts = zero_rows_of_out(v, call.a.dout, query);
-        const tile t = {query, key, mask};
+        const score_tile t = {query, key, mask};
         float p[4][4], dp[4][4];
         load_rows(call, v, query, lse, mean);
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
         dots(call, zero_rows_of_qkv(call, v, ZERO_KEYS, key), queries, room, p);
-        probabilities<KEYS>(call, v, t, lse, p);
+        probabilities<KEYS>(call, t, lse, p);
         store_kept<KEYS>(call, v, t, p, weights);
         mix(call, weights, douts, room, dv);
         dots(call, zero_rows_of_qkv(call, v, ZERO_VALUES, key), douts, room, dp);
         store_gradient<KEYS>(call, v, t, mean, p, dp, weights);
         mix(call, weights, queries, room, dk);
     }
-    float *dqkv = call.a.dqkv;
-    store(call, dk, call.scale, v.T - key, dqkv + zero_in_qkv(v, ZERO_KEYS, key), 3 * v.C);
-    store(call, dv, 1.0f, v.T - key, dqkv + zero_in_qkv(v, ZERO_VALUES, key), 3 * v.C);
+    store(call, dk, call.scale, zero_result_in_dqkv(call, v, ZERO_KEYS, key));
+    store(call, dv, 1.0f, zero_result_in_dqkv(call, v, ZERO_VALUES, key));
 }
 
 template <int COLS>
@@ -251,18 +249,17 @@ static __global__ void __launch_bounds__(THREADS, 1)
     load_rows(call, v, query, lse, mean);
     for (int64_t key = 0; key <= query; key += TILE) {
         const zero_head_rows keys = zero_rows_of_qkv(call, v, ZERO_KEYS, key);
-        const tile t = {query, key, mask};
+        const score_tile t = {query, key, mask};
         float p[4][4], dp[4][4];
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
         dots(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query), keys, room, p);
-        probabilities<QUERIES>(call, v, t, lse, p);
+        probabilities<QUERIES>(call, t, lse, p);
         dots(call, zero_rows_of_out(v, call.a.dout, query),
              zero_rows_of_qkv(call, v, ZERO_VALUES, key), room, dp);
         store_gradient<QUERIES>(call, v, t, mean, p, dp, weights);
         mix(call, weights, keys, room, dq);
     }
-    store(call, dq, call.scale, v.T - query,
-          call.a.dqkv + zero_in_qkv(v, ZERO_QUERIES, query), 3 * v.C);
+    store(call, dq, call.scale, zero_result_in_dqkv(call, v, ZERO_QUERIES, query));
 }
 
 /* ---- Launchers ---- */

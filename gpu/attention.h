@@ -44,6 +44,12 @@ struct zero_head_rows {
     int64_t stride, n;
 };
 
+/* The same, to be written. */
+struct zero_head_result {
+    float *x;
+    int64_t stride, n;
+};
+
 /* One head of one sample: offsets of its position 0. */
 struct zero_head_view {
     int64_t T, C;
@@ -91,6 +97,19 @@ static inline __device__ zero_head_rows zero_rows_of_out(const zero_head_view &v
     return {x + v.out + t * v.C, v.C, v.T - t};
 }
 
+static inline __device__ zero_head_result
+zero_result_in_dqkv(const zero_attention_call &call, const zero_head_view &v,
+                    zero_head_part part, int64_t t)
+{
+    return {call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+}
+
+static inline __device__ zero_head_result
+zero_result_in_out(const zero_attention_call &call, const zero_head_view &v, int64_t t)
+{
+    return {call.a.out + v.out + t * v.C, v.C, v.T - t};
+}
+
 /* Channels c .. c + 3 of a row; zero where there is no such row or channel. */
 static inline __device__ float4 zero_load_four(const zero_attention_call &call,
                                                const zero_head_rows &rows, int64_t row,
@@ -107,19 +126,21 @@ static inline __device__ float4 zero_load_four(const zero_attention_call &call,
     return x;
 }
 
-/* Writes the channels c .. c + 3 that exist. */
-static inline __device__ void zero_store_four(const zero_attention_call &call, float *row,
+/* Writes the channels c .. c + 3 that exist, of a row that exists. */
+static inline __device__ void zero_store_four(const zero_attention_call &call,
+                                              const zero_head_result &rows, int64_t row,
                                               int c, float4 x)
 {
-    const int n = call.size - c;
+    const int n = row < rows.n ? call.size - c : 0;
+    float *to = rows.x + row * rows.stride + c;
     if (n >= 4 && call.wide) {
-        *(float4 *)(row + c) = x;
+        *(float4 *)to = x;
         return;
     }
-    if (n > 0) row[c] = x.x;
-    if (n > 1) row[c + 1] = x.y;
-    if (n > 2) row[c + 2] = x.z;
-    if (n > 3) row[c + 3] = x.w;
+    if (n > 0) to[0] = x.x;
+    if (n > 1) to[1] = x.y;
+    if (n > 2) to[2] = x.z;
+    if (n > 3) to[3] = x.w;
 }
 
 static inline __device__ float zero_dot_four(float4 a, float4 b, float sum)
@@ -159,6 +180,7 @@ static inline __device__ void zero_draw_mask(const zero_attention_call &call,
                                              int64_t key, uint8_t *mask)
 {
     constexpr int bytes = ZERO_MASK_BYTES(KEYS);
+#pragma unroll 1 /* a block of Philox takes many registers */
     for (int i = (int)threadIdx.x; i < QUERIES * bytes; i += THREADS) {
         const int64_t first = v.element + (query + i / bytes) * v.T + key;
         mask[i] =

@@ -124,23 +124,19 @@ static inline __device__ void mix(const zero_attention_call &call, const float *
     }
 }
 
-/* Writes factor * from to the rows that exist. */
+/* to = factor * from */
 template <int COLS>
 static inline __device__ void store(const zero_attention_call &call,
-                                    const result<COLS> &from, float factor, int64_t rows,
-                                    float *to, int64_t stride)
+                                    const result<COLS> &from, float factor,
+                                    const zero_head_result &to)
 {
 #pragma unroll
-    for (int r = 0; r < 4; r++) {
-        const int row = 4 * ty() + r;
-        if (row >= rows) continue;
-#pragma unroll
-        for (int c = 0; c < COLS / 64; c++) {
-            const float *x = &from.x[r][4 * c];
-            zero_store_four(
-                call, to + row * stride, (int)blockIdx.z * COLS + 64 * c + 4 * tx(),
-                float4{factor * x[0], factor * x[1], factor * x[2], factor * x[3]});
-        }
+    for (int i = 0; i < COLS / 16; i++) {
+        const int row = i % 4, c = i / 4;
+        const float *x = &from.x[row][4 * c];
+        const float4 y = {factor * x[0], factor * x[1], factor * x[2], factor * x[3]};
+        zero_store_four(call, to, 4 * ty() + row,
+                        (int)blockIdx.z * COLS + 64 * c + 4 * tx(), y);
     }
 }
 

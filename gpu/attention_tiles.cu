@@ -15,27 +15,28 @@
 static_assert(pitch<KEYS> * 2 <= SCORES * 4, "a strip of weights fits its strip of scores");
 static_assert(STAGE <= SCORES, "a result's part fits the strip of scores");
 
-/* The running maximum and sum of a lane's row. */
-struct softmax {
-    float most, sum;
+/* A warp's part of a block's work. */
+template <typename factor> struct strip {
+    const factor *queries;       /* 16 of them */
+    const factor *keys, *values; /* of a step */
+    const uint8_t *mask;         /* of a step, for all queries of the block */
+    float *scores;               /* [SIDE][SCORES] */
+    float *shrink;               /* [SIDE]: what rows of the result are multiplied by */
+    int row;                     /* the first, within the block's tile */
+    int64_t query;               /* the first, in the sample */
+    places at;
+    float most, sum; /* the running maximum and sum of a lane's row */
 };
 
-/* A warp's place in its block's work. */
-struct strip {
-    float *scores; /* [SIDE][SCORES] */
-    float *shrink; /* [SIDE] */
-    int row;       /* the strip's first, within the tile */
-};
-
-/* A lane's half of a row: scores become powers of 2, those above the diagonal zero. Stores the
- * factor by which the row's result shrinks. A NaN is never the largest, but stays in the sum. */
-static __device__ void softmax_step(const zero_attention_call &call, int64_t query,
-                                    int64_t key, const strip &w, float (&s)[HALF],
-                                    softmax &row)
+/* A lane's half of a row: scores become powers of 2, those above the diagonal zero. A NaN is never
+ * the largest, but stays in the sum. */
+template <typename factor>
+static __device__ void softmax_step(const zero_attention_call &call, int64_t key,
+                                    strip<factor> &w, float (&s)[HALF])
 {
     const float *from = w.scores + lane() % SIDE * SCORES + lane() / SIDE * HALF;
-    const int64_t seen = query + w.row + lane() % SIDE - key - lane() / SIDE * HALF;
-    float most = row.most, sum = 0.0f;
+    const int64_t seen = w.query + lane() % SIDE - key - lane() / SIDE * HALF;
+    float most = w.most, sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < HALF; i++) {
         s[i] = i <= seen ? from[i] * call.powers : -INFINITY;
@@ -45,83 +46,77 @@ static __device__ void softmax_step(const zero_attention_call &call, int64_t que
 #pragma unroll
     for (int i = 0; i < HALF; i++) sum += s[i] = exp2f(s[i] - most);
     sum += __shfl_xor_sync(ALL, sum, SIDE);
-    const float shrink = exp2f(row.most - most);
-    row.sum = row.sum * shrink + sum;
-    row.most = most;
-    w.shrink[lane() % SIDE] = shrink;
+    const float shrink = exp2f(w.most - most);
+    w.sum = w.sum * shrink + sum;
+    w.most = most;
+    if (lane() < SIDE) w.shrink[lane()] = shrink;
 }
 
 /* The same lanes' weights, times dropout's mask. */
 template <typename factor>
 static __device__ void store_weights(const zero_attention_call &call,
-                                     const zero_head_view &v, int64_t query, int64_t key,
-                                     const uint8_t *mask, const strip &w, float (&s)[HALF])
+                                     const zero_head_view &v, int64_t key,
+                                     const strip<factor> &w, float (&s)[HALF])
 {
     const int row = lane() % SIDE, col = lane() / SIDE * HALF;
     factor *to = (factor *)w.scores + row * pitch<KEYS> + col;
     if (call.dropped) {
-        const unsigned first = zero_mask_first(v, query + w.row + row, key);
+        const unsigned first = zero_mask_first(v, w.query + row, key);
 #pragma unroll
         for (int i = 0; i < HALF; i++)
-            s[i] *= zero_mask_at<KEYS>(call, mask, first, w.row + row, col + i);
+            s[i] *= zero_mask_at<KEYS>(call, w.mask, first, w.row + row, col + i);
     }
 #pragma unroll
     for (int i = 0; i < HALF; i += 4)
         store_factors(float4{s[i], s[i + 1], s[i + 2], s[i + 3]}, to + i);
 }
 
-/* Multiplies each row by its number. */
-template <int N>
-static __device__ void scale_rows(const places &p, const float *by, sums (&x)[N])
+/* Multiplies each row by its number in `shrink`. */
+template <typename factor, int N>
+static __device__ void scale_rows(const strip<factor> &w, sums (&x)[N])
 {
     float scale[NUMBERS];
 #pragma unroll
-    for (int i = 0; i < NUMBERS; i++) scale[i] = by[row_of(p, i)];
+    for (int i = 0; i < NUMBERS; i++) scale[i] = w.shrink[row_of(w.at, i)];
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
         for (int i = 0; i < NUMBERS; i++) x[n].x[i] *= scale[i];
 }
 
-/* One warp's step: y = y shrunk + weights * values. */
+/* y = y shrunk + weights * values */
 template <typename factor, int SIZE>
-static __device__ void
-step(const zero_attention_call &call, const zero_head_view &v, int64_t query, int64_t key,
-     const factor *queries, const factor *keys, const factor *values, const uint8_t *mask,
-     const places &p, const strip &w, softmax &row, sums (&y)[SIZE / SIDE])
+static __device__ void add_keys(const zero_attention_call &call, const zero_head_view &v,
+                                int64_t key, strip<factor> &w, sums (&y)[SIZE / SIDE])
 {
     sums scores[KEYS / SIDE];
     float s[HALF];
-    dots<factor, SIZE, KEYS>(queries + w.row * pitch<SIZE>, keys, scores);
+    dots<factor, SIZE, KEYS>(w.queries, w.keys, scores);
 #pragma unroll
     for (int n = 0; n < KEYS / SIDE; n++)
         nvcuda::wmma::store_matrix_sync(w.scores + n * SIDE, scores[n], SCORES,
                                         nvcuda::wmma::mem_row_major);
     __syncwarp();
-    softmax_step(call, query, key, w, s, row);
+    softmax_step(call, key, w, s);
     __syncwarp(); /* all scores have been read */
-    store_weights<factor>(call, v, query, key, mask, w, s);
+    store_weights(call, v, key, w, s);
     __syncwarp();
-    scale_rows(p, w.shrink, y);
-    mix<factor, SIZE, KEYS>((const factor *)w.scores, values, y);
-    __syncwarp(); /* weights have been used */
+    scale_rows(w, y);
+    mix<factor, SIZE, KEYS>((const factor *)w.scores, w.values, y);
 }
 
-template <int SIZE>
+template <typename factor, int SIZE>
 static __device__ void finish(const zero_attention_call &call, const zero_head_view &v,
-                              int64_t query, const places &p, const strip &w,
-                              const softmax &row, sums (&y)[SIZE / SIDE])
+                              const strip<factor> &w, sums (&y)[SIZE / SIDE])
 {
-    const int64_t t = query + w.row + lane();
-    if (lane() < SIDE) {
-        w.shrink[lane()] = 1.0f / row.sum;
-        if (t < v.T)
-            call.a.lse[v.lse + t] = fmaf(row.most, ZERO_ATTENTION_LOG_2, logf(row.sum));
-    }
+    const int64_t t = w.query + lane();
+    __syncwarp(); /* `shrink` has been used */
+    if (lane() < SIDE) w.shrink[lane()] = 1.0f / w.sum;
+    if (lane() < SIDE && t < v.T)
+        call.a.lse[v.lse + t] = fmaf(w.most, ZERO_ATTENTION_LOG_2, logf(w.sum));
     __syncwarp();
-    scale_rows(p, w.shrink, y);
-    store_strip<SIZE>(call, y, 1.0f, w.scores, v.T - query - w.row,
-                      call.a.out + v.out + (query + w.row) * v.C, v.C);
+    scale_rows(w, y);
+    store_strip<SIZE>(call, y, 1.0f, w.scores, zero_result_in_out(call, v, w.query));
 }
 
 /* Blocks with the most keys begin first. */
@@ -136,10 +131,10 @@ static __device__ void forward_tile(const zero_attention_call &call)
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(KEYS));
     const zero_head_view v = zero_head_of(call);
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
-    const strip w = {scores + warp() * SIDE * SCORES, shrink + warp() * SIDE,
-                     warp() * SIDE};
-    const places p = find_places(scores);
-    softmax row = {-INFINITY, 0.0f};
+    const int row = warp() * SIDE;
+    strip<factor> w = {queries + row * pitch<SIZE>, keys,         values, mask,
+                       scores + row * SCORES,       shrink + row, row,    query + row,
+                       find_places(scores),         -INFINITY,    0.0f};
     sums y[SIZE / SIDE];
     clear(y);
     load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
@@ -152,15 +147,13 @@ static __device__ void forward_tile(const zero_attention_call &call)
                                       values);
         if (call.dropped) zero_draw_mask<TILE, KEYS, THREADS>(call, v, query, key, mask);
         __syncthreads();
-        if (key < query + w.row + SIDE)
-            step<factor, SIZE>(call, v, query, key, queries, keys, values, mask, p, w, row,
-                               y);
+        if (key < w.query + SIDE) add_keys<factor, SIZE>(call, v, key, w, y);
     }
-    finish<SIZE>(call, v, query, p, w, row, y);
+    finish<factor, SIZE>(call, v, w, y);
 }
 
 template <typename factor, int SIZE>
-static __global__ void __launch_bounds__(THREADS) forward(const zero_attention_call call)
+static __global__ void __launch_bounds__(THREADS, 2) forward(const zero_attention_call call)
 {
     if constexpr (factors<factor>::taken) forward_tile<factor, SIZE>(call);
 }

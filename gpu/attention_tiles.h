@@ -207,24 +207,24 @@ static inline __device__ places find_places(float *room)
     return p;
 }
 
-/* A warp writes its strip's rows that exist, factor * x; `room` holds 16 rows of STAGE floats. */
+/* A warp writes a strip: to = factor * x. `room` holds 16 rows of STAGE floats. */
 #define STAGE (SIDE + 4)
 template <int SIZE>
 static inline __device__ void store_strip(const zero_attention_call &call,
                                           sums (&x)[SIZE / SIDE], float factor, float *room,
-                                          int64_t rows, float *to, int64_t stride)
+                                          const zero_head_result &to)
 {
     const int c = lane() % 4 * 4;
 #pragma unroll
     for (int n = 0; n < SIZE / SIDE; n++) {
-        __syncwarp();
+        __syncwarp(); /* the room's last numbers have been used */
         nvcuda::wmma::store_matrix_sync(room, x[n], STAGE, nvcuda::wmma::mem_row_major);
         __syncwarp();
 #pragma unroll
         for (int row = lane() / 4; row < SIDE; row += WARP / 4) {
             float4 y = *(const float4 *)(room + row * STAGE + c);
             y.x *= factor, y.y *= factor, y.z *= factor, y.w *= factor;
-            if (row < rows) zero_store_four(call, to + row * stride, n * SIDE + c, y);
+            zero_store_four(call, to, row, n * SIDE + c, y);
         }
     }
 }
@@ -236,7 +236,7 @@ template <int SIZE> struct head_size {
 };
 
 /* f(class of the head's size) */
-template <typename function> void for_head_size(int size, const function &f)
+template <typename function> static void for_head_size(int size, const function &f)
 {
     if (size <= 32)
         f(head_size<32>());

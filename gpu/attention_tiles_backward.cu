@@ -11,21 +11,22 @@
 template <int SIZE> constexpr int step_rows = SIZE <= 64 ? 32 : 16;
 
 /* A block's tile of scores. */
-struct tile {
+struct step_tile {
     int64_t query, key; /* the first */
     const float *lse, *mean;
     const uint8_t *mask;
 };
 
 /* A score becomes P times dropout's mask, and dO V' becomes dS. `query` and `key` are within the
- * tile, whose rows of the mask have KEYS elements. */
+ * tile, whose rows of the mask have KEYS elements. Queries that do not exist have zeros for dO and
+ * D, so P of theirs changes nothing. */
 template <int KEYS>
 static __device__ void differentiate(const zero_attention_call &call,
-                                     const zero_head_view &v, const tile &t, int query,
+                                     const zero_head_view &v, const step_tile &t, int query,
                                      int key, float &score, float &dp)
 {
     const int64_t i = t.query + query;
-    const bool seen = t.key + key <= i && i < v.T;
+    const bool seen = t.key + key <= i;
     const float p = seen ? exp2f(fmaf(score, call.powers, -t.lse[query])) : 0.0f;
     const float kept =
         call.dropped
@@ -58,7 +59,7 @@ template <typename factor> struct factors_of_keys {
 
 template <typename factor, int SIZE>
 static __device__ void add_queries(const zero_attention_call &call, const zero_head_view &v,
-                                   const tile &t, const places &p,
+                                   const step_tile &t, const places &p,
                                    const factors_of_keys<factor> &f,
                                    sums (&dk)[SIZE / SIDE], sums (&dv)[SIZE / SIDE])
 {
@@ -104,7 +105,7 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
     load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv(call, v, ZERO_VALUES, key),
                                   values);
     for (int64_t query = key; query < v.T; query += ROWS) {
-        const tile t = {query, key, lse, mean, mask};
+        const step_tile t = {query, key, lse, mean, mask};
         __syncthreads(); /* everybody is done with the last queries */
         load_tile<factor, SIZE, ROWS>(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
                                       queries);
@@ -114,17 +115,15 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
         __syncthreads();
         if (key + row < query + ROWS) add_queries<factor, SIZE>(call, v, t, p, f, dk, dv);
     }
-    __syncthreads(); /* keys and values have been used; each warp stages in its strip */
-    float *to = call.a.dqkv + zero_in_qkv(v, ZERO_KEYS, key + row);
-    const int64_t rows = v.T - key - row;
-    store_strip<SIZE>(call, dk, call.scale, (float *)(keys + row * pitch<SIZE>), rows, to,
-                      3 * v.C);
-    store_strip<SIZE>(call, dv, 1.0f, (float *)(values + row * pitch<SIZE>), rows, to + v.C,
-                      3 * v.C);
+    /* Each warp stages in its own strips, which nobody else reads. */
+    store_strip<SIZE>(call, dk, call.scale, (float *)(keys + row * pitch<SIZE>),
+                      zero_result_in_dqkv(call, v, ZERO_KEYS, key + row));
+    store_strip<SIZE>(call, dv, 1.0f, (float *)(values + row * pitch<SIZE>),
+                      zero_result_in_dqkv(call, v, ZERO_VALUES, key + row));
 }
 
 template <typename factor, int SIZE>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     backward_keys(const zero_attention_call call)
 {
     if constexpr (factors<factor>::taken) backward_keys_tile<factor, SIZE>(call);
@@ -140,7 +139,7 @@ template <typename factor> struct factors_of_queries {
 
 template <typename factor, int SIZE>
 static __device__ void
-add_keys(const zero_attention_call &call, const zero_head_view &v, const tile &t,
+add_keys(const zero_attention_call &call, const zero_head_view &v, const step_tile &t,
          const places &p, const factors_of_queries<factor> &f, sums (&dq)[SIZE / SIDE])
 {
     constexpr int ROWS = step_rows<SIZE>;
@@ -183,7 +182,7 @@ static __device__ void backward_queries_tile(const zero_attention_call &call)
     load_douts<factor, SIZE, TILE>(call, v, query, douts, mean);
     load_lse<TILE>(call, v, query, lse);
     for (int64_t key = 0; key < query + TILE && key < v.T; key += ROWS) {
-        const tile t = {query, key, lse, mean, mask};
+        const step_tile t = {query, key, lse, mean, mask};
         __syncthreads(); /* everybody is done with the last keys */
         load_tile<factor, SIZE, ROWS>(call, zero_rows_of_qkv(call, v, ZERO_KEYS, key),
                                       keys);
@@ -193,14 +192,13 @@ static __device__ void backward_queries_tile(const zero_attention_call &call)
         __syncthreads();
         if (key < query + row + SIDE) add_keys<factor, SIZE>(call, v, t, p, f, dq);
     }
-    __syncwarp(); /* queries have been used; each warp stages in its strip */
+    /* Each warp stages in its own strip, which nobody else reads. */
     store_strip<SIZE>(call, dq, call.scale, (float *)(queries + row * pitch<SIZE>),
-                      v.T - query - row,
-                      call.a.dqkv + zero_in_qkv(v, ZERO_QUERIES, query + row), 3 * v.C);
+                      zero_result_in_dqkv(call, v, ZERO_QUERIES, query + row));
 }
 
 template <typename factor, int SIZE>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     backward_queries(const zero_attention_call call)
 {
     if constexpr (factors<factor>::taken) backward_queries_tile<factor, SIZE>(call);
