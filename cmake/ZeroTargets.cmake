@@ -176,7 +176,7 @@ function(zero_test_settings name ranks timeout labels)
   # In a bare chroot the host name does not resolve, and MPI would wait 5 s at each start. Without
   # /sys hwloc complains on standard error, where tests expect only our message.
   set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2
-    "RES_OPTIONS=timeout:1 attempts:1")
+    "RES_OPTIONS=timeout:1 attempts:1" ZERO_PLUGINS=${PROJECT_BINARY_DIR})
   if(ZERO_SANITIZE)
     set(suppressions ${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
     string(JOIN ":" lsan

@@ -18,6 +18,7 @@
 typedef struct {
     zero_plan_input plan; /* its rank and n_ranks are the group's */
     const zero_backend *backend;
+    int device;                  /* which one, if the backend has several */
     int64_t seed;                /* of random initial weights */
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
     int64_t eval_batches;        /* global batches that one evaluation averages over */

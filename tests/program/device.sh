@@ -69,8 +69,6 @@ same digest_cpu digest_fake "$words"
 
 # ---- what is refused ----
 
-refuses 3 '--device cuda: this build has no CUDA backend' 2 train $model --device cuda
-refuses 3 '--device cuda: this build has no CUDA backend' 0 generate run --device cuda
 refuses 2 '--device nonsense: expected one of cpu|cuda' 0 train $model --device nonsense
 refuses 2 '--device nonsense: expected one of cpu|cuda' 0 generate run --device nonsense
 refuses 2 'the device computes; give one of them' 0 train $model --device fake --backend naive

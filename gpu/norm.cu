@@ -1,0 +1,162 @@
+/* norm.cu - layer norm: a warp per row, whose sums have a fixed order.
+ *
+ * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024 channels,
+ * where a lane loads 4 at once; the rest of a longer row is read again. */
+#include <math.h>
+
+#include "gpu/columns.h"
+
+#define KEPT      8
+#define ROWS      (THREADS / WARP) /* of a block */
+#define ROW_SLOTS 2048             /* blocks, at most */
+
+/* This lane's part of a row: f(c, g) for columns c .. c + W - 1, its g-th group. Groups that are not
+ * kept have g = -1. */
+template <int W, class function>
+static __device__ void for_row(int64_t C, const function &f)
+{
+    int64_t c = threadIdx.x % WARP * W;
+    UNROLL
+    for (int g = 0; g < KEPT; g++) {
+        if (c < C) f(c, g);
+        c += WARP * W;
+    }
+    for (; c < C; c += WARP * W) f(c, -1);
+}
+
+/* y of one row; all lanes of the warp. */
+template <zero_type type, int W>
+static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
+{
+    const float *x = n.x + row * n.C;
+    floats<W> kept[KEPT] = {};
+    float sum = 0.0f, squares = 0.0f;
+    for_row<W>(n.C, [&](int64_t c, int g) {
+        const floats<W> in = load<ZERO_FP32, W>(x, c);
+        if (g >= 0) kept[g] = in;
+        for (int k = 0; k < W; k++) sum += in.at[k];
+    });
+    const float mean = warp_sum(sum) / (float)n.C;
+    for_row<W>(n.C, [&](int64_t c, int g) {
+        const floats<W> in = g >= 0 ? kept[g] : load<ZERO_FP32, W>(x, c);
+        for (int k = 0; k < W; k++) squares += (in.at[k] - mean) * (in.at[k] - mean);
+    });
+    const float variance = warp_sum(squares) / (float)n.C;
+    const float rstd = 1.0f / sqrtf(variance + ZERO_LAYERNORM_EPS);
+    for_row<W>(n.C, [&](int64_t c, int g) {
+        const floats<W> gain = load<type, W>(n.gain, c), bias = load<type, W>(n.bias, c);
+        floats<W> y = g >= 0 ? kept[g] : load<ZERO_FP32, W>(x, c);
+        for (int k = 0; k < W; k++)
+            y.at[k] = (y.at[k] - mean) * rstd * gain.at[k] + bias.at[k];
+        store<ZERO_FP32, W>(y, n.y, row * n.C + c);
+    });
+    if (threadIdx.x % WARP > 0) return;
+    n.mean[row] = mean;
+    n.rstd[row] = rstd;
+}
+
+template <zero_type type, int W>
+static __global__ void __launch_bounds__(THREADS, 2) layernorm(zero_layernorm_args n)
+{
+    int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
+    for (; row < n.rows; row += (int64_t)gridDim.x * ROWS) norm_row<type, W>(n, row);
+}
+
+void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n)
+{
+    const bool together = n->C % TOGETHER == 0 && aligned(ZERO_FP32, n->x) &&
+                          aligned(n->type, n->gain) && aligned(n->type, n->bias) &&
+                          aligned(ZERO_FP32, n->y);
+    if (n->rows <= 0) return;
+    for_type(n->type, [&](auto of) {
+        constexpr zero_type type = decltype(of)::value;
+        auto kernel = together ? layernorm<type, TOGETHER> : layernorm<type, 1>;
+        LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
+               stream, *n);
+    });
+}
+
+/* ---- backward ---- */
+
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for one row. */
+template <zero_type type, int W>
+static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int64_t row)
+{
+    const float mean = n.mean[row], rstd = n.rstd[row];
+    const int64_t first = row * n.C;
+    floats<W> kept_g[KEPT] = {}, kept_xhat[KEPT] = {};
+    float along_one = 0.0f, along_x = 0.0f;
+    auto look = [&](int64_t c, floats<W> &g, floats<W> &xhat) {
+        const floats<W> gain = load<type, W>(n.gain, c);
+        g = load<ZERO_FP32, W>(n.dy, first + c);
+        xhat = load<ZERO_FP32, W>(n.x, first + c);
+        for (int k = 0; k < W; k++) {
+            g.at[k] *= gain.at[k];
+            xhat.at[k] = (xhat.at[k] - mean) * rstd;
+        }
+    };
+    for_row<W>(n.C, [&](int64_t c, int kept) {
+        floats<W> g, xhat;
+        look(c, g, xhat);
+        if (kept >= 0) kept_g[kept] = g, kept_xhat[kept] = xhat;
+        for (int k = 0; k < W; k++) {
+            along_one += g.at[k];
+            along_x += g.at[k] * xhat.at[k];
+        }
+    });
+    along_one = warp_sum(along_one) / (float)n.C;
+    along_x = warp_sum(along_x) / (float)n.C;
+    for_row<W>(n.C, [&](int64_t c, int kept) {
+        floats<W> g, xhat, dx = load<ZERO_FP32, W>(n.dx, first + c);
+        if (kept >= 0)
+            g = kept_g[kept], xhat = kept_xhat[kept];
+        else
+            look(c, g, xhat);
+        for (int k = 0; k < W; k++)
+            dx.at[k] += rstd * (g.at[k] - along_one - xhat.at[k] * along_x);
+        store<ZERO_FP32, W>(dx, n.dx, first + c);
+    });
+}
+
+template <zero_type type, int W>
+static __global__ void __launch_bounds__(THREADS, 2)
+    layernorm_dx(zero_layernorm_grad_args n)
+{
+    int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
+    for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
+        norm_row_backward<type, W>(n, row);
+}
+
+/* The terms of dgain and dbias. */
+struct norm_terms {
+    static constexpr int sums = 2;
+    int64_t C;
+    const float *x, *dy, *mean, *rstd;
+
+    template <int W> __device__ terms<2, W> at(int64_t row, int64_t col) const
+    {
+        const floats<W> d = load<ZERO_FP32, W>(dy, row * C + col);
+        floats<W> xhat = load<ZERO_FP32, W>(x, row * C + col);
+        const float centre = mean[row], scale = rstd[row];
+        for (int k = 0; k < W; k++) xhat.at[k] = d.at[k] * ((xhat.at[k] - centre) * scale);
+        return {{xhat, d}};
+    }
+};
+
+void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad_args *n,
+                                  zero_cuda_room room)
+{
+    const bool inputs =
+        n->C % TOGETHER == 0 && aligned(ZERO_FP32, n->x) && aligned(ZERO_FP32, n->dy);
+    const bool together = inputs && aligned(n->type, n->gain) && aligned(ZERO_FP32, n->dx);
+    if (n->rows > 0)
+        for_type(n->type, [&](auto of) {
+            constexpr zero_type type = decltype(of)::value;
+            auto kernel = together ? layernorm_dx<type, TOGETHER> : layernorm_dx<type, 1>;
+            LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
+                   stream, *n);
+        });
+    const norm_terms op = {n->C, n->x, n->dy, n->mean, n->rstd};
+    const zero_cuda_sums out = {{n->dgain, n->dbias}, 0, n->accumulate};
+    sum_over_rows(stream, n->rows, n->C, inputs, op, room, out);
+}

@@ -1,0 +1,133 @@
+/* signatures.c - what gpu/ uses of CUDA: names, types and values. It compiles with the emulator's
+ * headers and with CUDA's, so they agree. */
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#define SAME(name, ...)    static __VA_ARGS__ = name
+#define VALUE(name, value) _Static_assert((int)(name) == (value), #name)
+
+/* clang-format off */
+SAME(cudaGetLastError, cudaError_t (*get_last_error)(void));
+SAME(cudaPeekAtLastError, cudaError_t (*peek_at_last_error)(void));
+SAME(cudaGetErrorName, const char *(*get_error_name)(cudaError_t));
+SAME(cudaGetErrorString, const char *(*get_error_string)(cudaError_t));
+SAME(cudaGetDeviceCount, cudaError_t (*get_device_count)(int *));
+SAME(cudaSetDevice, cudaError_t (*set_device)(int));
+SAME(cudaGetDevice, cudaError_t (*get_device)(int *));
+SAME(cudaGetDeviceProperties, cudaError_t (*get_properties)(struct cudaDeviceProp *, int));
+SAME(cudaDeviceGetPCIBusId, cudaError_t (*get_bus_id)(char *, int, int));
+SAME(cudaDriverGetVersion, cudaError_t (*driver_version)(int *));
+SAME(cudaRuntimeGetVersion, cudaError_t (*runtime_version)(int *));
+SAME(cudaDeviceSynchronize, cudaError_t (*device_synchronize)(void));
+SAME(cudaMemGetInfo, cudaError_t (*mem_get_info)(size_t *, size_t *));
+SAME(cudaMalloc, cudaError_t (*take)(void **, size_t));
+SAME(cudaFree, cudaError_t (*give_back)(void *));
+SAME(cudaHostRegister, cudaError_t (*host_register)(void *, size_t, unsigned));
+SAME(cudaHostUnregister, cudaError_t (*host_unregister)(void *));
+SAME(cudaMemset, cudaError_t (*set)(void *, int, size_t));
+SAME(cudaMemsetAsync, cudaError_t (*set_async)(void *, int, size_t, cudaStream_t));
+SAME(cudaMemcpy, cudaError_t (*copy)(void *, const void *, size_t, enum cudaMemcpyKind));
+SAME(cudaMemcpyAsync, cudaError_t (*copy_async)(void *, const void *, size_t, enum cudaMemcpyKind, cudaStream_t));
+SAME(cudaStreamCreate, cudaError_t (*stream_create)(cudaStream_t *));
+SAME(cudaStreamCreateWithFlags, cudaError_t (*stream_create_flags)(cudaStream_t *, unsigned));
+SAME(cudaStreamDestroy, cudaError_t (*stream_destroy)(cudaStream_t));
+SAME(cudaStreamSynchronize, cudaError_t (*stream_synchronize)(cudaStream_t));
+SAME(cudaStreamQuery, cudaError_t (*stream_query)(cudaStream_t));
+SAME(cudaStreamWaitEvent, cudaError_t (*stream_wait)(cudaStream_t, cudaEvent_t, unsigned));
+SAME(cudaEventCreate, cudaError_t (*event_create)(cudaEvent_t *));
+SAME(cudaEventCreateWithFlags, cudaError_t (*event_create_flags)(cudaEvent_t *, unsigned));
+SAME(cudaEventDestroy, cudaError_t (*event_destroy)(cudaEvent_t));
+SAME(cudaEventRecord, cudaError_t (*event_record)(cudaEvent_t, cudaStream_t));
+SAME(cudaEventQuery, cudaError_t (*event_query)(cudaEvent_t));
+SAME(cudaEventSynchronize, cudaError_t (*event_synchronize)(cudaEvent_t));
+SAME(cudaEventElapsedTime, cudaError_t (*event_elapsed)(float *, cudaEvent_t, cudaEvent_t));
+SAME(cudaFuncSetAttribute, cudaError_t (*func_set)(const void *, enum cudaFuncAttribute, int));
+
+SAME(cublasCreate, cublasStatus_t (*blas_create)(cublasHandle_t *));
+SAME(cublasDestroy, cublasStatus_t (*blas_destroy)(cublasHandle_t));
+SAME(cublasGetVersion, cublasStatus_t (*blas_version)(cublasHandle_t, int *));
+SAME(cublasSetStream, cublasStatus_t (*blas_stream)(cublasHandle_t, cudaStream_t));
+SAME(cublasSetWorkspace, cublasStatus_t (*blas_workspace)(cublasHandle_t, void *, size_t));
+SAME(cublasSetMathMode, cublasStatus_t (*blas_mode)(cublasHandle_t, cublasMath_t));
+SAME(cublasGetStatusName, const char *(*blas_name)(cublasStatus_t));
+SAME(cublasGetStatusString, const char *(*blas_string)(cublasStatus_t));
+SAME(cublasGemmEx, cublasStatus_t (*blas_gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+    const void *, const void *, cudaDataType, int, const void *, cudaDataType, int, const void *, void *,
+    cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t));
+/* clang-format on */
+
+VALUE(cudaErrorInvalidValue, 1);
+VALUE(cudaErrorMemoryAllocation, 2);
+VALUE(cudaErrorInitializationError, 3);
+VALUE(cudaErrorInvalidConfiguration, 9);
+VALUE(cudaErrorInvalidHostPointer, 16);
+VALUE(cudaErrorInvalidDevicePointer, 17);
+VALUE(cudaErrorInvalidMemcpyDirection, 21);
+VALUE(cudaErrorInsufficientDriver, 35);
+VALUE(cudaErrorInvalidDeviceFunction, 98);
+VALUE(cudaErrorNoDevice, 100);
+VALUE(cudaErrorInvalidDevice, 101);
+VALUE(cudaErrorNoKernelImageForDevice, 209);
+VALUE(cudaErrorECCUncorrectable, 214);
+VALUE(cudaErrorInvalidResourceHandle, 400);
+VALUE(cudaErrorNotReady, 600);
+VALUE(cudaErrorIllegalAddress, 700);
+VALUE(cudaErrorLaunchOutOfResources, 701);
+VALUE(cudaErrorLaunchTimeout, 702);
+VALUE(cudaErrorAssert, 710);
+VALUE(cudaErrorHostMemoryAlreadyRegistered, 712);
+VALUE(cudaErrorHostMemoryNotRegistered, 713);
+VALUE(cudaErrorLaunchFailure, 719);
+VALUE(cudaErrorNotSupported, 801);
+VALUE(cudaErrorUnknown, 999);
+VALUE(cudaMemcpyHostToHost, 0);
+VALUE(cudaMemcpyHostToDevice, 1);
+VALUE(cudaMemcpyDeviceToHost, 2);
+VALUE(cudaMemcpyDeviceToDevice, 3);
+VALUE(cudaMemcpyDefault, 4);
+VALUE(cudaStreamDefault, 0);
+VALUE(cudaStreamNonBlocking, 1);
+VALUE(cudaEventDefault, 0);
+VALUE(cudaEventBlockingSync, 1);
+VALUE(cudaEventDisableTiming, 2);
+VALUE(cudaHostRegisterDefault, 0);
+VALUE(cudaHostRegisterPortable, 1);
+VALUE(cudaFuncAttributeMaxDynamicSharedMemorySize, 8);
+VALUE(cudaFuncAttributePreferredSharedMemoryCarveout, 9);
+VALUE(CUBLAS_STATUS_NOT_INITIALIZED, 1);
+VALUE(CUBLAS_STATUS_ALLOC_FAILED, 3);
+VALUE(CUBLAS_STATUS_INVALID_VALUE, 7);
+VALUE(CUBLAS_STATUS_ARCH_MISMATCH, 8);
+VALUE(CUBLAS_STATUS_MAPPING_ERROR, 11);
+VALUE(CUBLAS_STATUS_EXECUTION_FAILED, 13);
+VALUE(CUBLAS_STATUS_INTERNAL_ERROR, 14);
+VALUE(CUBLAS_STATUS_NOT_SUPPORTED, 15);
+VALUE(CUBLAS_STATUS_LICENSE_ERROR, 16);
+VALUE(CUBLAS_OP_N, 0);
+VALUE(CUBLAS_OP_T, 1);
+VALUE(CUBLAS_OP_C, 2);
+VALUE(CUBLAS_DEFAULT_MATH, 0);
+VALUE(CUBLAS_PEDANTIC_MATH, 2);
+VALUE(CUBLAS_TF32_TENSOR_OP_MATH, 3);
+VALUE(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, 16);
+VALUE(CUBLAS_COMPUTE_32F, 68);
+VALUE(CUBLAS_COMPUTE_32F_PEDANTIC, 69);
+VALUE(CUBLAS_COMPUTE_32F_FAST_16F, 74);
+VALUE(CUBLAS_COMPUTE_32F_FAST_16BF, 75);
+VALUE(CUBLAS_COMPUTE_32F_FAST_TF32, 77);
+VALUE(CUBLAS_GEMM_DEFAULT, -1);
+VALUE(CUBLAS_GEMM_DEFAULT_TENSOR_OP, 99);
+VALUE(CUDA_R_32F, 0);
+VALUE(CUDA_R_64F, 1);
+VALUE(CUDA_R_16F, 2);
+VALUE(CUDA_R_16BF, 14);
+
+/* Members that are read. */
+static size_t sum_of_members(const struct cudaDeviceProp *p)
+{
+    return p->totalGlobalMem + p->sharedMemPerBlock +
+           (size_t)(p->name[0] + p->major + p->minor + p->multiProcessorCount +
+                    p->warpSize + p->maxThreadsPerBlock + p->asyncEngineCount +
+                    p->pciBusID + p->pciDeviceID + p->pciDomainID + p->ECCEnabled +
+                    p->regsPerBlock);
+}

@@ -1,0 +1,301 @@
+/* Kernels that break a rule: the emulator shows each of them, by NaN or by a message that names the
+ * kernel, the block, a thread and its line. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/child.h"
+#include "gpu/emulated/emulator.h"
+#include "gpu/emulated/sanitizer_seen.h"
+#include "gpu/test_emulated_kernels.h"
+
+static float *room(void)
+{
+    void *memory;
+    if (cudaMalloc(&memory, 4096) != cudaSuccess) abort();
+    return memory;
+}
+
+/* ---- missing barriers give NaN, or other numbers ---- */
+
+/* How many of the n results are not those of the right kernel, with threads in the order. */
+static int wrong_neighbours(bool of_warp, bool wrong, bool down, int n)
+{
+    float host[256], *in = room(), *out = room();
+    int bad = 0;
+    for (int i = 0; i < n; i++) host[i] = (float)(i + 1);
+    zero_emulated_threads(down);
+    assert_int_equal(cudaMemcpy(in, host, (size_t)n * 4, cudaMemcpyHostToDevice),
+                     cudaSuccess);
+    if (of_warp)
+        run_neighbours_of_warp(wrong, in, out);
+    else
+        run_neighbours(wrong, n, in, out);
+    assert_int_equal(cudaMemcpy(host, out, (size_t)n * 4, cudaMemcpyDeviceToHost),
+                     cudaSuccess);
+    for (int i = 0; i < n; i++) bad += !(host[i] == (i + 1 < n ? (float)(i + 2) : 0.0f));
+    assert_int_equal(cudaFree(in), cudaSuccess);
+    assert_int_equal(cudaFree(out), cudaSuccess);
+    return bad;
+}
+
+/* Ascending threads read what nobody has written; descending ones hide the mistake. So every kernel
+ * is tested in both orders. */
+static void one_order_shows_a_missing_barrier(void **state)
+{
+    (void)state;
+    assert_int_equal(wrong_neighbours(false, false, false, 256), 0);
+    assert_int_equal(wrong_neighbours(false, false, true, 256), 0);
+    assert_int_equal(wrong_neighbours(false, true, false, 256), 255);
+    assert_int_equal(wrong_neighbours(false, true, true, 256), 0);
+}
+
+static void one_order_shows_a_missing_barrier_of_a_warp(void **state)
+{
+    (void)state;
+    assert_int_equal(wrong_neighbours(true, false, false, 32), 0);
+    assert_int_equal(wrong_neighbours(true, false, true, 32), 0);
+    assert_int_equal(wrong_neighbours(true, true, false, 32), 31);
+    assert_int_equal(wrong_neighbours(true, true, true, 32), 0);
+}
+
+static void both_orders_show_a_tile_that_is_overwritten_early(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        const bool wrong = kind & 1;
+        float host[64], *out = room();
+        int bad = 0;
+        zero_emulated_threads(kind & 2);
+        run_tile_sums(wrong, 3, out);
+        assert_int_equal(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost),
+                         cudaSuccess);
+        for (int i = 0; i < 64; i++) bad += host[i] != 64.0f * (1 + 2 + 3);
+        assert_true(wrong ? bad > 0 : bad == 0);
+        assert_int_equal(cudaFree(out), cudaSuccess);
+    }
+}
+
+/* ---- messages ---- */
+
+static void run_and_wait(void (*run)(float *out))
+{
+    run(room());
+    cudaDeviceSynchronize();
+}
+
+static void leave_shuffle(void)
+{
+    run_and_wait(run_leaving_lane);
+}
+
+static void a_lane_that_leaves_before_a_shuffle_is_named(void **state)
+{
+    (void)state;
+    assert_child_ends(leave_shuffle, "ZERO_EMULATED_THREADS=up",
+                      "kernel leaving_lane, block (0,0,0), thread (0,0,0)",
+                      "emulated_wrong.cu:",
+                      "__shfl_xor_sync() waits for thread (5,0,0), "
+                      "which has ended",
+                      NULL);
+    assert_child_ends(leave_shuffle, "ZERO_EMULATED_THREADS=down",
+                      "waits for thread (5,0,0), which has ended", NULL);
+}
+
+static void leave_barrier(void)
+{
+    run_and_wait(run_leaving_thread);
+}
+
+static void a_thread_that_leaves_before_a_barrier_is_named(void **state)
+{
+    (void)state;
+    assert_child_ends(leave_barrier, "ZERO_EMULATED_THREADS=down",
+                      "kernel leaving_thread, block (1,0,0), thread (0,0,0)",
+                      "emulated_wrong.cu:",
+                      "__syncthreads() waits for thread (40,0,0), which has ended", NULL);
+}
+
+static void meet_in_two_lines(void)
+{
+    run_and_wait(run_different_lines);
+}
+
+static void lanes_that_wait_in_different_lines_are_named(void **state)
+{
+    (void)state;
+    assert_child_ends(meet_in_two_lines, NULL,
+                      "kernel different_lines, block (0,0,0), thread (0,0,0)",
+                      "__shfl_xor_sync() waits for thread (16,0,0), which waits in "
+                      "__shfl_xor_sync() at ",
+                      "emulated_wrong.cu:", NULL);
+}
+
+static void meet_at_two_barriers(void)
+{
+    run_different_barriers();
+    cudaDeviceSynchronize();
+}
+
+static void barriers_in_different_lines_are_named(void **state)
+{
+    (void)state;
+    assert_child_ends(meet_at_two_barriers, NULL, "kernel different_barriers",
+                      "__syncthreads() waits for thread (32,0,0), which waits in "
+                      "__syncthreads() at ",
+                      NULL);
+}
+
+static void mix_barriers(void)
+{
+    run_and_wait(run_barrier_and_shuffle);
+}
+
+static void a_barrier_within_a_shuffle_is_named(void **state)
+{
+    (void)state;
+    assert_child_ends(mix_barriers, NULL, "thread (0,0,0)",
+                      "__syncthreads() waits for thread (8,0,0), which waits in "
+                      "__shfl_down_sync() at ",
+                      NULL);
+}
+
+static void read_outside(void)
+{
+    run_and_wait(run_outside_of_mask);
+}
+
+static void call_outside(void)
+{
+    run_and_wait(run_not_in_mask);
+}
+
+static void call_in_short_warp(void)
+{
+    run_and_wait(run_short_warp);
+}
+
+static void shuffle_by_odd_width(void)
+{
+    run_odd_width((int *)room());
+    cudaDeviceSynchronize();
+}
+
+static void masks_are_checked(void **state)
+{
+    (void)state;
+    assert_child_ends(read_outside, NULL,
+                      "kernel outside_of_mask, block (0,0,0), thread (0,0,0)",
+                      "__shfl_sync(): reads lane 16, outside of its mask 0x0000ffff", NULL);
+    assert_child_ends(call_outside, NULL, "thread (16,0,0)",
+                      "its mask 0x0000ffff leaves out lane 16, which calls it", NULL);
+    assert_child_ends(call_in_short_warp, NULL, "kernel short_warp",
+                      "its mask 0xffffffff has lanes from 8, but this warp has 8 threads",
+                      NULL);
+    assert_child_ends(shuffle_by_odd_width, NULL, "the width is 12", NULL);
+}
+
+/* ---- memory ---- */
+
+static void use_much(void)
+{
+    run_and_wait(run_much_shared_memory);
+}
+
+static void shared_memory_has_48_kib(void **state)
+{
+    (void)state;
+    assert_child_ends(use_much, NULL, "kernel much_shared_memory",
+                      "emulated_wrong.cu:", "shared memory second needs 25600 bytes", NULL);
+}
+
+static void store_crooked_tile(void)
+{
+    run_and_wait(run_crooked_tile);
+}
+
+static void tiles_are_aligned(void **state)
+{
+    (void)state;
+    assert_child_ends(store_crooked_tile, NULL, "kernel crooked_tile",
+                      "emulated_wrong.cu:", "store_matrix_sync()",
+                      "not aligned to 32 bytes", NULL);
+}
+
+static void multiply_bf16(void)
+{
+    float *x = room();
+    run_tiles(true, true, true, x, x, 1.0f, x);
+    cudaDeviceSynchronize();
+}
+
+static void bf16_tiles_need_sm_80(void **state)
+{
+    (void)state;
+    assert_child_passes(multiply_bf16, "ZERO_EMULATED_SM=80");
+    assert_child_ends(multiply_bf16, "ZERO_EMULATED_SM=75", "sm_75 has no products of bf16",
+                      NULL);
+}
+
+static void write_past_the_end(void)
+{
+    run_out_of_range(64, room());
+    cudaDeviceSynchronize();
+}
+
+static void write_before_the_beginning(void)
+{
+    run_out_of_range(-1, room());
+    cudaDeviceSynchronize();
+}
+
+static void the_address_sanitizer_sees_the_ends_of_shared_arrays(void **state)
+{
+    (void)state;
+    if (!ZERO_ADDRESS_SANITIZER) skip();
+    assert_child_ends(write_past_the_end, NULL, "use-after-poison",
+                      "emulated_wrong.cu:", NULL);
+    assert_child_ends(write_before_the_beginning, NULL, "use-after-poison", NULL);
+}
+
+static void write_past_a_piece(void)
+{
+    void *memory;
+    child_assert(cudaMalloc(&memory, 4096) == cudaSuccess);
+    run_write((float *)memory + 1024);
+    cudaDeviceSynchronize();
+}
+
+static void a_kernel_faults_past_the_end_of_a_piece(void **state)
+{
+    (void)state;
+    assert_child_ends(write_past_a_piece, NULL, "emulator: kernel write_one",
+                      "emulated_wrong.cu:", "thread (0,0,0) touches 0x", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lane_that_leaves_before_a_shuffle_is_named),
+        cmocka_unit_test(a_thread_that_leaves_before_a_barrier_is_named),
+        cmocka_unit_test(lanes_that_wait_in_different_lines_are_named),
+        cmocka_unit_test(barriers_in_different_lines_are_named),
+        cmocka_unit_test(a_barrier_within_a_shuffle_is_named),
+        cmocka_unit_test(masks_are_checked),
+        cmocka_unit_test(shared_memory_has_48_kib),
+        cmocka_unit_test(tiles_are_aligned),
+        cmocka_unit_test(bf16_tiles_need_sm_80),
+        cmocka_unit_test(the_address_sanitizer_sees_the_ends_of_shared_arrays),
+        cmocka_unit_test(a_kernel_faults_past_the_end_of_a_piece),
+        cmocka_unit_test(one_order_shows_a_missing_barrier),
+        cmocka_unit_test(one_order_shows_a_missing_barrier_of_a_warp),
+        cmocka_unit_test(both_orders_show_a_tile_that_is_overwritten_early),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
