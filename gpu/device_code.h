@@ -87,7 +87,7 @@ static inline __device__ uint16_t to_fp16(float x)
     return (uint16_t)(sign | ((rounded - (112u << 23)) >> 13));
 }
 
-/* What an array of a zero_type holds. */
+/* The numbers in an array of a zero_type. */
 template <zero_type type> struct stored {
     typedef uint16_t number;
 };

@@ -74,9 +74,9 @@ static inline __device__ int count_bits(uint32_t x)
     return (int)(((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
 }
 
-/* Which of positions first .. first + THREADS - 1 below n have this token: in order into `list`, as
- * distances from `first`. Returns how many, to all threads. The list before may still be read when it
- * is called: it is written after a barrier. */
+/* Lists the positions first .. first + THREADS - 1, below n, that have this token: in order, as
+ * distances from `first`. Returns how many, to all threads. Others may still read the last list when
+ * this is called: it is written after a barrier. */
 static __device__ int find(const int32_t *tokens, int64_t first, int64_t n, int32_t token,
                            uint32_t *of_warp, uint8_t *list)
 {

@@ -9,7 +9,7 @@
  *
  * The call is made twice: the emulator runs threads once from the first on, once from the last. Both
  * must give equal bits. All bytes between and outside of the arrays, and those that are only read,
- * must stay as they were; they are ones: NaN, for who reads past an end. */
+ * must stay as they were; they are ones, which a kernel that reads past an end takes for NaN. */
 #pragma once
 
 #include "support/math_test.h"

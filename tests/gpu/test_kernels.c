@@ -2,8 +2,8 @@
  * the oracle rounds once. */
 #include "gpu/kernels_test.h"
 
-/* Of the largest number wanted, as in test_math.c: 1.2e-6 is seen. A wrong term is off by 1e-3 or
- * more. */
+/* A part of the largest number wanted, as in test_math.c: 1.2e-6 is seen. A wrong term is off by 1e-3
+ * or more. */
 #define TOLERANCE 5e-6
 
 #define assert_close(n, got, want) \
