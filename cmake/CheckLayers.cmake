@@ -179,7 +179,7 @@ foreach(file IN LISTS files)
   check_file(${file} "zero" ${may_name_mpi})
 endforeach()
 
-file(GLOB_RECURSE files ${ROOT}/gpu/*.[ch] ${ROOT}/gpu/*.cu ${ROOT}/gpu/*.cuh)
+file(GLOB_RECURSE files ${ROOT}/gpu/*.[ch] ${ROOT}/gpu/*.cu ${ROOT}/gpu/*.cuh ${ROOT}/gpu/*.cc)
 foreach(file IN LISTS files)
   check_file(${file} "gpu;base;math;zero" 0)
 endforeach()

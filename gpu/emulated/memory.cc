@@ -84,7 +84,7 @@ static bool begin_closed(const piece &p)
 
 /* ---- pieces ---- */
 
-static const std::size_t ones_bytes = 1 << 20, alignment = 256;
+static const std::size_t ones_bytes = 8 << 20, alignment = 256;
 
 static std::size_t round_up(std::size_t bytes, std::size_t to)
 {
