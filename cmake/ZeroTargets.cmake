@@ -126,16 +126,27 @@ function(zero_kernels out source)
   set(${out}_choose ${choose} PARENT_SCOPE)
 endfunction()
 
-# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): test_x.c, run
-# by mpirun at several world sizes (3 finds what powers of two hide), or alone without RANKS.
+# zero_test_library(name LINKS zero_comm FILES x.c y.c): code that several tests link.
+function(zero_test_library name)
+  cmake_parse_arguments(ARG "" "" "FILES;LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_FILES})
+  target_link_libraries(${name} PUBLIC zero_flags ${ARG_LINKS} PkgConfig::cmocka)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+endfunction()
+
+# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi): test_x.c, run by mpirun at several
+# world sizes (3 finds what powers of two hide), or alone without RANKS.
 function(zero_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
-  add_executable(${name} ${name}.c ${ARG_SOURCES})
+  add_executable(${name} ${name}.c)
   target_link_libraries(${name} PRIVATE zero_flags ${ARG_LINKS} PkgConfig::cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(ARG_LABELS MATCHES "quick|faults")
+    add_dependencies(quick_tests ${name})
+  endif()
   if(ARG_RANKS)
     target_link_libraries(${name} PRIVATE MPI::MPI_C)
   else()
@@ -178,6 +189,14 @@ function(zero_test_settings name ranks timeout labels)
   endif()
   set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} TIMEOUT ${timeout}
     LABELS "${labels}" ENVIRONMENT "${environment}")
+endfunction()
+
+# zero_mostly_waits(names...): the processes of these tests wait for each other's start and end, for
+# disks, links and time limits, and leave more than half of two cores idle. So one processor is
+# reserved, however many ranks a test has, and another test runs beside it. They start first, since
+# tests that need all processors leave no such room.
+function(zero_mostly_waits)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST 1000)
 endfunction()
 
 # zero_may_skip(name): the test skips itself, with exit code 77, where it cannot run. It fails there

@@ -57,7 +57,7 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* What a list of names holds. */
+/* The names that name_at(0), name_at(1), ... give, up to NULL. */
 static json_t *names(const char *(*name_at)(int i))
 {
     json_t *list = json_array();

@@ -40,8 +40,8 @@ typedef struct {
     zero_loss_scale loss_scale; /* of the next step */
     bool has_gradient;          /* a step's summed gradient is there to be read */
     double gradient_scale;      /* the loss scale that it was made with */
-    bool
-        in_flight; /* the last step's gathers may not have ended, or its update not begun */
+    /* The last step's gathers may not have ended, or its update not begun. */
+    bool in_flight;
 } zero_engine;
 
 /* ---- engine_setup.c ---- */

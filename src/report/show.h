@@ -48,7 +48,7 @@ typedef struct {
 /* What is about to run, and warnings. Its first four lines say what the run is. */
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
-/* Backend, kernels and BLAS in one line. Runs that differ in it may differ in bits. */
+/* Backend, kernels and BLAS, or the device, in one line. Runs that differ in it may differ in bits. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
 
 /* ---- during: show.c ---- */

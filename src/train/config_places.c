@@ -33,8 +33,8 @@ static zero_status check_delayed(const zero_config *c)
     if (strcmp(c->offload_when, "lazy") == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--delayed-update with --offload-when %s: a delayed update runs beside "
-        "the whole next step; give one of them",
+        "--delayed-update with --offload-when %s: a delayed update runs beside the whole "
+        "next step; give one of them",
         c->offload_when);
 }
 

@@ -146,8 +146,8 @@ static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
         return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "clip %g with offload_when \"backward\", which updates before the norm "
-        "is known: expected 0",
+        "clip %g with offload_when \"backward\", which updates before the norm is known: "
+        "expected 0",
         in->clip);
 }
 

@@ -108,7 +108,7 @@ static void copies_stay_inside_one_piece_and_in_pinned_memory(void **state)
     check_failed(&d, "not pinned");
 }
 
-/* These are refused before anything happens, so the device goes on. */
+/* These are refused before anything happens, so the device works after it. */
 static void pin_takes_whole_pages_once(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void a_wrong_variable_is_refused(void **state)
     setenv("ZERO_FAKE_ORDER", "1", 1);
 }
 
-/* What is queued would fault if it was executed: its host memory is gone. */
+/* A queued copy would fault if it was executed: its host memory is gone. */
 static void closing_drops_what_is_queued(void **state)
 {
     (void)state;
