@@ -126,10 +126,23 @@ template <typename number, int W> struct alignas(sizeof(number) * W) group {
     number at[W];
 };
 
+/* A GPU stops at an address that is not aligned to what is loaded; CPUs do not. */
+#ifdef __CUDACC__
+static inline __device__ void must_be_aligned(const void *, size_t)
+{
+}
+#else
+static inline void must_be_aligned(const void *x, size_t to)
+{
+    if ((uintptr_t)x % to != 0) __builtin_trap();
+}
+#endif
+
 /* Elements i .. i + W - 1; the address is aligned to all of them. */
 template <zero_type type, int W> __device__ floats<W> load(const void *x, int64_t i)
 {
     typedef typename stored<type>::number number;
+    must_be_aligned((const number *)x + i, sizeof(group<number, W>));
     const group<number, W> in = *(const group<number, W> *)((const number *)x + i);
     floats<W> out;
     for (int k = 0; k < W; k++) out.at[k] = widened<type>(in.at[k]);
@@ -142,6 +155,7 @@ __device__ void store(const floats<W> &in, void *x, int64_t i)
     typedef typename stored<type>::number number;
     group<number, W> out;
     for (int k = 0; k < W; k++) out.at[k] = narrowed<type>(in.at[k]);
+    must_be_aligned((number *)x + i, sizeof out);
     *(group<number, W> *)((number *)x + i) = out;
 }
 

@@ -122,11 +122,10 @@ static __global__ void __launch_bounds__(THREADS) add_words(zero_embedding_grad 
 {
     SHARED(uint32_t, of_warp, WARPS);
     SHARED(uint8_t, list, THREADS);
-    const int64_t n = e.B * e.T, step = (int64_t)gridDim.y * THREADS * COLUMNS;
+    const int64_t n = e.B * e.T;
+    const int64_t begin = (int64_t)blockIdx.y * THREADS * COLUMNS;
     for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
-        if (came_before(e.tokens, i, of_warp)) continue;
-        int64_t begin = (int64_t)blockIdx.y * THREADS * COLUMNS;
-        for (; begin < e.C; begin += step)
+        if (!came_before(e.tokens, i, of_warp))
             add_token(e, i, begin + threadIdx.x, of_warp, list);
     }
 }
@@ -138,6 +137,6 @@ void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad
     if (n <= 0 || e->C <= 0) return;
     launch_table(stream, e->T, e->C, together, place_sum{*e});
     dim3 grid(block_count(n, WORD_BLOCKS),
-              block_count(zero_divide_up(e->C, THREADS * COLUMNS), WORD_BLOCKS));
+              (unsigned)zero_divide_up(e->C, THREADS * COLUMNS));
     LAUNCH(add_words, grid, THREADS, stream, *e);
 }

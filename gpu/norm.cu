@@ -1,4 +1,5 @@
-/* norm.cu - layer norm: a warp per row, whose sums have a fixed order.
+/* norm.cu - layer norm: a warp per row, whose sums have an order that depends on C alone. W, here the
+ * neighbours in a lane, is 4 where 4 divides C; arrays that are not aligned to that are loaded one by one.
  *
  * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024 channels,
  * where a lane loads 4 at once; the rest of a longer row is read again. */
@@ -24,53 +25,77 @@ static __device__ void for_row(int64_t C, const function &f)
     for (; c < C; c += WARP * W) f(c, -1);
 }
 
+template <zero_type type, int W, bool together>
+static __device__ floats<W> get(const void *x, int64_t i)
+{
+    if constexpr (together) {
+        return load<type, W>(x, i);
+    } else {
+        floats<W> out;
+        for (int k = 0; k < W; k++) out.at[k] = load<type, 1>(x, i + k).at[0];
+        return out;
+    }
+}
+
+template <int W, bool together> static __device__ void put(const floats<W> &in, float *x)
+{
+    if constexpr (together)
+        store<ZERO_FP32, W>(in, x, 0);
+    else
+        for (int k = 0; k < W; k++) x[k] = in.at[k];
+}
+
 /* y of one row; all lanes of the warp. */
-template <zero_type type, int W>
+template <zero_type type, int W, bool together>
 static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
 {
     const float *x = n.x + row * n.C;
     floats<W> kept[KEPT] = {};
     float sum = 0.0f, squares = 0.0f;
     for_row<W>(n.C, [&](int64_t c, int g) {
-        const floats<W> in = load<ZERO_FP32, W>(x, c);
+        const floats<W> in = get<ZERO_FP32, W, together>(x, c);
         if (g >= 0) kept[g] = in;
         for (int k = 0; k < W; k++) sum += in.at[k];
     });
     const float mean = warp_sum(sum) / (float)n.C;
     for_row<W>(n.C, [&](int64_t c, int g) {
-        const floats<W> in = g >= 0 ? kept[g] : load<ZERO_FP32, W>(x, c);
+        const floats<W> in = g >= 0 ? kept[g] : get<ZERO_FP32, W, together>(x, c);
         for (int k = 0; k < W; k++) squares += (in.at[k] - mean) * (in.at[k] - mean);
     });
     const float variance = warp_sum(squares) / (float)n.C;
     const float rstd = 1.0f / sqrtf(variance + ZERO_LAYERNORM_EPS);
     for_row<W>(n.C, [&](int64_t c, int g) {
-        const floats<W> gain = load<type, W>(n.gain, c), bias = load<type, W>(n.bias, c);
-        floats<W> y = g >= 0 ? kept[g] : load<ZERO_FP32, W>(x, c);
+        const floats<W> gain = get<type, W, together>(n.gain, c);
+        const floats<W> bias = get<type, W, together>(n.bias, c);
+        floats<W> y = g >= 0 ? kept[g] : get<ZERO_FP32, W, together>(x, c);
         for (int k = 0; k < W; k++)
             y.at[k] = (y.at[k] - mean) * rstd * gain.at[k] + bias.at[k];
-        store<ZERO_FP32, W>(y, n.y, row * n.C + c);
+        put<W, together>(y, n.y + row * n.C + c);
     });
     if (threadIdx.x % WARP > 0) return;
     n.mean[row] = mean;
     n.rstd[row] = rstd;
 }
 
-template <zero_type type, int W>
+template <zero_type type, int W, bool together>
 static __global__ void __launch_bounds__(THREADS, 2) layernorm(zero_layernorm_args n)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
-    for (; row < n.rows; row += (int64_t)gridDim.x * ROWS) norm_row<type, W>(n, row);
+    for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
+        norm_row<type, W, together>(n, row);
 }
 
 void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n)
 {
-    const bool together = n->C % TOGETHER == 0 && aligned(ZERO_FP32, n->x) &&
-                          aligned(n->type, n->gain) && aligned(n->type, n->bias) &&
-                          aligned(ZERO_FP32, n->y);
+    const bool together = aligned(ZERO_FP32, n->x) && aligned(n->type, n->gain) &&
+                          aligned(n->type, n->bias) && aligned(ZERO_FP32, n->y);
     if (n->rows <= 0) return;
     for_type(n->type, [&](auto of) {
         constexpr zero_type type = decltype(of)::value;
-        auto kernel = together ? layernorm<type, TOGETHER> : layernorm<type, 1>;
+        auto kernel = layernorm<type, 1, true>;
+        if (n->C % TOGETHER == 0)
+            kernel = together ? layernorm<type, TOGETHER, true>
+                              : layernorm<type, TOGETHER, false>;
         LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
                stream, *n);
     });
@@ -79,7 +104,7 @@ void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n)
 /* ---- backward ---- */
 
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for one row. */
-template <zero_type type, int W>
+template <zero_type type, int W, bool together>
 static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int64_t row)
 {
     const float mean = n.mean[row], rstd = n.rstd[row];
@@ -87,9 +112,9 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int6
     floats<W> kept_g[KEPT] = {}, kept_xhat[KEPT] = {};
     float along_one = 0.0f, along_x = 0.0f;
     auto look = [&](int64_t c, floats<W> &g, floats<W> &xhat) {
-        const floats<W> gain = load<type, W>(n.gain, c);
-        g = load<ZERO_FP32, W>(n.dy, first + c);
-        xhat = load<ZERO_FP32, W>(n.x, first + c);
+        const floats<W> gain = get<type, W, together>(n.gain, c);
+        g = get<ZERO_FP32, W, together>(n.dy, first + c);
+        xhat = get<ZERO_FP32, W, together>(n.x, first + c);
         for (int k = 0; k < W; k++) {
             g.at[k] *= gain.at[k];
             xhat.at[k] = (xhat.at[k] - mean) * rstd;
@@ -107,24 +132,24 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int6
     along_one = warp_sum(along_one) / (float)n.C;
     along_x = warp_sum(along_x) / (float)n.C;
     for_row<W>(n.C, [&](int64_t c, int kept) {
-        floats<W> g, xhat, dx = load<ZERO_FP32, W>(n.dx, first + c);
+        floats<W> g, xhat, dx = get<ZERO_FP32, W, together>(n.dx, first + c);
         if (kept >= 0)
             g = kept_g[kept], xhat = kept_xhat[kept];
         else
             look(c, g, xhat);
         for (int k = 0; k < W; k++)
             dx.at[k] += rstd * (g.at[k] - along_one - xhat.at[k] * along_x);
-        store<ZERO_FP32, W>(dx, n.dx, first + c);
+        put<W, together>(dx, n.dx + first + c);
     });
 }
 
-template <zero_type type, int W>
+template <zero_type type, int W, bool together>
 static __global__ void __launch_bounds__(THREADS, 2)
     layernorm_dx(zero_layernorm_grad_args n)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
     for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
-        norm_row_backward<type, W>(n, row);
+        norm_row_backward<type, W, together>(n, row);
 }
 
 /* The terms of dgain and dbias. */
@@ -152,7 +177,10 @@ void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad
     if (n->rows > 0)
         for_type(n->type, [&](auto of) {
             constexpr zero_type type = decltype(of)::value;
-            auto kernel = together ? layernorm_dx<type, TOGETHER> : layernorm_dx<type, 1>;
+            auto kernel = layernorm_dx<type, 1, true>;
+            if (n->C % TOGETHER == 0)
+                kernel = together ? layernorm_dx<type, TOGETHER, true>
+                                  : layernorm_dx<type, TOGETHER, false>;
             LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
                    stream, *n);
         });

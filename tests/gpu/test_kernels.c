@@ -180,56 +180,110 @@ static norm make_norm(test_pool *pool, zero_type type, int64_t rows, int64_t C)
     return m;
 }
 
+/* Calls it on m's numbers, x and gain so many bytes off. */
+static zero_layernorm_args run_norm(test_gpu *g, const norm *m, zero_type type,
+                                    int64_t rows, int64_t C, int x_shift, int gain_shift)
+{
+    zero_layernorm_args on = {.rows = rows, .C = C, .type = type};
+    on.x = in_floats(g, m->x, rows * C, x_shift);
+    on.gain = test_gpu_in(g, m->gain, test_type_bytes(type, C), gain_shift);
+    on.bias = test_gpu_in(g, m->bias, test_type_bytes(type, C), gain_shift);
+    on.y = out_floats(g, NULL, rows * C, x_shift);
+    on.mean = out_floats(g, NULL, rows, 4), on.rstd = out_floats(g, NULL, rows, 4);
+    while (test_gpu_next(g)) zero_cuda_layernorm(g->stream, &on);
+    return on;
+}
+
 static void check_norm(test_pool *pool, zero_type type, int64_t rows, int64_t C, int shift)
 {
-    const int64_t n = rows * C;
-    const int step = shift * (int)test_type_bytes(type, 1);
     norm m = make_norm(pool, type, rows, C);
     zero_math slow = test_opened(naive);
     zero_layernorm_args of = {.rows = rows, .C = C, .x = m.x, .type = type};
-    zero_layernorm_args on = of;
     of.gain = m.gain, of.bias = m.bias, of.y = m.y, of.mean = m.mean, of.rstd = m.rstd;
     test_gpu g = test_gpu_begin(test_gpu_shared);
-    on.x = in_floats(&g, m.x, n, 4 * shift);
-    on.gain = test_gpu_in(&g, m.gain, test_type_bytes(type, C), step);
-    on.bias = test_gpu_in(&g, m.bias, test_type_bytes(type, C), step);
-    on.y = out_floats(&g, NULL, n, 4 * shift);
-    on.mean = out_floats(&g, NULL, rows, 4), on.rstd = out_floats(&g, NULL, rows, 4);
-    while (test_gpu_next(&g)) zero_cuda_layernorm(g.stream, &on);
+    const zero_layernorm_args on =
+        run_norm(&g, &m, type, rows, C, 4 * shift, shift * (int)test_type_bytes(type, 1));
     naive->layernorm(&slow, &of);
-    assert_close(n, test_gpu_result(&g, on.y), m.y);
+    assert_close(rows * C, test_gpu_result(&g, on.y), m.y);
     assert_close(rows, test_gpu_result(&g, on.mean), m.mean);
     assert_close(rows, test_gpu_result(&g, on.rstd), m.rstd);
+}
+
+/* m has mean and rstd. */
+static zero_layernorm_grad_args run_norm_backward(test_gpu *g, const norm *m,
+                                                  zero_type type, int64_t rows, int64_t C,
+                                                  const int shift[2], bool accumulate,
+                                                  int64_t room_bytes)
+{
+    const int64_t n = rows * C;
+    zero_layernorm_grad_args on = {.rows = rows, .C = C, .type = type};
+    on.accumulate = accumulate;
+    on.x = in_floats(g, m->x, n, shift[0]), on.dy = in_floats(g, m->dy, n, shift[0]);
+    on.gain = test_gpu_in(g, m->gain, test_type_bytes(type, C), shift[1]);
+    on.mean = in_floats(g, m->mean, rows, 0), on.rstd = in_floats(g, m->rstd, rows, 0);
+    on.dx = out_floats(g, m->dx, n, shift[0]);
+    on.dgain = out_floats(g, accumulate ? m->dgain : NULL, C, 0);
+    on.dbias = out_floats(g, accumulate ? m->dbias : NULL, C, 0);
+    zero_cuda_room room = test_gpu_room(g, room_bytes);
+    while (test_gpu_next(g)) zero_cuda_layernorm_backward(g->stream, &on, room);
+    return on;
+}
+
+static norm make_normed(test_pool *pool, zero_type type, int64_t rows, int64_t C)
+{
+    norm m = make_norm(pool, type, rows, C);
+    zero_math slow = test_opened(naive);
+    zero_layernorm_args of = {.rows = rows, .C = C, .x = m.x, .type = type};
+    of.gain = m.gain, of.bias = m.bias, of.y = m.y, of.mean = m.mean, of.rstd = m.rstd;
+    naive->layernorm(&slow, &of);
+    return m;
 }
 
 static void check_norm_backward(test_pool *pool, zero_type type, int64_t rows, int64_t C,
                                 int shift, bool accumulate, int64_t room_bytes)
 {
-    const int64_t n = rows * C;
-    norm m = make_norm(pool, type, rows, C);
+    const int shifts[] = {4 * shift, shift * (int)test_type_bytes(type, 1)};
+    norm m = make_normed(pool, type, rows, C);
     zero_math slow = test_opened(naive);
-    zero_layernorm_args of = {.rows = rows, .C = C, .x = m.x, .type = type};
-    of.gain = m.gain, of.bias = m.bias, of.y = m.y, of.mean = m.mean, of.rstd = m.rstd;
-    naive->layernorm(&slow, &of);
     zero_layernorm_grad_args want = {.rows = rows, .C = C, .x = m.x, .type = type};
     want.accumulate = accumulate;
-    zero_layernorm_grad_args on = want;
     want.gain = m.gain, want.mean = m.mean, want.rstd = m.rstd, want.dy = m.dy;
     want.dx = m.dx, want.dgain = m.dgain, want.dbias = m.dbias;
     test_gpu g = test_gpu_begin(test_gpu_shared);
-    on.x = in_floats(&g, m.x, n, 4 * shift), on.dy = in_floats(&g, m.dy, n, 4 * shift);
-    on.gain = test_gpu_in(&g, m.gain, test_type_bytes(type, C),
-                          shift * (int)test_type_bytes(type, 1));
-    on.mean = in_floats(&g, m.mean, rows, 0), on.rstd = in_floats(&g, m.rstd, rows, 0);
-    on.dx = out_floats(&g, m.dx, n, 4 * shift);
-    on.dgain = out_floats(&g, accumulate ? m.dgain : NULL, C, 0);
-    on.dbias = out_floats(&g, accumulate ? m.dbias : NULL, C, 0);
-    zero_cuda_room room = test_gpu_room(&g, room_bytes);
-    while (test_gpu_next(&g)) zero_cuda_layernorm_backward(g.stream, &on, room);
+    const zero_layernorm_grad_args on =
+        run_norm_backward(&g, &m, type, rows, C, shifts, accumulate, room_bytes);
     naive->layernorm_backward(&slow, &want);
-    assert_close(n, test_gpu_result(&g, on.dx), m.dx);
+    assert_close(rows * C, test_gpu_result(&g, on.dx), m.dx);
     assert_close(C, test_gpu_result(&g, on.dgain), m.dgain);
     assert_close(C, test_gpu_result(&g, on.dbias), m.dbias);
+}
+
+/* Parameters lie where their group puts them, and 16-bit ones are widened elsewhere: neither may show
+ * in a bit. */
+static void alignment_does_not_show_in_layer_norms(void **state)
+{
+    static const int shifts[][2] = {{0, 0}, {4, 0}, {0, 4}, {8, 8}, {0, 12}};
+    static const int64_t widths[] = {4, 36, 768, 1344};
+    for (size_t w = 0; w < COUNT(widths); w++) {
+        const int64_t C = widths[w], rows = 5, n = rows * C;
+        const norm m = make_normed(*state, ZERO_FP32, rows, C);
+        float *y = test_floats(*state, n), *dx = test_floats(*state, n);
+        float *dgain = test_floats(*state, C);
+        for (size_t s = 0; s < COUNT(shifts); s++) {
+            test_gpu g = test_gpu_begin(test_gpu_shared);
+            const zero_layernorm_args on =
+                run_norm(&g, &m, ZERO_FP32, rows, C, shifts[s][0], shifts[s][1]);
+            if (s == 0) memcpy(y, test_gpu_result(&g, on.y), (size_t)(4 * n));
+            assert_same(n, test_gpu_result(&g, on.y), y);
+            test_gpu b = test_gpu_begin(test_gpu_shared);
+            const zero_layernorm_grad_args back =
+                run_norm_backward(&b, &m, ZERO_FP32, rows, C, shifts[s], false, 65536);
+            if (s == 0) memcpy(dx, test_gpu_result(&b, back.dx), (size_t)(4 * n));
+            if (s == 0) memcpy(dgain, test_gpu_result(&b, back.dgain), (size_t)(4 * C));
+            assert_same(n, test_gpu_result(&b, back.dx), dx);
+            assert_same(C, test_gpu_result(&b, back.dgain), dgain);
+        }
+    }
 }
 
 static void layer_norms_agree(void **state)
@@ -319,6 +373,7 @@ int main(void)
         test_with_pool(gelu_agrees),
         test_with_pool(gelu_is_right_far_from_zero),
         test_with_pool(layer_norms_agree),
+        test_with_pool(alignment_does_not_show_in_layer_norms),
         test_with_pool(many_rows_take_several_turns),
         test_with_pool(cross_entropy_agrees),
         test_with_pool(odd_logits_agree),

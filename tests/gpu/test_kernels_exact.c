@@ -142,6 +142,28 @@ static void each_array_of_the_optimizer_may_be_aligned_to_its_elements(void **st
     }
 }
 
+/* First moments that move no parameter: a master of zero shows it. */
+static void tiny_moments_move_nothing(void **state)
+{
+    enum { N = 64 };
+    const float grad[N] = {0}, zeros[N] = {0};
+    float *m = test_floats(*state, N), *master = test_copy(*state, N, zeros);
+    float *v = test_copy(*state, N, zeros);
+    for (int i = 0; i < N; i++) m[i] = ldexpf(i % 2 ? -1.0f : 1.0f, -105 + i / 2);
+    zero_adamw h = test_recipe();
+    zero_math math = test_opened(cpu);
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    zero_adamw_arrays a = {.n = N, .type = ZERO_FP32};
+    a.grad = test_gpu_in(&g, grad, 4 * N, 0);
+    a.master = (float *)test_gpu_out(&g, master, 4 * N, 0);
+    a.m = (float *)test_gpu_out(&g, m, 4 * N, 0);
+    a.v = (float *)test_gpu_out(&g, v, 4 * N, 0);
+    while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, &h, &a);
+    cpu->adamw(&math, &h, &(zero_adamw_arrays){N, ZERO_FP32, grad, master, m, v, NULL});
+    assert_true(master[0] == 0.0f && master[N - 1] != 0.0f);
+    assert_same(N, test_gpu_result(&g, a.master), master);
+}
+
 /* ---- rounding ---- */
 
 static void check_round(test_pool *pool, zero_type type, int64_t n, bool shifted)
@@ -369,6 +391,7 @@ int main(void)
         test_with_pool(the_optimizer_has_the_cpus_bits),
         test_with_pool(the_optimizer_has_the_cpus_bits_with_other_recipes),
         test_with_pool(each_array_of_the_optimizer_may_be_aligned_to_its_elements),
+        test_with_pool(tiny_moments_move_nothing),
         test_with_pool(numbers_are_rounded_as_on_the_cpu),
         test_with_pool(all_numbers_of_16_bits_and_their_borders_are_rounded_alike),
         test_with_pool(long_ranges_take_several_turns),

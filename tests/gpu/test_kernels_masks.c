@@ -43,6 +43,25 @@ static void dropout_has_the_cpus_masks(void **state)
     check_dropout(*state, 0.2f, 2500, 3, 0, false); /* more samples than blocks at once */
 }
 
+/* An element is dropped if its 32 bits are less than p. Where they are equal to it, and one more or
+ * less, shows which side the border is on. */
+static void masks_have_the_cpus_borders(void **state)
+{
+    const zero_dropout d = dropout_of(0.5f);
+    int found = 0;
+    for (uint64_t i = 0; i < 8192 && found < 4; i++) {
+        const uint64_t word = zero_rng_bits(&d.stream, i / 2);
+        const uint32_t bits = (uint32_t)(word >> (32 * (i & 1)));
+        if (bits % 256 != 0) continue; /* a float holds 24 bits */
+        const float p = (float)ldexp((double)bits, -32);
+        check_dropout(*state, p, 1, (int64_t)i + 9, 0, false);
+        check_dropout(*state, nextafterf(p, 0.0f), 1, (int64_t)i + 9, 0, false);
+        check_dropout(*state, nextafterf(p, 1.0f), 1, (int64_t)i + 9, 0, false);
+        found++;
+    }
+    assert_int_equal(found, 4);
+}
+
 static void long_samples_take_several_turns(void **state)
 {
     check_dropout(*state, 0.2f, 1, (int64_t)2048 * 2048 + 4100, 0, true);
@@ -141,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_pool(dropout_has_the_cpus_masks),
+        test_with_pool(masks_have_the_cpus_borders),
         test_with_pool(long_samples_take_several_turns),
         test_with_pool(branches_end_with_the_cpus_bits),
         test_with_pool(embeddings_have_the_cpus_bits),
