@@ -10,7 +10,7 @@
  * of its queries, so each sum has one order. */
 #include <math.h>
 
-#include "attention_products.h"
+#include "gpu/attention_products.h"
 
 /* ---- Scores ---- */
 

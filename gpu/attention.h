@@ -15,8 +15,8 @@
 
 #include <Random123/philox.h>
 
-#include "kernels.h"
-#include "launch.h"
+#include "gpu/kernels.h"
+#include "gpu/launch.h"
 
 #define ZERO_ATTENTION_LOG2_E 1.44269504088896f
 #define ZERO_ATTENTION_LOG_2  0.693147180559945f

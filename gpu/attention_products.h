@@ -8,7 +8,7 @@
  * which computes the scores again. */
 #pragma once
 
-#include "attention.h"
+#include "gpu/attention.h"
 
 #define TILE    64 /* queries and keys of a block's step */
 #define DEPTH   32 /* channels of a step of dots() */

@@ -5,7 +5,7 @@
  * the scores of its 16 queries, keeps their running maximum and sum, and rounds the exponentials,
  * times dropout's mask, to weights of the values. Rows are divided by their sums at the end. A
  * factor too large for fp16 becomes infinite, so it shows in the result. */
-#include "attention_tiles.h"
+#include "gpu/attention_tiles.h"
 
 #define KEYS   32         /* of a step */
 #define SCORES (KEYS + 4) /* floats from row to row of a strip of scores */

@@ -15,7 +15,7 @@
 #include <cuda_fp16.h>
 #include <mma.h>
 
-#include "attention.h"
+#include "gpu/attention.h"
 
 #define WARPS   4
 #define WARP    32

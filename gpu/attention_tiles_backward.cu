@@ -5,7 +5,7 @@
  * are keys, and it has their dK and dV. Another has 64 queries and walks over the keys that they
  * see; a warp has dQ of its queries. Rounded are q, k, v, dO, P times dropout's mask, and dS, which
  * is scaled by 1/sqrt(size) after the product: in fp16 it stays as large as loss scaling makes it. */
-#include "attention_tiles.h"
+#include "gpu/attention_tiles.h"
 
 /* Queries, or keys, of a step: so many that 48 KiB of shared memory suffice. */
 template <int SIZE> constexpr int step_rows = SIZE <= 64 ? 32 : 16;
