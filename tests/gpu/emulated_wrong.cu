@@ -11,15 +11,15 @@ using namespace nvcuda;
 static __global__ void neighbours(bool wrong, int n, const float *in, float *out)
 {
     SHARED(float, all, 256);
-    const int i = (int)threadIdx.x;
-    all[i] = in[i];
+    const int i = (int)threadIdx.x, first = (int)blockIdx.x * n;
+    all[i] = in[first + i];
     if (!wrong) __syncthreads();
-    out[i] = i + 1 < n ? all[i + 1] : 0.0f;
+    out[first + i] = i + 1 < n ? all[i + 1] : 0.0f;
 }
 
 void run_neighbours(bool wrong, int n, const float *in, float *out)
 {
-    LAUNCH(neighbours, 1, (unsigned)n, 0, wrong, n, in, out);
+    LAUNCH(neighbours, 2, (unsigned)n, 0, wrong, n, in, out);
 }
 
 static __global__ void neighbours_of_warp(bool wrong, const float *in, float *out)

@@ -32,7 +32,8 @@ void run_tiles(bool bf16, bool a_by_rows, bool b_by_rows, const float *a, const 
 
 /* ---- emulated_wrong.cu: each breaks a rule ---- */
 
-/* out[i] = in[i + 1], 0 at the end, through shared memory; without a barrier if `wrong`. */
+/* out[i] = in[i + 1], 0 at the end of each of two blocks of n, through shared memory; without a
+ * barrier if `wrong`. */
 void run_neighbours(bool wrong, int n, const float *in, float *out);
 /* The same by one warp, and __syncwarp(). */
 void run_neighbours_of_warp(bool wrong, const float *in, float *out);

@@ -13,7 +13,7 @@
 #include "gpu/child.h"
 #include "gpu/emulated/emulator.h"
 
-enum { rows_of_c = 700, cols_of_c = 5, depth = 13, most = 16384 };
+enum { rows_of_c = 700, cols_of_c = 16, depth = 13, most = 16384 };
 
 static float a[most], b[most], c[most], result[most];
 static uint16_t narrow[most];
@@ -129,6 +129,19 @@ static void a_product_spoils_the_workspace(void **state)
     assert_true(isnan(result[0]) && isnan(result[most - 1]));
 }
 
+static void factors_and_the_result_lie_in_device_memory(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        void *const begin = on_device[i];
+        on_device[i] = (float *)begin + most - 100;
+        assert_int_equal(
+            multiply(CUBLAS_OP_N, CUBLAS_OP_N, rows_of_c, depth, CUDA_R_32F, 1, 0),
+            CUBLAS_STATUS_INVALID_VALUE);
+        on_device[i] = begin;
+    }
+}
+
 static void what_is_not_supported_is_a_status(void **state)
 {
     (void)state;
@@ -177,6 +190,7 @@ int main(void)
         cmocka_unit_test(products_are_those_of_plain_loops),
         cmocka_unit_test(without_beta_the_result_may_hold_anything),
         cmocka_unit_test(a_product_spoils_the_workspace),
+        cmocka_unit_test(factors_and_the_result_lie_in_device_memory),
         cmocka_unit_test(what_is_not_supported_is_a_status),
     };
     return cmocka_run_group_tests_name("without a device", first, NULL, NULL) +

@@ -24,24 +24,40 @@ static float *room(void)
 
 /* ---- missing barriers give NaN, or other numbers ---- */
 
-/* How many of the n results are not those of the right kernel, with threads in the order. */
-static int wrong_neighbours(bool of_warp, bool wrong, bool down, int n)
+enum { block = 256 };
+
+/* Of two blocks of 256 threads: how many results are wrong, with threads in the order. */
+static int wrong_neighbours(bool wrong, bool down)
 {
-    float host[256], *in = room(), *out = room();
+    float host[2 * block], *in = room(), *out = room();
     int bad = 0;
-    for (int i = 0; i < n; i++) host[i] = (float)(i + 1);
+    for (int i = 0; i < 2 * block; i++) host[i] = (float)(i + 1);
     zero_emulated_threads(down);
-    assert_int_equal(cudaMemcpy(in, host, (size_t)n * 4, cudaMemcpyHostToDevice),
+    assert_int_equal(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice),
                      cudaSuccess);
-    if (of_warp)
-        run_neighbours_of_warp(wrong, in, out);
-    else
-        run_neighbours(wrong, n, in, out);
-    assert_int_equal(cudaMemcpy(host, out, (size_t)n * 4, cudaMemcpyDeviceToHost),
+    run_neighbours(wrong, block, in, out);
+    assert_int_equal(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost),
                      cudaSuccess);
-    for (int i = 0; i < n; i++) bad += !(host[i] == (i + 1 < n ? (float)(i + 2) : 0.0f));
-    assert_int_equal(cudaFree(in), cudaSuccess);
-    assert_int_equal(cudaFree(out), cudaSuccess);
+    for (int i = 0; i < 2 * block; i++)
+        bad += !(host[i] == ((i + 1) % block ? (float)(i + 2) : 0.0f));
+    assert_int_equal(cudaFree(in) | cudaFree(out), 0);
+    return bad;
+}
+
+/* The same of one warp. */
+static int wrong_neighbours_of_warp(bool wrong, bool down)
+{
+    float host[32], *in = room(), *out = room();
+    int bad = 0;
+    for (int i = 0; i < 32; i++) host[i] = (float)(i + 1);
+    zero_emulated_threads(down);
+    assert_int_equal(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice),
+                     cudaSuccess);
+    run_neighbours_of_warp(wrong, in, out);
+    assert_int_equal(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost),
+                     cudaSuccess);
+    for (int i = 0; i < 32; i++) bad += !(host[i] == (i + 1 < 32 ? (float)(i + 2) : 0.0f));
+    assert_int_equal(cudaFree(in) | cudaFree(out), 0);
     return bad;
 }
 
@@ -50,19 +66,19 @@ static int wrong_neighbours(bool of_warp, bool wrong, bool down, int n)
 static void one_order_shows_a_missing_barrier(void **state)
 {
     (void)state;
-    assert_int_equal(wrong_neighbours(false, false, false, 256), 0);
-    assert_int_equal(wrong_neighbours(false, false, true, 256), 0);
-    assert_int_equal(wrong_neighbours(false, true, false, 256), 255);
-    assert_int_equal(wrong_neighbours(false, true, true, 256), 0);
+    assert_int_equal(wrong_neighbours(false, false), 0);
+    assert_int_equal(wrong_neighbours(false, true), 0);
+    assert_int_equal(wrong_neighbours(true, false), 2 * (block - 1));
+    assert_int_equal(wrong_neighbours(true, true), 0);
 }
 
 static void one_order_shows_a_missing_barrier_of_a_warp(void **state)
 {
     (void)state;
-    assert_int_equal(wrong_neighbours(true, false, false, 32), 0);
-    assert_int_equal(wrong_neighbours(true, false, true, 32), 0);
-    assert_int_equal(wrong_neighbours(true, true, false, 32), 31);
-    assert_int_equal(wrong_neighbours(true, true, true, 32), 0);
+    assert_int_equal(wrong_neighbours_of_warp(false, false), 0);
+    assert_int_equal(wrong_neighbours_of_warp(false, true), 0);
+    assert_int_equal(wrong_neighbours_of_warp(true, false), 31);
+    assert_int_equal(wrong_neighbours_of_warp(true, true), 0);
 }
 
 static void both_orders_show_a_tile_that_is_overwritten_early(void **state)
