@@ -119,6 +119,30 @@ static void copies_wait_for_calls_and_calls_for_copies(void **state)
     close_device(&d);
 }
 
+/* A running sum is fetched after each addition, and nothing else makes the copy wait. */
+static void a_copy_waits_for_the_calls_before_it(void **state)
+{
+    (void)state;
+    enum { N = 64, TURNS = 200 };
+    device d;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    float *ones = (float *)d.host, *sums = ones + N, *sum = d.memory + N;
+    zero_ticket ticket;
+    for (int i = 0; i < N; i++) ones[i] = 1.0f;
+    assert_int_equal(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket), ZERO_OK);
+    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
+    for (int turn = 0; turn < TURNS; turn++, sum += N) { /* each in a place of its own */
+        d.of->accumulate(&d.math, ZERO_FP32, N, sum, d.memory, sum + N);
+        assert_int_equal(
+            m->fetch(&d.math, sums + N * turn, sum + N, N * sizeof *sums, &ticket),
+            ZERO_OK);
+    }
+    assert_int_equal(wait_for(&d, ticket), ZERO_OK);
+    for (int i = 0; i < N * TURNS; i++) assert_true(sums[i] == (float)(i / N + 1));
+    close_device(&d);
+}
+
 /* Without waits between them: copies of one direction end in their order. */
 static void tickets_end_in_order(void **state)
 {
@@ -342,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(copies_wait_for_calls_and_calls_for_copies),
+        cmocka_unit_test(a_copy_waits_for_the_calls_before_it),
         cmocka_unit_test(tickets_end_in_order),
         cmocka_unit_test(calls_poll),
         cmocka_unit_test(products_are_the_oracles),
