@@ -1,8 +1,9 @@
-/* norm.cu - layer norm: a warp per row, whose sums have an order that depends on C alone. W, here the
- * neighbours in a lane, is 4 where 4 divides C; arrays that are not aligned to that are loaded one by one.
+/* norm.cu - layer norm: a warp per row, whose sums have an order that depends on C alone. W,
+ * here the neighbours in a lane, is 4 where 4 divides C; arrays that are not aligned to that
+ * are loaded one by one.
  *
- * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024 channels,
- * where a lane loads 4 at once; the rest of a longer row is read again. */
+ * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024
+ * channels, where a lane loads 4 at once; the rest of a longer row is read again. */
 #include <math.h>
 
 #include "gpu/columns.h"
@@ -11,8 +12,8 @@
 #define ROWS      (THREADS / WARP) /* of a block */
 #define ROW_SLOTS 2048             /* blocks, at most */
 
-/* This lane's part of a row: f(c, g) for columns c .. c + W - 1, its g-th group. Groups that are not
- * kept have g = -1. */
+/* This lane's part of a row: f(c, g) for columns c .. c + W - 1, its g-th group. Groups that
+ * are not kept have g = -1. */
 template <int W, class function>
 static __device__ void for_row(int64_t C, const function &f)
 {
