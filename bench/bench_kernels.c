@@ -2,7 +2,8 @@
  *
  * The measure of a kernel that passes over memory is a loop that scales the same number of bytes
  * in place, or only reads them for a kernel that only reads; that of attention and matrix products
- * is sgemm. Measure and kernel run one after the other, on all ranks at once. Bytes are those that
+ * is sgemm. On a device its library measures: copies of memory and products of factors that are
+ * 16-bit already. Measure and kernel run one after the other, on all ranks at once. Bytes are those that
  * the kernel must read and write once, without lines that are read only because they will be
  * written. The model decides how many calls of each kernel a step has.
  *
@@ -18,6 +19,7 @@
 #include "bench_products.h"
 #include "bench_report.h"
 #include "bench_step_options.h"
+#include "cli/machine.h"
 #include "comm/launch.h"
 #include "data/tokenizer.h"
 #include "math/backends.h"
@@ -29,6 +31,7 @@
 #define SAMPLE_BYTES 6.4e7              /* of one run, at least */
 #define SAMPLE_FLOPS 2e9                /* likewise */
 #define SMALL_SAMPLE 16                 /* calls at most: small models */
+#define ON_DEVICE    64                 /* times as much: a device is that much faster */
 #define CHUNK        256                /* rows of logits, as in nn/gpt2_head.c */
 
 #define PRODUCTS BENCH_KERNELS /* the row after those of the kernels */
@@ -58,6 +61,11 @@ typedef struct {
     row rows[ROWS];
 } bench;
 
+static bool is_on_device(const bench *b)
+{
+    return b->lanes.backend->memory != NULL;
+}
+
 /* ---- one kernel against its measure ---- */
 
 typedef struct {
@@ -82,14 +90,14 @@ static zero_status run_stream(void *arg)
 {
     sample *s = arg;
     bench_lanes_stream(&s->b->lanes, s->bytes);
-    return ZERO_OK;
+    return s->b->lanes.backend->sync(&s->b->lanes.math);
 }
 
 static zero_status run_reads(void *arg)
 {
     sample *s = arg;
     bench_lanes_read(&s->b->lanes, s->bytes);
-    return ZERO_OK;
+    return s->b->lanes.backend->sync(&s->b->lanes.math);
 }
 
 static double products_flops(const bench *b)
@@ -107,6 +115,7 @@ static sample make_sample(bench *b, const bench_kernel *k)
     double bytes = (4.0 * k->floats + k->typed * (double)zero_type_size(b->lanes.type)) *
                    (double)elements;
     double calls = flops > 0.0 ? SAMPLE_FLOPS / flops : SAMPLE_BYTES / bytes;
+    if (is_on_device(b)) calls *= ON_DEVICE;
     if (b->lanes.length < LANE && calls > SMALL_SAMPLE) calls = SMALL_SAMPLE;
     int64_t n = (int64_t)calls + 1;
     return (sample){.b = b,
@@ -150,7 +159,7 @@ static zero_status measure_kernel(bench *b, const bench_kernel *k, row *r)
     const bench_work works[2] = {{NULL, run_kernel, &s}, measure_of(b, k, &s)};
     double amount = s.flops + s.bytes;
     double reference = s.flops > 0.0 ? products_flops(b) : s.bytes;
-    bench_lanes_fill(&b->lanes);
+    ZERO_TRY(zero_agree(&b->world, bench_lanes_fill(&b->lanes)));
     ZERO_TRY(measure(b, r, works));
     double seconds = bench_seconds(&r->series, 0);
     r->name = k->name;
@@ -218,10 +227,12 @@ static zero_status report(bench *b)
            "ratio", "ms in step", "% of sum");
     for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
     printf("%-22s%62.2f\n", "sum", 1e3 * all);
-    printf("\nproducts of matrices: ns per flop; measure: sgemm, or scaling in place, or "
-           "reading; in the\nworst part of a round a rank had its core for %.0f %% of the "
-           "time (all kernels together)\n",
-           100.0 * share / ROWS);
+    printf(
+        "\nproducts of matrices: ns per flop; measure: %s; in the\nworst part of a round a "
+        "rank had its core for %.0f %% of the time (all kernels together)\n",
+        is_on_device(b) ? "copies and products of the device's library"
+                        : "sgemm, or scaling in place, or reading",
+        100.0 * share / ROWS);
     return ZERO_OK;
 }
 
@@ -247,7 +258,8 @@ static int64_t lane_length(const bench *b)
     int64_t most = zero_max(12 * b->per_call[BENCH_CHANNELS], b->per_call[BENCH_WORDS]);
     most = zero_max(most, 4 * b->per_call[BENCH_PARAMETERS]);
     most = zero_max(most, b->shape.seq * b->shape.hidden);
-    return most > LANE / 4 ? zero_max(LANE, most) : most;
+    if (most <= LANE / 4) return most;
+    return zero_max(is_on_device(b) ? 4 * LANE : LANE, most);
 }
 
 static void count_elements(bench *b)
@@ -260,7 +272,8 @@ static void count_elements(bench *b)
         updated /= b->world.size;
     b->per_call[BENCH_CHANNELS] = rows * s->hidden;
     b->per_call[BENCH_WORDS] = zero_min(rows, CHUNK) * s->vocab;
-    b->per_call[BENCH_PARAMETERS] = zero_min(psi, PARAMS);
+    b->per_call[BENCH_PARAMETERS] =
+        zero_min(psi, is_on_device(b) ? ON_DEVICE / 4 * PARAMS : PARAMS);
     b->per_step[BENCH_CHANNELS] = M * (double)(rows * s->hidden);
     b->per_step[BENCH_WORDS] = M * (double)rows * (double)s->vocab;
     b->per_step[BENCH_PARAMETERS] = updated;
@@ -278,8 +291,8 @@ static zero_status init_lanes(bench *b)
                              .H = s->heads,
                              .V = s->vocab,
                              .words = zero_min(length / s->hidden, s->vocab),
-                             .length = length};
-    ZERO_TRY(zero_backend_find(c->backend, &b->lanes.backend));
+                             .length = length,
+                             .backend = b->lanes.backend};
     return bench_lanes_init(&b->lanes);
 }
 
@@ -291,9 +304,29 @@ static zero_status init_products(bench *b)
     part.layers = 1;
     part.vocab = zero_max(b->shape.vocab / b->shape.layers, 1);
     int64_t rows = c->micro_batch * b->shape.seq;
-    ZERO_TRY(bench_products_init(&b->plain, &part, rows, c->accumulation));
-    ZERO_TRY(bench_products_init(&b->ours, &part, rows, c->accumulation));
-    return bench_products_use(&b->ours, b->lanes.backend, &b->lanes.math, b->lanes.type);
+    const bench_products_by ours = {
+        .backend = b->lanes.backend, .math = &b->lanes.math, .type = b->lanes.type};
+    bench_products_by measure = {0};
+    if (is_on_device(b)) {
+        measure = ours;
+        measure.by_yardstick = true;
+    }
+    ZERO_TRY(bench_products_init(&b->plain, &measure, &part, rows, c->accumulation));
+    return bench_products_init(&b->ours, &ours, &part, rows, c->accumulation);
+}
+
+static zero_status find_backend(bench *b)
+{
+    const zero_config *c = &b->options.config;
+    const zero_backend *device;
+    ZERO_TRY(zero_backend_find(c->backend, &b->lanes.backend));
+    ZERO_TRY(zero_machine_device(c->device, &device));
+    if (device && !device->yardstick)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device %s: it has no library of its own to measure against",
+                         c->device);
+    if (device) b->lanes.backend = device;
+    return ZERO_OK;
 }
 
 static zero_status prepare(bench *b)
@@ -307,6 +340,7 @@ static zero_status prepare(bench *b)
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &b->shape));
     zero_blas_set_threads(1);
     b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
+    ZERO_TRY(find_backend(b));
     count_elements(b);
     ZERO_TRY(init_lanes(b));
     return init_products(b);

@@ -1,7 +1,5 @@
 #include "bench_products.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/rng.h"
@@ -12,58 +10,56 @@
 #define PERIOD 4096 /* of the numbers */
 
 /* Numbers that no product can make large or denormal. */
-static float *make_floats(int64_t n)
+static zero_status fill(bench_products *p, void *to, int64_t n, zero_type type)
 {
     zero_rng rng = {.purpose = ZERO_RNG_TEST};
-    float *x = malloc((size_t)n * sizeof *x);
-    if (x) zero_rng_normal(&rng, 0, zero_min(n, PERIOD), x);
-    for (int64_t i = PERIOD; x && i < n; i++) x[i] = x[i - PERIOD];
-    return x;
+    float normal[PERIOD], typed[PERIOD];
+    zero_rng_normal(&rng, 0, PERIOD, normal);
+    zero_convert(ZERO_FP32, type, PERIOD, normal, typed);
+    return bench_block_fill(&p->block, to, (size_t)n * zero_type_size(type), typed,
+                            PERIOD * zero_type_size(type));
 }
 
-static int64_t weight_floats(const bench_products *p)
+static zero_type operand_type(const bench_products *p)
 {
-    return zero_max(4 * p->hidden * p->hidden, p->vocab * p->hidden);
+    return p->by.by_yardstick ? p->by.type : ZERO_FP32;
 }
 
-zero_status bench_products_init(bench_products *p, const zero_gpt2_shape *shape,
-                                int64_t rows, int64_t microbatches)
+static zero_status take_memory(bench_products *p, int64_t left, int64_t weight)
 {
-    *p = (bench_products){.rows = rows,
+    const size_t f = sizeof(float), operand = zero_type_size(operand_type(p));
+    const size_t typed = zero_type_size(p->by.type);
+    int64_t most = zero_max(left, weight);
+    ZERO_TRY(bench_block_init(
+        &p->block, p->by.backend, p->by.math,
+        bench_block_bytes(left, operand) + bench_block_bytes(most, operand) +
+            bench_block_bytes(weight, typed) + bench_block_bytes(most, f)));
+    p->left = bench_block_part(&p->block, left, operand);
+    p->right = bench_block_part(&p->block, most, operand);
+    p->weight = bench_block_part(&p->block, weight, typed);
+    p->result = bench_block_part(&p->block, most, f);
+    ZERO_TRY(fill(p, p->left, left, operand_type(p)));
+    ZERO_TRY(fill(p, p->right, most, operand_type(p)));
+    return fill(p, p->weight, weight, p->by.type);
+}
+
+zero_status bench_products_init(bench_products *p, const bench_products_by *by,
+                                const zero_gpt2_shape *shape, int64_t rows,
+                                int64_t microbatches)
+{
+    *p = (bench_products){.by = *by,
+                          .rows = rows,
                           .microbatches = microbatches,
                           .hidden = shape->hidden,
                           .layers = shape->layers,
                           .vocab = shape->vocab};
     int64_t left = zero_max(rows * 4 * p->hidden, zero_min(rows, CHUNK) * p->vocab);
-    int64_t most = zero_max(left, weight_floats(p));
-    p->left = make_floats(left);
-    p->right = make_floats(most);
-    p->result = make_floats(most);
-    if (p->left && p->right && p->result) return ZERO_OK;
-    bench_products_destroy(p);
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for products of %.0f MB",
-                     4e-6 * (double)(left + 2 * most));
-}
-
-zero_status bench_products_use(bench_products *p, const zero_backend *backend,
-                               const zero_math *math, zero_type type)
-{
-    int64_t n = weight_floats(p);
-    p->weight = malloc((size_t)n * zero_type_size(type));
-    if (!p->weight) return zero_fail(ZERO_ERR_NOMEM, "no memory for weights");
-    zero_convert(ZERO_FP32, type, n, p->right, p->weight);
-    p->backend = backend;
-    p->math = math;
-    p->type = type;
-    return ZERO_OK;
+    return take_memory(p, left, zero_max(4 * p->hidden * p->hidden, p->vocab * p->hidden));
 }
 
 void bench_products_destroy(bench_products *p)
 {
-    free(p->left);
-    free(p->right);
-    free(p->result);
-    free(p->weight);
+    bench_block_destroy(&p->block);
     *p = (bench_products){0};
 }
 
@@ -72,9 +68,11 @@ static void multiply(const bench_products *p, zero_gemm g)
     g.a = p->left;
     if (!g.b) g.b = p->right;
     g.c = p->result;
-    g.factors = p->type; /* as in nn/layers.c; BLAS ignores it */
-    if (p->backend)
-        p->backend->gemm(p->math, &g);
+    g.factors = p->by.type; /* as in nn/layers.c; BLAS ignores it */
+    if (p->by.by_yardstick)
+        p->by.backend->yardstick->product(p->by.math, &g);
+    else if (p->by.backend)
+        p->by.backend->gemm(p->by.math, &g);
     else
         zero_blas_gemm(&g);
 }
@@ -82,7 +80,7 @@ static void multiply(const bench_products *p, zero_gemm g)
 static void multiply_weight(const bench_products *p, zero_gemm g)
 {
     g.b = p->weight;
-    g.b_type = p->type;
+    g.b_type = p->by.type;
     multiply(p, g);
 }
 
@@ -120,7 +118,7 @@ zero_status bench_products_run(void *products)
 {
     const bench_products *p = products;
     for (int64_t m = 0; m < p->microbatches; m++) run_microbatch(p);
-    return ZERO_OK;
+    return p->by.backend ? p->by.backend->sync(p->by.math) : ZERO_OK;
 }
 
 double bench_products_flops(const zero_gpt2_shape *shape, int64_t positions)

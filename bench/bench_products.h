@@ -1,7 +1,7 @@
 /* bench_products.h - the matrix products of one GPT-2 training step, by BLAS alone.
  *
- * Steps are measured against them: the same shapes with plain calls of sgemm, one after another,
- * with nothing between them. R rows (positions of a rank), C channels, L blocks:
+ * Steps are measured against them: the same shapes with plain calls of sgemm, or of a device's
+ * library, one after another, with nothing between them. R rows (positions of a rank), C channels, L blocks:
  *
  *     qkv, proj, fc, fcproj    y[R,out] = x w    dx[R,in] = dy w'    dw[in,out] = x' dy
  *     logits, 256 rows at a time, of w[V,C]: the same three
@@ -10,31 +10,35 @@
  * which makes the measure faster if anything. */
 #pragma once
 
-#include "math/backend.h"
+#include "bench_block.h"
 #include "zero/gpt2.h"
+
+/* How products are multiplied. */
+typedef struct {
+    const zero_backend *backend; /* borrowed, like math; NULL: BLAS alone */
+    zero_math *math;             /* open */
+    zero_type type;              /* of weights, and of factors */
+    bool
+        by_yardstick; /* of a device: its library, with factors that have their type already */
+} bench_products_by;
 
 typedef struct {
     int64_t rows, microbatches, hidden, layers, vocab;
-    float *left, *right, *result; /* owned: operands of the largest product */
-    zero_type type;               /* of the weights, with a backend */
-    void *weight;                 /* owned: `right` in that type */
-    const zero_backend *backend;  /* borrowed, like math; NULL: BLAS alone */
-    const zero_math *math;
+    bench_products_by by;
+    bench_block block;
+    void *left, *right, *weight; /* operands of the largest product */
+    float *result;
 } bench_products;
 
-/* ZERO_ERR_NOMEM. Release with _destroy. */
+/* All steps of products in a step: as in nn/layers.c, with a backend's tiles or blocks and its polls,
+ * or by the measure. ZERO_ERR_NOMEM, or the backend's failure. Release with _destroy. */
 ZERO_NODISCARD zero_status bench_products_init(bench_products *p,
+                                               const bench_products_by *by,
                                                const zero_gpt2_shape *shape, int64_t rows,
                                                int64_t microbatches);
 void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
 
-/* Lets a backend multiply as in a step of this type: with bf16 factors if that is bf16, with
- * its tiles or blocks and its polls. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status bench_products_use(bench_products *p,
-                                              const zero_backend *backend,
-                                              const zero_math *math, zero_type type);
-
-/* All products of a step; the argument is a bench_products. Local, cannot fail. */
+/* All products of a step; the argument is a bench_products. Local. */
 zero_status bench_products_run(void *products);
 
 /* 6 N per position (nn/gpt2.h). */

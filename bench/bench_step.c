@@ -270,6 +270,12 @@ static zero_status prepare_local(bench *b)
     zero_gpt2_shape shape;
     const zero_config *c = &b->options.config;
     ZERO_TRY(bench_step_options_complete(&b->options, b->world.size));
+    if (zero_config_has_device(c))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--device %s: bench_step measures beside the CPU's BLAS; a device's "
+            "kernels have bench_kernels, its steps zero train --metrics",
+            c->device);
     ZERO_TRY(zero_backend_find(c->backend, &b->backend));
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &b->model));
@@ -278,8 +284,8 @@ static zero_status prepare_local(bench *b)
     b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
     ZERO_TRY(bench_series_init(&b->series, &b->clock,
                                2 * b->options.n_stages * b->options.n_dtypes + 1));
-    return bench_products_init(&b->products, b->shape, c->micro_batch * b->shape->seq,
-                               c->accumulation);
+    return bench_products_init(&b->products, &(bench_products_by){0}, b->shape,
+                               c->micro_batch * b->shape->seq, c->accumulation);
 }
 
 static zero_status run(bench *b)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""GPT-2 training steps in PyTorch on CPUs: the peer that bench/peers.sh measures.
+"""GPT-2 training steps in PyTorch: the peer that bench/peers.sh measures on CPUs, and gpu/check.sh
+on a GPU.
 
 The model is that of src/nn/gpt2.h (pre-norm blocks, GELU by tanh, tied head). A step is the same:
 forward, backward, clipping, AdamW. Three modes:
@@ -7,6 +8,8 @@ forward, backward, clipping, AdamW. Three modes:
     single   one process, --threads 2
     ddp      DistributedDataParallel over gloo, --ranks processes of one thread
     zero     the same, the optimizer's states sharded (ZeroRedundancyOptimizer, ZeRO's stage 1)
+
+With --device cuda one process computes on the current GPU (single), best with --compile.
 
 --dtype bf16 is torch.autocast: products in bf16; parameters, gradients and optimizer in fp32.
 It prints one line of JSON: the median of the steps after the warm-up, and the peak of each rank's
@@ -79,7 +82,7 @@ class GPT(nn.Module):
 
     def forward(self, tokens, targets):
         x = self.words(tokens) + self.positions.weight
-        future = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        future = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         for block in self.blocks:
             x = block(x, future)
         logits = F.linear(self.norm(x), self.words.weight)
@@ -99,7 +102,7 @@ def adamw_settings():
 
 def prepare(options):
     """The model, wrapped, and its optimizer."""
-    model = GPT(options)
+    model = GPT(options).to(options.device)
     if options.mode != "single":
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.mode != "zero":
@@ -112,9 +115,11 @@ def prepare(options):
 
 def take_step(model, optimizer, options, sequences):
     """Seconds of a step on this rank, and its loss."""
-    words = torch.randint(options.vocab, (sequences, options.seq + 1))
+    words = torch.randint(options.vocab, (sequences, options.seq + 1), device=options.device)
+    if options.device == "cuda":
+        torch.cuda.synchronize()
     start = time.perf_counter()
-    with torch.autocast("cpu", torch.bfloat16, enabled=options.dtype == "bf16"):
+    with torch.autocast(options.device, torch.bfloat16, enabled=options.dtype == "bf16"):
         loss = model(words[:, :-1], words[:, 1:])
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -129,6 +134,14 @@ def resident_peak():
         for line in status:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
+
+
+def device_name(options):
+    return torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
+
+
+def device_peak(options):
+    return torch.cuda.max_memory_reserved() if options.device == "cuda" else 0
 
 
 def train(options, ranks):
@@ -185,6 +198,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--versions", action="store_true", help="print the versions of torch and its libraries")
+    add("--device", choices=("cpu", "cuda"), default="cpu")
     add("--mode", choices=("single", "ddp", "zero"), default="single")
     add("--dtype", choices=("fp32", "bf16"), default="fp32")
     add("--layers", type=int, default=12)
@@ -203,6 +217,8 @@ def parse():
         options.threads = options.ranks if options.mode == "single" else 1
     if options.compile and not hasattr(torch, "compile"):
         parser.error(f"torch {torch.__version__} cannot compile: use torch 2, or omit --compile")
+    if options.device == "cuda" and options.mode != "single":
+        parser.error("--device cuda: one process, --mode single")
     ranks = 1 if options.mode == "single" else options.ranks
     if options.batch % ranks:
         parser.error(f"--batch {options.batch} is not a multiple of {ranks} ranks")
@@ -216,7 +232,8 @@ def main():
     ranks = run(options)
     seconds = statistics.median(ranks[0][1])
     print(json.dumps({
-        "torch": torch.__version__, "mode": options.mode, "dtype": options.dtype,
+        "torch": torch.__version__, "device": device_name(options), "mode": options.mode,
+        "dtype": options.dtype, "device_bytes": device_peak(options),
         "step_seconds": seconds, "tokens_per_second": options.batch * options.seq / seconds,
         "least_seconds": min(ranks[0][1]),
         "loss": ranks[0][2], "resident_bytes": [r[3] for r in ranks]}))

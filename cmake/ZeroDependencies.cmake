@@ -10,11 +10,6 @@ macro(zero_missing what)
     "Elsewhere: install it, or point CMAKE_PREFIX_PATH at it.")
 endmacro()
 
-if(ZERO_CUDA)
-  message(FATAL_ERROR "ZERO_CUDA=ON: this version has no CUDA backend (gpu/README.md). "
-    "Configure with -DZERO_CUDA=OFF.")
-endif()
-
 # An imported target is visible in the directory that finds it and below. A parent project links
 # them with libzero, so those that we find become global. Those that it found stay as they are.
 set(found_above "")

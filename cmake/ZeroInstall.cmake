@@ -10,6 +10,11 @@ if(ZERO_PROGRAM)
 endif()
 install(TARGETS zero_static zero_shared EXPORT zero
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(zero_has_cuda)
+  # Beside libzero, which looks there; the program looks in the folder of libraries, too.
+  set_target_properties(zero_cuda PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS zero_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -54,7 +59,7 @@ file(RELATIVE_PATH includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLU
 zero_link_flags(mpi_libs ${MPI_C_LIBRARIES})
 zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES})
 zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES}
-  ${libxxhash_LINK_LIBRARIES} ${libpcre2-8_LINK_LIBRARIES})
+  ${libxxhash_LINK_LIBRARIES} ${libpcre2-8_LINK_LIBRARIES} ${CMAKE_DL_LIBS})
 list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE mpi_flags)
 list(JOIN mpi_flags " " mpi_flags)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/zero.pc.in ${PROJECT_BINARY_DIR}/zero.pc @ONLY)

@@ -126,6 +126,14 @@ function(zero_kernels out source)
   set(${out}_choose ${choose} PARENT_SCOPE)
 endfunction()
 
+# zero_test_library(name LINKS zero_comm FILES x.c y.c): code that several tests link.
+function(zero_test_library name)
+  cmake_parse_arguments(ARG "" "" "FILES;LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_FILES})
+  target_link_libraries(${name} PUBLIC zero_flags ${ARG_LINKS} PkgConfig::cmocka)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+endfunction()
+
 # zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): test_x.c, run
 # by mpirun at several world sizes (3 finds what powers of two hide), or alone without RANKS.
 function(zero_test name)
@@ -136,6 +144,9 @@ function(zero_test name)
   add_executable(${name} ${name}.c ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE zero_flags ${ARG_LINKS} PkgConfig::cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(ARG_LABELS MATCHES "quick|faults")
+    add_dependencies(quick_tests ${name})
+  endif()
   if(ARG_RANKS)
     target_link_libraries(${name} PRIVATE MPI::MPI_C)
   else()
@@ -165,7 +176,7 @@ function(zero_test_settings name ranks timeout labels)
   # In a bare chroot the host name does not resolve, and MPI would wait 5 s at each start. Without
   # /sys hwloc complains on standard error, where tests expect only our message.
   set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2
-    "RES_OPTIONS=timeout:1 attempts:1")
+    "RES_OPTIONS=timeout:1 attempts:1" ZERO_PLUGINS=${PROJECT_BINARY_DIR})
   if(ZERO_SANITIZE)
     set(suppressions ${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
     string(JOIN ":" lsan
@@ -178,6 +189,14 @@ function(zero_test_settings name ranks timeout labels)
   endif()
   set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} TIMEOUT ${timeout}
     LABELS "${labels}" ENVIRONMENT "${environment}")
+endfunction()
+
+# zero_mostly_waits(names...): the processes of these tests wait for each other's start and end, for
+# disks, links and time limits, and leave more than half of two cores idle. So one processor is
+# reserved, however many ranks a test has, and another test runs beside it. They start first, since
+# tests that need all processors leave no such room.
+function(zero_mostly_waits)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST 1000)
 endfunction()
 
 # zero_may_skip(name): the test skips itself, with exit code 77, where it cannot run. It fails there

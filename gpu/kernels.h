@@ -5,7 +5,11 @@
  * Launch errors are left for cudaGetLastError(). Sums have a fixed order, so two runs have equal
  * bits; there are no atomics on floats.
  *
- * Exact ones have the CPU's bits (exact.cu, without contraction); the others a tolerance. */
+ * Arrays are aligned to their elements at least; aligned to 16 bytes they are faster. Tables of no
+ * rows, or of no columns, are fine.
+ *
+ * Exact ones have the CPU's bits, NaN's payloads excepted; the others a tolerance. exact.cu is
+ * compiled without contraction (-fmad=false). */
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +28,7 @@ typedef struct {
     size_t bytes;
 } zero_cuda_room;
 
-/* ---- exact.cu: the CPU's bits ---- */
+/* ---- exact.cu, squares.cu: the CPU's bits ---- */
 
 void zero_cuda_clear(cudaStream_t stream, int64_t n, float *x);
 void zero_cuda_adamw(cudaStream_t stream, const zero_adamw *h, const zero_adamw_arrays *a);
@@ -39,40 +43,43 @@ void zero_cuda_accumulate(cudaStream_t stream, zero_type type, int64_t n, const 
  * products' factors. */
 void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t stride,
                        zero_type from, const void *in, zero_type to, void *out);
+void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t n,
+                       const float *x, float *y);
+void zero_cuda_add_branch(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t T,
+                          int64_t cols, zero_type type, const void *bias,
+                          const float *residual, float *x);
 
-/* ---- pointwise.cu ---- */
+/* ---- pointwise.cu: add_bias has the CPU's bits ---- */
 
 void zero_cuda_add_bias(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
                         const void *bias, float *x);
 void zero_cuda_bias_backward(cudaStream_t stream, int64_t rows, int64_t cols,
                              const float *dy, zero_cuda_room room, bool accumulate,
                              float *dbias);
-void zero_cuda_add_branch(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t T,
-                          int64_t cols, zero_type type, const void *bias,
-                          const float *residual, float *x);
-void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t n,
-                       const float *x, float *y);
 void zero_cuda_bias_gelu(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
                          const void *bias, float *x, float *y);
 void zero_cuda_bias_gelu_backward(cudaStream_t stream, int64_t rows, int64_t cols,
                                   const float *x, const float *dy, float *dx,
                                   zero_cuda_room room, bool accumulate, float *dbias);
 
-/* ---- norm.cu, embedding.cu, cross_entropy.cu ---- */
+/* ---- norm.cu, cross_entropy.cu ---- */
 
 void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n);
 void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad_args *n,
                                   zero_cuda_room room);
-void zero_cuda_embedding(cudaStream_t stream, const zero_embedding *e);
-void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad *e);
 void zero_cuda_cross_entropy(cudaStream_t stream, int64_t rows, int64_t V,
                              const int32_t *targets, float dscale, float *logits,
                              float *loss);
 
+/* ---- embedding.cu: the CPU's bits ---- */
+
+void zero_cuda_embedding(cudaStream_t stream, const zero_embedding *e);
+void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad *e);
+
 /* ---- attention.cu (fp32) and attention_tiles.cu (16-bit factors on tensor cores) ---- */
 
-/* Chosen by a->factors; capability as zero_device_about.capability. Head sizes up to 256 in fp32,
- * on tensor cores up to 128; else fp32 computes. */
+/* Chosen by a->factors; capability as zero_device_about.capability. Where tensor cores lack the type,
+ * and for heads of more than 128 channels, fp32 computes: it takes any size. `work` is not used. */
 void zero_cuda_attention(cudaStream_t stream, int capability, const zero_attention *a);
 void zero_cuda_attention_backward(cudaStream_t stream, int capability,
                                   const zero_attention *a);

@@ -98,7 +98,7 @@ typedef struct {
 typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;
     double flops;           /* of its forward call, for plans; 0: not known */
-    double recompute_flops; /* of a forward call without `out`; 0: as many */
+    double recompute_flops; /* of a forward call without `out`; 0: the same */
 } zero_unit_sizes;
 
 /* Units have no state: equal calls give equal bits. A forward pass may be repeated

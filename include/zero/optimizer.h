@@ -47,8 +47,8 @@ typedef struct {
     int n_no_decay;
     /* "p2p", "mpi" [p2p]; "shm" and "hier" cannot work in the program's arrays */
     const char *collectives;
-    int64_t
-        updates; /* already made, if an earlier optimizer's state is restored; <= 2^62 */
+    /* Updates already made, if an earlier optimizer's state is restored; <= 2^62. */
+    int64_t updates;
 } zero_optimizer_spec;
 
 /* lr, weight_decay, clip >= 0; 0 <= beta1, beta2 < 1; eps > 0. */

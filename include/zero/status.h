@@ -22,6 +22,7 @@ typedef enum {
     ZERO_STOPPED,         /* not a failure: stopped on request, can be resumed */
     ZERO_ERR_DIFFERENT,   /* a result differs from the one that was expected */
     ZERO_ERR_CORRUPTED,   /* a bit of the model's state has changed in a rank's memory */
+    ZERO_ERR_INTERNAL,    /* a bug of ours, found by a device: a kernel failed there */
 } zero_status;
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))

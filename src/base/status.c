@@ -80,7 +80,8 @@ int zero_exit_code(zero_status status)
     case ZERO_ERR_MPI:
     case ZERO_ERR_DIVERGED:
     case ZERO_ERR_DIFFERENT:
-    case ZERO_ERR_CORRUPTED: break;
+    case ZERO_ERR_CORRUPTED:
+    case ZERO_ERR_INTERNAL: break;
     }
     return 1;
 }

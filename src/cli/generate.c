@@ -28,6 +28,7 @@ typedef struct {
     zero_checkpoint checkpoint;
     zero_model model;
     const zero_backend *backend;
+    zero_device_place place;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     int32_t *text; /* [n_known + options.tokens] owned */
@@ -137,11 +138,15 @@ static zero_status open_engine(job *j)
     zero_engine_spec spec = {.plan =
                                  plan_of(j, zero_algorithm_choose(&j->world.layout, &why)),
                              .backend = j->backend,
+                             .device = j->place.device,
+                             .device_limit = j->place.room,
                              .weights = &weights,
                              .eval_batches = 1,
                              .may_use_p2p = true,
                              .memory_limit = limit};
-    return zero_engine_init(&j->engine, &spec, &j->world);
+    zero_status st = zero_engine_init(&j->engine, &spec, &j->world);
+    if (st == ZERO_ERR_UNSUPPORTED) return zero_machine_refuse(j->options.device, st);
+    return st;
 }
 
 /* ---- the prompt ---- */
@@ -205,6 +210,7 @@ static zero_status prepare(job *j)
 static zero_status open_all(job *j, int argc, char **argv)
 {
     ZERO_TRY(start(j, argc, argv));
+    ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
     ZERO_TRY(open_checkpoint(j));
     ZERO_TRY(zero_agree(&j->world, prepare(j)));
     return open_engine(j);

@@ -6,7 +6,6 @@
 
 #include "base/fail.h"
 #include "base/type.h"
-#include "math/backends.h"
 #include "sharding/stages.h"
 
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -32,8 +31,8 @@ static const zero_option rows[] = {
      .help = "where the model lies: 0 on every rank; 1, 2 once per node; 3 in shards on all ranks"},
     {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's",
      .help = "of parameters and products"},
-    {.name = "device", .kind = ZERO_OPTION_CHOICE, FIELD(device), .name_at = zero_device_name_at, .standard = "cpu",
-     .help = "where it computes; others than cpu have memory of their own"},
+    {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]", .standard = "cpu",
+     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all"},
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .absent = "what is free",
      .help = "bytes per rank that it may need; 0: do not check"},
     {.group = "Diagnosis", .name = "watchdog", .kind = ZERO_OPTION_REAL, FIELD(watchdog), .argument = "X", .low = 0, .high = 1e6, .standard = "120",

@@ -9,6 +9,7 @@
 #include "base/topology.h"
 #include "base/type.h"
 #include "cli/build.h"
+#include "cli/info_devices.h"
 #include "cli/info_disk.h"
 #include "comm/algorithm.h"
 #include "comm/launch.h"
@@ -56,23 +57,11 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* What a list of names holds. */
+/* The names that name_at(0), name_at(1), ... give, up to NULL. */
 static json_t *names(const char *(*name_at)(int i))
 {
     json_t *list = json_array();
     for (int i = 0; name_at(i); i++) json_array_append_new(list, json_string(name_at(i)));
-    return list;
-}
-
-/* The devices on which this build can run. */
-static json_t *devices(void)
-{
-    json_t *list = json_array();
-    for (int i = 0; zero_device_name_at(i); i++) {
-        const zero_backend *device = NULL;
-        if (zero_device_find(zero_device_name_at(i), &device) == ZERO_OK && device)
-            json_array_append_new(list, json_string(zero_device_name_at(i)));
-    }
     return list;
 }
 
@@ -88,7 +77,7 @@ static void put_build(json_t *info)
     json_object_set_new(info, "mpi", json_string(mpi));
     json_object_set_new(info, "blas", json_string(blas));
     json_object_set_new(info, "backends", names(zero_backend_name_at));
-    json_object_set_new(info, "devices", devices());
+    zero_info_put_devices(info);
     json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
     json_object_set_new(info, "fp32_products", text_or_null(zero_cpu_fp32_name()));
     json_object_set_new(info, "bf16_products", text_or_null(zero_cpu_bf16_name()));
@@ -115,7 +104,6 @@ static void put_choices(json_t *info)
     json_object_set_new(info, "stages", stages);
     json_object_set_new(info, "types", names(zero_type_name_at));
     json_object_set_new(info, "collectives", names(zero_algorithm_name_at));
-    json_object_set_new(info, "cuda", json_false());
 }
 
 /* ---- as a table ---- */
@@ -164,15 +152,29 @@ static void print_key(const char *key)
     printf("%-18s ", words);
 }
 
+static void print_gpus(json_t *gpus)
+{
+    size_t i;
+    json_t *gpu;
+    json_array_foreach(gpus, i, gpu)
+    {
+        print_key("gpu");
+        zero_info_print_gpu(gpu);
+        putchar('\n');
+    }
+}
+
 static void print_table(json_t *info)
 {
     const char *key;
     json_t *value;
     json_object_foreach(info, key, value)
     {
+        if (strcmp(key, "gpus") == 0) continue;
         print_key(key);
         print_value(key, value);
         putchar('\n');
+        if (strcmp(key, "cuda_about") == 0) print_gpus(json_object_get(info, "gpus"));
     }
 }
 

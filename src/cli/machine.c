@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
-#include "math/backends.h"
 #include "math/blas.h"
 #include "train/metrics.h"
 
@@ -46,11 +46,35 @@ size_t zero_machine_room(const zero_topology *topology, int node_ranks)
     return topology->memory_available / (size_t)node_ranks + zero_metrics_resident_peak();
 }
 
-zero_status zero_machine_device(const char *name, const zero_backend **backend)
+zero_status zero_machine_refuse(const char *device, zero_status status)
 {
-    char why[256];
-    zero_status st = zero_device_find(name, backend);
-    if (st != ZERO_ERR_UNSUPPORTED) return st;
+    char why[1024];
+    if (status == ZERO_OK || strcmp(device, zero_device_name_at(0)) == 0) return status;
     snprintf(why, sizeof why, "%s", zero_last_error());
-    return zero_fail(ZERO_ERR_ENV, "--device %s: %s", name, why);
+    if (status == ZERO_ERR_UNSUPPORTED) status = ZERO_ERR_ENV;
+    return zero_fail(status, "--device %s: %s", device, why);
+}
+
+zero_status zero_machine_device(const char *device, const zero_backend **backend)
+{
+    char where[128];
+    int n;
+    zero_device_choice choice;
+    const zero_plugin *plugin = NULL;
+    snprintf(where, sizeof where, "--device %s", device);
+    ZERO_TRY(zero_device_read(device, where, &choice));
+    zero_status st = zero_device_find(device, backend, &plugin);
+    if (st == ZERO_OK && plugin) st = zero_device_count(plugin, &choice, &n);
+    return zero_machine_refuse(device, st);
+}
+
+zero_status zero_machine_place(const char *device, zero_comm *comm,
+                               zero_device_place *place)
+{
+    char where[128];
+    snprintf(where, sizeof where, "--device %s", device);
+    ZERO_TRY(zero_devices_place(device, where, comm, place));
+    if (place->note[0] && zero_comm_is_root(comm))
+        fprintf(stderr, "zero: note: --device %s: %s\n", device, place->note);
+    return ZERO_OK;
 }

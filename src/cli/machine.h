@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/topology.h"
-#include "math/backend.h"
+#include "train/devices.h"
 
 /* Reads the machine and sets the BLAS threads per rank: `threads`, or if that is 0 what the
  * environment says, else 1. *blas_threads is the number in force, 0 if this BLAS cannot be told;
@@ -17,7 +17,17 @@ ZERO_NODISCARD zero_status zero_machine_read(int64_t threads, zero_topology *top
  * process has taken already, because a plan counts the whole process. */
 size_t zero_machine_room(const zero_topology *topology, int node_ranks);
 
-/* The backend of --device NAME; NULL for the host itself. ZERO_ERR_ENV if this build lacks the
- * device, like a machine without one. */
-ZERO_NODISCARD zero_status zero_machine_device(const char *name,
+/* The backend of --device; NULL for the host itself. ZERO_ERR_ENV if this build lacks the device,
+ * like a machine without one; ZERO_ERR_INVALID if it has no device of a number that was given.
+ * Needs no MPI. */
+ZERO_NODISCARD zero_status zero_machine_device(const char *device,
                                                const zero_backend **backend);
+
+/* Which device this rank computes on. Collective over all ranks, before nodes are pretended. Rank 0
+ * prints a note if devices are shared or idle. */
+ZERO_NODISCARD zero_status zero_machine_place(const char *device, zero_comm *comm,
+                                              zero_device_place *place);
+
+/* The same failure with the option in front; ZERO_ERR_UNSUPPORTED becomes ZERO_ERR_ENV: another
+ * machine, or another build, would do. Without a device the status is returned as it is. */
+zero_status zero_machine_refuse(const char *device, zero_status status);

@@ -110,8 +110,7 @@ static zero_status read_fit(zero_plan_options *o)
     if (r->fit_disk == 0 || zero_config_directory(&r->config)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--fit %.80s: nothing lies on the disk; give --offload DIR as well, or "
-        "one number",
+        "--fit %.80s: nothing lies on the disk; give --offload DIR as well, or one number",
         o->fit);
 }
 

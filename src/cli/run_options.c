@@ -7,6 +7,7 @@
 #include "base/type.h"
 #include "comm/algorithm.h"
 #include "math/backends.h"
+#include "math/device.h"
 #include "sharding/offload.h"
 #include "sharding/stages.h"
 #include "train/metrics.h"
@@ -46,8 +47,8 @@ const zero_option zero_run_options[] = {
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
      .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer"},
     {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, the oracle of the tests"},
-    {.name = "device", CHOICE, FIELD(device), CHECK, .name_at = zero_device_name_at, .standard = "cpu",
-     .help = "where it computes; others than cpu have memory of their own, and can be planned without one"},
+    {.name = "device", TEXT, FIELD(device), CHECK, .argument = "cpu|cuda[:LIST]", .standard = "cpu",
+     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all; ranks take them in turn and may share one. A plan needs none, and reads no list"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
      .help = "stories, stories:SIZE, self (zero's own sources), a file, a directory or a 'pattern'"},
@@ -89,8 +90,8 @@ const zero_option zero_run_options[] = {
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need of the host's memory; 0: do not check"},
-    {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .min = 1, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), .is = ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK, .absent = "not checked",
-     .help = "with --device: bytes per rank that a plan may need of the device's memory"},
+    {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .min = 1, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), .is = ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK, .absent = "what is free",
+     .help = "with --device: bytes per rank that a plan may need of the device's memory, with what CUDA takes; zero plan checks it only if it is given"},
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},

@@ -135,11 +135,12 @@ static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *b
         .plan = zero_config_plan(c, &s->model, s->world.size, collectives, &s->world.layout,
                                  s->world.rank),
         .backend = backend,
+        .device = s->place.device,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
         .directory = zero_config_directory(c),
-        .device_limit = room == 0        ? 0
+        .device_limit = room == 0        ? s->place.room
                         : room > context ? room - context
                                          : 1,
         .memory_limit = c->memory_limit >= 0
@@ -278,6 +279,7 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, complete(s)));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));
+    ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
     ZERO_TRY(pretend_nodes(s)); /* before the first window */
     ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
@@ -291,6 +293,7 @@ static zero_status open_all(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
+    if (st == ZERO_ERR_UNSUPPORTED) return zero_machine_refuse(s->config.device, st);
     return st;
 }
 
@@ -311,6 +314,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .why_own_tokens = s->dataset.why_own,
                            .model = &s->model,
                            .engine = &s->engine,
+                           .device = &s->place.about,
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
                            .blas_threads = s->blas_threads,

@@ -13,6 +13,7 @@
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "report/show.h"
+#include "train/devices.h"
 #include "train/metrics.h"
 
 /* A run's checkpoints and what it resumed from; see saving.h. */
@@ -41,7 +42,8 @@ typedef struct {
     int node_ranks;  /* on this machine, whatever nodes --fake-nodes declares */
     bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
-    int blas_threads; /* in force; 0: this BLAS cannot be told */
+    zero_device_place place; /* zeroed but for `sharing` with --device cpu */
+    int blas_threads;        /* in force; 0: this BLAS cannot be told */
     /* The option or the variable that gave them; NULL: none did. */
     const char *threads_from;
     zero_dataset dataset;

@@ -1,8 +1,8 @@
 /* copier.h - copies between the host's memory and a device's, for collectives on data of a device.
  *
- * Without MPI: whoever has the device fills the table (math/backend.h has the rules of such copies).
- * A copy begins at once or later, and has ended when ended() says so. Copies of one direction end
- * in their order. Nothing blocks. */
+ * The owner of the device fills the table; math/backend.h has the rules of such copies. A copy begins
+ * at once or later, and has ended when ended() says so. Copies of one direction end in their order.
+ * Nothing blocks, and nothing here knows MPI. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  *              neighbours read it, waits for it; later steps need not, as steps run in order.
  *     store    as soon as the list says that a part of `out` is there: after an add or a copy;
  *              after the first step that waits for the message that brings it; or, if no step
- *              does, BEHIND messages later, so that as many are on their way meanwhile.
+ *              does, BEHIND messages later, which may travel until then.
  *
  * Copies wait for slots and for earlier messages of this list only. So ranks cannot wait in a
  * circle if they could not without a device. */
@@ -22,8 +22,7 @@ typedef struct {
     int piece;
     int64_t first, len;
     int64_t step; /* of the algorithm's list: it reads the part first, or has written it */
-    int64_t
-        number; /* store: of the message that brings it, from 0; -1: it is there already */
+    int64_t number; /* store: of the message that brings it; -1: it is there already */
 } part;
 
 typedef struct {
@@ -234,7 +233,7 @@ static void note_written(writer *w, int64_t i)
     w->messages += arrives(step);
 }
 
-/* Stores what step i has waited for, and what nobody waits for but is old enough. */
+/* Stores parts that step i has waited for, and old ones for which no step waits. */
 static void store_arrived(writer *w, int64_t i)
 {
     for (; w->first < w->last; w->first++) {

@@ -29,8 +29,7 @@
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4
 #define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is staged and added */
-#define INSIDE_DIRECT \
-    ((size_t)16 << 20) /* bytes of a chunk that arrives in its place, to stay */
+#define INSIDE_DIRECT ((size_t)16 << 20)  /* bytes of one that arrives in its place */
 
 static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
 {

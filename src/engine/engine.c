@@ -101,10 +101,9 @@ static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_in
     return zero_fail(
         ZERO_ERR_DIVERGED,
         "step %" PRId64 ": the gradient is not finite (loss %g, norm %g, learning rate "
-        "%g)%s. Resume from a "
-        "checkpoint; with --offload-when lazy and no --delayed-update the message would "
-        "name "
-        "the unit. Try a smaller --lr or a longer --warmup",
+        "%g)%s. Resume from a checkpoint; with --offload-when lazy and no "
+        "--delayed-update the message would name the unit. Try a smaller --lr or a "
+        "longer --warmup",
         run->step + 1, out->loss, out->grad_norm, (double)run->adamw.lr,
         is_early ? ", and some groups were updated with it before that was known" : "");
 }

@@ -18,6 +18,7 @@
 typedef struct {
     zero_plan_input plan; /* its rank and n_ranks are the group's */
     const zero_backend *backend;
+    int device;                  /* which one, if the backend has several */
     int64_t seed;                /* of random initial weights */
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
     int64_t eval_batches;        /* global batches that one evaluation averages over */
@@ -39,8 +40,8 @@ typedef struct {
     zero_loss_scale loss_scale; /* of the next step */
     bool has_gradient;          /* a step's summed gradient is there to be read */
     double gradient_scale;      /* the loss scale that it was made with */
-    bool
-        in_flight; /* the last step's gathers may not have ended, or its update not begun */
+    /* The last step's gathers may not have ended, or its update not begun. */
+    bool in_flight;
 } zero_engine;
 
 /* ---- engine_setup.c ---- */

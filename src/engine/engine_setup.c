@@ -109,9 +109,9 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
     *e = (zero_engine){0};
     zero_status st = zero_agree(comm, init_local(e, spec, comm));
     if (st == ZERO_OK) st = share_memory(e, comm);
+    zero_runner_place place = {spec->backend, spec->device, spec->directory};
     if (st == ZERO_OK)
-        st = zero_runner_init(&e->runner, &e->schedule, spec->backend, comm, &e->window,
-                              spec->directory);
+        st = zero_runner_init(&e->runner, &e->schedule, &place, comm, &e->window);
     if (st == ZERO_OK) st = init_weights(e);
     if (st != ZERO_OK) zero_engine_destroy(e);
     return st;

@@ -1,23 +1,15 @@
 #include "engine/file_ledger.h"
 
-static void add(zero_file_traffic *sum, int64_t times, const zero_file_traffic *t)
-{
-    uint64_t n = (uint64_t)times;
-    sum->bytes_read += n * t->bytes_read;
-    sum->bytes_written += n * t->bytes_written;
-    sum->reads += n * t->reads;
-    sum->writes += n * t->writes;
-}
-
 /* States move only in walks with an update. */
 static zero_offload_traffic plan_of(const zero_runner *r)
 {
     zero_offload_traffic sum = {.states.reads = 0};
     for (int p = 0; p < ZERO_PROGRAMS; p++) {
         zero_offload_traffic one = zero_offload_count(r->schedule, (zero_program_kind)p);
-        add(&sum.states, r->updates[p], &one.states);
-        add(&sum.parameters, r->walks[p], &one.parameters);
-        add(&sum.activations, r->walks[p], &one.activations);
+        uint64_t walks = (uint64_t)r->walks[p], updates = (uint64_t)r->updates[p];
+        zero_file_traffic_add(&sum.states, updates, &one.states);
+        zero_file_traffic_add(&sum.parameters, walks, &one.parameters);
+        zero_file_traffic_add(&sum.activations, walks, &one.activations);
     }
     return sum;
 }

@@ -52,13 +52,6 @@ void zero_link_fetch_now(zero_link *l, void *host, const void *memory, size_t by
     zero_link_wait(l, ticket);
 }
 
-void zero_link_store_now(zero_link *l, void *memory, const void *host, size_t bytes)
-{
-    zero_ticket ticket;
-    zero_link_store(l, memory, host, bytes, &ticket);
-    zero_link_wait(l, ticket);
-}
-
 zero_status zero_link_status(const zero_link *l)
 {
     return l->has_failed ? zero_failure_restore(&l->failure) : ZERO_OK;

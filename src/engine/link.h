@@ -1,9 +1,10 @@
 /* link.h - between the host's memory and a device's.
  *
- * A step waits in OVERFLOW and for collectives that are not over; all other copies end on their
- * own. A copy that fails is kept, like a transfer of the scratch file (tier.h), and ends the run at
- * the next vote: a rank that left its program alone would let the others wait for ever. From then
- * on nothing is copied, and every copy has ended. Without a device nothing here is called. */
+ * A step waits in OVERFLOW, in LOSS for row losses, and for collectives that are not over; all
+ * other copies end on their own. A copy that fails is kept, like a transfer of the scratch file
+ * (tier.h), and ends the run at the next vote: a rank that left its program alone would let the
+ * others wait for ever. From then on nothing is copied, and every copy has ended. Without a device
+ * nothing here is called. */
 #pragma once
 
 #include "base/fail.h"
@@ -27,12 +28,11 @@ void zero_link_store(zero_link *l, void *memory, const void *host, size_t bytes,
 
 /* Waits, and lets collectives progress. */
 void zero_link_wait(zero_link *l, zero_ticket ticket);
-/* What the backend is given from here on waits. */
+/* The backend executes later calls and copies only after this copy. */
 void zero_link_after(zero_link *l, zero_ticket ticket);
 
-/* The same copies, at once. */
+/* Fetches, and waits. */
 void zero_link_fetch_now(zero_link *l, void *host, const void *memory, size_t bytes);
-void zero_link_store_now(zero_link *l, void *memory, const void *host, size_t bytes);
 
 /* Keeps a failure of the backend, if it is the first one. */
 void zero_link_keep(zero_link *l, zero_status st);

@@ -124,7 +124,7 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     *ledger = l;
 }
 
-/* Of the stream of optimizer states, about: five for each block of the file. */
+/* The stream of optimizer states has about five instructions for each block of the file. */
 static int64_t stream_length(const zero_plan_input *in)
 {
     int64_t held = in->model->n_params / (in->stage > 0 ? in->n_ranks : 1);

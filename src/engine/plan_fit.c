@@ -34,16 +34,15 @@ static zero_status fail_too_small(const zero_plan_fitted *least, const zero_plan
     if (least->needed <= room->bytes)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--fit %zu,%zu: the memory would do, but the file does not fit the "
-            "disk: even with one layer it has %zu bytes per rank; give more "
-            "bytes after the comma, more ranks, or a smaller --hidden or "
-            "--vocab",
+            "--fit %zu,%zu: the memory would do, but the file does not fit the disk: even "
+            "with one layer it has %zu bytes per rank; give more bytes after the comma, "
+            "more ranks, or a smaller --hidden or --vocab",
             room->bytes, room->disk, least->file);
     return zero_fail(
         ZERO_ERR_INVALID,
         "--fit %zu: not even one layer fits: it needs %zu bytes of memory per rank; give "
-        "more bytes, "
-        "more ranks, a higher --stage, or a smaller --hidden, --vocab or --micro-batch",
+        "more bytes, more ranks, a higher --stage, or a smaller --hidden, --vocab or "
+        "--micro-batch",
         room->bytes, least->needed);
 }
 

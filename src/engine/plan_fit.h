@@ -6,9 +6,9 @@
 
 typedef struct {
     int64_t layers, n_params;
-    size_t
-        needed; /* bytes of memory per rank, as zero_plan_needed() counts; with a device there */
-    size_t file; /* bytes of a rank's scratch file */
+    size_t needed; /* bytes per rank: zero_plan_device_needed() with a device, else
+                    * zero_plan_needed() */
+    size_t file;   /* bytes of a rank's scratch file */
 } zero_plan_fitted;
 
 /* The room of a rank. */

@@ -87,14 +87,6 @@ static void wait_until(struct clocks *c, double end)
 
 /* ---- the disk ---- */
 
-static int ranks_of_node(const zero_schedule *s)
-{
-    const zero_layout *l = zero_schedule_layout(s);
-    int n = 0;
-    for (int r = 0; r < l->size; r++) n += l->node_of[r] == l->node_of[s->input.rank];
-    return n;
-}
-
 static double disk_seconds(const struct clocks *c, const zero_instruction *i)
 {
     const zero_plan_machine *m = c->machine;
@@ -124,18 +116,6 @@ static void wait_for_disk(struct clocks *c, double end)
     c->now = end;
 }
 
-static bool is_of_stream(const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT: return true;
-    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER;
-    default: return false;
-    }
-}
-
 /* When the stream's next instruction can be over, if it begins as soon as it may. */
 static double ready(const struct clocks *c, const zero_instruction *i)
 {
@@ -152,14 +132,14 @@ static void advance(struct clocks *c, const zero_instruction *i)
         c->moved[i->file] = transfer(c, i, c->stream);
 }
 
-/* What the stream does while the walk comes to instruction `at`. */
+/* The stream executes all that it can before the walk executes instruction `at`. */
 static void run_ahead(struct clocks *c, int at)
 {
     const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
     if (c->s->n_slots == 0) return;
     for (; c->ahead < p->length; c->ahead++) {
         const zero_instruction *i = &p->code[c->ahead];
-        if (!is_of_stream(i)) continue;
+        if (!zero_offload_is_of_stream(i)) continue;
         if (i->after >= at || ready(c, i) > c->now) return;
         advance(c, i);
     }
@@ -214,7 +194,7 @@ static void step(struct clocks *c)
     for (int at = 0; at < p->length; at++) {
         const zero_instruction *i = &p->code[at];
         run_ahead(c, at);
-        if (is_of_stream(i))
+        if (zero_offload_is_of_stream(i))
             join_stream(c, at);
         else
             execute(c, i);
@@ -234,7 +214,8 @@ static zero_status time_step(const zero_schedule *s, const zero_plan_machine *ma
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu groups", groups);
     struct clocks c = {.s = s,
                        .machine = machine,
-                       .sharers = ranks_of_node(s),
+                       .sharers =
+                           zero_layout_local_size(zero_schedule_layout(s), s->input.rank),
                        .work = work,
                        .reduced = ends,
                        .gathered = ends + groups,

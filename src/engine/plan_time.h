@@ -2,16 +2,14 @@
  *
  *     computing     flops of a unit / rate; backward takes twice its forward
  *     a collective  messages * latency + bytes / bandwidth, the larger of sent and received
- *
  *     a transfer    bytes / rate of the disk, which the ranks of a node share evenly
  *
  * The step's program is walked with three clocks. The rank computes; one network serves its
  * collectives and one disk its transfers, each in the order in which they begin; a wait lasts until
  * what it waits for has ended. The stream of optimizer states runs ahead of the walk, as in a run
- * (run_offload.c). So
- * the time shows everything that follows from the program: what overlaps, what waits for what,
- * and what a step leaves to the next one. Only matrix products take time: sums, the optimizer
- * and disturbances do not. All ranks are equally fast.
+ * (run_offload.c). So the time shows everything that follows from the program: what overlaps, what
+ * waits for what, and what a step leaves to the next one. Only matrix products take time: sums, the
+ * optimizer and disturbances do not. All ranks are equally fast.
  *
  * On several nodes only traffic between nodes counts; latency and bandwidth are those of the
  * network, a rank's share of it. On a single node all traffic counts.
@@ -45,8 +43,8 @@ ZERO_NODISCARD zero_status zero_plan_time_step(const zero_schedule *s,
                                                zero_plan_time *time);
 
 /* The least number by which the tokens of a step can be multiplied so that it takes at most `most`
- * times a step of the resident plan; compute time and activations grow with tokens. INFINITY: there
- * is none up to 2^20. ZERO_ERR_NOMEM. */
+ * times a step of the resident plan; compute time and activations grow with tokens. INFINITY
+ * if that takes more than 2^20 times the tokens. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_time_hidden(const zero_schedule *s,
                                                  const zero_schedule *resident,
                                                  const zero_plan_machine *machine,

@@ -7,8 +7,7 @@
 #include "engine/visit.h"
 #include "sharding/offload.h"
 
-#define AT_ONCE \
-    ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB of each array: one block of a visit */
+#define AT_ONCE ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB: one block of a visit */
 
 enum { ARRAYS = ZERO_RECORDED_ARRAYS };
 _Static_assert(AT_ONCE <= ZERO_OFFLOAD_BLOCK, "such a range is visited in one block");

@@ -79,7 +79,7 @@ static const float *fetch_masters(zero_runner *r, const zero_group_state *g,
     return chunk;
 }
 
-/* From a device both pass through the host's memory, as many as a chunk of masters holds. */
+/* Both are copied from the device in pieces: as many elements as a chunk has masters. */
 static zero_status compare_device(struct comparing *c, const zero_group_state *g,
                                   zero_range range)
 {

@@ -32,7 +32,7 @@ zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
 }
 
 /* Does nothing where UPDATE left the states as they are. A device's failure waits for the next vote:
- * the other ranks go on with this step. */
+ * the other ranks continue this step. */
 zero_status zero_run_record(zero_walk *w, const zero_instruction *i)
 {
     if (!w->update.is_due) return ZERO_OK;

@@ -122,24 +122,12 @@ zero_status zero_run_activation_wait(zero_walk *w, const zero_instruction *i)
 
 /* ---- ahead of the walk ---- */
 
-static bool is_of_stream(const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_UPDATE:
-    case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT: return true;
-    default: return false;
-    }
-}
-
 /* The stream's next instruction, at w->ahead; NULL if there is none. */
 static const zero_instruction *find_next(zero_walk *w)
 {
     const zero_program *p = &w->r->schedule->programs[w->in->program];
     for (; w->ahead < p->length; w->ahead++)
-        if (is_of_stream(&p->code[w->ahead])) return &p->code[w->ahead];
+        if (zero_offload_is_of_stream(&p->code[w->ahead])) return &p->code[w->ahead];
     return NULL;
 }
 
@@ -194,8 +182,8 @@ void zero_run_ahead(zero_walk *w)
 
 bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i)
 {
-    bool is_done = is_of_stream(i) && w->r->at < w->ahead;
+    w->is_in_stream = zero_offload_is_of_stream(i);
+    bool is_done = w->is_in_stream && w->r->at < w->ahead;
     if (w->ahead <= w->r->at) w->ahead = w->r->at + 1;
-    w->is_in_stream = is_of_stream(i);
     return is_done;
 }

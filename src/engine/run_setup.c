@@ -125,11 +125,18 @@ static void close_host(zero_runner *r)
     if (r->host_is_open && zero_backend_cpu.close) zero_backend_cpu.close(&r->host);
 }
 
+static zero_status check_type(const zero_runner *r)
+{
+    if (!r->backend->accepts) return ZERO_OK;
+    return r->backend->accepts(&r->math, r->schedule->input.type);
+}
+
 static zero_status init_local(zero_runner *r, const char *directory)
 {
     ZERO_TRY(check_device(r));
     ZERO_TRY(r->backend->open(&r->math));
     r->is_open = true;
+    ZERO_TRY(check_type(r));
     r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
     r->copier = zero_link_copier(&r->link);
     ZERO_TRY(open_host(r));
@@ -143,16 +150,16 @@ static zero_status init_local(zero_runner *r, const char *directory)
 }
 
 zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
-                             const zero_backend *backend, zero_comm *comm,
-                             const zero_window *window, const char *directory)
+                             const zero_runner_place *place, zero_comm *comm,
+                             const zero_window *window)
 {
     *r = (zero_runner){.schedule = schedule,
-                       .backend = backend,
+                       .backend = place->backend,
                        .comm = comm,
                        .window = window,
                        .n_groups = schedule->input.model->n_groups};
-    r->math = (zero_math){.poll = poll_collectives, .poll_arg = r};
-    zero_status st = zero_agree(comm, init_local(r, directory));
+    r->math = (zero_math){.poll = poll_collectives, .poll_arg = r, .device = place->device};
+    zero_status st = zero_agree(comm, init_local(r, place->directory));
     if (st != ZERO_OK) zero_runner_destroy(r);
     return st;
 }

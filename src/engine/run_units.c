@@ -23,8 +23,8 @@ static void write_samples(const zero_walk *w, char *inputs, char *targets)
                               inputs + (size_t)s * input, targets + (size_t)s * target);
 }
 
-/* The tokens pass through one of two slots of the host's memory. What the device still computes on
- * the tokens before them, the copy waits for; and what is computed from now on waits for it. */
+/* The tokens pass through one of two slots of the host's memory. The copy waits until the device has
+ * used the tokens before them, and what is computed later waits for the copy. */
 static void load_device(const zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;

@@ -43,28 +43,27 @@ typedef struct {
     zero_arena arena;          /* the host's */
     zero_link link;     /* to and from a device, if the backend has memory of its own */
     zero_copier copier; /* these copies, for collectives */
-    zero_math
-        host;     /* with offload_host: the CPU's arithmetic on states beside the device */
-    void *device; /* its arena; NULL without a device */
+    zero_math host;     /* with offload_host: updates by the CPU, beside the device */
+    void *device;       /* its arena; NULL without a device */
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */
     zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
     zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */
     zero_ticket token_copies[2]; /* the last one from each slot of tokens */
-    zero_ticket *grad_copies,
-        *param_copies;       /* [n_groups] the last FETCH_GRAD, STORE_PARAM */
-    double *losses;          /* [M] of this rank's microbatches, sums over positions */
-    double *gathered;        /* [N_d * M], by rank, as they arrive */
-    double *all_losses;      /* [N_d * M], by microbatch index */
-    zero_tree_span *squares; /* [n_groups] */
-    zero_status poll_status; /* of polls during arithmetic, which cannot return one */
-    double polled;           /* seconds of polls while collectives were in flight */
+    zero_ticket *grad_copies;    /* [n_groups] the last FETCH_GRAD */
+    zero_ticket *param_copies;   /* [n_groups] the last STORE_PARAM */
+    double *losses;              /* [M] of this rank's microbatches, sums over positions */
+    double *gathered;            /* [N_d * M], by rank, as they arrive */
+    double *all_losses;          /* [N_d * M], by microbatch index */
+    zero_tree_span *squares;     /* [n_groups] */
+    zero_status poll_status;     /* of polls during arithmetic, which cannot return one */
+    double polled;               /* seconds of polls while collectives were in flight */
     zero_profile profile;
     int64_t walks[ZERO_PROGRAMS];   /* completed */
     zero_traffic control;           /* small messages of these walks */
     int64_t compares;               /* COMPAREs of these walks that were due */
     bool units_are_checked;         /* a step has shown that they define their results */
-    zero_pending_update pending;    /* `lazy`: the last step's, for the next step */
+    zero_pending_update pending;    /* `lazy`, `delayed`: the last step's, for the next */
     zero_tier tier;                 /* the file, if something lies there */
     int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
     double streamed;                /* seconds of the stream during other instructions */

@@ -19,7 +19,7 @@ typedef enum {
 } zero_visit_access;
 
 /* States in memory come as one block. Blocks of a file end at multiples of ZERO_OFFLOAD_BLOCK
- * elements (sharding/offload.h), counted from the begin of what the rank holds
+ * elements (sharding/offload.h), counted from the beginning of what the rank holds
  * (zero_states_held()), or at the end of the visited range. */
 
 /* The arrays of the block are valid until the function returns. A failure ends the visit. */

@@ -2,9 +2,10 @@
  *
  *     weights --fill--> masters --round--> parameters (16-bit types)
  *
- * In fp32 the parameter is its own master, but with offload_host the device's copy of it. Others read and write states by visit.h. A schedule
- * that is forward_only has no moments, and in 16 bits no masters: then weights are rounded on their
- * way into the parameters. */
+ * In fp32 parameters are their own masters. With offload_host they are copies, on the device, of
+ * masters in the host's memory. Others read and write states by visit.h. A schedule that is
+ * forward_only has no moments, and in 16 bits no masters: then weights are rounded on their way into
+ * the parameters. */
 #pragma once
 
 #include "engine/runner.h"

@@ -114,7 +114,7 @@ bool zero_tier_has_ended(const zero_tier *t, int file)
            zero_scratch_has_ended(t->scratch, t->transfer[file]);
 }
 
-/* The file counts what has moved; this is how much more it is than `before`. */
+/* Adds what the file has moved since `before`. */
 static void count(zero_file_traffic *sum, const zero_scratch_traffic *before,
                   const zero_scratch_traffic *now)
 {

@@ -31,8 +31,8 @@ typedef struct {
     bool has_failed;
 } zero_tier;
 
-/* At most; they sleep in the kernel, or compute checksums. With 2 of them the disk waits for checksums
- * a quarter of the time (bench/README.md, bench_offload). */
+/* The most threads; they sleep in the kernel, or compute checksums. With 2 of them the disk waits for
+ * checksums a quarter of the time (bench/README.md, bench_offload). */
 #define ZERO_TIER_THREADS 4
 
 /* Makes the file of a schedule in a directory; does nothing if the schedule has nothing there.

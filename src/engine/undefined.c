@@ -36,14 +36,13 @@ static struct looking look_of(zero_runner *r, const zero_instruction *i,
 
 /* ---- marks ---- */
 
-/* A failure is kept for the vote of the step: the other ranks go on until then. */
-
 static void fill_piece(void *arg, void *piece, size_t bytes)
 {
     (void)arg;
     zero_mark_fill(piece, (int64_t)(bytes / sizeof(float)));
 }
 
+/* A failure is kept for the vote of the step: the other ranks continue until then. */
 static void mark(const struct looking *l, float *x, int64_t n)
 {
     if (!x || n <= 0) return;
@@ -163,15 +162,13 @@ zero_status zero_undefined_tell(const zero_model *model, const zero_undefined *f
                          unit, first->element, model->tensors[first->tensor].name);
     case ZERO_UNDEFINED_STREAM:
         return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64
-                         " of the gradient of its input "
-                         "undefined: a backward call sets stream to d(in)",
+                         "unit '%s' leaves element %" PRId64 " of the gradient of its "
+                         "input undefined: a backward call sets stream to d(in)",
                          unit, first->element);
     case ZERO_UNDEFINED_LOSS: break;
     }
     return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' leaves the loss of position %" PRId64
-                     " undefined: the last "
-                     "unit's backward call sets row_loss",
+                     "unit '%s' leaves the loss of position %" PRId64 " undefined: the "
+                     "last unit's backward call sets row_loss",
                      unit, first->element);
 }

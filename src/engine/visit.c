@@ -15,9 +15,19 @@ static bool is_in_file(const zero_runner *r, int group)
     return r->schedule->groups[group].n_blocks > 0;
 }
 
-static bool is_on_host(const zero_runner *r)
+/* With offload_host states lie beside the device. */
+static bool are_on_device(const zero_runner *r)
 {
-    return r->schedule->input.offload_host != 0;
+    return r->link.memory && !r->schedule->input.offload_host;
+}
+
+/* Lets the host use states in its memory: what has been queued there has ended. Reading needs no
+ * wait for copies to the device. */
+static zero_status wait_for_host(zero_runner *r, int group, zero_visit_access access)
+{
+    if (!r->schedule->input.offload_host) return r->backend->sync(&r->math);
+    if (access != ZERO_VISIT_READ) zero_host_await(r, group);
+    return ZERO_OK;
 }
 
 static zero_state_block resident(const zero_runner *r, int group, zero_range range)
@@ -37,13 +47,9 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
     if (zero_range_is_empty(range)) return ZERO_OK;
     assert(zero_range_len(zero_range_overlap(
                range, zero_states_held(r->schedule, group))) == zero_range_len(range));
-    if (r->link.memory && !is_on_host(r))
+    if (are_on_device(r))
         return zero_states_visit_device(r, group, range, access, visit, arg);
-    if (is_on_host(r)) {
-        if (access != ZERO_VISIT_READ) zero_host_await(r, group);
-    } else {
-        ZERO_TRY(r->backend->sync(&r->math)); /* the host reads what the backend wrote */
-    }
+    ZERO_TRY(wait_for_host(r, group, access));
     if (is_in_file(r, group))
         return zero_states_visit_file(r, group, range, access, visit, arg);
     zero_state_block block = resident(r, group, range);
@@ -85,9 +91,8 @@ zero_status zero_states_view(zero_runner *r, int group, zero_range range, float 
     assert(zero_range_len(range) <= ZERO_STATES_VIEW);
     assert(zero_range_len(zero_range_overlap(
                range, zero_states_held(r->schedule, group))) == zero_range_len(range));
-    bool is_on_device = r->link.memory && !is_on_host(r);
-    if (is_in_file(r, group) || is_on_device) return copy(r, group, range, room, view);
-    if (!is_on_host(r)) ZERO_TRY(r->backend->sync(&r->math));
+    if (is_in_file(r, group) || are_on_device(r)) return copy(r, group, range, room, view);
+    ZERO_TRY(wait_for_host(r, group, ZERO_VISIT_READ));
     *view = resident(r, group, range);
     return ZERO_OK;
 }

@@ -9,7 +9,7 @@ enum { ARRAYS = 3 };
 /* Blocks 0, 1, ... of a range; the i-th passes through chunk i modulo 2. */
 struct visit {
     zero_runner *r;
-    int buffers[ARRAYS]; /* masters, momentum, variance; ZERO_NO_BUFFER: there is none */
+    int buffers[ARRAYS]; /* masters, momentum, variance; any may be ZERO_NO_BUFFER */
     zero_range range;
     zero_visit_access access;
     zero_ticket fetched[2], stored[2]; /* the last copy of a chunk in each direction */

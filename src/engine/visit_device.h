@@ -4,7 +4,7 @@
 #include "engine/runner.h"
 #include "engine/state_block.h"
 
-/* As zero_states_visit(). Blocks have ZERO_OFFLOAD_BLOCK elements, from the begin of the range. */
+/* As zero_states_visit(). Blocks have ZERO_OFFLOAD_BLOCK elements, from the beginning of the range. */
 ZERO_NODISCARD zero_status zero_states_visit_device(zero_runner *r, int group,
                                                     zero_range range,
                                                     zero_visit_access access,

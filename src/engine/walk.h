@@ -1,8 +1,7 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c, run_update.c, run_checks.c, run_host.c and run_offload.c
- * execute instructions;
- * run.c has the table of them and the walk itself. */
+ * run_units.c, run_exchange.c, run_update.c, run_checks.c, run_host.c and run_offload.c execute
+ * instructions; run.c has the table of them and the walk itself. */
 #pragma once
 
 #include "engine/origin.h"
@@ -52,7 +51,7 @@ struct zero_walk {
     zero_run_output *out;
     const zero_plan_input *plan;
     zero_batch batch;
-    zero_pending_update update; /* of UPDATE; unless `lazy`, known from OVERFLOW on */
+    zero_pending_update update; /* of UPDATE; known from OVERFLOW on, or pending */
     int ahead;         /* instructions of the stream before this one are executed */
     bool is_in_stream; /* one of them is being executed */
     bool finds_undefined;

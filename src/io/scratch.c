@@ -60,11 +60,11 @@ static zero_status verify(const zero_scratch *s, const scratch_transfer *t)
                      s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
 }
 
-/* The file knows the byte, and not the block. */
+/* Adds the block to the file's message, which names the byte. */
 static zero_status name_block(const scratch_transfer *t, zero_status st)
 {
-    zero_failure f = zero_failure_keep(st);
     if (st == ZERO_OK) return ZERO_OK;
+    zero_failure f = zero_failure_keep(st);
     return zero_fail_at(f.file, f.line, st, "%s (in block %d)", f.text, t->block);
 }
 

@@ -134,12 +134,13 @@ typedef uint64_t zero_ticket;
  *                    -> after                    calls and copies made later do
  *
  * Calls of the backend, fetches and stores are three queues. A copy waits for all calls made before
- * it, and for what was given to after() before it. Until it has ended, or after() was called, nobody uses what it touches: neither the host the
- * host's memory, nor a later call the device's. Copies of one direction end in their order.
+ * it, and for what was given to after() before it. Until it has ended, or after() was called, nobody
+ * uses what it touches: neither the host the host's memory, nor a later call the device's. Copies of
+ * one direction end in their order.
  *
  * Errors are sticky: once a call has failed, every later one returns the first failure, and ended()
- * tells it. A pointer that is no memory of the device is such a failure, and a copy whose range is
- * not inside one piece that take() gave, and one that was pinned. give_back() and unpin() wait for
+ * tells it. It is such a failure if a pointer is not the device's memory, or if a copy's ranges are
+ * not inside one piece that take() gave and one that was pinned. give_back() and unpin() wait for
  * what is queued, which may use the memory; after a failure nothing runs any more. close() never
  * waits: it drops what is queued and frees all memory. */
 typedef struct {
@@ -160,19 +161,28 @@ typedef struct {
 
 #define ZERO_MEMORY_ALIGN 256 /* bytes: of buffers on a device */
 
+/* The measures of a device's kernels, in benches alone: its vendor's library. They queue work, as
+ * the backend's calls do. */
+typedef struct {
+    void (*copy)(const zero_math *math, void *to, const void *from, size_t bytes);
+    /* A product whose factors a and b are of the type `factors` already. */
+    void (*product)(const zero_math *math, const zero_gemm *g);
+} zero_yardstick;
+
 struct zero_backend {
     const char *name;  /* as in --backend NAME */
     const char *about; /* a few words for messages */
     /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
     zero_status (*open)(zero_math *math);
-    void (*close)(
-        zero_math *math); /* accepts a math that was not opened; NULL: nothing to do */
+    /* Accepts a math that was not opened. NULL: nothing to do. */
+    void (*close)(zero_math *math);
     zero_status (*sync)(const zero_math *math);
     /* ZERO_ERR_UNSUPPORTED, with what to choose instead, if this machine cannot compute with
      * weights of this type; NULL: all types. After open(). */
     zero_status (*accepts)(const zero_math *math, zero_type type);
-    const zero_memory
-        *memory; /* NULL: arrays are the host's, and calls have ended on return */
+    /* NULL: arrays are the host's, and calls end before they return. */
+    const zero_memory *memory;
+    const zero_yardstick *yardstick; /* of a device; NULL: benches measure otherwise */
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);

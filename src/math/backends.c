@@ -11,20 +11,6 @@
 static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
 #define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
 
-/* Devices. "cpu" is none: the host's memory, where one of the backends above computes. Each name
- * that a plan knows is here, also of devices that this build lacks. */
-static const struct {
-    const char *name, *title;
-    const zero_backend *backend;
-} devices[] = {
-    {"cpu", "CPU", NULL},
-    {"cuda", "CUDA", NULL},
-#ifdef ZERO_HAVE_FAKE
-    {"fake", "fake", &zero_backend_fake},
-#endif
-};
-#define DEVICES ((int)(sizeof devices / sizeof devices[0]))
-
 /* "'cpu' (fast) or 'naive' (...)" */
 static void write_choice(char *text, size_t size)
 {
@@ -48,26 +34,6 @@ zero_status zero_backend_find(const char *name, const zero_backend **found)
     write_choice(choice, sizeof choice);
     return zero_fail(ZERO_ERR_INVALID, "there is no backend '%s' in this build; choose %s",
                      name, choice);
-}
-
-zero_status zero_device_find(const char *name, const zero_backend **found)
-{
-    for (int i = 0; i < DEVICES; i++) {
-        if (strcmp(devices[i].name, name) != 0) continue;
-        if (i > 0 && !devices[i].backend)
-            return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "this build has no %s backend; choose device 'cpu'",
-                             devices[i].title);
-        *found = devices[i].backend;
-        return ZERO_OK;
-    }
-    return zero_fail(ZERO_ERR_INVALID, "there is no device '%s'; choose 'cpu' or 'cuda'",
-                     name);
-}
-
-const char *zero_device_name_at(int i)
-{
-    return i < DEVICES ? devices[i].name : NULL;
 }
 
 const char *zero_backend_name_at(int i)

@@ -1,21 +1,13 @@
 /* backends.h - the backends of this build as a list, and what they have chosen on this machine.
  *
- * A new backend is a file that ends in its table (backend.h), and a row in backends.c. */
+ * A new backend is a file that ends in its table (backend.h), and a row in backends.c. Devices are in
+ * device.h. */
 #pragma once
 
 #include "math/backend.h"
 
 /* ZERO_ERR_INVALID, naming the others, if this build has no backend of that name. */
 ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backend **found);
-
-/* The backend of a device, whose `memory` is not NULL; NULL for "cpu", which is the host: there a
- * backend of zero_backend_find() computes. ZERO_ERR_UNSUPPORTED if this build does not have the
- * device, ZERO_ERR_INVALID if it is none. "fake" (math/fake.h) is in builds with tests alone. */
-ZERO_NODISCARD zero_status zero_device_find(const char *name, const zero_backend **found);
-
-/* The names of all devices that a plan knows, the default first: number i, or NULL past the end.
- * They can be planned for, also where this build cannot run on them. */
-const char *zero_device_name_at(int i);
 
 /* The names of all backends, the default first: number i, or NULL past the end. */
 const char *zero_backend_name_at(int i);

@@ -1,4 +1,4 @@
-/* fake.c - the fake device's table, and how it is opened and closed. */
+/* fake_backend.c - the fake device's table, and how it is opened and closed. */
 #include "math/fake.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static zero_status fake_open(zero_math *math)
     return zero_backend_cpu.open(&f->math);
 }
 
-/* What is queued is dropped: it may wait for what never comes. */
+/* Drops what is queued, which may wait for a copy that never ends. */
 static void fake_close(zero_math *math)
 {
     zero_fake *f = zero_fake_of(math);

@@ -198,7 +198,7 @@ static void execute_attention_backward(zero_fake *f, zero_fake_args *a)
     zero_cpu_attention_backward(&f->math, &a->attention);
 }
 
-/* What both directions read and write. */
+/* The arrays that both directions use. */
 static zero_attention *record_attention(arrays of, const zero_attention *a)
 {
     zero_attention *to = &of.args->attention;

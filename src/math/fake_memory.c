@@ -48,7 +48,7 @@ bool zero_fake_is_pinned(const zero_fake *f, const void *host, size_t bytes)
     return find(f->pinned, f->n_pinned, host, bytes) != NULL;
 }
 
-/* What a pointer is that a call cannot use. */
+/* Says why a call cannot use a pointer. */
 static const char *describe(const zero_fake *f, const void *memory)
 {
     if (!memory) return "NULL";

@@ -6,8 +6,8 @@
  *
  * `device` cuda: libzero_cuda.so. Builds with tests also have cuda-emulated,
  * libzero_cuda_emulated.so (gpu/emulated). Looked for beside the program or the library that holds
- * this code, then in the folders of ZERO_PLUGINS, which colons separate, then in the installed
- * folder of libraries. */
+ * this code, then in the folders of ZERO_PLUGINS, which colons separate, then in the folder of
+ * libraries beside the program's own, as it is installed. */
 #pragma once
 
 #include <stddef.h>
@@ -23,6 +23,7 @@ typedef struct {
     char bus[32];             /* PCI bus id: ranks that share a device have the same */
     int capability;           /* 70 for sm_70 */
     size_t bytes, bytes_free; /* its memory; bytes_free as of now, by opening the device */
+    size_t bytes_own;         /* that a backend's open() takes of it for itself */
     int driver, runtime, products; /* versions: CUDA 12.9 is 12090; cuBLAS as it says */
 } zero_device_about;
 
@@ -42,3 +43,8 @@ typedef struct {
 } zero_plugin;
 
 #define ZERO_PLUGIN_SYMBOL "zero_plugin_table"
+
+/* Loads the plugin of a device, "cuda" or "cuda-emulated", and tells it where failures go. It stays
+ * loaded. ZERO_ERR_UNSUPPORTED if there is no such library, ZERO_ERR_ENV if one was found that
+ * cannot be loaded, or belongs to another version: the message says which file and why. */
+zero_status zero_plugin_open(const char *device, const zero_plugin **plugin);

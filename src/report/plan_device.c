@@ -1,20 +1,16 @@
 #include "report/plan_device.h"
 
+#include "report/plan_show.h"
 #include "report/text.h"
 
 static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
     char text[ZERO_PLAN_TEXT];
-    fprintf(out, "\n%-22s %31s %18s %18s\n", "memory, bytes", "on the device, own peak",
-            "at its peak", "on the host");
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        if (s->class_peak[c] == 0 && s->host_class_peak[c] == 0) continue;
-        zero_text_bytes((double)s->class_peak[c], text);
-        fprintf(out, "  %-20s %12s %18zu %18zu %18zu\n", zero_class_name((zero_class)c),
-                text, s->class_peak[c], l->at_peak[c], s->host_class_peak[c]);
-    }
-    fprintf(out, "  %-20s %12s %18s %18zu %18zu\n", "all", "", "", s->peak_bytes,
-            s->host_peak_bytes);
+    zero_plan_show_columns(s, l,
+                           &(zero_plan_columns){"on the device, own peak", "at its peak",
+                                                "on the host", s->host_class_peak,
+                                                s->host_peak_bytes},
+                           out);
     zero_text_peak(s, text);
     fprintf(out, "  the device's peak is at %s\n", text);
 }

@@ -28,25 +28,19 @@ void zero_plan_show_file(const zero_plan_stage *stage, FILE *out)
 
 /* ---- the disk ---- */
 
-static int ranks_of_node(const zero_schedule *s)
-{
-    const zero_layout *l = zero_schedule_layout(s);
-    int n = 0;
-    for (int r = 0; r < l->size; r++) n += l->node_of[r] == l->node_of[s->input.rank];
-    return n;
-}
-
-/* Of Psi parameters 6 Psi flops are computed for each token and 24 bytes moved in each step (fp32:
- * 16); a forward pass is a third of the work and must hide half of the bytes. Both are shared by
- * the nodes, so neither Psi nor their number matters. */
+/* A step computes 6 Psi flops for each token and moves 24 Psi bytes (fp32: 16 Psi); a forward pass
+ * is a third of the work and must hide half of the bytes. The nodes share both, so neither Psi nor
+ * the number of nodes matters. */
 zero_plan_disk zero_plan_disk_of(const zero_plan_report *r, const zero_plan_stage *stage)
 {
     const zero_plan_machine *m = &r->request.machine;
     const zero_plan_time *t = &stage->time;
     zero_file_traffic all = zero_offload_total(&stage->ledger.file_step);
-    double bytes = stage->schedule.input.type == ZERO_FP32 ? 16.0 : 24.0;
+    const zero_schedule *s = &stage->schedule;
+    double bytes = s->input.type == ZERO_FP32 ? 16.0 : 24.0;
     zero_plan_disk d = {.tokens = (double)(r->config.global_batch * r->shape.seq),
-                        .sharers = ranks_of_node(&stage->schedule)};
+                        .sharers =
+                            zero_layout_local_size(zero_schedule_layout(s), s->input.rank)};
     double flops = m->flops * d.sharers;
     double mixed = 2.0 / (1.0 / m->disk_read + 1.0 / m->disk_write);
     d.hides_all = bytes / 6.0 * flops / mixed;

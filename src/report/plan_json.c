@@ -134,7 +134,7 @@ static json_t *classes_json(const zero_plan_stage *stage)
     return classes;
 }
 
-/* What a rank needs of the host. */
+/* The host's memory that a rank needs. */
 static void put_needed(json_t *object, size_t arena, const zero_plan_report *r,
                        const zero_plan_stage *stage)
 {

@@ -76,7 +76,7 @@ void zero_plan_report_destroy(zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
 
-/* A step with offload takes at most this many times one without, to call the disk hidden. */
+/* The disk counts as hidden if a step with offload takes at most this many times one without. */
 #define ZERO_PLAN_HIDDEN 1.05
 
 /* True if a rank needs no more than --memory-limit, if there is one. */

@@ -22,20 +22,29 @@ static void show_class(const char *name, size_t own, size_t at_peak, FILE *out)
     fprintf(out, "  %-20s %12s %18zu %14s %18zu\n", name, text, own, peak, at_peak);
 }
 
-/* With a column for the file. */
+void zero_plan_show_columns(const zero_schedule *s, const zero_plan_ledger *l,
+                            const zero_plan_columns *columns, FILE *out)
+{
+    char text[ZERO_PLAN_TEXT];
+    fprintf(out, "\n%-22s %31s %18s %18s\n", "memory, bytes", columns->own_peak,
+            columns->at_peak, columns->third);
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        if (s->class_peak[c] == 0 && columns->bytes[c] == 0) continue;
+        zero_text_bytes((double)s->class_peak[c], text);
+        fprintf(out, "  %-20s %12s %18zu %18zu %18zu\n", zero_class_name((zero_class)c),
+                text, s->class_peak[c], l->at_peak[c], columns->bytes[c]);
+    }
+    fprintf(out, "  %-20s %12s %18s %18zu %18zu\n", "all", "", "", s->peak_bytes,
+            columns->sum);
+}
+
 static void show_tiers(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
     char text[ZERO_PLAN_TEXT];
-    fprintf(out, "\n%-22s %31s %18s %18s\n", "memory, bytes", "each at its own peak",
-            "at the peak", "in the file");
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        if (s->class_peak[c] == 0 && l->file[c] == 0) continue;
-        zero_text_bytes((double)s->class_peak[c], text);
-        fprintf(out, "  %-20s %12s %18zu %18zu %18zu\n", zero_class_name((zero_class)c),
-                text, s->class_peak[c], l->at_peak[c], l->file[c]);
-    }
-    fprintf(out, "  %-20s %12s %18s %18zu %18zu\n", "all", "", "", s->peak_bytes,
-            l->file_bytes);
+    zero_plan_show_columns(s, l,
+                           &(zero_plan_columns){"each at its own peak", "at the peak",
+                                                "in the file", l->file, l->file_bytes},
+                           out);
     zero_text_peak(s, text);
     fprintf(out, "  the peak is at %s\n", text);
     zero_text_bytes((double)l->file_padding, text);

@@ -4,6 +4,7 @@
 #include "base/topology.h"
 #include "data/corpus.h"
 #include "engine/engine.h"
+#include "math/plugin.h"
 #include "train/config.h"
 #include "train/metrics.h"
 
@@ -16,7 +17,8 @@ typedef struct {
     const char *why_own_tokens; /* the ranks of a node do not share them; may be empty */
     const zero_model *model;
     const zero_engine *engine;
-    int node_ranks;   /* on this machine */
+    const zero_device_about *device; /* its name is empty if the host computes */
+    int node_ranks;                  /* on this machine */
     bool fake_nodes;  /* there are more nodes than machines: times mean nothing */
     int blas_threads; /* in force; 0: this BLAS has no way to set them */
     /* The option or the variable that gave them; NULL: none did. */
@@ -46,7 +48,7 @@ typedef struct {
 /* What is about to run, and warnings. Its first four lines say what the run is. */
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
-/* Backend, kernels and BLAS in one line. Runs that differ in it may differ in bits. */
+/* Backend, kernels and BLAS, or the device, in one line. Runs that differ in it may differ in bits. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
 
 /* ---- during: show.c ---- */

@@ -130,19 +130,37 @@ static void show_ledgers(const zero_run_view *v)
     show_collectives(v);
 }
 
-/* Our own products by name, if those in fp32 are `fp32`; NULL: BLAS multiplies. */
+/* Names the products that replace BLAS, if our own in fp32 are `fp32`; NULL: BLAS multiplies. */
 static const char *own_products(const zero_config *c, const char *fp32)
 {
     const char *bf16 = zero_cpu_bf16_name();
+    if (zero_config_has_device(c)) return "the device";
     if (strcmp(c->backend, "cpu") != 0) return "plain loops";
     return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : fp32;
 }
 
+static void show_device(const zero_run_view *v, char *text, size_t size)
+{
+    const zero_device_about *d = v->device;
+    snprintf(text, size, "%s of rank 0: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
+             v->config->device, d->name, d->capability, d->driver / 1000,
+             d->driver % 1000 / 10, d->products / 10000, d->products / 100 % 100,
+             d->products % 100);
+}
+
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
 {
+    if (v->device->name[0]) {
+        show_device(v, text, size);
+        return;
+    }
     const char *own = own_products(v->config, zero_cpu_fp32_name());
     char blas[128], threads[64] = "";
     zero_blas_name(blas, sizeof blas);
+    if (zero_config_has_device(v->config)) {
+        snprintf(text, size, "%s device, %s products", v->config->device, v->config->dtype);
+        return;
+    }
     if (!own && v->blas_threads > 0)
         snprintf(threads, sizeof threads, ", %d thread%s per rank", v->blas_threads,
                  zero_text_plural(v->blas_threads));

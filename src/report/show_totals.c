@@ -103,7 +103,7 @@ static void show_resident(const zero_run_view *v)
            resident - zero_text_mib(planned) - zero_text_mib(mapped));
 }
 
-/* A step's bytes are those of a step with an update. */
+/* "per step" is a step with an update. */
 static void show_file(const zero_run_view *v)
 {
     const zero_schedule *s = &v->engine->schedule;

@@ -155,6 +155,18 @@ void zero_offload_hold_slots(zero_schedule *s)
                                                   .bytes = bytes});
 }
 
+bool zero_offload_is_of_stream(const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_FETCH:
+    case ZERO_OP_FETCH_WAIT:
+    case ZERO_OP_STORE:
+    case ZERO_OP_STORE_WAIT: return true;
+    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER;
+    default: return false;
+    }
+}
+
 /* ---- sums ---- */
 
 size_t zero_offload_bytes(const zero_schedule *s, zero_class cls)
@@ -209,7 +221,7 @@ static void add_written(zero_file_traffic *t, size_t bytes)
     t->writes++;
 }
 
-/* What an update moves beside the states. */
+/* The parameters that an update moves with the states. */
 static void add_parameters(const zero_schedule *s, const zero_instruction *i,
                            zero_file_traffic *t)
 {
@@ -254,19 +266,20 @@ zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
     return t;
 }
 
-static void add_up(zero_file_traffic *sum, const zero_file_traffic *t)
+void zero_file_traffic_add(zero_file_traffic *sum, uint64_t times,
+                           const zero_file_traffic *t)
 {
-    sum->bytes_read += t->bytes_read;
-    sum->bytes_written += t->bytes_written;
-    sum->reads += t->reads;
-    sum->writes += t->writes;
+    sum->bytes_read += times * t->bytes_read;
+    sum->bytes_written += times * t->bytes_written;
+    sum->reads += times * t->reads;
+    sum->writes += times * t->writes;
 }
 
 zero_file_traffic zero_offload_total(const zero_offload_traffic *t)
 {
     zero_file_traffic sum = t->states;
-    add_up(&sum, &t->parameters);
-    add_up(&sum, &t->activations);
+    zero_file_traffic_add(&sum, 1, &t->parameters);
+    zero_file_traffic_add(&sum, 1, &t->activations);
     return sum;
 }
 
@@ -278,7 +291,7 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
     return t;
 }
 
-/* Of transfers without a slot. */
+/* Counts transfers without a slot. */
 static int change_in_flight(const zero_schedule *s, const zero_instruction *i)
 {
     switch (i->op) {

@@ -57,6 +57,10 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
 /* The parameters of the slot's block, where their transfers begin. */
 void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot);
 
+/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between them. It
+ * may run ahead of the rest of the program (engine/run_offload.c). */
+bool zero_offload_is_of_stream(const zero_instruction *i);
+
 /* ---- sums ---- */
 
 /* Bytes in the file, by class. */
@@ -67,6 +71,9 @@ size_t zero_offload_padding(const zero_schedule *s);
 typedef struct {
     uint64_t bytes_read, bytes_written, reads, writes;
 } zero_file_traffic;
+/* *sum += times * *t */
+void zero_file_traffic_add(zero_file_traffic *sum, uint64_t times,
+                           const zero_file_traffic *t);
 
 /* Transfers of one walk through a program. Those of updates happen only if there is one. */
 typedef struct {

@@ -51,8 +51,7 @@ typedef struct {
     int offload_parameters;  /* 1: this rank's pieces of parameters, too; stage 3 */
     int offload_activations; /* 1: what `recompute` keeps, too */
     int offload_depth;       /* blocks of optimizer states in memory at once */
-    int64_t
-        delayed_from; /* DELAYED: the first such step, from 1; before it nothing differs */
+    int64_t delayed_from;    /* DELAYED: the first delayed step, from 1 */
     int device;       /* 1: arithmetic on a device, whose memory the host cannot touch */
     int offload_host; /* 1, with a device: optimizer states beside it, in the host's memory */
     zero_algorithm collectives;
@@ -63,7 +62,8 @@ typedef struct {
 } zero_plan_input;
 
 /* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
- * bucket, prefetch and comparison of copies. It names p2p, which runs on any nodes; the caller may know better. */
+ * bucket, prefetch and comparison of copies. It names p2p, which runs on any nodes; the caller may
+ * know better. */
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */

@@ -144,9 +144,8 @@ typedef struct {
     int file;     /* transfers: a buffer in the file */
     int host;     /* with a device: the host's side of a copy (schedule_device.h) */
     bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
-    zero_range
-        range;      /* ROUND, ACCUMULATE, NORM, UPDATE, copies: of the group's flat space */
-    zero_type type; /* ACCUMULATE: `in` is rounded to this type */
+    zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
+    zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
 
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */
@@ -184,9 +183,8 @@ typedef struct {
     int sum; /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
     int master, momentum, variance; /* ZERO_NO_BUFFER with forward_only, or in a file */
     int first_block, n_blocks;      /* buffers with these states in the file (offload.h) */
-    int first_param_block; /* n_blocks buffers with the parameters there, if they are */
-    int late_grad,
-        late_param; /* `delayed`: what UPDATE reads and writes in the next step */
+    int first_param_block;     /* n_blocks buffers with the parameters there, if they are */
+    int late_grad, late_param; /* `delayed`: UPDATE's operands in the next step */
     int host_grad;  /* `offload_host`: what NORM and UPDATE read, a copy of `grad` */
     int host_param; /* and what UPDATE writes; fp32: the masters */
     int gather_staging;

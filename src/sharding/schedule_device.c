@@ -31,17 +31,16 @@ static void hold_tokens(zero_schedule *s)
         for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
 }
 
-/* With offload_host NORM computes on the host; a search for an origin (engine/origin.h) still needs
- * one. */
+/* The search for an origin (engine/origin.c) needs one double, also where the rank owns nothing or
+ * NORM computes on the host. */
 static void hold_squares(zero_schedule *s)
 {
-    int64_t n = s->input.offload_host;
+    int64_t n = 0;
     for (int g = 0; g < s->input.model->n_groups && !s->input.offload_host; g++) {
         s->groups[g].first_square = n;
         n += zero_gradient_pieces(
             zero_partition_shard(&s->groups[g].partition, s->input.rank));
     }
-    /* The search for an origin (engine/origin.c) needs one, also where the rank owns nothing. */
     size_t bytes = (size_t)zero_max(n, 1) * sizeof(double);
     s->squares = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
     s->squares_host = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);

@@ -18,8 +18,8 @@
  *
  * The last two are there with `offload_host`, ZeRO-Offload's placement: masters and moments lie in the
  * host's memory, where the CPU makes NORM and UPDATE (on_host) beside the device. A gradient is fetched
- * as soon as it is final, while the backward pass goes on; parameters are stored while the next group
- * is updated. Only the elements whose states this rank holds are copied. Then OVERFLOW has no squares
+ * as soon as it is final, during the backward pass; parameters are stored while the next group is
+ * updated. Only the elements whose states this rank holds are copied. Then OVERFLOW has no squares
  * to fetch: NORM has waited for the gradient of its group.
  * Source: Ren et al., ZeRO-Offload, arXiv:2101.06840, sections 3 and 4.
  *
@@ -31,7 +31,7 @@
 #define ZERO_HOST_TOKENS 2 /* slots: one is filled while the other is copied */
 #define ZERO_HOST_CHUNKS 2
 
-/* The space of what a rank has for itself, by its purpose. */
+/* The space of a buffer that the rank does not share, by its class. */
 zero_space zero_schedule_space(const zero_schedule *s, zero_class cls);
 
 /* Adds the buffers that live for the whole run: slots for tokens, chunks of states of 3 times
@@ -46,8 +46,8 @@ int zero_schedule_tokens(const zero_schedule *s, int m);
 typedef struct {
     size_t tokens;                      /* to the device */
     size_t row_losses, squares, logits; /* from it */
-    size_t gradients,
-        parameters; /* with offload_host: from it; to it, if there is an update */
+    size_t gradients;                   /* with offload_host: from it */
+    size_t parameters; /* with offload_host: to it, if there is an update */
 } zero_copied_bytes;
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 

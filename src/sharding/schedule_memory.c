@@ -109,7 +109,7 @@ struct sweep {
     zero_peak now;
 };
 
-/* `bytes` may be less than nothing: sums wrap around. */
+/* `bytes` may stand for a negative number: sums wrap around. */
 static void count(const zero_schedule *s, struct sweep *w, const zero_buffer *b,
                   size_t bytes)
 {
@@ -224,9 +224,9 @@ static void end_life(const zero_schedule *s, struct sweep *w, int id)
     count(s, w, b, (size_t)0 - zero_schedule_cost(s, b));
 }
 
-static bool is_of(const zero_buffer *b, zero_program_kind kind)
+bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program)
 {
-    return b->program == kind && b->first >= 0;
+    return b->program == program && b->first >= 0;
 }
 
 static int key(const zero_buffer *b, bool by_last)
@@ -241,10 +241,12 @@ static void sort_row(const zero_schedule *s, zero_program_kind kind, bool by_las
     int length = s->programs[kind].length, *ends = row->ends;
     memset(ends, 0, ((size_t)length + 1) * sizeof *ends);
     for (int i = 0; i < s->n_buffers; i++)
-        if (is_of(&s->buffers[i], kind)) ends[key(&s->buffers[i], by_last) + 1]++;
+        if (zero_buffer_is_of(&s->buffers[i], kind))
+            ends[key(&s->buffers[i], by_last) + 1]++;
     for (int at = 0; at < length; at++) ends[at + 1] += ends[at];
     for (int i = 0; i < s->n_buffers; i++)
-        if (is_of(&s->buffers[i], kind)) row->ids[ends[key(&s->buffers[i], by_last)]++] = i;
+        if (zero_buffer_is_of(&s->buffers[i], kind))
+            row->ids[ends[key(&s->buffers[i], by_last)]++] = i;
     row->next = 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "sharding/schedule_memory.h"
 
 struct place {
     size_t need, offset; /* bytes */
@@ -25,15 +26,10 @@ struct places {
 
 typedef int (*order)(const void *, const void *);
 
-static bool is_of(const zero_buffer *b, zero_program_kind kind)
-{
-    return b->program == kind && b->first >= 0;
-}
-
 bool zero_places_are_few(const zero_schedule *s, zero_program_kind kind)
 {
     int n = 0;
-    for (int i = 0; i < s->n_buffers; i++) n += is_of(&s->buffers[i], kind);
+    for (int i = 0; i < s->n_buffers; i++) n += zero_buffer_is_of(&s->buffers[i], kind);
     return n <= ZERO_PLACES_AT_ONCE;
 }
 
@@ -45,7 +41,7 @@ static void collect(zero_schedule *s, zero_program_kind kind, zero_space space,
     p->floor = s->persistent[space];
     for (int i = 0; i < s->n_buffers; i++) {
         zero_buffer *b = &s->buffers[i];
-        if (!is_of(b, kind) || b->space != space) continue;
+        if (!zero_buffer_is_of(b, kind) || b->space != space) continue;
         b->offset = p->floor;
         size_t need = zero_round_up_size(b->bytes, s->align);
         if (need == 0) continue;

@@ -123,7 +123,7 @@ void zero_write_all_due(zero_writer *w)
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
 
 /* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in length: no
- * neighbour reads them, and in the window they would move what lies behind them. */
+ * neighbour reads them, and in the window they would move what lies after them. */
 static int place_for_piece(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];

@@ -1,10 +1,12 @@
 #include "train/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "engine/plan.h"
 #include "math/backends.h"
+#include "math/device.h"
 
 static bool updates_early(const zero_config *c)
 {
@@ -31,8 +33,8 @@ static zero_status check_delayed(const zero_config *c)
     if (strcmp(c->offload_when, "lazy") == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--delayed-update with --offload-when %s: a delayed update runs beside "
-        "the whole next step; give one of them",
+        "--delayed-update with --offload-when %s: a delayed update runs beside the whole "
+        "next step; give one of them",
         c->offload_when);
 }
 
@@ -75,12 +77,16 @@ bool zero_config_has_device(const zero_config *c)
 
 size_t zero_config_context(const zero_config *c)
 {
-    return strcmp(c->device, "cuda") == 0 ? ZERO_DEVICE_CONTEXT_BYTES : 0;
+    return strncmp(c->device, "cuda", strlen("cuda")) == 0 ? ZERO_DEVICE_CONTEXT_BYTES : 0;
 }
 
 static zero_status check_device(const zero_config *c)
 {
     bool has_device = zero_config_has_device(c);
+    zero_device_choice choice;
+    char where[128];
+    snprintf(where, sizeof where, "--device %s", c->device);
+    ZERO_TRY(zero_device_read(c->device, where, &choice));
     if (has_device && strcmp(c->backend, zero_backend_name_at(0)) != 0)
         return zero_fail(ZERO_ERR_INVALID,
                          "--backend %s with --device %s: the device computes; give one of "

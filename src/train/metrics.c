@@ -204,7 +204,7 @@ static json_t *moved_entries(const zero_offload_traffic *t)
                      moved_entry(&t->activations));
 }
 
-/* Of this rank. A step's bytes are those of a step with an update. */
+/* This rank's transfers; planned_step is that of a step with an update. */
 static json_t *file_ledger(const zero_engine *e)
 {
     zero_file_ledger l = zero_runner_file_ledger(&e->runner);

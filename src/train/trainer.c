@@ -2,10 +2,12 @@
 #include "train/trainer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "sharding/update.h"
+#include "train/devices.h"
 
 /* ---- may it be used ---- */
 
@@ -56,6 +58,19 @@ static zero_status check_open(const zero_trainer_spec *spec, const zero_comm *co
     return zero_trainer_read_spec(spec, comm, e);
 }
 
+/* The number of this rank's device. */
+static zero_status place(const zero_trainer_spec *spec, zero_comm *comm,
+                         zero_engine_spec *e)
+{
+    char where[128];
+    zero_device_place found;
+    const char *device = zero_trainer_device(spec);
+    snprintf(where, sizeof where, "device '%s'", device);
+    ZERO_TRY(zero_devices_place(device, where, comm, &found));
+    e->device = found.device;
+    return ZERO_OK;
+}
+
 static zero_status open_engine(const zero_engine_spec *e, zero_comm *comm, zero_trainer *t)
 {
     *t = (zero_trainer){
@@ -72,6 +87,7 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
     ZERO_TRY(zero_comm_check(comm));
     ZERO_TRY(zero_agree(comm, check_open(spec, comm, trainer, &e)));
     ZERO_TRY(zero_trainer_compare(&e, comm));
+    ZERO_TRY(place(spec, comm, &e));
     zero_trainer *t = malloc(sizeof *t);
     zero_status st = t ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a trainer");
     st = zero_agree(comm, st);
@@ -130,8 +146,8 @@ static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
         return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "clip %g with offload_when \"backward\", which updates before the norm "
-        "is known: expected 0",
+        "clip %g with offload_when \"backward\", which updates before the norm is known: "
+        "expected 0",
         in->clip);
 }
 

@@ -23,6 +23,8 @@ struct zero_trainer {
 ZERO_NODISCARD zero_status zero_trainer_read_spec(const zero_trainer_spec *spec,
                                                   const zero_comm *comm,
                                                   zero_engine_spec *e);
+/* Where it computes, as the spec or the default says. */
+const char *zero_trainer_device(const zero_trainer_spec *spec);
 /* ZERO_ERR_INVALID, naming the field, if ranks were given different specs or models: they would
  * wait for each other, or silently train different models. Collective, one verdict. */
 ZERO_NODISCARD zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm);

@@ -10,6 +10,7 @@
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
+#include "math/device.h"
 #include "train/config.h"
 #include "train/trainer.h"
 #include "zero/gpt2.h"
@@ -79,14 +80,19 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
                      "scratch file");
 }
 
+const char *zero_trainer_device(const zero_trainer_spec *spec)
+{
+    return spec->device ? spec->device : zero_device_name_at(0);
+}
+
 /* On a device its backend computes, and no other. */
 static zero_status read_backend(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     const char *standard = zero_backend_name_at(0);
     const char *name = spec->backend ? spec->backend : standard;
     const zero_backend *device;
-    ZERO_TRY(
-        zero_device_find(spec->device ? spec->device : zero_device_name_at(0), &device));
+    const zero_plugin *plugin;
+    ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
     ZERO_TRY(zero_backend_find(name, &e->backend));
     if (!device) return ZERO_OK;
     if (strcmp(name, standard) != 0)

@@ -13,6 +13,7 @@
 #include "base/half.h"
 #include "base/type.h"
 #include "base/vector.h"
+#include "support/share.h"
 
 #define CHUNK 16384
 
@@ -105,7 +106,7 @@ static void check_floats(uint32_t stride)
 static void every_instruction_set_rounds_a_sample_of_floats_as_defined(void **state)
 {
     (void)state;
-    check_floats(409);
+    check_floats(61 * TEST_SHARE(7));
 }
 
 static void every_instruction_set_rounds_all_floats_as_defined(void **state)

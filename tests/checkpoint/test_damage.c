@@ -23,10 +23,11 @@ static int open_victim(const victim *v)
     return fd;
 }
 
-static void flip_every_byte(victim *v, size_t begin, size_t end)
+static void flip_bytes(victim *v, size_t begin, size_t end)
 {
     int fd = open_victim(v);
-    for (size_t at = begin; at < end; at += 1 + draw(2 * EVERY - 1)) flip(v, fd, at, NULL);
+    for (size_t at = begin; at < end; at += 1 + draw(2 * every() - 1))
+        flip(v, fd, at, NULL);
     close(fd);
 }
 
@@ -36,7 +37,7 @@ static void a_flipped_bit_in_a_small_file_is_found_and_the_file_named(void **sta
     const char *const names[] = {ZERO_MANIFEST_NAME, ZERO_TOKENIZER_NAME};
     for (size_t k = 0; k < COUNT(names); k++) {
         victim v = choose(&run_place, 5, names[k]);
-        flip_every_byte(&v, 0, v.good.len);
+        flip_bytes(&v, 0, v.good.len);
         release(&v);
     }
     check_sound(&run_place, 5);
@@ -48,7 +49,7 @@ static void a_flipped_bit_in_a_header_is_found_and_the_file_named(void **state)
     (void)state;
     for (int rank = 0; rank < test_size; rank++) {
         victim v = choose_shard(&run_place, 5, rank, test_size);
-        flip_every_byte(&v, 0, header_end(&v));
+        flip_bytes(&v, 0, header_end(&v));
         release(&v);
     }
     check_sound(&run_place, 5);
@@ -102,7 +103,7 @@ static void check_length(const victim *v, size_t len)
 static void cut(victim *v, size_t all_below)
 {
     for (size_t len = v->good.len; len-- > 0;)
-        if (draw(len < all_below ? EVERY : 50 * EVERY) == 0) check_length(v, len);
+        if (draw(len < all_below ? every() : 50 * every()) == 0) check_length(v, len);
     restore(v);
     check_length(v, v->good.len + 1); /* longer by a zero */
     check_length(v, v->good.len + 1000000);

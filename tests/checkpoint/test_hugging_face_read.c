@@ -143,7 +143,7 @@ static void files_of_other_programs_are_read_correctly(void **state)
 }
 
 /* Rows follow each other in a file, so elements keep their places. */
-static void of_more_positions_the_first_are_read(void **state)
+static void the_first_of_more_positions_are_read(void **state)
 {
     (void)state;
     zero_gpt2_shape shorter = shape, longer = shape, found;
@@ -367,7 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_of_other_programs_are_read_correctly),
-        cmocka_unit_test(of_more_positions_the_first_are_read),
+        cmocka_unit_test(the_first_of_more_positions_are_read),
         cmocka_unit_test(what_does_not_fit_is_named_with_its_shapes),
         cmocka_unit_test(numbers_that_are_not_finite_are_named_by_their_place),
         cmocka_unit_test(another_shape_is_told_by_the_options_that_give_it),

@@ -220,7 +220,7 @@ static void misplaced_words_are_refused(void **state)
     refused(ZERO_ERR_INVALID, "--steps 5 --steps none", "--steps none", "whole number");
 }
 
-static void of_an_option_given_more_than_once_the_last_one_counts(void **state)
+static void the_last_one_of_an_option_given_more_than_once_counts(void **state)
 {
     (void)state;
     parsed o;
@@ -404,7 +404,7 @@ int main(void)
         cmocka_unit_test(bad_words_are_refused_with_the_good_ones),
         cmocka_unit_test(unknown_options_are_refused_with_the_nearest),
         cmocka_unit_test(misplaced_words_are_refused),
-        cmocka_unit_test(of_an_option_given_more_than_once_the_last_one_counts),
+        cmocka_unit_test(the_last_one_of_an_option_given_more_than_once_counts),
         cmocka_unit_test(later_versions_options_are_refused_unless_they_change_nothing),
         cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),

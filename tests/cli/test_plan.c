@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "cli/plan_options.h"
 #include "engine/plan.h"
 #include "engine/plan_fit.h"
 #include "engine/plan_time.h"
 #include "sharding/compile.h"
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
+#include "support/plan_words.h"
 #include "train/config.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -185,11 +185,6 @@ static zero_plan_time time_of(const zero_schedule *s, double latency, double ban
     return t;
 }
 
-static bool is_near(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15; /* of seconds */
-}
-
 static void check_time(const zero_schedule *s)
 {
     zero_plan_time t = time_of(s, 1e-6, 1e9, 1e9);
@@ -321,16 +316,6 @@ static void nothing_fits_less_than_a_process(void **state)
 
 /* ---- options ---- */
 
-/* words[512] is borrowed by *o. */
-static zero_status parse(zero_plan_options *o, const char *line, char *words)
-{
-    char *argv[32];
-    int argc = 0;
-    snprintf(words, 512, "%s", line);
-    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    return zero_plan_options_parse(o, argc, argv);
-}
-
 static void plans_options_and_trains_are_told_apart(void **state)
 {
     (void)state;
@@ -384,13 +369,7 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
         {"--models --json", "takes no other options"},
         {"17", "unexpected argument"},
     };
-    for (size_t i = 0; i < COUNT(lines); i++) {
-        zero_plan_options o;
-        char words[512];
-        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
-        if (!strstr(zero_last_error(), lines[i][1]))
-            fail_msg("%s: %s", lines[i][0], zero_last_error());
-    }
+    assert_refused(lines, COUNT(lines));
 }
 
 int main(void)

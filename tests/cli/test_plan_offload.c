@@ -1,4 +1,4 @@
-/* What `zero plan` says of the scratch file: bytes, the time of its transfers, what fits. */
+/* `zero plan` and the scratch file: its bytes, the time of its transfers, the models that fit. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "cli/plan_options.h"
 #include "engine/plan.h"
 #include "engine/plan_fit.h"
 #include "engine/plan_time.h"
@@ -19,6 +18,7 @@
 #include "report/plan_program.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
+#include "support/plan_words.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -132,11 +132,6 @@ static zero_plan_time time_of(const zero_schedule *s, double flops, double disk)
     return t;
 }
 
-static bool is_near(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15;
-}
-
 static void check_time(const zero_schedule *s)
 {
     zero_plan_ledger l;
@@ -228,7 +223,7 @@ static void ranks_of_a_node_share_its_disk(void **state)
     zero_model_destroy(&model);
 }
 
-static void so_many_tokens_hide_the_disk_and_fewer_do_not(void **state)
+static void enough_tokens_hide_the_disk_and_fewer_do_not(void **state)
 {
     (void)state;
     zero_model model;
@@ -328,15 +323,6 @@ static void the_advice_names_offload_only_where_it_fits(void **state)
 
 /* ---- options ---- */
 
-static zero_status parse(zero_plan_options *o, const char *line, char words[512])
-{
-    char *argv[32];
-    int argc = 0;
-    snprintf(words, 512, "%s", line);
-    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    return zero_plan_options_parse(o, argc, argv);
-}
-
 static void a_disk_and_two_numbers_are_read(void **state)
 {
     (void)state;
@@ -366,13 +352,7 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
         {"--offload /x --fit 1G,0", "DRAM,DISK"},
         {"--chart --disk 1G,1G --offload /x --flops 1G", "--chart with --disk"},
     };
-    for (size_t i = 0; i < COUNT(lines); i++) {
-        zero_plan_options o;
-        char words[512];
-        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
-        if (!strstr(zero_last_error(), lines[i][1]))
-            fail_msg("%s: %s", lines[i][0], zero_last_error());
-    }
+    assert_refused(lines, COUNT(lines));
 }
 
 int main(void)
@@ -384,7 +364,7 @@ int main(void)
         cmocka_unit_test(lazy_and_backward_hide_what_end_cannot),
         cmocka_unit_test(the_stream_runs_ahead_of_the_walk),
         cmocka_unit_test(ranks_of_a_node_share_its_disk),
-        cmocka_unit_test(so_many_tokens_hide_the_disk_and_fewer_do_not),
+        cmocka_unit_test(enough_tokens_hide_the_disk_and_fewer_do_not),
         cmocka_unit_test(memory_and_disk_both_limit_the_depth),
         cmocka_unit_test(the_message_says_which_of_the_two_does_not_fit),
         cmocka_unit_test(the_advice_names_offload_only_where_it_fits),

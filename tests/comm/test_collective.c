@@ -1,13 +1,6 @@
 /* The same sums and copies from every algorithm under MPI, on pretended nodes. test_steps.c runs
  * the step lists in any order of events. */
-#include "support/collective_job.h"
-#include "support/test_world.h"
-
-#include <unistd.h>
-
-#include "comm/signal.h"
-#include "support/collective_cases.h"
-#include "support/collective_nodes.h"
+#include "support/collective_shapes.h"
 
 #define TRIALS      12 /* per layout, algorithm and kind */
 #define MANY_TRIALS 6  /* with many ranks, which share few cores */
@@ -28,78 +21,35 @@ static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
     return job_init(f, spec, trial, in_place, slot);
 }
 
-static bool run(job *j)
-{
-    const zero_comm *comm = &j->f->comm;
-    zero_traffic moved = comm->traffic[j->spec.kind], planned;
-    job_fill(j);
-    job_begin(j);
-    assert_int_equal(zero_collective_wait(&j->op), ZERO_OK);
-    assert_int_equal(zero_collective_traffic(&j->spec, &comm->layout, comm->rank, &planned),
-                     ZERO_OK);
-    zero_traffic_add(&moved, 1, &planned);
-    assert_memory_equal(&moved, &comm->traffic[j->spec.kind], sizeof moved);
-    bool right = job_is_right(j);
-    job_destroy(j);
-    return right;
-}
-
-/* Sleeps for up to 0.3 ms, or not at all. */
-static void dawdle(uint64_t random)
-{
-    if (random % 2 == 0) usleep((useconds_t)((random >> 32) % 300));
-}
-
-/* Runs every kind once. The next trial reuses the node's counters, with the old values in them. */
-static bool run_kinds(field *f, zero_algorithm algorithm, uint64_t trial)
-{
-    bool right = true;
-    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
-        job j = vary(f, algorithm, (zero_collective_kind)kind, trial, 0);
-        dawdle(oracle_bits(trial, test_rank, kind));
-        right = run(&j) && right;
-    }
-    f->comm.sequence += ZERO_SIGNALS - ZERO_COLLECTIVE_KINDS;
-    return right;
-}
-
-static void run_shapes(zero_algorithm algorithm)
+static void run_all(zero_algorithm algorithm)
 {
     uint64_t trials = test_size > 4 ? MANY_TRIALS : TRIALS;
-    for (int a = 0; a < ARRANGEMENTS; a++) {
-        if (!is_possible(a)) continue;
-        bool right = true;
-        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
-        for (uint64_t trial = 0; trial < trials && fits(algorithm, &f.comm.layout); trial++)
-            right = run_kinds(&f, algorithm, trial + trials * (uint64_t)a) && right;
-        assert_all(right);
-        field_close(&f);
-    }
+    run_shapes(algorithm, vary, trials, (size_t)world.size * MAX_STRIDE * sizeof(float));
 }
 
 static void pairs_give_the_tree_sum_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_P2P);
+    run_all(ZERO_ALGORITHM_P2P);
 }
 
 static void windows_give_the_tree_sum_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_SHM);
+    run_all(ZERO_ALGORITHM_SHM);
 }
 
 static void two_levels_give_the_tree_sum_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_HIER);
+    run_all(ZERO_ALGORITHM_HIER);
 }
 
 /* MPI sums in an order of its own; sums of small integers are exact in any order. */
 static void mpi_gives_exact_sums_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_MPI);
+    run_all(ZERO_ALGORITHM_MPI);
 }
 
 #define WIDE 100000 /* elements; its chunks differ modulo 3 */
@@ -159,7 +109,7 @@ static void pieces_of_many_full_chunks_arrive(void **state)
             bool exact = zero_algorithm_get(spec.algorithm)->adds_along_tree;
             if (!fits(spec.algorithm, &f.comm.layout)) continue;
             job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
-            right = run(&j) && right;
+            right = run_job(&j) && right;
         }
         assert_all(right);
         field_close(&f);

@@ -1,15 +1,9 @@
 /* Collectives on data of a device under MPI, on pretended nodes. test_device_steps.c runs the step
  * lists in any order of events. */
-#include "support/collective_job.h"
-#include "support/test_world.h"
-
-#include <unistd.h>
+#include "support/collective_shapes.h"
 
 #include "comm/progress.h"
-#include "comm/signal.h"
 #include "comm/watch.h"
-#include "support/collective_cases.h"
-#include "support/collective_nodes.h"
 
 #define TRIALS 4 /* per layout, algorithm and kind */
 
@@ -39,76 +33,33 @@ static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
 
 /* ---- any shape ---- */
 
-static bool run(job *j)
+static void run_all(zero_algorithm algorithm)
 {
-    const zero_comm *comm = &j->f->comm;
-    zero_traffic moved = comm->traffic[j->spec.kind], planned;
-    job_fill(j);
-    job_begin(j);
-    assert_int_equal(zero_collective_wait(&j->op), ZERO_OK);
-    assert_int_equal(zero_collective_traffic(&j->spec, &comm->layout, comm->rank, &planned),
-                     ZERO_OK);
-    assert_int_equal(planned.bytes_fetched, j->device->bytes[FAKE_FETCH]);
-    assert_int_equal(planned.bytes_stored, j->device->bytes[FAKE_STORE]);
-    zero_traffic_add(&moved, 1, &planned);
-    assert_memory_equal(&moved, &comm->traffic[j->spec.kind], sizeof moved);
-    bool right = job_is_right(j);
-    job_destroy(j);
-    return right;
-}
-
-static void dawdle(uint64_t random)
-{
-    if (random % 2 == 0) usleep((useconds_t)((random >> 32) % 300));
-}
-
-static bool run_kinds(field *f, zero_algorithm algorithm, uint64_t trial)
-{
-    bool right = true;
-    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
-        job j = vary(f, algorithm, (zero_collective_kind)kind, trial, 0);
-        dawdle(oracle_bits(trial, test_rank, kind));
-        right = run(&j) && right;
-    }
-    f->comm.sequence += ZERO_SIGNALS - ZERO_COLLECTIVE_KINDS;
-    return right;
-}
-
-static void run_shapes(zero_algorithm algorithm)
-{
-    for (int a = 0; a < ARRANGEMENTS; a++) {
-        if (!is_possible(a)) continue;
-        bool right = true;
-        field f = field_open(arrange(a), room(MAX_STRIDE));
-        for (uint64_t trial = 0; trial < TRIALS && fits(algorithm, &f.comm.layout); trial++)
-            right = run_kinds(&f, algorithm, trial + TRIALS * (uint64_t)a) && right;
-        assert_all(right);
-        field_close(&f);
-    }
+    run_shapes(algorithm, vary, TRIALS, room(MAX_STRIDE));
 }
 
 static void pairs_give_devices_the_tree_sum_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_P2P);
+    run_all(ZERO_ALGORITHM_P2P);
 }
 
 static void windows_give_devices_the_tree_sum_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_SHM);
+    run_all(ZERO_ALGORITHM_SHM);
 }
 
 static void two_levels_give_devices_the_tree_sum_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_HIER);
+    run_all(ZERO_ALGORITHM_HIER);
 }
 
 static void mpi_gives_devices_exact_sums_and_every_piece(void **state)
 {
     (void)state;
-    run_shapes(ZERO_ALGORITHM_MPI);
+    run_all(ZERO_ALGORITHM_MPI);
 }
 
 /* Chunks of the algorithms' own size. */
@@ -128,7 +79,7 @@ static void pieces_of_many_full_chunks_reach_the_device(void **state)
             bool exact = zero_algorithm_get(spec.algorithm)->adds_along_tree;
             if (!fits(spec.algorithm, &f.comm.layout)) continue;
             job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
-            right = run(&j) && right;
+            right = run_job(&j) && right;
         }
         assert_all(right);
         field_close(&f);
@@ -267,7 +218,7 @@ static void check_report(int rank)
     assert_true(found);
 }
 
-/* The program would end after the report; here the device goes on after it. */
+/* The program would end after the report; here the device continues after it. */
 static void a_rank_whose_device_is_stuck_is_named(void **state)
 {
     (void)state;

@@ -5,6 +5,7 @@
 
 #include "comm/mirror.h"
 #include "comm/step_print.h"
+#include "support/share.h"
 #include "support/step_cases.h"
 
 #define TRIALS 5 /* per layout, algorithm and kind */
@@ -23,7 +24,7 @@ static machine_case on_device(machine_case c)
 static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
                        const zero_layout *layout)
 {
-    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+    for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
         uint64_t other = trial + 31 * (uint64_t)layout->size + 7 * (uint64_t)kind;
         machine_case c = on_device(vary_case(algorithm, kind, layout, other));
         assert_true(machine_run(&c, NULL));
@@ -64,7 +65,7 @@ static void pieces_of_many_full_chunks_reach_the_device(void **state)
 {
     (void)state;
     static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
-    for (uint64_t trial = 0; trial < 4 * ZERO_COLLECTIVE_KINDS; trial++) {
+    for (uint64_t trial = 0; trial < 4 * ZERO_COLLECTIVE_KINDS; trial += TEST_SHARE(3)) {
         zero_layout layout = layout_of(some[trial % 4]);
         int64_t count = 300000 + (int64_t)trial;
         machine_case c = {.layout = &layout, .trial = trial, .requests = 32, .copies = 8};

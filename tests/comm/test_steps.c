@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "support/share.h"
 #include "support/step_cases.h"
 
-#define TRIALS 24 /* per layout, algorithm and kind */
+#define TRIALS (24 / TEST_SHARE(4)) /* per layout, algorithm and kind */
 
 static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
                        const zero_layout *layout)
@@ -116,7 +117,7 @@ static void pieces_of_many_full_chunks_arrive(void **state)
 {
     (void)state;
     static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
-    for (uint64_t trial = 0; trial < 8 * ZERO_COLLECTIVE_KINDS; trial++) {
+    for (uint64_t trial = 0; trial < 8 * ZERO_COLLECTIVE_KINDS; trial += TEST_SHARE(3)) {
         zero_layout layout = layout_of(some[trial % 4]);
         int64_t count = 300000 + (int64_t)trial;
         zero_algorithm algorithm = trial / 4 % 2 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;

@@ -2,6 +2,7 @@
 #include "comm/algorithm.h"
 
 #include "support/collective_cases.h"
+#include "support/share.h"
 #include "support/step_machine.h"
 
 #define COUNT  1000
@@ -246,7 +247,7 @@ static void staging_is_bounded_and_never_shrinks_with_the_count(void **state)
         for (int nodes = 1; nodes <= sizes[s]; nodes = 3 * nodes + (nodes > 1)) {
             zero_layout layout;
             assert_int_equal(zero_layout_init_blocks(&layout, sizes[s], nodes), ZERO_OK);
-            for (int run = 0; run < 16 * ZERO_ALGORITHMS; run++)
+            for (int run = 0; run < 16 * ZERO_ALGORITHMS; run += 3 * TEST_SHARE(3))
                 check_staging(
                     &layout, (zero_collective_spec){.algorithm = (zero_algorithm)(run / 16),
                                                     .kind = (zero_collective_kind)(run % 4),

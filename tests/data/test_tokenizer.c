@@ -31,24 +31,6 @@ static zero_tokenizer learn(const char *spec, const void *text, size_t len)
     return tok;
 }
 
-static void assert_round_trip(const zero_tokenizer *tok, const unsigned char *text,
-                              size_t len)
-{
-    int32_t *tokens = malloc((len + 1) * sizeof *tokens);
-    assert_non_null(tokens);
-    int64_t n = encoded(tok, text, len, tokens);
-    size_t at = 0;
-    for (int64_t i = 0; i < n; i++) {
-        size_t part;
-        const unsigned char *bytes = zero_tokenizer_decode(tok, tokens[i], &part);
-        assert_true(part <= len - at);
-        assert_memory_equal(bytes, text + at, part);
-        at += part;
-    }
-    assert_true(at == len);
-    free(tokens);
-}
-
 static void any_bytes_come_back(void **state)
 {
     (void)state;

@@ -60,13 +60,8 @@ static void draw_plan(dice *d, zero_plan_input *plan)
 {
     plan->micro_batch = DRAW(d, 1, 2);
     plan->accumulation = (int)DRAW(d, 1, 2, 4);
-    plan->reproducible = DRAW(d, 0, 0, 1) == 1 && is_power_of_two(test_size);
-    plan->partition = (zero_partition_scheme)DRAW(d, 0, 1);
-    plan->bucket = DRAW(d, 1 << 20, 2048);
-    plan->serial = DRAW(d, 0, 0, 1) == 1;
+    draw_form(d, plan);
     plan->recompute = DRAW(d, 0, 1) == 1;
-    plan->prefetch = DRAW(d, 0, 1, 2, 1000);
-    plan->persist = DRAW(d, 0, 100, 1 << 30);
     plan->check_memory = DRAW(d, 0, 0, 1) == 1;
     plan->check_replicas = (int)DRAW(d, 0, 1, 2);
     plan->offload_host = (int)DRAW(d, 0, 1);

@@ -130,7 +130,7 @@ static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **s
 }
 
 /* One rank goes wrong in a forward pass, another, or the same, later in a backward pass. */
-static void of_several_faults_the_first_is_told(void **state)
+static void the_first_of_several_faults_is_told(void **state)
 {
     (void)state;
     test_setup setup = test_setup_of(2, ZERO_BF16);
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_overflow_on_one_rank_skips_the_step_on_all),
         cmocka_unit_test(at_the_least_scale_an_overflow_ends_the_run),
         cmocka_unit_test(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing),
-        cmocka_unit_test(of_several_faults_the_first_is_told),
+        cmocka_unit_test(the_first_of_several_faults_is_told),
         cmocka_unit_test(what_rounding_makes_infinite_is_told_as_such),
         cmocka_unit_test(a_sum_that_is_not_finite_names_no_rank),
     };

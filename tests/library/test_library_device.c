@@ -248,8 +248,9 @@ static void wrong_devices_are_refused(void **state)
         zero_trainer_spec spec;
         refusal expected;
     } wrong[] = {
-        {{.device = "cuda"}, {ZERO_ERR_UNSUPPORTED, "no CUDA backend"}},
-        {{.device = "abacus"}, {ZERO_ERR_INVALID, "no device 'abacus'"}},
+        {{.device = "abacus"}, {ZERO_ERR_INVALID, "device 'abacus': expected one of"}},
+        {{.device = "cuda:"}, {ZERO_ERR_INVALID, "device 'cuda:': expected numbers"}},
+        {{.device = "fake:0"}, {ZERO_ERR_INVALID, "fake has no numbers"}},
         {{.device = "fake", .backend = "naive"},
          {ZERO_ERR_INVALID, "backend 'naive' with device 'fake'"}},
         {{.device = "fake", .offload = "."}, {ZERO_ERR_INVALID, "give one of them"}},

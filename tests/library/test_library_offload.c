@@ -6,7 +6,7 @@
 #define DIR   "." /* the build tree, on a disk */
 #define STEPS 4
 
-/* What a caller sees of a run: the digest says most of it. */
+/* The results of a run that a caller sees. The digest says most. */
 typedef struct {
     double loss[STEPS], evaluated, computed;
     float first;

@@ -1,6 +1,7 @@
 /* Packed products by each kernel that this machine runs: against the oracle (those in bf16 on
  * factors rounded one by one), and laws that hold for all sizes. */
 #include "support/math_test.h"
+#include "support/share.h"
 
 #include <stdio.h>
 
@@ -144,10 +145,10 @@ static void assert_near(const product *x, const float *got, const float *want)
     }
 }
 
-/* Each size has a pool of its own: one pool would overflow. */
-static void check_sizes(const int64_t size[3], int first_flags, int last_flags)
+/* Every n-th combination of flags. Each size has a pool of its own: one pool would overflow. */
+static void check_sizes(const int64_t size[3], int every)
 {
-    for (int flags = first_flags; flags <= last_flags; flags++) {
+    for (int flags = 0; flags < 16; flags += every) {
         void *pool;
         machine m[ZERO_PACKED_VARIANTS];
         assert_int_equal(test_pool_make(&pool), 0);
@@ -166,9 +167,9 @@ static void check_sizes(const int64_t size[3], int first_flags, int last_flags)
 static void all_sizes_from_1_to_70_agree_with_the_oracle(void **state)
 {
     (void)state;
-    for (int64_t s = 1; s <= 70; s++) {
+    for (int64_t s = 1; s <= 70; s += TEST_SHARE(7)) {
         const int64_t others[][3] = {{s, 33, 35}, {31, s, 17}, {5, 34, s}};
-        for (int i = 0; i < 3; i++) check_sizes(others[i], 0, 15);
+        for (int i = 0; i < 3; i++) check_sizes(others[i], 1);
     }
 }
 
@@ -179,7 +180,7 @@ static void larger_sizes_and_empty_sums_agree_with_the_oracle(void **state)
     const int64_t sizes[][3] = {
         {517, 35, 769}, {40, 1025, 65}, {3, 7, 2051}, {16, 32, 0}, {97, 129, 1000}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        check_sizes(sizes[s], 0, 15);
+        check_sizes(sizes[s], TEST_SHARE(5));
 }
 
 /* fp32 weights and the same weights in bf16; c zero and added to, or not. */
@@ -227,7 +228,7 @@ static void check_cuts(test_pool *pool, const machine *m, product x)
 static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (int flags = 0; flags < 16; flags += 3) {
+    for (int flags = 0; flags < 16; flags += 3 * TEST_SHARE(5)) {
         void *pool;
         machine m[ZERO_PACKED_VARIANTS];
         assert_int_equal(test_pool_make(&pool), 0);

@@ -17,6 +17,10 @@ small="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 6 --data stories
 tiny="--layers 1 --hidden 16 --heads 2 --seq 8 --data stories:16K --tokenizer byte
     --eval-every 0 --sample 0"
 
+# Limits on time are multiplied by this.
+slow=1
+! grep -qs __asan_init "$zero" || slow=5
+
 # with_mpich: the launcher is that of MPICH, which waits for the other ranks if one fails before MPI
 # has started. So each rank prints its message.
 with_mpich() {
@@ -29,8 +33,8 @@ skip() {
     exit 77
 }
 
-# finds_a_disk: sets $disk to a new directory for --offload, empty if there is no disk where the tests
-# run. The file info says what is there, or why there is none.
+# finds_a_disk: sets $disk to a new directory for --offload. If the tests do not run on a disk, $disk
+# is empty, and the file `info` says why.
 finds_a_disk() {
     made_disk=$(mktemp -d "$started_in/zero_disk_XXXXXX") || exit 1
     disk=$made_disk
@@ -129,7 +133,8 @@ refuses() {
     [ "$messages" -eq 1 ] || { [ "$messages" -eq "$1" ] && with_mpich; } ||
         complain "$words: expected one message"
     grep '^zero: ' err | grep -qF -e "$text" || complain "$words: expected '$text' in the message"
-    [ $seconds -le 10 ] || complain "$words: the job took $seconds s, expected at most 10 s"
+    [ $seconds -le $((10 * slow)) ] ||
+        complain "$words: the job took $seconds s, expected at most $((10 * slow)) s"
     [ -s out ] && complain "$words: expected nothing on stdout"
     [ "$1" -gt 0 ] || [ "$(wc -l <err)" -eq 1 ] || complain "$words: expected one line on stderr"
 }
@@ -194,6 +199,19 @@ verifies() {
 # write_tokens FILE: writes 2000 tokens from 0 to 49 as nanoGPT does, in 16 bits each.
 write_tokens() {
     printf "$(awk 'BEGIN { for (i = 0; i < 2000; i++) printf "\\%03o\\000", i % 50 }')" >"$1"
+}
+
+# goes_on_to STEP RANKS words...: trains with the options $batch and checkpoints in run/, up to this
+# step: as if the run had been killed after it had saved it.
+goes_on_to() {
+    step=$1
+    n=$2
+    shift 2
+    # shellcheck disable=SC2086,SC2154 # words; the script sets it
+    runs "$n" train $batch --checkpoint run --save-every 1 --keep 9 "$@"
+    for later in run/step-*; do
+        [ "${later#run/step-}" -le "$step" ] || rm -r "$later"
+    done
 }
 
 finish() {

@@ -1,5 +1,5 @@
 # Optimizer states in the host's memory beside a device, through the program: what is refused, what a run
-# and a plan say, and that a run goes on with or without it.
+# and a plan say, and that a run may be resumed with or without it.
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 tiny="$tiny --global-batch 6"

@@ -110,7 +110,6 @@ refuses 2 '--offload with --device cuda' 0 plan $small --device cuda --offload .
 refuses 2 '--backend naive with --device cuda' 0 plan $small --device cuda --backend naive
 refuses 2 '--device-memory without a device' 0 plan $small --device-memory 1G
 refuses 2 'cpu|cuda' 0 plan --device tpu
-refuses 3 'this build has no CUDA backend' 0 train $small --device cuda
 
 # The program of a step in stage 3 with two layers
 runs 0 plan $small --ranks 2 --stage 3 --show-schedule

@@ -6,6 +6,7 @@
 #include "support/random_plan.h"
 #include "support/schedule_laws.h"
 #include "support/shadow.h"
+#include "support/share.h"
 
 /* Ranks in `hurried` execute the stream of a file ahead of their walk. */
 static void check(zero_plan_input input, int nodes, unsigned hurried)
@@ -72,7 +73,7 @@ static void any_model_keeps_all_laws_with_a_file(void **state)
 {
     static const unsigned hurried[] = {0, ~0u, 0x55};
     (void)state;
-    for (uint64_t trial = 0; trial < 1000; trial++) {
+    for (uint64_t trial = 0; trial < 1000; trial += TEST_SHARE(4)) {
         uint64_t random = trial + 10000;
         int nodes;
         zero_model model = made_random(&random);

@@ -4,7 +4,7 @@
 #include "support/made_model.h"
 #include "support/schedule_job.h"
 
-/* Of 1 to 8 ranks on *nodes nodes, without a file. */
+/* A plan of 1 to 8 ranks on *nodes nodes, without a file. */
 static inline zero_plan_input random_plan(const zero_model *model, uint64_t *random,
                                           int *nodes)
 {

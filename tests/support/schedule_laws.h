@@ -22,8 +22,8 @@ void laws_check_window(const schedule_job *job);
  * Stage 3 holds no more than the next `prefetch` uses read, and gathers nothing in vain. */
 void laws_check_order(const zero_schedule *s);
 /* Every transfer of a file begins and ends once, in order; updates stand, and may run ahead, where
- * their gradient is final and nothing reads their parameters; bytes follow a closed form. Without
- * a file there is none of this. */
+ * their gradient is final and nothing reads their parameters; bytes follow a closed form. A plan
+ * without a file has no such instructions. */
 void laws_check_offload(const zero_schedule *s);
 /* With a device nothing of the model lies in the window, and the host has its side of each copy. With
  * offload_host states lie there, gradients come once, and parameters return. */

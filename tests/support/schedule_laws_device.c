@@ -34,7 +34,7 @@ static bool is_on_host(const zero_schedule *s, const zero_instruction *i)
            (i->op == ZERO_OP_NORM || i->op == ZERO_OP_UPDATE || i->op == ZERO_OP_RECORD);
 }
 
-/* What the host alone uses in any plan with a device. */
+/* True for instructions of which only the host uses the operands, in any plan with a device. */
 static bool is_check(const zero_instruction *i)
 {
     return i->op == ZERO_OP_VERIFY || i->op == ZERO_OP_COMPARE || i->op == ZERO_OP_RECORD;

@@ -249,7 +249,7 @@ static void check_gathered(const zero_program *p, int begin, int end)
     assert_int_equal(p->code[at].in, p->code[begin].buffer);
 }
 
-/* What is saved comes back before the place in the file is used again. */
+/* Saved activations come back before their place in the file is used again. */
 static void check_restored(const zero_program *p, int begin, int end)
 {
     int at = begin + 1;

@@ -64,6 +64,17 @@ static inline bool is_power_of_two(int n)
     return (n & (n - 1)) == 0;
 }
 
+/* The options that change no bits wherever memory lies. */
+static inline void draw_form(dice *d, zero_plan_input *plan)
+{
+    plan->reproducible = DRAW(d, 0, 0, 1) == 1 && is_power_of_two(test_size);
+    plan->partition = (zero_partition_scheme)DRAW(d, 0, 1);
+    plan->bucket = DRAW(d, 1 << 20, 2048);
+    plan->serial = DRAW(d, 0, 0, 1) == 1;
+    plan->prefetch = DRAW(d, 0, 1, 2, 1000);
+    plan->persist = DRAW(d, 0, 100, 1 << 30);
+}
+
 static inline void draw_route(dice *d, test_setup *setup)
 {
     static const zero_algorithm algorithms[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_SHM,

@@ -57,7 +57,7 @@ static void a_whole_run_has_its_steps_and_its_end(void **state)
     zero_metrics_file_destroy(&file);
 }
 
-static void of_steps_taken_again_the_last_ones_count(void **state)
+static void the_last_of_steps_taken_again_count(void **state)
 {
     (void)state;
     zero_metrics_file file;
@@ -117,7 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_run_has_its_steps_and_its_end),
-        cmocka_unit_test(of_steps_taken_again_the_last_ones_count),
+        cmocka_unit_test(the_last_of_steps_taken_again_count),
         cmocka_unit_test(half_a_line_of_a_killed_run_is_left_out),
         cmocka_unit_test(other_files_are_refused_with_their_line),
     };

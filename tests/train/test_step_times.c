@@ -38,7 +38,7 @@ static void a_run_of_three_steps_or_fewer_counts_them_all(void **state)
     assert_true(t.median == 4 && t.n == 1 && t.first == 3);
 }
 
-static void of_a_very_long_run_the_last_steps_count(void **state)
+static void the_last_steps_of_a_very_long_run_count(void **state)
 {
     (void)state;
     zero_step_times t;
@@ -58,7 +58,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_three_steps_do_not_count),
         cmocka_unit_test(a_run_of_three_steps_or_fewer_counts_them_all),
-        cmocka_unit_test(of_a_very_long_run_the_last_steps_count),
+        cmocka_unit_test(the_last_steps_of_a_very_long_run_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,208 @@
+/* attention.h - what both kinds of attention kernels share: a call as kernels see it, one head of
+ * one sample, four channels at a time, and dropout's mask of a tile.
+ *
+ *          keys ->
+ *   queries | x .   .   .      a block takes one tile of queries (or of keys) of one head, and
+ *      |    | x x   .   .      walks over the tiles of keys (or of queries) that the diagonal
+ *      v    | x x x   x .      leaves: tiles above it are never looked at
+ *
+ * Scores are kept in base 2: power = score * log2(e), for which the device has an instruction. */
+#pragma once
+
+#include <stdint.h>
+
+#include <cuda_runtime.h>
+
+#include <Random123/philox.h>
+
+#include "gpu/kernels.h"
+#include "gpu/launch.h"
+
+#define ZERO_ATTENTION_LOG2_E 1.44269504088896f
+#define ZERO_ATTENTION_LOG_2  0.693147180559945f
+
+/* By value to kernels. */
+struct zero_attention_call {
+    zero_attention a;
+    int size;     /* of a head: C / H */
+    float scale;  /* of scores: 1/sqrt(size) */
+    float powers; /* scale * log2(e) */
+    float keep;   /* what dropout multiplies kept probabilities by */
+    uint32_t
+        dropped; /* an element whose 32 bits are below this one is dropped; 0: no dropout */
+    bool wide;   /* four channels are 16 aligned bytes, in all arrays */
+};
+
+/* The calls of attention_tiles.cu; fp32 has none. */
+bool zero_attention_tiles_take(int capability, const zero_attention *a);
+void zero_attention_tiles_forward(cudaStream_t stream, const zero_attention_call *call);
+void zero_attention_tiles_backward(cudaStream_t stream, const zero_attention_call *call);
+
+/* Rows of one head: the first of them, and how many exist from there on. */
+struct zero_head_rows {
+    const float *x;
+    int64_t stride, n;
+};
+
+/* The same, to be written. */
+struct zero_head_result {
+    float *x;
+    int64_t stride, n;
+};
+
+/* One head of one sample: offsets of its position 0. */
+struct zero_head_view {
+    int64_t T, C;
+    int64_t qkv, out,
+        lse;         /* in qkv[B,T,3C] and dqkv, in out[B,T,C] and dout, in lse[B,H,T] */
+    int64_t element; /* of dropout's stream: the head's first */
+    uint64_t sample; /* of dropout's stream */
+};
+
+/* Blocks along x are heads, sample by sample. */
+static inline __device__ zero_head_view zero_head_of(const zero_attention_call &call)
+{
+    const zero_attention &a = call.a;
+    const int64_t b = blockIdx.x / a.H, h = blockIdx.x % a.H;
+    zero_head_view v;
+    v.T = a.T, v.C = a.C;
+    v.qkv = b * a.T * 3 * a.C + h * call.size;
+    v.out = b * a.T * a.C + h * call.size;
+    v.lse = (b * a.H + h) * a.T;
+    v.element = h * a.T * a.T;
+    v.sample = a.dropout.stream.sample + (uint64_t)b;
+    return v;
+}
+
+enum zero_head_part { ZERO_QUERIES, ZERO_KEYS, ZERO_VALUES };
+
+/* Position t's channels in qkv or dqkv. */
+static inline __device__ int64_t zero_in_qkv(const zero_head_view &v, zero_head_part part,
+                                             int64_t t)
+{
+    return v.qkv + (3 * t + part) * v.C;
+}
+
+/* Positions from t on of qkv; and of x, which is out or dout. */
+static inline __device__ zero_head_rows zero_rows_of_qkv(const zero_attention_call &call,
+                                                         const zero_head_view &v,
+                                                         zero_head_part part, int64_t t)
+{
+    return {call.a.qkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+}
+
+static inline __device__ zero_head_rows zero_rows_of_out(const zero_head_view &v,
+                                                         const float *x, int64_t t)
+{
+    return {x + v.out + t * v.C, v.C, v.T - t};
+}
+
+static inline __device__ zero_head_result
+zero_result_in_dqkv(const zero_attention_call &call, const zero_head_view &v,
+                    zero_head_part part, int64_t t)
+{
+    return {call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+}
+
+static inline __device__ zero_head_result
+zero_result_in_out(const zero_attention_call &call, const zero_head_view &v, int64_t t)
+{
+    return {call.a.out + v.out + t * v.C, v.C, v.T - t};
+}
+
+/* Channels c .. c + 3 of a row; zero where there is no such row or channel. */
+static inline __device__ float4 zero_load_four(const zero_attention_call &call,
+                                               const zero_head_rows &rows, int64_t row,
+                                               int c)
+{
+    float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
+    const int n = row < rows.n ? call.size - c : 0;
+    const float *from = rows.x + row * rows.stride + c;
+    if (n >= 4 && call.wide) return *(const float4 *)from;
+    if (n > 0) x.x = from[0];
+    if (n > 1) x.y = from[1];
+    if (n > 2) x.z = from[2];
+    if (n > 3) x.w = from[3];
+    return x;
+}
+
+/* Writes the channels c .. c + 3 that exist, of a row that exists. */
+static inline __device__ void zero_store_four(const zero_attention_call &call,
+                                              const zero_head_result &rows, int64_t row,
+                                              int c, float4 x)
+{
+    const int n = row < rows.n ? call.size - c : 0;
+    float *to = rows.x + row * rows.stride + c;
+    if (n >= 4 && call.wide) {
+        *(float4 *)to = x;
+        return;
+    }
+    if (n > 0) to[0] = x.x;
+    if (n > 1) to[1] = x.y;
+    if (n > 2) to[2] = x.z;
+    if (n > 3) to[3] = x.w;
+}
+
+static inline __device__ float zero_dot_four(float4 a, float4 b, float sum)
+{
+    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
+}
+
+/* ---- Dropout ----
+ *
+ * One block of Philox decides eight neighbours. A row's first element need not be the first of its
+ * eight, so a mask's row of n keys lies in n / 8 + 1 bytes, a bit per element, and begins at a bit
+ * that depends on the row. */
+
+#define ZERO_MASK_BYTES(keys) ((keys) / 8 + 1)
+
+/* Eight elements of base/rng.h's mask, from 8 * block on: bits of those that are kept. */
+static inline __device__ unsigned zero_mask_of_eight(const zero_attention_call &call,
+                                                     uint64_t sample, uint64_t block)
+{
+    const zero_rng &rng = call.a.dropout.stream;
+    philox4x64_ctr_t counter = {{block, rng.tensor, sample, rng.step}};
+    philox4x64_key_t key = {{rng.seed, (uint64_t)rng.purpose}};
+    const philox4x64_ctr_t words = philox4x64(counter, key);
+    unsigned kept = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        kept |= (unsigned)((uint32_t)words.v[i] >= call.dropped) << (2 * i);
+        kept |= (unsigned)((uint32_t)(words.v[i] >> 32) >= call.dropped) << (2 * i + 1);
+    }
+    return kept;
+}
+
+/* All threads: the mask of QUERIES x KEYS elements. */
+template <int QUERIES, int KEYS, int THREADS>
+static inline __device__ void zero_draw_mask(const zero_attention_call &call,
+                                             const zero_head_view &v, int64_t query,
+                                             int64_t key, uint8_t *mask)
+{
+    constexpr int bytes = ZERO_MASK_BYTES(KEYS);
+#pragma unroll 1 /* a block of Philox takes many registers */
+    for (int i = (int)threadIdx.x; i < QUERIES * bytes; i += THREADS) {
+        const int64_t first = v.element + (query + i / bytes) * v.T + key;
+        mask[i] =
+            (uint8_t)zero_mask_of_eight(call, v.sample, (uint64_t)(first / 8 + i % bytes));
+    }
+}
+
+/* What dropout multiplies the tile's element (query, key) by; `first` is the element of the
+ * tile's first key in that query's row. */
+template <int KEYS>
+static inline __device__ float zero_mask_at(const zero_attention_call &call,
+                                            const uint8_t *mask, unsigned first, int query,
+                                            int key)
+{
+    const unsigned bit = (first & 7) + (unsigned)key;
+    const unsigned byte = mask[query * ZERO_MASK_BYTES(KEYS) + (int)(bit >> 3)];
+    return byte >> (bit & 7) & 1 ? call.keep : 0.0f;
+}
+
+/* The element at which a query's row of the tile begins, in as many bits as zero_mask_at needs. */
+static inline __device__ unsigned zero_mask_first(const zero_head_view &v, int64_t query,
+                                                  int64_t key)
+{
+    return (unsigned)v.element + (unsigned)query * (unsigned)v.T + (unsigned)key;
+}

@@ -1,0 +1,203 @@
+/* gemm.c - products by cuBLAS, which is column-major: our c = op(a) op(b), row by row, is its
+ * c' = op(b)' op(a)', so the factors change places and nothing is transposed.
+ *
+ * Factors that do not have the type of the product are converted into the workspace first. Where it
+ * has no room for them, the product is cut into pieces, of k as well: sums go on in c, in fp32. The
+ * cut depends on shapes alone, so equal calls have equal bits.
+ *
+ *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
+ *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece
+ *      piece                                                                            */
+#include "gpu/cuda.h"
+
+/* One factor: as it lies in memory, and what is converted of it. */
+typedef struct {
+    const char *from;
+    zero_type type;
+    int64_t stride;
+    bool is_converted;
+    char *room;                 /* for a piece; with is_converted */
+    int64_t held_first, held_k; /* the piece in the room; -1: none */
+} factor;
+
+/* A piece of a factor as cuBLAS reads it. */
+typedef struct {
+    const void *at;
+    int64_t stride;
+} block;
+
+typedef struct {
+    const zero_gemm *g;
+    zero_type type; /* of both factors of the product */
+    factor a, b;
+    int64_t m, n, k; /* of a piece */
+    int64_t ldc;
+} product;
+
+static cudaDataType data_type(zero_type type)
+{
+    return type == ZERO_FP16 ? CUDA_R_16F : type == ZERO_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+static size_t size_of(zero_type type)
+{
+    return type == ZERO_FP32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- the cut ---- */
+
+#define PIECE 64 /* lengths of pieces are multiples of it */
+
+/* How many of `all` fit, each of `each` elements; at least one piece. */
+static int64_t fitting(int64_t all, int64_t each, int64_t elements)
+{
+    int64_t n = elements / each;
+    if (n >= all) return all;
+    return n > PIECE ? n / PIECE * PIECE : PIECE;
+}
+
+/* Factors begin at multiples of ZERO_MEMORY_ALIGN bytes: cuBLAS chooses faster kernels for them. */
+static int64_t aligned(int64_t elements)
+{
+    const int64_t step = ZERO_MEMORY_ALIGN / 2;
+    return (elements + step - 1) / step * step;
+}
+
+/* Divides the room between the factors that need it: a small one has what it needs, and the other
+ * one has the rest. k is cut only if 256 rows or columns of it do not fit. */
+static void cut(product *p, zero_cuda_room room)
+{
+    const zero_gemm *g = p->g;
+    const int64_t all = (int64_t)(room.bytes / size_of(p->type)), half = all / 2;
+    const bool both = p->a.is_converted && p->b.is_converted;
+    p->m = g->m, p->n = g->n;
+    p->k = fitting(g->k, 256, both ? half : all);
+    int64_t of_a = both ? half : all, of_b = of_a;
+    if (both && g->m * p->k <= half) of_a = aligned(g->m * p->k), of_b = all - of_a;
+    if (both && g->m * p->k > half && g->n * p->k <= half)
+        of_b = aligned(g->n * p->k), of_a = all - of_b;
+    if (p->a.is_converted) p->m = fitting(g->m, p->k, of_a);
+    if (p->b.is_converted) p->n = fitting(g->n, p->k, of_b);
+    p->a.room = room.memory;
+    p->b.room = p->a.room;
+    if (both) p->b.room += (size_t)aligned(p->m * p->k) * size_of(p->type);
+}
+
+/* ---- pieces ---- */
+
+/* `first` counts rows of op(a) or columns of op(b): `n` of them from there, and `k` from k_first
+ * on. Transposed or not, they are rows of one kind and columns of the other in memory. */
+static block piece_of(zero_cuda *c, const product *p, factor *f, bool k_is_column,
+                      int64_t first, int64_t n, int64_t k_first, int64_t k)
+{
+    const int64_t row = k_is_column ? first : k_first, col = k_is_column ? k_first : first;
+    const int64_t rows = k_is_column ? n : k, cols = k_is_column ? k : n;
+    const void *at = f->from + (size_t)(row * f->stride + col) * size_of(f->type);
+    if (!f->is_converted) return (block){at, f->stride};
+    if (f->held_first != first || f->held_k != k_first)
+        zero_cuda_convert(c->compute, rows, cols, f->stride, f->type, at, p->type, f->room);
+    f->held_first = first;
+    f->held_k = k_first;
+    return (block){f->room, cols};
+}
+
+static cublasOperation_t operation(bool transposed)
+{
+    return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, int64_t l)
+{
+    zero_cuda *c = zero_cuda_of(math);
+    const zero_gemm *g = p->g;
+    const int64_t m = least(p->m, g->m - i), n = least(p->n, g->n - j),
+                  k = least(p->k, g->k - l);
+    const float one = 1.0f, add = l > 0 || g->accumulate ? 1.0f : 0.0f;
+    const cudaDataType type = data_type(p->type);
+    block a = piece_of(c, p, &p->a, !g->transpose_a, i, m, l, k);
+    block b = piece_of(c, p, &p->b, g->transpose_b, j, n, l, k);
+    cublasStatus_t status =
+        cublasGemmEx(c->products, operation(g->transpose_b), operation(g->transpose_a),
+                     (int)n, (int)m, (int)k, &one, b.at, type, (int)b.stride, a.at, type,
+                     (int)a.stride, &add, g->c + i * p->ldc + j, CUDA_R_32F, (int)p->ldc,
+                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    (void)!zero_cuda_check_product(c, status, "gemm");
+    zero_cuda_end(math, "gemm");
+}
+
+/* Without k there is nothing to add. */
+static void clear(const zero_math *math, const product *p)
+{
+    zero_cuda *c = zero_cuda_of(math);
+    for (int64_t i = 0; i < p->g->m && !p->g->accumulate; i++)
+        zero_cuda_clear(c->compute, p->g->n, p->g->c + i * p->ldc);
+    zero_cuda_end(math, "gemm");
+}
+
+static int64_t or_dense(int64_t stride, int64_t dense)
+{
+    return stride != 0 ? stride : dense;
+}
+
+static product describe(const zero_gemm *g, zero_type a_type)
+{
+    return (product){.g = g,
+                     .type = g->factors,
+                     .a = {.from = (const char *)g->a,
+                           .type = a_type,
+                           .stride = or_dense(g->lda, g->transpose_a ? g->m : g->k),
+                           .is_converted = a_type != g->factors,
+                           .held_first = -1},
+                     .b = {.from = g->b,
+                           .type = g->b_type,
+                           .stride = or_dense(g->ldb, g->transpose_b ? g->k : g->n),
+                           .is_converted = g->b_type != g->factors,
+                           .held_first = -1},
+                     .ldc = or_dense(g->ldc, g->n)};
+}
+
+static void compute(const zero_math *math, const zero_gemm *g, zero_type a_type)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c || g->m == 0 || g->n == 0) return;
+    product p = describe(g, a_type);
+    if (g->k == 0) {
+        clear(math, &p);
+        return;
+    }
+    cut(&p, c->room);
+    for (int64_t l = 0; l < g->k; l += p.k)
+        for (int64_t i = 0; i < g->m; i += p.m)
+            for (int64_t j = 0; j < g->n; j += p.n)
+                if (c->failure.status == ZERO_OK) multiply(math, &p, i, j, l);
+}
+
+void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
+{
+    compute(math, g, ZERO_FP32);
+}
+
+/* ---- what benches measure against ---- */
+
+static void copy(const zero_math *math, void *to, const void *from, size_t bytes)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    cudaError_t error =
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c->compute);
+    (void)!zero_cuda_check(c, error, "copy");
+    zero_cuda_end(math, "copy");
+}
+
+/* cuBLAS alone: both factors have the type of the product. */
+static void product_alone(const zero_math *math, const zero_gemm *g)
+{
+    compute(math, g, g->factors);
+}
+
+const zero_yardstick zero_cuda_yardstick = {.copy = copy, .product = product_alone};

@@ -1,0 +1,40 @@
+/* device.h - devices by name: the list of those that a plan knows, and their backends.
+ *
+ *     cpu              none: the host's memory, where a backend of backends.h computes
+ *     cuda             GPUs, by the plugin libzero_cuda.so (plugin.h)
+ *     fake             math/fake.h, in builds with tests
+ *     cuda-emulated    the plugin's code on the CPU (gpu/emulated), in builds with tests */
+#pragma once
+
+#include "math/plugin.h"
+
+#define ZERO_DEVICE_NUMBERS 64
+
+/* What a user asks for: "cuda", or some of a machine's devices, as in "cuda:0,2". */
+typedef struct {
+    const char *name; /* static */
+    int n;            /* numbers given; 0: all devices */
+    int numbers[ZERO_DEVICE_NUMBERS];
+} zero_device_choice;
+
+/* `where` is what a message calls the text: "--device cuda:x". ZERO_ERR_INVALID if there is no such
+ * device, if it has no numbers, or if they are not different whole numbers. */
+ZERO_NODISCARD zero_status zero_device_read(const char *text, const char *where,
+                                            zero_device_choice *choice);
+
+/* The backend of a device, whose `memory` is not NULL; NULL for "cpu". *plugin is where it comes
+ * from, NULL if it is a part of this program. The name may have numbers. ZERO_ERR_INVALID if there
+ * is no such device, ZERO_ERR_UNSUPPORTED if this build does not have it, ZERO_ERR_ENV if its
+ * library cannot be loaded. */
+ZERO_NODISCARD zero_status zero_device_find(const char *name, const zero_backend **found,
+                                            const zero_plugin **plugin);
+
+/* Whether the machine has the devices of a plugin that were asked for: *devices is their number.
+ * ZERO_ERR_ENV if there are none, ZERO_ERR_INVALID if a number is too high. */
+ZERO_NODISCARD zero_status zero_device_count(const zero_plugin *plugin,
+                                             const zero_device_choice *choice,
+                                             int *devices);
+
+/* The names of all devices that a plan knows, the default first: number i, or NULL past the end.
+ * They can be planned for, also where this build cannot run on them. */
+const char *zero_device_name_at(int i);

@@ -1,0 +1,379 @@
+/* The CUDA backend's glue, on the emulated device: memory, copies and their tickets, products in
+ * pieces, and failures. Streams run late and in random orders there, so a wait that is missing
+ * changes numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "gpu/cuda.h"
+#include "math/device.h"
+
+#define HOST_BYTES ((size_t)1 << 20)
+
+/* An open device with a piece of its memory, and pinned memory of the host. */
+typedef struct {
+    const zero_backend *of;
+    zero_math math;
+    char *host;
+    float *memory;
+} device;
+
+static int polled;
+
+static void count_poll(void *arg)
+{
+    (void)arg;
+    polled++;
+}
+
+static void open_device(device *d)
+{
+    const zero_plugin *plugin;
+    void *memory;
+    *d = (device){.math = {.poll = count_poll, .device = 1}};
+    assert_int_equal(zero_device_find("cuda-emulated", &d->of, &plugin), ZERO_OK);
+    assert_int_equal(d->of->open(&d->math), ZERO_OK);
+    d->host =
+        mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(d->host, MAP_FAILED);
+    assert_int_equal(d->of->memory->pin(&d->math, d->host, HOST_BYTES), ZERO_OK);
+    assert_int_equal(d->of->memory->take(&d->math, HOST_BYTES, &memory), ZERO_OK);
+    d->memory = memory;
+}
+
+static void close_device(device *d)
+{
+    d->of->close(&d->math);
+    d->of->close(&d->math); /* accepts a closed one */
+    munmap(d->host, HOST_BYTES);
+}
+
+static zero_status wait_for(device *d, zero_ticket ticket)
+{
+    bool ended = false;
+    while (!ended) {
+        zero_status st = d->of->memory->ended(&d->math, ticket, &ended);
+        if (st != ZERO_OK) return st;
+    }
+    return ZERO_OK;
+}
+
+static void fetch_now(device *d, void *host, const void *memory, size_t bytes)
+{
+    zero_ticket ticket;
+    assert_int_equal(d->of->memory->fetch(&d->math, host, memory, bytes, &ticket), ZERO_OK);
+    assert_int_equal(wait_for(d, ticket), ZERO_OK);
+}
+
+/* ---- memory and copies ---- */
+
+static void memory_is_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    device d;
+    open_device(&d);
+    assert_int_equal((uintptr_t)d.memory % ZERO_MEMORY_ALIGN, 0);
+    memset(d.host, 1, HOST_BYTES);
+    fetch_now(&d, d.host, d.memory, HOST_BYTES);
+    for (size_t i = 0; i < HOST_BYTES; i++) assert_int_equal(d.host[i], 0);
+    void *none;
+    assert_int_equal(d.of->memory->take(&d.math, (size_t)1 << 50, &none), ZERO_ERR_NOMEM);
+    assert_int_equal(d.of->sync(&d.math), ZERO_OK); /* no failure that stays */
+    assert_int_equal(d.of->memory->take(&d.math, 0, &none), ZERO_OK);
+    d.of->memory->give_back(&d.math, none);
+    d.of->memory->give_back(&d.math, d.memory);
+    d.of->memory->unpin(&d.math, d.host);
+    assert_int_equal(d.of->memory->pin(&d.math, d.host, HOST_BYTES), ZERO_OK);
+    close_device(&d);
+}
+
+/* More copies than there are events, each of a number that a call has just made: x = 2x + 1. */
+static void copies_wait_for_calls_and_calls_for_copies(void **state)
+{
+    (void)state;
+    enum { N = 64, TURNS = 2 * ZERO_CUDA_COPIES + 100 };
+    device d;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    float *up = (float *)d.host, *down = up + N;
+    zero_ticket stored, fetched = 0, first = 0;
+    for (int turn = 0; turn < TURNS; turn++) {
+        assert_int_equal(wait_for(&d, fetched), ZERO_OK); /* the host writes there again */
+        for (int i = 0; i < N; i++) up[i] = (float)(turn + i);
+        assert_int_equal(m->store(&d.math, d.memory, up, N * sizeof *up, &stored), ZERO_OK);
+        assert_int_equal(m->after(&d.math, stored), ZERO_OK);
+        d.of->accumulate(&d.math, ZERO_FP32, N, d.memory, d.memory, d.memory + N);
+        assert_int_equal(m->fetch(&d.math, down, d.memory + N, N * sizeof *down, &fetched),
+                         ZERO_OK);
+        if (turn == 0) first = fetched;
+        assert_int_equal(wait_for(&d, fetched), ZERO_OK);
+        for (int i = 0; i < N; i++) assert_true(down[i] == (float)(2 * (turn + i)));
+    }
+    assert_int_equal(wait_for(&d, first), ZERO_OK);
+    assert_int_equal(wait_for(&d, 0), ZERO_OK);
+    assert_int_equal(m->after(&d.math, first), ZERO_OK);
+    close_device(&d);
+}
+
+/* A running sum is fetched after each addition, and nothing else makes the copy wait. */
+static void a_copy_waits_for_the_calls_before_it(void **state)
+{
+    (void)state;
+    enum { N = 64, TURNS = 200 };
+    device d;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    float *ones = (float *)d.host, *sums = ones + N, *sum = d.memory + N;
+    zero_ticket ticket;
+    for (int i = 0; i < N; i++) ones[i] = 1.0f;
+    assert_int_equal(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket), ZERO_OK);
+    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
+    for (int turn = 0; turn < TURNS; turn++, sum += N) { /* each in a place of its own */
+        d.of->accumulate(&d.math, ZERO_FP32, N, sum, d.memory, sum + N);
+        assert_int_equal(
+            m->fetch(&d.math, sums + N * turn, sum + N, N * sizeof *sums, &ticket),
+            ZERO_OK);
+    }
+    assert_int_equal(wait_for(&d, ticket), ZERO_OK);
+    for (int i = 0; i < N * TURNS; i++) assert_true(sums[i] == (float)(i / N + 1));
+    close_device(&d);
+}
+
+/* Without waits between them: copies of one direction end in their order. */
+static void tickets_end_in_order(void **state)
+{
+    (void)state;
+    enum { N = 3 * ZERO_CUDA_COPIES / 2 };
+    static zero_ticket tickets[N];
+    device d;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    for (int i = 0; i < N; i++)
+        assert_int_equal(m->fetch(&d.math, d.host + 4 * i, d.memory + i, 4, &tickets[i]),
+                         ZERO_OK);
+    assert_int_equal(wait_for(&d, tickets[N - 1]), ZERO_OK);
+    for (int i = 0; i < N; i++) {
+        bool ended = false;
+        assert_int_equal(m->ended(&d.math, tickets[i], &ended), ZERO_OK);
+        assert_true(ended);
+    }
+    close_device(&d);
+}
+
+static void calls_poll(void **state)
+{
+    (void)state;
+    device d;
+    open_device(&d);
+    polled = 0;
+    d.of->clear(&d.math, 100, d.memory);
+    assert_int_equal(polled, 1);
+    close_device(&d);
+}
+
+/* ---- products ---- */
+
+/* Small whole numbers have every type, and their sums are exact. */
+static float number_at(int64_t i, int64_t seed)
+{
+    return (float)((i * 7 + seed * 3 + i / 5) % 9 - 4);
+}
+
+static void write_at(zero_type type, void *to, int64_t i, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (type == ZERO_FP32) ((float *)to)[i] = value;
+    if (type == ZERO_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
+    const uint32_t half =
+        value == 0.0f
+            ? 0
+            : (bits >> 31 << 15) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 1023);
+    if (type == ZERO_FP16) ((uint16_t *)to)[i] = (uint16_t)half;
+}
+
+typedef struct {
+    zero_gemm g;
+    int64_t rows_a, rows_b; /* as stored */
+} product;
+
+/* On the device and by the oracle; c begins with numbers, also between its rows. */
+static void compare_product(device *d, const product *p)
+{
+    zero_gemm g = p->g;
+    const size_t size = g.b_type == ZERO_FP32 ? 4 : 2;
+    const int64_t na = p->rows_a * g.lda, nb = p->rows_b * g.ldb, nc = g.m * g.ldc;
+    float *a = (float *)d->host, *c = a + na, *result = c + nc;
+    char *b = (char *)(result + nc);
+    assert_true((size_t)(b - d->host) + (size_t)nb * size <= HOST_BYTES);
+    for (int64_t i = 0; i < na; i++) a[i] = number_at(i, 1);
+    for (int64_t i = 0; i < nb; i++) write_at(g.b_type, b, i, number_at(i, 2));
+    for (int64_t i = 0; i < nc; i++) c[i] = number_at(i, 3);
+    zero_ticket ticket;
+    const size_t bytes = (size_t)(b - d->host) + (size_t)nb * size;
+    assert_int_equal(d->of->memory->store(&d->math, d->memory, d->host, bytes, &ticket),
+                     ZERO_OK);
+    assert_int_equal(d->of->memory->after(&d->math, ticket), ZERO_OK);
+    g.a = d->memory, g.c = d->memory + na;
+    g.b = (char *)d->memory + (b - d->host);
+    d->of->gemm(&d->math, &g);
+    fetch_now(d, result, g.c, (size_t)nc * sizeof *result);
+    g.a = a, g.b = b, g.c = c;
+    zero_math host = {.poll = NULL};
+    zero_backend_naive.gemm(&host, &g);
+    assert_memory_equal(result, c, (size_t)nc * sizeof *c);
+}
+
+static void compare_types(device *d, int64_t m, int64_t n, int64_t k, int64_t gap)
+{
+    static const struct {
+        zero_type factors, b;
+    } types[] = {{ZERO_FP32, ZERO_FP32}, {ZERO_FP32, ZERO_BF16}, {ZERO_BF16, ZERO_BF16},
+                 {ZERO_BF16, ZERO_FP32}, {ZERO_FP16, ZERO_FP16}, {ZERO_FP16, ZERO_FP32}};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (int bits = 0; bits < 8; bits++) {
+            const bool ta = bits & 1, tb = bits & 2;
+            const zero_gemm g = {.transpose_a = ta,
+                                 .transpose_b = tb,
+                                 .accumulate = bits & 4,
+                                 .factors = types[t].factors,
+                                 .b_type = types[t].b,
+                                 .m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .lda = (ta ? m : k) + gap,
+                                 .ldb = (tb ? k : n) + gap,
+                                 .ldc = n + gap};
+            const product p = {g, ta ? k : m, tb ? n : k};
+            compare_product(d, &p);
+        }
+}
+
+static void products_are_the_oracles(void **state)
+{
+    (void)state;
+    device d;
+    open_device(&d);
+    compare_types(&d, 1, 1, 1, 0);
+    compare_types(&d, 5, 9, 13, 0);
+    compare_types(&d, 33, 17, 20, 3);
+    compare_types(&d, 3, 4, 0, 1); /* nothing to add */
+    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    close_device(&d);
+}
+
+/* With little room each of m, n and k is cut, and the last pieces are short. */
+static void products_in_pieces_are_the_same(void **state)
+{
+    (void)state;
+    device d;
+    open_device(&d);
+    zero_cuda *c = (zero_cuda *)d.math.state[0];
+    const size_t rooms[] = {64 << 10, 96 << 10, 160 << 10};
+    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+        c->room.bytes = rooms[i];
+        compare_types(&d, 150, 130, 140, 0);
+        compare_types(&d, 30, 300, 70, 2);
+        compare_types(&d, 300, 20, 200, 0);
+    }
+    c->room.bytes = ZERO_CUDA_ROOM_BYTES;
+    close_device(&d);
+}
+
+/* ---- failures ---- */
+
+static void assert_fails(zero_status got, zero_status expected, const char *text)
+{
+    assert_int_equal(got, expected);
+    if (!strstr(zero_last_error(), text))
+        fail_msg("'%s' is not in: %s", text, zero_last_error());
+}
+
+static void wrong_memory_is_refused_and_the_refusal_stays(void **state)
+{
+    (void)state;
+    zero_ticket ticket;
+    for (int which = 0; which < 4; which++) {
+        device d;
+        open_device(&d);
+        const zero_memory *m = d.of->memory;
+        const char *text = which == 0   ? "not memory of the device"
+                           : which == 1 ? "not pinned host memory"
+                           : which == 2 ? "not memory of the device"
+                                        : "belongs to no copy";
+        char unpinned[8];
+        bool ended = false;
+        if (which == 0)
+            assert_fails(m->store(&d.math, d.host, d.host, 8, &ticket), ZERO_ERR_INVALID,
+                         text);
+        if (which == 1)
+            assert_fails(m->fetch(&d.math, unpinned, d.memory, 8, &ticket),
+                         ZERO_ERR_INVALID, text);
+        if (which == 2)
+            assert_fails(
+                m->fetch(&d.math, d.host, (char *)d.memory + 8, HOST_BYTES, &ticket),
+                ZERO_ERR_INVALID, text);
+        if (which == 3) assert_fails(m->ended(&d.math, 40, &ended), ZERO_ERR_INVALID, text);
+        d.of->clear(&d.math, 4, d.memory);
+        assert_fails(d.of->sync(&d.math), ZERO_ERR_INVALID, text);
+        assert_fails(m->fetch(&d.math, d.host, d.memory, 8, &ticket), ZERO_ERR_INVALID,
+                     text);
+        assert_fails(m->ended(&d.math, 0, &ended), ZERO_ERR_INVALID, text);
+        m->unpin(&d.math, d.host);
+        m->give_back(&d.math, d.memory);
+        close_device(&d);
+    }
+}
+
+static void wrong_pins_are_refused(void **state)
+{
+    (void)state;
+    device d;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    assert_fails(m->pin(&d.math, d.host, 4096), ZERO_ERR_INVALID, "pinned already");
+    assert_fails(m->pin(&d.math, d.host + 8, 4096), ZERO_ERR_INVALID, "whole pages");
+    assert_fails(m->pin(&d.math, NULL, 4096), ZERO_ERR_INVALID, "whole pages");
+    assert_fails(m->pin(&d.math, d.memory, 4096), ZERO_ERR_INVALID, "memory of the device");
+    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    close_device(&d);
+}
+
+static void devices_have_numbers(void **state)
+{
+    (void)state;
+    const zero_backend *of;
+    const zero_plugin *plugin;
+    zero_math math = {.device = 2};
+    assert_int_equal(zero_device_find("cuda-emulated", &of, &plugin), ZERO_OK);
+    assert_fails(of->open(&math), ZERO_ERR_INVALID, "there is no device 2");
+    of->close(&math);
+    device d;
+    open_device(&d);
+    assert_int_equal(of->accepts(&d.math, ZERO_BF16), ZERO_OK);
+    ((zero_cuda *)d.math.state[0])->capability = 70;
+    assert_fails(of->accepts(&d.math, ZERO_BF16), ZERO_ERR_UNSUPPORTED, "use --dtype fp16");
+    assert_int_equal(of->accepts(&d.math, ZERO_FP16), ZERO_OK);
+    close_device(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_zeroed_and_aligned),
+        cmocka_unit_test(copies_wait_for_calls_and_calls_for_copies),
+        cmocka_unit_test(a_copy_waits_for_the_calls_before_it),
+        cmocka_unit_test(tickets_end_in_order),
+        cmocka_unit_test(calls_poll),
+        cmocka_unit_test(products_are_the_oracles),
+        cmocka_unit_test(products_in_pieces_are_the_same),
+        cmocka_unit_test(wrong_memory_is_refused_and_the_refusal_stays),
+        cmocka_unit_test(wrong_pins_are_refused),
+        cmocka_unit_test(devices_have_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* Launchers that promise the CPU's bits, on flat ranges: three types, many lengths, ranges that are
+ * aligned to their elements only, denormals, infinities and NaN. */
+#include "gpu/kernels_test.h"
+
+#include "base/half.h"
+
+static const zero_backend *const cpu = &zero_backend_cpu;
+static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
+
+/* 0 .. 130, and lengths around powers of two up to 4097. */
+static int all_lengths(int64_t *out)
+{
+    int n = 0;
+    for (int64_t i = 0; i <= 130; i++) out[n++] = i;
+    for (int64_t power = 256; power <= 4096; power *= 2)
+        for (int64_t i = power - 1; i <= power + 1; i++) out[n++] = i;
+    for (int64_t i = 640; i < 4096; i += 907) out[n++] = i;
+    return n;
+}
+
+#define MOST_LENGTHS 200
+#define LONGEST      4097
+
+typedef void check(test_pool *pool, zero_type type, int64_t n, bool shifted);
+
+/* All types and lengths; arrays that are aligned to 256 bytes, and to their elements only. */
+static void for_all(test_pool *pool, check *one)
+{
+    int64_t lengths[MOST_LENGTHS];
+    const int count = all_lengths(lengths);
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (int l = 0; l < count; l++) {
+            test_pool inner = {.n = 0};
+            one(&inner, types[t], lengths[l], false);
+            one(&inner, types[t], lengths[l], true);
+            for (int i = 0; i < inner.n; i++) free(inner.mem[i]);
+        }
+    (void)pool;
+}
+
+/* One element's bytes, or none. */
+static int shift_of(zero_type type, bool shifted)
+{
+    return shifted ? (int)test_type_bytes(type, 1) : 0;
+}
+
+/* ---- the optimizer ---- */
+
+typedef struct {
+    float *master, *m, *v;
+    uint16_t *param;
+} states;
+
+/* Moments are as any, or denormal, or at the limits below which they count as zero. */
+static states make_states(test_pool *pool, int64_t n)
+{
+    static const float small[] = {0x1p-125f,  0x1.fffffep-126f, -0x1p-126f, 0x1p-149f,
+                                  -0x1p-127f, 0x1p-90f,         0x1p-91f,   0.0f};
+    states s = {test_floats(pool, n), test_floats(pool, n), test_floats(pool, n), NULL};
+    s.param = (uint16_t *)test_bytes(pool, 2 * n);
+    memset(s.param, 0xff, (size_t)(2 * n));
+    for (int64_t i = 0; i < n; i++) s.v[i] *= i % 31 == 30 ? 1.0f : s.v[i];
+    for (int64_t i = 0; i < n; i += 5) s.m[i] = small[(size_t)(i / 5) % COUNT(small)];
+    for (int64_t i = 2; i < n; i += 7) s.v[i] = small[(size_t)(i / 7) % COUNT(small)];
+    return s;
+}
+
+static void check_adamw_at(test_pool *pool, zero_type type, int64_t n, bool shifted,
+                           const zero_adamw *h)
+{
+    const void *grad = test_odd_numbers(pool, type, n);
+    states s = make_states(pool, n);
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    const int64_t bytes = 4 * n;
+    const int shift = shift_of(ZERO_FP32, shifted);
+    zero_adamw_arrays a = {.n = n, .type = type};
+    a.grad = test_gpu_in(&g, grad, test_type_bytes(type, n), shift_of(type, shifted));
+    a.master = (float *)test_gpu_out(&g, s.master, bytes, shift);
+    a.m = (float *)test_gpu_out(&g, s.m, bytes, shift);
+    a.v = (float *)test_gpu_out(&g, s.v, bytes, shift);
+    if (type != ZERO_FP32) a.param = test_gpu_out(&g, NULL, 2 * n, shift_of(type, shifted));
+    while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, h, &a);
+
+    zero_math math = test_opened(cpu);
+    zero_adamw_arrays want = {n, type, grad, s.master, s.m, s.v, NULL};
+    if (type != ZERO_FP32) want.param = s.param;
+    cpu->adamw(&math, h, &want);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, a.master), s.master);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, a.m), s.m);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, a.v), s.v);
+    if (type != ZERO_FP32)
+        assert_same_typed(type, n, test_gpu_result(&g, a.param), s.param);
+}
+
+static void check_adamw(test_pool *pool, zero_type type, int64_t n, bool shifted)
+{
+    zero_adamw h = test_recipe();
+    h.step = 1 + n % 50;
+    check_adamw_at(pool, type, n, shifted, &h);
+}
+
+static void the_optimizer_has_the_cpus_bits(void **state)
+{
+    for_all(*state, check_adamw);
+}
+
+/* Other recipes: no decay, large eps, late steps, gradients scaled far down. */
+static void the_optimizer_has_the_cpus_bits_with_other_recipes(void **state)
+{
+    for (int i = 0; i < 12; i++) {
+        zero_adamw h = test_recipe();
+        if (i % 2) h.weight_decay = 0.0f;
+        if (i % 3 == 0) h.eps = 0.25f;
+        h.step = i < 6 ? 1 + i : 100000 + i;
+        h.grad_scale = i % 4 == 0 ? 1e-20f : 1.0f;
+        h.beta2 = i % 5 ? 0.999f : 0.95f;
+        check_adamw_at(*state, types[i % 3], LONGEST, i % 2, &h);
+    }
+}
+
+/* Only one of the arrays is not aligned: none may be taken as if it were. */
+static void each_array_of_the_optimizer_may_be_aligned_to_its_elements(void **state)
+{
+    const int64_t n = 261;
+    const zero_adamw h = test_recipe();
+    zero_math math = test_opened(cpu);
+    for (int odd = 0; odd < 5; odd++) {
+        const void *grad = test_odd_numbers(*state, ZERO_BF16, n);
+        states s = make_states(*state, n);
+        test_gpu g = test_gpu_begin(test_gpu_shared);
+        zero_adamw_arrays a = {.n = n, .type = ZERO_BF16};
+        a.grad = test_gpu_in(&g, grad, 2 * n, odd == 0 ? 2 : 0);
+        a.master = (float *)test_gpu_out(&g, s.master, 4 * n, odd == 1 ? 4 : 0);
+        a.m = (float *)test_gpu_out(&g, s.m, 4 * n, odd == 2 ? 8 : 0);
+        a.v = (float *)test_gpu_out(&g, s.v, 4 * n, odd == 3 ? 12 : 0);
+        a.param = test_gpu_out(&g, NULL, 2 * n, odd == 4 ? 6 : 0);
+        while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, &h, &a);
+        const zero_adamw_arrays want = {n, ZERO_BF16, grad, s.master, s.m, s.v, s.param};
+        cpu->adamw(&math, &h, &want);
+        assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, a.master), s.master);
+        assert_same_typed(ZERO_BF16, n, test_gpu_result(&g, a.param), s.param);
+    }
+}
+
+/* First moments that move no parameter: a master of zero shows it. */
+static void tiny_moments_move_nothing(void **state)
+{
+    enum { N = 64 };
+    const float grad[N] = {0}, zeros[N] = {0};
+    float *m = test_floats(*state, N), *master = test_copy(*state, N, zeros);
+    float *v = test_copy(*state, N, zeros);
+    for (int i = 0; i < N; i++) m[i] = ldexpf(i % 2 ? -1.0f : 1.0f, -105 + i / 2);
+    zero_adamw h = test_recipe();
+    zero_math math = test_opened(cpu);
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    zero_adamw_arrays a = {.n = N, .type = ZERO_FP32};
+    a.grad = test_gpu_in(&g, grad, 4 * N, 0);
+    a.master = (float *)test_gpu_out(&g, master, 4 * N, 0);
+    a.m = (float *)test_gpu_out(&g, m, 4 * N, 0);
+    a.v = (float *)test_gpu_out(&g, v, 4 * N, 0);
+    while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, &h, &a);
+    cpu->adamw(&math, &h, &(zero_adamw_arrays){N, ZERO_FP32, grad, master, m, v, NULL});
+    assert_true(master[0] == 0.0f && master[N - 1] != 0.0f);
+    assert_same(N, test_gpu_result(&g, a.master), master);
+}
+
+/* ---- rounding ---- */
+
+static void check_round(test_pool *pool, zero_type type, int64_t n, bool shifted)
+{
+    const void *x = test_odd_numbers(pool, ZERO_FP32, n);
+    void *want = test_bytes(pool, test_type_bytes(type, n));
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    const float *in =
+        (const float *)test_gpu_in(&g, x, 4 * n, shift_of(ZERO_FP32, shifted));
+    void *out = test_gpu_out(&g, NULL, test_type_bytes(type, n), shift_of(type, shifted));
+    while (test_gpu_next(&g)) zero_cuda_round(g.stream, type, n, in, out);
+    zero_convert(ZERO_FP32, type, n, x, want);
+    assert_same_typed(type, n, test_gpu_result(&g, out), want);
+}
+
+static void numbers_are_rounded_as_on_the_cpu(void **state)
+{
+    for_all(*state, check_round);
+}
+
+/* Every number of 16 bits, and its neighbours among fp32: ties, and what is just beside them. */
+static void all_numbers_of_16_bits_and_their_borders_are_rounded_alike(void **state)
+{
+    enum { N = 4 * 65536 };
+    for (int t = 1; t < 3; t++) {
+        const zero_type type = types[t];
+        float *x = (float *)test_bytes(*state, 4 * N);
+        for (int i = 0; i < 65536; i++) {
+            const uint16_t half = (uint16_t)i;
+            zero_convert(type, ZERO_FP32, 1, &half, &x[4 * i]);
+            uint32_t bits;
+            memcpy(&bits, &x[4 * i], sizeof bits);
+            const uint32_t tie = type == ZERO_BF16 ? 0x8000 : 0x1000;
+            for (uint32_t k = 1; k < 4; k++) {
+                const uint32_t beside = bits + tie + k - 2;
+                memcpy(&x[4 * i + (int)k], &beside, sizeof beside);
+            }
+        }
+        void *want = test_bytes(*state, 2 * N);
+        test_gpu g = test_gpu_begin(test_gpu_shared);
+        const float *in = (const float *)test_gpu_in(&g, x, 4 * N, 0);
+        void *out = test_gpu_out(&g, NULL, 2 * N, 0);
+        while (test_gpu_next(&g)) zero_cuda_round(g.stream, type, N, in, out);
+        zero_convert(ZERO_FP32, type, N, x, want);
+        assert_same_typed(type, N, test_gpu_result(&g, out), want);
+    }
+}
+
+/* Longer than what all blocks take at once. */
+static void long_ranges_take_several_turns(void **state)
+{
+    const int64_t n = ((int64_t)8192 + 77) * 1024 + 3;
+    zero_math math = test_opened(cpu);
+    uint16_t *want = (uint16_t *)test_bytes(*state, 2 * n);
+    float *x = (float *)test_bytes(*state, 4 * n);
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(i % 1000003);
+    for (int shifted = 0; shifted < 2; shifted++) {
+        test_gpu g = test_gpu_begin(test_gpu_shared);
+        const int64_t len = shifted ? n / 4 : n;
+        const float *in = (const float *)test_gpu_in(&g, x, 4 * len, 4 * shifted);
+        void *out = test_gpu_out(&g, NULL, 2 * len, 2 * shifted);
+        while (test_gpu_next(&g)) zero_cuda_round(g.stream, ZERO_BF16, len, in, out);
+        cpu->round(&math, ZERO_BF16, len, x, want);
+        assert_memory_equal(test_gpu_result(&g, out), want, (size_t)(2 * len));
+    }
+}
+
+static void check_accumulate(test_pool *pool, zero_type type, int64_t n, bool shifted)
+{
+    const int shift = shift_of(ZERO_FP32, shifted);
+    const float *sum = test_floats(pool, n);
+    const float *leaf = (const float *)test_odd_numbers(pool, ZERO_FP32, n);
+    float *alone = test_floats(pool, n), *both = test_floats(pool, n);
+    zero_math math = test_opened(cpu);
+    cpu->accumulate(&math, type, n, sum, leaf, both);
+    cpu->accumulate(&math, type, n, NULL, leaf, alone);
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    const float *in = (const float *)test_gpu_in(&g, sum, 4 * n, shift);
+    const float *more = (const float *)test_gpu_in(&g, leaf, 4 * n, shift);
+    float *out = (float *)test_gpu_out(&g, NULL, 4 * n, shift);
+    float *rounded = (float *)test_gpu_out(&g, NULL, 4 * n, 0);
+    float *on_sum = (float *)test_gpu_out(&g, sum, 4 * n, shift);
+    float *on_leaf = (float *)test_gpu_out(&g, leaf, 4 * n, 0);
+    while (test_gpu_next(&g)) {
+        zero_cuda_accumulate(g.stream, type, n, in, more, out);
+        zero_cuda_accumulate(g.stream, type, n, NULL, more, rounded);
+        zero_cuda_accumulate(g.stream, type, n, on_sum, more, on_sum);
+        zero_cuda_accumulate(g.stream, type, n, in, on_leaf, on_leaf);
+    }
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, out), both);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, rounded), alone);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on_sum), both);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on_leaf), both);
+}
+
+static void gradients_are_accumulated_as_on_the_cpu(void **state)
+{
+    for_all(*state, check_accumulate);
+}
+
+/* ---- clear and convert ---- */
+
+static void check_clear(test_pool *pool, zero_type type, int64_t n, bool shifted)
+{
+    if (type != ZERO_FP32) return;
+    const float *zeros = (const float *)memset(test_bytes(pool, 4 * n), 0, (size_t)(4 * n));
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    float *x = (float *)test_gpu_out(&g, NULL, 4 * n, shift_of(type, shifted));
+    while (test_gpu_next(&g)) zero_cuda_clear(g.stream, n, x);
+    assert_same(n, test_gpu_result(&g, x), zeros);
+}
+
+static void ranges_are_cleared(void **state)
+{
+    for_all(*state, check_clear);
+}
+
+/* Rows `stride` apart; what lies between them is NaN. */
+static void check_convert(test_pool *pool, zero_type from, zero_type to,
+                          const int64_t shape[3], bool shifted)
+{
+    const int64_t rows = shape[0], cols = shape[1], stride = shape[2], n = rows * cols;
+    const size_t size = (size_t)test_type_bytes(from, 1);
+    const char *x = (const char *)test_odd_numbers(pool, from, n);
+    char *apart = (char *)test_bytes(pool, test_type_bytes(from, rows * stride));
+    float *wide = test_floats(pool, n);
+    void *want = test_bytes(pool, test_type_bytes(to, n));
+    memset(apart, 0xff, size * (size_t)(rows * stride));
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(apart + size * (size_t)(r * stride), x + size * (size_t)(r * cols),
+               size * (size_t)cols);
+    zero_convert(from, ZERO_FP32, n, x, wide);
+    zero_convert(ZERO_FP32, to, n, wide, want);
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    const void *in = test_gpu_in(&g, apart, test_type_bytes(from, rows * stride),
+                                 shift_of(from, shifted));
+    void *out = test_gpu_out(&g, NULL, test_type_bytes(to, n), 0);
+    while (test_gpu_next(&g))
+        zero_cuda_convert(g.stream, rows, cols, stride, from, in, to, out);
+    assert_same_typed(to, n, test_gpu_result(&g, out), want);
+}
+
+static void tables_are_converted_between_all_types(void **state)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1},     {1, 4097, 4097}, {3, 64, 64},
+                                        {7, 64, 96},   {9, 20, 22},     {17, 33, 40},
+                                        {5, 128, 129}, {130, 12, 12},   {0, 4, 4}};
+    for (size_t from = 0; from < COUNT(types); from++)
+        for (size_t to = 0; to < COUNT(types); to++)
+            for (size_t s = 0; s < COUNT(shapes); s++)
+                for (int shifted = 0; shifted < 2; shifted++)
+                    check_convert(*state, types[from], types[to], shapes[s], shifted);
+}
+
+/* More rows, and more columns, than all blocks take at once. */
+static void large_tables_take_several_turns(void **state)
+{
+    check_convert(*state, ZERO_FP32, ZERO_BF16, (const int64_t[]){8 * 8192 + 9, 1, 2},
+                  false);
+    check_convert(*state, ZERO_FP32, ZERO_FP16,
+                  (const int64_t[]){1, 32 * 8192 + 5, 32 * 8192 + 5}, false);
+}
+
+/* ---- sums of squares ---- */
+
+static void check_squares_in(test_pool *pool, zero_type type, const void *x, int64_t n,
+                             bool shifted, int64_t room_bytes)
+{
+    zero_math math = test_opened(cpu);
+    double want, got;
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    const void *in = test_gpu_in(&g, x, test_type_bytes(type, n), shift_of(type, shifted));
+    zero_cuda_room room = test_gpu_room(&g, room_bytes);
+    double *sum = (double *)test_gpu_out(&g, NULL, sizeof *sum, 0);
+    while (test_gpu_next(&g)) zero_cuda_sum_squares(g.stream, type, n, in, room, sum);
+    cpu->sum_squares(&math, type, n, x, &want);
+    memcpy(&got, test_gpu_result(&g, sum), sizeof got);
+    if (isnan(got) && isnan(want)) return;
+    if (memcmp(&got, &want, sizeof got) != 0)
+        fail_msg("%lld squares: %a, not %a", (long long)n, got, want);
+    (void)pool;
+}
+
+static void check_squares(test_pool *pool, zero_type type, int64_t n, bool shifted)
+{
+    const void *x = test_numbers(pool, type, n);
+    check_squares_in(pool, type, x, n, shifted, 65536);
+}
+
+static void squares_are_summed_over_the_tree(void **state)
+{
+    for_all(*state, check_squares);
+}
+
+/* Many blocks, and so little room that each takes many turns. */
+static void long_sums_of_squares_take_several_turns(void **state)
+{
+    static const int64_t sizes[] = {8191, 65537, 131072, 200000, 300001};
+    static const int64_t rooms[] = {8, 24, 128, 65536};
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (size_t s = 0; s < COUNT(sizes); s++)
+            for (size_t r = 0; r < COUNT(rooms); r++) {
+                const void *x = test_numbers(*state, types[t], sizes[s]);
+                check_squares_in(*state, types[t], x, sizes[s], r % 2, rooms[r]);
+            }
+}
+
+static void squares_of_denormals_infinities_and_nan_are_summed_alike(void **state)
+{
+    static const float odd[] = {1e-40f, 1e-30f, 3e38f, INFINITY, NAN};
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (size_t k = 0; k < COUNT(odd); k++) {
+            float *x = test_floats(*state, 4000);
+            for (int64_t i = 0; k == 0 && i < 4000; i++) x[i] *= 1e-40f;
+            x[3001] = odd[k];
+            void *typed = test_bytes(*state, test_type_bytes(types[t], 4000));
+            zero_convert(ZERO_FP32, types[t], 4000, x, typed);
+            check_squares_in(*state, types[t], typed, 4000, false, 65536);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(the_optimizer_has_the_cpus_bits),
+        test_with_pool(the_optimizer_has_the_cpus_bits_with_other_recipes),
+        test_with_pool(each_array_of_the_optimizer_may_be_aligned_to_its_elements),
+        test_with_pool(tiny_moments_move_nothing),
+        test_with_pool(numbers_are_rounded_as_on_the_cpu),
+        test_with_pool(all_numbers_of_16_bits_and_their_borders_are_rounded_alike),
+        test_with_pool(long_ranges_take_several_turns),
+        test_with_pool(gradients_are_accumulated_as_on_the_cpu),
+        test_with_pool(ranges_are_cleared),
+        test_with_pool(tables_are_converted_between_all_types),
+        test_with_pool(large_tables_take_several_turns),
+        test_with_pool(squares_are_summed_over_the_tree),
+        test_with_pool(long_sums_of_squares_take_several_turns),
+        test_with_pool(squares_of_denormals_infinities_and_nan_are_summed_alike),
+    };
+    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
+}

@@ -1,0 +1,38 @@
+/* plan_words.h - the options of `zero plan`, from a line of words. CMocka's header comes before this
+ * one. */
+#pragma once
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/plan_options.h"
+
+/* words[512] is borrowed by *o. */
+static inline zero_status parse(zero_plan_options *o, const char *line, char *words)
+{
+    char *argv[32];
+    int argc = 0;
+    snprintf(words, 512, "%s", line);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
+    return zero_plan_options_parse(o, argc, argv);
+}
+
+/* Each line is refused with a message that contains the text beside it. */
+static inline void assert_refused(const char *const lines[][2], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        zero_plan_options o;
+        char words[512];
+        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
+        if (!strstr(zero_last_error(), lines[i][1]))
+            fail_msg("%s: %s", lines[i][0], zero_last_error());
+    }
+}
+
+/* Seconds, rates and the like. */
+static inline bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15;
+}
