@@ -137,11 +137,11 @@ endfunction()
 # zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi): test_x.c, run by mpirun at several
 # world sizes (3 finds what powers of two hide), or alone without RANKS.
 function(zero_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
-  add_executable(${name} ${name}.c)
+  add_executable(${name} ${name}.c ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE zero_flags ${ARG_LINKS} PkgConfig::cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   if(ARG_LABELS MATCHES "quick|faults")
