@@ -144,9 +144,7 @@ static zero_status open_engine(job *j)
                              .eval_batches = 1,
                              .may_use_p2p = true,
                              .memory_limit = limit};
-    zero_status st = zero_engine_init(&j->engine, &spec, &j->world);
-    if (st == ZERO_ERR_UNSUPPORTED) return zero_machine_refuse(j->options.device, st);
-    return st;
+    return zero_engine_init(&j->engine, &spec, &j->world);
 }
 
 /* ---- the prompt ---- */

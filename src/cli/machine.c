@@ -46,10 +46,11 @@ size_t zero_machine_room(const zero_topology *topology, int node_ranks)
     return topology->memory_available / (size_t)node_ranks + zero_metrics_resident_peak();
 }
 
-zero_status zero_machine_refuse(const char *device, zero_status status)
+/* The same failure with the option in front. Another machine, or another build, would do. */
+static zero_status refuse(const char *device, zero_status status)
 {
     char why[1024];
-    if (status == ZERO_OK || strcmp(device, zero_device_name_at(0)) == 0) return status;
+    if (status == ZERO_OK) return status;
     snprintf(why, sizeof why, "%s", zero_last_error());
     if (status == ZERO_ERR_UNSUPPORTED) status = ZERO_ERR_ENV;
     return zero_fail(status, "--device %s: %s", device, why);
@@ -65,7 +66,7 @@ zero_status zero_machine_device(const char *device, const zero_backend **backend
     ZERO_TRY(zero_device_read(device, where, &choice));
     zero_status st = zero_device_find(device, backend, &plugin);
     if (st == ZERO_OK && plugin) st = zero_device_count(plugin, &choice, &n);
-    return zero_machine_refuse(device, st);
+    return refuse(device, st);
 }
 
 zero_status zero_machine_place(const char *device, zero_comm *comm,

@@ -27,7 +27,3 @@ ZERO_NODISCARD zero_status zero_machine_device(const char *device,
  * prints a note if devices are shared or idle. */
 ZERO_NODISCARD zero_status zero_machine_place(const char *device, zero_comm *comm,
                                               zero_device_place *place);
-
-/* The same failure with the option in front; ZERO_ERR_UNSUPPORTED becomes ZERO_ERR_ENV: another
- * machine, or another build, would do. Without a device the status is returned as it is. */
-zero_status zero_machine_refuse(const char *device, zero_status status);

@@ -293,7 +293,6 @@ static zero_status open_all(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
-    if (st == ZERO_ERR_UNSUPPORTED) return zero_machine_refuse(s->config.device, st);
     return st;
 }
 

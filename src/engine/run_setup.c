@@ -127,8 +127,12 @@ static void close_host(zero_runner *r)
 
 static zero_status check_type(const zero_runner *r)
 {
-    if (!r->backend->accepts) return ZERO_OK;
-    return r->backend->accepts(&r->math, r->schedule->input.type);
+    zero_status st = r->backend->accepts
+                         ? r->backend->accepts(&r->math, r->schedule->input.type)
+                         : ZERO_OK;
+    /* Another machine would do. */
+    return st == ZERO_ERR_UNSUPPORTED ? zero_fail(ZERO_ERR_ENV, "%s", zero_last_error())
+                                      : st;
 }
 
 static zero_status init_local(zero_runner *r, const char *directory)
