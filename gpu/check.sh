@@ -111,7 +111,13 @@ pack() {
         cat "$build.log"
         stop 3 "the build with CUDA could not be configured"
     }
-    cmake --build "$build" --parallel "$(nproc)" || stop 1 "the build failed"
+    tests="test_kernels test_kernels_exact test_kernels_masks test_attention_kernels"
+    # shellcheck disable=SC2046,SC2086 # words
+    cmake --build "$build" --parallel "$(nproc)" --target zero bench_kernels zero_cuda \
+        $(printf '%s_on_gpu ' $tests) || stop 1 "the build failed"
+    # For trying this script: DEVICE=cuda-emulated.
+    cmake --build "$build" --parallel "$(nproc)" --target zero_cuda_emulated ||
+        echo "there is no emulated device in this pack"
     rm -rf "$to"
     mkdir -p "$to/bin" "$to/lib" "$to/tests"
     cp "$build/zero" "$build/bench_kernels" "$build/libzero_cuda.so" "$to/bin"
