@@ -236,18 +236,26 @@ static zero_status report(bench *b)
     return ZERO_OK;
 }
 
+static void print_arithmetic(const bench *b)
+{
+    char blas[128];
+    zero_blas_name(blas, sizeof blas);
+    if (is_on_device(b))
+        printf("device %s\n", b->options.config.device);
+    else
+        printf("%s backend, %s kernels; %s\n", b->options.config.backend,
+               zero_cpu_kernels_name(), blas);
+}
+
 static void print_setup(const bench *b)
 {
     const zero_gpt2_shape *s = &b->shape;
     const zero_config *c = &b->options.config;
-    char blas[128];
-    zero_blas_name(blas, sizeof blas);
     printf("%s, stage %" PRId64 ", %s: L %" PRId64 ", C %" PRId64 ", H %" PRId64
-           ", V %" PRId64 "; per rank %" PRId64 " x %" PRId64 " x T %" PRId64
-           " tokens; %s backend, %s kernels; %s\n",
+           ", V %" PRId64 "; per rank %" PRId64 " x %" PRId64 " x T %" PRId64 " tokens; ",
            c->model, c->stage, c->dtype, s->layers, s->hidden, s->heads, s->vocab,
-           c->accumulation, c->micro_batch, s->seq, c->backend, zero_cpu_kernels_name(),
-           blas);
+           c->accumulation, c->micro_batch, s->seq);
+    print_arithmetic(b);
 }
 
 /* ---- start and end ---- */
@@ -292,7 +300,8 @@ static zero_status init_lanes(bench *b)
                              .V = s->vocab,
                              .words = zero_min(length / s->hidden, s->vocab),
                              .length = length,
-                             .backend = b->lanes.backend};
+                             .backend = b->lanes.backend,
+                             .math.device = b->lanes.math.device};
     return bench_lanes_init(&b->lanes);
 }
 
@@ -315,18 +324,20 @@ static zero_status init_products(bench *b)
     return bench_products_init(&b->ours, &ours, &part, rows, c->accumulation);
 }
 
+/* Collective. */
 static zero_status find_backend(bench *b)
 {
     const zero_config *c = &b->options.config;
-    const zero_backend *device;
+    zero_device_place place;
     ZERO_TRY(zero_backend_find(c->backend, &b->lanes.backend));
-    ZERO_TRY(zero_machine_device(c->device, &device));
-    if (device && !device->yardstick)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device %s: it has no library of its own to measure against",
-                         c->device);
-    if (device) b->lanes.backend = device;
-    return ZERO_OK;
+    ZERO_TRY(zero_machine_place(c->device, &b->world, &place));
+    if (!place.backend) return ZERO_OK;
+    b->lanes.backend = place.backend;
+    b->lanes.math.device = place.device;
+    if (place.backend->yardstick) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--device %s: it has no library of its own to measure against",
+                     c->device);
 }
 
 static zero_status prepare(bench *b)
@@ -340,7 +351,6 @@ static zero_status prepare(bench *b)
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &b->shape));
     zero_blas_set_threads(1);
     b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
-    ZERO_TRY(find_backend(b));
     count_elements(b);
     ZERO_TRY(init_lanes(b));
     return init_products(b);
@@ -359,6 +369,7 @@ static void destroy(bench *b)
 static zero_status run(bench *b)
 {
     const bench_options where = {.json = b->options.json};
+    ZERO_TRY(find_backend(b));
     ZERO_TRY(zero_agree(&b->world, prepare(b)));
     ZERO_TRY(
         bench_report_open(&b->report, &b->clock, &where, "each kernel beside its measure"));

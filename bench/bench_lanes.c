@@ -74,6 +74,7 @@ zero_status bench_lanes_init(bench_lanes *l)
     const float one = 1.0f;
     ZERO_TRY(l->backend->open(&l->math));
     l->is_open = true;
+    if (l->backend->accepts) ZERO_TRY(l->backend->accepts(&l->math, l->type));
     ZERO_TRY(take_memory(l));
     ZERO_TRY(bench_block_fill(&l->block, l->rstd, (size_t)l->rows * sizeof one, &one,
                               sizeof one));

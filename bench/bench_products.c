@@ -66,7 +66,10 @@ void bench_products_destroy(bench_products *p)
 static void multiply(const bench_products *p, zero_gemm g)
 {
     g.a = p->left;
-    if (!g.b) g.b = p->right;
+    if (!g.b) {
+        g.b = p->right;
+        g.b_type = operand_type(p);
+    }
     g.c = p->result;
     g.factors = p->by.type; /* as in nn/layers.c; BLAS ignores it */
     if (p->by.by_yardstick)

@@ -134,8 +134,8 @@ function(zero_test_library name)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 endfunction()
 
-# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi): test_x.c, run by mpirun at several
-# world sizes (3 finds what powers of two hide), or alone without RANKS.
+# zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): test_x.c, run
+# by mpirun at several world sizes (3 finds what powers of two hide), or alone without RANKS.
 function(zero_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)

@@ -171,7 +171,7 @@ static __device__ void load_rows(const zero_attention_call &call, const zero_hea
     }
 }
 
-/* Scores become P. Queries that do not exist have zeros for dO and D, so P of theirs changes nothing. */
+/* Scores become P. Queries that do not exist have zeros for dO and D, so their P changes nothing. */
 template <rows ROWS>
 static __device__ void probabilities(const zero_attention_call &call, const score_tile &t,
                                      const float *lse, float (&p)[4][4])

@@ -1,10 +1,11 @@
 /* attention_tiles_backward.cu - attention's backward pass on tensor cores: Dao et al.,
  * FlashAttention, arXiv:2205.14135, algorithm 4, without atomics. Equations: attention.cu.
  *
- * One kernel has 64 keys per block and walks over the queries that see them; a warp's rows of scores
- * are keys, and it has their dK and dV. Another has 64 queries and walks over the keys that they
- * see; a warp has dQ of its queries. Rounded are q, k, v, dO, P times dropout's mask, and dS, which
- * is scaled by 1/sqrt(size) after the product: in fp16 it stays as large as loss scaling makes it. */
+ * One kernel has 64 keys per block and walks over the queries that see them; a warp's rows of
+ * scores are keys, and it has their dK and dV. The other has 64 queries per block and walks over the
+ * keys that they see; a warp has dQ of its queries. Rounded are q, k, v, dO, P times dropout's mask,
+ * and dS, which is scaled by 1/sqrt(size) after the product: in fp16 it stays as large as loss
+ * scaling makes it. */
 #include "gpu/attention_tiles.h"
 
 /* Queries, or keys, of a step: so many that 48 KiB of shared memory suffice. */
@@ -19,7 +20,7 @@ struct step_tile {
 
 /* A score becomes P times dropout's mask, and dO V' becomes dS. `query` and `key` are within the
  * tile, whose rows of the mask have KEYS elements. Queries that do not exist have zeros for dO and
- * D, so P of theirs changes nothing. */
+ * D, so their P changes nothing. */
 template <int KEYS>
 static __device__ void differentiate(const zero_attention_call &call,
                                      const zero_head_view &v, const step_tile &t, int query,

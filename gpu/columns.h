@@ -5,8 +5,8 @@
  *     part 1      ...                               second stage: the same over the parts
  *     ...
  *
- * The first stage may compute what it adds, and store it: op.at<W>(row, col) returns the terms of W
- * columns, for each of op.sums sums. */
+ * The first stage may compute what it adds, and store it: op.at<W>(row, col) returns the
+ * terms of W columns, for each of op.sums sums. */
 #pragma once
 
 #include "gpu/device_code.h"

@@ -1,14 +1,14 @@
 /* cross_entropy.cu - loss and gradient of the head: a block per row of logits.
  *
- * One pass finds the maximum and the sum of exponentials; each thread corrects its sum when its maximum
- * grows. The second pass writes the gradient in place. A thread takes every n-th logit, so the order
- * of sums depends on V alone, not on how rows are aligned. */
+ * One pass finds the maximum and the sum of exponentials; each thread corrects its sum when
+ * its maximum grows. The second pass writes the gradient in place. A thread takes every n-th
+ * logit, so the order of sums depends on V alone, not on how rows are aligned. */
 #include <math.h>
 
 #include "gpu/device_code.h"
 
 #define LONG_ROW   16384 /* words from which on a block has MOST threads: */
-#define MOST       1024 /* few rows at a time, so that the second pass finds them in the cache */
+#define MOST       1024 /* so few rows at a time that the second pass finds them in caches */
 #define AT_ONCE    4
 #define ROW_BLOCKS 2048 /* at most */
 
@@ -17,8 +17,8 @@ struct exponentials {
     float most, sum;
 };
 
-/* A maximum of -INFINITY stands for no logit, or for some of probability 0: no number may be taken
- * from it, or NaN would come of it. */
+/* A maximum of -INFINITY stands for no logit, or for some of probability 0: no number may be
+ * taken from it, or NaN would come of it. */
 static inline __device__ float base_of(float most)
 {
     return most == -INFINITY ? 0.0f : most;

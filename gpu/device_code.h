@@ -1,9 +1,9 @@
-/* device_code.h - helpers of all kernels: numbers of 16 bits, elements a few at a time, sums of a
- * warp.
+/* device_code.h - helpers of all kernels: numbers of 16 bits, elements a few at a time, sums
+ * of a warp.
  *
- * A kernel that goes through arrays takes W elements per thread: 4, loaded and stored 16 bytes (of
- * 16-bit numbers 8) at once, if all of its arrays are aligned to that; else 1. Arrays are aligned to
- * their elements at least. */
+ * A kernel that goes through arrays takes W elements per thread: 4, loaded and stored 16
+ * bytes (of 16-bit numbers 8) at once, if all of its arrays are aligned to that; else 1.
+ * Arrays are aligned to their elements at least. */
 #pragma once
 
 #include <string.h>
@@ -19,8 +19,8 @@
 #define TOGETHER 4           /* elements that a thread loads at once */
 #define PER_SM   4 /* blocks that a multiprocessor should hold, at least: 64 registers */
 
-/* Blocks at most, of either dimension: larger arrays take several turns. GPUs run 1000 to 2000 at a
- * time. */
+/* Blocks at most, of either dimension: larger arrays take several turns. GPUs run 1000 to
+ * 2000 at a time. */
 #define MOST_BLOCKS 8192
 
 /* Loops whose arrays have to stay in registers. */
@@ -87,7 +87,7 @@ static inline __device__ uint16_t to_fp16(float x)
     return (uint16_t)(sign | ((rounded - (112u << 23)) >> 13));
 }
 
-/* What an array of a zero_type holds. */
+/* The numbers in an array of a zero_type. */
 template <zero_type type> struct stored {
     typedef uint16_t number;
 };

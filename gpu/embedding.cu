@@ -1,8 +1,9 @@
-/* embedding.cu - token and position embeddings, with the CPU's bits: one addition, and gradients in
- * the order of the positions.
+/* embedding.cu - token and position embeddings, with the CPU's bits: one addition, and
+ * gradients in the order of the positions.
  *
- * Gradients of words need neither atomics nor a sort. Each position has a block. If an earlier position
- * has its token, the block ends; else it adds all positions with this token, in order:
+ * Gradients of words need neither atomics nor a sort. Each position has a block. If an
+ * earlier position has its token, the block ends; else it adds all positions with this
+ * token, in order:
  *
  *     tokens       7   3   7   9   3   7
  *     blocks       0   1   .   3   .   .      block 0 adds rows 0, 2, 5 to dwte[7]
@@ -74,9 +75,9 @@ static inline __device__ int count_bits(uint32_t x)
     return (int)(((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
 }
 
-/* Which of positions first .. first + THREADS - 1 below n have this token: in order into `list`, as
- * distances from `first`. Returns how many, to all threads. The list before may still be read when it
- * is called: it is written after a barrier. */
+/* Lists the positions first .. first + THREADS - 1, below n, that have this token: in order,
+ * as distances from `first`. Returns how many, to all threads. Others may still read the
+ * last list when this is called: it is written after a barrier. */
 static __device__ int find(const int32_t *tokens, int64_t first, int64_t n, int32_t token,
                            uint32_t *of_warp, uint8_t *list)
 {
@@ -96,8 +97,8 @@ static __device__ int find(const int32_t *tokens, int64_t first, int64_t n, int3
     return all;
 }
 
-/* Adds this position and all later ones of its token to the token's gradient: a thread has columns
- * c, c + THREADS, ... */
+/* Adds this position and all later ones of its token to the token's gradient: a thread has
+ * columns c, c + THREADS, ... */
 static __device__ void add_token(const zero_embedding_grad &e, int64_t first, int64_t c,
                                  uint32_t *of_warp, uint8_t *list)
 {

@@ -1,6 +1,7 @@
-/* exact.cu - calls that give the CPU's bits: the optimizer's step, rounding and gradients, dropout and
- * the end of residual branches. Compiled without contraction (-fmad=false): a fused multiply-add would
- * round once where the CPU rounds twice. Division and square root are IEEE's by nvcc's defaults. */
+/* exact.cu - calls that give the CPU's bits: the optimizer's step, rounding and gradients,
+ * dropout and the end of residual branches. Compiled without contraction (-fmad=false): a
+ * fused multiply-add would round once where the CPU rounds twice. Division and square root
+ * are IEEE's by nvcc's defaults. */
 #include <math.h>
 
 #include <Random123/philox.h>
@@ -186,8 +187,8 @@ static masks prepare_masks(const zero_dropout *d)
     return m;
 }
 
-/* Masks of elements 8 * block .. 8 * block + 7 of one sample. One thread makes all of them: choosing
- * one word by its number would put the words into memory. */
+/* Masks of elements 8 * block .. 8 * block + 7 of one sample. One thread makes all of them:
+ * choosing one word by its number would put the words into memory. */
 static inline __device__ void make(const masks &m, int64_t sample, int64_t block,
                                    float (&mask)[BLOCK_MASKS])
 {

@@ -78,8 +78,8 @@ void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad
 
 /* ---- attention.cu (fp32) and attention_tiles.cu (16-bit factors on tensor cores) ---- */
 
-/* Chosen by a->factors; capability as zero_device_about.capability. Head sizes up to 256 in fp32,
- * on tensor cores up to 128; else fp32 computes. */
+/* Chosen by a->factors; capability as zero_device_about.capability. Where tensor cores lack the type,
+ * and for heads of more than 128 channels, fp32 computes: it takes any size. `work` is not used. */
 void zero_cuda_attention(cudaStream_t stream, int capability, const zero_attention *a);
 void zero_cuda_attention_backward(cudaStream_t stream, int capability,
                                   const zero_attention *a);

@@ -1,8 +1,9 @@
-/* norm.cu - layer norm: a warp per row, whose sums have an order that depends on C alone. W, here the
- * neighbours in a lane, is 4 where 4 divides C; arrays that are not aligned to that are loaded one by one.
+/* norm.cu - layer norm: a warp per row, whose sums have an order that depends on C alone. W,
+ * here the neighbours in a lane, is 4 where 4 divides C; arrays that are not aligned to that
+ * are loaded one by one.
  *
- * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024 channels,
- * where a lane loads 4 at once; the rest of a longer row is read again. */
+ * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024
+ * channels, where a lane loads 4 at once; the rest of a longer row is read again. */
 #include <math.h>
 
 #include "gpu/columns.h"
@@ -11,8 +12,8 @@
 #define ROWS      (THREADS / WARP) /* of a block */
 #define ROW_SLOTS 2048             /* blocks, at most */
 
-/* This lane's part of a row: f(c, g) for columns c .. c + W - 1, its g-th group. Groups that are not
- * kept have g = -1. */
+/* This lane's part of a row: f(c, g) for columns c .. c + W - 1, its g-th group. Groups that
+ * are not kept have g = -1. */
 template <int W, class function>
 static __device__ void for_row(int64_t C, const function &f)
 {
@@ -103,26 +104,35 @@ void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n)
 
 /* ---- backward ---- */
 
-/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for one row. */
+/* A row of x and dy, and what layernorm() left of it. */
+struct norm_row_of {
+    int64_t first; /* element */
+    float mean, rstd;
+};
+
+/* g = dy gain and xhat of W columns. */
 template <zero_type type, int W, bool together>
-static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int64_t row)
+static __device__ void look(const zero_layernorm_grad_args &n, const norm_row_of &row,
+                            int64_t c, floats<W> &g, floats<W> &xhat)
 {
-    const float mean = n.mean[row], rstd = n.rstd[row];
-    const int64_t first = row * n.C;
-    floats<W> kept_g[KEPT] = {}, kept_xhat[KEPT] = {};
+    const floats<W> gain = get<type, W, together>(n.gain, c);
+    g = get<ZERO_FP32, W, together>(n.dy, row.first + c);
+    xhat = get<ZERO_FP32, W, together>(n.x, row.first + c);
+    for (int k = 0; k < W; k++) {
+        g.at[k] *= gain.at[k];
+        xhat.at[k] = (xhat.at[k] - row.mean) * row.rstd;
+    }
+}
+
+/* dx += rstd (g - mean(g) - xhat mean(g xhat)) */
+template <zero_type type, int W, bool together>
+static __device__ void norm_row_backward(const zero_layernorm_grad_args &n,
+                                         const norm_row_of &row)
+{
+    floats<W> kept_g[KEPT] = {}, kept_xhat[KEPT] = {}, g, xhat;
     float along_one = 0.0f, along_x = 0.0f;
-    auto look = [&](int64_t c, floats<W> &g, floats<W> &xhat) {
-        const floats<W> gain = get<type, W, together>(n.gain, c);
-        g = get<ZERO_FP32, W, together>(n.dy, first + c);
-        xhat = get<ZERO_FP32, W, together>(n.x, first + c);
-        for (int k = 0; k < W; k++) {
-            g.at[k] *= gain.at[k];
-            xhat.at[k] = (xhat.at[k] - mean) * rstd;
-        }
-    };
     for_row<W>(n.C, [&](int64_t c, int kept) {
-        floats<W> g, xhat;
-        look(c, g, xhat);
+        look<type, W, together>(n, row, c, g, xhat);
         if (kept >= 0) kept_g[kept] = g, kept_xhat[kept] = xhat;
         for (int k = 0; k < W; k++) {
             along_one += g.at[k];
@@ -132,14 +142,14 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n, int6
     along_one = warp_sum(along_one) / (float)n.C;
     along_x = warp_sum(along_x) / (float)n.C;
     for_row<W>(n.C, [&](int64_t c, int kept) {
-        floats<W> g, xhat, dx = get<ZERO_FP32, W, together>(n.dx, first + c);
+        floats<W> dx = get<ZERO_FP32, W, together>(n.dx, row.first + c);
         if (kept >= 0)
             g = kept_g[kept], xhat = kept_xhat[kept];
         else
-            look(c, g, xhat);
+            look<type, W, together>(n, row, c, g, xhat);
         for (int k = 0; k < W; k++)
-            dx.at[k] += rstd * (g.at[k] - along_one - xhat.at[k] * along_x);
-        put<W, together>(dx, n.dx + first + c);
+            dx.at[k] += row.rstd * (g.at[k] - along_one - xhat.at[k] * along_x);
+        put<W, together>(dx, n.dx + row.first + c);
     });
 }
 
@@ -149,7 +159,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
     for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
-        norm_row_backward<type, W, together>(n, row);
+        norm_row_backward<type, W, together>(n, {row * n.C, n.mean[row], n.rstd[row]});
 }
 
 /* The terms of dgain and dbias. */

@@ -1,5 +1,5 @@
-/* pointwise.cu - biases and GELU. 0.5 (1 + tanh u) is the logistic function of 2u, as the cpu backend
- * computes it. */
+/* pointwise.cu - biases and GELU. 0.5 (1 + tanh u) is the logistic function of 2u, as the
+ * cpu backend computes it. */
 #include <math.h>
 
 #include "gpu/columns.h"

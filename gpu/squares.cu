@@ -6,9 +6,9 @@
  *     a block      adds its warps' sums in pairs: one partial sum, in the room
  *     last block   adds the partial sums in pairs
  *
- * The tree lets an odd last subtree pass unchanged. Here it meets a zero instead: squares are not
- * negative, so adding zero changes no bit of theirs. Contraction changes none either: the square of a
- * float is exact in double. */
+ * The tree lets an odd last subtree pass unchanged. Here it meets a zero instead: squares
+ * are not negative, so adding zero changes no bit of theirs. Contraction changes none
+ * either: the square of a float is exact in double. */
 #include "base/tree.h"
 #include "gpu/device_code.h"
 
@@ -23,8 +23,8 @@ static inline __device__ double add_pairs(double x)
     return x;
 }
 
-/* Adds two halves of a block, which lie in lanes `offset` apart. Of W sums each lane keeps one half;
- * the other half goes to its partner. */
+/* Adds two halves of a block, which lie in lanes `offset` apart. Of W sums each lane keeps
+ * one half; the other half goes to its partner. */
 template <int W> __device__ void trade(int offset, double (&sum)[8])
 {
     const bool upper = threadIdx.x & (unsigned)offset;
@@ -35,7 +35,8 @@ template <int W> __device__ void trade(int offset, double (&sum)[8])
     }
 }
 
-/* A span's sum: the warp has squares of W neighbours in each lane. A block lies in 64 / W lanes. */
+/* A span's sum: the warp has squares of W neighbours in each lane. A block lies in 64 / W
+ * lanes. */
 template <int W> __device__ double fold(double (&sum)[8])
 {
     constexpr int lanes = ZERO_TREE_BLOCK / W;
@@ -67,8 +68,8 @@ __device__ void square(const void *x, int64_t i, int64_t n, double (&sum)[8])
     }
 }
 
-/* Where leaf(i) is the i-th of 2^k values: their sum in pairs. Lane l keeps a sum of 2^l values that
- * waits for its neighbour, as in a binary counter. */
+/* Where leaf(i) is the i-th of 2^k values: their sum in pairs. Lane l keeps a sum of 2^l
+ * values that waits for its neighbour, as in a binary counter. */
 template <class function>
 __device__ double add_in_turns(int64_t turns, const function &leaf)
 {

@@ -30,6 +30,14 @@ struct element {
     }
 };
 
+/* The same of a factor. A lane's elements of a factor are not those of its sums, so a lane that
+ * stores sums and loads them as a factor needs what other lanes have stored. */
+struct factor_element : element {
+    factor_element(int lane, int i) : element((lane + 13) % 32, i)
+    {
+    }
+};
+
 inline float number(__half x)
 {
     return __half2float(x);
@@ -87,7 +95,7 @@ void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout> &tile, const T *memor
     emulated::check_tile("load_matrix_sync", at, memory, stride * sizeof(T));
     const bool by_rows = std::is_same<Layout, row_major>::value;
     for (int i = 0; i < tile.num_elements; i++) {
-        const emulated::element e(emulated::lane(), i);
+        const emulated::factor_element e(emulated::lane(), i);
         tile.x[i] = memory[by_rows ? (unsigned)e.row * stride + (unsigned)e.col
                                    : (unsigned)e.col * stride + (unsigned)e.row];
     }
@@ -133,8 +141,9 @@ void finish_product(emulated::lane_call *const *lanes, unsigned)
         const auto *p = (const product<A, B> *)(uintptr_t)lanes[lane]->value;
         for (int i = 0; i < sums::num_elements; i++) {
             const emulated::element e(lane, i);
-            a[e.row][e.col] = emulated::number(p->a->x[i]);
-            b[e.row][e.col] = emulated::number(p->b->x[i]);
+            const emulated::factor_element f(lane, i);
+            a[f.row][f.col] = emulated::number(p->a->x[i]);
+            b[f.row][f.col] = emulated::number(p->b->x[i]);
             d[e.row][e.col] = p->c->x[i];
         }
     }

@@ -1,5 +1,6 @@
-/* kernels_test.h - runs launchers of gpu/kernels.h on arrays that lie in one piece of device memory.
- * It uses CUDA's runtime and nothing else, so the same tests run on the emulator and on a GPU.
+/* kernels_test.h - runs launchers of gpu/kernels.h on arrays that lie in one piece of device
+ * memory. It uses CUDA's runtime and nothing else, so the same tests run on the emulator and
+ * on a GPU.
  *
  *     test_gpu g = test_gpu_begin(memory);
  *     const float *in = test_gpu_in(&g, x, bytes, shift);    a copy of x, `shift` bytes off
@@ -7,9 +8,10 @@
  *     while (test_gpu_next(&g)) zero_cuda_...(g.stream, ..., in, out);
  *     const float *got = test_gpu_result(&g, out);
  *
- * The call is made twice: the emulator runs threads once from the first on, once from the last. Both
- * must give equal bits. All bytes between and outside of the arrays, and those that are only read,
- * must stay as they were; they are ones: NaN, for who reads past an end. */
+ * The call is made twice: the emulator runs threads once from the first on, once from the
+ * last. Both must give equal bits. All bytes between and outside of the arrays, and those
+ * that are only read, must stay as they were; they are ones, which a kernel that reads past
+ * an end takes for NaN. */
 #pragma once
 
 #include "support/math_test.h"
@@ -152,7 +154,8 @@ static inline void test_gpu_finish_turn(const test_gpu *g, int turn)
     assert_cuda(cudaStreamSynchronize(g->stream));
 }
 
-/* True while the call has to be made (again). Then its results are there, and have been compared. */
+/* True while the call has to be made (again). Then its results are there, and have been
+ * compared. */
 static inline bool test_gpu_next(test_gpu *g)
 {
     const test_gpu_memory *m = g->memory;
@@ -218,8 +221,8 @@ static inline void assert_same_typed(zero_type type, int64_t n, const void *got,
     }
 }
 
-/* n numbers of a type: normal ones, and every third one odd: too large, too small, ties, denormal in
- * any type, infinite, NaN. */
+/* n numbers of a type: normal ones, and every third one odd: too large, too small, ties,
+ * denormal in any type, infinite, NaN. */
 static inline void *test_odd_numbers(test_pool *pool, zero_type type, int64_t n)
 {
     static const float odd[] = {65520.0f,    65519.0f,   1e-39f,   1e-6f,  3.4e38f,

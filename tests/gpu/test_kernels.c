@@ -1,9 +1,9 @@
-/* Launchers of activations and their gradients, against the oracle: they round at each addition, where
- * the oracle rounds once. */
+/* Launchers of activations and their gradients, against the oracle: they round at each
+ * addition, where the oracle rounds once. */
 #include "gpu/kernels_test.h"
 
-/* Of the largest number wanted, as in test_math.c: 1.2e-6 is seen. A wrong term is off by 1e-3 or
- * more. */
+/* A part of the largest number wanted, as in test_math.c: 1.2e-6 is seen. A wrong term is
+ * off by 1e-3 or more. */
 #define TOLERANCE 5e-6
 
 #define assert_close(n, got, want) \
@@ -258,8 +258,8 @@ static void check_norm_backward(test_pool *pool, zero_type type, int64_t rows, i
     assert_close(C, test_gpu_result(&g, on.dbias), m.dbias);
 }
 
-/* Parameters lie where their group puts them, and 16-bit ones are widened elsewhere: neither may show
- * in a bit. */
+/* Parameters lie where their group puts them, and 16-bit ones are widened elsewhere: neither
+ * may show in a bit. */
 static void alignment_does_not_show_in_layer_norms(void **state)
 {
     static const int shifts[][2] = {{0, 0}, {4, 0}, {0, 4}, {8, 8}, {0, 12}};

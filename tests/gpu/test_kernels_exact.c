@@ -1,5 +1,5 @@
-/* Launchers that promise the CPU's bits, on flat ranges: three types, many lengths, ranges that are
- * aligned to their elements only, denormals, infinities and NaN. */
+/* Launchers that promise the CPU's bits, on flat ranges: three types, many lengths, ranges
+ * that are aligned to their elements only, denormals, infinities and NaN. */
 #include "gpu/kernels_test.h"
 
 #include "base/half.h"
@@ -184,7 +184,8 @@ static void numbers_are_rounded_as_on_the_cpu(void **state)
     for_all(*state, check_round);
 }
 
-/* Every number of 16 bits, and its neighbours among fp32: ties, and what is just beside them. */
+/* Every number of 16 bits, and its neighbours among fp32: ties, and what is just beside
+ * them. */
 static void all_numbers_of_16_bits_and_their_borders_are_rounded_alike(void **state)
 {
     enum { N = 4 * 65536 };

@@ -43,8 +43,8 @@ static void dropout_has_the_cpus_masks(void **state)
     check_dropout(*state, 0.2f, 2500, 3, 0, false); /* more samples than blocks at once */
 }
 
-/* An element is dropped if its 32 bits are less than p. Where they are equal to it, and one more or
- * less, shows which side the border is on. */
+/* An element is dropped if its 32 bits are less than p. Where they are equal to it, and one
+ * more or less, shows which side the border is on. */
 static void masks_have_the_cpus_borders(void **state)
 {
     const zero_dropout d = dropout_of(0.5f);
@@ -141,7 +141,8 @@ static void check_embedding_backward(test_pool *pool, const int64_t shape[4], in
     assert_same_typed(ZERO_FP32, T * C, test_gpu_result(&g, on.dwpe), e.dwpe);
 }
 
-/* B, T, C, V: few words, so that most positions share one; many; more columns than a block takes. */
+/* B, T, C, V: few words, so that most positions share one; many; more columns than a block
+ * takes. */
 static void embeddings_have_the_cpus_bits(void **state)
 {
     static const int64_t cases[][4] = {{1, 1, 1, 1},     {2, 7, 5, 3},    {3, 100, 12, 2},

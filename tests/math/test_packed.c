@@ -167,7 +167,7 @@ static void check_sizes(const int64_t size[3], int every)
 static void all_sizes_from_1_to_70_agree_with_the_oracle(void **state)
 {
     (void)state;
-    for (int64_t s = 1; s <= 70; s += TEST_SHARE(3)) {
+    for (int64_t s = 1; s <= 70; s += TEST_SHARE(7)) {
         const int64_t others[][3] = {{s, 33, 35}, {31, s, 17}, {5, 34, s}};
         for (int i = 0; i < 3; i++) check_sizes(others[i], 1);
     }
@@ -228,7 +228,7 @@ static void check_cuts(test_pool *pool, const machine *m, product x)
 static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (int flags = 0; flags < 16; flags += 3 * TEST_SHARE(2)) {
+    for (int flags = 0; flags < 16; flags += 3 * TEST_SHARE(5)) {
         void *pool;
         machine m[ZERO_PACKED_VARIANTS];
         assert_int_equal(test_pool_make(&pool), 0);

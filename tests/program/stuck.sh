@@ -2,7 +2,7 @@
 . "$(dirname "$0")/common.sh"
 limit=3 steps=400
 # With sanitizers steps and the start of MPI take several times as long.
-[ $slow -eq 1 ] || limit=6 steps=150
+[ $slow -eq 1 ] || limit=12 steps=150
 
 now() { # in milliseconds
     echo $(($(date +%s%N) / 1000000))
