@@ -35,6 +35,7 @@ for stage in 0 1 2 3; do
     check 2 20 cuda.jsonl bits
     near cpu.jsonl cuda.jsonl 1e-5
     digest_of out >digest_$stage
+    grep -q 'note: --device' err && complain "$words: 2 ranks have 2 devices, no note is due"
     same digest_0 digest_$stage "the digests of stages 0 and $stage"
 done
 for seed in 0 7; do # other orders of what is queued
@@ -124,9 +125,9 @@ refused() {
 refused 3 'sm_70) has no bf16: use --dtype fp16' ZERO_EMULATED_SM=70 \
     train $model $step --dtype bf16 --device $device
 refused 3 'there is no CUDA device' ZERO_EMULATED_DEVICES=0 train $model $step --device $device
-# One device of 200 MiB for two ranks: their workspaces take 192 MiB.
-refused 3 "MiB of the device's memory per rank" ZERO_EMULATED_MEMORY=209715200 \
-    train $model $step --layers 8 --hidden 256 --seq 64 --device $device:0
+# One device of 196 MiB for two ranks, whose workspaces take 192: one alone would have room.
+refused 3 "MiB of the device's memory per rank, but 2.0 MiB are available" \
+    ZERO_EMULATED_MEMORY=205520896 train $model $step --device $device:0
 refused 3 "memory" ZERO_EMULATED_MEMORY=1048576 train $model $step --device $device
 for call in 1 40 400; do
     refused 1 'unspecified launch failure' ZERO_EMULATED_FAIL=$call \
