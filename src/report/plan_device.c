@@ -1,6 +1,6 @@
 #include "report/plan_device.h"
 
-#include "report/plan_show.h"
+#include "report/plan_columns.h"
 #include "report/text.h"
 
 static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "report/advice.h"
+#include "report/plan_columns.h"
 #include "report/plan_device.h"
 #include "report/plan_file.h"
 #include "report/plan_setup.h"
@@ -20,22 +21,6 @@ static void show_class(const char *name, size_t own, size_t at_peak, FILE *out)
     zero_text_bytes((double)own, text);
     zero_text_bytes((double)at_peak, peak);
     fprintf(out, "  %-20s %12s %18zu %14s %18zu\n", name, text, own, peak, at_peak);
-}
-
-void zero_plan_show_columns(const zero_schedule *s, const zero_plan_ledger *l,
-                            const zero_plan_columns *columns, FILE *out)
-{
-    char text[ZERO_PLAN_TEXT];
-    fprintf(out, "\n%-22s %31s %18s %18s\n", "memory, bytes", columns->own_peak,
-            columns->at_peak, columns->third);
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        if (s->class_peak[c] == 0 && columns->bytes[c] == 0) continue;
-        zero_text_bytes((double)s->class_peak[c], text);
-        fprintf(out, "  %-20s %12s %18zu %18zu %18zu\n", zero_class_name((zero_class)c),
-                text, s->class_peak[c], l->at_peak[c], columns->bytes[c]);
-    }
-    fprintf(out, "  %-20s %12s %18s %18zu %18zu\n", "all", "", "", s->peak_bytes,
-            columns->sum);
 }
 
 static void show_tiers(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)

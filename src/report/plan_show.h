@@ -8,15 +8,6 @@
 /* The report's first stage; at most 100 columns. */
 void zero_plan_show(const zero_plan_report *report, FILE *out);
 
-/* The memory ledger with a third column, beside the peaks. */
-typedef struct {
-    const char *own_peak, *at_peak, *third; /* the columns' heads */
-    const size_t *bytes;                    /* [ZERO_CLASSES] of the third */
-    size_t sum;                             /* of all classes there */
-} zero_plan_columns;
-void zero_plan_show_columns(const zero_schedule *s, const zero_plan_ledger *l,
-                            const zero_plan_columns *columns, FILE *out);
-
 /* The memory alone: classes, the peak and its place, what a rank needs. `context`: bytes that a
  * device's library takes there. */
 void zero_plan_show_memory(const zero_schedule *schedule, const zero_plan_ledger *ledger,

@@ -111,6 +111,11 @@ static zero_instruction blank(zero_op op)
     return i;
 }
 
+bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program)
+{
+    return b->program == program && b->first >= 0;
+}
+
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op)
 {

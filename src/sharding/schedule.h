@@ -244,6 +244,9 @@ const zero_layout *zero_schedule_layout(const zero_schedule *s);
 
 /* A buffer, which may have 0 bytes. A failure is kept in s->status. */
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
+/* True if the program uses the buffer, which lives only there. Lifetimes are known. */
+bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
+
 /* An instruction without operands, at the end of a program; valid until the next one. A failure
  * is kept in s->status. */
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,

@@ -224,11 +224,6 @@ static void end_life(const zero_schedule *s, struct sweep *w, int id)
     count(s, w, b, (size_t)0 - zero_schedule_cost(s, b));
 }
 
-bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program)
-{
-    return b->program == program && b->first >= 0;
-}
-
 static int key(const zero_buffer *b, bool by_last)
 {
     return by_last ? b->last : b->first;

@@ -17,9 +17,6 @@ ZERO_NODISCARD zero_status zero_schedule_lay_out(zero_schedule *s);
 /* Each member becomes at least that of `more`. */
 void zero_peak_widen(zero_peak *peak, const zero_peak *more);
 
-/* True if the program uses the buffer, which lives only there. Lifetimes are known. */
-bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
-
 /* The places of the buffers that live for the whole run, and sums as if there were no others. */
 void zero_schedule_place_persistent(zero_schedule *s);
 
