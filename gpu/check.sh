@@ -105,7 +105,7 @@ pack() {
     source=$(dirname "$here")
     [ -f "$source/CMakeLists.txt" ] || stop 2 "pack is for a checkout, not for a pack"
     to=${1:-$source/build/gpu-check}
-    build=$source/build/gpu
+    build=$source/build/with-cuda
     cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Release -DZERO_NATIVE=OFF \
         -DZERO_CUDA=ON >"$build.log" 2>&1 || {
         cat "$build.log"

@@ -83,6 +83,7 @@ static zero_status open_all(zero_cuda *c)
     ZERO_TRY(zero_cuda_check(c, cudaEventCreateWithFlags(&c->made, cudaEventDisableTiming),
                              "making an event"));
     ZERO_TRY(zero_cuda_open_queues(c));
+    ZERO_TRY(zero_cuda_open_marks(c));
     ZERO_TRY(take_workspace(c));
     return open_products(c);
 }
@@ -112,6 +113,7 @@ void zero_cuda_close(zero_math *math)
     if (c->products) cublasDestroy(c->products);
     if (c->workspace) cudaFree(c->workspace);
     if (c->made) cudaEventDestroy(c->made);
+    zero_cuda_close_marks(c);
     if (c->compute) cudaStreamDestroy(c->compute);
     cudaGetLastError();
     free(c);

@@ -22,7 +22,7 @@
 /* 16-bit factors of products, and partial sums of kernels; never both at one time. */
 #define ZERO_CUDA_ROOM_BYTES ((size_t)64 << 20)
 
-enum { ZERO_CUDA_PIECES = 64, ZERO_CUDA_COPIES = 1024 };
+enum { ZERO_CUDA_PIECES = 64, ZERO_CUDA_COPIES = 1024, ZERO_CUDA_MARKS = 8192 };
 
 typedef enum { ZERO_CUDA_DOWN, ZERO_CUDA_UP, ZERO_CUDA_WAYS } zero_cuda_way;
 
@@ -53,7 +53,8 @@ typedef struct {
     int device, capability; /* 70 for sm_70 */
     char name[96];
     cudaStream_t compute;
-    cudaEvent_t made; /* all calls up to a copy */
+    cudaEvent_t made;                   /* all calls up to a copy */
+    cudaEvent_t marks[ZERO_CUDA_MARKS]; /* of the profile */
     cublasHandle_t products;
     zero_cuda_queue queues[ZERO_CUDA_WAYS];
     char *workspace; /* on the device: cuBLAS', then the room */
@@ -114,6 +115,13 @@ extern const zero_memory zero_cuda_memory;
 /* Events and streams of both directions, made and released. */
 zero_status zero_cuda_open_queues(zero_cuda *c);
 void zero_cuda_close_memory(zero_cuda *c);
+
+/* ---- cuda_marks.c ---- */
+
+extern const zero_stopwatch zero_cuda_stopwatch;
+
+zero_status zero_cuda_open_marks(zero_cuda *c);
+void zero_cuda_close_marks(zero_cuda *c);
 
 /* ---- gemm.c ---- */
 

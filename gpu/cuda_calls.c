@@ -174,6 +174,7 @@ const zero_backend zero_backend_cuda = {
     .sync = zero_cuda_sync,
     .accepts = zero_cuda_accepts,
     .memory = &zero_cuda_memory,
+    .stopwatch = &zero_cuda_stopwatch,
     .yardstick = &zero_cuda_yardstick,
     .gemm = zero_cuda_gemm,
     .attention_workspace = attention_workspace,

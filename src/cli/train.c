@@ -193,6 +193,7 @@ static zero_status check_digest(const zero_config *c, const char *digest)
 static zero_status report(zero_session *s, zero_run_totals *totals)
 {
     ZERO_TRY(zero_engine_digest(&s->engine, totals->digest));
+    zero_device_times_read(&s->engine.runner.times);
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &totals->profile));
     zero_metrics_final line = {.engine = &s->engine,

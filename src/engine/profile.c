@@ -60,19 +60,37 @@ static zero_profile_entry *entries_of(const zero_profile *p, zero_program_kind p
     return p->all + ((int)program * ZERO_OP_KINDS + (int)op) * p->n_columns;
 }
 
-static void add(zero_profile_entry *entry, double seconds, double exchange)
+static void add(zero_profile_entry *entry, const zero_profile_entry *more)
 {
-    entry->count++;
-    entry->seconds += seconds;
-    entry->exchange += exchange;
+    entry->count += more->count;
+    entry->seconds += more->seconds;
+    entry->exchange += more->exchange;
+}
+
+int zero_profile_column(const zero_profile *p, const zero_instruction *i)
+{
+    return i->unit >= 0 ? p->column_of[i->unit] : ZERO_ALL_UNITS;
+}
+
+static void add_to_class(zero_profile *p, zero_program_kind program,
+                         const zero_instruction *i, const zero_profile_entry *more)
+{
+    zero_profile_entry *entries = entries_of(p, program, i->op);
+    const int column = zero_profile_column(p, i);
+    add(&entries[ZERO_ALL_UNITS], more);
+    if (column != ZERO_ALL_UNITS) add(&entries[column], more);
 }
 
 void zero_profile_note(zero_profile *p, zero_program_kind program,
                        const zero_instruction *i, double seconds, double exchange)
 {
-    zero_profile_entry *entries = entries_of(p, program, i->op);
-    add(&entries[ZERO_ALL_UNITS], seconds, exchange);
-    if (i->unit >= 0) add(&entries[p->column_of[i->unit]], seconds, exchange);
+    add_to_class(p, program, i, &(zero_profile_entry){1, seconds, exchange});
+}
+
+void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
+                              const zero_instruction *i, double seconds)
+{
+    add_to_class(p, program, i, &(zero_profile_entry){.seconds = seconds});
 }
 
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,

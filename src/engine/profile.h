@@ -9,7 +9,7 @@
  *     UPDATE         x
  *
  * The clock is read once between two instructions, so the classes of a program add up to the time
- * of its walks. */
+ * of its walks. On a device that has a stopwatch times are its own (device_times.h). */
 #pragma once
 
 #include <stdint.h>
@@ -40,6 +40,12 @@ void zero_profile_destroy(zero_profile *p); /* accepts a zeroed one */
 /* Counts an instruction that was executed. */
 void zero_profile_note(zero_profile *p, zero_program_kind program,
                        const zero_instruction *i, double seconds, double exchange);
+
+/* Adds to the class of an instruction that was counted before. */
+void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
+                              const zero_instruction *i, double seconds);
+/* The column of the instruction's unit, or ZERO_ALL_UNITS. */
+int zero_profile_column(const zero_profile *p, const zero_instruction *i);
 
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
                                           zero_op op, int column);

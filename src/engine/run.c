@@ -74,24 +74,35 @@ static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
     return update;
 }
 
+/* On a device with a stopwatch the host only queues: there seconds come later (device_times.h). */
+static void note(const zero_walk *w, const zero_instruction *i, double seconds,
+                 double exchange)
+{
+    zero_runner *r = w->r;
+    if (r->times.watch) seconds = exchange = 0.0;
+    zero_profile_note(&r->profile, w->in->program, i, seconds, exchange);
+}
+
 static zero_status walk_all(zero_walk *w)
 {
     zero_runner *r = w->r;
     const zero_program *p = &r->schedule->programs[w->in->program];
     double start = zero_clock_seconds();
+    if (r->times.watch) zero_device_times_begin(&r->times, w->in->program);
     for (r->at = 0; r->at < p->length; r->at++) {
         const zero_instruction *i = &p->code[r->at];
         double polled = r->polled, streamed = r->streamed;
         if (zero_run_was_ahead(w, i)) continue;
+        if (r->times.watch) zero_device_times_next(&r->times, i);
         zero_lifetimes_begin(r, i);
         ZERO_TRY(execute[i->op](w, i));
         /* Generated logits outlive their program: the caller reads them. */
         if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
         double end = zero_clock_seconds();
-        zero_profile_note(&r->profile, w->in->program, i,
-                          end - start - (r->streamed - streamed), r->polled - polled);
+        note(w, i, end - start - (r->streamed - streamed), r->polled - polled);
         start = end;
     }
+    if (r->times.watch) zero_device_times_end(&r->times);
     return ZERO_OK;
 }
 

@@ -146,6 +146,8 @@ static zero_status init_local(zero_runner *r, const char *directory)
     ZERO_TRY(open_host(r));
     ZERO_TRY(allocate_tables(r));
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
+    ZERO_TRY(
+        zero_device_times_init(&r->times, r->backend, &r->math, &r->link, &r->profile));
     ZERO_TRY(init_exchanges(r));
     ZERO_TRY(zero_tier_open(&r->tier, r->schedule, directory));
     ZERO_TRY(take_memory(r));
@@ -198,6 +200,7 @@ void zero_runner_destroy(zero_runner *r)
     free(r->all_losses);
     free(r->squares);
     free(r->touched);
+    zero_device_times_destroy(&r->times);
     zero_profile_destroy(&r->profile);
     zero_tier_close(&r->tier); /* ends transfers from and to the arena */
     if (r->arena.mapping) zero_lifetimes_close(r);

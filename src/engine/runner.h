@@ -8,6 +8,7 @@
 #include "base/tree.h"
 #include "comm/collective.h"
 #include "comm/window.h"
+#include "engine/device_times.h"
 #include "engine/link.h"
 #include "engine/profile.h"
 #include "engine/tier.h"
@@ -59,6 +60,7 @@ typedef struct {
     zero_status poll_status;     /* of polls during arithmetic, which cannot return one */
     double polled;               /* seconds of polls while collectives were in flight */
     zero_profile profile;
+    zero_device_times times;        /* the profile's clock on a device */
     int64_t walks[ZERO_PROGRAMS];   /* completed */
     zero_traffic control;           /* small messages of these walks */
     int64_t compares;               /* COMPAREs of these walks that were due */

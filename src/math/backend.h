@@ -169,6 +169,15 @@ typedef struct {
     void (*product)(const zero_math *math, const zero_gemm *g);
 } zero_yardstick;
 
+/* Times of calls that return early, by marks in their queue. */
+typedef struct {
+    int marks; /* how many there are, an even number */
+    /* Sets mark 0 <= mark < marks to the end of all calls made so far; waits for nothing. */
+    void (*set)(const zero_math *math, int mark);
+    /* Seconds from one mark to another that was set later; waits until the device has come there. */
+    zero_status (*between)(const zero_math *math, int from, int to, double *seconds);
+} zero_stopwatch;
+
 struct zero_backend {
     const char *name;  /* as in --backend NAME */
     const char *about; /* a few words for messages */
@@ -182,6 +191,7 @@ struct zero_backend {
     zero_status (*accepts)(const zero_math *math, zero_type type);
     /* NULL: arrays are the host's, and calls end before they return. */
     const zero_memory *memory;
+    const zero_stopwatch *stopwatch; /* NULL: the host's clock tells times */
     const zero_yardstick *yardstick; /* of a device; NULL: benches measure otherwise */
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */

@@ -164,6 +164,26 @@ static void tickets_end_in_order(void **state)
     close_device(&d);
 }
 
+/* The clock of a mark is the device's: the second one is set while the first call is still queued. */
+static void marks_tell_the_time_of_calls(void **state)
+{
+    (void)state;
+    device d;
+    double calls = 0.0, nothing = 0.0, all = 0.0;
+    open_device(&d);
+    const zero_stopwatch *watch = d.of->stopwatch;
+    watch->set(&d.math, 0);
+    for (int i = 0; i < 20; i++)
+        d.of->clear(&d.math, (int64_t)(HOST_BYTES / sizeof(float)), d.memory);
+    watch->set(&d.math, 1);
+    watch->set(&d.math, watch->marks - 1);
+    assert_int_equal(watch->between(&d.math, 0, 1, &calls), ZERO_OK);
+    assert_int_equal(watch->between(&d.math, 1, watch->marks - 1, &nothing), ZERO_OK);
+    assert_int_equal(watch->between(&d.math, 0, watch->marks - 1, &all), ZERO_OK);
+    assert_true(calls > 0.0 && nothing >= 0.0 && nothing < calls && all >= calls);
+    close_device(&d);
+}
+
 static void calls_poll(void **state)
 {
     (void)state;
@@ -368,6 +388,7 @@ int main(void)
         cmocka_unit_test(copies_wait_for_calls_and_calls_for_copies),
         cmocka_unit_test(a_copy_waits_for_the_calls_before_it),
         cmocka_unit_test(tickets_end_in_order),
+        cmocka_unit_test(marks_tell_the_time_of_calls),
         cmocka_unit_test(calls_poll),
         cmocka_unit_test(products_are_the_oracles),
         cmocka_unit_test(products_in_pieces_are_the_same),

@@ -38,6 +38,9 @@ for stage in 0 1 2 3; do
     grep -q 'note: --device' err && complain "$words: 2 ranks have 2 devices, no note is due"
     same digest_0 digest_$stage "the digests of stages 0 and $stage"
 done
+# Times are the device's own: the host's clock would show nearly all of them where it waits.
+awk '/^    (FORWARD|BACKWARD) / { share += $5 } END { exit !(share > 30 && share <= 101) }' out ||
+    complain "$words: forward and backward take little of a step: $(grep -A 12 'in a step' out)"
 for seed in 0 7; do # other orders of what is queued
     words="ZERO_EMULATED_ORDER=$seed"
     on 2 env ZERO_EMULATED_ORDER=$seed "$zero" train $model --steps 20 --micro-batch 2 \
