@@ -18,6 +18,7 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
         cmake/zero/zeroTargets.cmake cmake/zero/zeroTargets-CONFIG.cmake; do
         echo "$libdir/$file"
     done
+    [ ! -f "$build/libzero_cuda.so" ] || echo "$libdir/libzero_cuda.so"
     echo share/doc/zero/LICENSE
     for page in "$build"/man/*.1; do
         [ ! -f "$page" ] || echo "share/man/man1/$(basename "$page")"
