@@ -110,10 +110,9 @@ pack() {
         cat "$build.log"
         stop 3 "the build with CUDA could not be configured"
     }
-    tests="test_kernels test_kernels_exact test_kernels_masks test_attention_kernels"
-    # shellcheck disable=SC2046,SC2086 # words
     cmake --build "$build" --parallel "$(nproc)" --target zero bench_kernels zero_cuda \
-        $(printf '%s_on_gpu ' $tests) || stop 1 "the build failed"
+        test_kernels_on_gpu test_kernels_exact_on_gpu test_kernels_masks_on_gpu \
+        test_attention_kernels_on_gpu || stop 1 "the build failed"
     # For trying this script: DEVICE=cuda-emulated.
     cmake --build "$build" --parallel "$(nproc)" --target zero_cuda_emulated ||
         echo "there is no emulated device in this pack"
@@ -407,11 +406,7 @@ judge_shares() {
             if (column[5] + 0 < least[name]) print name " " column[5] " < " least[name] ";"
         }
         END { if (seen < 10) print "rows are missing" }' "$work/shares.txt")
-    if [ -z "$judged" ]; then
-        ok "shares, $1"
-    else
-        failed "shares, $1: $judged"
-    fi
+    if [ -z "$judged" ]; then ok "shares, $1"; else failed "shares, $1: $judged"; fi
 }
 
 shares() {
