@@ -135,9 +135,10 @@ function(zero_test_library name)
 endfunction()
 
 # zero_test(test_x LINKS zero_train RANKS 1 2 3 4 LABELS mpi SOURCES more.c): test_x.c, run
-# by mpirun at several world sizes (3 finds what powers of two hide), or alone without RANKS.
+# by mpirun at several world sizes (3 finds what powers of two hide), or alone without RANKS, then as
+# test_x with the SUFFIX.
 function(zero_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SUFFIX" "LINKS;RANKS;LABELS;SOURCES;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -150,8 +151,8 @@ function(zero_test name)
   if(ARG_RANKS)
     target_link_libraries(${name} PRIVATE MPI::MPI_C)
   else()
-    add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
-    zero_test_settings(${name} 1 ${ARG_TIMEOUT} "unit;${ARG_LABELS}")
+    add_test(NAME ${name}${ARG_SUFFIX} COMMAND ${name} ${ARG_ARGS})
+    zero_test_settings(${name}${ARG_SUFFIX} 1 ${ARG_TIMEOUT} "unit;${ARG_LABELS}")
   endif()
   foreach(n IN LISTS ARG_RANKS)
     zero_mpi_command(launch ${n})
