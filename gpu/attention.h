@@ -188,8 +188,8 @@ static inline __device__ void zero_draw_mask(const zero_attention_call &call,
     }
 }
 
-/* What dropout multiplies the tile's element (query, key) by; `first` is the element of the
- * tile's first key in that query's row. */
+/* Dropout multiplies the tile's element (query, key) by this; `first` is the element of the tile's
+ * first key in that query's row. */
 template <int KEYS>
 static inline __device__ float zero_mask_at(const zero_attention_call &call,
                                             const uint8_t *mask, unsigned first, int query,

@@ -8,7 +8,7 @@
  * scaling makes it. */
 #include "gpu/attention_tiles.h"
 
-/* Queries, or keys, of a step: so many that 48 KiB of shared memory suffice. */
+/* A step has this many queries, or keys: 48 KiB of shared memory suffice for them. */
 template <int SIZE> constexpr int step_rows = SIZE <= 64 ? 32 : 16;
 
 /* A block's tile of scores. */

@@ -12,7 +12,7 @@
 #define AT_ONCE    4
 #define ROW_BLOCKS 2048 /* at most */
 
-/* sum of exp(x - most) over some logits; most is -INFINITY where there are none. */
+/* sum of exp(x - most) over some logits; without logits most is -INFINITY. */
 struct exponentials {
     float most, sum;
 };

@@ -77,7 +77,7 @@ static zero_status take(zero_math *math, size_t bytes, void **memory)
     return ZERO_OK;
 }
 
-/* What is queued may use the memory. After a failure nothing runs any more. */
+/* Queued calls and copies may use the memory. After a failure nothing runs any more. */
 static void wait_for_all(zero_cuda *c)
 {
     if (c->failure.status == ZERO_OK)

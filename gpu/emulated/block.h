@@ -1,8 +1,8 @@
 /* block.h - the block that runs: its threads, who may go on, and who waits for whom.
  *
  * A thread runs until it has to wait; then the next one that can does: first those of the same warp,
- * in order, then the next warp's. A thread that never waits needs no stack of its own, so many of
- * them run one after the other on one fiber. */
+ * in order, then the next warp's. Threads that never wait need no stacks of their own: they
+ * run one after the other on one fiber. */
 #pragma once
 
 #include "gpu/emulated/fiber.h"

@@ -1,4 +1,4 @@
-/* sanitizer.h - what the address sanitizer has to be told, and nothing where there is none. */
+/* sanitizer.h - calls that tell the address sanitizer of fibers; empty in builds without it. */
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 /* Sets "devices", the names on which this build can run; "cuda", whether this machine has a GPU for
- * it; "cuda_about": versions, or why there are none; and "gpus", one object each. */
+ * it; "cuda_about": versions, or why this machine has no GPU; and "gpus", one object each. */
 void zero_info_put_devices(json_t *info);
 
 /* One GPU in a line. */

@@ -29,7 +29,8 @@ const char *zero_device_name_at(int i)
 
 /* ---- what was asked for ---- */
 
-/* Of the device with this name, which ends at a colon or with the text; -1: there is none. */
+/* The index of the device with this name, which ends at a colon or with the text; -1 if no device has
+ * it. */
 static int index_of(const char *text)
 {
     const size_t length = strcspn(text, ":");
@@ -51,7 +52,7 @@ static zero_status refuse_name(const char *where)
                      where, names);
 }
 
-/* A number of at most four digits, and where it ends; -1: there is none. */
+/* Reads a number of at most four digits and moves *text behind it; -1 if no digit comes next. */
 static int read_number(const char **text)
 {
     int number = 0, digits = 0;

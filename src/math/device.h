@@ -10,7 +10,7 @@
 
 #define ZERO_DEVICE_NUMBERS 64
 
-/* What a user asks for: "cuda", or some of a machine's devices, as in "cuda:0,2". */
+/* A user asks for this: "cuda", or some of a machine's devices, as in "cuda:0,2". */
 typedef struct {
     const char *name; /* static */
     int n;            /* numbers given; 0: all devices */
@@ -30,7 +30,7 @@ ZERO_NODISCARD zero_status zero_device_find(const char *name, const zero_backend
                                             const zero_plugin **plugin);
 
 /* Whether the machine has the devices of a plugin that were asked for: *devices is their number.
- * ZERO_ERR_ENV if there are none, ZERO_ERR_INVALID if a number is too high. */
+ * ZERO_ERR_ENV if it has no device, ZERO_ERR_INVALID if a number is too high. */
 ZERO_NODISCARD zero_status zero_device_count(const zero_plugin *plugin,
                                              const zero_device_choice *choice,
                                              int *devices);

@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "comm/control.h"
 
-/* What a rank tells the others. */
+/* A rank tells the others this. */
 typedef struct {
     char bus[32];
     uint64_t bytes_free, visible; /* visible: devices that the rank could have taken */

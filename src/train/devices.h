@@ -19,8 +19,7 @@ typedef struct {
     /* Bytes that an arena may have there: this rank's part of what the device has free, without
      * what the backend takes for itself. 0: not known, no limit. */
     size_t room;
-    char note
-        [256]; /* for rank 0: devices that are shared or idle; empty if there are none */
+    char note[256]; /* on rank 0: which devices are shared or idle; may be empty */
 } zero_device_place;
 
 /* Collective over the group, whose layout must be the machines', not pretended nodes. `text` is
