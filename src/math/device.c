@@ -29,8 +29,7 @@ const char *zero_device_name_at(int i)
 
 /* ---- what was asked for ---- */
 
-/* The index of the device with this name, which ends at a colon or with the text; -1 if no device has
- * it. */
+/* The index of a device, whose name ends at a colon or with the text; -1 if no device has it. */
 static int index_of(const char *text)
 {
     const size_t length = strcspn(text, ":");
