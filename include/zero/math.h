@@ -20,7 +20,12 @@ typedef struct zero_math zero_math;       /* the state that they are given */
  *
  * factors: a and b may be rounded to this type for the product, if that is faster on this machine;
  * sums stay fp32. Denormals may then count as zero. fp32: nothing is rounded. CPUs round to bf16
- * alone. */
+ * alone.
+ *
+ * slices > 1: the sum over k is a tree (added in fp32) over slices. k consists of slice_parts equal
+ * parts (0 counts as 1), each of `slices` equal pieces; slice i sums piece i of all parts, in their
+ * order. Any number of neighbouring slices that is a subtree has the bits that it has in a product
+ * of these slices alone. Not together with accumulate. */
 typedef struct {
     bool transpose_a, transpose_b, accumulate;
     zero_type factors;
@@ -30,6 +35,7 @@ typedef struct {
     zero_type b_type;
     float *c;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
+    int slices, slice_parts;
 } zero_gemm;
 
 ZERO_API_END

@@ -29,6 +29,10 @@ ZERO_API_BEGIN
 
 typedef enum { ZERO_INIT_ZEROS, ZERO_INIT_ONES, ZERO_INIT_NORMAL } zero_init_kind;
 
+/* How tensor parallelism cuts a tensor: not at all, so that all ranks of a TP group have it; into
+ * ranges of rows; or into ranges of columns of each of its parts. */
+typedef enum { ZERO_CUT_NONE, ZERO_CUT_ROWS, ZERO_CUT_COLS } zero_cut;
+
 typedef struct {
     char name[64];      /* Hugging Face's for GPT-2 */
     int64_t rows, cols; /* a vector has one row */
@@ -37,7 +41,21 @@ typedef struct {
     bool decays; /* AdamW's weight decay acts on it: matrices, not gains and biases */
     zero_init_kind init;
     float init_std; /* of ZERO_INIT_NORMAL */
+
+    zero_cut cut;
+    int cut_parts; /* ZERO_CUT_COLS: equal parts side by side, as q|k|v; 0 counts as 1 */
+    /* Of a rank's part (zero_model_share()): the whole tensor, and the first row or column here,
+     * in each part. In a whole model equal to rows and cols, and 0; set by
+     * zero_model_describe(). */
+    int64_t whole_rows, whole_cols, first;
 } zero_tensor;
+
+/* The part of a model that one rank of a TP group has. Sums over a dimension that is cut are
+ * trees over `slices` fixed slices, of which each rank has slices / ranks neighbours: so they
+ * do not depend on the number of ranks. {1, 0, 1}: the whole model, each sum in one piece. */
+typedef struct {
+    int ranks, rank, slices;
+} zero_share;
 
 /* zero_model_describe() sets all but the name. */
 typedef struct {
@@ -91,7 +109,38 @@ typedef struct {
     /* last unit only: workspace, or [B,V] of the last position (generating) */
     float *logits;
     float *row_loss; /* last unit only: [B,T] */
+
+    /* Of a model that is shared: the part of the pass that this call computes, else
+     * ZERO_PART_ALL. All parts of a pass have the same memory, whose contents stay. */
+    int64_t part;
+    float *joint;        /* written, if the part joins; else NULL */
+    const float *joined; /* read, if the part waits; else NULL. May be joint */
 } zero_call;
+
+#define ZERO_PART_ALL (-1)
+
+/* The ways through a unit. */
+typedef enum {
+    ZERO_PASS_FORWARD,   /* of a training step */
+    ZERO_PASS_RECOMPUTE, /* the same without `out`, if the unit can leave it out */
+    ZERO_PASS_BACKWARD,
+    ZERO_PASS_EVALUATE,
+    ZERO_PASS_GENERATE
+} zero_pass;
+
+/* What becomes of a part's `joint`, while the next part may compute: its sum over the ranks of the
+ * TP group, along the tree; or the arrays of all ranks, in their order. */
+typedef enum { ZERO_JOIN_NONE, ZERO_JOIN_SUM, ZERO_JOIN_GATHER } zero_join;
+
+/* One part of a unit's pass. At most one join is in flight: between a part that joins and the
+ * next that waits no part joins. */
+typedef struct {
+    bool waits; /* the part reads `joined`, of the last part that joined */
+    zero_join join;
+    int64_t
+        count; /* floats of `joint`; the same on all ranks. A sum's are a multiple of ranks */
+    bool is_last;
+} zero_unit_part;
 
 /* Floats that a unit needs for B samples of T positions. `row_loss` is B*T for the last unit
  * and 0 for all others. */
@@ -124,6 +173,11 @@ struct zero_unit {
     /* All its arithmetic goes through layers.h, without zero_weight_floats(). Only such units run on
      * a device: a loop of the unit's own would be the host's, which cannot touch a device's memory. */
     bool computes_by_layers;
+    zero_share share; /* set by zero_model_share(), and before by zero_model_describe() */
+    /* Part `index`, from 0, of a pass over B samples of T positions. All ranks of a TP group
+     * get the same answer. NULL: the unit cannot be shared. */
+    zero_unit_part (*part)(const zero_unit *unit, zero_pass pass, int64_t B, int64_t T,
+                           int64_t index);
 
     zero_unit_sizes (*sizes)(const zero_unit *unit, int64_t B, int64_t T);
     /* The last unit computes the loss of each row from the targets. In training it may leave that
@@ -141,7 +195,8 @@ typedef struct {
     int64_t vocab;                    /* ids that the first unit accepts; 0: no tokens */
     int64_t seq;                      /* positions that the first unit accepts */
     size_t input_bytes, target_bytes; /* of one position of a batch */
-    int64_t n_params;                 /* the paper's Psi, without padding */
+    int64_t n_params; /* the paper's Psi, without padding; of a rank's part its own */
+    zero_share share; /* {1, 0, 1}: the whole model */
 } zero_model;
 
 /* A program's description of its model; all borrowed for the call. */

@@ -10,7 +10,7 @@
 
 /* A source of tensor values. */
 typedef struct {
-    /* out[end - begin] = elements [begin, end) of a tensor of the model, by its number,
+    /* out[end - begin] = elements [begin, end) of a whole tensor of the model, by its number,
      * row-major. A failure names the tensor. */
     zero_status (*fill)(void *arg, int tensor, int64_t begin, int64_t end, float *out);
     void *arg;
@@ -23,7 +23,7 @@ ZERO_NODISCARD zero_status zero_weights_fill(const zero_weights *weights,
 
 /* Initial weights drawn from a seed; *drawn is borrowed. */
 typedef struct {
-    const zero_model *model;
+    const zero_model *model; /* or a rank's part of it */
     int64_t seed;
 } zero_drawn_weights;
 zero_weights zero_weights_drawn(zero_drawn_weights *drawn);

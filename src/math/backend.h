@@ -65,7 +65,7 @@ typedef struct {
 } zero_layernorm_grad_args;
 
 /* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores are
- * scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element (h*T + i)*T + j.
+ * scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element ((first_head + h)*T + i)*T + j.
  *
  * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v and
  * probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay fp32.
@@ -73,6 +73,7 @@ typedef struct {
  * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {
     int64_t B, T, C, H;
+    int64_t first_head; /* of a model whose heads are shared: the number of head 0 here */
     zero_dropout dropout;
     zero_type factors;
     const float *qkv;
@@ -83,22 +84,51 @@ typedef struct {
     float *dqkv;       /* [B,T,3C] */
 } zero_attention;
 
-/* out[B,T,C] = wte[token] + wpe[t] */
+/* out[B,T,C] = wte[token] + wpe[t]. With words > 0 the table holds words [first, first + words)
+ * alone: positions of other tokens become zeros, and + 0 is added to those of its own, so that a
+ * sum over the tables' ranks has the same bits (-0 + 0 = +0). */
 typedef struct {
     int64_t B, T, C;
+    int64_t first, words;
     const int32_t *tokens; /* [B,T] */
     zero_type type;
     const void *wte, *wpe; /* [V,C], [T,C] of `type` */
     float *out;
 } zero_embedding;
 
-/* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions */
+/* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte holds words
+ * [first, first + words) alone, and tokens elsewhere add to dwpe only. */
 typedef struct {
     int64_t B, T, C;
+    int64_t first, words;
     const int32_t *tokens;
     const float *dout;
     float *dwte, *dwpe;
 } zero_embedding_grad;
+
+/* Softmax and loss over V words in slices, which are dealt to ranks: this one has words [first,
+ * first + V), its slice s the words [ends[s - 1], ends[s]) of these. Two calls, between which
+ * the ranks exchange `stats`:
+ *
+ *     softmax_slices    logits = e^(logit - its slice's largest); stats[2 * slices + 1][rows] = the
+ *                       largest of each slice, then the sum of exponentials of each slice, then
+ *                       the target's logit, or 0 if this rank does not have it
+ *     softmax_loss      from `all`, [ranks] of such stats: the loss of each row; if dscale != 0
+ *                       logits become their gradient, as in cross_entropy()
+ *
+ * Sums over slices are trees in double: slices and words alone decide the bits, not ranks. */
+typedef struct {
+    int64_t rows, V, first;
+    int slices;
+    const int64_t *ends;    /* [slices] */
+    const int32_t *targets; /* [rows], of all words */
+    float *logits;          /* [rows,V] */
+    float *stats;
+    int ranks, rank; /* which of `all` is this rank's */
+    const float *all;
+    float dscale;
+    float *loss; /* [rows] */
+} zero_softmax;
 
 /* Where gradients have become exactly zero, moments shrink from step to step. CPUs take 20 times as
  * long for denormal numbers, which they would become for ever: old moments below the first limit,
@@ -231,6 +261,9 @@ struct zero_backend {
      * is 0 they are left as they are. */
     void (*cross_entropy)(const zero_math *math, int64_t rows, int64_t V,
                           const int32_t *targets, float dscale, float *logits, float *loss);
+    /* The two calls of zero_softmax. NULL: the backend cannot compute models that are shared. */
+    void (*softmax_slices)(const zero_math *math, const zero_softmax *s);
+    void (*softmax_loss)(const zero_math *math, const zero_softmax *s);
     /* One optimizer step, element by element: any cut of the range gives the same bits. */
     void (*adamw)(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a);
     /* *sum = the sum of x's squares over the fixed tree of base/tree.h. */

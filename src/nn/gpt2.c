@@ -79,11 +79,14 @@ static void add_tensor(zero_model *m, const char *prefix, const char *layer,
 }
 
 static void add_matrix(zero_model *m, const char *prefix, const char *layer, int64_t rows,
-                       int64_t cols, float std)
+                       int64_t cols, float std, zero_cut cut)
 {
     add_tensor(m, prefix, layer, ".weight",
-               &(zero_tensor){
-                   .rows = rows, .cols = cols, .init = ZERO_INIT_NORMAL, .init_std = std});
+               &(zero_tensor){.rows = rows,
+                              .cols = cols,
+                              .init = ZERO_INIT_NORMAL,
+                              .init_std = std,
+                              .cut = cut});
 }
 
 static void add_vector(zero_model *m, const char *prefix, const char *layer,
@@ -99,11 +102,20 @@ static void add_norm(zero_model *m, const char *prefix, const char *layer, int64
     add_vector(m, prefix, layer, ".bias", C, ZERO_INIT_ZEROS);
 }
 
+/* Megatron's layers (Shoeybi et al., arXiv:1909.08053, section 3): a rank has its outputs, so also
+ * their biases, of the one kind (cut by columns), and its inputs of the other (by rows). */
 static void add_linear(zero_model *m, const char *prefix, const char *layer, int64_t in,
-                       int64_t out, float std)
+                       int64_t out, float std, zero_cut cut)
 {
-    add_matrix(m, prefix, layer, in, out, std);
+    add_matrix(m, prefix, layer, in, out, std, cut);
     add_vector(m, prefix, layer, ".bias", out, ZERO_INIT_ZEROS);
+    if (cut == ZERO_CUT_COLS) m->tensors[m->n_tensors - 1].cut = cut;
+}
+
+/* The newest linear layer has the outputs q|k|v: each of them is cut. */
+static void cut_in_three(zero_model *m)
+{
+    for (int i = m->n_tensors - 2; i < m->n_tensors; i++) m->tensors[i].cut_parts = 3;
 }
 
 static void add_block_group(zero_model *m, const zero_gpt2_shape *s, int64_t layer)
@@ -115,11 +127,12 @@ static void add_block_group(zero_model *m, const zero_gpt2_shape *s, int64_t lay
     int64_t C = s->hidden;
     add_group(m, name);
     add_norm(m, prefix, "ln_1", C);
-    add_linear(m, prefix, "attn.c_attn", C, 3 * C, std);
-    add_linear(m, prefix, "attn.c_proj", C, C, residual_std);
+    add_linear(m, prefix, "attn.c_attn", C, 3 * C, std, ZERO_CUT_COLS);
+    cut_in_three(m);
+    add_linear(m, prefix, "attn.c_proj", C, C, residual_std, ZERO_CUT_ROWS);
     add_norm(m, prefix, "ln_2", C);
-    add_linear(m, prefix, "mlp.c_fc", C, 4 * C, std);
-    add_linear(m, prefix, "mlp.c_proj", 4 * C, C, residual_std);
+    add_linear(m, prefix, "mlp.c_fc", C, 4 * C, std, ZERO_CUT_COLS);
+    add_linear(m, prefix, "mlp.c_proj", 4 * C, C, residual_std, ZERO_CUT_ROWS);
 }
 
 static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_group)
@@ -161,8 +174,8 @@ zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
     ZERO_TRY(allocate(&m, s));
 
     add_group(&m, "embedding");
-    add_matrix(&m, "", "wte", s->vocab, s->hidden, 0.02f);
-    add_matrix(&m, "", "wpe", s->seq, s->hidden, 0.02f);
+    add_matrix(&m, "", "wte", s->vocab, s->hidden, 0.02f, ZERO_CUT_ROWS);
+    add_matrix(&m, "", "wpe", s->seq, s->hidden, 0.02f, ZERO_CUT_NONE);
     for (int64_t i = 0; i < s->layers; i++) add_block_group(&m, s, i);
     add_group(&m, "final");
     add_norm(&m, "", "ln_f", s->hidden);

@@ -17,11 +17,12 @@ void zero_model_destroy(zero_model *model)
 
 #define IN_CACHE 8192 /* elements that are scaled while they are in the cache */
 
-static void init_range(const zero_tensor *t, uint64_t tensor, int64_t seed, int64_t first,
-                       int64_t n, float *out)
+void zero_tensor_init(const zero_tensor *t, int number, int64_t seed, int64_t first,
+                      int64_t n, float *out)
 {
     if (t->init == ZERO_INIT_NORMAL) {
-        zero_rng rng = {.seed = (uint64_t)seed, .purpose = ZERO_RNG_INIT, .tensor = tensor};
+        zero_rng rng = {
+            .seed = (uint64_t)seed, .purpose = ZERO_RNG_INIT, .tensor = (uint64_t)number};
         for (int64_t at = 0; at < n; at += IN_CACHE) {
             int64_t len = zero_min(n - at, IN_CACHE);
             zero_rng_normal(&rng, (uint64_t)(first + at), len, out + at);
@@ -43,8 +44,7 @@ void zero_model_init_params(const zero_model *model, int group, int64_t seed, in
         int64_t from = zero_max(t->offset, begin);
         int64_t to = zero_min(t->offset + t->rows * t->cols, end);
         if (from < to)
-            init_range(t, (uint64_t)i, seed, from - t->offset, to - from,
-                       out + from - begin);
+            zero_tensor_init(t, i, seed, from - t->offset, to - from, out + from - begin);
     }
 }
 

@@ -11,6 +11,12 @@ static inline zero_range zero_range_of_tensor(const zero_tensor *t)
     return (zero_range){t->offset, t->offset + t->rows * t->cols};
 }
 
+/* The parts side by side that columns are cut in. */
+static inline int64_t zero_cut_parts(const zero_tensor *t)
+{
+    return t->cut == ZERO_CUT_COLS && t->cut_parts > 0 ? t->cut_parts : 1;
+}
+
 /* zero_model_describe() for a model that owns its tables already: sets and checks the same. If it
  * fails, the caller still destroys the model. */
 ZERO_NODISCARD zero_status zero_model_complete(zero_model *model);
@@ -22,6 +28,11 @@ ZERO_NODISCARD zero_status zero_model_check_described(const zero_model *model);
  * to 2^48 floats and the last unit has a loss for each of the B*T rows. */
 ZERO_NODISCARD zero_status zero_model_check_sizes(const zero_model *model, int64_t B,
                                                   int64_t T);
+
+/* Writes the initial values of elements [begin, begin + n) of a whole tensor to out. They depend
+ * on the seed, the tensor's number in the model, and the element. */
+void zero_tensor_init(const zero_tensor *t, int number, int64_t seed, int64_t begin,
+                      int64_t n, float *out);
 
 /* Writes the initial values of a group's elements [begin, end) to out. They depend only on the
  * seed, the tensor and the element. Padding, from n_params on, is zero. */

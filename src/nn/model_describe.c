@@ -106,6 +106,14 @@ static zero_status check_tensor(const zero_model *m, const zero_tensor *t)
             "tensor '%s' has %" PRId64 " rows and %" PRId64
             " columns: expected at least 1 of each, and at most 2^62 parameters in all",
             t->name, t->rows, t->cols);
+    if (t->cut < ZERO_CUT_NONE || t->cut > ZERO_CUT_COLS || t->cut_parts < 0 ||
+        t->cols % zero_cut_parts(t) != 0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "tensor '%s' of %" PRId64
+            " columns is cut as kind %d in %d parts: expected one of zero_cut, "
+            "and a number of parts that divides the columns",
+            t->name, t->cols, (int)t->cut, t->cut_parts);
     bool known = t->init == ZERO_INIT_ZEROS || t->init == ZERO_INIT_ONES ||
                  t->init == ZERO_INIT_NORMAL;
     if (known && isfinite(t->init_std) && t->init_std >= 0.0f) return ZERO_OK;
@@ -130,6 +138,9 @@ static zero_status add_tensor(zero_model *m, int i)
     zero_group *g = &m->groups[t->group];
     if (g->n_tensors == 0) g->first_tensor = i;
     t->offset = g->n_params;
+    t->whole_rows = t->rows;
+    t->whole_cols = t->cols;
+    t->first = 0;
     g->n_tensors++;
     g->n_params += t->rows * t->cols;
     m->n_params += t->rows * t->cols;
@@ -188,6 +199,7 @@ static zero_status add_units(zero_model *m)
     for (int i = 0; i < m->n_units; i++) {
         zero_unit *u = &m->units[i];
         ZERO_TRY(check_unit(m, u));
+        u->share = m->share;
         for (int k = 0; k < u->n_groups; k++)
             u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
     }
@@ -225,6 +237,7 @@ static zero_status check_positions(const zero_model *m)
 
 zero_status zero_model_complete(zero_model *m)
 {
+    m->share = (zero_share){.ranks = 1, .slices = 1};
     ZERO_TRY(check_counts(m->n_tensors, m->n_groups, m->n_units));
     ZERO_TRY(check_positions(m));
     ZERO_TRY(check_all_names(m));

@@ -30,7 +30,7 @@ const char *zero_offload_name(zero_offload place); /* "lazy" */
 
 /* Members leave no holes: a test adds up their sizes to see that the list has them all. */
 typedef struct {
-    const zero_model *model; /* borrowed */
+    const zero_model *model; /* borrowed; with tensor parallelism this rank's part */
     int stage;
     zero_type type; /* of parameters and gradients */
     zero_partition_scheme partition;
@@ -59,6 +59,8 @@ typedef struct {
 
     /* Borrowed, of n_ranks ranks; NULL: every rank on a node of its own. */
     const zero_layout *layout;
+    /* Borrowed, of the TP group's model->share.ranks ranks; NULL: they share a node. */
+    const zero_layout *tp_layout;
 } zero_plan_input;
 
 /* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard

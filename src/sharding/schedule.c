@@ -14,6 +14,8 @@ static const char *const op_names[ZERO_OP_KINDS] = {
     [ZERO_OP_FORWARD] = "FORWARD",
     [ZERO_OP_RECOMPUTE] = "RECOMPUTE",
     [ZERO_OP_BACKWARD] = "BACKWARD",
+    [ZERO_OP_JOIN] = "JOIN",
+    [ZERO_OP_JOIN_WAIT] = "JOIN_WAIT",
     [ZERO_OP_RELEASE] = "RELEASE",
     [ZERO_OP_ROUND] = "ROUND",
     [ZERO_OP_ACCUMULATE] = "ACCUMULATE",
@@ -102,12 +104,13 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer)
 
 static zero_instruction blank(zero_op op)
 {
-    zero_instruction i = {.op = op, .unit = -1, .group = -1, .after = -1};
+    zero_instruction i = {
+        .op = op, .unit = -1, .part = ZERO_PART_ALL, .group = -1, .join = -1, .after = -1};
     for (int k = 0; k < ZERO_UNIT_GROUPS; k++) i.param[k] = i.grad[k] = ZERO_NO_BUFFER;
     i.master = i.momentum = i.variance = ZERO_NO_BUFFER;
     i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
     i.logits = i.row_loss = i.tokens = i.sum = i.buffer = i.staging = ZERO_NO_BUFFER;
-    i.file = i.host = ZERO_NO_BUFFER;
+    i.file = i.host = i.joint = i.joined = ZERO_NO_BUFFER;
     return i;
 }
 
@@ -139,10 +142,10 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
         list[n++] = i->param[k];
         list[n++] = i->grad[k];
     }
-    const int rest[] = {i->master, i->momentum, i->variance, i->in,
-                        i->out,    i->stream,   i->saved,    i->work,
-                        i->logits, i->row_loss, i->tokens,   i->sum,
-                        i->buffer, i->staging,  i->file,     i->host};
+    const int rest[] = {i->master, i->momentum, i->variance, i->in,      i->out,
+                        i->stream, i->saved,    i->work,     i->logits,  i->row_loss,
+                        i->tokens, i->sum,      i->buffer,   i->staging, i->file,
+                        i->host,   i->joint,    i->joined};
     memcpy(list + n, rest, sizeof rest);
     return n + (int)(sizeof rest / sizeof rest[0]);
 }
@@ -157,6 +160,7 @@ void zero_schedule_destroy(zero_schedule *s)
     for (int p = 0; p < ZERO_PROGRAMS; p++) free(s->programs[p].code);
     free(s->buffers);
     free(s->groups);
+    free(s->joins);
     zero_layout_destroy(&s->own_layout);
     *s = (zero_schedule){0};
 }

@@ -44,6 +44,8 @@ typedef enum {
     ZERO_OP_FORWARD,     /* unit u */
     ZERO_OP_RECOMPUTE,   /* unit u once more: writes what its backward reads */
     ZERO_OP_BACKWARD,    /* unit u */
+    ZERO_OP_JOIN,        /* unit u: begins to sum or gather `in` over the TP group */
+    ZERO_OP_JOIN_WAIT,   /* `buffer` has the result */
     ZERO_OP_RELEASE,     /* group g: `buffer` has been read for the last time */
     ZERO_OP_ROUND,       /* group g: `in`, fp32, to the type of `buffer` */
     ZERO_OP_ACCUMULATE,  /* group g: buffer = sum + (in rounded to the type of gradients) */
@@ -111,6 +113,9 @@ typedef enum {
     ZERO_SPACE_NODE, /* once per node, in the window */
     ZERO_SPACE_HOST, /* with a device: the rank's own memory beside it; else empty */
     ZERO_SPACE_FILE, /* the rank's scratch file: no memory */
+    /* The window of the TP group, as PART and NODE are of the ZeRO group. */
+    ZERO_SPACE_TP_PART,
+    ZERO_SPACE_TP_NODE,
     ZERO_SPACES
 } zero_space;
 
@@ -131,18 +136,21 @@ typedef struct {
 /* Every operand is an index into the schedule's buffers, or ZERO_NO_BUFFER. */
 typedef struct {
     zero_op op;
-    int unit;       /* FORWARD, RECOMPUTE, BACKWARD, SAVE, RESTORE; others -1 */
+    int unit;       /* FORWARD, RECOMPUTE, BACKWARD, JOIN, SAVE, RESTORE; others -1 */
+    int part;       /* of the unit's pass, with shares; else ZERO_PART_ALL */
     int group;      /* of instructions that name a group; others -1 */
     int microbatch; /* of this rank, from 0; LOSS: the last one */
     int param[ZERO_UNIT_GROUPS], grad[ZERO_UNIT_GROUPS]; /* UPDATE, NORM: the first */
     bool accumulate[ZERO_UNIT_GROUPS];
     int master, momentum, variance; /* UPDATE; master: 16-bit types only */
     int in, out, stream, saved, work, logits, row_loss, tokens;
-    int sum;      /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
-    int buffer;   /* REDUCE, GATHER, ACCUMULATE, ROUND: the result; UPDATE: the slot */
-    int staging;  /* REDUCE, GATHER */
-    int file;     /* transfers: a buffer in the file */
-    int host;     /* with a device: the host's side of a copy (schedule_device.h) */
+    int joint, joined; /* of a part that joins, that waits */
+    int join;          /* JOIN and its wait: index of the schedule's joins; else -1 */
+    int sum;           /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
+    int buffer;  /* REDUCE, GATHER, JOIN, ACCUMULATE, ROUND: the result; UPDATE: the slot */
+    int staging; /* REDUCE, GATHER, JOIN */
+    int file;    /* transfers: a buffer in the file */
+    int host;    /* with a device: the host's side of a copy (schedule_device.h) */
     bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
@@ -170,6 +178,15 @@ typedef struct {
     int in, out;
     zero_traffic traffic; /* of this rank, each time */
 } zero_exchange;
+
+/* What JOINs of one kind and length do, in this order: a sum is a reduce-scatter of pieces and an
+ * all-gather of them. The buffers are those of the first such JOIN; later ones have the same form. */
+typedef struct {
+    zero_join kind;
+    int64_t count; /* floats of `in`; of `out` as many, or (gather) that times the ranks */
+    int in, out;   /* equal: in place */
+    zero_traffic traffic; /* of this rank, each time */
+} zero_join_exchange;
 
 typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 
@@ -207,10 +224,13 @@ typedef struct {
     zero_buffer *buffers;
     int n_buffers;
     int64_t buffer_capacity;
-    zero_group_state *groups; /* [model->n_groups] */
-    int scratch;              /* workspace of the backend */
-    int check;                /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
-    int first_slot, n_slots;  /* buffers for blocks of the file (offload.h) */
+    zero_group_state *groups;  /* [model->n_groups] */
+    zero_join_exchange *joins; /* [n_joins], owned */
+    int n_joins;
+    int64_t join_capacity;
+    int scratch;             /* workspace of the backend */
+    int check;               /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
+    int first_slot, n_slots; /* buffers for blocks of the file (offload.h) */
 
     /* With a device (schedule_device.h); else ZERO_NO_BUFFER. */
     int first_tokens, n_tokens; /* LOAD of microbatch m: number m modulo n_tokens */
@@ -225,6 +245,7 @@ typedef struct {
 
     /* This rank's part of the node's window, and its share of what lies there once. */
     size_t window_bytes;
+    size_t tp_window_bytes; /* the same of the TP group's */
 
     /* As the members of zero_peak: with a device these two are the device's. */
     size_t peak_bytes;               /* alive at once: arena and window minus gaps */
@@ -252,7 +273,7 @@ bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 
-#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 16)
+#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 18)
 /* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their number. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 

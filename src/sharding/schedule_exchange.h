@@ -36,3 +36,12 @@ zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
 /* This rank's traffic in all of a program's instructions of one kind. */
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
                                    zero_op op);
+
+/* ---- JOIN ---- */
+
+/* The algorithm of the TP group: that of the ZeRO group, but `hier` only if it spans nodes. */
+zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s);
+/* The collectives of a JOIN, one after the other: 2 for a sum, 1 for a gather. Their `unit` is
+ * the JOIN's index. All share the instruction's staging, from its start on. */
+int zero_schedule_join_collectives(const zero_join_exchange *join);
+zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k);

@@ -1,0 +1,180 @@
+#include "nn/share.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+
+#define GRANULE 64 /* rows: kernels like whole ones */
+
+int64_t zero_share_row(int64_t rows, int slices, int i)
+{
+    if (rows % slices == 0) return rows / slices * i;
+    int64_t granule = zero_divide_up(rows, GRANULE) >= slices ? GRANULE : 1;
+    int64_t granules = zero_divide_up(rows, granule);
+    return zero_min(rows, granule * zero_divide_up(i * granules, slices));
+}
+
+/* ---- which elements ---- */
+
+/* Columns of a part: here, and in the whole tensor. */
+static int64_t part_cols(const zero_tensor *t, int64_t cols)
+{
+    return cols / zero_cut_parts(t);
+}
+
+zero_run zero_share_run(const zero_tensor *t, int64_t at, int64_t end)
+{
+    if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols)
+        return (zero_run){at, at + t->first * t->cols, end - at};
+    int64_t here = part_cols(t, t->cols), there = part_cols(t, t->whole_cols);
+    int64_t part = at / here, in_part = at % here; /* parts of all rows adjoin */
+    return (zero_run){at, part * there + t->first + in_part,
+                      zero_min(here - in_part, end - at)};
+}
+
+static zero_run rows_of_whole(const zero_tensor *t, int64_t at, int64_t end)
+{
+    int64_t begin = t->first * t->cols;
+    int64_t from = zero_max(at, begin), to = zero_min(end, begin + t->rows * t->cols);
+    return (zero_run){from - begin, from, zero_max(to - from, 0)};
+}
+
+zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
+{
+    if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols)
+        return rows_of_whole(t, at, end);
+    int64_t here = part_cols(t, t->cols), there = part_cols(t, t->whole_cols);
+    int64_t part = at / there, in_part = zero_max(at % there - t->first, 0);
+    if (in_part >= here) { /* behind its columns of this part */
+        part++;
+        in_part = 0;
+    }
+    int64_t from = part * there + t->first + in_part;
+    int64_t n = zero_min(here - in_part, end - from);
+    return (zero_run){part * here + in_part, from, zero_max(n, 0)};
+}
+
+/* ---- a rank's model ---- */
+
+static zero_status check_share(const zero_share *share)
+{
+    int per_rank = share->ranks > 0 ? share->slices / share->ranks : 0;
+    if (share->ranks >= 1 && share->rank >= 0 && share->rank < share->ranks &&
+        share->slices % share->ranks == 0 && zero_is_power_of_two(per_rank))
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--tp-slices %d with --tp %d: sums are trees over the slices, of which "
+        "each rank needs 1, 2, 4, 8, ..., got %d/%d; give --tp-slices %d, or "
+        "that times a power of two",
+        share->slices, share->ranks, share->slices, share->ranks, share->ranks);
+}
+
+static zero_status cut_rows(const zero_share *share, zero_tensor *t)
+{
+    int per_rank = share->slices / share->ranks;
+    if (t->rows < share->slices)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp-slices %d: '%s' has only %" PRId64
+                         " rows, and each slice needs one",
+                         share->slices, t->name, t->rows);
+    t->first = zero_share_row(t->rows, share->slices, share->rank * per_rank);
+    t->rows = zero_share_row(t->whole_rows, share->slices, (share->rank + 1) * per_rank) -
+              t->first;
+    return ZERO_OK;
+}
+
+static zero_status cut_cols(const zero_share *share, zero_tensor *t)
+{
+    int64_t parts = zero_cut_parts(t), of_part = t->cols / parts;
+    if (of_part % share->slices != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp-slices %d does not divide the %" PRId64
+                         " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
+                         share->slices, t->cols, t->name, parts, of_part);
+    t->cols = parts * (of_part / share->ranks);
+    t->first = of_part / share->ranks * share->rank;
+    return ZERO_OK;
+}
+
+static zero_status cut(const zero_share *share, zero_tensor *t)
+{
+    switch (t->cut) {
+    case ZERO_CUT_ROWS: return cut_rows(share, t);
+    case ZERO_CUT_COLS: return cut_cols(share, t);
+    case ZERO_CUT_NONE: break;
+    }
+    return ZERO_OK;
+}
+
+/* Tensors of a part have other lengths, so their groups do, too. */
+static zero_status cut_tensors(zero_model *m)
+{
+    m->n_params = 0;
+    for (int g = 0; g < m->n_groups; g++) m->groups[g].n_params = 0;
+    for (int i = 0; i < m->n_tensors; i++) {
+        zero_tensor *t = &m->tensors[i];
+        zero_group *g = &m->groups[t->group];
+        ZERO_TRY(cut(&m->share, t));
+        t->offset = g->n_params;
+        g->n_params += t->rows * t->cols;
+        m->n_params += t->rows * t->cols;
+    }
+    return ZERO_OK;
+}
+
+static zero_status take_units(zero_model *m)
+{
+    for (int i = 0; i < m->n_units; i++) {
+        zero_unit *u = &m->units[i];
+        if (zero_share_has_parts(&m->share) && !u->part)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' cannot be shared by %d ranks in %d slices: its "
+                             "passes have no parts (zero/model.h); use --tp 1",
+                             u->name, m->share.ranks, m->share.slices);
+        u->share = m->share;
+        for (int k = 0; k < u->n_groups; k++)
+            u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
+    }
+    return ZERO_OK;
+}
+
+static void *copied(const void *table, int n, size_t size)
+{
+    void *copy = malloc((size_t)n * size);
+    if (copy) memcpy(copy, table, (size_t)n * size);
+    return copy;
+}
+
+static zero_status share(const zero_model *whole, zero_model *m)
+{
+    ZERO_TRY(zero_model_check_described(whole));
+    ZERO_TRY(check_share(&m->share));
+    m->tensors = copied(whole->tensors, whole->n_tensors, sizeof *m->tensors);
+    m->groups = copied(whole->groups, whole->n_groups, sizeof *m->groups);
+    m->units = copied(whole->units, whole->n_units, sizeof *m->units);
+    if (!m->tensors || !m->groups || !m->units)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
+                         whole->n_units);
+    ZERO_TRY(cut_tensors(m));
+    return take_units(m);
+}
+
+zero_status zero_model_share(const zero_model *whole, zero_share with, zero_model *part)
+{
+    zero_model m = *whole;
+    m.tensors = NULL;
+    m.groups = NULL;
+    m.units = NULL;
+    m.shape = NULL; /* the units' pointers lead to the whole model's */
+    m.share = with;
+    zero_status st = share(whole, &m);
+    if (st == ZERO_OK)
+        *part = m;
+    else
+        zero_model_destroy(&m);
+    return st;
+}

@@ -1,0 +1,49 @@
+/* share.h - the part of a model that a rank of a TP group has, and which elements these are.
+ *
+ *     whole model   "c_attn" [C, 3C]         one description: names, order, initial values, files
+ *     rank 1 of 2   "c_attn" [C, 3C/2]       the same tensors, groups and units, with fewer rows or
+ *                                            columns; what a schedule is compiled for
+ *
+ *     a row of c_attn, cut in three parts     | q0 q1 | k0 k1 | v0 v1 |   whole
+ *                                                  | q1 | k1 | v1 |       rank 1's
+ *
+ * Sums over what is cut are trees over slices (zero_share), so slices / ranks is a power of two:
+ * then a rank has complete subtrees. Rows are dealt in slices of equal length if their number
+ * allows, else of whole granules of 64 rows, else of one row more or less: nothing is padded, so no
+ * shape depends on the ranks. Lengths count elements. Nothing here is collective. */
+#pragma once
+
+#include "nn/model.h"
+
+/* A rank's part of a whole model, which outlives it. ZERO_ERR_INVALID, with the numbers: ranks do not
+ * divide slices, or not by a power of two; a tensor cannot be cut in so many slices; a unit has no
+ * parts, unless there is one slice. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_model_share(const zero_model *whole, zero_share share,
+                                            zero_model *part);
+
+/* The first row of slice i, 0 <= i <= slices, of a tensor of so many rows that is cut by rows. */
+int64_t zero_share_row(int64_t rows, int slices, int i);
+
+/* True if parts of passes are computed one by one: sums are cut in slices. */
+static inline bool zero_share_has_parts(const zero_share *share)
+{
+    return share->slices > 1;
+}
+
+/* True if all ranks of a TP group have the whole tensor. */
+static inline bool zero_tensor_is_replicated(const zero_tensor *t)
+{
+    return t->cut == ZERO_CUT_NONE;
+}
+
+/* Elements local .. local + n - 1 of a rank's tensor are whole .. whole + n - 1 of the whole one. */
+typedef struct {
+    int64_t local, whole, n;
+} zero_run;
+
+/* The run that begins at a rank's element `at` and ends at `end` at the latest. at < end. */
+zero_run zero_share_run(const zero_tensor *t, int64_t at, int64_t end);
+
+/* The first run of the rank within elements [at, end) of the whole tensor; n = 0: it has none of
+ * them. */
+zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end);
