@@ -96,24 +96,41 @@ static zero_status receive(const zero_comm *comm, int tag, int rank, message *m)
 /* ---- answering ---- */
 
 /* True if a collective in flight has copies of its device in flight. */
-static bool is_copying(const zero_comm *comm)
+static bool copies(const zero_comm *comm)
 {
     for (const zero_collective *op = comm->active; op; op = op->next_active)
         if (zero_device_copy_left(op) > 0) return true;
     return false;
 }
 
+static bool is_copying(const zero_comm *whole)
+{
+    return copies(whole) || (whole->tp && (copies(whole->tp) || copies(whole->data)));
+}
+
+/* Operations begun on all groups of the family: ranks begin equally many. */
+static int64_t count_begun(const zero_comm *whole)
+{
+    int64_t begun = whole->sequence + whole->control_sequence;
+    if (whole->tp) begun += whole->tp->sequence + whole->tp->control_sequence;
+    if (whole->data) begun += whole->data->sequence + whole->data->control_sequence;
+    return begun;
+}
+
 static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
-    int64_t begun = comm->sequence + comm->control_sequence;
-    bool copies = w->state == ZERO_WATCH_WAITING && is_copying(comm);
-    return (zero_standing){.state = copies ? ZERO_WATCH_COPYING : w->state,
-                           .reached = begun + (w->state == ZERO_WATCH_COMPARING),
+    bool waits_for_device = w->state == ZERO_WATCH_WAITING && is_copying(comm);
+    bool is_comparing = w->state == ZERO_WATCH_COMPARING;
+    zero_member member = w->op.member;
+    if (member.part != ZERO_WHOLE) member.index = -1;
+    return (zero_standing){.state = waits_for_device ? ZERO_WATCH_COPYING : w->state,
+                           .reached = count_begun(comm) + is_comparing,
                            .sequence = w->op.sequence,
                            .kind = w->op.kind,
                            .unit = w->op.unit,
                            .work = w->work_number,
+                           .member = member,
                            .seconds = zero_clock_seconds() - w->since};
 }
 

@@ -26,8 +26,22 @@ static int count(const group *g, int class)
 static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
 {
     bool differs = at->kind != other->kind || at->unit != other->unit ||
-                   at->sequence != other->sequence;
+                   at->sequence != other->sequence || at->member.part != other->member.part;
     return differs && at->state != ZERO_WATCH_COMPUTING;
+}
+
+/* The group of the class's operation; index -1 if the ranks are in several. */
+static zero_member find_member(const group *g, int class)
+{
+    const zero_member *any = &g->all[class].member;
+    zero_member first =
+        zero_member_of((zero_family_part)any->part, any->tp, any->size, class);
+    for (int r = class; r < g->size; r++) {
+        zero_member its =
+            zero_member_of((zero_family_part)any->part, any->tp, any->size, r);
+        if (g->class_of[r] == class && its.index != first.index) return *any;
+    }
+    return first;
 }
 
 /* Why the class is suspected; NULL: it is not. */
@@ -85,7 +99,10 @@ static void add_state(zero_sentence *report, const group *g, int class)
         return;
     }
     char name[ZERO_OPERATION_TEXT];
-    zero_operation op = {.sequence = at->sequence, .kind = at->kind, .unit = at->unit};
+    zero_operation op = {.sequence = at->sequence,
+                         .kind = at->kind,
+                         .unit = at->unit,
+                         .member = find_member(g, class)};
     zero_operation_name(&op, name);
     zero_sentence_add(report, ": ");
     if (at->work >= 0) zero_sentence_add(report, "in %s %" PRId64 ", ", g->work, at->work);

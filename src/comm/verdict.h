@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "comm/member.h"
 #include "comm/sentence.h"
 
 typedef enum {
@@ -24,6 +25,7 @@ typedef struct {
     int64_t sequence;   /* of the operation it is in, or after */
     int32_t kind, unit; /* of that operation (operation.h) */
     int64_t work;       /* number of its piece of work; < 0: in none */
+    zero_member member; /* the operation's group; its index is -1, or 0 for the whole */
     double seconds;     /* how long it has been there */
 } zero_standing;
 
