@@ -9,8 +9,11 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/range.h"
+#include "nn/share.h"
 
 enum { ARRAYS = 3, ENDS = 2 };
+
+#define MERGED 16 /* blocks of a shared tensor, put together at once */
 
 /* The work on one tensor. */
 struct digest {
@@ -25,9 +28,13 @@ struct digest {
     float *ends;
     float *foreign; /* [ZERO_DIGEST_BLOCK] a block of which this rank has no element */
     uint64_t
-        *hashes; /* two words for each block of the longest tensor's arrays, and a flag */
-    zero_range all;       /* the tensor, in its group */
-    zero_range mine;      /* this rank's part */
+        *hashes;   /* two words for each block of the longest tensor's arrays, and a flag */
+    float *merged; /* [n_merged][ARRAYS][ZERO_DIGEST_BLOCK]; NULL: not shared */
+    int64_t n_merged;
+    const zero_tensor *tensor;
+    zero_range merging;   /* elements of the whole tensor that are in `merged` */
+    zero_range all;       /* the tensor, in its group; a shared one as a whole, from 0 */
+    zero_range mine;      /* this rank's part, in its group */
     zero_failure failure; /* the first one in reading */
 };
 
@@ -149,6 +156,97 @@ static zero_status hash_all_shared(struct digest *d, const zero_partition *p)
     return ZERO_OK;
 }
 
+/* ---- a shared model ---- */
+
+/* This rank's elements among some of the whole tensor's. They adjoin, as both are in one order. */
+static zero_range here_of(const zero_tensor *t, zero_range whole)
+{
+    zero_range here = {0, 0};
+    for (int64_t at = whole.begin; at < whole.end;) {
+        zero_run run = zero_share_run_of_whole(t, at, whole.end);
+        if (run.n == 0) break;
+        if (zero_range_is_empty(here)) here.begin = run.local;
+        here.end = run.local + run.n;
+        at = run.whole + run.n;
+    }
+    return here;
+}
+
+static float *merged_at(const struct digest *d, int array, int64_t whole)
+{
+    int64_t at = whole - d->merging.begin, b = at / ZERO_DIGEST_BLOCK;
+    return d->merged + (b * ARRAYS + array) * ZERO_DIGEST_BLOCK + at % ZERO_DIGEST_BLOCK;
+}
+
+/* Elements of one run go to the blocks of the whole tensor. */
+static void put_run(struct digest *d, zero_run run, int array, const float *x)
+{
+    for (int64_t at = run.whole, end = run.whole + run.n, stop; at < end; at = stop) {
+        stop = zero_min((at / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK, end);
+        memcpy(merged_at(d, array, at), x + (at - run.whole),
+               (size_t)(stop - at) * sizeof *x);
+    }
+}
+
+static zero_status put_piece(void *arg, const zero_state_block *piece)
+{
+    struct digest *d = arg;
+    const float *arrays[ARRAYS] = {piece->master, piece->momentum, piece->variance};
+    int64_t offset = d->tensor->offset, end = piece->range.end - offset;
+    for (int64_t at = piece->range.begin - offset; at < end;) {
+        zero_run run = zero_share_run(d->tensor, at, end);
+        for (int a = 0; a < ARRAYS; a++)
+            put_run(d, run, a, arrays[a] + (at + offset - piece->range.begin));
+        at += run.n;
+    }
+    return ZERO_OK;
+}
+
+/* After a failure this rank gives zeros: add_hashes() tells the others. */
+static void put_here(struct digest *d, zero_range mine)
+{
+    const zero_tensor *t = d->tensor;
+    zero_range here = here_of(t, d->merging);
+    zero_range range = zero_range_overlap(
+        mine, (zero_range){t->offset + here.begin, t->offset + here.end});
+    if (zero_range_is_empty(range) || d->failure.status != ZERO_OK) return;
+    d->failure =
+        zero_failure_keep(d->source->read(d->source->arg, t->group, range, put_piece, d));
+}
+
+/* Ranks take turns in hashing the blocks, which all of them have. */
+static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine)
+{
+    int64_t n = zero_min(d->n_merged, blocks_of(d->all) - first);
+    int64_t floats = n * ARRAYS * ZERO_DIGEST_BLOCK;
+    d->merging = (zero_range){block_at(d, first).begin, block_at(d, first + n - 1).end};
+    memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
+    put_here(d, mine);
+    ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
+    for (int64_t b = first; b < first + n; b++)
+        for (int a = 0; a < ARRAYS && b % d->comm->size == d->comm->rank; a++) {
+            zero_range block = block_at(d, b);
+            keep_hash(hash_at(d, a, b),
+                      XXH3_128bits(merged_at(d, a, block.begin),
+                                   (size_t)zero_range_len(block) * sizeof *d->merged));
+        }
+    return ZERO_OK;
+}
+
+/* Replicated tensors count once, on the first ranks of the TP groups. */
+static zero_status hash_whole(struct digest *d, const zero_tensor *t,
+                              const zero_partition *p)
+{
+    const zero_share *share = &d->model->share;
+    zero_range mine = zero_partition_shard(p, d->comm->rank / share->ranks);
+    if (zero_tensor_is_replicated(t) && share->rank > 0) mine = (zero_range){0, 0};
+    mine = zero_range_overlap(mine, zero_range_of_tensor(t));
+    d->tensor = t;
+    for (int64_t b = 0; b < blocks_of(d->all); b += d->n_merged)
+        ZERO_TRY(merge_blocks(d, b, mine));
+    return ZERO_OK;
+}
+
 /* ---- all of it ---- */
 
 /* The ranks' hashes together; other ranks than a block's contribute zeros. A rank that cannot read
@@ -169,17 +267,48 @@ static zero_status add_hashes(struct digest *d)
     return ZERO_OK;
 }
 
-static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
+/* The tensor on all ranks together: of a shared model the whole one. */
+static zero_range all_of(const zero_model *model, const zero_tensor *t)
+{
+    if (model->share.ranks <= 1) return zero_range_of_tensor(t);
+    return (zero_range){0, t->whole_rows * t->whole_cols};
+}
+
+static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
                                const zero_partition *p)
 {
-    d->all = zero_range_of_tensor(t);
     d->mine = zero_range_overlap(zero_partition_shard(p, d->comm->rank), d->all);
-    memset(d->hashes, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->hashes);
     if (!zero_range_is_empty(d->mine))
         d->failure = zero_failure_keep(
             d->source->read(d->source->arg, t->group, d->mine, take_piece, d));
-    ZERO_TRY(hash_all_shared(d, p));
+    return hash_all_shared(d, p);
+}
+
+static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
+                               const zero_partition *p)
+{
+    d->all = all_of(d->model, t);
+    memset(d->hashes, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->hashes);
+    ZERO_TRY(d->merged ? hash_whole(d, t, p) : hash_pieces(d, t, p));
     return add_hashes(d);
+}
+
+/* One of these, as tensors are hashed in pieces or as a whole. */
+static bool has_room(const struct digest *d)
+{
+    return d->merged || (d->ends && d->foreign);
+}
+
+static void make_room(struct digest *d, int64_t longest)
+{
+    if (d->model->share.ranks > 1) {
+        d->n_merged = zero_min(longest, MERGED);
+        d->merged =
+            malloc((size_t)(d->n_merged * ARRAYS * ZERO_DIGEST_BLOCK) * sizeof *d->merged);
+        return;
+    }
+    d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
+    d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
 }
 
 static zero_status allocate(struct digest *d)
@@ -187,15 +316,14 @@ static zero_status allocate(struct digest *d)
     int n = d->model->n_tensors;
     int64_t longest = 1;
     for (int i = 0; i < n; i++)
-        longest = zero_max(longest, blocks_of(zero_range_of_tensor(&d->model->tensors[i])));
+        longest = zero_max(longest, blocks_of(all_of(d->model, &d->model->tensors[i])));
     d->sorted = malloc((size_t)n * sizeof *d->sorted);
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
-    d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
-    d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+    make_room(d, longest);
     d->hashes = malloc((size_t)(2 * ARRAYS * longest + 1) * sizeof *d->hashes);
     if (!d->sorted || !d->list || !d->streams[0] || !d->streams[1] || !d->streams[2] ||
-        !d->ends || !d->foreign || !d->hashes)
+        !has_room(d) || !d->hashes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory to hash %d tensors", n);
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
@@ -210,6 +338,7 @@ static void release(struct digest *d)
     free(d->sorted);
     free(d->ends);
     free(d->foreign);
+    free(d->merged);
     free(d->hashes);
 }
 

@@ -9,7 +9,12 @@
  * Each rank reads its part of a tensor once, all three arrays together, in pieces of any length. A
  * block that lies on one rank is hashed as its pieces arrive. Of a block that lies on several, each
  * rank keeps its elements (at most two such blocks per tensor), and they are put together
- * afterwards. */
+ * afterwards.
+ *
+ * Of a model that a TP group shares, whole tensors are hashed, so that equal states have equal
+ * digests on any number of ranks in any groups: some blocks at a time are cleared on all ranks,
+ * each rank puts its elements in, and a bitwise or merges them. Replicated tensors come from the
+ * first rank of each TP group. This moves three numbers for each parameter through every rank. */
 #pragma once
 
 #include "comm/comm.h"
@@ -26,8 +31,9 @@ typedef struct {
     void *arg;
 } zero_digest_source;
 
-/* Writes 32 hexadecimal digits and a zero. partitions[g] says which pieces ranks hash; each rank
- * can read its own. Collective, one verdict: ZERO_ERR_NOMEM, or the source's status. */
+/* Writes 32 hexadecimal digits and a zero. `model` is this rank's part, if it is shared. partitions[g]
+ * says which pieces the ranks of a ZeRO group hash; each rank can read its own. Collective over all
+ * ranks, in all groups; one verdict: ZERO_ERR_NOMEM, or the source's status. */
 ZERO_NODISCARD zero_status zero_digest(const zero_model *model, zero_comm *comm,
                                        const zero_partition *const *partitions,
                                        const zero_digest_source *source, char hex[33]);
