@@ -162,8 +162,7 @@ static zero_status add_squares(zero_runner *r, double *sum)
 {
     int n_groups = r->n_groups;
     if (zero_share_has_parts(&r->schedule->input.model->share)) {
-        zero_exact_carry(&r->exact_squares); /* so that words of all ranks can be added */
-        ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.words));
+        ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.word));
         *sum = zero_exact_value(&r->exact_squares);
         return ZERO_OK;
     }
