@@ -20,7 +20,7 @@ size_t zero_plan_process(const zero_schedule *s)
 size_t zero_plan_needed(const zero_schedule *s)
 {
     size_t arena = s->input.device ? s->host_bytes : s->own_bytes;
-    return arena + s->window_bytes + zero_plan_process(s);
+    return arena + s->window_bytes + s->tp_window_bytes + zero_plan_process(s);
 }
 
 size_t zero_plan_device_needed(const zero_schedule *s)
