@@ -30,6 +30,12 @@ static inline bool zero_share_has_parts(const zero_share *share)
     return share->slices > 1;
 }
 
+/* The slices that each rank has. */
+static inline int zero_share_slices(const zero_share *share)
+{
+    return share->slices / share->ranks;
+}
+
 /* True if all ranks of a TP group have the whole tensor. */
 static inline bool zero_tensor_is_replicated(const zero_tensor *t)
 {
