@@ -39,7 +39,8 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *norme
                                   .a = normed,
                                   .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
                                   .b_type = c->type,
-                                  .c = logits});
+                                  .c = logits,
+                                  .slices = zero_share_one_sum(&u->share)});
 }
 
 static void chunk_loss(const zero_unit *u, const zero_call *c, const float *normed,
@@ -108,7 +109,8 @@ void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float
                               .k = rows,
                               .a = c->logits,
                               .b = normed,
-                              .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE)});
+                              .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                              .slices = zero_share_one_sum(&u->share)});
 }
 
 /* d(normed) of a chunk from its d(logits) in c->logits. */

@@ -156,7 +156,8 @@ static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                            .b = words + (size_t)(at * wte->cols) *
                                                             zero_type_size(c->type),
                                            .b_type = c->type,
-                                           .c = out});
+                                           .c = out,
+                                           .slices = zero_share_one_sum(&u->share)});
 }
 
 /* The sum over slices first .. first + n - 1, a complete subtree. Each of its levels has a `room`, of

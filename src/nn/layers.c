@@ -31,12 +31,13 @@ static const zero_tensor *weight_of(const zero_linear *l)
     return &l->unit->tensors[l->group][l->weight];
 }
 
-/* Has a product sum over a dimension that the weight is cut in: as a tree over this rank's slices,
- * so that the ranks' sums are subtrees of the whole one. */
+/* A sum over a dimension that the weight is cut in is a tree over this rank's slices: a subtree of the
+ * whole one. */
 static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
 {
     const zero_share *share = &l->unit->share;
     const zero_tensor *w = weight_of(l);
+    g->slices = zero_share_one_sum(share);
     if (!zero_share_has_parts(share) || w->cut != cut) return;
     g->slices = zero_share_slices(share);
     g->slice_parts = (int)zero_cut_parts(w);
@@ -71,7 +72,8 @@ void zero_linear_weight_gradient(const zero_linear *l, const float *x, const flo
                                   .k = l->rows,
                                   .a = x,
                                   .b = dy,
-                                  .c = zero_weight_grad(l->unit, c, l->group, l->weight)});
+                                  .c = zero_weight_grad(l->unit, c, l->group, l->weight),
+                                  .slices = zero_share_one_sum(&l->unit->share)});
 }
 
 void zero_linear_input_gradient(const zero_linear *l, const float *dy, float *dx)
