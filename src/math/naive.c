@@ -72,17 +72,16 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
 
 static const double sqrt_2_over_pi = 0.79788456080286535588;
 
-static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias,
-                       const float *residual, float *x)
+static void add_branch(const zero_math *math, const zero_branch *b)
 {
-    for (int64_t i = 0; i < B * T * cols; i++) {
-        zero_rng stream = d->stream;
-        stream.sample += (uint64_t)(i / (T * cols));
-        float mask = 1.0f;
-        if (d->p > 0.0f)
-            zero_rng_dropout(&stream, d->p, (uint64_t)(i % (T * cols)), 1, &mask);
-        x[i] = residual[i] + (x[i] + zero_naive_get(type, bias, i % cols)) * mask;
+    const int64_t n = b->T * b->cols; /* of a sample */
+    for (int64_t i = 0; i < b->B * n; i++) {
+        zero_rng stream = b->dropout.stream;
+        stream.sample += (uint64_t)(i / n);
+        float mask = 1.0f, bias = zero_naive_get(b->type, b->bias, i % b->cols);
+        if (b->dropout.p > 0.0f)
+            zero_rng_dropout(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
+        b->out[i] = b->residual[i] + (b->in[i] + bias) * mask;
     }
     zero_math_poll(math);
 }
@@ -167,13 +166,26 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     zero_math_poll(math);
 }
 
+/* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
+static int64_t row_of(int32_t token, int64_t first, int64_t words)
+{
+    if (words == 0) return token;
+    return first <= token && token < first + words ? token - first : -1;
+}
+
 static void embedding(const zero_math *math, const zero_embedding *e)
 {
     const int64_t C = e->C;
-    for (int64_t i = 0; i < e->B * e->T; i++)
-        for (int64_t c = 0; c < C; c++)
-            e->out[i * C + c] = zero_naive_get(e->type, e->wte, e->tokens[i] * C + c) +
-                                zero_naive_get(e->type, e->wpe, i % e->T * C + c);
+    for (int64_t i = 0; i < e->B * e->T; i++) {
+        const int64_t row = row_of(e->tokens[i], e->first, e->words);
+        for (int64_t c = 0; c < C; c++) {
+            float sum = 0.0f;
+            if (row >= 0)
+                sum = zero_naive_get(e->type, e->wte, row * C + c) +
+                      zero_naive_get(e->type, e->wpe, i % e->T * C + c);
+            e->out[i * C + c] = e->words > 0 ? sum + 0.0f : sum;
+        }
+    }
     zero_math_poll(math);
 }
 
@@ -181,8 +193,9 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
 {
     const int64_t C = e->C;
     for (int64_t i = 0; i < e->B * e->T; i++) {
+        const int64_t row = row_of(e->tokens[i], e->first, e->words);
         for (int64_t c = 0; c < C; c++) {
-            e->dwte[e->tokens[i] * C + c] += e->dout[i * C + c];
+            if (row >= 0) e->dwte[row * C + c] += e->dout[i * C + c];
             e->dwpe[i % e->T * C + c] += e->dout[i * C + c];
         }
     }
@@ -227,8 +240,11 @@ const zero_backend zero_backend_naive = {
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
+    .softmax_slices = zero_naive_softmax_slices,
+    .softmax_loss = zero_naive_softmax_loss,
     .adamw = zero_naive_adamw,
     .sum_squares = zero_naive_sum_squares,
+    .exact_squares = zero_naive_exact_squares,
     .round = zero_naive_round,
     .accumulate = zero_naive_accumulate,
 };

@@ -80,11 +80,17 @@ static void add_branch(const zero_linear *l, int which, const float *in, const f
                        float *out)
 {
     const zero_call *c = l->call;
-    const zero_dropout d = mask(l->unit, c, which);
     zero_linear_product(l, in, out);
-    c->backend->add_branch(c->math, &d, c->batch->B, c->batch->T,
-                           zero_gpt2_shape_of(l->unit)->hidden, c->type,
-                           zero_linear_bias(l), x, out);
+    c->backend->add_branch(c->math,
+                           &(zero_branch){.dropout = mask(l->unit, c, which),
+                                          .B = c->batch->B,
+                                          .T = c->batch->T,
+                                          .cols = zero_gpt2_shape_of(l->unit)->hidden,
+                                          .type = c->type,
+                                          .bias = zero_linear_bias(l),
+                                          .residual = x,
+                                          .in = out,
+                                          .out = out});
 }
 
 /* before = in W + b, after = gelu(before) */
