@@ -52,15 +52,15 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
 static zero_status check_tensor(const zero_checkpoint *c, const zero_model *model, int i)
 {
     const zero_tensor *theirs = &c->manifest.table.tensors[i], *ours = &model->tensors[i];
-    if (strcmp(theirs->name, ours->name) == 0 && theirs->rows == ours->rows &&
-        theirs->cols == ours->cols && theirs->group == ours->group)
+    if (strcmp(theirs->name, ours->name) == 0 && theirs->rows == ours->whole_rows &&
+        theirs->cols == ours->whole_cols && theirs->group == ours->group)
         return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
-                     "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64
-                     "] of group %d",
-                     c->dir.path, i, theirs->name, theirs->rows, theirs->cols,
-                     theirs->group, ours->name, ours->rows, ours->cols, ours->group);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
+        "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64 "] of group %d",
+        c->dir.path, i, theirs->name, theirs->rows, theirs->cols, theirs->group, ours->name,
+        ours->whole_rows, ours->whole_cols, ours->group);
 }
 
 static zero_status check_model(const zero_checkpoint *c, const zero_model *model)
@@ -102,12 +102,15 @@ static zero_status receive(void *arg, int group, zero_range range,
 static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_checkpoint_wish *wishes)
 {
     const zero_comm *comm = e->runner.comm;
-    for (int g = 0; g < e->schedule.input.model->n_groups; g++)
+    const zero_model *model = e->schedule.input.model;
+    for (int g = 0; g < model->n_groups; g++)
         wishes[g] = (zero_checkpoint_wish){zero_engine_held(e, g), {true, true, true}};
-    ZERO_TRY(zero_checkpoint_fetch(c, wishes, &(zero_checkpoint_receiver){receive, e}));
+    ZERO_TRY(
+        zero_checkpoint_fetch(c, model, wishes, &(zero_checkpoint_receiver){receive, e}));
     /* No rank needs a shard without parameters, but its header is checked, too. */
-    for (int r = comm->rank; r < c->manifest.table.n_ranks; r += comm->size)
-        ZERO_TRY(zero_checkpoint_check_header(c, r));
+    const zero_shard_reader *shard;
+    for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)
+        ZERO_TRY(zero_checkpoint_shard(c, r, &shard));
     if (!zero_comm_is_root(comm) || !c->manifest.has_tokenizer) return ZERO_OK;
     zero_tokenizer tokenizer;
     ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));

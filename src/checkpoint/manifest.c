@@ -179,16 +179,24 @@ static zero_status take_choices(const char *path, const json_t *root, zero_manif
     return zero_manifest_take_file(path, object, &m->tokenizer);
 }
 
-static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
+/* Those of version 1, then "tp" of version 2. */
+static zero_status check_members(const char *path, const json_t *root, bool is_shared)
 {
     static const char *const keys[] = {
         "format",    "version",    "step",    "samples", "updates",    "skipped", "seed",
         "dtype",     "loss_scale", "digest",  "data",    "arithmetic", "gpt2",    "options",
-        "tokenizer", "partition",  "tensors", "shards",  "checksum"};
-    ZERO_TRY(zero_json_only(path, root, sizeof keys / sizeof keys[0], keys));
+        "tokenizer", "partition",  "tensors", "shards",  "checksum",   "tp"};
+    const int n = sizeof keys / sizeof keys[0];
+    return zero_json_only(path, root, is_shared ? n : n - 1, keys);
+}
+
+static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
+{
+    bool is_shared = json_integer_value(json_object_get(root, "version")) > 1;
+    ZERO_TRY(check_members(path, root, is_shared));
     ZERO_TRY(take_numbers(path, root, m));
     ZERO_TRY(take_choices(path, root, m));
-    ZERO_TRY(zero_manifest_take_table(path, root, m));
+    ZERO_TRY(zero_manifest_take_table(path, root, is_shared, m));
     return zero_manifest_take_shards(path, root, m);
 }
 

@@ -8,7 +8,11 @@
  * The manifest is one JSON object, a member per line; its last line is the checksum of all bytes
  * before it. It has the checksum of each shard's header, and a header has those of its extents,
  * so every byte of a checkpoint is covered and no file can replace another. Checksums are
- * XXH3-128, 32 hexadecimal digits. Nothing here is collective. */
+ * XXH3-128, 32 hexadecimal digits.
+ *
+ * Version 2 is of a shared model (nn/share.h): it has "tp": {"size": T, "slices": S}, and for each
+ * tensor, whose shape is the whole one, its cut: "none", "rows" or "cols", and the number of parts side
+ * by side. Shards are numbered by the ranks of the job. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,11 +25,12 @@
 #include "sharding/loss_scale.h"
 #include "zero/gpt2.h"
 
-#define ZERO_MANIFEST_FORMAT  "zero checkpoint"
-#define ZERO_MANIFEST_VERSION 1
-#define ZERO_MANIFEST_NAME    "manifest.json"
-#define ZERO_TOKENIZER_NAME   "tokenizer.json"
-#define ZERO_MANIFEST_TAIL    51 /* bytes of the last line and the final zero */
+#define ZERO_MANIFEST_FORMAT "zero checkpoint"
+#define ZERO_MANIFEST_VERSION \
+    2 /* the newest; runs whose model is not shared write version 1 */
+#define ZERO_MANIFEST_NAME  "manifest.json"
+#define ZERO_TOKENIZER_NAME "tokenizer.json"
+#define ZERO_MANIFEST_TAIL  51 /* bytes of the last line and the final zero */
 
 typedef struct {
     uint64_t bytes;
@@ -46,7 +51,7 @@ typedef struct {
     zero_gpt2_shape gpt2;
     zero_manifest_file tokenizer;
     zero_state_table table;     /* owned; has the layout */
-    zero_manifest_file *shards; /* [table.n_ranks] owned */
+    zero_manifest_file *shards; /* [table.layout.n_ranks] owned */
     json_t *options;            /* of the run, as in --config; owned; NULL: none */
 } zero_manifest;
 
@@ -72,9 +77,11 @@ void zero_shard_name(int rank, int n_ranks, char name[64]);
 ZERO_NODISCARD zero_status zero_manifest_take_file(const char *path, const json_t *object,
                                                    zero_manifest_file *file);
 ZERO_NODISCARD zero_status zero_manifest_take_table(const char *path, const json_t *root,
-                                                    zero_manifest *m);
+                                                    bool is_shared, zero_manifest *m);
 ZERO_NODISCARD zero_status zero_manifest_take_shards(const char *path, const json_t *root,
                                                      zero_manifest *m);
+
+const char *zero_manifest_cut_name(zero_cut cut); /* "rows" */
 
 /* True if a text has no control characters: no terminal escapes in messages. */
 bool zero_manifest_is_plain(const char *text);

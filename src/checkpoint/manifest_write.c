@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "nn/model.h"
 
 void zero_shard_name(int rank, int n_ranks, char name[64])
 {
@@ -65,7 +66,7 @@ static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
     const struct {
         const char *key;
         int64_t value;
-    } wholes[] = {{"version", ZERO_MANIFEST_VERSION},
+    } wholes[] = {{"version", zero_state_table_is_shared(&m->table) ? 2 : 1},
                   {"step", m->step},
                   {"samples", m->samples},
                   {"updates", m->updates},
@@ -86,10 +87,13 @@ static zero_status append_choices(const zero_manifest *m, zero_bytes *out)
     if (m->options) ZERO_TRY(append_member(out, "options", json_incref(m->options)));
     if (m->has_tokenizer)
         ZERO_TRY(append_member(out, "tokenizer", file_value(&m->tokenizer)));
-    json_t *partition =
-        json_pack("{s:s, s:i}", "scheme", zero_partition_scheme_name(m->table.scheme),
-                  "ranks", m->table.n_ranks);
-    return append_member(out, "partition", partition);
+    const zero_state_layout *l = &m->table.layout;
+    json_t *partition = json_pack(
+        "{s:s, s:i}", "scheme", zero_partition_scheme_name(l->scheme), "ranks", l->n_ranks);
+    ZERO_TRY(append_member(out, "partition", partition));
+    if (!zero_state_table_is_shared(&m->table)) return ZERO_OK;
+    return append_member(out, "tp",
+                         json_pack("{s:i, s:i}", "size", l->tp, "slices", l->slices));
 }
 
 /* A list with one value per line. */
@@ -110,8 +114,12 @@ static zero_status append_list(const zero_manifest *m, zero_bytes *out, const ch
 static json_t *tensor_value(const zero_manifest *m, int i)
 {
     const zero_tensor *t = &m->table.tensors[i];
-    return json_pack("[s, o, o, i]", t->name, json_integer(t->rows), json_integer(t->cols),
-                     t->group);
+    if (!zero_state_table_is_shared(&m->table))
+        return json_pack("[s, o, o, i]", t->name, json_integer(t->rows),
+                         json_integer(t->cols), t->group);
+    return json_pack("[s, o, o, i, s, i]", t->name, json_integer(t->rows),
+                     json_integer(t->cols), t->group, zero_manifest_cut_name(t->cut),
+                     (int)zero_cut_parts(t));
 }
 
 static json_t *shard_value(const zero_manifest *m, int i)
@@ -140,7 +148,7 @@ static zero_status write_all(const zero_manifest *m, zero_bytes *out)
     ZERO_TRY(append_numbers(m, out));
     ZERO_TRY(append_choices(m, out));
     ZERO_TRY(append_list(m, out, "tensors", m->table.n_tensors, tensor_value));
-    ZERO_TRY(append_list(m, out, "shards", m->table.n_ranks, shard_value));
+    ZERO_TRY(append_list(m, out, "shards", m->table.layout.n_ranks, shard_value));
     zero_manifest_tail(out->bytes, out->len, tail);
     return append_text(out, tail);
 }

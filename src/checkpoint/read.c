@@ -14,6 +14,14 @@
 
 /* ---- opening ---- */
 
+/* A checkpoint may have moved since it was opened. */
+static zero_pieces *pieces_of(zero_checkpoint *c)
+{
+    c->pieces.dir = &c->dir;
+    c->pieces.manifest = &c->manifest;
+    return &c->pieces;
+}
+
 /* A whole small file. */
 static zero_status read_file(const zero_checkpoint *c, const char *name, zero_bytes *text)
 {
@@ -86,7 +94,7 @@ zero_status zero_checkpoint_open_told(const char *path, const void *text, size_t
 
 void zero_checkpoint_close(zero_checkpoint *c)
 {
-    zero_shard_close(&c->shard);
+    zero_pieces_close(pieces_of(c));
     zero_storage_close(&c->dir);
     zero_manifest_destroy(&c->manifest);
     zero_bytes_destroy(&c->text);
@@ -96,104 +104,134 @@ void zero_checkpoint_close(zero_checkpoint *c)
 
 /* ---- elements ---- */
 
-/* Only one shard is open at a time. */
-static zero_status open_shard(zero_checkpoint *c, int rank)
+zero_status zero_checkpoint_shard(zero_checkpoint *c, int rank,
+                                  const zero_shard_reader **shard)
 {
-    if (c->shard.file.is_open && c->shard.rank == rank) return ZERO_OK;
-    zero_shard_close(&c->shard);
-    return zero_shard_open(&c->dir, &c->manifest, rank, &c->shard);
-}
-
-static bool is_wanted(const zero_checkpoint *c, int rank, int group,
-                      const zero_checkpoint_wish *wish)
-{
-    zero_range own = zero_partition_shard(&c->manifest.table.partitions[group], rank);
-    return !zero_range_is_empty(zero_range_overlap(own, wish->range));
-}
-
-/* Extents i, i + 1 and i + 2 are the parts of the same elements. */
-static zero_status fetch_extents(zero_checkpoint *c, int i,
-                                 const zero_checkpoint_wish *wishes,
-                                 const zero_checkpoint_receiver *to)
-{
-    const zero_extent *x = &c->shard.extents[i];
-    int group = c->manifest.table.tensors[x->tensor].group;
-    const zero_checkpoint_wish *wish = &wishes[group];
-    zero_range have = zero_extent_range(&c->manifest.table, x);
-    zero_range both = zero_range_overlap(have, wish->range);
-    const float *parts[ZERO_STATES] = {NULL};
-    if (zero_range_is_empty(both)) return ZERO_OK;
-    for (int k = 0; k < ZERO_STATES; k++) {
-        zero_state_part part = c->shard.extents[i + k].part;
-        float *block = c->block + part * ZERO_EXTENT_MAX;
-        if (!wish->wants[part]) continue;
-        ZERO_TRY(zero_shard_read(&c->shard, i + k, block));
-        parts[part] = block + (both.begin - have.begin);
-    }
-    return to->receive(to->arg, group, both, parts);
-}
-
-zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_checkpoint_wish *wishes,
-                                  const zero_checkpoint_receiver *to)
-{
-    const zero_state_table *table = &c->manifest.table;
-    for (int rank = 0; rank < table->n_ranks; rank++) {
-        bool wanted = false;
-        for (int g = 0; g < table->n_groups && !wanted; g++)
-            wanted = is_wanted(c, rank, g, &wishes[g]);
-        if (!wanted) continue;
-        ZERO_TRY(open_shard(c, rank));
-        for (int i = 0; i < c->shard.n; i += ZERO_STATES)
-            ZERO_TRY(fetch_extents(c, i, wishes, to));
-    }
-    return ZERO_OK;
-}
-
-/* The caller's array for elements of one group. */
-struct place {
-    int64_t begin;
-    zero_state_part part;
-    float *values;
-};
-
-static zero_status copy_to(void *arg, int group, zero_range range,
-                           const float *const parts[ZERO_STATES])
-{
-    const struct place *to = arg;
-    (void)group;
-    memcpy(to->values + (range.begin - to->begin), parts[to->part],
-           (size_t)zero_range_len(range) * sizeof *to->values);
-    return ZERO_OK;
+    return zero_pieces_shard(pieces_of(c), rank, shard);
 }
 
 zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_part part,
                                    int64_t begin, int64_t end, float *values)
 {
-    const zero_state_table *table = &c->manifest.table;
-    const zero_tensor *t = &table->tensors[tensor];
-    struct place to = {t->offset + begin, part, values};
-    zero_checkpoint_wish *wishes =
-        calloc((size_t)table->n_groups, sizeof *wishes); /* empty ranges */
-    if (!wishes) return zero_fail(ZERO_ERR_NOMEM, "no memory to read '%s'", t->name);
-    wishes[t->group].range = (zero_range){t->offset + begin, t->offset + end};
-    wishes[t->group].wants[part] = true;
-    zero_status st =
-        zero_checkpoint_fetch(c, wishes, &(zero_checkpoint_receiver){copy_to, &to});
-    free(wishes);
-    return st;
+    return zero_pieces_read(pieces_of(c), tensor, part, begin, end, values);
+}
+
+/* Wishes for the model's groups, and who gets the elements. */
+struct fetch {
+    zero_checkpoint *c;
+    const zero_model *model;
+    const zero_checkpoint_wish *wishes;
+    const zero_checkpoint_receiver *to;
+};
+
+/* ---- neither side is shared: shard by shard ---- */
+
+static bool is_wanted(const struct fetch *f, const zero_state_local *local, int rank)
+{
+    for (int g = 0; g < f->c->manifest.table.n_groups; g++) {
+        zero_range own = zero_partition_shard(&local->partitions[g], rank);
+        if (!zero_range_is_empty(zero_range_overlap(own, f->wishes[g].range))) return true;
+    }
+    return false;
+}
+
+/* Extents i, i + 1 and i + 2 are the parts of the same elements. */
+static zero_status fetch_extents(const struct fetch *f, const zero_state_local *local,
+                                 const zero_shard_reader *shard, int i)
+{
+    const zero_extent *x = &shard->extents[i];
+    int group = local->tensors[x->tensor].group;
+    const zero_checkpoint_wish *wish = &f->wishes[group];
+    zero_range have = zero_extent_range(local, x);
+    zero_range both = zero_range_overlap(have, wish->range);
+    const float *parts[ZERO_STATES] = {NULL};
+    if (zero_range_is_empty(both)) return ZERO_OK;
+    for (int k = 0; k < ZERO_STATES; k++) {
+        zero_state_part part = shard->extents[i + k].part;
+        float *block = f->c->block + part * ZERO_EXTENT_MAX;
+        if (!wish->wants[part]) continue;
+        ZERO_TRY(zero_shard_read(shard, i + k, block));
+        parts[part] = block + (both.begin - have.begin);
+    }
+    return f->to->receive(f->to->arg, group, both, parts);
+}
+
+static zero_status fetch_shards(const struct fetch *f)
+{
+    const zero_state_local *local;
+    ZERO_TRY(zero_pieces_local(pieces_of(f->c), 0, &local));
+    for (int rank = 0; rank < f->c->manifest.table.layout.n_ranks; rank++) {
+        const zero_shard_reader *shard;
+        if (!is_wanted(f, local, rank)) continue;
+        ZERO_TRY(zero_checkpoint_shard(f->c, rank, &shard));
+        for (int i = 0; i < shard->n; i += ZERO_STATES)
+            ZERO_TRY(fetch_extents(f, local, shard, i));
+    }
+    return ZERO_OK;
+}
+
+/* ---- a shared model: tensor by tensor ---- */
+
+/* Elements [at, end) of the rank's part of a tensor. */
+static zero_status fetch_runs(const struct fetch *f, int tensor, zero_state_part part,
+                              zero_range elements)
+{
+    float *block = f->c->block + part * ZERO_EXTENT_MAX;
+    for (int64_t at = elements.begin; at < elements.end;) {
+        zero_run run = zero_share_run(&f->model->tensors[tensor], at, elements.end);
+        ZERO_TRY(zero_checkpoint_tensor(f->c, tensor, part, run.whole, run.whole + run.n,
+                                        block + (at - elements.begin)));
+        at += run.n;
+    }
+    return ZERO_OK;
+}
+
+static zero_status fetch_elements(const struct fetch *f, int tensor, zero_range elements)
+{
+    const zero_tensor *t = &f->model->tensors[tensor];
+    zero_range in_group = {t->offset + elements.begin, t->offset + elements.end};
+    const float *parts[ZERO_STATES] = {NULL};
+    for (int part = 0; part < ZERO_STATES; part++) {
+        if (!f->wishes[t->group].wants[part]) continue;
+        ZERO_TRY(fetch_runs(f, tensor, (zero_state_part)part, elements));
+        parts[part] = f->c->block + part * ZERO_EXTENT_MAX;
+    }
+    return f->to->receive(f->to->arg, t->group, in_group, parts);
+}
+
+/* Blocks end where extents do if the same number of ranks wrote them. */
+static zero_status fetch_tensor(const struct fetch *f, int tensor)
+{
+    const zero_tensor *t = &f->model->tensors[tensor];
+    int64_t most = ZERO_EXTENT_MAX / f->model->share.ranks;
+    zero_range wanted =
+        zero_range_overlap(zero_range_of_tensor(t), f->wishes[t->group].range);
+    for (int64_t at = wanted.begin - t->offset, end = wanted.end - t->offset, stop;
+         at < end; at = stop) {
+        stop = zero_min((at / most + 1) * most, end);
+        ZERO_TRY(fetch_elements(f, tensor, (zero_range){at, stop}));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
+                                  const zero_checkpoint_wish *wishes,
+                                  const zero_checkpoint_receiver *to)
+{
+    struct fetch f = {c, model, wishes, to};
+    if (c->manifest.table.layout.tp == 1 && model->share.ranks == 1)
+        return fetch_shards(&f);
+    for (int i = 0; i < model->n_tensors; i++) ZERO_TRY(fetch_tensor(&f, i));
+    return ZERO_OK;
 }
 
 /* ---- everything ---- */
 
-zero_status zero_checkpoint_check_header(zero_checkpoint *c, int rank)
-{
-    return open_shard(c, rank);
-}
-
 static zero_status verify_shard(zero_checkpoint *c, int rank)
 {
-    ZERO_TRY(open_shard(c, rank));
-    for (int i = 0; i < c->shard.n; i++) ZERO_TRY(zero_shard_read(&c->shard, i, c->block));
+    const zero_shard_reader *shard;
+    ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
+    for (int i = 0; i < shard->n; i++) ZERO_TRY(zero_shard_read(shard, i, c->block));
     return ZERO_OK;
 }
 
@@ -228,7 +266,7 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
 
 zero_status zero_checkpoint_verify(zero_checkpoint *c)
 {
-    for (int rank = 0; rank < c->manifest.table.n_ranks; rank++)
+    for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++)
         ZERO_TRY(verify_shard(c, rank));
     if (!c->manifest.has_tokenizer) return ZERO_OK;
     zero_tokenizer tokenizer;

@@ -27,15 +27,42 @@ struct save {
 
 /* ---- shards ---- */
 
-static zero_status prepare(struct save *s)
+static zero_status view(void *arg, int group, zero_range range, float *room,
+                        zero_state_block *block)
+{
+    return zero_engine_view(arg, group, range, room, block);
+}
+_Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
+
+/* The manifest's tensors are whole, whatever part of them this rank has. */
+static zero_status list_tensors(struct save *s)
 {
     const zero_plan_input *plan = &s->e->schedule.input;
-    ZERO_TRY(zero_state_table_init(&s->manifest.table, plan->model->n_tensors,
-                                   plan->model->tensors, plan->partition, s->comm->size));
+    const zero_model *model = plan->model;
+    zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
+                                model->share.slices};
+    zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
+    if (!whole)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", model->n_tensors);
+    for (int i = 0; i < model->n_tensors; i++) {
+        whole[i] = model->tensors[i];
+        whole[i].rows = whole[i].whole_rows;
+        whole[i].cols = whole[i].whole_cols;
+    }
+    zero_status st =
+        zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
+    free(whole);
+    return st;
+}
+
+static zero_status prepare(struct save *s)
+{
+    ZERO_TRY(list_tensors(s));
     s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
     if (!s->manifest.shards)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
-    return zero_shard_prepare(s->e, &s->manifest, &s->shard);
+    return zero_shard_prepare(&(zero_shard_source){s->comm->rank, view, s->e}, &s->manifest,
+                              &s->shard);
 }
 
 /* Lengths and checksums of all shards, on every rank. */

@@ -23,11 +23,12 @@ static zero_status check_header(const zero_shard_reader *s, const zero_manifest_
 /* Entry i of the header is extent i of the layout, no more and no less. */
 static zero_status check_entries(const zero_shard_reader *s, const zero_state_table *table)
 {
+    int p = s->rank % table->layout.tp;
     for (int i = 0; i < s->n && i < s->header.n; i++) {
         const zero_safetensors_entry *e = &s->header.entries[i];
         const zero_extent *x = &s->extents[i];
         char name[ZERO_EXTENT_NAME];
-        zero_extent_name(table, x, name);
+        zero_extent_name(table, p, x, name);
         const char *sum = zero_safetensors_metadata(&s->header, name);
         if (strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
             e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1)
@@ -43,6 +44,17 @@ static zero_status check_entries(const zero_shard_reader *s, const zero_state_ta
                      s->header.n, s->n);
 }
 
+static zero_status list_extents(zero_shard_reader *s, const zero_state_table *table)
+{
+    zero_state_local local;
+    int tp = table->layout.tp;
+    ZERO_TRY(zero_state_local_init(&local, table, s->rank % tp));
+    zero_status st =
+        zero_state_table_extents(table, &local, s->rank / tp, &s->extents, &s->n);
+    zero_state_local_destroy(&local);
+    return st;
+}
+
 static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
                                zero_bytes *header)
 {
@@ -55,7 +67,7 @@ static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
     ZERO_TRY(zero_safetensors_read_header(&s->file, header));
     ZERO_TRY(check_header(s, known, header));
     ZERO_TRY(zero_safetensors_parse(s->file.path, s->file.bytes, header, &s->header));
-    ZERO_TRY(zero_state_table_extents(&m->table, s->rank, &s->extents, &s->n));
+    ZERO_TRY(list_extents(s, &m->table));
     return check_entries(s, &m->table);
 }
 
@@ -65,7 +77,7 @@ zero_status zero_shard_open(const zero_storage_dir *dir, const zero_manifest *ma
     char name[64];
     zero_bytes header = {0};
     zero_shard_reader s = {.rank = rank};
-    zero_shard_name(rank, manifest->table.n_ranks, name);
+    zero_shard_name(rank, manifest->table.layout.n_ranks, name);
     ZERO_TRY(zero_file_open_in(dir, name, &s.file));
     zero_status st = read_header(&s, manifest, &header);
     zero_bytes_destroy(&header);
@@ -82,6 +94,23 @@ void zero_shard_close(zero_shard_reader *shard)
     zero_safetensors_destroy(&shard->header);
     free(shard->extents);
     *shard = (zero_shard_reader){0};
+}
+
+/* Extents of one part of the state ascend; those of the same elements adjoin in the list. */
+int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part part,
+                    int64_t element)
+{
+    int begin = 0, end = shard->n / ZERO_STATES;
+    while (end - begin > 1) {
+        int middle = begin + (end - begin) / 2;
+        const zero_extent *x = &shard->extents[middle * ZERO_STATES];
+        bool is_after = x->tensor > tensor || (x->tensor == tensor && x->begin > element);
+        if (is_after)
+            end = middle;
+        else
+            begin = middle;
+    }
+    return begin * ZERO_STATES + (int)part;
 }
 
 zero_status zero_shard_read(const zero_shard_reader *shard, int i, float *values)

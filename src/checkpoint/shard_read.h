@@ -14,6 +14,7 @@ typedef struct {
     zero_safetensors header;
     zero_extent *extents; /* [n] owned; one for each entry of the header */
     int n;
+    int64_t used; /* for the reader of several: when it was used last */
 } zero_shard_reader;
 
 ZERO_NODISCARD zero_status zero_shard_open(const zero_storage_dir *dir,
@@ -21,6 +22,10 @@ ZERO_NODISCARD zero_status zero_shard_open(const zero_storage_dir *dir,
                                            zero_shard_reader *shard);
 void zero_shard_close(zero_shard_reader *shard); /* accepts a zeroed one */
 
-/* values[ZERO_EXTENT_MAX at most]: all of extent i. */
+/* The number of the extent that holds an element of a tensor's part, which the shard has. */
+int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part part,
+                    int64_t element);
+
+/* values[zero_extent_most()]: all of extent i. */
 ZERO_NODISCARD zero_status zero_shard_read(const zero_shard_reader *shard, int i,
                                            float *values);

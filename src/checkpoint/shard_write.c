@@ -9,8 +9,6 @@
 
 enum { HEADER_TEXTS = 5 };
 
-_Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
-
 /* The data of extents i, i + 1 and i + 2: the parts of the same elements. */
 static zero_status view_extents(const zero_shard_writer *s, int i,
                                 const float *parts[ZERO_STATES])
@@ -18,8 +16,8 @@ static zero_status view_extents(const zero_shard_writer *s, int i,
     const zero_state_table *table = &s->manifest->table;
     const zero_extent *x = &s->extents[i];
     zero_state_block view;
-    ZERO_TRY(zero_engine_view(s->engine, table->tensors[x->tensor].group,
-                              zero_extent_range(table, x), s->room, &view));
+    ZERO_TRY(s->source.view(s->source.arg, table->tensors[x->tensor].group,
+                            zero_extent_range(&s->local, x), s->room, &view));
     parts[ZERO_STATE_MASTER] = view.master;
     parts[ZERO_STATE_MOMENTUM] = view.momentum;
     parts[ZERO_STATE_VARIANCE] = view.variance;
@@ -46,7 +44,7 @@ static zero_status allocate(zero_shard_writer *s)
 static void describe_extent(zero_shard_writer *s, int i, const float *data)
 {
     const zero_extent *x = &s->extents[i];
-    zero_extent_name(&s->manifest->table, x, s->names[i]);
+    zero_extent_name(&s->manifest->table, s->local.p, x, s->names[i]);
     zero_checksum(data, extent_bytes(x), s->sums[i]);
     s->entries[i] = (zero_safetensors_entry){
         .name = s->names[i], .type = "F32", .n_dims = 1, .dims = {x->end - x->begin}};
@@ -71,10 +69,9 @@ static zero_status describe_extents(zero_shard_writer *s)
 static zero_status make_header(zero_shard_writer *s)
 {
     char step[32], rank[16], ranks[16];
-    const zero_comm *comm = s->engine->runner.comm;
     snprintf(step, sizeof step, "%" PRId64, s->manifest->step);
-    snprintf(rank, sizeof rank, "%d", comm->rank);
-    snprintf(ranks, sizeof ranks, "%d", comm->size);
+    snprintf(rank, sizeof rank, "%d", s->source.rank);
+    snprintf(ranks, sizeof ranks, "%d", s->manifest->table.layout.n_ranks);
     const char *const about[HEADER_TEXTS][2] = {{"format", "zero checkpoint shard"},
                                                 {"step", step},
                                                 {"rank", rank},
@@ -88,16 +85,19 @@ static zero_status make_header(zero_shard_writer *s)
 
 static zero_status prepare(zero_shard_writer *s)
 {
-    int rank = s->engine->runner.comm->rank;
-    ZERO_TRY(zero_state_table_extents(&s->manifest->table, rank, &s->extents, &s->n));
+    const zero_state_table *table = &s->manifest->table;
+    int tp = table->layout.tp;
+    ZERO_TRY(zero_state_local_init(&s->local, table, s->source.rank % tp));
+    ZERO_TRY(zero_state_table_extents(table, &s->local, s->source.rank / tp, &s->extents,
+                                      &s->n));
     ZERO_TRY(allocate(s));
     return make_header(s);
 }
 
-zero_status zero_shard_prepare(zero_engine *engine, const zero_manifest *manifest,
-                               zero_shard_writer *shard)
+zero_status zero_shard_prepare(const zero_shard_source *source,
+                               const zero_manifest *manifest, zero_shard_writer *shard)
 {
-    zero_shard_writer s = {.engine = engine, .manifest = manifest};
+    zero_shard_writer s = {.source = *source, .manifest = manifest};
     zero_status st = prepare(&s);
     if (st == ZERO_OK)
         *shard = s;
@@ -109,6 +109,7 @@ zero_status zero_shard_prepare(zero_engine *engine, const zero_manifest *manifes
 void zero_shard_forget(zero_shard_writer *shard)
 {
     zero_bytes_destroy(&shard->header);
+    zero_state_local_destroy(&shard->local);
     free(shard->extents);
     free(shard->entries);
     free(shard->names);
@@ -148,8 +149,7 @@ zero_status zero_shard_write(const zero_shard_writer *shard, const zero_storage_
 {
     char name[64];
     zero_storage_file file;
-    const zero_comm *comm = shard->engine->runner.comm;
-    zero_shard_name(comm->rank, comm->size, name);
+    zero_shard_name(shard->source.rank, shard->manifest->table.layout.n_ranks, name);
     ZERO_TRY(zero_storage_create(dir, name, length_of(shard), &file));
     zero_status st = write_data(shard, &file);
     if (st == ZERO_OK) return zero_storage_finish(&file);

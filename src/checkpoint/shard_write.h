@@ -3,14 +3,24 @@
 #pragma once
 
 #include "checkpoint/manifest.h"
-#include "engine/engine.h"
+#include "engine/state_block.h"
 #include "io/safetensors.h"
 #include "io/storage.h"
 
+/* The states of a rank of the job. */
 typedef struct {
-    zero_engine *engine;           /* borrowed */
+    int rank;
+    /* as zero_engine_view() */
+    zero_status (*view)(void *arg, int group, zero_range range, float *room,
+                        zero_state_block *view);
+    void *arg;
+} zero_shard_source;
+
+typedef struct {
+    zero_shard_source source;
     const zero_manifest *manifest; /* borrowed; step, digest and table are read */
-    zero_extent *extents;          /* [n] owned, like all below */
+    zero_state_local local;        /* owned, like all below */
+    zero_extent *extents;          /* [n] */
     int n;
     zero_safetensors_entry *entries; /* [n] */
     char (*names)[ZERO_EXTENT_NAME]; /* [n] */
@@ -22,8 +32,8 @@ typedef struct {
 } zero_shard_writer;
 
 /* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the status of
- * zero_engine_visit(). */
-ZERO_NODISCARD zero_status zero_shard_prepare(zero_engine *engine,
+ * the source. */
+ZERO_NODISCARD zero_status zero_shard_prepare(const zero_shard_source *source,
                                               const zero_manifest *manifest,
                                               zero_shard_writer *shard);
 void zero_shard_forget(zero_shard_writer *shard); /* accepts a zeroed one */

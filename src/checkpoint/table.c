@@ -36,62 +36,101 @@ static zero_status check_names(const zero_state_table *t)
                      twice);
 }
 
+static zero_status check_size(const zero_tensor *tensor, int64_t total)
+{
+    if (tensor->rows >= 1 && tensor->cols >= 1 &&
+        tensor->rows <= (most_params - total) / tensor->cols)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "tensor '%s' has %" PRId64 " rows and %" PRId64
+                     " columns: expected at least 1 of each, and 2^62 parameters in "
+                     "all at most",
+                     tensor->name, tensor->rows, tensor->cols);
+}
+
+/* Each slice has a row, or as many columns of each part as the others. */
+static zero_status check_cut(const zero_state_layout *layout, const zero_tensor *t)
+{
+    const int64_t most_rows = INT64_C(1) << 50; /* times slices fits in an int64_t */
+    int64_t parts = t->cut_parts > 0 ? t->cut_parts : 1;
+    bool is_sound = t->cut_parts >= 0;
+    if (t->cut == ZERO_CUT_ROWS)
+        is_sound = is_sound && t->rows >= layout->slices && t->rows <= most_rows;
+    else if (t->cut == ZERO_CUT_COLS)
+        is_sound =
+            is_sound && t->cols % parts == 0 && t->cols / parts % layout->slices == 0;
+    if (is_sound) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "tensor '%s' [%" PRId64 ", %" PRId64
+                     "] cannot be cut by %s of %" PRId64 " parts into %d slices",
+                     t->name, t->rows, t->cols,
+                     t->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts, layout->slices);
+}
+
 /* Tensors come in the order of their groups. */
 static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
     zero_tensor *tensor = &t->tensors[i];
     int newest = i > 0 ? t->tensors[i - 1].group : -1;
-    if (tensor->rows < 1 || tensor->cols < 1 ||
-        tensor->rows > (most_params - *total) / tensor->cols)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "tensor '%s' has %" PRId64 " rows and %" PRId64
-                         " columns: expected at least 1 of each, and 2^62 parameters in "
-                         "all at most",
-                         tensor->name, tensor->rows, tensor->cols);
+    ZERO_TRY(check_size(tensor, *total));
     if (tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1)
         return zero_fail(ZERO_ERR_FORMAT,
                          "tensor '%s' is in group %d, after one of group %d: expected "
                          "groups in order, from 0",
                          tensor->name, tensor->group, newest);
-    tensor->offset = t->group_params[tensor->group];
-    t->group_params[tensor->group] += tensor->rows * tensor->cols;
+    if (!zero_state_table_is_shared(t)) tensor->cut = ZERO_CUT_NONE;
+    ZERO_TRY(check_cut(&t->layout, tensor));
+    if (zero_state_table_is_shared(t) && strchr(tensor->name, '@'))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "tensor '%s' has an '@' in its name, which extents of a shared "
+                         "model have before the number of a part",
+                         tensor->name);
+    tensor->offset =
+        tensor->group == newest ? tensor[-1].offset + tensor[-1].rows * tensor[-1].cols : 0;
+    tensor->whole_rows = tensor->rows;
+    tensor->whole_cols = tensor->cols;
+    tensor->first = 0;
     *total += tensor->rows * tensor->cols;
     t->n_groups = tensor->group + 1;
-    return ZERO_OK;
-}
-
-static zero_status allocate(zero_state_table *t, const zero_tensor *tensors)
-{
-    size_t n = (size_t)t->n_tensors;
-    t->tensors = calloc(n, sizeof *t->tensors);
-    t->group_params = calloc(n, sizeof *t->group_params); /* at most one for each tensor */
-    t->partitions = calloc(n, sizeof *t->partitions);
-    if (!t->tensors || !t->group_params || !t->partitions)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", t->n_tensors);
-    memcpy(t->tensors, tensors, n * sizeof *tensors);
     return ZERO_OK;
 }
 
 static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
 {
     int64_t total = 0;
-    ZERO_TRY(allocate(t, tensors));
+    size_t n = (size_t)t->n_tensors;
+    t->tensors = calloc(n, sizeof *t->tensors);
+    if (!t->tensors)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", t->n_tensors);
+    memcpy(t->tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
-    ZERO_TRY(check_names(t));
-    return zero_partition_cut(t->scheme, t->n_ranks, t->n_groups, t->group_params,
-                              t->partitions);
+    return check_names(t);
+}
+
+static zero_status check_layout(const zero_state_layout *l)
+{
+    if (l->n_ranks < 1 || l->n_ranks > ZERO_SHARDS_MOST)
+        return zero_fail(ZERO_ERR_FORMAT, "tensors on %d ranks: expected 1 to %d ranks",
+                         l->n_ranks, ZERO_SHARDS_MOST);
+    if (l->tp >= 1 && l->n_ranks % l->tp == 0 && l->slices <= ZERO_TP_MOST &&
+        l->slices >= l->tp && l->slices % l->tp == 0 &&
+        zero_is_power_of_two(l->slices / l->tp))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "TP groups of %d ranks, of %d ranks in all, with %d slices: expected "
+                     "a size that divides the ranks, and 1, 2, 4, 8, ... slices for each "
+                     "of its ranks, up to %d",
+                     l->tp, l->n_ranks, l->slices, ZERO_TP_MOST);
 }
 
 zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
-                                  const zero_tensor *tensors, zero_partition_scheme scheme,
-                                  int n_ranks)
+                                  const zero_tensor *tensors,
+                                  const zero_state_layout *layout)
 {
-    zero_state_table t = {.n_tensors = n_tensors, .n_ranks = n_ranks, .scheme = scheme};
-    if (n_tensors < 1 || n_ranks < 1 || n_ranks > ZERO_SHARDS_MOST)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%d tensors on %d ranks: expected at least one tensor and 1 to %d "
-                         "ranks",
-                         n_tensors, n_ranks, ZERO_SHARDS_MOST);
+    zero_state_table t = {.n_tensors = n_tensors, .layout = *layout};
+    if (n_tensors < 1)
+        return zero_fail(ZERO_ERR_FORMAT, "0 tensors: expected at least one");
+    ZERO_TRY(check_layout(layout));
     zero_status st = fill(&t, tensors);
     if (st == ZERO_OK)
         *table = t;
@@ -103,66 +142,120 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
 void zero_state_table_destroy(zero_state_table *table)
 {
     free(table->tensors);
-    free(table->group_params);
-    free(table->partitions);
     *table = (zero_state_table){0};
+}
+
+/* ---- the parts of one p ---- */
+
+/* Sets params[n_groups], too. */
+static zero_status cut_tensors(const zero_state_table *t, zero_state_local *l,
+                               int64_t *params)
+{
+    zero_share share = {t->layout.tp, l->p, t->layout.slices};
+    for (int i = 0; i < t->n_tensors; i++) {
+        zero_tensor *tensor = &l->tensors[i];
+        *tensor = t->tensors[i];
+        ZERO_TRY(zero_share_cut(&share, tensor));
+        tensor->offset = params[tensor->group];
+        params[tensor->group] += tensor->rows * tensor->cols;
+    }
+    return zero_partition_cut(t->layout.scheme, t->layout.n_ranks / t->layout.tp,
+                              t->n_groups, params, l->partitions);
+}
+
+zero_status zero_state_local_init(zero_state_local *local, const zero_state_table *table,
+                                  int p)
+{
+    zero_state_local l = {.p = p};
+    int64_t *params = calloc((size_t)table->n_groups, sizeof *params);
+    l.tensors = malloc((size_t)table->n_tensors * sizeof *l.tensors);
+    l.partitions = malloc((size_t)table->n_groups * sizeof *l.partitions);
+    zero_status st =
+        params && l.tensors && l.partitions
+            ? cut_tensors(table, &l, params)
+            : zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", table->n_tensors);
+    free(params);
+    if (st == ZERO_OK)
+        *local = l;
+    else
+        zero_state_local_destroy(&l);
+    return st;
+}
+
+void zero_state_local_destroy(zero_state_local *local)
+{
+    free(local->tensors);
+    free(local->partitions);
+    *local = (zero_state_local){0};
 }
 
 /* ---- extents ---- */
 
-/* The elements of a tensor that a rank owns. */
-static zero_range owned_of(const zero_state_table *t, int tensor, int rank)
+int64_t zero_extent_most(const zero_state_table *table)
 {
-    const zero_tensor *of = &t->tensors[tensor];
-    zero_range shard = zero_partition_shard(&t->partitions[of->group], rank);
+    return ZERO_EXTENT_MAX / table->layout.tp;
+}
+
+zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d)
+{
+    const zero_tensor *of = &local->tensors[tensor];
+    if (local->p > 0 && zero_tensor_is_replicated(of)) return (zero_range){0, 0};
+    zero_range shard = zero_partition_shard(&local->partitions[of->group], d);
     zero_range own = zero_range_overlap(zero_range_of_tensor(of), shard);
+    if (zero_range_is_empty(own)) return (zero_range){0, 0};
     return (zero_range){own.begin - of->offset, own.end - of->offset};
 }
 
 /* Counts without listing: a table from outside may claim any number. */
-static int64_t count_extents(const zero_state_table *t, int rank)
+static int64_t count_extents(const zero_state_table *t, const zero_state_local *local,
+                             int d)
 {
-    int64_t blocks = 0;
+    int64_t blocks = 0, most = zero_extent_most(t);
     for (int i = 0; i < t->n_tensors; i++) {
-        zero_range own = owned_of(t, i, rank);
+        zero_range own = zero_state_in_shard(local, i, d);
         if (!zero_range_is_empty(own))
-            blocks += (own.end - 1) / ZERO_EXTENT_MAX - own.begin / ZERO_EXTENT_MAX + 1;
+            blocks += (own.end - 1) / most - own.begin / most + 1;
     }
     return blocks * ZERO_STATES;
 }
 
-static void write_extents(const zero_state_table *t, int rank, zero_extent *list)
+static void write_extents(const zero_state_table *t, const zero_state_local *local, int d,
+                          zero_extent *list)
 {
+    int64_t most = zero_extent_most(t);
     for (int i = 0; i < t->n_tensors; i++) {
-        zero_range own = owned_of(t, i, rank);
+        zero_range own = zero_state_in_shard(local, i, d);
         for (int64_t at = own.begin, stop; at < own.end; at = stop) {
-            stop = zero_min((at / ZERO_EXTENT_MAX + 1) * ZERO_EXTENT_MAX, own.end);
+            stop = zero_min((at / most + 1) * most, own.end);
             for (int part = 0; part < ZERO_STATES; part++)
                 *list++ = (zero_extent){i, (zero_state_part)part, at, stop};
         }
     }
 }
 
-zero_status zero_state_table_extents(const zero_state_table *table, int rank,
+zero_status zero_state_table_extents(const zero_state_table *table,
+                                     const zero_state_local *local, int d,
                                      zero_extent **list, int *n)
 {
-    int64_t count = count_extents(table, rank);
+    int64_t count = count_extents(table, local, d);
     zero_extent *made = NULL;
     if (count > 0 && count <= INT32_MAX) made = malloc((size_t)count * sizeof *made);
     if (count > 0 && !made)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the %" PRId64 " extents of a shard",
                          count);
-    if (made) write_extents(table, rank, made);
+    if (made) write_extents(table, local, d, made);
     *list = made;
     *n = (int)count;
     return ZERO_OK;
 }
 
-zero_range zero_extent_range(const zero_state_table *table, const zero_extent *extent)
+zero_range zero_extent_range(const zero_state_local *local, const zero_extent *extent)
 {
-    int64_t offset = table->tensors[extent->tensor].offset;
+    int64_t offset = local->tensors[extent->tensor].offset;
     return (zero_range){offset + extent->begin, offset + extent->end};
 }
+
+/* ---- names ---- */
 
 const char *zero_state_part_name(zero_state_part part)
 {
@@ -170,10 +263,46 @@ const char *zero_state_part_name(zero_state_part part)
     return names[part];
 }
 
-void zero_extent_name(const zero_state_table *table, const zero_extent *extent,
+void zero_extent_name(const zero_state_table *table, int p, const zero_extent *extent,
                       char name[ZERO_EXTENT_NAME])
 {
-    snprintf(name, ZERO_EXTENT_NAME, "%s[%" PRId64 ":%" PRId64 "].%s",
-             table->tensors[extent->tensor].name, extent->begin, extent->end,
-             zero_state_part_name(extent->part));
+    const zero_tensor *t = &table->tensors[extent->tensor];
+    char of[24] = "";
+    if (table->layout.tp > 1 && !zero_tensor_is_replicated(t))
+        snprintf(of, sizeof of, "@%d/%d", p, table->layout.tp);
+    snprintf(name, ZERO_EXTENT_NAME, "%s%s[%" PRId64 ":%" PRId64 "].%s", t->name, of,
+             extent->begin, extent->end, zero_state_part_name(extent->part));
+}
+
+/* ---- elements of a whole tensor ---- */
+
+static int holder_of_row(const zero_state_layout *l, int64_t rows, int64_t row)
+{
+    int p = 0, per_rank = l->slices / l->tp;
+    while (zero_share_row(rows, l->slices, (p + 1) * per_rank) <= row) p++;
+    return p;
+}
+
+int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole)
+{
+    const zero_tensor *t = &table->tensors[tensor];
+    int64_t of_part = t->cols / zero_cut_parts(t);
+    switch (t->cut) {
+    case ZERO_CUT_ROWS: return holder_of_row(&table->layout, t->rows, whole / t->cols);
+    case ZERO_CUT_COLS: return (int)(whole % of_part / (of_part / table->layout.tp));
+    case ZERO_CUT_NONE: break;
+    }
+    return 0;
+}
+
+zero_state_place zero_state_find(const zero_state_local *local, int tensor, int64_t at,
+                                 int64_t end)
+{
+    const zero_tensor *t = &local->tensors[tensor];
+    zero_state_place place = {.run = zero_share_run_of_whole(t, at, end)};
+    place.d =
+        zero_partition_owner_of(&local->partitions[t->group], t->offset + place.run.local);
+    zero_range held = zero_state_in_shard(local, tensor, place.d);
+    place.run.n = zero_min(place.run.n, held.end - place.run.local);
+    return place;
 }

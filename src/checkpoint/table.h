@@ -1,21 +1,27 @@
 /* table.h - which part of a model's state is in which shard of a checkpoint.
  *
- * A shard holds what its rank owns of every group, without padding, cut into extents. An extent is
- * elements [begin, end) of one tensor of one part of the state, at most ZERO_EXTENT_MAX of them
- * and never across a multiple of that. In the order of the file:
+ * A TP group of T ranks shares the model (nn/share.h), so rank d * T + p has part p of it, and ZeRO
+ * shards that part over the N ranks with this p:
+ *
+ *     whole tensors --cut--> part p of each --partition--> shard of rank d * T + p
+ *
+ * A shard holds what its rank owns of every group of its part, without padding, cut into extents;
+ * replicated tensors are in the shards of p = 0 alone. An extent is elements [begin, end) of the
+ * part of one tensor, of one part of the state, at most zero_extent_most() of them and never across
+ * a multiple of that. In the order of the file:
  *
  *     tensors in the model's order
- *         blocks of ZERO_EXTENT_MAX elements, as far as the rank owns them
+ *         blocks of zero_extent_most() elements, as far as the rank owns them
  *             master, momentum, variance
  *
- * So tensors and partition alone determine what a shard holds; nothing else is accepted.
+ * So tensors, T and partition alone determine what a shard holds; nothing else is accepted.
  * Lengths count elements. Nothing here is collective. */
 #pragma once
 
+#include "nn/share.h"
 #include "sharding/partition.h"
-#include "zero/model.h"
 
-#define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* 4 MiB, read and checked at once */
+#define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* elements, 4 MiB: read and checked at once */
 #define ZERO_EXTENT_NAME 128
 #define ZERO_SHARDS_MOST (1 << 20)
 
@@ -26,39 +32,88 @@ typedef enum {
     ZERO_STATES
 } zero_state_part;
 
+/* Who has what. tp and slices are a zero_share's. */
 typedef struct {
-    int n_tensors, n_groups, n_ranks;
     zero_partition_scheme scheme;
-    zero_tensor *tensors; /* owned, like all below: name, rows, cols, offset, group */
-    int64_t *group_params;
-    zero_partition *partitions;
+    int n_ranks; /* of all groups: shards */
+    int tp, slices;
+} zero_state_layout;
+
+#define ZERO_TP_MOST (1 << 12) /* slices, so also ranks of a TP group */
+
+typedef struct {
+    int n_tensors, n_groups;
+    zero_state_layout layout;
+    /* owned: the whole tensors, with name, rows, cols, group and cut */
+    zero_tensor *tensors;
 } zero_state_table;
+
+/* The tensors' parts that the ranks of one p have, and how ZeRO shards them. */
+typedef struct {
+    int p;
+    zero_tensor *tensors;       /* [n_tensors] owned, as those of a zero_model_share() */
+    zero_partition *partitions; /* [n_groups] owned */
+} zero_state_local;
 
 typedef struct {
     int tensor;
     zero_state_part part;
-    int64_t begin, end; /* in the tensor */
+    int64_t begin, end; /* in the tensor's part */
 } zero_extent;
 
-/* Makes it from tensors with name, rows, cols and group. ZERO_ERR_FORMAT, naming the tensor,
- * unless names are unique, sizes at least 1, all parameters at most 2^62, and groups in order
- * from 0; ZERO_ERR_NOMEM. */
+/* True if a TP group shares the model's tensors, or sums are cut in slices: then a manifest says so. */
+static inline bool zero_state_table_is_shared(const zero_state_table *table)
+{
+    return table->layout.slices > 1;
+}
+
+/* Makes it from whole tensors with name, rows, cols, group, cut and cut_parts, which is 0 or more.
+ * ZERO_ERR_FORMAT, naming the tensor, unless names are unique, sizes at least 1, all parameters at
+ * most 2^62, groups in order from 0, and cut tensors have a row or column for each slice;
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                                  const zero_tensor *tensors,
-                                                 zero_partition_scheme scheme, int n_ranks);
+                                                 const zero_state_layout *layout);
 void zero_state_table_destroy(zero_state_table *table); /* accepts a zeroed one */
 
-/* The extents of a rank's shard, in order; *list is the caller's (free), or NULL if *n is 0.
+/* The parts of p, 0 <= p < tp. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_state_local_init(zero_state_local *local,
+                                                 const zero_state_table *table, int p);
+void zero_state_local_destroy(zero_state_local *local); /* accepts a zeroed one */
+
+/* Elements of an extent, at most. Column-cut rows lie in tp extents in turn, so a reader of the
+ * whole tensor keeps so many: extents of a larger tp are smaller. */
+int64_t zero_extent_most(const zero_state_table *table);
+
+/* The elements of a tensor's part in the shard of rank d * tp + p; [0, 0) if there are none. */
+zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d);
+
+/* The extents of that shard, in order; *list is the caller's (free), or NULL if *n is 0.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_state_table_extents(const zero_state_table *table, int rank,
+ZERO_NODISCARD zero_status zero_state_table_extents(const zero_state_table *table,
+                                                    const zero_state_local *local, int d,
                                                     zero_extent **list, int *n);
 
-/* The range of an extent in its group's flat space. */
-zero_range zero_extent_range(const zero_state_table *table, const zero_extent *extent);
+/* The range of an extent in the flat space of the local group. */
+zero_range zero_extent_range(const zero_state_local *local, const zero_extent *extent);
 
-/* "h.0.ln_1.weight[0:768].momentum" */
-void zero_extent_name(const zero_state_table *table, const zero_extent *extent,
+/* "h.0.ln_1.weight[0:768].momentum"; of a part "h.0.attn.c_attn.weight@1/4[0:768].momentum" */
+void zero_extent_name(const zero_state_table *table, int p, const zero_extent *extent,
                       char name[ZERO_EXTENT_NAME]);
+
+/* The p that has element `whole` of a whole tensor; 0 for a replicated one. */
+int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole);
+
+/* Elements of a whole tensor in a shard: rank d of the ZeRO group holds the run. */
+typedef struct {
+    int d;
+    zero_run run;
+} zero_state_place;
+
+/* Where elements [at, end) of the whole tensor begin, of which `local`, that of zero_state_holder(),
+ * has the first. */
+zero_state_place zero_state_find(const zero_state_local *local, int tensor, int64_t at,
+                                 int64_t end);
 
 /* "master", "momentum", "variance" */
 const char *zero_state_part_name(zero_state_part part);

@@ -19,7 +19,7 @@
 static uint64_t bytes_of(const zero_manifest *m)
 {
     uint64_t sum = m->tokenizer.bytes;
-    for (int r = 0; r < m->table.n_ranks; r++) sum += m->shards[r].bytes;
+    for (int r = 0; r < m->table.layout.n_ranks; r++) sum += m->shards[r].bytes;
     return sum;
 }
 
@@ -46,7 +46,8 @@ static void show_progress(const zero_manifest *m)
 static void show_model(const zero_manifest *m)
 {
     int64_t n_params = 0;
-    for (int g = 0; g < m->table.n_groups; g++) n_params += m->table.group_params[g];
+    for (int i = 0; i < m->table.n_tensors; i++)
+        n_params += m->table.tensors[i].rows * m->table.tensors[i].cols;
     row("model");
     if (m->has_gpt2)
         printf("GPT-2, %" PRId64 " layers, %" PRId64 " hidden, %" PRId64
@@ -78,9 +79,12 @@ static void show_options(const zero_manifest *m)
 
 static void show_layout(const zero_manifest *m)
 {
+    const zero_state_layout *l = &m->table.layout;
     row("written by");
-    printf("%d rank%s, partition %s\n", m->table.n_ranks, m->table.n_ranks == 1 ? "" : "s",
-           zero_partition_scheme_name(m->table.scheme));
+    printf("%d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
+    if (zero_state_table_is_shared(&m->table))
+        printf("--tp %d --tp-slices %d, ", l->tp, l->slices);
+    printf("partition %s\n", zero_partition_scheme_name(l->scheme));
     row("arithmetic");
     printf("%s\n", ZERO_SHOWN(m->arithmetic));
     row("digest");
@@ -94,8 +98,8 @@ static void show_files(const zero_manifest *m)
     char name[64];
     row("files");
     printf("%.1f MiB\n", (double)bytes_of(m) / 0x1p20);
-    for (int r = 0; r < m->table.n_ranks; r++) {
-        zero_shard_name(r, m->table.n_ranks, name);
+    for (int r = 0; r < m->table.layout.n_ranks; r++) {
+        zero_shard_name(r, m->table.layout.n_ranks, name);
         printf("    %-36s %14" PRIu64 " bytes\n", name, m->shards[r].bytes);
     }
     if (m->has_tokenizer)
@@ -108,8 +112,11 @@ static void show_tensors(const zero_manifest *m)
     printf("%d, each as master, momentum and variance in fp32\n", m->table.n_tensors);
     for (int i = 0; i < m->table.n_tensors; i++) {
         const zero_tensor *t = &m->table.tensors[i];
-        printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d\n", t->name, t->rows,
-               t->cols, t->group);
+        printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", t->name, t->rows, t->cols,
+               t->group);
+        if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cut_name(t->cut));
+        if (zero_cut_parts(t) > 1) printf(" in %" PRId64 " parts", zero_cut_parts(t));
+        printf("\n");
     }
 }
 
@@ -132,16 +139,22 @@ static zero_status show(const char *path)
 
 /* ---- verify ---- */
 
+static void tell_sound(const char *path, const zero_manifest *m)
+{
+    const zero_state_layout *l = &m->table.layout;
+    printf("%s: OK: step %" PRId64 ", %d shard%s", path, m->step, l->n_ranks,
+           l->n_ranks == 1 ? "" : "s");
+    if (zero_state_table_is_shared(&m->table))
+        printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
+    printf(", %.1f MiB, digest %s\n", (double)bytes_of(m) / 0x1p20, m->digest);
+}
+
 static zero_status verify_one(const char *path)
 {
     zero_checkpoint c;
     ZERO_TRY(zero_checkpoint_open(path, &c));
     zero_status st = zero_checkpoint_verify(&c);
-    if (st == ZERO_OK)
-        printf("%s: OK: step %" PRId64 ", %d shard%s, %.1f MiB, digest %s\n", path,
-               c.manifest.step, c.manifest.table.n_ranks,
-               c.manifest.table.n_ranks == 1 ? "" : "s",
-               (double)bytes_of(&c.manifest) / 0x1p20, c.manifest.digest);
+    if (st == ZERO_OK) tell_sound(path, &c.manifest);
     zero_checkpoint_close(&c);
     return st;
 }

@@ -104,8 +104,9 @@ static void list_changes(zero_session *s, const zero_manifest *m)
     const size_t size = sizeof s->saving.changes;
     const char *key;
     json_t *value;
-    if (s->world.size != m->table.n_ranks)
-        snprintf(list, size, "ranks %d (saved: %d)", s->world.size, m->table.n_ranks);
+    if (s->world.size != m->table.layout.n_ranks)
+        snprintf(list, size, "ranks %d (saved: %d)", s->world.size,
+                 m->table.layout.n_ranks);
     json_object_foreach(now, key, value)
     {
         const json_t *then = json_object_get(m->options, key);
@@ -133,6 +134,18 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
             ZERO_SHOWN(m->arithmetic));
 }
 
+/* Another number of ranks that share the model changes no bits, but another order of sums does. */
+static void warn_of_slices(const zero_session *s, const zero_manifest *m)
+{
+    int now = s->engine.schedule.input.model->share.slices, then = m->table.layout.slices;
+    if (now == then || !zero_comm_is_root(&s->world)) return;
+    fprintf(stderr,
+            "zero: warning: other sums: this run adds along %d slice%s, the one that was "
+            "saved along %d, so bits differ from a run that never stopped; give "
+            "--tp-slices %d\n",
+            now, now == 1 ? "" : "s", then, then);
+}
+
 /* ---- resuming ---- */
 
 static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
@@ -156,9 +169,11 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     saving->start = saving->saved = m->step;
     zero_loader_resume(&s->loader, m->step, m->samples);
     snprintf(saving->from, sizeof saving->from, "step %" PRId64 " of %d rank%s, digest %s",
-             m->step, m->table.n_ranks, m->table.n_ranks == 1 ? "" : "s", m->digest);
+             m->step, m->table.layout.n_ranks, m->table.layout.n_ranks == 1 ? "" : "s",
+             m->digest);
     list_changes(s, m);
     warn_of_arithmetic(s, m);
+    warn_of_slices(s, m);
     return ZERO_OK;
 }
 

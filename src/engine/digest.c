@@ -121,12 +121,6 @@ static zero_status take_piece(void *arg, const zero_state_block *piece)
 
 /* ---- blocks on several ranks ---- */
 
-/* The rank whose piece holds element `at`. */
-static int owner_of(const zero_partition *p, int64_t at)
-{
-    return (int)((at + (p->scheme == ZERO_PARTITION_OWNER ? p->first : 0)) / p->shard_len);
-}
-
 /* Completes a block on every rank, and hashes it on the rank that owns its beginning. */
 static zero_status hash_shared(struct digest *d, const zero_partition *p, int array,
                                int64_t b)
@@ -134,12 +128,12 @@ static zero_status hash_shared(struct digest *d, const zero_partition *p, int ar
     zero_range block = block_at(d, b);
     float *x = shared_block(d, array, block);
     for (int64_t at = block.begin, stop; at < block.end; at = stop) {
-        int owner = owner_of(p, at);
+        int owner = zero_partition_owner_of(p, at);
         stop = zero_min(block.end, zero_partition_piece(p, owner).end);
         ZERO_TRY(zero_comm_broadcast(d->comm, owner, x + (at - block.begin),
                                      (size_t)(stop - at) * sizeof *x));
     }
-    if (owner_of(p, block.begin) == d->comm->rank)
+    if (zero_partition_owner_of(p, block.begin) == d->comm->rank)
         keep_hash(hash_at(d, array, b),
                   XXH3_128bits(x, (size_t)zero_range_len(block) * sizeof *x));
     return ZERO_OK;
@@ -149,7 +143,7 @@ static zero_status hash_all_shared(struct digest *d, const zero_partition *p)
 {
     for (int64_t b = 0; b < blocks_of(d->all); b++) {
         zero_range block = block_at(d, b);
-        int owner = owner_of(p, block.begin);
+        int owner = zero_partition_owner_of(p, block.begin);
         if (block.end <= zero_partition_piece(p, owner).end) continue;
         for (int a = 0; a < ARRAYS; a++) ZERO_TRY(hash_shared(d, p, a, b));
     }

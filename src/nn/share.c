@@ -100,7 +100,7 @@ static zero_status cut_cols(const zero_share *share, zero_tensor *t)
     return ZERO_OK;
 }
 
-static zero_status cut(const zero_share *share, zero_tensor *t)
+zero_status zero_share_cut(const zero_share *share, zero_tensor *t)
 {
     switch (t->cut) {
     case ZERO_CUT_ROWS: return cut_rows(share, t);
@@ -118,7 +118,7 @@ static zero_status cut_tensors(zero_model *m)
     for (int i = 0; i < m->n_tensors; i++) {
         zero_tensor *t = &m->tensors[i];
         zero_group *g = &m->groups[t->group];
-        ZERO_TRY(cut(&m->share, t));
+        ZERO_TRY(zero_share_cut(&m->share, t));
         t->offset = g->n_params;
         g->n_params += t->rows * t->cols;
         m->n_params += t->rows * t->cols;

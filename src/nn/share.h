@@ -24,6 +24,10 @@ ZERO_NODISCARD zero_status zero_model_share(const zero_model *whole, zero_share 
 /* The first row of slice i, 0 <= i <= slices, of a tensor of so many rows that is cut by rows. */
 int64_t zero_share_row(int64_t rows, int slices, int i);
 
+/* Makes a whole tensor, with whole_rows and whole_cols, the rank's part of it; its offset stays.
+ * ZERO_ERR_INVALID, with the numbers, if it cannot be cut in so many slices. */
+ZERO_NODISCARD zero_status zero_share_cut(const zero_share *share, zero_tensor *t);
+
 /* True if parts of passes are computed one by one: sums are cut in slices. */
 static inline bool zero_share_has_parts(const zero_share *share)
 {

@@ -78,6 +78,12 @@ zero_range zero_partition_owners(const zero_partition *part)
                         (part->first + part->padded - 1) / part->shard_len + 1};
 }
 
+int zero_partition_owner_of(const zero_partition *part, int64_t element)
+{
+    int64_t first = part->scheme == ZERO_PARTITION_OWNER ? part->first : 0;
+    return (int)((element + first) / part->shard_len);
+}
+
 const char *zero_partition_scheme_name(zero_partition_scheme scheme)
 {
     return scheme == ZERO_PARTITION_SLICE ? "slice" : "owner";

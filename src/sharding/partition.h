@@ -59,5 +59,8 @@ zero_range zero_partition_shard(const zero_partition *part, int rank);
 /* Ranks [begin, end) own elements of the padded group; the others own none. */
 zero_range zero_partition_owners(const zero_partition *part);
 
+/* The rank whose piece holds an element of the padded group. */
+int zero_partition_owner_of(const zero_partition *part, int64_t element);
+
 /* "slice" */
 const char *zero_partition_scheme_name(zero_partition_scheme scheme);

@@ -51,7 +51,8 @@ static void check_lie(const lie *l)
 static const lie lies[] = {
     {"zero checkpoint", "zero checkpont", "not the manifest of a checkpoint"},
     {"\"zero checkpoint\"", "7", "not the manifest of a checkpoint"},
-    {"\"version\": 1", "\"version\": 2", "a checkpoint of version 2"},
+    {"\"version\": 1", "\"version\": 2", "[name, rows, columns, group, cut, parts]"},
+    {"\"version\": 1", "\"version\": 3", "a checkpoint of version 3"},
     {"\"version\": 1", "\"version\": 9223372036854775807", "use a newer zero"},
     {"\"version\": 1", "\"version\": 0", "from 1"},
     {"\"version\": 1", "\"version\": 1.0", "whole number"},
