@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "engine/plan.h"
+#include "nn/share.h"
 
 static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *input,
                            const zero_plan_room *room, int64_t layers,
@@ -11,15 +12,19 @@ static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *
     zero_gpt2_shape deep = *shape;
     zero_plan_input plan = *input;
     zero_plan_ledger ledger;
-    zero_model model;
+    zero_model model, part = {0};
+    const zero_share share = input->model->share;
     deep.layers = layers;
     ZERO_TRY(zero_gpt2_describe(&deep, &model));
-    plan.model = &model;
-    zero_status st = zero_plan_measure(&plan, &ledger);
+    zero_status st = ZERO_OK;
+    if (zero_share_has_parts(&share)) st = zero_model_share(&model, share, &part);
+    plan.model = zero_share_has_parts(&share) ? &part : &model;
+    if (st == ZERO_OK) st = zero_plan_measure(&plan, &ledger);
     if (st == ZERO_OK)
         *made = (zero_plan_fitted){layers, model.n_params,
                                    zero_plan_scarce(&plan, &ledger) + room->context,
                                    ledger.file_bytes};
+    zero_model_destroy(&part);
     zero_model_destroy(&model);
     return st;
 }
