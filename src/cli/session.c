@@ -137,6 +137,7 @@ static zero_status open_model(zero_session *s)
     zero_gpt2_shape shape;
     if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
+    ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
     ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));
     ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,

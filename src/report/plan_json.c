@@ -57,6 +57,20 @@ static json_t *machine_json(const zero_plan_request *request)
     return object;
 }
 
+/* Of the rank that is shown. */
+static json_t *shares_json(const zero_plan_report *r)
+{
+    const zero_share *share = &r->part->share;
+    json_t *object = json_object();
+    put_whole(object, "ranks", share->ranks);
+    put_whole(object, "slices", share->slices);
+    put_whole(object, "rank", share->rank);
+    put_whole(object, "data_ranks", r->config.data_ranks);
+    put_whole(object, "data_rank", r->place.rank);
+    put_whole(object, "parameters", r->part->n_params);
+    return object;
+}
+
 static void put_setup(const zero_plan_report *r, json_t *object)
 {
     const zero_config *c = &r->config;
@@ -64,6 +78,7 @@ static void put_setup(const zero_plan_report *r, json_t *object)
     put_whole(object, "ranks", r->request.n_ranks);
     put_whole(object, "rank", r->request.rank);
     put_whole(object, "nodes", r->layout.n_nodes);
+    json_object_set_new(object, "tp", shares_json(r));
     put_text(object, "dtype", c->dtype);
     put_text(object, "partition", c->partition);
     put_text(object, "collectives", zero_algorithm_name(r->collectives));
@@ -140,6 +155,8 @@ static void put_needed(json_t *object, size_t arena, const zero_plan_report *r,
 {
     put_whole(object, "arena", (int64_t)arena);
     put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
+    if (stage->schedule.n_joins > 0)
+        put_whole(object, "tp_window", (int64_t)stage->schedule.tp_window_bytes);
     put_whole(object, "process_bytes", (int64_t)zero_plan_process(&stage->schedule));
     put_whole(object, "needed", (int64_t)stage->ledger.needed);
     if (r->config.memory_limit > 0)
@@ -368,6 +385,7 @@ static json_t *program_json(const zero_plan_report *r, const zero_schedule *s,
         json_t *one = json_object();
         put_text(one, "op", zero_op_name(i->op));
         put_text(one, "operand", zero_text_operand(&r->model, i));
+        if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
         if (zero_instruction_has_microbatch(i)) put_whole(one, "microbatch", i->microbatch);
         int64_t bytes = zero_plan_instruction_bytes(s, i);
         if (bytes >= 0) put_whole(one, "bytes", bytes);

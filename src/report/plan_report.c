@@ -181,6 +181,7 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(zero_backend_find(r->config.backend, &backend));
     ZERO_TRY(zero_config_complete(&r->config, r->request.n_ranks));
     ZERO_TRY(choose_shape(r));
+    ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));

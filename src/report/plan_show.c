@@ -58,14 +58,16 @@ static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE
 static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
     char arena[ZERO_PLAN_TEXT], window[ZERO_PLAN_TEXT], all[ZERO_PLAN_TEXT];
-    char process[ZERO_PLAN_TEXT];
+    char process[ZERO_PLAN_TEXT], joins[ZERO_PLAN_TEXT], shared[2 * ZERO_PLAN_TEXT] = "";
     zero_text_bytes((double)s->own_bytes, arena);
     zero_text_bytes((double)s->window_bytes, window);
     zero_text_bytes((double)l->needed, all);
     zero_text_bytes((double)zero_plan_process(s), process);
+    zero_text_bytes((double)s->tp_window_bytes, joins);
+    if (s->n_joins > 0) snprintf(shared, sizeof shared, " + TP group's window %s", joins);
     zero_text_row("needed", out);
-    fprintf(out, "%s = arena %s + node's window %s + process %s\n", all, arena, window,
-            process);
+    fprintf(out, "%s = arena %s + node's window %s%s + process %s\n", all, arena, window,
+            shared, process);
 }
 
 void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l,

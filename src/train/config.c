@@ -176,11 +176,11 @@ static zero_status complete_numbers(zero_config *c)
     return check_rates(c);
 }
 
-/* The vocabulary may still be the data's, which zero_tp_cut() checks. */
+/* If the data decide the vocabulary, it is checked when they are open. */
 static zero_status take_shares(zero_config *c)
 {
     zero_gpt2_shape shape;
-    ZERO_TRY(zero_config_shape(c, 0, &shape));
+    ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
     zero_tp_take_defaults(&c->tp, c->reproducible, shape.heads);
     return zero_tp_check(&c->tp, &shape);
 }

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "nn/gpt2.h"
 
 /* Slices of a reproducible run, so that --tp 1, 2 and 4 give the same bits. */
 #define REPRODUCIBLE_SLICES 4
@@ -27,47 +28,10 @@ void zero_tp_take_defaults(zero_tp *tp, bool reproducible, int64_t heads)
     tp->slices = is_fixed ? most : tp->ranks;
 }
 
-static zero_status check_slices(const zero_tp *tp)
-{
-    int64_t S = tp->slices, T = tp->ranks;
-    if (S % T == 0 && zero_is_power_of_two(S / T)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--tp-slices %" PRId64 " with --tp %" PRId64
-                     ": sums are trees over the slices, and each rank computes whole "
-                     "branches of them: 1, 2, 4, 8, ... slices; give --tp-slices %" PRId64
-                     ", or that times a power of two",
-                     S, T, T);
-}
-
-/* A slice has whole heads, so that attention never meets another slice's numbers. */
-static zero_status check_heads(const zero_tp *tp, const zero_gpt2_shape *shape)
-{
-    bool is_tp = tp->slices == tp->ranks;
-    if (shape->heads % tp->slices == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %" PRId64 " does not divide the %" PRId64
-                     " attention heads (%" PRId64 " x %" PRId64 " + %" PRId64
-                     "): give a number that does, or --heads %" PRId64,
-                     is_tp ? "tp" : "tp-slices", tp->slices, shape->heads, tp->slices,
-                     shape->heads / tp->slices, shape->heads % tp->slices,
-                     zero_round_up(shape->heads, tp->slices));
-}
-
-static zero_status check_vocabulary(const zero_tp *tp, const zero_gpt2_shape *shape)
-{
-    if (shape->vocab == 0 || shape->vocab >= tp->slices) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--tp-slices %" PRId64 ": a vocabulary of %" PRId64
-                     " words has no word for each slice; give at most %" PRId64 " slices",
-                     tp->slices, shape->vocab, shape->vocab);
-}
-
 zero_status zero_tp_check(const zero_tp *tp, const zero_gpt2_shape *shape)
 {
-    ZERO_TRY(check_slices(tp));
-    if (tp->slices == 1) return ZERO_OK;
-    ZERO_TRY(check_heads(tp, shape));
-    return check_vocabulary(tp, shape);
+    if (tp->ranks == 1 && tp->slices == 1) return ZERO_OK;
+    return zero_gpt2_check_share(shape, (int)tp->ranks, (int)tp->slices);
 }
 
 /* ---- ranks and nodes ---- */

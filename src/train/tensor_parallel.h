@@ -26,7 +26,7 @@ typedef struct {
 void zero_tp_take_defaults(zero_tp *tp, bool reproducible, int64_t heads);
 
 /* ZERO_ERR_INVALID, with the numbers, for slices that the ranks of a TP group cannot share, or into
- * which the model cannot be cut. A vocabulary of 0 is not known yet. Needs the defaults. */
+ * which the model cannot be cut. Needs the defaults. */
 ZERO_NODISCARD zero_status zero_tp_check(const zero_tp *tp, const zero_gpt2_shape *shape);
 /* ZERO_ERR_INVALID unless T divides the ranks. */
 ZERO_NODISCARD zero_status zero_tp_check_ranks(const zero_tp *tp, int n_ranks);
