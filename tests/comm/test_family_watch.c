@@ -329,6 +329,23 @@ static void one_thread_moves_the_whole_family(void **state)
     }
 }
 
+/* While this rank holds the lock of one group, the thread moves none of the others. */
+static void the_family_has_one_lock(void **state)
+{
+    family *f = *state;
+    family_job j = make(&f->data, ZERO_REDUCE_SCATTER, 1, 0);
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    zero_thread_lock(f->tp.comm);
+    family_begin(&j);
+    double polled = world.last_poll;
+    sleep_for(0.05);
+    bool is_left_alone = world.last_poll <= polled && is_active(&j);
+    zero_thread_unlock(f->tp.comm);
+    assert_all(is_left_alone);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    family_destroy(&j);
+}
+
 /* Begins and waits for both, often, in opposite orders; with a thread that polls. */
 static void a_thread_and_waits_share_the_work(void **state)
 {
@@ -388,6 +405,7 @@ int main(int argc, char **argv)
         TEST(waits_after_files_are_longer_in_a_part_too),
         TEST(a_poll_of_any_group_moves_all),
         TEST(one_thread_moves_the_whole_family),
+        TEST(the_family_has_one_lock),
         TEST(a_thread_and_waits_share_the_work),
         TEST(helpers_start_and_stop_in_any_order),
     };
