@@ -12,7 +12,6 @@
 #include "comm/collective.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
-#include "comm/signal.h"
 #include "comm/small.h"
 #include "comm/watch.h"
 #include "support/family_job.h"
@@ -136,8 +135,11 @@ static void pair_open(pair *p, zero_algorithm algorithm)
 {
     p->groups[0] = family_open(zero_comm_tp(&world));
     p->groups[1] = family_open(zero_comm_data(&world));
-    for (int i = 0; i < 2; i++)
-        p->jobs[i] = family_make(&p->groups[i], algorithm, ZERO_REDUCE_SCATTER, i);
+    for (int i = 0; i < 2; i++) {
+        zero_collective_spec spec =
+            family_spec(p->groups[i].comm, algorithm, ZERO_REDUCE_SCATTER, i);
+        p->jobs[i] = family_make(&p->groups[i], &spec, 0);
+    }
 }
 
 static void pair_close(pair *p)

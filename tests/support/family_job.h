@@ -13,16 +13,24 @@
 #define FAMILY_COUNT 4096 /* elements of a piece */
 #define FAMILY_CHUNK 64   /* chunks exceed what a rank posts without polls */
 
-/* A group and a window with room for one `in` and one `out` of a rank. */
+#define FAMILY_SLOTS 4 /* jobs of a group at once */
+
+/* A group and a window with room for the `in` and `out` of a rank's jobs. */
 typedef struct {
     zero_comm *comm;
     zero_window window;
 } family_group;
 
+/* Bytes of an array of one job. */
+static inline size_t family_bytes(const zero_comm *comm)
+{
+    return (size_t)comm->size * FAMILY_COUNT * sizeof(float);
+}
+
 static inline family_group family_open(zero_comm *comm)
 {
     family_group g = {.comm = comm};
-    size_t bytes = (size_t)comm->size * FAMILY_COUNT * sizeof(float);
+    size_t bytes = FAMILY_SLOTS * family_bytes(comm);
     assert_int_equal(zero_window_init(&g.window, comm, 2, (size_t[2]){bytes, bytes}),
                      ZERO_OK);
     return g;
@@ -42,32 +50,37 @@ typedef struct {
     void *staging;
 } family_job;
 
-static inline float *family_part(const family_group *g, int array)
+static inline float *family_array(const family_group *g, int array, int slot)
 {
-    size_t len = (size_t)g->comm->size * FAMILY_COUNT;
-    return (float *)zero_window_array(&g->window, array) +
-           (size_t)g->window.local_rank * len;
+    size_t at = (size_t)(g->window.local_rank * FAMILY_SLOTS + slot);
+    return (float *)(zero_window_array(&g->window, array) + at * family_bytes(g->comm));
 }
 
-static inline family_job family_make(family_group *g, zero_algorithm algorithm,
-                                     zero_collective_kind kind, int unit)
+static inline zero_collective_spec family_spec(const zero_comm *comm,
+                                               zero_algorithm algorithm,
+                                               zero_collective_kind kind, int unit)
 {
-    size_t apart = (size_t)g->comm->size * FAMILY_COUNT * sizeof(float);
-    zero_collective_spec spec = {.kind = kind,
-                                 .algorithm = algorithm,
-                                 .count = FAMILY_COUNT,
-                                 .stride = FAMILY_COUNT,
-                                 .max_chunk = FAMILY_CHUNK,
-                                 .unit = unit,
-                                 .in_apart = apart,
-                                 .out_apart = apart};
-    size_t staging = zero_collective_staging(&spec, &g->comm->layout);
-    family_job j = {.comm = g->comm, .kind = kind};
-    j.in = family_part(g, 0);
-    j.out = family_part(g, 1);
+    size_t apart = FAMILY_SLOTS * family_bytes(comm);
+    return (zero_collective_spec){.kind = kind,
+                                  .algorithm = algorithm,
+                                  .count = FAMILY_COUNT,
+                                  .stride = FAMILY_COUNT,
+                                  .max_chunk = FAMILY_CHUNK,
+                                  .unit = unit,
+                                  .in_apart = apart,
+                                  .out_apart = apart};
+}
+
+static inline family_job family_make(family_group *g, const zero_collective_spec *spec,
+                                     int slot)
+{
+    size_t staging = zero_collective_staging(spec, &g->comm->layout);
+    family_job j = {.comm = g->comm, .kind = spec->kind};
+    j.in = family_array(g, 0, slot);
+    j.out = family_array(g, 1, slot);
     j.staging = aligned_alloc(64, zero_round_up_size(staging + 1, 64));
     assert_non_null(j.staging);
-    assert_int_equal(zero_collective_init(&j.op, j.comm, &spec), ZERO_OK);
+    assert_int_equal(zero_collective_init(&j.op, j.comm, spec), ZERO_OK);
     return j;
 }
 
