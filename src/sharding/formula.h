@@ -35,11 +35,11 @@
  * Ours leaves out the recomputation of the last product: its result is known. Beside the blocks, the
  * embedding is one such sum and the head another one, of d(its input), in all the same bytes however
  * it is cut in chunks of rows; the head also gathers a few floats per row (zero_formula_tp_gathered).
- * Through a node's memory a sum is read, not sent: a rank reads (T-1)/T b*s*h for the reduce-scatter,
- * and nothing for the all-gather, since the result lies once on the node.
+ * Through a node's memory the same bytes are read by neighbours, as in GATHER and REDUCE, although the
+ * sum lies once on the node and is not copied.
  *
- * Results are correct to a few roundings of a double. Nothing here fails; the caller gives n_ranks >= 1, psi >= 0, microbatches >= 1 and
- * an existing stage.
+ * Results are correct to a few roundings of a double. Nothing here fails; the caller gives
+ * n_ranks >= 1, psi >= 0, microbatches >= 1 and an existing stage.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5, figure 1 (states) and
  * section 7 (volume), section 8 (all-reduces of model parallelism); Shoeybi et al., Megatron-LM,
  * arXiv:1909.08053, section 3. */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/exact.h"
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/tree.h"
@@ -270,7 +271,9 @@ static void add_squares(const zero_schedule *s, zero_traffic *t)
     const zero_model *model = s->input.model;
     const zero_layout *world = zero_schedule_world_layout(s);
     int rank = zero_schedule_world_rank(s);
-    if (!zero_share_has_parts(&model->share))
+    if (zero_share_has_parts(&model->share))
+        zero_small_add_reduced(t, world, rank, ZERO_EXACT_WORDS, sizeof(int64_t));
+    else
         zero_small_add_reduced(t, world, rank, model->n_groups, sizeof(zero_tree_span));
     zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
 }

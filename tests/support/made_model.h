@@ -11,7 +11,7 @@
 typedef struct {
     int n; /* parts; 0: one */
     /* is_last is set by n. `count` is of one position; a sum's is a multiple of 3 then, and all are
-     * of 8, so that 1, 2, 3, 4, 6 and 8 ranks divide it. */
+     * of 8 (positions), so that 1, 2, 3, 4, 6 and 8 ranks divide it. */
     zero_unit_part part[MADE_PARTS];
 } made_pass;
 

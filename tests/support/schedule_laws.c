@@ -343,6 +343,7 @@ void laws_check(const schedule_job *job)
         laws_check_order(&job->s[r]);
         laws_check_offload(&job->s[r]);
         laws_check_device(&job->s[r]);
+        laws_check_joins(&job->s[r]);
     }
     laws_check_window(job);
     laws_check_exchanges(job);
