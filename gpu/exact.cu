@@ -263,8 +263,8 @@ template <zero_type type> struct branch_end {
 
     template <int W> __device__ void at(int64_t sample, int64_t i, const float *mask) const
     {
-        const floats<W> beside = load<ZERO_FP32, W>(residual, sample * n + i);
         const floats<W> of_column = load<type, W>(bias, i % cols);
+        const floats<W> beside = load<ZERO_FP32, W>(residual, sample * n + i);
         floats<W> value = load<ZERO_FP32, W>(in, sample * n + i);
         for (int k = 0; k < W; k++)
             value.at[k] = beside.at[k] + (value.at[k] + of_column.at[k]) * mask[k];

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exact.h"
 #include "base/rng.h"
 #include "zero/math.h"
 #include "zero/status.h"
@@ -280,6 +281,10 @@ struct zero_backend {
     /* *sum = the sum of x's squares over the fixed tree of base/tree.h. */
     void (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
                         double *sum);
+    /* *sum += the squares of x, exactly: ranks of a model in slices add in any order. NULL: as with
+     * softmax_slices. */
+    void (*exact_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
+                          zero_exact *sum);
     /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be in */
     void (*round)(const zero_math *math, zero_type type, int64_t n, const float *in,
                   void *out);

@@ -268,6 +268,7 @@ const zero_backend zero_backend_cpu = {
     .softmax_loss = zero_cpu_softmax_loss,
     .adamw = zero_cpu_adamw,
     .sum_squares = zero_cpu_sum_squares,
+    .exact_squares = zero_cpu_exact_squares,
     .round = zero_cpu_round,
     .accumulate = zero_cpu_accumulate,
 };

@@ -244,6 +244,7 @@ const zero_backend zero_backend_naive = {
     .softmax_loss = zero_naive_softmax_loss,
     .adamw = zero_naive_adamw,
     .sum_squares = zero_naive_sum_squares,
+    .exact_squares = zero_naive_exact_squares,
     .round = zero_naive_round,
     .accumulate = zero_naive_accumulate,
 };

@@ -18,6 +18,8 @@ void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a);
 void zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x,
                             double *sum);
+void zero_naive_exact_squares(const zero_math *math, zero_type type, int64_t n,
+                              const void *x, zero_exact *sum);
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
                       void *out);
 void zero_naive_accumulate(const zero_math *math, zero_type type, int64_t n,

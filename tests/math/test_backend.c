@@ -19,6 +19,7 @@ static const zero_backend *const cpu = &zero_backend_cpu;
 static void long_operations_poll(void **state)
 {
     double sum;
+    zero_exact exact = {0};
     const zero_adamw recipe = test_recipe();
     int polls = 0;
     zero_math math = test_opened(cpu);
@@ -69,6 +70,7 @@ static void long_operations_poll(void **state)
     assert_polls(
         cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL}));
     assert_polls(cpu->sum_squares(&math, ZERO_FP32, n, x, &sum));
+    assert_polls(cpu->exact_squares(&math, ZERO_FP32, n, x, &exact));
 }
 
 static void long_operations_on_16_bits_poll(void **state)
