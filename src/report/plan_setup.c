@@ -22,11 +22,9 @@ static void show_shares(const zero_plan_report *r, FILE *out)
     zero_text_shares(&r->config, text);
     if (text[0] == '\0') return;
     zero_text_row("tensor", out);
-    fprintf(out, "%s", text);
-    zero_text_continue(out);
-    fprintf(out, "T = %d, S = %" PRId64 ", N = %d; this rank has %" PRId64 " parameters\n",
-            r->part->share.ranks, r->config.tp.slices, r->config.data_ranks,
-            r->part->n_params);
+    fprintf(out, "%s\n", text);
+    if (r->part->share.ranks > 1)
+        fprintf(out, "%15sthis rank has %" PRId64 " parameters\n", "", r->part->n_params);
 }
 
 static void show_ranks(const zero_plan_report *r, FILE *out)

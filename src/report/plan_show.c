@@ -7,6 +7,7 @@
 #include "report/plan_columns.h"
 #include "report/plan_device.h"
 #include "report/plan_file.h"
+#include "report/plan_join.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/checks.h"
@@ -193,6 +194,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     show_exchange("REDUCE", &stage->ledger.reduce, out);
     show_exchange("GATHER", &stage->ledger.gather, out);
     show_exchange("both", &all, out);
+    if (stage->schedule.n_joins > 0) show_exchange("JOIN", &stage->ledger.join, out);
     show_control(stage, out);
     zero_text_bytes(fabs(off), below);
     zero_text_row("traffic", out);
@@ -205,6 +207,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     if (v.bytes_sent > 0 && v.messages_sent == 0)
         fprintf(out, "%15sno messages: neighbours read it in the node's shared memory\n",
                 "");
+    zero_plan_show_blocks(&stage->schedule, out);
 }
 
 static void show_range(const zero_plan_bounds *range, FILE *out)
@@ -228,8 +231,10 @@ static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage
         show_range(&spread->received, out);
         fputc('\n', out);
     }
-    if (stage->spread[0].n_ranks < r->request.n_ranks)
-        fputs("  the first, the middle and the last rank only\n", out);
+    if (stage->spread[0].n_ranks < r->config.data_ranks)
+        fprintf(out, "  the first, the middle and the last rank only%s\n",
+                r->config.data_ranks < r->request.n_ranks ? " with this part of the model"
+                                                          : "");
     if (r->config.accumulation > 1 || r->request.has_time || r->request.fit > 0)
         fputc('\n', out);
 }
@@ -267,6 +272,10 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
     zero_text_row("time", out);
     fprintf(out, "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication",
             t->step, t->compute, t->exposed, t->communication);
+    if (stage->schedule.n_joins > 0) {
+        zero_text_continue(out);
+        fprintf(out, "of these JOINs %.4g of %.4g", t->join_exposed, t->joins);
+    }
     if (r->request.has_disk) {
         zero_text_continue(out);
         fprintf(out, "+ exposed %.4g of %.4g disk", t->disk_exposed, t->disk);

@@ -72,12 +72,12 @@ void zero_text_shares(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
     text[0] = '\0';
     if (T > 1)
         snprintf(text, 2 * ZERO_PLAN_TEXT,
-                 "%d neighbouring ranks share each product, in %" PRId64
-                 " slices; ZeRO shards over %d",
+                 "T = %d neighbours share each product, in S = %" PRId64
+                 " slices; ZeRO shards over N = %d",
                  T, c->tp.slices, N);
     else if (c->tp.slices > 1)
         snprintf(text, 2 * ZERO_PLAN_TEXT,
-                 "sums in %" PRId64 " slices, as with every --tp that divides %" PRId64,
+                 "sums in S = %" PRId64 " slices, as with every --tp that divides %" PRId64,
                  c->tp.slices, c->tp.slices);
 }
 
