@@ -207,6 +207,26 @@ static void windows_of_a_tp_group_hold_what_is_joined(void **state)
     zero_model_destroy(&model);
 }
 
+/* With one rank in the ZeRO group JOINs alone stage; one is in flight at a time. */
+static void the_bucket_bounds_what_a_join_stages(void **state)
+{
+    (void)state;
+    static const int64_t buckets[] = {384, 1000, 5000, 1 << 20};
+    zero_model model = blocks_and_head(1);
+    made_share(&model, (zero_share){4, 0, 4});
+    for (int b = 0; b < 4; b++) {
+        zero_schedule s;
+        zero_plan_input input = job_input(&model, 1, 1);
+        input.micro_batch = 1000;
+        input.bucket = buckets[b];
+        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        size_t staged = s.class_peak[ZERO_CLASS_BUCKETS];
+        assert_true(staged > 0 && staged <= (size_t)buckets[b] * sizeof(float));
+        zero_schedule_destroy(&s);
+    }
+    zero_model_destroy(&model);
+}
+
 /* ---- refusals ---- */
 
 static void assert_refused(zero_plan_input input, const char *text)
@@ -365,6 +385,7 @@ int main(void)
         cmocka_unit_test(joins_move_what_the_formula_says),
         cmocka_unit_test(small_messages_of_a_shared_model_go_to_all_ranks),
         cmocka_unit_test(windows_of_a_tp_group_hold_what_is_joined),
+        cmocka_unit_test(the_bucket_bounds_what_a_join_stages),
         cmocka_unit_test(units_that_break_the_contract_of_parts_are_refused),
         cmocka_unit_test(shared_plans_that_make_no_sense_are_refused),
         cmocka_unit_test(any_shared_model_keeps_all_laws),
