@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#include "base/tree.h"
+#include "math/slices.h"
+
 static zero_status naive_open(zero_math *math)
 {
     (void)math;
@@ -16,23 +19,62 @@ static zero_status naive_sync(const zero_math *math)
     return ZERO_OK;
 }
 
+/* A product with its strides. */
+typedef struct {
+    zero_gemm g;
+    int64_t piece; /* of k: one slice's of one part */
+} product;
+
+/* start + the sum over k from `first` on, of element (i, j) */
+static double sum_k(const zero_gemm *g, int64_t i, int64_t j, int64_t first, int64_t k,
+                    double start)
+{
+    for (int64_t p = first; p < first + k; p++) {
+        float a = g->transpose_a ? g->a[p * g->lda + i] : g->a[i * g->lda + p];
+        float b = zero_naive_get(g->b_type, g->b,
+                                 g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
+        start += (double)a * (double)b;
+    }
+    return start;
+}
+
+/* The tree over slices first .. first + count - 1. */
+static float sum_slices(const product *x, int64_t i, int64_t j, int64_t first,
+                        int64_t count)
+{
+    const zero_gemm *g = &x->g;
+    if (count > 1) {
+        int64_t left = zero_tree_left(count);
+        return sum_slices(x, i, j, first, left) +
+               sum_slices(x, i, j, first + left, count - left);
+    }
+    double sum = 0.0;
+    for (int64_t p = first * x->piece; p < g->k; p += g->slices * x->piece)
+        sum = sum_k(g, i, j, p, x->piece, sum);
+    return (float)sum;
+}
+
+static product describe(const zero_gemm *g)
+{
+    product x = {.g = *g};
+    if (!g->lda) x.g.lda = g->transpose_a ? g->m : g->k;
+    if (!g->ldb) x.g.ldb = g->transpose_b ? g->k : g->n;
+    if (!g->ldc) x.g.ldc = g->n;
+    if (g->slices > 1) x.piece = zero_slices_piece(g);
+    return x;
+}
+
 static void gemm(const zero_math *math, const zero_gemm *g)
 {
-    const int64_t lda = g->lda ? g->lda : g->transpose_a ? g->m : g->k;
-    const int64_t ldb = g->ldb ? g->ldb : g->transpose_b ? g->k : g->n;
-    const int64_t ldc = g->ldc ? g->ldc : g->n;
-    for (int64_t i = 0; i < g->m; i++) {
+    const product x = describe(g);
+    for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
-            double sum = g->accumulate ? (double)g->c[i * ldc + j] : 0.0;
-            for (int64_t p = 0; p < g->k; p++) {
-                float a = g->transpose_a ? g->a[p * lda + i] : g->a[i * lda + p];
-                float b = zero_naive_get(g->b_type, g->b,
-                                         g->transpose_b ? j * ldb + p : p * ldb + j);
-                sum += (double)a * (double)b;
-            }
-            g->c[i * ldc + j] = (float)sum;
+            float *c = &g->c[i * x.g.ldc + j];
+            if (x.piece > 0)
+                *c = sum_slices(&x, i, j, 0, g->slices);
+            else
+                *c = (float)sum_k(&x.g, i, j, 0, g->k, g->accumulate ? (double)*c : 0.0);
         }
-    }
     zero_math_poll(math);
 }
 
