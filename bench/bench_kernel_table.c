@@ -49,9 +49,14 @@ static void bias_gelu_backward(bench_lanes *l, int64_t at, int64_t n)
 
 static void add_branch(bench_lanes *l, int64_t at, int64_t n)
 {
-    const zero_dropout none = {.p = 0.0f};
-    l->backend->add_branch(&l->math, &none, l->rows / l->T, l->T, n / l->rows, l->type,
-                           l->param, l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
+    l->backend->add_branch(&l->math, &(zero_branch){.B = l->rows / l->T,
+                                                    .T = l->T,
+                                                    .cols = n / l->rows,
+                                                    .type = l->type,
+                                                    .bias = l->param,
+                                                    .residual = l->lane[BENCH_X] + at,
+                                                    .in = l->lane[BENCH_Y] + at,
+                                                    .out = l->lane[BENCH_Y] + at});
 }
 
 static void add_bias(bench_lanes *l, int64_t at, int64_t n)

@@ -69,7 +69,7 @@ static inline __device__ zero_head_view zero_head_of(const zero_attention_call &
     v.qkv = b * a.T * 3 * a.C + h * call.size;
     v.out = b * a.T * a.C + h * call.size;
     v.lse = (b * a.H + h) * a.T;
-    v.element = h * a.T * a.T;
+    v.element = (a.first_head + h) * a.T * a.T;
     v.sample = a.dropout.stream.sample + (uint64_t)b;
     return v;
 }

@@ -1,5 +1,7 @@
 /* cuda_calls.c - the table: each of its calls queues one kernel, or a few. Partial sums lie in the
  * backend's workspace; no call needs zero_math's scratch. */
+#include <assert.h>
+
 #include "gpu/cuda.h"
 
 static void clear(const zero_math *math, int64_t n, float *x)
@@ -28,13 +30,11 @@ static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
     zero_cuda_end(math, "bias_backward");
 }
 
-static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias,
-                       const float *residual, float *x)
+static void add_branch(const zero_math *math, const zero_branch *b)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_add_branch(c->compute, d, B, T, cols, type, bias, residual, x);
+    zero_cuda_add_branch(c->compute, b);
     zero_cuda_end(math, "add_branch");
 }
 
@@ -109,6 +109,7 @@ static void attention_backward(const zero_math *math, const zero_attention *a)
 static void embedding(const zero_math *math, const zero_embedding *e)
 {
     zero_cuda *c = zero_cuda_begin(math);
+    assert(e->words == 0); /* no model is shared by ranks with devices */
     if (!c) return;
     zero_cuda_embedding(c->compute, e);
     zero_cuda_end(math, "embedding");
@@ -117,6 +118,7 @@ static void embedding(const zero_math *math, const zero_embedding *e)
 static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
     zero_cuda *c = zero_cuda_begin(math);
+    assert(e->words == 0);
     if (!c) return;
     zero_cuda_embedding_backward(c->compute, e);
     zero_cuda_end(math, "embedding_backward");

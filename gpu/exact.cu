@@ -258,28 +258,29 @@ void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, in
 template <zero_type type> struct branch_end {
     int64_t n, cols; /* n of a sample */
     const void *bias;
-    const float *residual;
-    float *x;
+    const float *residual, *in;
+    float *out;
 
     template <int W> __device__ void at(int64_t sample, int64_t i, const float *mask) const
     {
-        const floats<W> beside = load<ZERO_FP32, W>(residual, sample * n + i);
         const floats<W> of_column = load<type, W>(bias, i % cols);
-        floats<W> value = load<ZERO_FP32, W>(x, sample * n + i);
+        const floats<W> beside = load<ZERO_FP32, W>(residual, sample * n + i);
+        floats<W> value = load<ZERO_FP32, W>(in, sample * n + i);
         for (int k = 0; k < W; k++)
             value.at[k] = beside.at[k] + (value.at[k] + of_column.at[k]) * mask[k];
-        store<ZERO_FP32, W>(value, x, sample * n + i);
+        store<ZERO_FP32, W>(value, out, sample * n + i);
     }
 };
 
-void zero_cuda_add_branch(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t T,
-                          int64_t cols, zero_type type, const void *bias,
-                          const float *residual, float *x)
+void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b)
 {
-    const bool together = cols % TOGETHER == 0 && aligned(type, bias) &&
-                          aligned(ZERO_FP32, residual) && aligned(ZERO_FP32, x);
-    for_type(type, [&](auto of) {
-        const branch_end<decltype(of)::value> op = {T * cols, cols, bias, residual, x};
-        launch_masked(stream, d, B, T * cols, together, op);
+    const int64_t n = b->T * b->cols;
+    const bool together = b->cols % TOGETHER == 0 && aligned(b->type, b->bias) &&
+                          aligned(ZERO_FP32, b->residual) && aligned(ZERO_FP32, b->in) &&
+                          aligned(ZERO_FP32, b->out);
+    for_type(b->type, [&](auto of) {
+        const branch_end<decltype(of)::value> op = {n,           b->cols, b->bias,
+                                                    b->residual, b->in,   b->out};
+        launch_masked(stream, &b->dropout, b->B, n, together, op);
     });
 }

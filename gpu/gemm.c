@@ -10,6 +10,8 @@
  *      piece                                                                            */
 #include "gpu/cuda.h"
 
+#include <assert.h>
+
 /* One factor: as it lies in memory, and what is converted of it. */
 typedef struct {
     const char *from;
@@ -163,6 +165,7 @@ static product describe(const zero_gemm *g, zero_type a_type)
 
 static void compute(const zero_math *math, const zero_gemm *g, zero_type a_type)
 {
+    assert(g->slices == 0 && "models whose sums are in slices are refused on devices");
     zero_cuda *c = zero_cuda_begin(math);
     if (!c || g->m == 0 || g->n == 0) return;
     product p = describe(g, a_type);

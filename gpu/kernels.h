@@ -45,9 +45,7 @@ void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t 
                        zero_type from, const void *in, zero_type to, void *out);
 void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t n,
                        const float *x, float *y);
-void zero_cuda_add_branch(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t T,
-                          int64_t cols, zero_type type, const void *bias,
-                          const float *residual, float *x);
+void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b);
 
 /* ---- pointwise.cu: add_bias has the CPU's bits ---- */
 
@@ -71,7 +69,7 @@ void zero_cuda_cross_entropy(cudaStream_t stream, int64_t rows, int64_t V,
                              const int32_t *targets, float dscale, float *logits,
                              float *loss);
 
-/* ---- embedding.cu: the CPU's bits ---- */
+/* ---- embedding.cu: the CPU's bits. words is 0 ---- */
 
 void zero_cuda_embedding(cudaStream_t stream, const zero_embedding *e);
 void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad *e);

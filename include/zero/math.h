@@ -25,7 +25,10 @@ typedef struct zero_math zero_math;       /* the state that they are given */
  * slices > 1: the sum over k is a tree (added in fp32) over slices. k consists of slice_parts equal
  * parts (0 counts as 1), each of `slices` equal pieces; slice i sums piece i of all parts, in their
  * order. Any number of neighbouring slices that is a subtree has the bits that it has in a product
- * of these slices alone. Not together with accumulate. */
+ * of these slices alone; of one slice with slices = 1. Not together with accumulate.
+ *
+ * slices >= 1: the bits of an element depend on its factors and k alone, so any cut of m or n has
+ * those of the whole. 0: that is not promised, because BLAS has its own rules. */
 typedef struct {
     bool transpose_a, transpose_b, accumulate;
     zero_type factors;

@@ -18,6 +18,8 @@
 #define ZERO_VECTOR_PENDING 32
 #define ZERO_VECTOR_PAIRS   8
 #define ZERO_VECTOR_SQUARES 65536 /* elements at most */
+#define ZERO_VECTOR_EXACT   4096  /* likewise */
+#define ZERO_VECTOR_WINDOWS 3
 
 /* pending[0] + (pending[1] + (... + (a + b))): the right edge of a tree of sums whose left
  * subtrees are done. It takes one pass, so that new data are read while sums are stored. */
@@ -29,6 +31,12 @@ typedef struct {
     const float *pending[ZERO_VECTOR_PENDING]; /* [depth] */
 } zero_vector_sum;
 
+/* The number that is the sum over w of count[w] * 2^exponent[w]; |count[w]| <= 2^52. */
+typedef struct {
+    int64_t count[ZERO_VECTOR_WINDOWS];
+    int exponent[ZERO_VECTOR_WINDOWS];
+} zero_vector_windows;
+
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     /* out[n] = the sum, added in fp32 and rounded to `to` */
@@ -39,6 +47,10 @@ typedef struct {
                         float *out);
     /* The tree sum of n <= ZERO_VECTOR_SQUARES squares, as in tree.h. */
     double (*squares)(zero_type type, int64_t n, const void *x);
+    /* *sum = the sum of n <= ZERO_VECTOR_EXACT squares, without rounding. False if numbers are too
+     * far apart for the windows, or not finite. exact.h */
+    bool (*exact_squares)(zero_type type, int64_t n, const void *x,
+                          zero_vector_windows *sum);
     /* Copies lines of 64 bytes, streaming. */
     void (*copy_lines)(int64_t lines, const void *in, void *out);
     /* Bounds of standard normal numbers (rng.c): random bits radii[j] and angles[j] give numbers 2j

@@ -1,6 +1,7 @@
 #include "base/vector.h"
 
 #include "base/tree.h"
+#include "base/vector_exact.h"
 #include "base/vector_lanes.h"
 #include "base/vector_normals.h"
 
@@ -211,6 +212,26 @@ static double squares(zero_type type, int64_t n, const void *x)
     return type == ZERO_BF16 ? squares_of(ZERO_BF16, n, x) : squares_of(ZERO_FP16, n, x);
 }
 
+/* Whole registers, and one with the rest and zeros. */
+INLINE bool exact_squares_of(zero_type type, int64_t n, const void *x,
+                             zero_vector_windows *sum)
+{
+    const int64_t whole = n / WIDTH * WIDTH;
+    float rest[WIDTH] = {0};
+    for (int64_t i = whole; i < n; i++) rest[i - whole] = get(type, x, i);
+    const floats last = load(ZERO_FP32, rest, 0);
+    const int top = top_exponent(type, whole, x, last);
+    return top < EXACT_NOT_FINITE && cut_squares(type, whole, x, last, top, sum);
+}
+
+static bool exact_squares(zero_type type, int64_t n, const void *x,
+                          zero_vector_windows *sum)
+{
+    if (type == ZERO_FP32) return exact_squares_of(ZERO_FP32, n, x, sum);
+    return type == ZERO_BF16 ? exact_squares_of(ZERO_BF16, n, x, sum)
+                             : exact_squares_of(ZERO_FP16, n, x, sum);
+}
+
 static void copy_lines(int64_t lines, const void *in, void *out)
 {
     zero_vector_sum alone = {.type = ZERO_FP32, .a = in, .read_ahead = true};
@@ -228,5 +249,6 @@ const zero_vector_kernels ZERO_KERNELS = {.name = ZERO_KERNELS_NAME,
                                           .sum = sum,
                                           .add_rounded = add_rounded,
                                           .squares = squares,
+                                          .exact_squares = exact_squares,
                                           .copy_lines = copy_lines,
                                           .normals = normals};

@@ -20,7 +20,7 @@ size_t zero_plan_process(const zero_schedule *s)
 size_t zero_plan_needed(const zero_schedule *s)
 {
     size_t arena = s->input.device ? s->host_bytes : s->own_bytes;
-    return arena + s->window_bytes + zero_plan_process(s);
+    return arena + s->window_bytes + s->tp_window_bytes + zero_plan_process(s);
 }
 
 size_t zero_plan_device_needed(const zero_schedule *s)
@@ -108,10 +108,33 @@ static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
     return x;
 }
 
+static double formula_of_join(const zero_schedule *s, const zero_join_exchange *x)
+{
+    int ranks = s->input.model->share.ranks;
+    double elements = x->kind == ZERO_JOIN_SUM ? zero_formula_tp_volume(x->count, 1, ranks)
+                                               : zero_formula_tp_gathered(x->count, ranks);
+    return elements * sizeof(float);
+}
+
+static zero_plan_exchange joins_of(const zero_schedule *s)
+{
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    zero_plan_exchange x = {.traffic =
+                                zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_JOIN)};
+    for (int at = 0; at < step->length; at++) {
+        if (step->code[at].op != ZERO_OP_JOIN) continue;
+        const zero_join_exchange *join = &s->joins[step->code[at].join];
+        x.collectives += zero_schedule_join_collectives(join);
+        x.formula += formula_of_join(s, join);
+    }
+    return x;
+}
+
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER),
+                          .join = joins_of(s),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
                           .compare = zero_schedule_compare_traffic(s),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};

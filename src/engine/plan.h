@@ -6,11 +6,14 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 
-/* The step's REDUCE or GATHER instructions, and what they move. */
+/* The step's REDUCE, GATHER or JOIN instructions, and what they move. */
 typedef struct {
-    int64_t collectives; /* an instruction is one, or (owner) one per owner of its group */
+    /* An instruction is one, or (owner) one per owner of its group; a JOIN that sums is two. */
+    int64_t collectives;
     zero_traffic traffic;
-    double formula; /* its bytes by zero_formula_volume(), of padded groups */
+    /* Its bytes by zero_formula_volume(), of padded groups; of JOINs, those sent as messages by
+     * zero_formula_tp_volume() and zero_formula_tp_gathered(). */
+    double formula;
 } zero_plan_exchange;
 
 typedef struct {
@@ -22,6 +25,7 @@ typedef struct {
     double padding;               /* the formula's bytes for the groups' padding */
     int64_t padded;               /* elements of all groups, padding included */
     zero_plan_exchange reduce, gather;
+    zero_plan_exchange join;  /* of the TP group; zeros without one */
     zero_traffic control;     /* small messages of the step, without COMPARE */
     zero_traffic compare;     /* those of COMPARE, every check_replicas steps */
     zero_copied_bytes copies; /* of the step; logits: of each token generated */
@@ -35,12 +39,12 @@ typedef struct {
 /* Memory of any process: program, libraries, MPI. */
 #define ZERO_PROCESS_BYTES ((size_t)48 << 20)
 
-/* Bytes of a process without the plan's arena and window: program and libraries, and the tables
+/* Bytes of a process without the plan's arena and windows: program and libraries, and the tables
  * of the schedule, which are large if a step has thousands of microbatches. */
 size_t zero_plan_process(const zero_schedule *s);
 
-/* Bytes that a rank takes on the host: its arena (with a device the one beside it), its part of the
- * window, and its process. This number decides whether a run is refused, and what --fit fits. */
+/* Bytes that a rank takes on the host: its arena (with a device the one beside it), its parts of
+ * both windows, and its process. This number decides whether a run is refused, and what --fit fits. */
 size_t zero_plan_needed(const zero_schedule *s);
 /* Bytes that a rank takes on its device: the arena there; 0 without one. What the device's library
  * takes comes on top: ZERO_DEVICE_CONTEXT_BYTES. With a device --fit fits these. */

@@ -3,22 +3,36 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "engine/plan.h"
+#include "nn/share.h"
+
+/* Of the part of a deeper model that the plan's rank has. */
+static zero_status measure_part(const zero_model *whole, const zero_plan_input *input,
+                                zero_plan_ledger *ledger)
+{
+    zero_plan_input plan = *input;
+    zero_model part;
+    bool is_shared = input->model && zero_share_has_parts(&input->model->share);
+    plan.model = is_shared ? &part : whole;
+    if (!is_shared) return zero_plan_measure(&plan, ledger);
+    ZERO_TRY(zero_model_share(whole, input->model->share, &part));
+    zero_status st = zero_plan_measure(&plan, ledger);
+    zero_model_destroy(&part);
+    return st;
+}
 
 static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *input,
                            const zero_plan_room *room, int64_t layers,
                            zero_plan_fitted *made)
 {
     zero_gpt2_shape deep = *shape;
-    zero_plan_input plan = *input;
     zero_plan_ledger ledger;
     zero_model model;
     deep.layers = layers;
     ZERO_TRY(zero_gpt2_describe(&deep, &model));
-    plan.model = &model;
-    zero_status st = zero_plan_measure(&plan, &ledger);
+    zero_status st = measure_part(&model, input, &ledger);
     if (st == ZERO_OK)
         *made = (zero_plan_fitted){layers, model.n_params,
-                                   zero_plan_scarce(&plan, &ledger) + room->context,
+                                   zero_plan_scarce(input, &ledger) + room->context,
                                    ledger.file_bytes};
     zero_model_destroy(&model);
     return st;

@@ -15,6 +15,8 @@ struct clocks {
     double work;                /* tokens of a step, in those of the plan */
     double now;                 /* the rank's clock */
     double network;             /* when the network is idle again */
+    double joined;              /* when the last JOIN ends */
+    double part;                /* of a pass: the share of one of its parts that compute */
     double disk;                /* when the rank's share of the disk is */
     double *reduced, *gathered; /* [n_groups] when a group's last REDUCE, GATHER ends */
     double *fetched;            /* [n_groups] when a group's last FETCH_PARAM ends */
@@ -48,7 +50,7 @@ static double recompute_flops(const zero_schedule *s, const zero_instruction *i)
     return is_shorter ? flops : forward_flops(s, i->unit);
 }
 
-static double flops_of(const zero_schedule *s, const zero_instruction *i)
+static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 {
     switch (i->op) {
     case ZERO_OP_FORWARD: return forward_flops(s, i->unit);
@@ -58,16 +60,92 @@ static double flops_of(const zero_schedule *s, const zero_instruction *i)
     }
 }
 
+/* ---- parts ---- */
+
+static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i, int64_t k)
+{
+    const zero_unit *unit = &s->input.model->units[i->unit];
+    zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
+                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
+                                                  : ZERO_PASS_BACKWARD;
+    return unit->part(unit, pass, s->input.micro_batch, s->input.seq, k);
+}
+
+/* A pass ends by adding what its last join gave, but for a recomputation, which ends without the
+ * last product. */
+static bool only_takes(const zero_instruction *i, const zero_unit_part *part)
+{
+    return part->is_last && part->waits && i->op != ZERO_OP_RECOMPUTE;
+}
+
+static double share_of_part(const zero_schedule *s, const zero_instruction *i)
+{
+    zero_unit_part part = {0};
+    int64_t n = 0;
+    for (int64_t k = 0; !part.is_last; k++) {
+        part = part_at(s, i, k);
+        n += !only_takes(i, &part);
+    }
+    return 1.0 / (double)n; /* the first part never waits */
+}
+
+/* The pass is looked at once, with its first part. */
+static double flops_of(struct clocks *c, const zero_instruction *i)
+{
+    double flops = flops_of_pass(c->s, i);
+    if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
+    if (i->part == 0) c->part = share_of_part(c->s, i);
+    zero_unit_part part = part_at(c->s, i, i->part);
+    return only_takes(i, &part) ? 0.0 : c->part * flops;
+}
+
+/* ---- exchanges ---- */
+
+static zero_volume volume_of(const zero_traffic *t, const zero_layout *layout)
+{
+    if (layout->n_nodes == 1) return zero_traffic_total(t);
+    return (zero_volume){t->bytes_sent[ZERO_ACROSS], t->bytes_received[ZERO_ACROSS],
+                         t->messages_sent[ZERO_ACROSS], t->messages_received[ZERO_ACROSS]};
+}
+
+static double seconds_for(const zero_volume *v, double latency, double bandwidth)
+{
+    double messages = (double)zero_max(v->messages_sent, v->messages_received);
+    double bytes = (double)zero_max(v->bytes_sent, v->bytes_received);
+    return messages * latency + bytes / bandwidth;
+}
+
 static double seconds_of(const struct clocks *c, const zero_instruction *i)
 {
     zero_traffic t = zero_instruction_traffic(c->s, i);
-    zero_volume v = zero_traffic_total(&t);
-    if (zero_schedule_layout(c->s)->n_nodes > 1)
-        v = (zero_volume){t.bytes_sent[ZERO_ACROSS], t.bytes_received[ZERO_ACROSS],
-                          t.messages_sent[ZERO_ACROSS], t.messages_received[ZERO_ACROSS]};
-    double messages = (double)zero_max(v.messages_sent, v.messages_received);
-    double bytes = (double)zero_max(v.bytes_sent, v.bytes_received);
-    return messages * c->machine->latency + bytes / c->machine->bandwidth;
+    zero_volume v = volume_of(&t, zero_schedule_layout(c->s));
+    return seconds_for(&v, c->machine->latency, c->machine->bandwidth);
+}
+
+/* True if JOINs stay within nodes while other collectives do not. */
+static bool joins_apart(const zero_schedule *s)
+{
+    return zero_schedule_tp_layout(s)->n_nodes == 1 && zero_schedule_layout(s)->n_nodes > 1;
+}
+
+/* Its floats grow with the tokens. */
+static double join_seconds(const struct clocks *c, const zero_instruction *i)
+{
+    const zero_plan_machine *m = c->machine;
+    zero_traffic t = zero_instruction_traffic(c->s, i);
+    zero_volume v = volume_of(&t, zero_schedule_tp_layout(c->s));
+    bool has_rate = joins_apart(c->s) && m->node_bandwidth > 0.0;
+    double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;
+    return seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / c->work);
+}
+
+static void begin_join(struct clocks *c, const zero_instruction *i)
+{
+    double seconds = join_seconds(c, i);
+    c->joined = c->now + seconds;
+    if (!joins_apart(c->s)) c->network = fmax(c->network, c->now) + seconds;
+    c->spent.communication += seconds;
+    c->spent.joins += seconds;
 }
 
 static void begin(struct clocks *c, const zero_instruction *i, double *ends)
@@ -83,6 +161,13 @@ static void wait_until(struct clocks *c, double end)
     if (end <= c->now) return;
     c->spent.exposed += end - c->now;
     c->now = end;
+}
+
+static void wait_for_join(struct clocks *c)
+{
+    double before = c->spent.exposed;
+    wait_until(c, c->joined);
+    c->spent.join_exposed += c->spent.exposed - before;
 }
 
 /* ---- the disk ---- */
@@ -171,7 +256,7 @@ static void use_disk(struct clocks *c, const zero_instruction *i)
 
 static void execute(struct clocks *c, const zero_instruction *i)
 {
-    double seconds = c->work * flops_of(c->s, i) / c->machine->flops;
+    double seconds = c->work * flops_of(c, i) / c->machine->flops;
     c->now += seconds;
     c->spent.compute += seconds;
     c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
@@ -180,6 +265,8 @@ static void execute(struct clocks *c, const zero_instruction *i)
     case ZERO_OP_GATHER: begin(c, i, c->gathered); break;
     case ZERO_OP_REDUCE_WAIT: wait_until(c, c->reduced[i->group]); break;
     case ZERO_OP_GATHER_WAIT: wait_until(c, c->gathered[i->group]); break;
+    case ZERO_OP_JOIN: begin_join(c, i); break;
+    case ZERO_OP_JOIN_WAIT: wait_for_join(c); break;
     default: use_disk(c, i);
     }
 }

@@ -3,6 +3,7 @@
  *     computing     flops of a unit / rate; backward takes twice its forward
  *     a collective  messages * latency + bytes / bandwidth, the larger of sent and received
  *     a transfer    bytes / rate of the disk, which the ranks of a node share evenly
+ *     a part        an equal share of its pass; nothing if it only takes what others joined
  *
  * The step's program is walked with three clocks. The rank computes; one network serves its
  * collectives and one disk its transfers, each in the order in which they begin; a wait lasts until
@@ -12,7 +13,12 @@
  * optimizer and disturbances do not. All ranks are equally fast.
  *
  * On several nodes only traffic between nodes counts; latency and bandwidth are those of the
- * network, a rank's share of it. On a single node all traffic counts.
+ * network, a rank's share of it. On a single node all traffic counts. A rank's share is what it has
+ * while all ranks of its node communicate: the ZeRO groups of a node, one for each rank of a TP group,
+ * are counted so, and need not divide it again.
+ *
+ * A JOIN is awaited soon, so it does not queue: it begins at once, and delays what is in flight on the
+ * same wire. Within a node it has the node's rate, and a wire of its own if groups are on several.
  * Source: Hockney 1994, "The communication challenge for MPP". */
 #pragma once
 
@@ -21,7 +27,9 @@
 typedef struct {
     double latency;   /* seconds per message, >= 0 */
     double bandwidth; /* bytes per second and direction, of one rank, > 0 */
-    double flops;     /* per second, of one rank, > 0 */
+    /* The same within a node, for JOINs of a job on several nodes; bandwidth 0: as the network's. */
+    double node_latency, node_bandwidth;
+    double flops; /* per second, of one rank, > 0 */
 
     /* Bytes per second of a node's disk, > 0; 0: transfers take no time. */
     double disk_read, disk_write;
@@ -30,7 +38,9 @@ typedef struct {
 typedef struct {
     double step; /* seconds; compute + exposed + disk_exposed */
     double compute, communication;
-    double exposed;      /* waiting for the network */
+    double exposed;      /* waiting for the network, JOINs included */
+    double joins;        /* of communication: JOINs */
+    double join_exposed; /* of exposed: waiting for them */
     double disk;         /* the transfers of this rank */
     double disk_exposed; /* waiting for them */
     double disk_first; /* of that: before the first FORWARD, where nothing can hide them */

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exact.h"
 #include "base/rng.h"
 #include "zero/math.h"
 #include "zero/status.h"
@@ -41,6 +42,17 @@ typedef struct {
     zero_rng stream;
     float p; /* 0: no dropout, the stream is not read */
 } zero_dropout;
+
+/* The end of a residual branch, for B samples of T rows:
+ * out[B,T,cols] = residual + (in + bias) * mask; no mask if p is 0. `out` may be `in`. */
+typedef struct {
+    zero_dropout dropout;
+    int64_t B, T, cols;
+    zero_type type;
+    const void *bias; /* [cols] of `type` */
+    const float *residual, *in;
+    float *out;
+} zero_branch;
 
 /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
 typedef struct {
@@ -84,9 +96,9 @@ typedef struct {
     float *dqkv;       /* [B,T,3C] */
 } zero_attention;
 
-/* out[B,T,C] = wte[token] + wpe[t]. With words > 0 the table holds words [first, first + words)
- * alone: positions of other tokens become zeros, and + 0 is added to those of its own, so that a
- * sum over the tables' ranks has the same bits (-0 + 0 = +0). */
+/* out[B,T,C] = wte[token] + wpe[t]. With words > 0 wte holds the words [first, first + words)
+ * alone: positions of other tokens become zeros, and 0 is added to all others (-0 + 0 = +0). The
+ * sum over the ranks that share the words then has the same bits, however the words are dealt. */
 typedef struct {
     int64_t B, T, C;
     int64_t first, words;
@@ -106,26 +118,30 @@ typedef struct {
     float *dwte, *dwpe;
 } zero_embedding_grad;
 
-/* Softmax and loss over V words in slices, which are dealt to ranks: this one has words [first,
- * first + V), its slice s the words [ends[s - 1], ends[s]) of these. Two calls, between which
- * the ranks exchange `stats`:
+/* cross_entropy() over a vocabulary in slices, which are dealt to ranks: each has `slices` of them.
+ * This rank has the V words [first, first + V) of all; its slice s has columns [ends[s - 1], ends[s])
+ * of `logits`, where ends[-1] is 0 and ends[slices - 1] is V. No slice is empty. There are two
+ * calls, between which each rank's `stats` are gathered into `all`, in the order of the words:
  *
- *     softmax_slices    logits = e^(logit - its slice's largest); stats[2 * slices + 1][rows] = the
- *                       largest of each slice, then the sum of exponentials of each slice, then
- *                       the target's logit, or 0 if this rank does not have it
- *     softmax_loss      from `all`, [ranks] of such stats: the loss of each row; if dscale != 0
- *                       logits become their gradient, as in cross_entropy()
+ *     softmax_slices    reads targets and logits, and writes
+ *                         stats[s]            the largest logit of slice s, row by row
+ *                         stats[slices + s]   the sum of e^(logit - largest) over slice s
+ *                         stats[2 * slices]   the target's logit, or 0 if another rank has it
+ *                         logits              e^(logit - largest of its slice)
+ *     softmax_loss      reads `all` and these logits, and writes the loss of each row, the same on
+ *                       all ranks. If dscale != 0 logits become their gradient, and else anything
  *
- * Sums over slices are trees in double: slices and words alone decide the bits, not ranks. */
+ * Words and slices alone decide the bits, not ranks: the sum over all slices is the tree of
+ * base/tree.h in double. A NaN among a row's logits makes its loss NaN on all ranks. */
 typedef struct {
     int64_t rows, V, first;
     int slices;
     const int64_t *ends;    /* [slices] */
-    const int32_t *targets; /* [rows], of all words */
+    const int32_t *targets; /* [rows]: words, of all ranks' */
     float *logits;          /* [rows,V] */
-    float *stats;
-    int ranks, rank; /* which of `all` is this rank's */
-    const float *all;
+    float *stats;           /* [2 * slices + 1,rows] */
+    int ranks, rank;        /* rank: which part of `all` is this rank's stats */
+    const float *all;       /* [ranks,2 * slices + 1,rows] */
     float dscale;
     float *loss; /* [rows] */
 } zero_softmax;
@@ -232,11 +248,7 @@ struct zero_backend {
     /* dbias[cols] (+)= the sum of dy's rows */
     void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
                           const float *dy, bool accumulate, float *dbias);
-    /* The end of a residual branch, for B samples of T rows:
-     * x[B,T,cols] = residual + (x + bias) * mask; no mask if p is 0 */
-    void (*add_branch)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias,
-                       const float *residual, float *x);
+    void (*add_branch)(const zero_math *math, const zero_branch *b);
     /* y = x * mask for B samples of n elements; y may be x. The derivative is the same. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y);
@@ -261,7 +273,7 @@ struct zero_backend {
      * is 0 they are left as they are. */
     void (*cross_entropy)(const zero_math *math, int64_t rows, int64_t V,
                           const int32_t *targets, float dscale, float *logits, float *loss);
-    /* The two calls of zero_softmax. NULL: the backend cannot compute models that are shared. */
+    /* The two calls of zero_softmax. NULL: the backend computes no models in slices. */
     void (*softmax_slices)(const zero_math *math, const zero_softmax *s);
     void (*softmax_loss)(const zero_math *math, const zero_softmax *s);
     /* One optimizer step, element by element: any cut of the range gives the same bits. */
@@ -269,6 +281,10 @@ struct zero_backend {
     /* *sum = the sum of x's squares over the fixed tree of base/tree.h. */
     void (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
                         double *sum);
+    /* *sum += the squares of x, exactly: ranks of a model in slices add in any order. NULL: as with
+     * softmax_slices. */
+    void (*exact_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
+                          zero_exact *sum);
     /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be in */
     void (*round)(const zero_math *math, zero_type type, int64_t n, const float *in,
                   void *out);

@@ -8,6 +8,7 @@
 #include "math/cpu_attention.h"
 #include "math/cpu_flat.h"
 #include "math/cpu_gemm.h"
+#include "math/cpu_loss.h"
 #include "math/cpu_state.h"
 
 static zero_status cpu_open(zero_math *math)
@@ -92,29 +93,30 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
     }
 }
 
-/* One row: bias, mask and residual while it is in L1. */
-static void add_masked_branch(const zero_math *math, const zero_rng *stream, float p,
-                              int64_t first, int64_t cols, const float *bias,
-                              const float *residual, float *x)
+/* Row r: bias, mask and residual while it is in L1. */
+static void add_masked_branch(const zero_math *math, const zero_branch *b,
+                              const float *bias, int64_t r)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    kernels->add(cols, x, bias, x);
-    drop(math, stream, p, first, cols, x, x);
-    kernels->add(cols, residual, x, x);
+    const int64_t cols = b->cols;
+    float *out = b->out + r * cols;
+    zero_rng stream = b->dropout.stream;
+    stream.sample += (uint64_t)(r / b->T);
+    kernels->add(cols, b->in + r * cols, bias, out);
+    drop(math, &stream, b->dropout.p, r % b->T * cols, cols, out, out);
+    kernels->add(cols, b->residual + r * cols, out, out);
 }
 
-static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias,
-                       const float *residual, float *x)
+static void add_branch(const zero_math *math, const zero_branch *b)
 {
-    const float *wide = widened(math, type, cols, bias, 0);
-    for (int64_t r = 0; r < B * T; r++, residual += cols, x += cols) {
-        zero_rng stream = d->stream;
-        stream.sample += (uint64_t)(r / T);
-        if (d->p > 0.0f)
-            add_masked_branch(math, &stream, d->p, r % T * cols, cols, wide, residual, x);
+    const int64_t cols = b->cols;
+    const float *bias = widened(math, b->type, cols, b->bias, 0);
+    for (int64_t r = 0; r < b->B * b->T; r++) {
+        if (b->dropout.p > 0.0f)
+            add_masked_branch(math, b, bias, r);
         else
-            zero_cpu_kernels_of(math)->add_branch(cols, wide, residual, x);
+            zero_cpu_kernels_of(math)->add_branch(cols, bias, b->residual + r * cols,
+                                                  b->in + r * cols, b->out + r * cols);
         if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
@@ -182,15 +184,38 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     }
 }
 
+/* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
+static int64_t row_of(int32_t token, int64_t first, int64_t words)
+{
+    if (words == 0) return token;
+    return first <= token && token < first + words ? token - first : -1;
+}
+
+static const float zeros[ZERO_VECTOR_TILE];
+
+/* out[C] = row `word` + position t; zeros are added if the words are shared. */
+static void embed(const zero_embedding *e, int64_t word, int64_t t, float *out)
+{
+    const int64_t step = e->words > 0 ? ZERO_VECTOR_TILE : e->C;
+    for (int64_t c = 0; c < e->C; c += step) {
+        zero_vector_sum pair = {.type = e->type,
+                                .a = zero_type_at(e->type, e->wte, word * e->C + c),
+                                .b = zero_type_at(e->type, e->wpe, t * e->C + c)};
+        if (e->words > 0) pair.pending[pair.depth++] = zeros;
+        zero_vector_kernels_best()->sum(&pair, zero_min(e->C - c, step), ZERO_FP32, out + c,
+                                        false);
+    }
+}
+
 static void embedding(const zero_math *math, const zero_embedding *e)
 {
-    const zero_vector_kernels *kernels = zero_vector_kernels_best();
     const int64_t C = e->C;
     for (int64_t i = 0; i < e->B * e->T; i++) {
-        zero_vector_sum pair = {.type = e->type,
-                                .a = zero_type_at(e->type, e->wte, e->tokens[i] * C),
-                                .b = zero_type_at(e->type, e->wpe, i % e->T * C)};
-        kernels->sum(&pair, C, ZERO_FP32, e->out + i * C, false);
+        const int64_t word = row_of(e->tokens[i], e->first, e->words);
+        if (word >= 0)
+            embed(e, word, i % e->T, e->out + i * C);
+        else
+            memset(e->out + i * C, 0, (size_t)C * sizeof *e->out);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
 }
@@ -200,8 +225,9 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t C = e->C;
     for (int64_t i = 0; i < e->B * e->T; i++) {
-        float *word = e->dwte + e->tokens[i] * C, *place = e->dwpe + i % e->T * C;
-        kernels->add(C, word, e->dout + i * C, word);
+        const int64_t row = row_of(e->tokens[i], e->first, e->words);
+        float *word = e->dwte + row * C, *place = e->dwpe + i % e->T * C;
+        if (row >= 0) kernels->add(C, word, e->dout + i * C, word);
         kernels->add(C, place, e->dout + i * C, place);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
@@ -238,8 +264,11 @@ const zero_backend zero_backend_cpu = {
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
+    .softmax_slices = zero_cpu_softmax_slices,
+    .softmax_loss = zero_cpu_softmax_loss,
     .adamw = zero_cpu_adamw,
     .sum_squares = zero_cpu_sum_squares,
+    .exact_squares = zero_cpu_exact_squares,
     .round = zero_cpu_round,
     .accumulate = zero_cpu_accumulate,
 };

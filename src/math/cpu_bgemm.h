@@ -21,8 +21,11 @@
 void zero_bgemm_pack_a(const zero_operand *a, int64_t lanes, int64_t k, void *out);
 void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *out);
 
+/* c += x, a tile. */
+void zero_bgemm_add(const float *x, float *c, int64_t ldc);
+
 /* Blocks of 768 KiB of a and 1248 KiB of b, packed. */
 #define ZERO_BGEMM_SHAPE \
     .type = ZERO_BF16, .rows = ZERO_BGEMM_TILE, .cols = ZERO_BGEMM_TILE, \
     .depth = ZERO_AMX_DEPTH, .block_m = 512, .block_n = 832, .block_k = 768, \
-    .pack_a = zero_bgemm_pack_a, .pack_b = zero_bgemm_pack_b
+    .pack_a = zero_bgemm_pack_a, .pack_b = zero_bgemm_pack_b, .add = zero_bgemm_add

@@ -113,6 +113,8 @@ INLINE void pack_as(const zero_operand *x, zero_type type, bool along_k, bool la
                     int64_t lanes, int64_t k, uint16_t *out)
 {
     const int64_t k_tiles = zero_divide_up(k, ZERO_AMX_DEPTH);
+    const int64_t next_row = x->panel_k ? x->panel_k / ZERO_AMX_DEPTH : k_tiles;
+    out += x->panel_at * ZERO_AMX_LANES;
     const int64_t rows = zero_round_up(lanes, ZERO_BGEMM_TILE) / ZERO_AMX_LANES;
     const int64_t outer = along_k ? rows : k_tiles, inner = along_k ? k_tiles : rows;
     for (int64_t o = 0; o < outer; o++)
@@ -120,7 +122,7 @@ INLINE void pack_as(const zero_operand *x, zero_type type, bool along_k, bool la
             int64_t row = along_k ? o : i, t = along_k ? i : o;
             pack_amx_tile(x, type, along_k, lanes_first, row * ZERO_AMX_LANES,
                           t * ZERO_AMX_DEPTH, lanes, k,
-                          out + (row * k_tiles + t) * ZERO_AMX_NUMBERS);
+                          out + (row * next_row + t) * ZERO_AMX_NUMBERS);
         }
 }
 
@@ -145,4 +147,12 @@ void zero_bgemm_pack_a(const zero_operand *a, int64_t lanes, int64_t k, void *ou
 void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *out)
 {
     pack(b, false, lanes, k, out);
+}
+
+void zero_bgemm_add(const float *x, float *c, int64_t ldc)
+{
+    for (int r = 0; r < ZERO_BGEMM_TILE; r++, x += ZERO_BGEMM_TILE, c += ldc)
+        for (int h = 0; h < ZERO_BGEMM_TILE; h += 16)
+            _mm512_storeu_ps(c + h,
+                             _mm512_add_ps(_mm512_loadu_ps(x + h), _mm512_loadu_ps(c + h)));
 }

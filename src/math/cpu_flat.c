@@ -62,6 +62,15 @@ void zero_cpu_sum_squares(const zero_math *math, zero_type type, int64_t n, cons
     *sum = squares(math, type, n, x);
 }
 
+void zero_cpu_exact_squares(const zero_math *math, zero_type type, int64_t n, const void *x,
+                            zero_exact *sum)
+{
+    for (int64_t at = 0; at < n; at += ZERO_CPU_PIECE) {
+        zero_exact_add_squares(sum, type, piece_len(n, at), zero_type_at(type, x, at));
+        zero_math_poll(math);
+    }
+}
+
 /* Ranges that no cache holds are stored past them: 0.24 ns per element instead of 0.36. */
 static bool streams(int64_t n, const void *out)
 {

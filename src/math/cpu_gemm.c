@@ -4,6 +4,7 @@
 
 #include "math/blas.h"
 #include "math/cpu_packed.h"
+#include "math/cpu_slices.h"
 #include "math/cpu_state.h"
 
 /* A block that BLAS multiplies is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: communication waits
@@ -67,14 +68,25 @@ static void gemm_rows(const zero_math *math, const zero_gemm *g, int64_t first, 
     }
 }
 
+/* NULL: BLAS multiplies. Its sums depend on m and n as well, so it has none of a product in slices. */
+static const zero_packed_kernels *kernels_for(const zero_math *math, const zero_gemm *g)
+{
+    if (g->factors == ZERO_BF16 && zero_cpu_bf16_of(math)) return zero_cpu_bf16_of(math);
+    if (g->slices > 0 && !zero_cpu_fp32_of(math)) return &zero_cpu_panels_of(math)->packed;
+    return zero_cpu_fp32_of(math);
+}
+
 void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
 {
     zero_gemm whole = *g;
     if (!whole.lda) whole.lda = g->transpose_a ? g->m : g->k;
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
-    const zero_packed_kernels *kernels = zero_cpu_fp32_of(math);
-    if (g->factors == ZERO_BF16 && zero_cpu_bf16_of(math)) kernels = zero_cpu_bf16_of(math);
+    const zero_packed_kernels *kernels = kernels_for(math, g);
+    if (g->slices > 1 && g->m > 0 && g->n > 0 && g->k > 0) {
+        zero_cpu_packed_slices(math, kernels, &whole);
+        return;
+    }
     if (kernels) {
         zero_cpu_packed_gemm(math, kernels, &whole);
         return;

@@ -138,13 +138,14 @@ void zero_head_mix(const zero_head *head, const float *weight, const void *y, in
     zero_head_multiply(head, &left, head->size, y, 0, head->a->T, false, out, head->width);
 }
 
-/* Row i of the mask is elements (h T + i) T ... of the sample's stream. */
+/* Row i of the mask is elements (h T + i) T ... of the sample's stream, h among all ranks' heads. */
 void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row)
 {
     const zero_dropout *d = &head->a->dropout;
     zero_rng stream = d->stream;
     stream.sample += (uint64_t)head->b;
-    uint64_t first = (uint64_t)((head->h * head->a->T + i) * head->a->T);
+    const int64_t h = head->a->first_head + head->h;
+    uint64_t first = (uint64_t)((h * head->a->T + i) * head->a->T);
     zero_rng_dropout(&stream, d->p, first, i + 1, mask);
     head->kernels->multiply(i + 1, row, mask, row);
 }

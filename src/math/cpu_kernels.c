@@ -33,10 +33,11 @@ static void add(int64_t n, const float *a, const float *b, float *out)
     for (int64_t i = 0; i < n; i++) out[i] = a[i] + b[i];
 }
 
-static void add_branch(int64_t n, const float *bias, const float *residual, float *x)
+static void add_branch(int64_t n, const float *bias, const float *residual, const float *in,
+                       float *out)
 {
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) x[i] = residual[i] + (x[i] + bias[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = residual[i] + (in[i] + bias[i]);
 }
 
 static void multiply(int64_t n, const float *a, const float *b, float *out)
@@ -206,6 +207,31 @@ static float cross_entropy(int64_t V, int64_t target, float dscale, float *logit
     return (float)(log(total) + (double)most - (double)wanted);
 }
 
+static float softmax_slice(int64_t n, int64_t stride, float *logits, float *most)
+{
+    double total = 0.0;
+    *most = largest(n, logits);
+    /* -infinity has no difference to itself; e^(-infinity - 0) is 0. */
+    const float base = *most == -INFINITY ? 0.0f : *most;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        const int64_t len = chunk_len(n, at);
+        float *x = logits + at;
+        exponentials(len, x, base, x + stride, x);
+        total += (double)sum_chunk(len, x);
+    }
+    return (float)total;
+}
+
+static void scale_ahead(int64_t n, float factor, const float *next, float *x)
+{
+    for (int64_t at = 0; at < n; at += STRIDE) {
+        const int64_t end = at + stride_len(n, at);
+        for (int64_t i = at; i < end; i += 16) __builtin_prefetch(next + i, 0, 2);
+#pragma omp simd
+        for (int64_t i = at; i < end; i++) x[i] *= factor;
+    }
+}
+
 const zero_cpu_kernels ZERO_KERNELS = {
     .name = ZERO_KERNELS_NAME,
     .add = add,
@@ -221,5 +247,7 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .softmax_again = softmax_again,
     .softmax_backward = softmax_backward,
     .cross_entropy = cross_entropy,
+    .softmax_slice = softmax_slice,
+    .scale_ahead = scale_ahead,
     .adamw = adamw,
 };

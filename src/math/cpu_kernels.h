@@ -16,7 +16,9 @@ typedef struct {
     void (*add)(int64_t n, const float *a, const float *b, float *out);
     void (*multiply)(int64_t n, const float *a, const float *b, float *out);
     void (*scale)(int64_t n, float factor, const float *x, float *out);
-    void (*add_branch)(int64_t n, const float *bias, const float *residual, float *x);
+    /* out = residual + (in + bias) */
+    void (*add_branch)(int64_t n, const float *bias, const float *residual, const float *in,
+                       float *out);
     /* One row; y must not be x. */
     void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
     /* One row; dbias is added to. */
@@ -39,6 +41,11 @@ typedef struct {
                  int64_t ldb, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
+    /* One row of one slice of the table's softmax_slices: sets *most and returns the sum. Rows are
+     * `stride` apart; the next is prefetched. */
+    float (*softmax_slice)(int64_t n, int64_t stride, float *logits, float *most);
+    /* x[n] *= factor; prefetches next[n]. */
+    void (*scale_ahead)(int64_t n, float factor, const float *next, float *x);
     /* The table's adamw, for any type. */
     void (*adamw)(const zero_adamw *h, const zero_adamw_arrays *a);
 } zero_cpu_kernels;

@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define MOST_TILE 1024 /* elements */
-
 /* A block of a meets a block of b: m rows from i on, n columns from j on, k from p on. One block
  * of a meets all of b, block by block: activations rarely have more rows than a block, so
  * weights are packed once. */
@@ -37,7 +35,7 @@ static void multiply_edge(const blocks *t, const void *a, const void *b, bool ad
                           int64_t rows, int64_t cols)
 {
     const zero_packed_kernels *kernels = t->kernels;
-    float tile[MOST_TILE] = {0};
+    float tile[ZERO_PACKED_TILE] = {0};
     const size_t bytes = (size_t)cols * sizeof *c;
     if (add)
         for (int64_t r = 0; r < rows; r++)
@@ -86,7 +84,7 @@ static void multiply_row_of_blocks(const zero_math *math, blocks *t)
 void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kernels,
                           const zero_gemm *g)
 {
-    assert(kernels->rows * kernels->cols <= MOST_TILE);
+    assert(kernels->rows * kernels->cols <= ZERO_PACKED_TILE);
     assert((size_t)((kernels->block_m + kernels->block_n) * kernels->block_k) *
                zero_type_size(kernels->type) <=
            (size_t)zero_math_scratch() * sizeof(float));

@@ -33,6 +33,9 @@ typedef struct {
     zero_type type;
     int64_t stride; /* elements */
     bool along_k;   /* a row of the array runs along k, not along the lanes */
+    /* Packs a part of k: whole panels have panel_k of it, and it goes there from panel_at on.
+     * Both are multiples of depth. 0: the part is all. */
+    int64_t panel_k, panel_at;
 } zero_operand;
 
 typedef struct {
@@ -41,6 +44,9 @@ typedef struct {
     int64_t rows, cols;                /* of a tile; lanes of a panel of a, of b */
     int64_t depth;                     /* k comes in multiples of it */
     int64_t block_m, block_n, block_k; /* at most; multiples of rows, cols, depth */
+    /* multiply() to add gives (the sum of a b) + c, rounded once. If not, the sum runs on from c, and
+     * that is another one. */
+    bool adds_sums;
     /* Packs lanes x k numbers, from element `data` on, to whole panels. */
     void (*pack_a)(const zero_operand *a, int64_t lanes, int64_t k, void *out);
     void (*pack_b)(const zero_operand *b, int64_t lanes, int64_t k, void *out);
@@ -55,7 +61,11 @@ typedef struct {
      * are used. Both are multiples of depth. In kernels for bf16 only. */
     void (*multiply_part)(int64_t k, const void *a, const void *b, int64_t b_from,
                           int64_t b_k, bool add, float *c, int64_t ldc);
+    /* c[rows, cols] += x[rows, cols], dense */
+    void (*add)(const float *x, float *c, int64_t ldc);
 } zero_packed_kernels;
+
+#define ZERO_PACKED_TILE 1024 /* elements of a tile, at most */
 
 /* The length of blocks along a dimension of n: whole granules, at most `most`. All are about
  * equal, because a short last one would be slow. */
@@ -76,7 +86,7 @@ const zero_packed_kernels *zero_packed_bf16(void);
 /* Those in fp32 for a process with one BLAS thread. */
 const zero_packed_kernels *zero_packed_fp32_alone(void);
 
-/* The product by these kernels; strides are given, and b is not fp16 if they are bf16. Polls
+/* The product by these kernels, as one sum along k; strides are given, and b is not fp16 if they are bf16. Polls
  * between blocks; a packed block of a and one of b fit zero_math_scratch(). */
 void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kernels,
                           const zero_gemm *g);

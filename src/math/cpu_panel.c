@@ -104,6 +104,15 @@ static void multiply_packed(int64_t k, const void *a, const void *b, bool add, f
     product(2, k, a, 1, ROWS, b, add, c, ldc);
 }
 
+static void add_tile(const float *x, float *c, int64_t ldc)
+{
+#pragma GCC unroll 12
+    for (int i = 0; i < ROWS; i++, x += COLS, c += ldc) {
+        *at(c) = load(x) + load(c);
+        *at(c + WIDTH) = load(x + WIDTH) + load(c + WIDTH);
+    }
+}
+
 static void nothing(void)
 {
 }
@@ -190,11 +199,13 @@ INLINE void pack_along_k(const zero_operand *x, zero_type type, int64_t lane, in
 INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
                     int64_t width, float *out)
 {
+    const int64_t panel = x->panel_k ? x->panel_k : k;
+    out += x->panel_at * width;
     if (x->along_k) {
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
                 pack_along_k(x, type, l + h, n - l - h, k, zero_min(16, width - h), width,
-                             out + l * k + h);
+                             out + l * panel + h);
         return;
     }
     for (int64_t p = 0; p < k; p++) {
@@ -203,7 +214,7 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
         for (int64_t l = 0; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
                 _mm512_mask_storeu_ps(
-                    out + l * k + p * width + h, first(width - h),
+                    out + l * panel + p * width + h, first(width - h),
                     read_floats(type, element(x, type, l + h, p), n - l - h));
     }
 }
@@ -227,13 +238,16 @@ INLINE float widened(const zero_operand *x, int64_t lane, int64_t p)
 
 INLINE void pack(const zero_operand *x, int64_t n, int64_t k, int64_t width, float *out)
 {
-    for (int64_t l = 0; l < n; l += width)
-        for (int64_t p = 0; p < k; p++, out += width)
+    const int64_t panel = x->panel_k ? x->panel_k : k;
+    for (int64_t l = 0; l < n; l += width) {
+        float *to = out + l * panel + x->panel_at * width;
+        for (int64_t p = 0; p < k; p++, to += width)
             for (int64_t i = 0; i < width; i++)
                 if (x->type == ZERO_FP32 && l + i < n)
-                    out[i] = *(const float *)element(x, ZERO_FP32, l + i, p);
+                    to[i] = *(const float *)element(x, ZERO_FP32, l + i, p);
                 else
-                    out[i] = l + i < n ? widened(x, l + i, p) : 0.0f;
+                    to[i] = l + i < n ? widened(x, l + i, p) : 0.0f;
+    }
 }
 #endif
 
@@ -261,7 +275,9 @@ const zero_panel_kernels ZERO_KERNELS = {
                .pack_b = pack_b,
                .begin = nothing,
                .end = nothing,
-               .multiply = multiply_packed},
+               .multiply = multiply_packed,
+               .add = add_tile,
+               .adds_sums = true},
     .beats_blas = WIDTH == 16,
     .multiply = multiply,
     .multiply_left = multiply_left,

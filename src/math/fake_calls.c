@@ -2,6 +2,7 @@
  * executed by the cpu backend. Flat ranges are in fake_flat.c. */
 #include "math/fake_calls.h"
 
+#include "base/number.h"
 #include "math/cpu_attention.h"
 #include "math/cpu_gemm.h"
 #include "math/fake_arrays.h"
@@ -71,26 +72,25 @@ void zero_fake_bias_backward(const zero_math *math, int64_t rows, int64_t cols,
 
 static void execute_add_branch(zero_fake *f, zero_fake_args *a)
 {
-    cpu->add_branch(&f->math, &a->masked.dropout, a->masked.B, a->masked.T, a->masked.cols,
-                    a->masked.type, a->masked.bias, a->masked.in, a->masked.out);
+    cpu->add_branch(&f->math, &a->branch);
 }
 
-void zero_fake_add_branch(const zero_math *math, const zero_dropout *d, int64_t B,
-                          int64_t T, int64_t cols, zero_type type, const void *bias,
-                          const float *residual, float *x)
+void zero_fake_add_branch(const zero_math *math, const zero_branch *b)
 {
     arrays of = begin(math, "add_branch", execute_add_branch);
-    of.args->masked.dropout = *d, of.args->masked.type = type;
-    of.args->masked.B = B, of.args->masked.T = T, of.args->masked.cols = cols;
-    of.args->masked.bias = typed(of, type, bias, cols);
-    of.args->masked.in = floats(of, residual, B * T * cols);
-    of.args->masked.out = floats(of, x, B * T * cols);
+    const int64_t n = b->B * b->T * b->cols;
+    zero_branch *to = &of.args->branch;
+    *to = *b;
+    to->bias = typed(of, b->type, b->bias, b->cols);
+    to->residual = floats(of, b->residual, n);
+    to->in = floats(of, b->in, n);
+    to->out = floats(of, b->out, n);
     zero_fake_commit(math);
 }
 
 static void execute_dropout(zero_fake *f, zero_fake_args *a)
 {
-    cpu->dropout(&f->math, &a->masked.dropout, a->masked.B, a->masked.cols, a->masked.in,
+    cpu->dropout(&f->math, &a->masked.dropout, a->masked.B, a->masked.n, a->masked.in,
                  a->masked.out);
 }
 
@@ -99,7 +99,7 @@ void zero_fake_dropout(const zero_math *math, const zero_dropout *d, int64_t B, 
 {
     arrays of = begin(math, "dropout", execute_dropout);
     of.args->masked.dropout = *d;
-    of.args->masked.B = B, of.args->masked.cols = n;
+    of.args->masked.B = B, of.args->masked.n = n;
     of.args->masked.in = floats(of, x, B * n);
     of.args->masked.out = floats(of, y, B * n);
     zero_fake_commit(math);
@@ -242,10 +242,16 @@ static bool check_tokens(zero_fake *f, const char *call, const int32_t *tokens, 
     return true;
 }
 
+/* Tokens are less than that: the rows of a table, or any number if ranks share the words. */
+static int64_t limit_of(arrays of, int64_t words, const void *table, size_t row_bytes)
+{
+    return words > 0 ? (int64_t)INT32_MAX + 1 : rows_from(of, table, row_bytes);
+}
+
 static void execute_embedding(zero_fake *f, zero_fake_args *a)
 {
     const zero_embedding *e = &a->embedding.of;
-    if (check_tokens(f, "embedding", e->tokens, e->B * e->T, a->embedding.words))
+    if (check_tokens(f, "embedding", e->tokens, e->B * e->T, a->embedding.limit))
         cpu->embedding(&f->math, e);
 }
 
@@ -255,11 +261,11 @@ void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
     zero_embedding *to = &of.args->embedding.of;
     *to = *e;
     to->tokens = integers(of, e->tokens, e->B * e->T);
-    to->wte = typed(of, e->type, e->wte, e->C);
+    to->wte = typed(of, e->type, e->wte, zero_max(e->words, 1) * e->C);
     to->wpe = typed(of, e->type, e->wpe, e->T * e->C);
     to->out = floats(of, e->out, e->B * e->T * e->C);
-    of.args->embedding.words =
-        rows_from(of, e->wte, (size_t)e->C * zero_type_size(e->type));
+    of.args->embedding.limit =
+        limit_of(of, e->words, e->wte, (size_t)e->C * zero_type_size(e->type));
     zero_fake_commit(math);
 }
 
@@ -267,7 +273,7 @@ static void execute_embedding_backward(zero_fake *f, zero_fake_args *a)
 {
     const zero_embedding_grad *e = &a->embedding_backward.of;
     if (check_tokens(f, "embedding_backward", e->tokens, e->B * e->T,
-                     a->embedding_backward.words))
+                     a->embedding_backward.limit))
         cpu->embedding_backward(&f->math, e);
 }
 
@@ -278,10 +284,10 @@ void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_gr
     *to = *e;
     to->tokens = integers(of, e->tokens, e->B * e->T);
     to->dout = floats(of, e->dout, e->B * e->T * e->C);
-    to->dwte = floats(of, e->dwte, e->C);
+    to->dwte = floats(of, e->dwte, zero_max(e->words, 1) * e->C);
     to->dwpe = floats(of, e->dwpe, e->T * e->C);
-    of.args->embedding_backward.words =
-        rows_from(of, e->dwte, (size_t)e->C * sizeof *e->dwte);
+    of.args->embedding_backward.limit =
+        limit_of(of, e->words, e->dwte, (size_t)e->C * sizeof *e->dwte);
     zero_fake_commit(math);
 }
 

@@ -10,9 +10,7 @@ void zero_fake_add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_
                         const void *bias, float *x);
 void zero_fake_bias_backward(const zero_math *math, int64_t rows, int64_t cols,
                              const float *dy, bool accumulate, float *dbias);
-void zero_fake_add_branch(const zero_math *math, const zero_dropout *d, int64_t B,
-                          int64_t T, int64_t cols, zero_type type, const void *bias,
-                          const float *residual, float *x);
+void zero_fake_add_branch(const zero_math *math, const zero_branch *b);
 void zero_fake_dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                        const float *x, float *y);
 void zero_fake_bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,

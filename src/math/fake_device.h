@@ -31,11 +31,11 @@ typedef union {
     zero_attention attention;
     struct {
         zero_embedding of;
-        int64_t words; /* rows of wte that lie in its block */
+        int64_t limit; /* of tokens */
     } embedding;
     struct {
         zero_embedding_grad of;
-        int64_t words;
+        int64_t limit;
     } embedding_backward;
     struct {
         int64_t rows, V;
@@ -55,11 +55,10 @@ typedef union {
         const float *in, *dy;
         float *x, *out;
     } rows;
+    zero_branch branch;
     struct {
         zero_dropout dropout;
-        int64_t B, T, cols;
-        zero_type type;
-        const void *bias;
+        int64_t B, n;
         const float *in;
         float *out;
     } masked;

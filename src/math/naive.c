@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#include "base/tree.h"
+#include "math/slices.h"
+
 static zero_status naive_open(zero_math *math)
 {
     (void)math;
@@ -16,23 +19,62 @@ static zero_status naive_sync(const zero_math *math)
     return ZERO_OK;
 }
 
+/* A product with its strides. */
+typedef struct {
+    zero_gemm g;
+    int64_t piece; /* of k: one slice's of one part */
+} product;
+
+/* start + the sum over k from `first` on, of element (i, j) */
+static double sum_k(const zero_gemm *g, int64_t i, int64_t j, int64_t first, int64_t k,
+                    double start)
+{
+    for (int64_t p = first; p < first + k; p++) {
+        float a = g->transpose_a ? g->a[p * g->lda + i] : g->a[i * g->lda + p];
+        float b = zero_naive_get(g->b_type, g->b,
+                                 g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
+        start += (double)a * (double)b;
+    }
+    return start;
+}
+
+/* The tree over slices first .. first + count - 1. */
+static float sum_slices(const product *x, int64_t i, int64_t j, int64_t first,
+                        int64_t count)
+{
+    const zero_gemm *g = &x->g;
+    if (count > 1) {
+        int64_t left = zero_tree_left(count);
+        return sum_slices(x, i, j, first, left) +
+               sum_slices(x, i, j, first + left, count - left);
+    }
+    double sum = 0.0;
+    for (int64_t p = first * x->piece; p < g->k; p += g->slices * x->piece)
+        sum = sum_k(g, i, j, p, x->piece, sum);
+    return (float)sum;
+}
+
+static product describe(const zero_gemm *g)
+{
+    product x = {.g = *g};
+    if (!g->lda) x.g.lda = g->transpose_a ? g->m : g->k;
+    if (!g->ldb) x.g.ldb = g->transpose_b ? g->k : g->n;
+    if (!g->ldc) x.g.ldc = g->n;
+    if (g->slices > 1) x.piece = zero_slices_piece(g);
+    return x;
+}
+
 static void gemm(const zero_math *math, const zero_gemm *g)
 {
-    const int64_t lda = g->lda ? g->lda : g->transpose_a ? g->m : g->k;
-    const int64_t ldb = g->ldb ? g->ldb : g->transpose_b ? g->k : g->n;
-    const int64_t ldc = g->ldc ? g->ldc : g->n;
-    for (int64_t i = 0; i < g->m; i++) {
+    const product x = describe(g);
+    for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
-            double sum = g->accumulate ? (double)g->c[i * ldc + j] : 0.0;
-            for (int64_t p = 0; p < g->k; p++) {
-                float a = g->transpose_a ? g->a[p * lda + i] : g->a[i * lda + p];
-                float b = zero_naive_get(g->b_type, g->b,
-                                         g->transpose_b ? j * ldb + p : p * ldb + j);
-                sum += (double)a * (double)b;
-            }
-            g->c[i * ldc + j] = (float)sum;
+            float *c = &g->c[i * x.g.ldc + j];
+            if (x.piece > 0)
+                *c = sum_slices(&x, i, j, 0, g->slices);
+            else
+                *c = (float)sum_k(&x.g, i, j, 0, g->k, g->accumulate ? (double)*c : 0.0);
         }
-    }
     zero_math_poll(math);
 }
 
@@ -72,17 +114,16 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
 
 static const double sqrt_2_over_pi = 0.79788456080286535588;
 
-static void add_branch(const zero_math *math, const zero_dropout *d, int64_t B, int64_t T,
-                       int64_t cols, zero_type type, const void *bias,
-                       const float *residual, float *x)
+static void add_branch(const zero_math *math, const zero_branch *b)
 {
-    for (int64_t i = 0; i < B * T * cols; i++) {
-        zero_rng stream = d->stream;
-        stream.sample += (uint64_t)(i / (T * cols));
-        float mask = 1.0f;
-        if (d->p > 0.0f)
-            zero_rng_dropout(&stream, d->p, (uint64_t)(i % (T * cols)), 1, &mask);
-        x[i] = residual[i] + (x[i] + zero_naive_get(type, bias, i % cols)) * mask;
+    const int64_t n = b->T * b->cols; /* of a sample */
+    for (int64_t i = 0; i < b->B * n; i++) {
+        zero_rng stream = b->dropout.stream;
+        stream.sample += (uint64_t)(i / n);
+        float mask = 1.0f, bias = zero_naive_get(b->type, b->bias, i % b->cols);
+        if (b->dropout.p > 0.0f)
+            zero_rng_dropout(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
+        b->out[i] = b->residual[i] + (b->in[i] + bias) * mask;
     }
     zero_math_poll(math);
 }
@@ -167,13 +208,26 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     zero_math_poll(math);
 }
 
+/* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
+static int64_t row_of(int32_t token, int64_t first, int64_t words)
+{
+    if (words == 0) return token;
+    return first <= token && token < first + words ? token - first : -1;
+}
+
 static void embedding(const zero_math *math, const zero_embedding *e)
 {
     const int64_t C = e->C;
-    for (int64_t i = 0; i < e->B * e->T; i++)
-        for (int64_t c = 0; c < C; c++)
-            e->out[i * C + c] = zero_naive_get(e->type, e->wte, e->tokens[i] * C + c) +
-                                zero_naive_get(e->type, e->wpe, i % e->T * C + c);
+    for (int64_t i = 0; i < e->B * e->T; i++) {
+        const int64_t row = row_of(e->tokens[i], e->first, e->words);
+        for (int64_t c = 0; c < C; c++) {
+            float sum = 0.0f;
+            if (row >= 0)
+                sum = zero_naive_get(e->type, e->wte, row * C + c) +
+                      zero_naive_get(e->type, e->wpe, i % e->T * C + c);
+            e->out[i * C + c] = e->words > 0 ? sum + 0.0f : sum;
+        }
+    }
     zero_math_poll(math);
 }
 
@@ -181,8 +235,9 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
 {
     const int64_t C = e->C;
     for (int64_t i = 0; i < e->B * e->T; i++) {
+        const int64_t row = row_of(e->tokens[i], e->first, e->words);
         for (int64_t c = 0; c < C; c++) {
-            e->dwte[e->tokens[i] * C + c] += e->dout[i * C + c];
+            if (row >= 0) e->dwte[row * C + c] += e->dout[i * C + c];
             e->dwpe[i % e->T * C + c] += e->dout[i * C + c];
         }
     }
@@ -227,8 +282,11 @@ const zero_backend zero_backend_naive = {
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
+    .softmax_slices = zero_naive_softmax_slices,
+    .softmax_loss = zero_naive_softmax_loss,
     .adamw = zero_naive_adamw,
     .sum_squares = zero_naive_sum_squares,
+    .exact_squares = zero_naive_exact_squares,
     .round = zero_naive_round,
     .accumulate = zero_naive_accumulate,
 };

@@ -10,11 +10,16 @@ int64_t zero_naive_attention_workspace(const zero_attention *a);
 void zero_naive_attention(const zero_math *math, const zero_attention *a);
 void zero_naive_attention_backward(const zero_math *math, const zero_attention *a);
 
+void zero_naive_softmax_slices(const zero_math *math, const zero_softmax *s);
+void zero_naive_softmax_loss(const zero_math *math, const zero_softmax *s);
+
 void zero_naive_clear(const zero_math *math, int64_t n, float *x);
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a);
 void zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x,
                             double *sum);
+void zero_naive_exact_squares(const zero_math *math, zero_type type, int64_t n,
+                              const void *x, zero_exact *sum);
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
                       void *out);
 void zero_naive_accumulate(const zero_math *math, zero_type type, int64_t n,

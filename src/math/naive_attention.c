@@ -62,7 +62,8 @@ static void masks(const query *q, float *mask)
     stream.sample += (uint64_t)q->b;
     for (int64_t j = 0; j <= q->i; j++) {
         mask[j] = 1.0f;
-        uint64_t element = (uint64_t)((q->h * q->a->T + q->i) * q->a->T + j);
+        uint64_t element =
+            (uint64_t)(((q->a->first_head + q->h) * q->a->T + q->i) * q->a->T + j);
         if (d->p > 0.0f) zero_rng_dropout(&stream, d->p, element, 1, &mask[j]);
     }
 }

@@ -83,6 +83,13 @@ void zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n, co
     *sum = tree_squares(type, 0, n, x);
 }
 
+void zero_naive_exact_squares(const zero_math *math, zero_type type, int64_t n,
+                              const void *x, zero_exact *sum)
+{
+    for (int64_t i = 0; i < n; i++) zero_exact_add_square(sum, zero_naive_get(type, x, i));
+    zero_math_poll(math);
+}
+
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
                       void *out)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 
 static zero_status check_range(const char *option, int64_t value, int64_t most)
 {
@@ -40,6 +41,42 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
                          "a seed from 0 to %" PRId64,
                          (double)s->dropout, s->seed, INT64_MAX);
     return ZERO_OK;
+}
+
+/* The largest number of slices up to `most` that the model can have with so many ranks. */
+static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
+{
+    int64_t best = ranks;
+    while (2 * best <= most && s->heads % (2 * best) == 0) best *= 2;
+    return best;
+}
+
+static zero_status check_ranks(const zero_gpt2_shape *s, int ranks)
+{
+    int64_t fits = zero_min(zero_max(ranks, 1), zero_min(s->heads, s->vocab));
+    fits = zero_min(fits, ZERO_GPT2_SLICES);
+    while (s->heads % fits != 0) fits--;
+    if (fits == ranks) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--tp %d: each rank needs whole heads and at least one word, and the "
+                     "model has %" PRId64 " heads and %" PRId64
+                     " words (and at most %d slices); give --tp %" PRId64,
+                     ranks, s->heads, s->vocab, ZERO_GPT2_SLICES, fits);
+}
+
+zero_status zero_gpt2_check_share(const zero_gpt2_shape *s, int ranks, int slices)
+{
+    ZERO_TRY(zero_gpt2_check(s));
+    ZERO_TRY(check_ranks(s, ranks));
+    int64_t most = zero_min(zero_min(slices, s->vocab), ZERO_GPT2_SLICES);
+    int64_t fits = best_slices(s, ranks, most);
+    if (fits == slices) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--tp-slices %d with --tp %d: expected %d, or that times 2, 4, 8, ..., "
+        "which divides the %" PRId64 " heads and is at most the %" PRId64
+        " words and %d; give --tp-slices %" PRId64,
+        slices, ranks, ranks, s->heads, s->vocab, ZERO_GPT2_SLICES, fits);
 }
 
 int64_t zero_gpt2_count(const zero_gpt2_shape *s)

@@ -9,6 +9,15 @@ void zero_gpt2_embedding_unit(zero_unit *unit);
 void zero_gpt2_block_unit(zero_unit *unit);
 void zero_gpt2_head_unit(zero_unit *unit);
 
+/* Slices that the sums of a shared model can have, at most. */
+#define ZERO_GPT2_SLICES 256
+
+/* ZERO_ERR_INVALID, with the numbers and a remedy, unless the model can be shared by --tp `ranks` with
+ * --tp-slices `slices`: a rank has whole heads, and so has a slice; each slice has a word; and
+ * slices are ranks times a power of two. After it zero_model_share() succeeds. */
+ZERO_NODISCARD zero_status zero_gpt2_check_share(const zero_gpt2_shape *shape, int ranks,
+                                                 int slices);
+
 /* N = 12 L C^2 + V C: parameters that are multiplied with every position. */
 double zero_gpt2_multiplied(const zero_gpt2_shape *shape);
 /* Flops of a training step, per position: 6 N + 6 L T C. Backward is twice forward. Masked

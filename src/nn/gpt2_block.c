@@ -1,203 +1,366 @@
 /* gpt2_block.c - one transformer block; rows = B*T.
  *
- *     x ── norm 1 ── qkv ── attention ── proj ── drop ──(+ x)── middle
- *     middle ── norm 2 ── fc ── gelu ── fcproj ── drop ──(+ middle)── out
+ *     x ── norm 1 ── qkv ── attention ── proj ──|── drop ──(+ x)── middle
+ *     middle ── norm 2 ── fc ── gelu ── fcproj ──|── drop ──(+ middle)── out
  *
  * Forward keeps for backward what struct saved lists. The gradient stream holds d(out) on entry
- * and d(x) at the end: the residual path is the stream itself. */
+ * and d(x) at the end: the residual path is the stream itself.
+ *
+ * A shared model joins at each |, in both directions: a rank has H/T of the heads and 4C/T of the
+ * MLP's channels, so what proj and fcproj give (and in backward d(norm1) and d(norm2)) is this rank's
+ * part of a sum. Between two joins lies a part of the pass. A whole call computes the same parts,
+ * with `joint` and `joined` in its own memory.
+ *
+ *     forward     attend | feed | leave                recomputed: attend | feed
+ *     backward    feed_input | feed_weights, attend_input | attend_weights, enter
+ *
+ * Gradients of weights need no sum, so they are computed while the join is under way. */
 #include "nn/gpt2.h"
 #include "nn/layers.h"
+#include "nn/share.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "math/backends.h"
 
 enum { DROP_ATTENTION, DROP_PROJ, DROP_FCPROJ, DROPS_PER_BLOCK };
 
-struct saved {
-    float *norm1, *qkv, *attended, *middle, *norm2, *fc, *gelu; /* [rows, C] (3C, 4C, 4C) */
-    float *lse;                                                 /* [B,H,T] */
-    float *moments1, *moments2;                                 /* [2, rows] */
-};
-
-static int64_t saved_floats(const zero_gpt2_shape *s, int64_t rows)
+/* This rank's heads, and their channels: all of them in a whole model. */
+static int64_t own_heads(const zero_unit *u)
 {
-    return rows * (15 * s->hidden + s->heads + 4);
+    return zero_gpt2_shape_of(u)->heads / u->share.ranks;
 }
 
-static struct saved cut_saved(const zero_gpt2_shape *s, int64_t rows, float *memory)
+static int64_t own_channels(const zero_unit *u)
 {
-    int64_t n = rows * s->hidden;
+    return zero_gpt2_shape_of(u)->hidden / u->share.ranks;
+}
+
+struct saved {
+    float *norm1, *middle, *norm2;     /* [rows, C] */
+    float *qkv, *attended, *fc, *gelu; /* [rows, 3C/T], C/T, 4C/T, 4C/T */
+    float *lse;                        /* [B,H/T,T] */
+    float *moments1, *moments2;        /* [2, rows] */
+};
+
+static int64_t saved_floats(const zero_unit *u, int64_t rows)
+{
+    int64_t C = zero_gpt2_shape_of(u)->hidden;
+    return rows * (3 * C + 12 * own_channels(u) + own_heads(u) + 4);
+}
+
+static struct saved cut_saved(const zero_unit *u, int64_t rows, float *memory)
+{
+    int64_t n = rows * zero_gpt2_shape_of(u)->hidden, own = rows * own_channels(u);
     struct saved v;
     v.norm1 = memory;
     v.qkv = v.norm1 + n;
-    v.attended = v.qkv + 3 * n;
-    v.middle = v.attended + n;
+    v.attended = v.qkv + 3 * own;
+    v.middle = v.attended + own;
     v.norm2 = v.middle + n;
     v.fc = v.norm2 + n;
-    v.gelu = v.fc + 4 * n;
-    v.lse = v.gelu + 4 * n;
-    v.moments1 = v.lse + rows * s->heads;
+    v.gelu = v.fc + 4 * own;
+    v.lse = v.gelu + 4 * own;
+    v.moments1 = v.lse + rows * own_heads(u);
     v.moments2 = v.moments1 + 2 * rows;
     return v;
 }
 
 /* Matrix products only; attention's two count as if nothing were masked. Narayanan et al.
- * 2104.04473, appendix. */
-static double flops(const zero_gpt2_shape *s, int64_t B, int64_t T)
+ * 2104.04473, appendix. A shared model deals them evenly. */
+static double flops(const zero_unit *u, int64_t B, int64_t T)
 {
-    double rows = (double)(B * T), C = (double)s->hidden;
-    return 2.0 * rows * 12.0 * C * C + 4.0 * rows * (double)T * C;
+    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
+    double rows = (double)(B * T), C = (double)s->hidden, ranks = (double)u->share.ranks;
+    return (2.0 * rows * 12.0 * C * C + 4.0 * rows * (double)T * C) / ranks;
 }
 
-/* The last product is [rows, 4C] by [4C, C]. */
-static double last_flops(const zero_gpt2_shape *s, int64_t rows)
+/* The last product is [rows, 4C/T] by [4C/T, C]. */
+static double last_flops(const zero_unit *u, int64_t rows)
 {
-    return 2.0 * (double)rows * 4.0 * (double)s->hidden * (double)s->hidden;
+    return 2.0 * (double)rows * 4.0 * (double)own_channels(u) *
+           (double)zero_gpt2_shape_of(u)->hidden;
+}
+
+/* ---- a call ---- */
+
+typedef struct {
+    const zero_unit *unit;
+    const zero_call *call;
+    int64_t rows, n, own; /* n = rows*C, own = rows*C/T */
+    struct saved s;
+    float *wide;         /* backward: [rows, 4C/T]: d(fc), later d(qkv) */
+    float *masked;       /* backward: [rows, C] */
+    float *attending;    /* workspace */
+    float *joint;        /* [rows, C]: written by the parts that join */
+    const float *joined; /* [rows, C]: read by the parts that follow a join */
+} pass;
+
+static pass begin(const zero_unit *u, const zero_call *c)
+{
+    int64_t rows = c->batch->B * c->batch->T;
+    return (pass){.unit = u,
+                  .call = c,
+                  .rows = rows,
+                  .n = rows * zero_gpt2_shape_of(u)->hidden,
+                  .own = rows * own_channels(u),
+                  .s = cut_saved(u, rows, c->saved),
+                  .attending = c->work,
+                  .joint = c->joint,
+                  .joined = c->joined};
+}
+
+static zero_dropout mask(const pass *p, int which)
+{
+    return zero_gpt2_mask(p->unit, p->call, 1 + DROPS_PER_BLOCK * p->unit->index + which);
+}
+
+static zero_linear linear(const pass *p, int weight)
+{
+    return (zero_linear){
+        .unit = p->unit, .call = p->call, .weight = weight, .rows = p->rows};
+}
+
+static zero_layer_norm norm(const pass *p, int gain)
+{
+    return (zero_layer_norm){
+        .unit = p->unit, .call = p->call, .gain = gain, .rows = p->rows};
+}
+
+/* The forward call; backward adds dout and dqkv. */
+static zero_attention attention_of(const pass *p)
+{
+    return (zero_attention){.B = p->call->batch->B,
+                            .T = p->call->batch->T,
+                            .C = own_channels(p->unit),
+                            .H = own_heads(p->unit),
+                            .first_head = p->unit->share.rank * own_heads(p->unit),
+                            .dropout = mask(p, DROP_ATTENTION),
+                            .factors = p->call->type,
+                            .qkv = p->s.qkv,
+                            .out = p->s.attended,
+                            .lse = p->s.lse,
+                            .work = p->attending};
+}
+
+/* ---- forward ---- */
+
+static void attend(const pass *p)
+{
+    const zero_call *c = p->call;
+    const zero_layer_norm norm1 = norm(p, ZERO_LN1_GAIN);
+    const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
+    const zero_attention attention = attention_of(p);
+    zero_layer_norm_forward(&norm1, c->in, p->s.norm1, p->s.moments1);
+    zero_linear_forward(&qkv, p->s.norm1, p->s.qkv);
+    c->backend->attention(c->math, &attention);
+    zero_linear_product(&proj, p->s.attended, p->joint);
+}
+
+/* out = x + drop(joined + b) of a linear layer that ends a branch */
+static void add_branch(const pass *p, int weight, int which, const float *x, float *out)
+{
+    const zero_call *c = p->call;
+    const zero_linear l = linear(p, weight);
+    c->backend->add_branch(c->math,
+                           &(zero_branch){.dropout = mask(p, which),
+                                          .B = c->batch->B,
+                                          .T = c->batch->T,
+                                          .cols = zero_gpt2_shape_of(p->unit)->hidden,
+                                          .type = c->type,
+                                          .bias = zero_linear_bias(&l),
+                                          .residual = x,
+                                          .in = p->joined,
+                                          .out = out});
+}
+
+/* before = in W + b, after = gelu(before) */
+static void add_gelu(const pass *p, const float *in, float *before, float *after)
+{
+    const zero_call *c = p->call;
+    const zero_linear fc = linear(p, ZERO_FC_WEIGHT);
+    zero_linear_product(&fc, in, before);
+    c->backend->bias_gelu(c->math, p->rows, 4 * own_channels(p->unit), c->type,
+                          zero_linear_bias(&fc), before, after);
+}
+
+static void feed(const pass *p)
+{
+    const zero_layer_norm norm2 = norm(p, ZERO_LN2_GAIN);
+    const zero_linear fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
+    add_branch(p, ZERO_PROJ_WEIGHT, DROP_PROJ, p->call->in, p->s.middle);
+    zero_layer_norm_forward(&norm2, p->s.middle, p->s.norm2, p->s.moments2);
+    add_gelu(p, p->s.norm2, p->s.fc, p->s.gelu);
+    if (!p->call->out)
+        return; /* recomputed: the last product gives nothing that is saved */
+    zero_linear_product(&fcproj, p->s.gelu, p->joint);
+}
+
+static void leave(const pass *p)
+{
+    add_branch(p, ZERO_FCPROJ_WEIGHT, DROP_FCPROJ, p->s.middle, p->call->out);
+}
+
+/* ---- backward ---- */
+
+/* The gradient of a branch before its dropout: the stream itself, or its masked copy. */
+static const float *branch_gradient(const pass *p, int which)
+{
+    return mask(p, which).p > 0.0f ? p->masked : p->call->stream;
+}
+
+static void mask_branch_gradient(const pass *p, int which)
+{
+    const zero_call *c = p->call;
+    const zero_dropout d = mask(p, which);
+    if (d.p > 0.0f)
+        c->backend->dropout(c->math, &d, c->batch->B, p->n / c->batch->B, c->stream,
+                            p->masked);
+}
+
+/* Turns d(gelu) into d(fc), in place, and gives the gradient of fc's bias. */
+static void gelu_backward(const pass *p, const zero_linear *fc, float *d)
+{
+    const zero_call *c = p->call;
+    c->backend->bias_gelu_backward(c->math, p->rows, 4 * own_channels(p->unit), p->s.fc, d,
+                                   d, c->accumulate[fc->group], zero_linear_bias_grad(fc));
+}
+
+static void feed_input(const pass *p)
+{
+    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
+                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
+    mask_branch_gradient(p, DROP_FCPROJ);
+    zero_linear_input_gradient(&fcproj, branch_gradient(p, DROP_FCPROJ), p->wide);
+    gelu_backward(p, &fc, p->wide);
+    zero_linear_input_gradient(&fc, p->wide, p->joint);
+}
+
+static void feed_weights(const pass *p)
+{
+    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
+                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
+    zero_linear_weight_gradient(&fc, p->s.norm2, p->wide);
+    zero_linear_parameter_gradients(&fcproj, p->s.gelu, branch_gradient(p, DROP_FCPROJ));
+}
+
+/* `joint` has d(attended) until it gets d(norm1). */
+static void attend_input(const pass *p)
+{
+    const zero_call *c = p->call;
+    const zero_layer_norm norm2 = norm(p, ZERO_LN2_GAIN);
+    const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
+    zero_attention attention = attention_of(p);
+    attention.dout = p->joint;
+    attention.dqkv = p->wide;
+    zero_layer_norm_backward(&norm2, p->s.middle, p->s.moments2, p->joined, c->stream);
+    mask_branch_gradient(p, DROP_PROJ);
+    zero_linear_input_gradient(&proj, branch_gradient(p, DROP_PROJ), p->joint);
+    c->backend->attention_backward(c->math, &attention);
+    zero_linear_input_gradient(&qkv, p->wide, p->joint);
+}
+
+static void attend_weights(const pass *p)
+{
+    const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
+    zero_linear_parameter_gradients(&qkv, p->s.norm1, p->wide);
+    zero_linear_parameter_gradients(&proj, p->s.attended, branch_gradient(p, DROP_PROJ));
+}
+
+static void enter(const pass *p)
+{
+    const zero_layer_norm norm1 = norm(p, ZERO_LN1_GAIN);
+    zero_layer_norm_backward(&norm1, p->call->in, p->s.moments1, p->joined,
+                             p->call->stream);
+}
+
+/* ---- the unit ---- */
+
+enum { FORWARD_PARTS = 3, RECOMPUTED_PARTS = 2, BACKWARD_PARTS = 5 };
+
+typedef void part_of_pass(const pass *p);
+
+static part_of_pass *const forward_parts[FORWARD_PARTS] = {attend, feed, leave};
+static part_of_pass *const backward_parts[BACKWARD_PARTS] = {
+    feed_input, feed_weights, attend_input, attend_weights, enter};
+
+static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t T,
+                           int64_t index)
+{
+    const bool is_backward = way == ZERO_PASS_BACKWARD;
+    const int64_t parts = is_backward                  ? BACKWARD_PARTS
+                          : way == ZERO_PASS_RECOMPUTE ? RECOMPUTED_PARTS
+                                                       : FORWARD_PARTS;
+    const int64_t step = is_backward ? 2 : 1; /* from a part that joins to one that waits */
+    const bool is_last = index == parts - 1, joins = index % step == 0 && !is_last;
+    return (zero_unit_part){.waits = index > 0 && index % step == 0,
+                            .join = joins ? ZERO_JOIN_SUM : ZERO_JOIN_NONE,
+                            .count = joins ? B * T * zero_gpt2_shape_of(u)->hidden : 0,
+                            .is_last = is_last};
 }
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
-    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
-    int64_t n = B * T * s->hidden;
+    int64_t n = B * T * zero_gpt2_shape_of(u)->hidden, own = B * T * own_channels(u);
     int64_t attention = zero_attention_workspace(
-        &(zero_attention){.B = B, .T = T, .C = s->hidden, .H = s->heads});
+        &(zero_attention){.B = B, .T = T, .C = own_channels(u), .H = own_heads(u)});
+    int64_t joint = zero_share_has_parts(&u->share) ? 0 : n; /* that is the caller's */
     return (zero_unit_sizes){.out = n,
-                             .saved = saved_floats(s, B * T),
+                             .saved = saved_floats(u, B * T),
                              .forward_work = attention,
-                             .backward_work = 6 * n + attention,
-                             .flops = flops(s, B, T),
-                             .recompute_flops = flops(s, B, T) - last_flops(s, B * T)};
+                             .backward_work = 4 * own + joint + n + attention,
+                             .flops = flops(u, B, T),
+                             .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
-static zero_dropout mask(const zero_unit *u, const zero_call *c, int which)
+/* Each product is written to its place, and what follows reads it there. */
+static void forward_whole(pass *p)
 {
-    return zero_gpt2_mask(u, c, 1 + DROPS_PER_BLOCK * u->index + which);
-}
-
-/* out = x + drop(in W + b) */
-static void add_branch(const zero_linear *l, int which, const float *in, const float *x,
-                       float *out)
-{
-    const zero_call *c = l->call;
-    const zero_dropout d = mask(l->unit, c, which);
-    zero_linear_product(l, in, out);
-    c->backend->add_branch(c->math, &d, c->batch->B, c->batch->T,
-                           zero_gpt2_shape_of(l->unit)->hidden, c->type,
-                           zero_linear_bias(l), x, out);
-}
-
-/* before = in W + b, after = gelu(before) */
-static void add_gelu(const zero_linear *l, const float *in, float *before, float *after)
-{
-    const zero_call *c = l->call;
-    zero_linear_product(l, in, before);
-    c->backend->bias_gelu(c->math, l->rows, 4 * zero_gpt2_shape_of(l->unit)->hidden,
-                          c->type, zero_linear_bias(l), before, after);
-}
-
-/* Turns d(after) in `d` into d(before), and computes the gradients of W, b and in from it. */
-static void gelu_backward(const zero_linear *l, const float *in, const float *before,
-                          float *d, float *d_in)
-{
-    const zero_call *c = l->call;
-    c->backend->bias_gelu_backward(c->math, l->rows,
-                                   4 * zero_gpt2_shape_of(l->unit)->hidden, before, d, d,
-                                   c->accumulate[l->group], zero_linear_bias_grad(l));
-    zero_linear_product_backward(l, in, d, d_in);
-}
-
-/* The gradient of a branch before its dropout: the stream itself, or its masked copy. */
-static const float *branch_gradient(const zero_unit *u, const zero_call *c, int which,
-                                    float *copy)
-{
-    zero_dropout d = mask(u, c, which);
-    if (d.p <= 0.0f) return c->stream;
-    c->backend->dropout(c->math, &d, c->batch->B,
-                        c->batch->T * zero_gpt2_shape_of(u)->hidden, c->stream, copy);
-    return copy;
-}
-
-static zero_linear linear(const zero_unit *u, const zero_call *c, int weight)
-{
-    return (zero_linear){
-        .unit = u, .call = c, .weight = weight, .rows = c->batch->B * c->batch->T};
-}
-
-static zero_layer_norm norm(const zero_unit *u, const zero_call *c, int gain)
-{
-    return (zero_layer_norm){
-        .unit = u, .call = c, .gain = gain, .rows = c->batch->B * c->batch->T};
-}
-
-/* The forward call; backward adds dout and dqkv, and has its workspace elsewhere. */
-static zero_attention attention_of(const zero_unit *u, const zero_call *c,
-                                   const struct saved *s)
-{
-    return (zero_attention){.B = c->batch->B,
-                            .T = c->batch->T,
-                            .C = zero_gpt2_shape_of(u)->hidden,
-                            .H = zero_gpt2_shape_of(u)->heads,
-                            .dropout = mask(u, c, DROP_ATTENTION),
-                            .factors = c->type,
-                            .qkv = s->qkv,
-                            .out = s->attended,
-                            .lse = s->lse,
-                            .work = c->work};
+    float *out = p->call->out;
+    p->joint = p->s.middle;
+    attend(p);
+    p->joined = p->s.middle;
+    p->joint = out;
+    feed(p);
+    p->joined = out;
+    if (out) leave(p);
 }
 
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    struct saved s = cut_saved(zero_gpt2_shape_of(u), c->batch->B * c->batch->T, c->saved);
-    zero_attention attention = attention_of(u, c, &s);
-    zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
-    zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
-    zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
-                fcproj = linear(u, c, ZERO_FCPROJ_WEIGHT);
-
-    zero_layer_norm_forward(&norm1, c->in, s.norm1, s.moments1);
-    zero_linear_forward(&qkv, s.norm1, s.qkv);
-    c->backend->attention(c->math, &attention);
-    add_branch(&proj, DROP_PROJ, s.attended, c->in, s.middle);
-
-    zero_layer_norm_forward(&norm2, s.middle, s.norm2, s.moments2);
-    add_gelu(&fc, s.norm2, s.fc, s.gelu);
-    if (!c->out) return; /* recomputed: the last product gives nothing that is saved */
-    add_branch(&fcproj, DROP_FCPROJ, s.gelu, s.middle, c->out);
+    pass p = begin(u, c);
+    if (zero_share_has_parts(&u->share)) {
+        assert(c->part >= 0 && c->part < FORWARD_PARTS);
+        forward_parts[c->part](&p);
+    } else {
+        forward_whole(&p);
+    }
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
-    int64_t rows = c->batch->B * c->batch->T, n = rows * zero_gpt2_shape_of(u)->hidden;
-    struct saved s = cut_saved(zero_gpt2_shape_of(u), rows, c->saved);
-    float *wide = c->work;        /* [rows, 4C]: d(fc), later d(qkv) */
-    float *narrow = wide + 4 * n; /* [rows, C] */
-    float *masked = narrow + n;   /* [rows, C] */
-    zero_attention attention = attention_of(u, c, &s);
-    attention.work = masked + n;
-    attention.dout = narrow;
-    attention.dqkv = wide;
-    zero_layer_norm norm1 = norm(u, c, ZERO_LN1_GAIN), norm2 = norm(u, c, ZERO_LN2_GAIN);
-    zero_linear qkv = linear(u, c, ZERO_QKV_WEIGHT), proj = linear(u, c, ZERO_PROJ_WEIGHT);
-    zero_linear fc = linear(u, c, ZERO_FC_WEIGHT),
-                fcproj = linear(u, c, ZERO_FCPROJ_WEIGHT);
-
-    const float *branch = branch_gradient(u, c, DROP_FCPROJ, masked);
-    zero_linear_backward(&fcproj, s.gelu, branch, wide);
-    gelu_backward(&fc, s.norm2, s.fc, wide, narrow);
-    zero_layer_norm_backward(&norm2, s.middle, s.moments2, narrow, c->stream);
-
-    branch = branch_gradient(u, c, DROP_PROJ, masked);
-    zero_linear_backward(&proj, s.attended, branch, narrow);
-    c->backend->attention_backward(c->math, &attention);
-    zero_linear_backward(&qkv, s.norm1, wide, narrow);
-    zero_layer_norm_backward(&norm1, c->in, s.moments1, narrow, c->stream);
+    pass p = begin(u, c);
+    const bool has_parts = zero_share_has_parts(&u->share);
+    float *work = c->work;
+    p.wide = work;
+    work += 4 * p.own;
+    if (!has_parts) {
+        p.joined = p.joint = work;
+        work += p.n;
+    }
+    p.masked = work;
+    p.attending = work + p.n;
+    assert(!has_parts || (c->part >= 0 && c->part < BACKWARD_PARTS));
+    if (has_parts) backward_parts[c->part](&p);
+    for (int i = 0; i < BACKWARD_PARTS && !has_parts; i++) backward_parts[i](&p);
 }
 
 void zero_gpt2_block_unit(zero_unit *unit)
 {
     snprintf(unit->name, sizeof unit->name, "block %d", unit->index);
     unit->sizes = sizes;
+    unit->part = part;
     unit->forward = forward;
     unit->backward = backward;
     unit->computes_by_layers = true;

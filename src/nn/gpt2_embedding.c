@@ -1,8 +1,15 @@
-/* gpt2_embedding.c - the first unit: tokens and positions look up their rows. */
+/* gpt2_embedding.c - the first unit: tokens and positions look up their rows.
+ *
+ * A shared model deals the words: each rank looks up its own, the others are zeros there, and the sum
+ * is the whole look-up. */
 #include "nn/gpt2.h"
+#include "nn/share.h"
 #include "zero/layers.h"
 
+#include <assert.h>
 #include <string.h>
+
+enum { LOOK_UP, TAKE, FORWARD_PARTS };
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
@@ -10,34 +17,77 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     return (zero_unit_sizes){.out = n, .flops = (double)n}; /* one addition each */
 }
 
-static void forward(const zero_unit *u, const zero_call *c)
+static zero_unit_part part(const zero_unit *u, zero_pass pass, int64_t B, int64_t T,
+                           int64_t index)
+{
+    if (pass == ZERO_PASS_BACKWARD) return (zero_unit_part){.is_last = true};
+    if (index == TAKE) return (zero_unit_part){.waits = true, .is_last = true};
+    return (zero_unit_part){.join = ZERO_JOIN_SUM,
+                            .count = B * T * zero_gpt2_shape_of(u)->hidden};
+}
+
+/* The words of this rank's table; 0 if it has all of them. */
+static int64_t own_words(const zero_unit *u)
+{
+    return zero_share_has_parts(&u->share) ? u->tensors[0][ZERO_WTE].rows : 0;
+}
+
+static void look_up(const zero_unit *u, const zero_call *c, float *out)
 {
     const zero_batch *b = c->batch;
-    int64_t C = zero_gpt2_shape_of(u)->hidden;
-    zero_dropout d = zero_gpt2_mask(u, c, 0);
     c->backend->embedding(c->math, &(zero_embedding){.B = b->B,
                                                      .T = b->T,
-                                                     .C = C,
+                                                     .C = zero_gpt2_shape_of(u)->hidden,
+                                                     .first = u->tensors[0][ZERO_WTE].first,
+                                                     .words = own_words(u),
                                                      .tokens = b->inputs,
                                                      .type = c->type,
                                                      .wte = zero_weight(u, c, 0, ZERO_WTE),
                                                      .wpe = zero_weight(u, c, 0, ZERO_WPE),
-                                                     .out = c->out});
-    if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->out, c->out);
+                                                     .out = out});
+}
+
+/* out = x * mask; x may be out */
+static void take(const zero_unit *u, const zero_call *c, const float *x)
+{
+    const zero_batch *b = c->batch;
+    int64_t n = b->T * zero_gpt2_shape_of(u)->hidden;
+    zero_dropout d = zero_gpt2_mask(u, c, 0);
+    if (d.p > 0.0f)
+        c->backend->dropout(c->math, &d, b->B, n, x, c->out);
+    else if (x != c->out)
+        c->backend->round(c->math, ZERO_FP32, b->B * n, x, c->out); /* a copy */
+}
+
+static void forward(const zero_unit *u, const zero_call *c)
+{
+    if (!zero_share_has_parts(&u->share)) {
+        look_up(u, c, c->out);
+        take(u, c, c->out);
+        return;
+    }
+    assert(c->part >= 0 && c->part < FORWARD_PARTS);
+    if (c->part == LOOK_UP)
+        look_up(u, c, c->joint);
+    else
+        take(u, c, c->joined);
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
     const zero_batch *b = c->batch;
-    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
-    int64_t C = s->hidden;
+    const zero_tensor *wte = &u->tensors[0][ZERO_WTE], *wpe = &u->tensors[0][ZERO_WPE];
+    int64_t C = wte->cols;
     zero_dropout d = zero_gpt2_mask(u, c, 0);
-    if (!c->accumulate[0]) c->backend->clear(c->math, (s->vocab + s->seq) * C, c->grad[0]);
+    if (!c->accumulate[0])
+        c->backend->clear(c->math, (wte->rows + wpe->rows) * C, c->grad[0]);
     if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->stream, c->stream);
     c->backend->embedding_backward(
         c->math, &(zero_embedding_grad){.B = b->B,
                                         .T = b->T,
                                         .C = C,
+                                        .first = wte->first,
+                                        .words = own_words(u),
                                         .tokens = b->inputs,
                                         .dout = c->stream,
                                         .dwte = zero_weight_grad(u, c, 0, ZERO_WTE),
@@ -48,6 +98,7 @@ void zero_gpt2_embedding_unit(zero_unit *unit)
 {
     memcpy(unit->name, "embedding", sizeof "embedding");
     unit->sizes = sizes;
+    unit->part = part;
     unit->forward = forward;
     unit->backward = backward;
     unit->computes_by_layers = true;

@@ -3,47 +3,44 @@
  * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model, so rows
  * are taken in chunks: a chunk's logits become its loss and its gradient at once. When training,
  * forward therefore stops at the norm, and backward goes through the chunks. */
-#include "nn/gpt2.h"
-#include "zero/layers.h"
+#include "nn/gpt2_head.h"
 
 #include <string.h>
 
 #include "base/number.h"
-
-#define CHUNK 256 /* rows: enough for GEMM, small next to activations */
-
-enum { FINAL, EMBEDDING }; /* the unit's groups */
-
-static int64_t chunk_rows(int64_t rows)
-{
-    return zero_min(rows, CHUNK);
-}
+#include "nn/share.h"
+#include "zero/layers.h"
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
-    int64_t rows = B * T;
-    return (zero_unit_sizes){.saved = rows * (s->hidden + 2),
-                             .backward_work = rows * s->hidden,
-                             .logits = chunk_rows(rows) * s->vocab,
-                             .row_loss = rows,
-                             .flops =
-                                 2.0 * (double)rows * (double)s->hidden * (double)s->vocab};
+    int64_t rows = B * T, words = zero_gpt2_words(u)->rows;
+    zero_unit_sizes n = {.saved = rows * (s->hidden + 2),
+                         .backward_work = rows * s->hidden,
+                         .logits = zero_gpt2_chunk_rows(rows, 0) * words,
+                         .row_loss = rows,
+                         .flops = 2.0 * (double)rows * (double)s->hidden * (double)words};
+    if (!zero_share_has_parts(&u->share)) return n;
+    n.backward_work += zero_gpt2_head_parts_work(u, rows);
+    n.logits = zero_max(n.logits, B * s->vocab); /* generating, of all ranks' words */
+    return n;
 }
 
-static void compute_logits(const zero_unit *u, const zero_call *c, const float *normed,
-                           int64_t rows, float *logits)
+void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *normed,
+                      int64_t rows, float *logits)
 {
-    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
-    c->backend->gemm(c->math, &(zero_gemm){.transpose_b = true,
-                                           .factors = c->type,
-                                           .m = rows,
-                                           .n = s->vocab,
-                                           .k = s->hidden,
-                                           .a = normed,
-                                           .b = zero_weight(u, c, EMBEDDING, ZERO_WTE),
-                                           .b_type = c->type,
-                                           .c = logits});
+    const zero_tensor *wte = zero_gpt2_words(u);
+    c->backend->gemm(c->math,
+                     &(zero_gemm){.transpose_b = true,
+                                  .factors = c->type,
+                                  .m = rows,
+                                  .n = wte->rows,
+                                  .k = wte->cols,
+                                  .a = normed,
+                                  .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                                  .b_type = c->type,
+                                  .c = logits,
+                                  .slices = zero_share_one_sum(&u->share)});
 }
 
 static void chunk_loss(const zero_unit *u, const zero_call *c, const float *normed,
@@ -51,79 +48,119 @@ static void chunk_loss(const zero_unit *u, const zero_call *c, const float *norm
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     const int32_t *targets = c->batch->targets;
-    compute_logits(u, c, normed + first * s->hidden, rows, c->logits);
+    zero_gpt2_logits(u, c, normed + first * s->hidden, rows, c->logits);
     c->backend->cross_entropy(c->math, rows, s->vocab, targets + first, dscale, c->logits,
                               c->row_loss + first);
 }
 
+static zero_layer_norm norm_of(const zero_unit *u, const zero_call *c)
+{
+    return (zero_layer_norm){
+        .unit = u, .call = c, .group = ZERO_HEAD_FINAL, .rows = c->batch->B * c->batch->T};
+}
+
+void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c)
+{
+    zero_layer_norm norm = norm_of(u, c);
+    float *normed = c->saved, *moments = normed + norm.rows * zero_gpt2_shape_of(u)->hidden;
+    zero_layer_norm_forward(&norm, c->in, normed, moments);
+}
+
+void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
+                                  const float *d_normed)
+{
+    zero_layer_norm norm = norm_of(u, c);
+    int64_t n = norm.rows * zero_gpt2_shape_of(u)->hidden;
+    c->backend->clear(c->math, n, c->stream);
+    zero_layer_norm_backward(&norm, c->in, c->saved + n, d_normed, c->stream);
+}
+
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T,
-            C = zero_gpt2_shape_of(u)->hidden;
-    float *normed = c->saved, *moments = normed + rows * C;
-    zero_layer_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
-    zero_layer_norm_forward(&norm, c->in, normed, moments);
+    if (zero_share_has_parts(&u->share)) {
+        zero_gpt2_head_forward_part(u, c);
+        return;
+    }
+    int64_t B = c->batch->B, T = c->batch->T, rows = B * T;
+    int64_t C = zero_gpt2_shape_of(u)->hidden;
+    const float *normed = c->saved;
+    zero_gpt2_head_norm(u, c);
     if (c->training) return;
     if (!c->batch->targets) { /* generating: only the last position matters */
         for (int64_t b = 0; b < B; b++)
-            compute_logits(u, c, normed + (b * T + T - 1) * C, 1,
-                           c->logits + b * zero_gpt2_shape_of(u)->vocab);
+            zero_gpt2_logits(u, c, normed + (b * T + T - 1) * C, 1,
+                             c->logits + b * zero_gpt2_shape_of(u)->vocab);
         return;
     }
-    for (int64_t first = 0; first < rows; first += CHUNK)
-        chunk_loss(u, c, normed, first, chunk_rows(rows - first), 0.0f);
+    for (int64_t first = 0; first < rows; first += ZERO_GPT2_CHUNK)
+        chunk_loss(u, c, normed, first, zero_gpt2_chunk_rows(rows, first), 0.0f);
 }
 
-/* Computes d(normed) and the embedding's gradient from the chunk's d(logits). */
-static void chunk_backward(const zero_unit *u, const zero_call *c, const float *normed,
-                           int64_t rows, bool accumulate, float *d_normed)
+void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float *normed,
+                             int64_t rows, bool accumulate)
+{
+    const zero_tensor *wte = zero_gpt2_words(u);
+    c->backend->gemm(
+        c->math, &(zero_gemm){.transpose_a = true,
+                              .accumulate = accumulate,
+                              .factors = c->type,
+                              .m = wte->rows,
+                              .n = wte->cols,
+                              .k = rows,
+                              .a = c->logits,
+                              .b = normed,
+                              .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                              .slices = zero_share_one_sum(&u->share)});
+}
+
+/* d(normed) of a chunk from its d(logits) in c->logits. */
+static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
+                           float *d_normed)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     c->backend->gemm(c->math,
-                     &(zero_gemm){.transpose_a = true,
-                                  .accumulate = accumulate,
-                                  .factors = c->type,
-                                  .m = s->vocab,
+                     &(zero_gemm){.factors = c->type,
+                                  .m = rows,
                                   .n = s->hidden,
-                                  .k = rows,
+                                  .k = s->vocab,
                                   .a = c->logits,
-                                  .b = normed,
-                                  .c = zero_weight_grad(u, c, EMBEDDING, ZERO_WTE)});
-    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
-                                           .m = rows,
-                                           .n = s->hidden,
-                                           .k = s->vocab,
-                                           .a = c->logits,
-                                           .b = zero_weight(u, c, EMBEDDING, ZERO_WTE),
-                                           .b_type = c->type,
-                                           .c = d_normed});
+                                  .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                                  .b_type = c->type,
+                                  .c = d_normed});
+}
+
+void zero_gpt2_clear_positions(const zero_unit *u, const zero_call *c)
+{
+    const zero_tensor *wpe = &u->tensors[ZERO_HEAD_EMBEDDING][ZERO_WPE];
+    c->backend->clear(c->math, wpe->rows * wpe->cols,
+                      zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WPE));
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
-    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
-    int64_t C = s->hidden, rows = c->batch->B * c->batch->T;
-    const float *normed = c->saved, *moments = normed + rows * C;
-    float *d_normed = c->work;
-    bool add = c->accumulate[EMBEDDING];
-
-    /* The head writes the embedding's gradient first, and contributes nothing to positions. */
-    if (!add)
-        c->backend->clear(c->math, s->seq * C, zero_weight_grad(u, c, EMBEDDING, ZERO_WPE));
-    for (int64_t first = 0; first < rows; first += CHUNK) {
-        int64_t n = chunk_rows(rows - first);
-        chunk_loss(u, c, normed, first, n, c->batch->loss_seed);
-        chunk_backward(u, c, normed + first * C, n, add || first > 0, d_normed + first * C);
+    if (zero_share_has_parts(&u->share)) {
+        zero_gpt2_head_backward_part(u, c);
+        return;
     }
-    c->backend->clear(c->math, rows * C, c->stream);
-    zero_layer_norm norm = {.unit = u, .call = c, .group = FINAL, .rows = rows};
-    zero_layer_norm_backward(&norm, c->in, moments, d_normed, c->stream);
+    int64_t C = zero_gpt2_shape_of(u)->hidden, rows = c->batch->B * c->batch->T;
+    const float *normed = c->saved;
+    float *d_normed = c->work;
+    bool add = c->accumulate[ZERO_HEAD_EMBEDDING];
+    if (!add) zero_gpt2_clear_positions(u, c);
+    for (int64_t first = 0; first < rows; first += ZERO_GPT2_CHUNK) {
+        int64_t n = zero_gpt2_chunk_rows(rows, first);
+        chunk_loss(u, c, normed, first, n, c->batch->loss_seed);
+        zero_gpt2_word_gradient(u, c, normed + first * C, n, add || first > 0);
+        input_gradient(u, c, n, d_normed + first * C);
+    }
+    zero_gpt2_head_norm_backward(u, c, d_normed);
 }
 
 void zero_gpt2_head_unit(zero_unit *unit)
 {
     memcpy(unit->name, "head", sizeof "head");
     unit->sizes = sizes;
+    unit->part = zero_gpt2_head_part;
     unit->forward = forward;
     unit->backward = backward;
     unit->computes_by_layers = true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "math/backend.h"
+#include "nn/share.h"
 
 void zero_poll(const zero_call *c)
 {
@@ -25,26 +26,43 @@ void zero_multiply(const zero_call *c, const zero_gemm *g)
     if (c && g && g->a && g->b && g->c) c->backend->gemm(c->math, g);
 }
 
+static const zero_tensor *weight_of(const zero_linear *l)
+{
+    return &l->unit->tensors[l->group][l->weight];
+}
+
+/* A sum over a dimension that the weight is cut in is a tree over this rank's slices: a subtree of the
+ * whole one. */
+static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
+{
+    const zero_share *share = &l->unit->share;
+    const zero_tensor *w = weight_of(l);
+    g->slices = zero_share_one_sum(share);
+    if (!zero_share_has_parts(share) || w->cut != cut) return;
+    g->slices = zero_share_slices(share);
+    g->slice_parts = (int)zero_cut_parts(w);
+}
+
 void zero_linear_product(const zero_linear *l, const float *x, float *y)
 {
     const zero_call *c = l->call;
-    const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
-    c->backend->gemm(c->math,
-                     &(zero_gemm){.factors = c->type,
-                                  .m = l->rows,
-                                  .n = w->cols,
-                                  .k = w->rows,
-                                  .a = x,
-                                  .b = zero_weight(l->unit, c, l->group, l->weight),
-                                  .b_type = c->type,
-                                  .c = y});
+    const zero_tensor *w = weight_of(l);
+    zero_gemm g = {.factors = c->type,
+                   .m = l->rows,
+                   .n = w->cols,
+                   .k = w->rows,
+                   .a = x,
+                   .b = zero_weight(l->unit, c, l->group, l->weight),
+                   .b_type = c->type,
+                   .c = y};
+    sum_slices(l, ZERO_CUT_ROWS, &g);
+    c->backend->gemm(c->math, &g);
 }
 
-void zero_linear_product_backward(const zero_linear *l, const float *x, const float *dy,
-                                  float *dx)
+void zero_linear_weight_gradient(const zero_linear *l, const float *x, const float *dy)
 {
     const zero_call *c = l->call;
-    const zero_tensor *w = &l->unit->tensors[l->group][l->weight];
+    const zero_tensor *w = weight_of(l);
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_a = true,
                                   .accumulate = c->accumulate[l->group],
@@ -54,18 +72,25 @@ void zero_linear_product_backward(const zero_linear *l, const float *x, const fl
                                   .k = l->rows,
                                   .a = x,
                                   .b = dy,
-                                  .c = zero_weight_grad(l->unit, c, l->group, l->weight)});
-    if (!dx) return;
-    c->backend->gemm(c->math,
-                     &(zero_gemm){.transpose_b = true,
-                                  .factors = c->type,
-                                  .m = l->rows,
-                                  .n = w->rows,
-                                  .k = w->cols,
-                                  .a = dy,
-                                  .b = zero_weight(l->unit, c, l->group, l->weight),
-                                  .b_type = c->type,
-                                  .c = dx});
+                                  .c = zero_weight_grad(l->unit, c, l->group, l->weight),
+                                  .slices = zero_share_one_sum(&l->unit->share)});
+}
+
+void zero_linear_input_gradient(const zero_linear *l, const float *dy, float *dx)
+{
+    const zero_call *c = l->call;
+    const zero_tensor *w = weight_of(l);
+    zero_gemm g = {.transpose_b = true,
+                   .factors = c->type,
+                   .m = l->rows,
+                   .n = w->rows,
+                   .k = w->cols,
+                   .a = dy,
+                   .b = zero_weight(l->unit, c, l->group, l->weight),
+                   .b_type = c->type,
+                   .c = dx};
+    sum_slices(l, ZERO_CUT_COLS, &g);
+    c->backend->gemm(c->math, &g);
 }
 
 const void *zero_linear_bias(const zero_linear *l)
@@ -76,11 +101,6 @@ const void *zero_linear_bias(const zero_linear *l)
 float *zero_linear_bias_grad(const zero_linear *l)
 {
     return zero_weight_grad(l->unit, l->call, l->group, l->weight + 1);
-}
-
-static int64_t cols_of(const zero_linear *l)
-{
-    return l->unit->tensors[l->group][l->weight].cols;
 }
 
 static bool is_missing(const zero_unit *unit, const zero_call *call, const void *a,
@@ -94,17 +114,24 @@ void zero_linear_forward(const zero_linear *l, const float *x, float *y)
     if (!l || is_missing(l->unit, l->call, x, y)) return;
     const zero_call *c = l->call;
     zero_linear_product(l, x, y);
-    c->backend->add_bias(c->math, l->rows, cols_of(l), c->type, zero_linear_bias(l), y);
+    c->backend->add_bias(c->math, l->rows, weight_of(l)->cols, c->type, zero_linear_bias(l),
+                         y);
 }
 
 /* The bias comes first: dy has just been written, and part of it may still be in a cache. */
+void zero_linear_parameter_gradients(const zero_linear *l, const float *x, const float *dy)
+{
+    const zero_call *c = l->call;
+    c->backend->bias_backward(c->math, l->rows, weight_of(l)->cols, dy,
+                              c->accumulate[l->group], zero_linear_bias_grad(l));
+    zero_linear_weight_gradient(l, x, dy);
+}
+
 void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
 {
     if (!l || is_missing(l->unit, l->call, x, dy)) return;
-    const zero_call *c = l->call;
-    c->backend->bias_backward(c->math, l->rows, cols_of(l), dy, c->accumulate[l->group],
-                              zero_linear_bias_grad(l));
-    zero_linear_product_backward(l, x, dy, dx);
+    zero_linear_parameter_gradients(l, x, dy);
+    if (dx) zero_linear_input_gradient(l, dy, dx);
 }
 
 void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,

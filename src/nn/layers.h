@@ -1,14 +1,20 @@
-/* layers.h - the products of a linear layer without its bias, for units that fuse the bias and
- * its gradient with the next operation: one pass over the activations less. */
+/* layers.h - the products of a linear layer one by one: for units that fuse its bias and the bias'
+ * gradient with the next operation, one pass over the activations less; and that compute the
+ * gradient of the input first, for which other ranks wait.
+ *
+ * In a shared model x and y have the rank's columns if W is cut there. A sum over a dimension that is
+ * cut is this rank's part of it. */
 #pragma once
 
 #include "zero/layers.h"
 
 /* y[rows,out] = x[rows,in] W */
 void zero_linear_product(const zero_linear *l, const float *x, float *y);
-/* dW from x and dy, added if the call accumulates; dx = dy W^T unless dx is NULL */
-void zero_linear_product_backward(const zero_linear *l, const float *x, const float *dy,
-                                  float *dx);
+/* dx = dy W^T */
+void zero_linear_input_gradient(const zero_linear *l, const float *dy, float *dx);
+/* dW from x and dy, added if the call accumulates; and with it db from dy. */
+void zero_linear_weight_gradient(const zero_linear *l, const float *x, const float *dy);
+void zero_linear_parameter_gradients(const zero_linear *l, const float *x, const float *dy);
 
 /* The layer's bias, and its gradient. */
 const void *zero_linear_bias(const zero_linear *l);

@@ -34,6 +34,19 @@ static inline bool zero_share_has_parts(const zero_share *share)
     return share->slices > 1;
 }
 
+/* The slices that each rank has. */
+static inline int zero_share_slices(const zero_share *share)
+{
+    return share->slices / share->ranks;
+}
+
+/* zero_gemm.slices of a product whose sum is not cut. In a shared model m or n may be: then the bits
+ * of an element must not depend on them. */
+static inline int zero_share_one_sum(const zero_share *share)
+{
+    return zero_share_has_parts(share) ? 1 : 0;
+}
+
 /* True if all ranks of a TP group have the whole tensor. */
 static inline bool zero_tensor_is_replicated(const zero_tensor *t)
 {

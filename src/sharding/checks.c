@@ -108,15 +108,20 @@ int zero_recorded_arrays(const zero_schedule *s, int g)
 
 /* ---- buffers ---- */
 
+/* The ranks that look at each other's findings: of the world, if they share models. */
+static size_t n_ranks(const zero_schedule *s)
+{
+    return (size_t)zero_schedule_world_layout(s)->size;
+}
+
 static size_t words_bytes(const zero_schedule *s)
 {
-    return zero_round_up_size((size_t)s->input.n_ranks * 2 * sizeof(uint64_t),
-                              ZERO_BUFFER_ALIGN);
+    return zero_round_up_size(n_ranks(s) * 2 * sizeof(uint64_t), ZERO_BUFFER_ALIGN);
 }
 
 static size_t classes_bytes(const zero_schedule *s)
 {
-    return zero_round_up_size((size_t)s->input.n_ranks * sizeof(int), ZERO_BUFFER_ALIGN);
+    return zero_round_up_size(n_ranks(s) * sizeof(int), ZERO_BUFFER_ALIGN);
 }
 
 zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer)
@@ -161,5 +166,6 @@ zero_traffic zero_schedule_compare_traffic(const zero_schedule *s)
     for (int k = 0; k < exchanges && zero_is_compared(s); k++)
         zero_small_add_reduced(&sum, zero_schedule_layout(s), s->input.rank,
                                2 * (int64_t)s->input.n_ranks, sizeof(uint64_t));
+    /* A comparison over the TP group adds its messages here. */
     return sum;
 }

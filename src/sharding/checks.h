@@ -65,10 +65,10 @@ int zero_recorded_arrays(const zero_schedule *s, int g);
 int64_t zero_records_of(const zero_schedule *s, int g);
 
 /* The workspace of checks: two words for each rank, an int for each rank, and a block of
- * parameters. */
+ * parameters. Ranks are all N_d * T of the world: room for a group's as well. */
 typedef struct {
-    uint64_t *words; /* [n_ranks][2] */
-    int *class_of;   /* [n_ranks] */
+    uint64_t *words; /* [N_d * T][2] */
+    int *class_of;   /* [N_d * T] */
     void *block;     /* [ZERO_CHECK_BLOCK] of the parameters' type */
 } zero_check_space;
 #define ZERO_CHECK_BLOCK 4096

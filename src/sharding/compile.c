@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "io/scratch_file.h"
+#include "nn/share.h"
 #include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
@@ -174,16 +175,76 @@ static zero_status check_backward(const zero_plan_input *in)
     return ZERO_OK;
 }
 
-/* ---- groups ---- */
+/* A device's kernels and the JOINs of its memory are not built. */
+static zero_status check_share(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    const zero_share *share = &model->share;
+    if (!zero_share_has_parts(share) && share->ranks <= 1) return ZERO_OK;
+    if (share->ranks < 1 || share->rank < 0 || share->rank >= share->ranks ||
+        share->slices < share->ranks)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for rank %d of %d of a TP group, with sums in %d slices: "
+                         "expected a slice or more for each rank",
+                         share->rank, share->ranks, share->slices);
+    if (in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device with --tp %d --tp-slices %d: a device computes whole "
+                         "models only, in one slice; give one of them",
+                         share->ranks, share->slices);
+    for (int u = 0; u < model->n_units; u++)
+        if (!model->units[u].part)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' cannot be shared by %d ranks in %d slices: its "
+                             "passes have no parts (zero_unit_part in zero/model.h)",
+                             model->units[u].name, share->ranks, share->slices);
+    return ZERO_OK;
+}
+
+/* ---- nodes ---- */
+
+static zero_status check_layout(const zero_layout *layout, const char *of, int n, int rank)
+{
+    if (layout->size == n && rank >= 0 && rank < n) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "a plan for rank %d of %d%s, on nodes of %d ranks",
+                     rank, n, of, layout->size);
+}
+
+/* Two ranks are on one node if they are in both groups. This is exact if all TP groups are spread over
+ * nodes in the same way, and no node has parts of two of them, unless both are whole there. */
+static zero_status number_world(zero_schedule *s)
+{
+    const zero_layout *data = zero_schedule_layout(s), *tp = zero_schedule_tp_layout(s);
+    int n = data->size * tp->size;
+    int *ids = malloc((size_t)n * sizeof *ids);
+    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", n);
+    for (int r = 0; r < n; r++)
+        ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
+    zero_status st = zero_layout_init(&s->world_layout, n, ids);
+    free(ids);
+    return st;
+}
+
+static zero_status choose_tp_layout(zero_schedule *s)
+{
+    const zero_share *share = &s->input.model->share;
+    if (!zero_share_has_parts(share)) return ZERO_OK;
+    if (!s->input.tp_layout)
+        ZERO_TRY(zero_layout_init_blocks(&s->own_tp_layout, share->ranks, 1));
+    ZERO_TRY(check_layout(zero_schedule_tp_layout(s), " of a TP group", share->ranks,
+                          share->rank));
+    return number_world(s);
+}
 
 static zero_status choose_layout(zero_schedule *s)
 {
-    int n = s->input.n_ranks, rank = s->input.rank;
+    int n = s->input.n_ranks;
     if (!s->input.layout) ZERO_TRY(zero_layout_init_blocks(&s->own_layout, n, n));
-    if (zero_schedule_layout(s)->size == n && rank >= 0 && rank < n) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "a plan for rank %d of %d, on nodes of %d ranks",
-                     rank, n, zero_schedule_layout(s)->size);
+    ZERO_TRY(check_layout(zero_schedule_layout(s), "", n, s->input.rank));
+    return choose_tp_layout(s);
 }
+
+/* ---- groups ---- */
 
 static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partition *parts)
 {
@@ -252,6 +313,7 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(check_offload_host(&s->input));
     ZERO_TRY(check_backward(&s->input));
     ZERO_TRY(check_delayed(&s->input));
+    ZERO_TRY(check_share(&s->input));
     ZERO_TRY(check_device(&s->input));
     ZERO_TRY(zero_model_check_sizes(s->input.model, s->input.micro_batch, s->input.seq));
     ZERO_TRY(choose_layout(s));
@@ -270,6 +332,7 @@ static zero_status compile(zero_schedule *s)
     ZERO_TRY(zero_schedule_check_exchange(s));
     zero_stage_at(s->input.stage)->write(s);
     ZERO_TRY(s->status);
+    ZERO_TRY(zero_schedule_check_joins(s));
     ZERO_TRY(zero_schedule_lay_out(s));
     return zero_schedule_count_traffic(s);
 }
@@ -313,7 +376,7 @@ zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_boun
     zero_status st = hold(&s);
     if (st == ZERO_OK) {
         zero_schedule_place_persistent(&s);
-        size_t beside = s.host_bytes + s.window_bytes;
+        size_t beside = s.host_bytes + s.window_bytes + s.tp_window_bytes;
         *least = (zero_schedule_bound){.bytes = s.own_bytes + least_activations(input) +
                                                 (input->device ? 0 : beside),
                                        .host_bytes = input->device ? beside : 0,

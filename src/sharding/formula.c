@@ -67,3 +67,26 @@ double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbat
                    zero_formula_gathers(stage, microbatches);
     return times * (double)psi * (n_ranks - 1) / n_ranks;
 }
+
+int zero_formula_tp_sums(bool recompute)
+{
+    return recompute ? 5 : 4;
+}
+
+int zero_formula_tp_sums_of_paper(bool recompute)
+{
+    return recompute ? 6 : 4;
+}
+
+/* A reduce-scatter, and an all-gather. */
+double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks)
+{
+    assert(elements >= 0 && sums >= 0 && n_ranks >= 1);
+    return 2.0 * (double)sums * (double)elements * (n_ranks - 1) / n_ranks;
+}
+
+double zero_formula_tp_gathered(int64_t elements, int n_ranks)
+{
+    assert(elements >= 0 && n_ranks >= 1);
+    return (double)elements * (n_ranks - 1);
+}

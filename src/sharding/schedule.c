@@ -85,6 +85,23 @@ const zero_layout *zero_schedule_layout(const zero_schedule *s)
     return s->input.layout ? s->input.layout : &s->own_layout;
 }
 
+const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
+{
+    return s->input.tp_layout ? s->input.tp_layout : &s->own_tp_layout;
+}
+
+const zero_layout *zero_schedule_world_layout(const zero_schedule *s)
+{
+    return s->world_layout.size > 0 ? &s->world_layout : zero_schedule_layout(s);
+}
+
+int zero_schedule_world_rank(const zero_schedule *s)
+{
+    const zero_share *share = &s->input.model->share;
+    return s->world_layout.size > 0 ? s->input.rank * share->ranks + share->rank
+                                    : s->input.rank;
+}
+
 /* ---- building ---- */
 
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer)
@@ -162,5 +179,7 @@ void zero_schedule_destroy(zero_schedule *s)
     free(s->groups);
     free(s->joins);
     zero_layout_destroy(&s->own_layout);
+    zero_layout_destroy(&s->own_tp_layout);
+    zero_layout_destroy(&s->world_layout);
     *s = (zero_schedule){0};
 }

@@ -219,7 +219,8 @@ typedef struct {
 
 typedef struct {
     zero_plan_input input;
-    zero_layout own_layout; /* if the input gives none; owned */
+    zero_layout own_layout, own_tp_layout; /* if the input gives none; owned */
+    zero_layout world_layout;              /* of shared models; owned */
     zero_program programs[ZERO_PROGRAMS];
     zero_buffer *buffers;
     int n_buffers;
@@ -262,6 +263,11 @@ void zero_schedule_destroy(zero_schedule *s); /* accepts a zeroed one */
 
 /* The nodes of its ranks. */
 const zero_layout *zero_schedule_layout(const zero_schedule *s);
+/* The nodes of the TP group's ranks, and of all ranks, N_d * T of them, in the order of the world:
+ * rank d*T + p. Without a shared model, nothing and those of zero_schedule_layout(). */
+const zero_layout *zero_schedule_tp_layout(const zero_schedule *s);
+const zero_layout *zero_schedule_world_layout(const zero_schedule *s);
+int zero_schedule_world_rank(const zero_schedule *s);
 
 /* A buffer, which may have 0 bytes. A failure is kept in s->status. */
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);

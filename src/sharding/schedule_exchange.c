@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 
+#include "base/exact.h"
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/tree.h"
 #include "comm/small.h"
+#include "nn/share.h"
 #include "sharding/schedule_device.h"
 
 const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES] = {
@@ -110,22 +112,31 @@ static void put_on_device(const zero_schedule *s, const zero_exchange *x,
 
 /* Bytes that the algorithm itself stages, without the mirrors of a device's data: the bucket bounds
  * these alone. */
-static size_t own_staging(const zero_schedule *s, zero_collective_spec spec)
+static size_t own_staging(zero_collective_spec spec, const zero_layout *layout)
 {
     spec.on_device = spec.in_place = false;
-    return zero_collective_staging(&spec, zero_schedule_layout(s));
+    return zero_collective_staging(&spec, layout);
 }
 
-/* Elements staged when chunks are smallest: the least that a bucket can be. */
-static int64_t least_staging(const zero_schedule *s, zero_collective_spec spec)
+int64_t zero_exchange_least_staging(const zero_collective_spec *spec,
+                                    const zero_layout *layout)
 {
-    spec.max_chunk = ZERO_SHARD_GRANULE;
-    return (int64_t)(own_staging(s, spec) / zero_type_size(spec.type));
+    zero_collective_spec smallest = *spec;
+    if (!zero_algorithm_get(spec->algorithm)->bounds_staging) return 0;
+    smallest.max_chunk = ZERO_SHARD_GRANULE;
+    return (int64_t)(own_staging(smallest, layout) / zero_type_size(spec->type));
 }
 
-static bool is_bounded(const zero_schedule *s)
+/* Staging grows with the chunk: bucket / least smallest chunks fill the bucket. */
+void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
+                         int64_t bucket)
 {
-    return zero_algorithm_get(s->input.collectives)->bounds_staging;
+    if (!zero_algorithm_get(spec->algorithm)->bounds_staging) return;
+    size_t staging = own_staging(*spec, layout);
+    int64_t least = staging > 0 ? zero_exchange_least_staging(spec, layout) : 0;
+    int64_t most = zero_max(bucket, least);
+    if (staging > (size_t)most * zero_type_size(spec->type))
+        spec->max_chunk = most / least * ZERO_SHARD_GRANULE;
 }
 
 int zero_schedule_collectives(const zero_schedule *s, int g)
@@ -144,10 +155,9 @@ static bool is_staging_shared(const zero_schedule *s)
 }
 
 /* Elements that one of the group's collectives may stage. */
-static int64_t share_of_bucket(const zero_schedule *s, int g, int64_t least)
+static int64_t share_of_bucket(const zero_schedule *s, int g)
 {
-    int n = is_staging_shared(s) ? 1 : zero_schedule_collectives(s, g);
-    return zero_max(s->input.bucket / n, least);
+    return s->input.bucket / (is_staging_shared(s) ? 1 : zero_schedule_collectives(s, g));
 }
 
 zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g,
@@ -159,13 +169,7 @@ zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op
                                     ? sliced(s, op, g, x)
                                     : owned(s, op, g, k, x);
     if (s->input.device) put_on_device(s, x, &spec);
-    if (!is_bounded(s)) return spec;
-    size_t staging = own_staging(s, spec);
-    int64_t least = staging > 0 ? least_staging(s, spec) : 0;
-    int64_t bucket = share_of_bucket(s, g, least);
-    /* Staging grows with the chunk: bucket / least smallest chunks fill the bucket. */
-    if (staging > (size_t)bucket * zero_type_size(spec.type))
-        spec.max_chunk = bucket / least * ZERO_SHARD_GRANULE;
+    zero_exchange_bound(&spec, zero_schedule_layout(s), share_of_bucket(s, g));
     return spec;
 }
 
@@ -200,8 +204,8 @@ zero_status zero_schedule_check_exchange(const zero_schedule *s)
                                      .in_apart = ZERO_BUFFER_ALIGN,
                                      .unit = g};
         ZERO_TRY(zero_collective_check(&spec, layout));
-        int64_t least = least_staging(s, spec);
-        if (is_bounded(s) && s->input.bucket < least)
+        int64_t least = zero_exchange_least_staging(&spec, layout);
+        if (s->input.bucket < least)
             return zero_fail(ZERO_ERR_INVALID,
                              "--bucket %" PRId64 " is below the %" PRId64
                              " elements that an exchange among %d ranks needs: give "
@@ -236,13 +240,14 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
         if (state->gather.is_used)
             ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &state->gather.traffic));
     }
-    return ZERO_OK;
+    return zero_schedule_count_joins(s);
 }
 
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
     if (i->op == ZERO_OP_REDUCE) return s->groups[i->group].reduce.traffic;
     if (i->op == ZERO_OP_GATHER) return s->groups[i->group].gather.traffic;
+    if (i->op == ZERO_OP_JOIN) return s->joins[i->join].traffic;
     return (zero_traffic){0};
 }
 
@@ -260,23 +265,33 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 
 /* ---- small messages ---- */
 
-/* Sent by engine/run_update.c and run_checks.c. LOSS gathers a loss per microbatch. OVERFLOW merges
- * the squares of all groups and votes. In VERIFY each rank tells two words. COMPARE is not part of
- * every step: zero_schedule_compare_traffic(). */
+/* The squares of all ranks: a sum of whole numbers, or the spans of all groups. */
+static void add_squares(const zero_schedule *s, zero_traffic *t)
+{
+    const zero_model *model = s->input.model;
+    const zero_layout *world = zero_schedule_world_layout(s);
+    int rank = zero_schedule_world_rank(s);
+    if (zero_share_has_parts(&model->share))
+        zero_small_add_reduced(t, world, rank, ZERO_EXACT_WORDS, sizeof(int64_t));
+    else
+        zero_small_add_reduced(t, world, rank, model->n_groups, sizeof(zero_tree_span));
+    zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
+}
+
+/* Sent by engine/run_update.c and run_checks.c. LOSS gathers a loss per microbatch in the ZeRO group,
+ * as the ranks of a TP group have the same. All ranks of the world add the squares, vote in OVERFLOW,
+ * and tell two words each in VERIFY. COMPARE is not part of every step:
+ * zero_schedule_compare_traffic(). */
 static void add_control(const zero_schedule *s, const zero_instruction *i, zero_traffic *t)
 {
-    const zero_layout *layout = zero_schedule_layout(s);
-    int rank = s->input.rank;
+    const zero_layout *world = zero_schedule_world_layout(s);
     if (i->op == ZERO_OP_LOSS)
-        zero_small_add_exchange(t, layout, rank,
+        zero_small_add_exchange(t, zero_schedule_layout(s), s->input.rank,
                                 (i->microbatch + 1) * (int64_t)sizeof(double));
     if (i->op == ZERO_OP_VERIFY)
-        zero_small_add_reduced(t, layout, rank, 2 * (int64_t)layout->size,
-                               sizeof(uint64_t));
-    if (i->op != ZERO_OP_OVERFLOW) return;
-    zero_small_add_reduced(t, layout, rank, s->input.model->n_groups,
-                           sizeof(zero_tree_span));
-    zero_small_add_reduced(t, layout, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
+        zero_small_add_reduced(t, world, zero_schedule_world_rank(s),
+                               2 * (int64_t)world->size, sizeof(uint64_t));
+    if (i->op == ZERO_OP_OVERFLOW) add_squares(s, t);
 }
 
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,

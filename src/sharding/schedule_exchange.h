@@ -1,4 +1,4 @@
-/* schedule_exchange.h - REDUCE and GATHER as collectives, and what they move.
+/* schedule_exchange.h - REDUCE, GATHER and JOIN as collectives, and what they move.
  *
  * With partition `slice` a group is one collective of equal shards. With `owner` it is one
  * collective per rank that owns a piece of the group. */
@@ -26,9 +26,17 @@ size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k);
 /* ZERO_ERR_INVALID if the bucket is too small for an exchange among N_d ranks. */
 ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
 
+/* Elements that the algorithm stages when chunks are smallest: the least that a bucket can be. */
+int64_t zero_exchange_least_staging(const zero_collective_spec *spec,
+                                    const zero_layout *layout);
+/* Chooses chunks so that the algorithm, if it bounds its staging, stages at most `bucket` elements, or
+ * the least if that is more. */
+void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
+                         int64_t bucket);
+
 /* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
-/* This rank's traffic in a REDUCE or GATHER; zeros for other instructions. */
+/* This rank's traffic in a REDUCE, GATHER or JOIN; zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
 /* This rank's small messages in a program: the losses, the norms and the vote on overflow. */
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
@@ -37,7 +45,7 @@ zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
                                    zero_op op);
 
-/* ---- JOIN ---- */
+/* ---- JOIN: schedule_join.c ---- */
 
 /* The algorithm of the TP group: that of the ZeRO group, but `hier` only if it spans nodes. */
 zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s);
@@ -45,3 +53,17 @@ zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s);
  * the JOIN's index. All share the instruction's staging, from its start on. */
 int zero_schedule_join_collectives(const zero_join_exchange *join);
 zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k);
+size_t zero_schedule_join_staging(const zero_schedule *s, int join); /* bytes */
+
+/* True if `joint` and `joined` lie in the TP group's window. */
+bool zero_schedule_join_shares(const zero_schedule *s);
+/* The index of JOINs of this form; `in` and `out` are the buffers of one of them. A failure is kept in
+ * s->status, and then the index is -1. */
+int zero_schedule_add_join(zero_schedule *s, zero_join kind, int64_t count, int in,
+                           int out);
+
+/* ZERO_ERR_INVALID if the bucket is too small for a JOIN; ZERO_ERR_UNSUPPORTED if the algorithm cannot
+ * run on the TP group's nodes. */
+ZERO_NODISCARD zero_status zero_schedule_check_joins(const zero_schedule *s);
+/* Fills in the traffic of JOINs. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_schedule_count_joins(zero_schedule *s);

@@ -13,11 +13,21 @@ static size_t aligned(const zero_schedule *s, size_t bytes)
     return zero_round_up_size(bytes, s->align);
 }
 
-/* This rank's share of memory that the node has once. */
-static size_t share_of_node(const zero_schedule *s, size_t bytes)
+/* This rank's share of memory that its group has once per node. */
+static size_t share_of_node(const zero_layout *layout, int rank, size_t bytes)
 {
-    size_t ranks = (size_t)zero_layout_local_size(zero_schedule_layout(s), s->input.rank);
+    size_t ranks = (size_t)zero_layout_local_size(layout, rank);
     return (bytes + ranks - 1) / ranks;
+}
+
+/* Its share of such a space. */
+static size_t share_of(const zero_schedule *s, zero_space space, size_t bytes)
+{
+    if (space == ZERO_SPACE_NODE)
+        return share_of_node(zero_schedule_layout(s), s->input.rank, bytes);
+    if (space == ZERO_SPACE_TP_NODE)
+        return share_of_node(zero_schedule_tp_layout(s), s->input.model->share.rank, bytes);
+    return bytes;
 }
 
 bool zero_schedule_is_beside(const zero_schedule *s, zero_space space)
@@ -28,7 +38,7 @@ bool zero_schedule_is_beside(const zero_schedule *s, zero_space space)
 size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b)
 {
     if (b->space == ZERO_SPACE_FILE) return 0;
-    return b->space == ZERO_SPACE_NODE ? share_of_node(s, b->bytes) : b->bytes;
+    return share_of(s, b->space, b->bytes);
 }
 
 static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
@@ -59,12 +69,18 @@ void zero_peak_widen(zero_peak *peak, const zero_peak *more)
     }
 }
 
+/* This rank's part of a window, and its share of what lies there once. */
+static size_t window_of(const zero_schedule *s, zero_space part, zero_space node)
+{
+    return s->extent[part] + aligned(s, share_of(s, node, s->extent[node]));
+}
+
 static void add_spaces(zero_schedule *s)
 {
     s->own_bytes = s->extent[ZERO_SPACE_OWN];
     s->host_bytes = s->extent[ZERO_SPACE_HOST];
-    s->window_bytes = s->extent[ZERO_SPACE_PART] +
-                      aligned(s, share_of_node(s, s->extent[ZERO_SPACE_NODE]));
+    s->window_bytes = window_of(s, ZERO_SPACE_PART, ZERO_SPACE_NODE);
+    s->tp_window_bytes = window_of(s, ZERO_SPACE_TP_PART, ZERO_SPACE_TP_NODE);
 }
 
 void zero_schedule_place_persistent(zero_schedule *s)

@@ -322,6 +322,13 @@ static void name_results(zero_writer *w, zero_instruction *i)
                            logits * (int64_t)sizeof(float));
 }
 
+static zero_pass forward_pass(const zero_writer *w)
+{
+    if (w->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
+    if (w->program == ZERO_PROGRAM_GENERATE) return ZERO_PASS_GENERATE;
+    return ZERO_PASS_FORWARD;
+}
+
 void zero_write_forward(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
@@ -338,6 +345,7 @@ void zero_write_forward(zero_writer *w, int u)
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
     i->logits = logits;
     if (gives_logits) name_results(w, i);
+    zero_write_parts(w, forward_pass(w));
     zero_write_save_after(w, u);
 }
 
@@ -350,6 +358,7 @@ static void recompute(zero_writer *w, int u)
     if (!w->s->input.model->units[u].recompute_without_out)
         out = floats(w, ZERO_CLASS_WORKSPACE, size.out);
     forward(w, ZERO_OP_RECOMPUTE, u, out);
+    zero_write_parts(w, ZERO_PASS_RECOMPUTE);
 }
 
 /* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty. Any
@@ -406,4 +415,5 @@ void zero_write_backward(zero_writer *w, int u)
     }
     if (!unit->backward_without_params) name_parameters(w, u, i);
     name_gradients(w, u, i);
+    zero_write_parts(w, ZERO_PASS_BACKWARD);
 }

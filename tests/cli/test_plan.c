@@ -179,7 +179,8 @@ static void resident_groups_stay_too(void **state)
 static zero_plan_time time_of(const zero_schedule *s, double latency, double bandwidth,
                               double flops)
 {
-    zero_plan_machine machine = {latency, bandwidth, flops, 0.0, 0.0};
+    zero_plan_machine machine = {
+        .latency = latency, .bandwidth = bandwidth, .flops = flops};
     zero_plan_time t;
     assert_int_equal(zero_plan_time_step(s, &machine, &t), ZERO_OK);
     return t;

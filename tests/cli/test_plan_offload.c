@@ -119,7 +119,8 @@ static void a_step_moves_the_states_once_each_way_and_the_schedule_shows_it(void
 
 /* ---- time ---- */
 
-static const zero_plan_machine machine = {0.0, INFINITY, 1e10, 1e9, 2e9};
+static const zero_plan_machine machine = {
+    .bandwidth = INFINITY, .flops = 1e10, .disk_read = 1e9, .disk_write = 2e9};
 
 static zero_plan_time time_of(const zero_schedule *s, double flops, double disk)
 {

@@ -113,6 +113,7 @@ static void check_sizes(float p, zero_type type)
                              .T = sizes[i][1],
                              .C = sizes[i][2],
                              .H = sizes[i][3],
+                             .first_head = 3,
                              .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, p}},
             type);
 }

@@ -67,33 +67,38 @@ static void long_samples_take_several_turns(void **state)
     check_dropout(*state, 0.2f, 1, (int64_t)2048 * 2048 + 4100, 0, true);
 }
 
-static void check_branch(test_pool *pool, zero_type type, float p, int64_t T, int64_t cols,
-                         int shift)
+static void check_branch(test_pool *pool, zero_branch b, int shift, bool in_place)
 {
-    const int64_t B = 3, n = B * T * cols;
-    const zero_dropout d = dropout_of(p);
-    float *x = test_floats(pool, n);
-    const float *residual = test_floats(pool, n);
-    const void *bias = test_numbers(pool, type, cols);
+    const int64_t n = b.B * b.T * b.cols;
+    float *want = test_floats(pool, n);
+    b.in = test_copy(pool, n, want), b.residual = test_floats(pool, n);
+    b.bias = test_numbers(pool, b.type, b.cols);
+    zero_branch on = b;
     zero_math math = test_opened(cpu);
     test_gpu g = test_gpu_begin(test_gpu_shared);
-    float *out = out_floats(&g, x, n, 4 * shift);
-    const float *beside = in_floats(&g, residual, n, 4 * shift);
-    const void *more = test_gpu_in(&g, bias, test_type_bytes(type, cols),
-                                   shift * (int)test_type_bytes(type, 1));
-    while (test_gpu_next(&g))
-        zero_cuda_add_branch(g.stream, &d, B, T, cols, type, more, beside, out);
-    cpu->add_branch(&math, &d, B, T, cols, type, bias, residual, x);
-    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, out), x);
+    on.out = out_floats(&g, in_place ? b.in : NULL, n, 4 * shift);
+    on.in = in_place ? on.out : in_floats(&g, b.in, n, 4 * shift);
+    on.residual = in_floats(&g, b.residual, n, 4 * shift);
+    on.bias = test_gpu_in(&g, b.bias, test_type_bytes(b.type, b.cols),
+                          shift * (int)test_type_bytes(b.type, 1));
+    while (test_gpu_next(&g)) zero_cuda_add_branch(g.stream, &on);
+    b.out = want;
+    cpu->add_branch(&math, &b);
+    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on.out), want);
 }
 
 static void branches_end_with_the_cpus_bits(void **state)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t t = 0; t < COUNT(types); t++)
-            for (int k = 0; k < 4; k++)
-                check_branch(*state, types[t], k % 2 ? 0.3f : 0.0f, shapes[s][0],
-                             shapes[s][1], k / 2);
+            for (int k = 0; k < 8; k++)
+                check_branch(*state,
+                             (zero_branch){.dropout = dropout_of(k % 2 ? 0.3f : 0.0f),
+                                           .B = 3,
+                                           .T = shapes[s][0],
+                                           .cols = shapes[s][1],
+                                           .type = types[t]},
+                             k / 2 % 2, k / 4);
 }
 
 /* ---- embeddings ---- */

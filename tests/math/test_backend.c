@@ -19,6 +19,7 @@ static const zero_backend *const cpu = &zero_backend_cpu;
 static void long_operations_poll(void **state)
 {
     double sum;
+    zero_exact exact = {0};
     const zero_adamw recipe = test_recipe();
     int polls = 0;
     zero_math math = test_opened(cpu);
@@ -35,7 +36,8 @@ static void long_operations_poll(void **state)
     assert_polls(cpu->gemm(&math, &g));
     assert_polls(cpu->add_bias(&math, rows, C, ZERO_FP32, w, y));
     assert_polls(cpu->bias_backward(&math, rows, C, x, true, w));
-    assert_polls(cpu->add_branch(&math, &d, 2, rows / 2, C, ZERO_FP32, w, x, y));
+    assert_polls(
+        cpu->add_branch(&math, &(zero_branch){d, 2, rows / 2, C, ZERO_FP32, w, x, y, y}));
     assert_polls(cpu->dropout(&math, &d, 1, n, x, y));
     assert_polls(cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, y));
     assert_polls(cpu->bias_gelu_backward(&math, rows, C, x, y, y, false, w));
@@ -47,14 +49,28 @@ static void long_operations_poll(void **state)
     assert_polls(cpu->attention(&math, &s));
     s.out = z, s.dout = u, s.dqkv = y;
     assert_polls(cpu->attention_backward(&math, &s));
-    assert_polls(
-        cpu->embedding(&math, &(zero_embedding){1, rows, C, tokens, ZERO_FP32, w, z, y}));
+    assert_polls(cpu->embedding(
+        &math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32, w, z, y}));
     assert_polls(cpu->embedding_backward(
-        &math, &(zero_embedding_grad){1, rows, C, tokens, x, w, z}));
+        &math, &(zero_embedding_grad){1, rows, C, 0, 0, tokens, x, w, z}));
     assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
+    const zero_softmax slices = {.rows = rows,
+                                 .V = C,
+                                 .slices = 2,
+                                 .ends = (const int64_t[]){C / 2, C},
+                                 .targets = tokens,
+                                 .logits = y,
+                                 .stats = w,
+                                 .ranks = 1,
+                                 .all = w,
+                                 .dscale = 1.0f,
+                                 .loss = z};
+    assert_polls(cpu->softmax_slices(&math, &slices));
+    assert_polls(cpu->softmax_loss(&math, &slices));
     assert_polls(
         cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL}));
     assert_polls(cpu->sum_squares(&math, ZERO_FP32, n, x, &sum));
+    assert_polls(cpu->exact_squares(&math, ZERO_FP32, n, x, &exact));
 }
 
 static void long_operations_on_16_bits_poll(void **state)
@@ -111,12 +127,28 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     float *branch = dbias + C, *act = branch + n, *dact = act + n, *dsum = dact + n;
     float *logits = dsum + C, *loss = logits + n;
     memcpy(branch, dy, (size_t)n * sizeof *dy);
-    cpu->add_branch(&math, &s.dropout, B, T, C, ZERO_FP32, w, x, branch);
+    cpu->add_branch(&math,
+                    &(zero_branch){s.dropout, B, T, C, ZERO_FP32, w, x, branch, branch});
     cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, act);
     cpu->bias_gelu_backward(&math, rows, C, x, dy, dact, false, dsum);
     memcpy(logits, x, (size_t)n * sizeof *x);
     cpu->cross_entropy(&math, rows, C, targets, 0.1f, logits, loss);
-    float *m = loss + rows, *v = m + n, *p = v + n;
+    float *sliced = loss + rows, *stats = sliced + n, *losses = stats + 5 * rows;
+    memcpy(sliced, x, (size_t)n * sizeof *x);
+    const zero_softmax slices = {.rows = rows,
+                                 .V = C,
+                                 .slices = 2,
+                                 .ends = (const int64_t[]){C / 3, C},
+                                 .targets = targets,
+                                 .logits = sliced,
+                                 .stats = stats,
+                                 .ranks = 1,
+                                 .all = stats,
+                                 .dscale = 0.1f,
+                                 .loss = losses};
+    cpu->softmax_slices(&math, &slices);
+    cpu->softmax_loss(&math, &slices);
+    float *m = losses + rows, *v = m + n, *p = v + n;
     memset(m, 0, (size_t)(2 * n) * sizeof *m);
     cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, dy, p, m, v, NULL});
     *len = p + n - out;

@@ -184,7 +184,8 @@ static void compute_forward(const lab *l)
 {
     const zero_backend *ops = l->ops;
     ops->round(l->math, l->type, 3 * V * C, l->wide, l->weights);
-    zero_embedding e = {B, T, C, l->tokens, l->type, l->weights, weight(l, V * C), l->x};
+    zero_embedding e = {B,   T, C, 0, 0, l->tokens, l->type, l->weights, weight(l, V * C),
+                        l->x};
     ops->embedding(l->math, &e);
     ops->dropout(l->math, &l->d, B, T * C, l->x, l->x);
     zero_layernorm_args n = {ROWS,          C,    l->x,        l->type,    weight(l, 7),
@@ -194,10 +195,16 @@ static void compute_forward(const lab *l)
     g.b_type = l->type, g.c = l->big, g.factors = l->type;
     ops->gemm(l->math, &g);
     ops->add_bias(l->math, ROWS, 3 * C, l->type, weight(l, 9), l->big);
-    zero_attention a = {B,      T,    C,           H,       l->d, g.factors,
+    zero_attention a = {B,      T,    C,           H,       1,    l->d,  g.factors,
                         l->big, l->z, l->small[2], l->work, l->y, l->big};
     ops->attention(l->math, &a);
-    ops->add_branch(l->math, &l->d, B, T, C, l->type, weight(l, 3), l->x, l->z);
+    zero_branch b = {l->d, B, T, C, l->type, weight(l, 3), l->x, l->z, l->y};
+    ops->add_branch(l->math, &b);
+    b.out = l->z;
+    ops->add_branch(l->math, &b);
+    e.first = 2, e.words = 3; /* others are another rank's */
+    e.out = l->y;
+    ops->embedding(l->math, &e);
     ops->bias_gelu(l->math, ROWS, C, l->type, weight(l, 5), l->z, l->dx);
 }
 
@@ -205,7 +212,7 @@ static void compute_forward(const lab *l)
 static void compute_backward(const lab *l)
 {
     const zero_backend *ops = l->ops;
-    zero_attention a = {B,      T,    C,           H,       l->d,  false,
+    zero_attention a = {B,      T,    C,           H,       0,     l->d,   ZERO_FP32,
                         l->big, l->y, l->small[2], l->work, l->dx, l->wide};
     ops->attention(l->math, &a);
     ops->attention_backward(l->math, &a);
@@ -216,7 +223,9 @@ static void compute_backward(const lab *l)
                                   weight(l, 7), l->small[0], l->small[1], l->dx,
                                   l->y,         true,        l->small[4], l->small[5]};
     ops->layernorm_backward(l->math, &n);
-    zero_embedding_grad e = {B, T, C, l->tokens, l->y, l->wide, l->wide + V * C};
+    zero_embedding_grad e = {B, T, C, 0, 0, l->tokens, l->y, l->wide, l->wide + V * C};
+    ops->embedding_backward(l->math, &e);
+    e.first = 2, e.words = 3;
     ops->embedding_backward(l->math, &e);
     zero_gemm g = {.m = ROWS, .n = C, .k = C, .a = l->dx, .b = l->wide, .c = l->z};
     g.transpose_b = g.accumulate = true;

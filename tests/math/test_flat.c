@@ -269,6 +269,31 @@ static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **stat
                 squares(cpu, &fast, ZERO_FP32, n, x));
 }
 
+/* In any cut, on top of what is there already. */
+static void exact_sums_agree_in_any_cut(void **state)
+{
+    const int64_t sizes[] = {0, 1, 63, 4097, 65537, 200000};
+    machine m[MACHINES];
+    int n = make_machines(*state, m);
+    for (int t = 0; t < 2; t++) {
+        numbers x = make_numbers(*state, halves[t], 200000);
+        zero_exact want = {{0}}, wide = want, half = want;
+        naive->exact_squares(&m[0].math, ZERO_FP32, 200000, x.wide, &want);
+        assert_true(zero_exact_value(&want) > 0.0);
+        for (int i = 0; i < n; i++)
+            for (size_t s = 0; s < COUNT(sizes); s++) {
+                const int64_t at = sizes[s], rest = 200000 - at;
+                wide = half = (zero_exact){{0}};
+                m[i].ops->exact_squares(&m[i].math, ZERO_FP32, rest, x.wide + at, &wide);
+                m[i].ops->exact_squares(&m[i].math, ZERO_FP32, at, x.wide, &wide);
+                m[i].ops->exact_squares(&m[i].math, halves[t], at, x.half, &half);
+                m[i].ops->exact_squares(&m[i].math, halves[t], rest, x.half + at, &half);
+                assert_memory_equal(&wide, &want, sizeof want);
+                assert_memory_equal(&half, &want, sizeof want);
+            }
+    }
+}
+
 static void sums_of_squares_have_the_bits_of_widened_numbers(void **state)
 {
     const int64_t sizes[] = {0, 1, 63, 65, 4096, 4097, 65537, 131072, 200000};
@@ -375,6 +400,7 @@ int main(void)
         test_with_pool(long_groups_are_rounded_as_short_ones),
         test_with_pool(rounding_to_fp32_copies_in_place_too),
         test_with_pool(sums_of_squares_agree_to_the_bit_and_split_like_the_tree),
+        test_with_pool(exact_sums_agree_in_any_cut),
         test_with_pool(sums_of_squares_have_the_bits_of_widened_numbers),
         test_with_pool(a_cut_range_gives_the_same_bits_in_fp32),
         test_with_pool(a_cut_range_gives_the_same_bits),

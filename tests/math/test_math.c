@@ -101,9 +101,18 @@ static void branches_end_to_the_bit(void **state)
                               0.3f * (float)p};
             float *x = test_floats(*state, n), *want = test_copy(*state, n, x);
             float *steps = test_copy(*state, n, x);
-            cpu->add_branch(&fast, &d, 2, T, cols, ZERO_FP32, bias, residual, x);
-            naive->add_branch(&slow, &d, 2, T, cols, ZERO_FP32, bias, residual, want);
+            float *apart = test_floats(*state, n), *naively = test_floats(*state, n);
+            zero_branch b = {d, 2, T, cols, ZERO_FP32, bias, residual, x, apart};
+            cpu->add_branch(&fast, &b);
+            b.out = naively;
+            naive->add_branch(&slow, &b);
+            b.out = x; /* in place */
+            cpu->add_branch(&fast, &b);
+            b.in = b.out = want;
+            naive->add_branch(&slow, &b);
             assert_same(n, x, want);
+            assert_same(n, apart, want);
+            assert_same(n, naively, want);
             naive->add_bias(&slow, 2 * T, cols, ZERO_FP32, bias, steps);
             naive->dropout(&slow, &d, 2, T * cols, steps, steps);
             for (int64_t i = 0; i < n; i++) steps[i] = residual[i] + steps[i];

@@ -67,7 +67,8 @@ static void check_activation(test_pool *pool, const machine *m, zero_type type,
         const void *b = i ? (void *)bias.half : bias.wide;
         y[i] = test_floats(pool, n);
         m->ops->bias_gelu(&m->math, rows, cols, t, b, x[i], y[i]);
-        m->ops->add_branch(&m->math, &d, 1, rows, cols, t, b, residual, x[i]);
+        m->ops->add_branch(&m->math,
+                           &(zero_branch){d, 1, rows, cols, t, b, residual, x[i], x[i]});
     }
     assert_same(n, y[1], y[0]);
     assert_same(n, x[1], x[0]);

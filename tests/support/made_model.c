@@ -26,6 +26,18 @@ static zero_unit_sizes sizes(const zero_unit *unit, int64_t B, int64_t T)
                              .row_loss = B * T * n.row_loss};
 }
 
+static zero_unit_part part_of(const zero_unit *unit, zero_pass pass, int64_t B, int64_t T,
+                              int64_t index)
+{
+    const made_unit *made = (const made_unit *)unit->shape + unit->index;
+    const made_pass *p = &made->passes[pass];
+    if (p->n == 0) return (zero_unit_part){.is_last = true};
+    zero_unit_part part = p->part[index];
+    part.count *= B * T * (part.join == ZERO_JOIN_SUM ? 3 : 1);
+    part.is_last = index == p->n - 1;
+    return part;
+}
+
 static void *copy_of(const void *data, size_t bytes)
 {
     void *copy = malloc(bytes);
@@ -42,6 +54,7 @@ static void fill_unit(zero_model *model, int u, const made_unit *made)
                         .backward_without_params = made->backward_without_params,
                         .computes_by_layers = true,
                         .recompute_without_out = made->recompute_without_out,
+                        .part = part_of,
                         .sizes = sizes};
     memcpy(unit->groups, made->groups, sizeof unit->groups);
 }
@@ -66,6 +79,12 @@ zero_model made_model(int n_groups, const int64_t *n_params, int n_units,
     return model;
 }
 
+void made_share(zero_model *model, zero_share share)
+{
+    model->share = share;
+    for (int u = 0; u < model->n_units; u++) model->units[u].share = share;
+}
+
 /* ---- at random ---- */
 
 int made_draw(uint64_t *random, int n)
@@ -78,6 +97,28 @@ static int64_t draw_params(uint64_t *random)
 {
     static const int most[] = {1, 64, 65, 300, 4000};
     return made_draw(random, most[made_draw(random, 5)] + 1);
+}
+
+/* At most one join is in flight, and none is left at the end. */
+static made_pass draw_pass(uint64_t *random)
+{
+    made_pass pass = {.n = 1 + made_draw(random, MADE_PARTS)};
+    bool is_joining = false;
+    for (int k = 0; k < pass.n; k++) {
+        zero_unit_part *part = &pass.part[k];
+        bool is_last = k == pass.n - 1;
+        part->waits = is_joining && (is_last || made_draw(random, 2));
+        is_joining = is_joining && !part->waits;
+        if (!is_last && !is_joining) part->join = (zero_join)made_draw(random, 3);
+        part->count = 1 + made_draw(random, 3);
+        is_joining = is_joining || part->join != ZERO_JOIN_NONE;
+    }
+    return pass;
+}
+
+static void draw_parts(uint64_t *random, made_unit *unit)
+{
+    for (int p = 0; p < MADE_PASSES; p++) unit->passes[p] = draw_pass(random);
 }
 
 static made_unit draw_unit(uint64_t *random, bool is_last)
@@ -114,6 +155,7 @@ zero_model made_random(uint64_t *random)
     int n_groups = 1 + made_draw(random, most);
     int64_t n_params[MAX_GROUPS];
     made_unit units[MAX_UNITS];
+    uint64_t of_parts = *random; /* models stay what they were before units had parts */
     for (int u = 0; u < n_units; u++) units[u] = draw_unit(random, u == n_units - 1);
     for (int g = 0; g < n_groups; g++) {
         n_params[g] = draw_params(random);
@@ -123,5 +165,6 @@ zero_model made_random(uint64_t *random)
     }
     for (int k = made_draw(random, 6); k > 0; k--)
         read_too(&units[made_draw(random, n_units)], made_draw(random, n_groups));
+    for (int u = 0; u < n_units; u++) draw_parts(&of_parts, &units[u]);
     return made_model(n_groups, n_params, n_units, units);
 }

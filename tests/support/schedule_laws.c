@@ -25,10 +25,10 @@ int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, in
 
 int laws_named_buffers(const zero_instruction *i, int *list)
 {
-    const int all[] = {i->in,     i->out,     i->stream,   i->saved,
-                       i->work,   i->logits,  i->row_loss, i->tokens,
-                       i->buffer, i->staging, i->momentum, i->variance,
-                       i->master, i->sum,     i->file,     i->host};
+    const int all[] = {i->in,       i->out,      i->stream, i->saved,  i->work,
+                       i->logits,   i->row_loss, i->tokens, i->buffer, i->staging,
+                       i->momentum, i->variance, i->master, i->sum,    i->file,
+                       i->host,     i->joint,    i->joined};
     int n = 0;
     for (size_t k = 0; k < COUNT(all); k++)
         if (all[k] != ZERO_NO_BUFFER) list[n++] = all[k];
@@ -135,6 +135,15 @@ struct peaks {
 /* Where the backend computes, and beside a device. */
 enum { NEAR, BESIDE, COLUMNS };
 
+static size_t ranks_on_tp_node(const zero_schedule *s)
+{
+    const zero_layout *layout = zero_schedule_tp_layout(s);
+    size_t ranks = 0;
+    for (int r = 0; r < layout->size; r++)
+        ranks += layout->node_of[r] == layout->node_of[s->input.model->share.rank];
+    return ranks;
+}
+
 /* This rank's share of memory that the node has once. */
 static size_t cost(const zero_schedule *s, const zero_buffer *b)
 {
@@ -143,7 +152,9 @@ static size_t cost(const zero_schedule *s, const zero_buffer *b)
     if (b->space == ZERO_SPACE_FILE) return 0; /* no memory */
     for (int r = 0; r < layout->size; r++)
         ranks += layout->node_of[r] == layout->node_of[s->input.rank];
-    return b->space == ZERO_SPACE_NODE ? (b->bytes + ranks - 1) / ranks : b->bytes;
+    if (b->space == ZERO_SPACE_TP_NODE) ranks = ranks_on_tp_node(s);
+    bool is_once = b->space == ZERO_SPACE_NODE || b->space == ZERO_SPACE_TP_NODE;
+    return is_once ? (b->bytes + ranks - 1) / ranks : b->bytes;
 }
 
 static int column(const zero_schedule *s, const zero_buffer *b)
@@ -187,7 +198,9 @@ static void add_peaks(const zero_schedule *s, zero_program_kind kind,
 static size_t rounding(const zero_schedule *s)
 {
     size_t n = 0;
-    for (int id = 0; id < s->n_buffers; id++) n += s->buffers[id].space == ZERO_SPACE_NODE;
+    for (int id = 0; id < s->n_buffers; id++)
+        n += s->buffers[id].space == ZERO_SPACE_NODE ||
+             s->buffers[id].space == ZERO_SPACE_TP_NODE;
     return n;
 }
 
@@ -200,7 +213,7 @@ void laws_check_ledger(const zero_schedule *s)
     beside = all[BESIDE];
     size_t window = s->input.device ? 0 : s->window_bytes;
     assert_true(s->peak_bytes == most.total);
-    assert_true(s->peak_bytes <= s->own_bytes + window + rounding(s));
+    assert_true(s->peak_bytes <= s->own_bytes + window + s->tp_window_bytes + rounding(s));
     assert_true(s->host_peak_bytes == beside.total);
     assert_true(s->host_peak_bytes <= s->host_bytes + s->window_bytes);
     assert_memory_equal(s->host_class_peak, beside.by_class, sizeof beside.by_class);
@@ -216,7 +229,7 @@ void laws_check_least(const zero_schedule *s)
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         instructions += s->programs[kind].length;
     size_t window = s->input.device ? 0 : s->window_bytes;
-    assert_true(least.bytes <= s->own_bytes + window);
+    assert_true(least.bytes <= s->own_bytes + window + s->tp_window_bytes);
     assert_true(least.host_bytes <= s->host_bytes + s->window_bytes - window);
     assert_true(least.instructions <= instructions);
     /* It is no trivial bound: it has all that lives for the whole run, but for staging. */
@@ -330,6 +343,7 @@ void laws_check(const schedule_job *job)
         laws_check_order(&job->s[r]);
         laws_check_offload(&job->s[r]);
         laws_check_device(&job->s[r]);
+        laws_check_joins(&job->s[r]);
     }
     laws_check_window(job);
     laws_check_exchanges(job);

@@ -8,10 +8,12 @@ static bool computes(zero_op op)
     return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
 }
 
-/* True if an instruction uses parameters: FORWARD, or BACKWARD with its RECOMPUTE. */
-static bool is_use(zero_op op)
+/* True if a use of parameters begins: FORWARD, or BACKWARD with its RECOMPUTE. All parts of a pass are
+ * one use. */
+static bool is_use(const zero_instruction *i)
 {
-    return op == ZERO_OP_FORWARD || op == ZERO_OP_BACKWARD;
+    bool begins = i->part == ZERO_PART_ALL || i->part == 0;
+    return (i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD) && begins;
 }
 
 /* ---- begin and end ---- */
@@ -65,7 +67,7 @@ static bool is_read_soon(const zero_schedule *s, const zero_program *p, int at,
                          int64_t ahead, int g)
 {
     for (int64_t n = 0; at < p->length && n <= ahead; at++) {
-        if (!is_use(p->code[at].op)) continue;
+        if (!is_use(&p->code[at])) continue;
         if (reads(s, &p->code[at], g)) return true;
         n++;
     }
@@ -89,7 +91,7 @@ static void check_depth(const zero_schedule *s, const zero_program *p,
         if (b->class != ZERO_CLASS_GATHERED || b->program != kind) continue;
         int g = gathered_group(p, id);
         for (int at = b->first; at <= b->last; at++)
-            if (is_use(p->code[at].op))
+            if (is_use(&p->code[at]))
                 assert_true(is_read_soon(s, p, at, s->input.prefetch, g));
     }
 }
@@ -125,10 +127,10 @@ static void check_hidden_gather(const zero_schedule *s, const zero_program *p, i
 {
     bool is_piece = s->groups[p->code[at].group].param_held == ZERO_HOLD_PIECE;
     bool has_begun = false;
-    for (int k = 0; k < at; k++) has_begun = has_begun || is_use(p->code[k].op);
+    for (int k = 0; k < at; k++) has_begun = has_begun || is_use(&p->code[k]);
     if (!is_piece || !has_begun || s->input.serial || s->input.prefetch == 0) return;
     int next = at + 1;
-    while (!is_use(p->code[next].op)) next++;
+    while (!is_use(&p->code[next])) next++;
     assert_false(reads(s, &p->code[next], p->code[at].group));
 }
 

@@ -34,6 +34,8 @@ static const action of_each_rank[ZERO_OP_KINDS] = {
     [ZERO_OP_FORWARD] = shadow_forward,
     [ZERO_OP_RECOMPUTE] = shadow_forward,
     [ZERO_OP_BACKWARD] = shadow_backward,
+    [ZERO_OP_JOIN] = shadow_join,
+    [ZERO_OP_JOIN_WAIT] = shadow_join_wait,
     [ZERO_OP_RELEASE] = shadow_let_go,
     [ZERO_OP_ROUND] = shadow_round,
     [ZERO_OP_ACCUMULATE] = shadow_accumulate,
@@ -123,6 +125,7 @@ static void execute(shadow *w)
         shadow_expect(w, shadow_now(w)->op == first->op &&
                              shadow_now(w)->group == first->group &&
                              shadow_now(w)->unit == first->unit &&
+                             shadow_now(w)->part == first->part &&
                              shadow_now(w)->microbatch == first->microbatch);
     if (of_all[first->op]) {
         of_all[first->op](w);
@@ -183,6 +186,7 @@ static void finish(shadow *w)
     for (int r = 0; r < w->job->n_ranks; r++, shadow_next_rank(w, r)) {
         shadow_check_updates(w);
         shadow_file_finish(w);
+        shadow_expect(w, w->joining[r].begun.join < 0);
     }
     shadow_expect(w, w->losses == (is_step || w->program == ZERO_PROGRAM_EVALUATE));
     shadow_expect(w, w->overflows == is_step);
@@ -263,6 +267,7 @@ void shadow_open(shadow *w, const schedule_job *job)
 {
     size_t all = (size_t)job->n_ranks * (size_t)job->s[0].input.accumulation;
     *w = (shadow){.job = job, .program = ZERO_PROGRAM_PROLOGUE};
+    for (int r = 0; r < JOB_RANKS; r++) w->joining[r].begun.join = -1;
     shadow_memory_open(w);
     truth_open(&w->truth, &job->s[0]);
     w->reduce = new_exchanges(w);

@@ -7,6 +7,10 @@
  * (shadow_truth.c), which does not know buffers. Planned lifetimes are never read: one that is
  * too short is found by its effect on the numbers.
  *
+ * Of a shared model the ranks are a ZeRO group. The other ranks of their TP groups do the same: a JOIN
+ * turns what a rank gave into what all gave, and takes its buffers from JOIN to JOIN_WAIT. (What TP ranks
+ * may overwrite in their window follows from the order of JOINs: laws_check_joins().)
+ *
  * A rank may execute the stream of optimizer states ahead of its walk, as far as `after` allows
  * (engine/run_offload.c). The test says which ranks do.
  *
@@ -98,6 +102,11 @@ typedef struct {
 } shadow_file;
 
 typedef struct {
+    zero_instruction begun; /* the JOIN in flight, if its join is not -1 */
+    term value;             /* its result */
+} shadow_joining;
+
+typedef struct {
     const schedule_job *job;
     unsigned hurried; /* ranks, as bits, that execute the stream ahead of their walk */
     zero_program_kind program;
@@ -111,6 +120,7 @@ typedef struct {
     shadow_memory memory[JOB_RANKS];
     shadow_file file[JOB_RANKS];
     shadow_exchange *reduce, *gather; /* [n_groups] */
+    shadow_joining joining[JOB_RANKS];
     shadow_truth truth;
 
     int64_t *index;         /* [n_ranks][M]: the microbatches that were loaded */

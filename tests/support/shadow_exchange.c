@@ -165,3 +165,35 @@ void shadow_let_go(shadow *w)
 {
     shadow_release(w, shadow_now(w)->group, shadow_now(w)->buffer);
 }
+
+/* ---- JOIN: of w->rank and its TP group ---- */
+
+void shadow_join(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    const zero_schedule *s = shadow_plan(w);
+    shadow_joining *joining = &w->joining[w->rank];
+    bool is_in_place = i->in == i->buffer;
+    shadow_expect(w, joining->begun.join < 0 && i->join >= 0 && i->join < s->n_joins);
+    term joint = shadow_read(w, i->in, s->buffers[i->in].bytes);
+    *joining = (shadow_joining){*i, term_of(TERM_JOINED, joint, 0, 0)};
+    if (!is_in_place) shadow_lock_plain(w, i->in);
+    shadow_lock_staging(w, i->buffer, s->buffers[i->buffer].bytes);
+    if (i->staging != ZERO_NO_BUFFER)
+        shadow_lock_staging(w, i->staging, s->buffers[i->staging].bytes);
+}
+
+void shadow_join_wait(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    shadow_joining *joining = &w->joining[w->rank];
+    const zero_instruction *begun = &joining->begun;
+    shadow_expect(w, begun->join >= 0 && begun->join == i->join);
+    shadow_expect(w, begun->in == i->in && begun->buffer == i->buffer &&
+                         begun->staging == i->staging);
+    if (i->in != i->buffer) shadow_unlock_plain(w, i->in);
+    shadow_unlock_staging(w, i->buffer);
+    shadow_unlock_staging(w, i->staging);
+    shadow_write(w, i->buffer, shadow_plan(w)->buffers[i->buffer].bytes, joining->value);
+    joining->begun.join = -1;
+}

@@ -8,6 +8,8 @@
 void shadow_load(shadow *w);
 void shadow_forward(shadow *w);
 void shadow_backward(shadow *w);
+void shadow_join(shadow *w);
+void shadow_join_wait(shadow *w);
 void shadow_round(shadow *w);
 void shadow_accumulate(shadow *w);
 void shadow_let_go(shadow *w); /* RELEASE */

@@ -115,6 +115,81 @@ static void note_loss(shadow *w, int64_t floats)
     *shadow_loss_of(w, w->rank, shadow_now(w)->microbatch) = true;
 }
 
+/* ---- parts ---- */
+
+static zero_pass pass_now(const shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    if (w->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
+    if (w->program == ZERO_PROGRAM_GENERATE) return ZERO_PASS_GENERATE;
+    return i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
+           : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
+                                        : ZERO_PASS_BACKWARD;
+}
+
+static zero_unit_part part_at(const shadow *w, int index)
+{
+    const zero_plan_input *in = &shadow_plan(w)->input;
+    if (index == ZERO_PART_ALL) return (zero_unit_part){.is_last = true};
+    int64_t B = w->program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch;
+    return unit_now(w)->part(unit_now(w), pass_now(w), B, in->seq, index);
+}
+
+static bool is_first_part(const shadow *w)
+{
+    return shadow_now(w)->part == ZERO_PART_ALL || shadow_now(w)->part == 0;
+}
+
+static bool is_last_part(const shadow *w)
+{
+    return part_at(w, shadow_now(w)->part).is_last;
+}
+
+static term between_parts(term call, int part, int buffer)
+{
+    return term_of(TERM_PART, call, (term)part, (term)buffer);
+}
+
+/* All parts of a pass share a buffer, which keeps what the part before this one left. */
+static void carry(shadow *w, int buffer, int64_t floats, term call)
+{
+    int part = shadow_now(w)->part;
+    if (floats == 0) return;
+    if (!is_first_part(w))
+        shadow_expect(w, shadow_read(w, buffer, BYTES_OF(floats)) ==
+                             between_parts(call, part - 1, buffer));
+    shadow_write(w, buffer, BYTES_OF(floats), between_parts(call, part, buffer));
+}
+
+/* A part that waits reads what the TP group made of the last part that joined. */
+static void take_joined(shadow *w, term call)
+{
+    const zero_instruction *i = shadow_now(w);
+    int ranks = shadow_plan(w)->input.model->share.ranks, from = i->part - 1;
+    zero_unit_part part = part_at(w, i->part);
+    shadow_expect(w, (i->joined != ZERO_NO_BUFFER) == part.waits);
+    if (!part.waits) return;
+    while (part_at(w, from).join == ZERO_JOIN_NONE) from--;
+    part = part_at(w, from);
+    int64_t n = part.join == ZERO_JOIN_GATHER ? part.count * ranks : part.count;
+    term joint = term_of(TERM_JOINT, call, (term)from, 0);
+    shadow_expect(w, shadow_read(w, i->joined, BYTES_OF(n)) ==
+                         (ranks > 1 ? term_of(TERM_JOINED, joint, 0, 0) : joint));
+}
+
+static void give_joint(shadow *w, term call)
+{
+    const zero_instruction *i = shadow_now(w);
+    zero_unit_part part = part_at(w, i->part);
+    bool joins = part.join != ZERO_JOIN_NONE;
+    shadow_expect(w, (i->joint != ZERO_NO_BUFFER) == joins);
+    if (joins)
+        shadow_write(w, i->joint, BYTES_OF(part.count),
+                     term_of(TERM_JOINT, call, (term)i->part, 0));
+}
+
+/* ---- calls ---- */
+
 static term call_forward(shadow *w)
 {
     return term_call(shadow_now(w)->unit, read_tokens(w), read_input(w), read_params(w));
@@ -128,6 +203,8 @@ static void write_output(shadow *w, int64_t floats, term call)
     if (without)
         shadow_expect(w, i->out == ZERO_NO_BUFFER);
     else
+        carry(w, i->out, floats, call);
+    if (!without && is_last_part(w))
         shadow_write(w, i->out, BYTES_OF(floats), term_of(TERM_OUT, call, 0, 0));
 }
 
@@ -138,13 +215,18 @@ void shadow_forward(shadow *w)
     zero_unit_sizes n = sizes_of(w, i->unit);
     term call = call_forward(w);
     shadow_expect(w, w->overflows == 0);
-    scratch(w, i->work, n.forward_work);
-    if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP) scratch(w, i->logits, n.logits);
+    take_joined(w, call);
+    carry(w, i->work, n.forward_work, call);
+    if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP)
+        carry(w, i->logits, n.logits, call);
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_GENERATE && has_device(w))
         scratch(w, i->host, zero_min(n.logits, shadow_plan(w)->input.model->vocab));
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
     write_output(w, n.out, call);
-    shadow_write(w, i->saved, BYTES_OF(n.saved), term_of(TERM_SAVED, call, 0, 0));
+    carry(w, i->saved, n.saved, call);
+    if (is_last_part(w))
+        shadow_write(w, i->saved, BYTES_OF(n.saved), term_of(TERM_SAVED, call, 0, 0));
+    give_joint(w, call);
     shadow_expect(w, call == call_forward(w)); /* no output has landed on an input */
 }
 
@@ -157,6 +239,23 @@ static term call_backward(shadow *w)
     term saved = shadow_read(w, i->saved, BYTES_OF(n.saved));
     term read = unit_now(w)->backward_without_params ? 0 : read_params(w);
     return term_backward(tokens, in, saved, stream, read);
+}
+
+/* A gradient that is set may be written by any part. */
+static void carry_gradient(shadow *w, int k, term backward)
+{
+    const zero_instruction *i = shadow_now(w);
+    int g = unit_now(w)->groups[k], buffer = i->grad[k];
+    for (int p = 0; p < w->job->n_ranks; p++) {
+        if (shadow_is_empty(w, g, p)) continue;
+        term x = between_parts(backward, i->part - 1, buffer);
+        if (i->accumulate[k] || !is_first_part(w)) {
+            term is = shadow_read_piece(w, g, buffer, p);
+            if (!i->accumulate[k]) shadow_expect(w, is == x);
+        }
+        if (!i->accumulate[k])
+            shadow_write_piece(w, g, buffer, p, between_parts(backward, i->part, buffer));
+    }
 }
 
 /* The first contribution of a microbatch defines the gradient; the others add to it. */
@@ -180,12 +279,16 @@ void shadow_backward(shadow *w)
     zero_unit_sizes n = sizes_of(w, i->unit);
     term call = call_backward(w);
     shadow_expect(w, w->overflows == 0);
-    scratch(w, i->work, n.backward_work);
-    scratch(w, i->logits, n.logits);
+    take_joined(w, call);
+    carry(w, i->work, n.backward_work, call);
+    carry(w, i->logits, n.logits, call);
     if (is_last_unit(w)) note_loss(w, n.row_loss);
-    for (int k = 0; k < unit_now(w)->n_groups; k++) add_gradient(w, k, call);
+    for (int k = 0; k < unit_now(w)->n_groups; k++) carry_gradient(w, k, call);
+    for (int k = 0; k < unit_now(w)->n_groups && is_last_part(w); k++)
+        add_gradient(w, k, call);
+    give_joint(w, call);
     shadow_expect(w, call == call_backward(w));
-    if (i->unit > 0)
+    if (i->unit > 0 && is_last_part(w))
         shadow_write(w, i->stream, BYTES_OF(sizes_of(w, i->unit - 1).out),
                      term_of(TERM_STREAM, call, 0, 0));
 }

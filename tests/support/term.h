@@ -27,6 +27,9 @@ typedef enum {
     TERM_ROUNDED,
     TERM_SUM,
     TERM_BLOCK, /* of a file */
+    TERM_PART,  /* a buffer's contents between two parts of a pass */
+    TERM_JOINT,
+    TERM_JOINED,
     TERM_JUNK,
 } term_kind;
 

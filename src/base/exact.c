@@ -1,0 +1,127 @@
+#include "base/exact.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/type.h"
+#include "base/vector.h"
+
+#define LOWEST     (-320) /* word 0 counts 2^LOWEST */
+#define DIGIT_BITS 32
+#define DIGIT      INT64_C(0xffffffff)
+
+enum { INFINITIES = ZERO_EXACT_DIGITS, NANS };
+
+/* x / 2^32, rounded down, also below zero. */
+static int64_t above(int64_t x)
+{
+    return (x - (x & DIGIT)) / (DIGIT + 1);
+}
+
+/* Leaves what a word should hold, and moves the rest up. */
+static void carry(zero_exact *sum)
+{
+    for (int i = 0; i + 1 < ZERO_EXACT_DIGITS; i++) {
+        sum->word[i + 1] += above(sum->word[i]);
+        sum->word[i] &= DIGIT;
+    }
+}
+
+/* *sum += x * 2^exponent, |x| < 2^62; carry() must follow. */
+static void add(zero_exact *sum, int64_t x, int exponent)
+{
+    const int at = exponent - LOWEST, digit = at / DIGIT_BITS;
+    const int64_t scale = INT64_C(1) << at % DIGIT_BITS;
+    const int64_t lower = (x & DIGIT) * scale, upper = above(x) * scale;
+    sum->word[digit] += lower & DIGIT;
+    sum->word[digit + 1] += above(lower) + (upper & DIGIT);
+    sum->word[digit + 2] += above(upper);
+}
+
+/* x = m 2^e, so x^2 = m^2 2^2e. Numbers that are not finite are only counted. */
+static void add_square(zero_exact *sum, float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const int64_t fraction = bits & 0x7fffff;
+    const int exponent = (int)(bits >> 23 & 0xff);
+    if (exponent == 0xff) {
+        sum->word[fraction ? NANS : INFINITIES]++;
+        return;
+    }
+    const int64_t m = exponent > 0 ? fraction + 0x800000 : fraction;
+    const int e = (exponent > 0 ? exponent : 1) - 150;
+    add(sum, m * m, 2 * e);
+}
+
+void zero_exact_add_square(zero_exact *sum, float x)
+{
+    add_square(sum, x);
+    carry(sum);
+}
+
+static void add_one_by_one(zero_exact *sum, zero_type type, int64_t n, const void *x)
+{
+    float wide[ZERO_VECTOR_TILE];
+    for (int64_t at = 0; at < n; at += ZERO_VECTOR_TILE) {
+        const int64_t len = zero_min(n - at, ZERO_VECTOR_TILE);
+        zero_convert(type, ZERO_FP32, len, zero_type_at(type, x, at), wide);
+        for (int64_t i = 0; i < len; i++) add_square(sum, wide[i]);
+    }
+}
+
+void zero_exact_add_squares(zero_exact *sum, zero_type type, int64_t n, const void *x)
+{
+    const zero_vector_kernels *kernels = zero_vector_kernels_best();
+    for (int64_t at = 0; at < n; at += ZERO_VECTOR_EXACT) {
+        const int64_t len = zero_min(n - at, ZERO_VECTOR_EXACT);
+        const void *these = zero_type_at(type, x, at);
+        zero_vector_windows part;
+        if (kernels->exact_squares(type, len, these, &part)) {
+            for (int w = 0; w < ZERO_VECTOR_WINDOWS; w++)
+                add(sum, part.count[w], part.exponent[w]);
+        } else {
+            add_one_by_one(sum, type, len, these);
+        }
+        carry(sum);
+    }
+}
+
+void zero_exact_merge(zero_exact *sum, const zero_exact *more)
+{
+    for (int i = 0; i < ZERO_EXACT_WORDS; i++) sum->word[i] += more->word[i];
+    carry(sum);
+}
+
+static uint64_t digit_at(const zero_exact *sum, int i)
+{
+    return i >= 0 ? (uint64_t)sum->word[i] : 0;
+}
+
+/* Rounds a sum whose first digit is `top`: its leading 64 bits, the last of which is set as well if
+ * anything is below them. The conversion to double then rounds as it would the whole. */
+static double round_from(const zero_exact *sum, int top)
+{
+    const int zeros = __builtin_clzll(digit_at(sum, top)) - DIGIT_BITS;
+    const uint64_t next = digit_at(sum, top - 2) << zeros;
+    uint64_t leading = digit_at(sum, top) << DIGIT_BITS | digit_at(sum, top - 1);
+    leading = leading << zeros | next >> DIGIT_BITS;
+    bool below = (next & DIGIT) != 0;
+    for (int i = top - 3; i >= 0; i--) below |= sum->word[i] != 0;
+    return ldexp((double)(leading | below), DIGIT_BITS * (top - 1) + LOWEST - zeros);
+}
+
+double zero_exact_value(const zero_exact *sum)
+{
+    zero_exact s = *sum;
+    if (s.word[NANS] > 0) return NAN;
+    if (s.word[INFINITIES] > 0) return INFINITY;
+    carry(&s);
+    int top = ZERO_EXACT_DIGITS - 1;
+    while (top > 0 && s.word[top] == 0) top--;
+    assert(0 <= s.word[top] && s.word[top] <= DIGIT && "more numbers than have room");
+    return s.word[top] == 0 ? 0.0 : round_from(&s, top);
+}

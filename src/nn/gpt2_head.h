@@ -1,0 +1,41 @@
+/* gpt2_head.h - the head's passes in parts (gpt2_head_parts.c), and what these share with whole calls
+ * (gpt2_head.c). */
+#pragma once
+
+#include "nn/gpt2.h"
+
+#define ZERO_GPT2_CHUNK 256 /* rows: enough for GEMM, small next to activations */
+
+enum { ZERO_HEAD_FINAL, ZERO_HEAD_EMBEDDING }; /* the unit's groups */
+
+static inline const zero_tensor *zero_gpt2_words(const zero_unit *u)
+{
+    return &u->tensors[ZERO_HEAD_EMBEDDING][ZERO_WTE];
+}
+
+/* Rows of the chunk that starts at row `first`. */
+static inline int64_t zero_gpt2_chunk_rows(int64_t rows, int64_t first)
+{
+    return rows - first < ZERO_GPT2_CHUNK ? rows - first : ZERO_GPT2_CHUNK;
+}
+
+/* normed[rows,C] and moments[2,rows] in the call's `saved`, and what backward makes of d(normed). */
+void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c);
+void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
+                                  const float *d_normed);
+
+/* logits[rows,V] of this rank's words. */
+void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *normed,
+                      int64_t rows, float *logits);
+/* The gradient of these words from a chunk's d(logits) in c->logits. */
+void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float *normed,
+                             int64_t rows, bool accumulate);
+/* The head comes first in backward order, and contributes nothing to positions. */
+void zero_gpt2_clear_positions(const zero_unit *u, const zero_call *c);
+
+zero_unit_part zero_gpt2_head_part(const zero_unit *u, zero_pass pass, int64_t B, int64_t T,
+                                   int64_t index);
+/* Floats of workspace that backward's parts need beside d(normed). */
+int64_t zero_gpt2_head_parts_work(const zero_unit *u, int64_t rows);
+void zero_gpt2_head_forward_part(const zero_unit *u, const zero_call *c);
+void zero_gpt2_head_backward_part(const zero_unit *u, const zero_call *c);

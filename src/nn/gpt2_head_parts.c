@@ -1,0 +1,273 @@
+/* gpt2_head_parts.c - the head of a shared model: each rank has the words of its slices.
+ *
+ *     training, forward     norm
+ *     backward, a chunk     logits, softmax in slices ──stats──> gathered
+ *                           losses, d(logits), d(normed) of own words ──> summed
+ *                           d(wte)
+ *               at last     d(norm)
+ *     evaluate              norm; a chunk's logits, softmax in slices ──stats──> gathered; losses
+ *     generate              norm, logits of the last positions ──> gathered
+ *
+ * The part after a join takes its result and begins the next chunk. The sum d(normed) is under way
+ * while d(wte) is computed.
+ *
+ * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
+ * lengths, so each of this rank's slices is a product of its own. */
+#include <assert.h>
+
+#include "base/number.h"
+#include "nn/gpt2_head.h"
+#include "nn/share.h"
+#include "zero/layers.h"
+
+enum { SOFTMAX, GRADIENT, WORDS, CHUNK_PARTS }; /* of a chunk, in backward */
+enum { LOGITS, TAKE };                          /* generate */
+
+static int64_t rows_of(const zero_call *c)
+{
+    return c->batch->B * c->batch->T;
+}
+
+static int64_t hidden(const zero_unit *u)
+{
+    return zero_gpt2_shape_of(u)->hidden;
+}
+
+static int64_t chunks_of(int64_t rows)
+{
+    return zero_divide_up(rows, ZERO_GPT2_CHUNK);
+}
+
+/* ---- what is joined ---- */
+
+/* The first word of rank r; of rank `ranks` the number of words. */
+static int64_t first_word(const zero_unit *u, int r)
+{
+    return zero_share_row(zero_gpt2_shape_of(u)->vocab, u->share.slices,
+                          r * zero_share_slices(&u->share));
+}
+
+/* The words of the rank that has most. */
+static int64_t most_words(const zero_unit *u)
+{
+    int64_t most = 0;
+    for (int r = 0; r < u->share.ranks; r++)
+        most = zero_max(most, first_word(u, r + 1) - first_word(u, r));
+    return most;
+}
+
+static zero_unit_part gathers_stats(const zero_unit *u, int64_t rows)
+{
+    return (zero_unit_part){.join = ZERO_JOIN_GATHER,
+                            .count = (2 * zero_share_slices(&u->share) + 1) * rows};
+}
+
+static zero_unit_part backward_part(const zero_unit *u, int64_t rows, int64_t index)
+{
+    int64_t chunk = index / CHUNK_PARTS, first = chunk * ZERO_GPT2_CHUNK;
+    int64_t n = zero_gpt2_chunk_rows(rows, first);
+    if (chunk == chunks_of(rows)) return (zero_unit_part){.waits = true, .is_last = true};
+    zero_unit_part p = {.waits = false};
+    if (index % CHUNK_PARTS == SOFTMAX) {
+        p = gathers_stats(u, n);
+        p.waits = chunk > 0;
+    } else if (index % CHUNK_PARTS == GRADIENT) {
+        p = (zero_unit_part){.waits = true, .join = ZERO_JOIN_SUM, .count = n * hidden(u)};
+    }
+    return p;
+}
+
+static zero_unit_part evaluate_part(const zero_unit *u, int64_t rows, int64_t index)
+{
+    if (index == chunks_of(rows)) return (zero_unit_part){.waits = true, .is_last = true};
+    zero_unit_part p =
+        gathers_stats(u, zero_gpt2_chunk_rows(rows, index * ZERO_GPT2_CHUNK));
+    p.waits = index > 0;
+    return p;
+}
+
+zero_unit_part zero_gpt2_head_part(const zero_unit *u, zero_pass pass, int64_t B, int64_t T,
+                                   int64_t index)
+{
+    switch (pass) {
+    case ZERO_PASS_BACKWARD: return backward_part(u, B * T, index);
+    case ZERO_PASS_EVALUATE: return evaluate_part(u, B * T, index);
+    case ZERO_PASS_GENERATE:
+        if (index == TAKE) return (zero_unit_part){.waits = true, .is_last = true};
+        return (zero_unit_part){.join = ZERO_JOIN_GATHER, .count = B * most_words(u)};
+    case ZERO_PASS_FORWARD:
+    case ZERO_PASS_RECOMPUTE: break;
+    }
+    return (zero_unit_part){.is_last = true};
+}
+
+/* ---- a chunk ---- */
+
+/* Computes for the rows of the chunk from row `first` on, between whose two calls stats travel. */
+typedef void softmax_call(const zero_math *math, const zero_softmax *s);
+
+static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
+                    int64_t first, float dscale)
+{
+    int64_t ends[ZERO_GPT2_SLICES];
+    const int slices = zero_share_slices(&u->share), before = slices * u->share.rank;
+    const zero_tensor *wte = zero_gpt2_words(u);
+    assert(slices <= ZERO_GPT2_SLICES);
+    for (int i = 0; i < slices; i++)
+        ends[i] =
+            zero_share_row(wte->whole_rows, u->share.slices, before + i + 1) - wte->first;
+    call(c->math, &(zero_softmax){.rows = zero_gpt2_chunk_rows(rows_of(c), first),
+                                  .V = wte->rows,
+                                  .first = wte->first,
+                                  .slices = slices,
+                                  .ends = ends,
+                                  .targets = (const int32_t *)c->batch->targets + first,
+                                  .logits = c->logits,
+                                  .stats = c->joint,
+                                  .ranks = u->share.ranks,
+                                  .rank = u->share.rank,
+                                  .all = c->joined,
+                                  .dscale = dscale,
+                                  .loss = c->row_loss + first});
+}
+
+static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
+{
+    int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first);
+    zero_gpt2_logits(u, c, c->saved + first * hidden(u), rows, c->logits);
+    softmax(u, c, c->backend->softmax_slices, first, 0.0f);
+}
+
+/* A slice's part of d(normed)[rows,C], from its columns of d(logits). */
+static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows, int slice,
+                           float *out)
+{
+    const zero_tensor *wte = zero_gpt2_words(u);
+    const int64_t begin = zero_share_row(wte->whole_rows, u->share.slices, slice);
+    const int64_t end = zero_share_row(wte->whole_rows, u->share.slices, slice + 1);
+    const int64_t at = begin - wte->first;
+    const char *words = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE);
+    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
+                                           .m = rows,
+                                           .n = wte->cols,
+                                           .k = end - begin,
+                                           .a = c->logits + at,
+                                           .lda = wte->rows,
+                                           .b = words + (size_t)(at * wte->cols) *
+                                                            zero_type_size(c->type),
+                                           .b_type = c->type,
+                                           .c = out,
+                                           .slices = zero_share_one_sum(&u->share)});
+}
+
+/* The sum over slices first .. first + n - 1, a complete subtree. Each of its levels has a `room`, of
+ * rows*C floats. */
+static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int first,
+                       int n, float *out, float *room)
+{
+    if (n == 1) {
+        slice_gradient(u, c, rows, first, out);
+        return;
+    }
+    const int64_t len = rows * hidden(u);
+    sum_slices(u, c, rows, first, n / 2, out, room + len);
+    sum_slices(u, c, rows, first + n / 2, n / 2, room, room + len);
+    c->backend->accumulate(c->math, ZERO_FP32, len, out, room, out);
+}
+
+int64_t zero_gpt2_head_parts_work(const zero_unit *u, int64_t rows)
+{
+    int levels = 0;
+    for (int n = zero_share_slices(&u->share); n > 1; n /= 2) levels++;
+    return levels * zero_gpt2_chunk_rows(rows, 0) * hidden(u);
+}
+
+/* ---- backward ---- */
+
+static void give_gradient(const zero_unit *u, const zero_call *c, int64_t first)
+{
+    const int slices = zero_share_slices(&u->share);
+    softmax(u, c, c->backend->softmax_loss, first, c->batch->loss_seed);
+    sum_slices(u, c, zero_gpt2_chunk_rows(rows_of(c), first), slices * u->share.rank,
+               slices, c->joint, c->work + rows_of(c) * hidden(u));
+}
+
+/* d(normed) of a chunk, of all ranks' words. */
+static void take_gradient(const zero_unit *u, const zero_call *c, int64_t first)
+{
+    int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first), C = hidden(u);
+    c->backend->round(c->math, ZERO_FP32, rows * C, c->joined, c->work + first * C);
+}
+
+static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t first)
+{
+    bool add = c->accumulate[ZERO_HEAD_EMBEDDING] || first > 0;
+    zero_gpt2_word_gradient(u, c, c->saved + first * hidden(u),
+                            zero_gpt2_chunk_rows(rows_of(c), first), add);
+}
+
+void zero_gpt2_head_backward_part(const zero_unit *u, const zero_call *c)
+{
+    const int64_t chunk = c->part / CHUNK_PARTS, first = chunk * ZERO_GPT2_CHUNK;
+    assert(c->part >= 0 && chunk <= chunks_of(rows_of(c)));
+    if (c->part == 0 && !c->accumulate[ZERO_HEAD_EMBEDDING])
+        zero_gpt2_clear_positions(u, c);
+    if (c->part > 0 && c->part % CHUNK_PARTS == SOFTMAX)
+        take_gradient(u, c, first - ZERO_GPT2_CHUNK);
+    if (chunk == chunks_of(rows_of(c))) {
+        zero_gpt2_head_norm_backward(u, c, c->work);
+        return;
+    }
+    switch (c->part % CHUNK_PARTS) {
+    case SOFTMAX: begin_softmax(u, c, first); break;
+    case GRADIENT: give_gradient(u, c, first); break;
+    case WORDS: give_word_gradient(u, c, first); break;
+    }
+}
+
+/* ---- forward ---- */
+
+static void evaluate(const zero_unit *u, const zero_call *c)
+{
+    const int64_t chunks = chunks_of(rows_of(c)), first = c->part * ZERO_GPT2_CHUNK;
+    assert(c->part >= 0 && c->part <= chunks);
+    if (c->part == 0) zero_gpt2_head_norm(u, c);
+    if (c->part > 0) softmax(u, c, c->backend->softmax_loss, first - ZERO_GPT2_CHUNK, 0.0f);
+    if (c->part < chunks) begin_softmax(u, c, first);
+}
+
+/* joint[B, the most words of a rank]: the logits of each sample's last position, then zeros. */
+static void give_logits(const zero_unit *u, const zero_call *c)
+{
+    const int64_t B = c->batch->B, T = c->batch->T, C = hidden(u), most = most_words(u);
+    const int64_t words = zero_gpt2_words(u)->rows;
+    zero_gpt2_head_norm(u, c);
+    for (int64_t b = 0; b < B; b++) {
+        float *row = c->joint + b * most;
+        zero_gpt2_logits(u, c, c->saved + (b * T + T - 1) * C, 1, row);
+        c->backend->clear(c->math, most - words, row + words);
+    }
+}
+
+/* From joined[ranks,B,most] to logits[B,V]. */
+static void take_logits(const zero_unit *u, const zero_call *c)
+{
+    const int64_t B = c->batch->B, V = zero_gpt2_shape_of(u)->vocab, most = most_words(u);
+    for (int r = 0; r < u->share.ranks; r++)
+        for (int64_t b = 0; b < B; b++)
+            c->backend->round(c->math, ZERO_FP32, first_word(u, r + 1) - first_word(u, r),
+                              c->joined + (r * B + b) * most,
+                              c->logits + b * V + first_word(u, r));
+}
+
+void zero_gpt2_head_forward_part(const zero_unit *u, const zero_call *c)
+{
+    if (c->training)
+        zero_gpt2_head_norm(u, c);
+    else if (c->batch->targets)
+        evaluate(u, c);
+    else if (c->part == LOGITS)
+        give_logits(u, c);
+    else
+        take_logits(u, c);
+}

@@ -1,0 +1,158 @@
+/* JOINs as collectives of the TP group.
+ *
+ *     a sum       reduce-scatter of count / T floats, then all-gather of these pieces
+ *     a gather    all-gather of count floats
+ *
+ *                 joint              joined
+ *     messages    own [count]        the same buffer; a gather: own [T][count]
+ *     windows     TP_PART [count]    TP_NODE [count], once per node; a gather: [T][count]
+ *
+ * In a window, a rank adds its piece of all neighbours' `joint` and writes it where it belongs in
+ * `joined`, so the all-gather copies nothing within a node.
+ *
+ * No rank overwrites what a neighbour still reads, although buffers of one JOIN may lie where those
+ * of the last one lay:
+ *
+ *   - `joint` lies in this rank's part, which this rank alone writes. Neighbours read it in the
+ *     collective that JOIN begins first, whose wait ends when all have (comm/shm.c, phase 3). The
+ *     buffer lives until JOIN_WAIT, so what is written there next is written after that.
+ *   - `joined` is written by collectives alone, and each writes only after all neighbours have
+ *     begun the same collective (phase 1). A rank begins a JOIN after the part that joins, and at
+ *     most one join is in flight: so the part that read the last JOIN's `joined` has ended. Within
+ *     a sum, pieces are written by the reduce-scatter, and the all-gather adds other nodes'.
+ *
+ * Programs follow one another in the same order on all ranks, so this holds from one program to the
+ * next as well. Nothing but JOINs and their parts lies in the TP group's window. */
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
+#include "sharding/schedule_exchange.h"
+
+zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s)
+{
+    zero_algorithm algorithm = s->input.collectives;
+    if (!zero_algorithm_get(algorithm)->works_in_window) return algorithm;
+    bool is_one_node = zero_schedule_tp_layout(s)->n_nodes == 1;
+    return is_one_node ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_HIER;
+}
+
+bool zero_schedule_join_shares(const zero_schedule *s)
+{
+    return zero_algorithm_needs_window(zero_schedule_join_algorithm(s),
+                                       zero_schedule_tp_layout(s));
+}
+
+int zero_schedule_add_join(zero_schedule *s, zero_join kind, int64_t count, int in, int out)
+{
+    for (int k = 0; k < s->n_joins; k++)
+        if (s->joins[k].kind == kind && s->joins[k].count == count) return k;
+    zero_join_exchange *grown =
+        zero_grow(s->joins, s->n_joins, &s->join_capacity, sizeof *grown);
+    if (!grown) {
+        s->status =
+            zero_fail(ZERO_ERR_NOMEM, "no memory for JOIN %d of a plan", s->n_joins);
+        return -1;
+    }
+    s->joins = grown;
+    s->joins[s->n_joins] =
+        (zero_join_exchange){.kind = kind, .count = count, .in = in, .out = out};
+    return s->n_joins++;
+}
+
+/* ---- collectives ---- */
+
+int zero_schedule_join_collectives(const zero_join_exchange *join)
+{
+    return join->kind == ZERO_JOIN_SUM ? 2 : 1;
+}
+
+/* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is laid out,
+ * any distance other than 0 will do. */
+static size_t between_parts(const zero_schedule *s)
+{
+    size_t parts = s->extent[ZERO_SPACE_TP_PART];
+    return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
+}
+
+/* The sum's pieces are gathered where they lie, each a piece's length from the next. */
+static void find_neighbours(const zero_schedule *s, const zero_join_exchange *join,
+                            zero_collective_spec *spec)
+{
+    bool gathers_sum = join->kind == ZERO_JOIN_SUM && spec->kind == ZERO_ALL_GATHER;
+    size_t piece = (size_t)spec->count * sizeof(float);
+    spec->in_apart = gathers_sum ? piece : between_parts(s);
+    spec->one_out = spec->kind == ZERO_ALL_GATHER;
+}
+
+zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
+{
+    const zero_join_exchange *x = &s->joins[join];
+    bool sums = x->kind == ZERO_JOIN_SUM;
+    int64_t count = sums ? x->count / s->input.model->share.ranks : x->count;
+    zero_collective_spec spec = {.kind =
+                                     sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
+                                 .algorithm = zero_schedule_join_algorithm(s),
+                                 .type = ZERO_FP32,
+                                 .result = ZERO_FP32,
+                                 .count = count,
+                                 .stride = count,
+                                 .unit = join};
+    if (zero_schedule_join_shares(s)) find_neighbours(s, x, &spec);
+    zero_exchange_bound(&spec, zero_schedule_tp_layout(s), s->input.bucket);
+    return spec;
+}
+
+size_t zero_schedule_join_staging(const zero_schedule *s, int join)
+{
+    size_t most = 0;
+    for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
+        zero_collective_spec spec = zero_schedule_join(s, join, k);
+        most =
+            zero_max_size(most, zero_collective_staging(&spec, zero_schedule_tp_layout(s)));
+    }
+    return most;
+}
+
+/* ---- checks ---- */
+
+static zero_status check_bucket(const zero_schedule *s, const zero_collective_spec *spec)
+{
+    int64_t least = zero_exchange_least_staging(spec, zero_schedule_tp_layout(s));
+    if (s->input.bucket >= least) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--bucket %" PRId64 " is below the %" PRId64
+                     " elements that a JOIN of the %d ranks of a TP group needs: give "
+                     "--bucket %" PRId64 " or more",
+                     s->input.bucket, least, s->input.model->share.ranks, least);
+}
+
+zero_status zero_schedule_check_joins(const zero_schedule *s)
+{
+    for (int join = 0; join < s->n_joins; join++)
+        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
+            zero_collective_spec spec = zero_schedule_join(s, join, k);
+            ZERO_TRY(zero_collective_check(&spec, zero_schedule_tp_layout(s)));
+            ZERO_TRY(check_bucket(s, &spec));
+        }
+    return ZERO_OK;
+}
+
+/* ---- traffic ---- */
+
+zero_status zero_schedule_count_joins(zero_schedule *s)
+{
+    for (int join = 0; join < s->n_joins; join++) {
+        zero_traffic sum = {0};
+        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
+            zero_collective_spec spec = zero_schedule_join(s, join, k);
+            zero_traffic one;
+            ZERO_TRY(zero_collective_traffic(&spec, zero_schedule_tp_layout(s),
+                                             s->input.model->share.rank, &one));
+            zero_traffic_add(&sum, 1, &one);
+        }
+        s->joins[join].traffic = sum;
+    }
+    return ZERO_OK;
+}

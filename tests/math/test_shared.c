@@ -1,0 +1,297 @@
+/* A model that ranks share: a rank with some heads, some words, or some slices of the vocabulary
+ * computes the bits of the whole. */
+#include "support/math_test.h"
+
+#include "base/number.h"
+#include "math/backends.h"
+#include "math/cpu_state.h"
+
+static const zero_backend *const both[] = {&zero_backend_cpu, &zero_backend_naive};
+
+/* ---- heads ---- */
+
+enum { B = 2, T = 50, SIZE = 12, HEADS = 4 };
+
+/* Copies heads [first, first + H) of `parts` arrays of heads side by side in each row, from the
+ * whole or back to it. */
+static void copy_heads(int parts, int first, int H, float *whole, float *some, bool back)
+{
+    const size_t bytes = (size_t)(H * SIZE) * sizeof(float);
+    for (int64_t r = 0; r < (int64_t)B * T * parts; r++) {
+        float *at = whole + (r * HEADS + first) * SIZE, *own = some + r * H * SIZE;
+        memcpy(back ? at : own, back ? own : at, bytes);
+    }
+}
+
+static zero_attention attention_of(test_pool *pool, int first, int H, zero_type factors)
+{
+    zero_attention a = {.B = B, .T = T, .C = H * SIZE, .H = H, .first_head = first};
+    a.dropout = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3}, 0.3f};
+    a.factors = factors;
+    a.out = test_floats(pool, B * T * a.C), a.lse = test_floats(pool, B * H * T);
+    a.dqkv = test_floats(pool, 3 * B * T * a.C);
+    a.work = test_floats(pool, zero_attention_workspace(&a));
+    return a;
+}
+
+static void check_heads(test_pool *pool, const zero_backend *ops, zero_type factors)
+{
+    const int64_t n = (int64_t)B * T * HEADS * SIZE;
+    zero_math math = test_opened(ops);
+    zero_attention whole = attention_of(pool, 0, HEADS, factors);
+    float *qkv = test_floats(pool, 3 * n), *dout = test_floats(pool, n);
+    float *out = test_floats(pool, n), *dqkv = test_floats(pool, 3 * n);
+    whole.qkv = qkv, whole.dout = dout;
+    ops->attention(&math, &whole);
+    ops->attention_backward(&math, &whole);
+    for (int first = 0; first < HEADS; first += 2) {
+        zero_attention half = attention_of(pool, first, 2, factors);
+        float *own = test_floats(pool, 3 * n), *down = test_floats(pool, n);
+        copy_heads(3, first, 2, qkv, own, false);
+        copy_heads(1, first, 2, dout, down, false);
+        half.qkv = own, half.dout = down;
+        ops->attention(&math, &half);
+        ops->attention_backward(&math, &half);
+        copy_heads(1, first, 2, out, half.out, true);
+        copy_heads(3, first, 2, dqkv, half.dqkv, true);
+    }
+    assert_same(n, out, whole.out);
+    assert_same(3 * n, dqkv, whole.dqkv);
+}
+
+static void some_heads_alone_have_the_bits_of_all(void **state)
+{
+    for (size_t k = 0; k < COUNT(both); k++) {
+        check_heads(*state, both[k], ZERO_FP32);
+        check_heads(*state, both[k], ZERO_BF16);
+    }
+}
+
+/* ---- words ---- */
+
+enum { WORDS = 19 };
+
+/* What ranks with so many words each, the last with the rest, make together of an embedding. */
+static void embed_in_parts(const zero_backend *ops, zero_embedding e, int64_t words,
+                           float *part, float *sum)
+{
+    zero_math math = test_opened(ops);
+    const float *table = e.wte;
+    const int64_t n = e.B * e.T * e.C;
+    memset(sum, 0, (size_t)n * sizeof *sum);
+    for (e.first = 0; e.first < WORDS; e.first += words) {
+        e.words = zero_min(words, WORDS - e.first);
+        e.wte = table + e.first * e.C;
+        e.out = part;
+        ops->embedding(&math, &e);
+        for (int64_t i = 0; i < n; i++) sum[i] += part[i];
+    }
+}
+
+/* The embedding of a rank that has all words, whose zeros are positive; and without ranks. */
+static void check_words(test_pool *pool, const zero_backend *ops, int64_t C)
+{
+    const int64_t rows = (int64_t)B * T, n = rows * C;
+    zero_math math = test_opened(ops);
+    float *wte = test_floats(pool, WORDS * C), *wpe = test_floats(pool, T * C);
+    float *whole = test_floats(pool, n), *all = test_floats(pool, n);
+    float *part = test_floats(pool, n), *sum = test_floats(pool, n);
+    zero_embedding e = {.B = B, .T = T, .C = C, .wte = wte, .wpe = wpe, .out = whole};
+    e.tokens = test_tokens(pool, rows, WORDS);
+    for (int64_t w = 0; w < WORDS; w++) wte[w * C] = -0.0f;
+    for (int64_t t = 0; t < T; t++) wpe[t * C] = -0.0f;
+    ops->embedding(&math, &e);
+    assert_true(signbit(whole[0]));
+    for (int64_t i = 0; i < n; i++) whole[i] += 0.0f;
+    embed_in_parts(ops, e, WORDS, all, sum);
+    assert_same(n, all, whole);
+    assert_same(n, sum, whole);
+    embed_in_parts(ops, e, 7, part, sum);
+    assert_same(n, sum, whole);
+}
+
+static void words_alone_have_the_bits_of_all(void **state)
+{
+    static const int64_t widths[] = {1, 17, 768, 2600};
+    for (size_t k = 0; k < COUNT(both); k++)
+        for (size_t c = 0; c < COUNT(widths); c++) check_words(*state, both[k], widths[c]);
+}
+
+/* Nothing outside the window's rows is written, and every rank has the positions' gradient. */
+static void check_gradients_of_words(test_pool *pool, const zero_backend *ops, int64_t C)
+{
+    const int64_t rows = (int64_t)B * T;
+    zero_math math = test_opened(ops);
+    float *words = test_floats(pool, WORDS * C), *places = test_floats(pool, T * C);
+    zero_embedding_grad e = {.B = B, .T = T, .C = C, .dout = test_floats(pool, rows * C)};
+    e.tokens = test_tokens(pool, rows, WORDS);
+    e.dwte = test_copy(pool, WORDS * C, words), e.dwpe = test_copy(pool, T * C, places);
+    ops->embedding_backward(&math, &e);
+    for (int64_t first = 0; first < WORDS; first += 7) {
+        zero_embedding_grad own = e;
+        own.first = first, own.words = zero_min(7, WORDS - first);
+        own.dwte = test_copy(pool, own.words * C, words + first * C);
+        own.dwpe = test_copy(pool, T * C, places);
+        ops->embedding_backward(&math, &own);
+        assert_same(own.words * C, own.dwte, e.dwte + first * C);
+        assert_same(T * C, own.dwpe, e.dwpe);
+    }
+}
+
+static void gradients_of_words_alone_have_the_bits_of_all(void **state)
+{
+    for (size_t k = 0; k < COUNT(both); k++) {
+        check_gradients_of_words(*state, both[k], 5);
+        check_gradients_of_words(*state, both[k], 300);
+    }
+}
+
+/* ---- the loss over slices of the vocabulary ---- */
+
+/* Where each slice ends, of all S. Neither the slices of a rank nor those of two ranks are
+ * alike. */
+static void cut_words(int64_t V, int S, int64_t *ends)
+{
+    const int64_t whole = (V + S - 1) / S;
+    for (int s = 0; s < S; s++)
+        ends[s] = zero_min((s + 1) * whole - s % 3, V - (S - 1 - s));
+    ends[S - 1] = V;
+}
+
+typedef struct {
+    int64_t rows, V;
+    int S;
+    const int64_t *ends;
+    const int32_t *targets;
+    const float *logits;
+    float dscale;
+} problem;
+
+/* Rank `rank` of a dealing to `ranks`; its logits are copied. */
+static zero_softmax softmax_of(test_pool *pool, const problem *p, int ranks, int rank)
+{
+    const int slices = p->S / ranks, first = rank * slices;
+    int64_t *ends = test_bytes(pool, slices * (int64_t)sizeof *ends);
+    zero_softmax s = {.rows = p->rows, .slices = slices, .ranks = ranks, .rank = rank};
+    s.first = first > 0 ? p->ends[first - 1] : 0;
+    for (int i = 0; i < slices; i++) ends[i] = p->ends[first + i] - s.first;
+    s.V = ends[slices - 1];
+    s.ends = ends, s.targets = p->targets, s.dscale = p->dscale;
+    s.logits = test_floats(pool, s.rows * s.V), s.loss = test_floats(pool, s.rows);
+    for (int64_t r = 0; r < s.rows; r++)
+        memcpy(s.logits + r * s.V, p->logits + r * p->V + s.first,
+               (size_t)s.V * sizeof(float));
+    return s;
+}
+
+/* All ranks one after the other. Every rank gets the same losses; gradient [rows,V] is put
+ * together. */
+static void solve(test_pool *pool, const zero_backend *ops, const problem *p, int ranks,
+                  float *loss, float *gradient)
+{
+    zero_math math = test_opened(ops);
+    zero_softmax s[8];
+    const int64_t stats = (2 * (p->S / ranks) + 1) * p->rows;
+    float *all = test_floats(pool, ranks * stats);
+    for (int i = 0; i < ranks; i++) {
+        s[i] = softmax_of(pool, p, ranks, i);
+        s[i].all = all, s[i].stats = all + i * stats;
+        ops->softmax_slices(&math, &s[i]);
+    }
+    for (int i = 0; i < ranks; i++) {
+        ops->softmax_loss(&math, &s[i]);
+        if (i == 0) memcpy(loss, s[0].loss, (size_t)p->rows * sizeof *loss);
+        assert_same(p->rows, s[i].loss, loss);
+        for (int64_t r = 0; r < p->rows; r++)
+            memcpy(gradient + r * p->V + s[i].first, s[i].logits + r * s[i].V,
+                   (size_t)s[i].V * sizeof(float));
+    }
+}
+
+static problem make_problem(test_pool *pool, int64_t rows, int64_t V, int S)
+{
+    int64_t *ends = test_bytes(pool, S * (int64_t)sizeof *ends);
+    float *logits = test_floats(pool, rows * V);
+    cut_words(V, S, ends);
+    for (int64_t i = 0; i < rows * V; i++) logits[i] *= 8.0f;
+    for (int64_t j = 0; j < V / 2; j++) logits[j] -= 200.0f; /* far below other slices */
+    return (problem){rows, V, S, ends, test_tokens(pool, rows, V), logits, 0.125f};
+}
+
+static void check_dealings(test_pool *pool, const zero_backend *ops, int64_t V, int S)
+{
+    const problem p = make_problem(pool, 5, V, S);
+    const int64_t n = p.rows * V;
+    zero_math math = test_opened(ops);
+    float *loss = test_floats(pool, p.rows), *gradient = test_floats(pool, n);
+    float *want = test_copy(pool, n, p.logits), *wanted = test_floats(pool, p.rows);
+    float *same = test_floats(pool, p.rows), *like = test_floats(pool, n);
+    solve(pool, ops, &p, 1, loss, gradient);
+    ops->cross_entropy(&math, p.rows, V, p.targets, p.dscale, want, wanted);
+    assert_true(test_error(p.rows, loss, wanted) < 1e-6);
+    assert_true(test_error(n, gradient, want) < 1e-6);
+    for (int ranks = 2; ranks <= S; ranks *= 2) {
+        if (S % ranks != 0) continue;
+        solve(pool, ops, &p, ranks, same, like);
+        assert_same(p.rows, same, loss);
+        assert_same(n, like, gradient);
+    }
+}
+
+static void any_dealing_of_slices_has_the_same_loss_and_gradient(void **state)
+{
+    static const int64_t words[] = {17, 257, 5003};
+    static const int slices[] = {1, 2, 3, 4, 6, 8};
+    for (size_t k = 0; k < COUNT(both); k++)
+        for (size_t v = 0; v < COUNT(words); v++)
+            for (size_t s = 0; s < COUNT(slices); s++)
+                check_dealings(*state, both[k], words[v], slices[s]);
+}
+
+static void the_loss_agrees_with_the_oracle(void **state)
+{
+    const problem p = make_problem(*state, 7, 1031, 4);
+    float *loss[2], *gradient[2];
+    for (int k = 0; k < 2; k++) {
+        loss[k] = test_floats(*state, p.rows), gradient[k] = test_floats(*state, 7 * 1031);
+        solve(*state, both[k], &p, 2, loss[k], gradient[k]);
+    }
+    assert_true(test_error(p.rows, loss[0], loss[1]) < 1e-6);
+    assert_true(test_error(7 * 1031, gradient[0], gradient[1]) < 1e-6);
+}
+
+/* A slice of words that are ruled out has no number above -infinity, yet no NaN. Without dscale only
+ * the loss is asked for. */
+static void not_a_number_spoils_its_row_alone(void **state)
+{
+    enum { ROWS = 4, V = 40 };
+    float gradient[ROWS * V], loss[ROWS], plain[ROWS];
+    for (size_t k = 0; k < COUNT(both); k++) {
+        problem p = make_problem(*state, ROWS, V, 4);
+        float *logits = test_copy(*state, ROWS * V, p.logits);
+        int32_t targets[ROWS] = {V - 1, V - 1, V - 1, V - 1};
+        p.logits = logits, p.targets = targets;
+        logits[V + 3] = NAN;
+        for (int64_t j = 0; j < p.ends[0]; j++) logits[2 * V + j] = -INFINITY;
+        for (int64_t j = 0; j < p.ends[0]; j++) logits[3 * V + j] = NAN;
+        solve(*state, both[k], &p, 2, loss, gradient);
+        p.dscale = 0.0f;
+        solve(*state, both[k], &p, 4, plain, gradient);
+        for (int r = 0; r < ROWS; r++) assert_true(!isfinite(loss[r]) == (r % 2 == 1));
+        assert_true(isnan(loss[1]) && isnan(loss[3]));
+        assert_true(plain[0] == loss[0] && plain[2] == loss[2]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(some_heads_alone_have_the_bits_of_all),
+        test_with_pool(words_alone_have_the_bits_of_all),
+        test_with_pool(gradients_of_words_alone_have_the_bits_of_all),
+        test_with_pool(any_dealing_of_slices_has_the_same_loss_and_gradient),
+        test_with_pool(the_loss_agrees_with_the_oracle),
+        test_with_pool(not_a_number_spoils_its_row_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
