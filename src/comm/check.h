@@ -6,6 +6,11 @@
  * others began. A rank that leaves out an operation is found at its next one; a rank that
  * begins no other is left to the watchdog (watch.h).
  *
+ * In a family (divide.h) the ranks of the operation's group compare, and fail; the program's abort
+ * ends the others. What all ranks begin is compared within each TP group, then within each ZeRO
+ * group, so a rank that left out an operation of one of them meets the ranks that wait there.
+ * While the check runs, ranks must begin the operations of all the family's groups in one order.
+ *
  * Each operation then blocks, and costs a small all-gather, which does not count as traffic.
  * The making of groups and windows is not compared. */
 #pragma once
@@ -14,7 +19,7 @@
 #include "zero/status.h"
 
 /* Collective over comm. Does nothing on a group of one rank. ZERO_ERR_INVALID if comm checks
- * already. */
+ * already, or is part of a family: its whole checks. */
 ZERO_NODISCARD zero_status zero_check_start(zero_comm *comm);
 
 /* Collective over comm. Does nothing where no check runs. */

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "comm/algorithm.h"
 #include "comm/compare.h"
+#include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/mirror.h"
 #include "comm/mpi_call.h"
@@ -74,7 +75,7 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
             ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
             zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
             copier ? "with a" : "without a");
-    if (comm->thread)
+    if (zero_family_whole(comm)->thread)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "a %s on a device in a group with a progress thread: a device is "
                          "used by one thread only; start without --progress-thread",
@@ -117,7 +118,7 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     assert(!op->is_active);
     set_buffers(op, in, out, staging);
     op->sequence = op->comm->sequence;
-    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
+    zero_operation what = zero_flight_operation(op);
     ZERO_TRY(zero_compare(op->comm, &what));
     zero_thread_lock(op->comm);
     zero_status st = zero_flight_begin(op);
@@ -147,9 +148,10 @@ zero_status zero_collective_poll(zero_comm *comm)
 zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds)
 {
     zero_thread_lock(comm);
-    bool is_active = comm->active != NULL;
+    const zero_comm *whole = zero_family_whole(comm);
+    bool is_active = zero_family_is_active(whole);
     zero_status st = zero_flight_poll(comm, NULL);
-    if (is_active) *seconds += zero_clock_seconds() - comm->last_poll;
+    if (is_active) *seconds += zero_clock_seconds() - whole->last_poll;
     zero_thread_unlock(comm);
     return st;
 }

@@ -60,14 +60,15 @@ ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void
  * tells whether the collective has ended, also when asked again. */
 ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *done);
 
-/* Progress for every collective in flight on the group; a compute loop calls it. The watchdog's
+/* Progress for every collective in flight on the group, or on any of its family (divide.h); a
+ * compute loop calls it. The watchdog's
  * limit applies to waits only: a caller that polls has a patience of its own. */
 ZERO_NODISCARD zero_status zero_collective_poll(zero_comm *comm);
 /* The same, and adds the time it took to *seconds. With nothing in flight it reads no clock. */
 ZERO_NODISCARD zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds);
 
-/* Polls the group until `op` has ended, which also moves all others in flight: ranks may wait
- * for theirs in different orders. Yields the processor, since ranks may share one.
+/* Polls the group and its family until `op` has ended, which also moves all others in flight:
+ * ranks may wait for theirs in different orders. Yields the processor, since ranks may share one.
  *
  * ZERO_OK at once if `op` was never begun, or has ended since: even in its first step a schedule
  * may wait for a collective of the step before. */

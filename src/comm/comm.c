@@ -176,16 +176,9 @@ zero_status zero_comm_stop_helpers(zero_comm *comm)
     return zero_watch_stop(comm);
 }
 
-void zero_comm_destroy(zero_comm *comm)
+static void release(zero_comm *comm)
 {
-    zero_deadline *deadline = comm->deadline;
-    if (!zero_mpi_is_up()) { /* nothing of MPI's is left to free */
-        zero_stall_free(comm->watch);
-        comm->size = 0;
-    } else if (zero_comm_stop_helpers(comm) != ZERO_OK) {
-        return;
-    }
-    zero_deadline_begin(deadline, "leaving the groups of ranks");
+    if (!zero_mpi_is_up()) comm->size = 0; /* nothing of MPI's is left to free */
     if (comm->signal_window) zero_window_destroy(comm->signal_window);
     free(comm->signal_window);
     zero_layout_destroy(&comm->layout);
@@ -193,5 +186,26 @@ void zero_comm_destroy(zero_comm *comm)
     if (comm->size > 0) MPI_Comm_free(&comm->control);
     if (comm->size > 0) MPI_Comm_free(&comm->mpi);
     *comm = (zero_comm){0};
+}
+
+void zero_comm_destroy_parts(zero_comm *comm)
+{
+    if (comm->tp) release(comm->tp);
+    if (comm->data) release(comm->data);
+    free(comm->tp);
+    free(comm->data);
+    comm->tp = comm->data = NULL;
+}
+
+void zero_comm_destroy(zero_comm *comm)
+{
+    zero_deadline *deadline = comm->deadline;
+    if (!zero_mpi_is_up())
+        zero_stall_free(comm->watch);
+    else if (zero_comm_stop_helpers(comm) != ZERO_OK)
+        return;
+    zero_deadline_begin(deadline, "leaving the groups of ranks");
+    zero_comm_destroy_parts(comm);
+    release(comm);
     zero_deadline_end(deadline);
 }

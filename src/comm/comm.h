@@ -36,7 +36,10 @@ ZERO_NODISCARD zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes
  * end. Accepts a zeroed group. */
 ZERO_NODISCARD zero_status zero_comm_stop_helpers(zero_comm *comm);
 
-/* Ends the helpers, then the group; accepts a zeroed one. No collective may be in flight. If a
+/* Frees the groups that it was divided into, if any (divide.h); no helper runs. Collective. */
+void zero_comm_destroy_parts(zero_comm *comm);
+
+/* Ends the helpers, then the group and its parts; accepts a zeroed one. No collective may be in flight. If a
  * helper fails to stop, the group is left to the abort that follows. */
 void zero_comm_destroy(zero_comm *comm);
 

@@ -21,7 +21,8 @@ static void add_class(zero_sentence *report, const zero_comm *comm, int class)
 {
     char text[ZERO_OPERATION_TEXT];
     zero_operation_describe(&comm->check->all[class], text);
-    zero_sentence_add_ranks(report, comm->size, comm->check->class_of, class);
+    zero_sentence_add_members(report, &comm->member, comm->size, comm->check->class_of,
+                              class);
     zero_sentence_add(report, " began %s, ", text);
 }
 
@@ -48,7 +49,8 @@ static zero_status fail(const zero_comm *comm)
     return zero_fail(ZERO_ERR_INVALID, "%s", report.chars);
 }
 
-zero_status zero_compare(zero_comm *comm, const zero_operation *mine)
+/* Compares `mine` among the ranks of `comm`, which may be a part of the operation's group. */
+static zero_status compare(zero_comm *comm, const zero_operation *mine)
 {
     struct zero_check *c = comm->check;
     MPI_Request request;
@@ -61,6 +63,15 @@ zero_status zero_compare(zero_comm *comm, const zero_operation *mine)
     for (int r = 0; r < comm->size; r++)
         if (!zero_operation_equal(&c->all[r], mine)) return fail(comm);
     return ZERO_OK;
+}
+
+/* If all TP groups agree, and all ZeRO groups, then all ranks do. A rank that left out an operation
+ * of a part, on which its neighbours wait, thus meets them here. */
+zero_status zero_compare(zero_comm *comm, const zero_operation *mine)
+{
+    if (!comm->tp) return compare(comm, mine);
+    ZERO_TRY(compare(comm->tp, mine));
+    return compare(comm->data, mine);
 }
 
 /* ---- start and stop ---- */

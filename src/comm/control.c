@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/compare.h"
+#include "comm/family.h"
 #include "comm/mpi_error.h"
 #include "comm/small.h"
 #include "comm/thread.h"
@@ -42,6 +43,7 @@ static zero_status enter(zero_comm *comm, zero_operation_kind kind, size_t bytes
                          zero_operation *what)
 {
     *what = zero_operation_control(kind, comm->control_sequence, (int64_t)bytes, root);
+    what->member = comm->member;
     ZERO_TRY(zero_compare(comm, what));
     zero_thread_lock(comm); /* the thread tells it to others */
     comm->control_sequence++;
@@ -129,6 +131,13 @@ zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most)
     return ZERO_OK;
 }
 
+zero_status zero_comm_sum(zero_comm *comm, int64_t n, int64_t *words)
+{
+    assert(n >= 0);
+    return all_reduce(comm, ZERO_OPERATION_SUM,
+                      &(reduction){MPI_INT64_T, sizeof *words, MPI_SUM}, n, words);
+}
+
 zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words)
 {
     assert(n >= 0);
@@ -202,12 +211,13 @@ typedef struct {
 
 /* Fails here as `rank` failed there. A failure that several ranks do not share names the rank
  * it came from, once. */
-static zero_status fail_like(int rank, const verdict *v)
+static zero_status fail_like(const zero_comm *comm, int rank, const verdict *v)
 {
     const zero_failure *theirs = &v->failure;
     zero_status st = zero_failure_restore(theirs);
     if (v->is_shared || theirs->is_agreed) return st;
-    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s", rank, theirs->text);
+    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
+                 zero_member_rank(&comm->member, rank), theirs->text);
     zero_failure named = zero_failure_keep(st);
     named.is_agreed = true;
     return zero_failure_restore(&named);
@@ -228,14 +238,14 @@ zero_status zero_agree(zero_comm *comm, zero_status mine)
     verdict v = {.is_shared = failed == comm->size};
     if (comm->rank == first) v.failure = zero_failure_keep(mine);
     ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
-    return fail_like(first, &v);
+    return fail_like(comm, first, &v);
 }
 
 zero_status zero_agree_after_files(zero_comm *comm, zero_status mine)
 {
-    comm->patience = ZERO_FILE_PATIENCE;
+    zero_family_whole(comm)->patience = ZERO_FILE_PATIENCE;
     zero_status st = zero_agree(comm, mine);
-    comm->patience = 1.0;
+    zero_family_whole(comm)->patience = 1.0;
     return st;
 }
 
@@ -290,9 +300,9 @@ zero_status zero_comm_barrier(zero_comm *comm)
 
 zero_status zero_comm_barrier_after_files(zero_comm *comm)
 {
-    comm->patience = ZERO_FILE_PATIENCE;
+    zero_family_whole(comm)->patience = ZERO_FILE_PATIENCE;
     zero_status st = zero_comm_barrier(comm);
-    comm->patience = 1.0;
+    zero_family_whole(comm)->patience = 1.0;
     return st;
 }
 

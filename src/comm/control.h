@@ -32,6 +32,10 @@ ZERO_NODISCARD zero_status zero_comm_vote(zero_comm *comm, int64_t mine, int64_t
 /* *most = the largest of the ranks' numbers. */
 ZERO_NODISCARD zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most);
 
+/* words[n] = their sums over the ranks, in place; n >= 0, the same on all ranks. Sums do not
+ * overflow if the caller bounds the words. Traffic: zero_small_add_reduced() with 8 bytes. */
+ZERO_NODISCARD zero_status zero_comm_sum(zero_comm *comm, int64_t n, int64_t *words);
+
 /* words[n] = their bitwise or over the ranks, in place; n >= 0, the same on all ranks. */
 ZERO_NODISCARD zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words);
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/device_copy.h"
+#include "comm/family.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
 #include "comm/stall.h"
@@ -56,7 +57,7 @@ static zero_status advance(zero_collective *op)
         ZERO_TRY(zero_steps_reap(op));
         ZERO_TRY(zero_steps_run(op, &computed));
         advanced = op->next_step != next_step || in_flight(op) != before;
-        if (advanced) op->comm->advanced++;
+        if (advanced) zero_family_whole(op->comm)->advanced++;
         if (op->next_step == op->steps.n && in_flight(op) == 0) finish(op);
     }
     return ZERO_OK;
@@ -72,42 +73,64 @@ static zero_status check_distance(const zero_collective *op)
                      op->sequence, oldest->sequence, ZERO_SIGNALS);
 }
 
+zero_operation zero_flight_operation(const zero_collective *op)
+{
+    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
+    what.member = op->comm->member;
+    return what;
+}
+
 zero_status zero_flight_begin(zero_collective *op)
 {
-    zero_comm *comm = op->comm;
+    zero_comm *whole = zero_family_whole(op->comm);
     assert(!op->is_active);
     ZERO_TRY(check_distance(op));
-    comm->sequence++;
+    op->comm->sequence++;
     op->begun = zero_clock_seconds();
     op->next_step = 0;
     op->in_flight = 0;
     op->fetches = op->stores = (zero_device_tickets){0};
     for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
-    if (!comm->active) {
-        comm->last_poll = op->begun;
-        zero_thread_wake(comm);
+    if (!zero_family_is_active(whole)) {
+        whole->last_poll = op->begun;
+        zero_thread_wake(whole);
     }
     append_active(op);
-    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
-    zero_stall_note(comm, ZERO_WATCH_COMPUTING, &what);
+    zero_operation what = zero_flight_operation(op);
+    zero_stall_note(whole, ZERO_WATCH_COMPUTING, &what);
     return advance(op);
 }
 
-static void note_gap(zero_comm *comm)
+static void note_gap(zero_comm *whole)
 {
-    double now = zero_clock_seconds(), gap = now - comm->last_poll;
-    if (gap > comm->largest_gap) comm->largest_gap = gap;
-    comm->last_poll = now;
+    double now = zero_clock_seconds(), gap = now - whole->last_poll;
+    if (gap > whole->largest_gap) whole->largest_gap = gap;
+    whole->last_poll = now;
+}
+
+static zero_status advance_all(const zero_comm *comm)
+{
+    for (zero_collective *op = comm->active, *next; op; op = next) {
+        next = op->next_active; /* one that has ended leaves the list */
+        ZERO_TRY(advance(op));
+    }
+    return ZERO_OK;
+}
+
+/* Other ranks may wait for a collective of any of the groups. */
+static zero_status advance_family(const zero_comm *whole)
+{
+    ZERO_TRY(advance_all(whole));
+    if (!whole->tp) return ZERO_OK;
+    ZERO_TRY(advance_all(whole->tp));
+    return advance_all(whole->data);
 }
 
 zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
 {
-    ZERO_TRY(zero_thread_failure(comm));
-    if (comm->active) note_gap(comm);
-    if (only) ZERO_TRY(advance(only));
-    for (zero_collective *op = only ? NULL : comm->active, *next; op; op = next) {
-        next = op->next_active; /* one that has ended leaves the list */
-        ZERO_TRY(advance(op));
-    }
-    return zero_stall_look(comm);
+    zero_comm *whole = zero_family_whole(comm);
+    ZERO_TRY(zero_thread_failure(whole));
+    if (zero_family_is_active(whole)) note_gap(whole);
+    ZERO_TRY(only ? advance(only) : advance_family(whole));
+    return zero_stall_look(whole);
 }

@@ -1,9 +1,10 @@
-/* flight.h - the collectives in flight on a group, and the poll that moves them.
+/* flight.h - the collectives in flight on a group and its family, and the poll that moves them.
  *
  * For the other files of comm/. The caller holds the group's lock (thread.h). */
 #pragma once
 
 #include "comm/group.h"
+#include "comm/operation.h"
 #include "zero/status.h"
 
 /* Puts a collective whose buffers and sequence number are set in flight, and runs its first
@@ -13,6 +14,9 @@ ZERO_NODISCARD zero_status zero_flight_begin(zero_collective *op);
 /* Takes it out of the list, wherever it stands. */
 void zero_flight_leave(zero_collective *op);
 
-/* Moves `only`, or with NULL all that are in flight, as far as can be without waiting; answers
+/* The collective, whose sequence number is set, as errors name it. */
+zero_operation zero_flight_operation(const zero_collective *op);
+
+/* Moves `only`, or with NULL all that are in flight on the family's groups, as far as can be without waiting; answers
  * the watchdogs of other ranks. */
 ZERO_NODISCARD zero_status zero_flight_poll(zero_comm *comm, zero_collective *only);

@@ -14,6 +14,7 @@
 #include "base/tree.h"
 #include "comm/copier.h"
 #include "comm/deadline.h"
+#include "comm/member.h"
 #include "comm/step.h"
 #include "zero/comm.h"
 
@@ -37,27 +38,35 @@ struct zero_comm {
     zero_layout layout; /* owned */
     int tag_limit;      /* collectives use tags below it */
 
+    /* A family (divide.h): a part has `whole` and its `member`, the whole has the two parts. Fields
+     * marked (whole) are the whole's for all of the family. */
+    zero_comm *whole;     /* borrowed; NULL: not a part */
+    zero_comm *tp, *data; /* owned; NULL: never divided */
+    zero_member member;
+
     struct zero_window *signal_window; /* owned; NULL before the group's first window */
     void *signals;                     /* the counters of signal.h, in that window */
 
     int64_t sequence;               /* of the next collective, from 0 */
     int64_t control_sequence;       /* of the next small message, from 0 */
     struct zero_collective *active; /* begun and not yet ended, oldest first; borrowed */
-    int64_t advanced;               /* grows when a step runs or a message ends */
+    int64_t advanced;               /* (whole) grows when a step runs or a message ends */
 
-    struct zero_watch *watch;   /* owned; NULL: no watchdog (watch.h) */
+    struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
-    struct zero_thread *thread; /* owned; NULL: no progress thread (progress.h) */
-    zero_deadline *deadline;    /* borrowed; of calls that cannot be watched; NULL: none */
+    struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
+    zero_deadline
+        *deadline; /* (whole) borrowed; of calls that cannot be watched; NULL: none */
 
     /* by zero_collective_kind, and ZERO_CONTROL */
     zero_traffic traffic[ZERO_TRAFFIC_KINDS];
     zero_duration duration[ZERO_TRAFFIC_KINDS];
-    double last_poll;   /* when; while collectives are active */
-    double largest_gap; /* longest time between two polls, in seconds */
+    double last_poll;   /* (whole) when; while collectives are active */
+    double largest_gap; /* (whole) longest time between two polls, in seconds */
     int users;          /* trainers and optimizers that work on the group */
     bool is_closed;     /* the program has closed it: it ends with its last user */
-    double patience;    /* how many times longer than usual to wait; 0 and 1: as usual */
+    double
+        patience; /* (whole) how many times longer than usual to wait; 0 and 1: as usual */
 };
 
 /* Copies in one direction, numbered from 0; copy i has slot i mod ZERO_COLLECTIVE_COPIES. */

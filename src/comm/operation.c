@@ -7,7 +7,7 @@
 
 #include "comm/algorithm.h"
 
-_Static_assert(sizeof(zero_operation) == 4 * 8 + 8 * 4,
+_Static_assert(sizeof(zero_operation) == 4 * 8 + 12 * 4,
                "no padding: operations travel, and are compared, as bytes");
 
 zero_operation zero_operation_collective(const zero_collective_spec *spec, int64_t sequence)
@@ -50,6 +50,7 @@ static const char *control_name(zero_operation_kind kind)
     case ZERO_OPERATION_NUMBERS: return "gathering of numbers";
     case ZERO_OPERATION_WORDS: return "or of words";
     case ZERO_OPERATION_MOST: return "maximum";
+    case ZERO_OPERATION_SUM: return "sum";
     case ZERO_OPERATION_SPANS: return "merging of spans";
     case ZERO_OPERATION_MESSAGE: return "message to all";
     case ZERO_OPERATION_BARRIER: return "barrier";
@@ -76,13 +77,34 @@ __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_T
     va_end(args);
 }
 
-void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+static void add_numbers(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
 {
+    const char *unit = op->member.part == ZERO_TP_GROUP ? "JOIN" : "group";
     text[0] = '\0';
     add(text, "%s", kind_name(op->kind));
     if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) return;
     add(text, " %" PRId64, op->sequence);
-    if (op->unit != ZERO_NO_UNIT) add(text, " of group %d", (int)op->unit);
+    if (op->unit != ZERO_NO_UNIT) add(text, " of %s %d", unit, (int)op->unit);
+}
+
+static void add_place(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+{
+    char member[ZERO_MEMBER_TEXT];
+    zero_member_name(&op->member, member);
+    add(text, "%s", member);
+}
+
+void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+{
+    add_numbers(op, text);
+    add_place(op, text);
+}
+
+static void describe_root(const zero_operation *op, const char *direction,
+                          char text[ZERO_OPERATION_TEXT])
+{
+    if (op->root >= 0)
+        add(text, "%s rank %d", direction, zero_member_rank(&op->member, op->root));
 }
 
 static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
@@ -93,20 +115,25 @@ static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEX
     add(text, ", %" PRId64 " elements", op->count);
     if (op->stride != op->count) add(text, " %" PRId64 " apart", op->stride);
     if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
-    const char *direction = op->kind == ZERO_REDUCE ? "to" : "from";
-    if (op->root >= 0) add(text, ", %s rank %d", direction, (int)op->root);
-    if (op->on_device) add(text, ", on a device%s", op->in_place ? " in place" : "");
+    describe_root(op, op->kind == ZERO_REDUCE ? ", to" : ", from", text);
+    if (op->on_device) add(text, ", on a device%s", op->in_place ? " in member" : "");
+    add(text, ")");
+}
+
+static void describe_message(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
+{
+    if (op->count <= 0) return;
+    add(text, " (%" PRId64 " bytes", op->count);
+    describe_root(op, " from", text);
     add(text, ")");
 }
 
 void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
 {
-    zero_operation_name(op, text);
-    if (op->kind < ZERO_COLLECTIVE_KINDS) {
+    add_numbers(op, text);
+    if (op->kind < ZERO_COLLECTIVE_KINDS)
         describe_data(op, text);
-        return;
-    }
-    if (op->count > 0) add(text, " (%" PRId64 " bytes", op->count);
-    if (op->count > 0 && op->root >= 0) add(text, " from rank %d", (int)op->root);
-    if (op->count > 0) add(text, ")");
+    else
+        describe_message(op, text);
+    add_place(op, text);
 }

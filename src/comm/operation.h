@@ -1,12 +1,13 @@
 /* operation.h - an operation that the ranks of a group do together, as errors name it: plain data.
  *
  * Collectives on data and small messages are numbered separately, each from 0 and in the same
- * order on all ranks. Two ranks are in the same operation if all fields are equal. */
+ * order on all ranks of the group. Two ranks are in the same operation if all fields are equal. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "comm/member.h"
 #include "comm/spec.h"
 
 /* Small messages; their numbers continue those of zero_collective_kind. */
@@ -16,6 +17,7 @@ typedef enum {
     ZERO_OPERATION_NUMBERS, /* doubles of all ranks to all ranks */
     ZERO_OPERATION_WORDS,   /* the or of their bits */
     ZERO_OPERATION_MOST,    /* the largest integer */
+    ZERO_OPERATION_SUM,     /* of integers */
     ZERO_OPERATION_SPANS,   /* merged */
     ZERO_OPERATION_MESSAGE, /* bytes of one rank to all ranks */
     ZERO_OPERATION_BARRIER,
@@ -32,9 +34,10 @@ typedef struct {
     int32_t type, result, algorithm;
     int32_t root; /* -1 without one */
     int32_t on_device, in_place;
+    zero_member member; /* of the group */
 } zero_operation;
 
-#define ZERO_OPERATION_TEXT 192 /* bytes for either text below */
+#define ZERO_OPERATION_TEXT 256 /* bytes for either text below */
 
 zero_operation zero_operation_collective(const zero_collective_spec *spec,
                                          int64_t sequence);
@@ -43,7 +46,8 @@ zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence
 
 bool zero_operation_equal(const zero_operation *a, const zero_operation *b);
 
-/* "reduce-scatter 17 of group 3" */
+/* "reduce-scatter 17 of group 3"; in a family "all-gather 3 of JOIN 2 in the TP group of ranks
+ * 2-3": a TP group's units are JOINs. */
 void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT]);
 /* "reduce-scatter 17 of group 3 (p2p, fp32, 1024 elements, 4096 apart)" */
 void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT]);

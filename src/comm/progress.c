@@ -3,12 +3,14 @@
 #include <mpi.h>
 
 #include "base/fail.h"
+#include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
 
 static zero_status check_period(const zero_comm *comm, double period)
 {
+    ZERO_TRY(zero_family_check_whole(comm, "a progress thread"));
     if (period > 0.0 && period <= 1.0 && !comm->thread) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,

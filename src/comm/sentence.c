@@ -1,6 +1,7 @@
 #include "comm/sentence.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,14 +53,23 @@ int zero_ranks_majority(int size, const int class_of[])
 void zero_sentence_add_ranks(zero_sentence *report, int size, const int class_of[],
                              int class)
 {
+    zero_sentence_add_members(report, &(zero_member){.part = ZERO_WHOLE}, size, class_of,
+                              class);
+}
+
+void zero_sentence_add_members(zero_sentence *report, const zero_member *group, int size,
+                               const int class_of[], int class)
+{
     int n = zero_ranks_count(size, class_of, class), ranges = 0, named = 0;
+    bool adjoin = zero_member_rank(group, 1) == zero_member_rank(group, 0) + 1;
     zero_sentence_add(report, n == 1 ? "rank" : "ranks");
     for (int r = class; r < size && ranges < MAX_RANGES; r++) {
         if (class_of[r] != class) continue;
         int last = r;
-        while (last + 1 < size && class_of[last + 1] == class) last++;
-        zero_sentence_add(report, ranges++ == 0 ? " %d" : ",%d", r);
-        if (last > r) zero_sentence_add(report, "-%d", last);
+        while (adjoin && last + 1 < size && class_of[last + 1] == class) last++;
+        zero_sentence_add(report, ranges++ == 0 ? " %d" : ",%d",
+                          zero_member_rank(group, r));
+        if (last > r) zero_sentence_add(report, "-%d", zero_member_rank(group, last));
         named += last - r + 1;
         r = last;
     }

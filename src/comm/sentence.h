@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "comm/member.h"
+
 typedef struct {
     char chars[960]; /* an error holds 1023, and may begin with a rank */
     size_t used;
@@ -25,3 +27,7 @@ int zero_ranks_count(int size, const int class_of[], int class);
 /* Appends "rank 4" or "ranks 0-2,5" for the ranks of a class, the first few by number. */
 void zero_sentence_add_ranks(zero_sentence *report, int size, const int class_of[],
                              int class);
+
+/* The same for the ranks of a group, by their numbers in the whole of its family. */
+void zero_sentence_add_members(zero_sentence *report, const zero_member *group, int size,
+                               const int class_of[], int class);

@@ -96,24 +96,42 @@ static zero_status receive(const zero_comm *comm, int tag, int rank, message *m)
 /* ---- answering ---- */
 
 /* True if a collective in flight has copies of its device in flight. */
-static bool is_copying(const zero_comm *comm)
+static bool copies(const zero_comm *comm)
 {
     for (const zero_collective *op = comm->active; op; op = op->next_active)
         if (zero_device_copy_left(op) > 0) return true;
     return false;
 }
 
+static bool is_copying(const zero_comm *whole)
+{
+    return copies(whole) || (whole->tp && (copies(whole->tp) || copies(whole->data)));
+}
+
+/* Operations begun, or about to begin, on a group of the family. */
+static int64_t count_begun(const struct zero_watch *w, const zero_comm *comm)
+{
+    if (!comm) return 0;
+    bool is_next =
+        w->state == ZERO_WATCH_COMPARING && w->op.member.part == comm->member.part;
+    return comm->sequence + comm->control_sequence + is_next;
+}
+
 static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
-    int64_t begun = comm->sequence + comm->control_sequence;
-    bool copies = w->state == ZERO_WATCH_WAITING && is_copying(comm);
-    return (zero_standing){.state = copies ? ZERO_WATCH_COPYING : w->state,
-                           .reached = begun + (w->state == ZERO_WATCH_COMPARING),
+    bool waits_for_device = w->state == ZERO_WATCH_WAITING && is_copying(comm);
+    int64_t tp = count_begun(w, comm->tp), data = count_begun(w, comm->data);
+    zero_member member = w->op.member;
+    if (member.part != ZERO_WHOLE) member.index = -1;
+    return (zero_standing){.state = waits_for_device ? ZERO_WATCH_COPYING : w->state,
+                           .reached = count_begun(w, comm) + tp + data,
+                           .begun = {tp, data},
                            .sequence = w->op.sequence,
                            .kind = w->op.kind,
                            .unit = w->op.unit,
                            .work = w->work_number,
+                           .member = member,
                            .seconds = zero_clock_seconds() - w->since};
 }
 
@@ -226,7 +244,12 @@ static zero_status fail(zero_comm *comm)
     struct zero_watch *w = comm->watch;
     zero_sentence report = {.used = 0};
     w->answers[comm->rank] = describe(comm);
-    zero_verdict_write(comm->size, w->answers, w->work, w->stalled, w->class_of, &report);
+    zero_stalled_job job = {.all = w->answers,
+                            .size = comm->size,
+                            .tp = comm->tp ? comm->tp->size : 1,
+                            .work = w->work,
+                            .stalled = w->stalled};
+    zero_verdict_write(&job, w->class_of, &report);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 

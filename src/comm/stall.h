@@ -1,8 +1,8 @@
 /* stall.h - the watchdog at work: what each rank is doing, who asks whom, and the verdict.
  *
  * For the other files of comm/; watch.h tells how it works, and starts and stops it. The caller
- * holds the group's lock (thread.h) unless a function says otherwise. A group without a
- * watchdog is accepted everywhere but where one stops. */
+ * holds the group's lock (thread.h) unless a function says otherwise. The groups are wholes of
+ * families (divide.h). One without a watchdog is accepted everywhere but where it stops. */
 #pragma once
 
 #include "comm/group.h"

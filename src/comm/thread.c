@@ -11,11 +11,12 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "comm/family.h"
 
 #define ANSWER_EVERY 0.1 /* seconds; while nothing is in flight, but a watchdog may ask */
 
 struct zero_thread {
-    zero_comm *comm; /* borrowed */
+    zero_comm *comm; /* borrowed; the whole of its family */
     double period;
     zero_status (*work)(zero_comm *);
     pthread_t id;
@@ -25,24 +26,34 @@ struct zero_thread {
     zero_failure failure;
 };
 
+/* The family's thread, or NULL. */
+static struct zero_thread *thread_of(const zero_comm *comm)
+{
+    return comm->whole ? comm->whole->thread : comm->thread;
+}
+
 void zero_thread_lock(const zero_comm *comm)
 {
-    if (comm->thread) pthread_mutex_lock(&comm->thread->lock);
+    struct zero_thread *t = thread_of(comm);
+    if (t) pthread_mutex_lock(&t->lock);
 }
 
 void zero_thread_unlock(const zero_comm *comm)
 {
-    if (comm->thread) pthread_mutex_unlock(&comm->thread->lock);
+    struct zero_thread *t = thread_of(comm);
+    if (t) pthread_mutex_unlock(&t->lock);
 }
 
 void zero_thread_wake(const zero_comm *comm)
 {
-    if (comm->thread) pthread_cond_signal(&comm->thread->changed);
+    struct zero_thread *t = thread_of(comm);
+    if (t) pthread_cond_signal(&t->changed);
 }
 
 zero_status zero_thread_failure(const zero_comm *comm)
 {
-    return comm->thread ? zero_failure_restore(&comm->thread->failure) : ZERO_OK;
+    const struct zero_thread *t = thread_of(comm);
+    return t ? zero_failure_restore(&t->failure) : ZERO_OK;
 }
 
 /* ---- the thread ---- */
@@ -57,7 +68,7 @@ static void sleep_for(struct zero_thread *t, double seconds)
 
 static void rest(struct zero_thread *t)
 {
-    if (t->comm->active)
+    if (zero_family_is_active(t->comm))
         sleep_for(t, t->period);
     else if (t->comm->watch)
         sleep_for(t, ANSWER_EVERY);

@@ -1,7 +1,8 @@
 /* thread.h - a thread that works on a group in turns with the group's owner.
  *
  * The owner is the one thread that uses the group. Both hold the group's lock while they work
- * on it. A group without a thread has no lock to take. For the other files of comm/;
+ * on it. A family (divide.h) has one thread and one lock. A group without a thread has no lock to
+ * take. For the other files of comm/;
  * progress.h starts the thread. */
 #pragma once
 

@@ -10,11 +10,25 @@
 #define MAX_CLASSES 5 /* classes that an error lists */
 
 typedef struct {
-    int size;
+    int size, tp;             /* ranks of all, and of a TP group */
     const zero_standing *all; /* [size] */
     const int *class_of;      /* [size] */
-    const char *work;         /* the name of a piece of work */
+    const char *work;
+    bool has_silent;
+    int64_t least, furthest; /* that ranks have reached */
+    int most_conflicts;      /* of a class, in a family */
 } group;
+
+static void find_extremes(group *g)
+{
+    g->least = INT64_MAX;
+    for (int r = 0; r < g->size; r++) {
+        bool is_silent = g->all[r].state == ZERO_WATCH_SILENT;
+        g->has_silent = g->has_silent || is_silent;
+        if (g->all[r].reached > g->furthest) g->furthest = g->all[r].reached;
+        if (!is_silent && g->all[r].reached < g->least) g->least = g->all[r].reached;
+    }
+}
 
 static int count(const group *g, int class)
 {
@@ -26,9 +40,75 @@ static int count(const group *g, int class)
 static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
 {
     bool differs = at->kind != other->kind || at->unit != other->unit ||
-                   at->sequence != other->sequence;
+                   at->sequence != other->sequence || at->member.part != other->member.part;
     return differs && at->state != ZERO_WATCH_COMPUTING;
 }
+
+/* The group of the class's operation; index -1 if the ranks are in several. */
+static zero_member find_member(const group *g, int class)
+{
+    const zero_member *any = &g->all[class].member;
+    zero_member first =
+        zero_member_of((zero_family_part)any->part, any->tp, any->size, class);
+    for (int r = class; r < g->size; r++) {
+        zero_member its =
+            zero_member_of((zero_family_part)any->part, any->tp, any->size, r);
+        if (g->class_of[r] == class && its.index != first.index) return *any;
+    }
+    return first;
+}
+
+/* ---- families ---- */
+
+/* Ranks that begin the same operations in one order are behind or ahead in all groups alike. `tp`,
+ * `data`: whether to look at what they have begun in their TP groups, and in their ZeRO groups. */
+static bool are_in_order(const zero_standing *a, const zero_standing *b, bool tp, bool data)
+{
+    int64_t in_all =
+        (a->reached - a->begun[0] - a->begun[1]) - (b->reached - b->begun[0] - b->begun[1]);
+    int64_t in_tp = tp ? a->begun[0] - b->begun[0] : 0;
+    int64_t in_data = data ? a->begun[1] - b->begun[1] : 0;
+    bool is_ahead = in_all > 0 || in_tp > 0 || in_data > 0;
+    bool is_behind = in_all < 0 || in_tp < 0 || in_data < 0;
+    return !(is_ahead && is_behind);
+}
+
+/* Number of ranks that are not in order with one of the class, which has left out an operation or
+ * belongs to a group in which a rank has. Only ranks that share a group can tell: 0 if the ranks
+ * of the class are in order with those. */
+static int count_conflicts(const group *g, int class)
+{
+    int shared = 0, all = 0, tp = g->tp;
+    for (int a = class; a < g->size; a++) {
+        for (int b = 0; g->class_of[a] == class && b < g->size; b++) {
+            const zero_standing *one = &g->all[a], *other = &g->all[b];
+            shared += !are_in_order(one, other, a / tp == b / tp, a % tp == b % tp);
+            all += !are_in_order(one, other, true, true);
+        }
+    }
+    return shared > 0 ? all / count(g, class) : 0;
+}
+
+static int find_most_conflicts(const group *g)
+{
+    int most = 0;
+    for (int r = 0; r < g->size && g->tp > 1 && !g->has_silent; r++) {
+        int n = g->class_of[r] == r ? count_conflicts(g, r) : 0;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+/* True if the class may be at fault, and does not just wait for a rank that is. */
+static bool is_suspect(const group *g, int class)
+{
+    if (g->tp <= 1) return true;
+    if (g->has_silent) return false;
+    if (g->most_conflicts > 0) return count_conflicts(g, class) == g->most_conflicts;
+    return g->all[class].reached == g->least;
+}
+
+/* ---- faults ---- */
 
 /* Why the class is suspected; NULL: it is not. */
 static const char *find_fault(const group *g, int class)
@@ -36,11 +116,10 @@ static const char *find_fault(const group *g, int class)
     const zero_standing *at = &g->all[class];
     const zero_standing *most = &g->all[zero_ranks_majority(g->size, g->class_of)];
     bool one = count(g, class) == 1;
-    int64_t furthest = 0;
-    for (int r = 0; r < g->size; r++)
-        if (g->all[r].reached > furthest) furthest = g->all[r].reached;
     if (at->state == ZERO_WATCH_SILENT) return one ? "does not answer" : "do not answer";
-    if (at->reached < furthest) return one ? "is behind" : "are behind";
+    if (!is_suspect(g, class)) return NULL;
+    if (g->most_conflicts > 0) return one ? "left out an operation" : "left out operations";
+    if (at->reached < g->furthest) return one ? "is behind" : "are behind";
     if (most->state != ZERO_WATCH_SILENT && is_elsewhere(at, most))
         return one ? "is elsewhere" : "are elsewhere";
     if (at->state == ZERO_WATCH_COPYING)
@@ -85,7 +164,10 @@ static void add_state(zero_sentence *report, const group *g, int class)
         return;
     }
     char name[ZERO_OPERATION_TEXT];
-    zero_operation op = {.sequence = at->sequence, .kind = at->kind, .unit = at->unit};
+    zero_operation op = {.sequence = at->sequence,
+                         .kind = at->kind,
+                         .unit = at->unit,
+                         .member = find_member(g, class)};
     zero_operation_name(&op, name);
     zero_sentence_add(report, ": ");
     if (at->work >= 0) zero_sentence_add(report, "in %s %" PRId64 ", ", g->work, at->work);
@@ -104,13 +186,19 @@ static void add_states(zero_sentence *report, const group *g)
     if (left > 0) zero_sentence_add(report, "; %d more ranks elsewhere", left);
 }
 
-void zero_verdict_write(int size, const zero_standing all[], const char *work,
-                        double stalled, int class_of[], zero_sentence *report)
+void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_sentence *report)
 {
-    zero_ranks_classes(size, all, sizeof *all, offsetof(zero_standing, seconds), class_of);
-    group g = {size, all, class_of, work};
+    zero_ranks_classes(job->size, job->all, sizeof *job->all,
+                       offsetof(zero_standing, seconds), class_of);
+    group g = {.size = job->size,
+               .tp = job->tp,
+               .all = job->all,
+               .class_of = class_of,
+               .work = job->work};
+    find_extremes(&g);
+    g.most_conflicts = find_most_conflicts(&g);
     zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
-                      stalled);
+                      job->stalled);
     add_faults(report, &g);
     add_states(report, &g);
 }

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "comm/member.h"
 #include "comm/sentence.h"
 
 typedef enum {
@@ -19,16 +20,31 @@ typedef enum {
 
 /* The position of a rank. Ranks with equal bytes before `seconds` are reported together. */
 typedef struct {
-    int64_t state;      /* zero_watch_state */
-    int64_t reached;    /* number of operations begun, or about to begin */
+    int64_t state;   /* zero_watch_state */
+    int64_t reached; /* number of operations begun, or about to begin, in all its groups */
+    int64_t
+        begun[2]; /* of these, in its TP group and in its ZeRO group; 0 without a family */
     int64_t sequence;   /* of the operation it is in, or after */
     int32_t kind, unit; /* of that operation (operation.h) */
     int64_t work;       /* number of its piece of work; < 0: in none */
+    zero_member member; /* the operation's group; its index is -1, or 0 for the whole */
     double seconds;     /* how long it has been there */
 } zero_standing;
 
+/* A job in which nothing moves. */
+typedef struct {
+    const zero_standing *all; /* [size] */
+    int size, tp;             /* ranks of all, and of a TP group; 1: no family (divide.h) */
+    const char *work;         /* the name of the ranks' pieces of work: "step" */
+    double stalled;           /* seconds */
+} zero_stalled_job;
+
 /* Suspects ranks that are silent, that are behind, that are in another operation than most
- * (a rank that left one out is in the next), or that wait for their device. `work` names the
- * ranks' pieces of work ("step"). class_of: scratch, [size]. */
-void zero_verdict_write(int size, const zero_standing all[], const char *work,
-                        double stalled, int class_of[], zero_sentence *report);
+ * (a rank that left one out is in the next), or that wait for their device.
+ *
+ * In a family ranks stop at different places when one of them does; those that just wait for a
+ * suspect are not suspected. A rank that left out an operation has begun fewer operations than
+ * another rank in one group, and more in another one.
+ *
+ * class_of: scratch, [size]. */
+void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_sentence *report);

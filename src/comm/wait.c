@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "base/fail.h"
+#include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/mpi_error.h"
 #include "comm/sigterm.h"
@@ -41,9 +42,10 @@ static void note(zero_comm *comm, zero_watch_state state, const zero_operation *
     zero_thread_unlock(comm);
 }
 
-static zero_status wait_for(const goal *g, zero_comm *comm, zero_watch_state state,
+static zero_status wait_for(const goal *g, zero_comm *group, zero_watch_state state,
                             const zero_operation *what)
 {
+    zero_comm *comm = zero_family_whole(group);
     bool reached = false;
     zero_sigterm sigterm = {.last_look = 0.0};
     note(comm, state, what);
@@ -65,7 +67,7 @@ static zero_status wait_for(const goal *g, zero_comm *comm, zero_watch_state sta
 
 zero_status zero_wait_collective(zero_collective *op)
 {
-    zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
+    zero_operation what = zero_flight_operation(op);
     return wait_for(&(goal){.op = op}, op->comm, ZERO_WATCH_WAITING, &what);
 }
 

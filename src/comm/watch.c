@@ -2,12 +2,14 @@
 
 #include "base/fail.h"
 #include "comm/control.h"
+#include "comm/family.h"
 #include "comm/stall.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
 
 zero_status zero_watch_start(zero_comm *comm, double seconds)
 {
+    ZERO_TRY(zero_family_check_whole(comm, "a watchdog"));
     if (!(seconds >= 0.0) || comm->watch)
         return zero_fail(ZERO_ERR_INVALID,
                          "a watchdog of %g s: expected 0 or more, and one per group",
@@ -47,6 +49,6 @@ zero_status zero_watch_stop(zero_comm *comm)
 void zero_watch_work(zero_comm *comm, const char *what, int64_t number)
 {
     zero_thread_lock(comm); /* the thread tells it to others */
-    zero_stall_work(comm, what, number);
+    zero_stall_work(zero_family_whole(comm), what, number);
     zero_thread_unlock(comm);
 }

@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/control.h"
+#include "comm/family.h"
 #include "comm/mpi_error.h"
 #include "comm/signal.h"
 
@@ -120,9 +121,10 @@ static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], i
     ticket t = {.process = -1, .file = -1};
     zero_status st = ZERO_OK;
     if (w->local_rank == 0) st = create(w, file, &t);
-    zero_deadline_begin(comm->deadline, "sharing memory on a node");
+    zero_deadline *deadline = zero_family_whole(comm)->deadline;
+    zero_deadline_begin(deadline, "sharing memory on a node");
     int code = MPI_Bcast(&t, (int)sizeof t, MPI_BYTE, 0, comm->node);
-    zero_deadline_end(comm->deadline);
+    zero_deadline_end(deadline);
     ZERO_TRY(zero_mpi_check(code, "MPI_Bcast on a node"));
     if (w->local_rank > 0) st = open_first_ranks(w, &t, file);
     if (st == ZERO_OK && t.process >= 0) st = reserve(w, bytes, *file);

@@ -14,6 +14,7 @@
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
+#include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
@@ -28,16 +29,21 @@ static bool am_last(void)
     return world.rank == world.size - 1;
 }
 
-static zero_status run(zero_collective_kind kind, int unit)
+static zero_status run_in(zero_comm *group, zero_collective_kind kind, int unit)
 {
     zero_collective op;
     zero_collective_spec spec = {.kind = kind, .count = 16, .stride = 16, .unit = unit};
-    if (zero_collective_staging(&spec, &world.layout) > sizeof staging) abort();
-    ZERO_TRY(zero_collective_init(&op, &world, &spec));
+    if (zero_collective_staging(&spec, &group->layout) > sizeof staging) abort();
+    ZERO_TRY(zero_collective_init(&op, group, &spec));
     ZERO_TRY(zero_collective_begin(&op, in, out, staging));
     ZERO_TRY(zero_collective_wait(&op));
     zero_collective_destroy(&op);
     return ZERO_OK;
+}
+
+static zero_status run(zero_collective_kind kind, int unit)
+{
+    return run_in(&world, kind, unit);
 }
 
 /* Rounds on groups 0, 1, ...; the last rank leaves out one all-gather, or with -1 none. */
@@ -59,6 +65,28 @@ static zero_status skip_one(void)
 static zero_status skip_the_last(void)
 {
     return run_rounds(ROUNDS - 1);
+}
+
+/* The last rank leaves out a JOIN of its TP group. */
+static zero_status run_joins(int left_out)
+{
+    for (int unit = 0; unit < ROUNDS; unit++) {
+        if (!am_last() || unit != left_out)
+            ZERO_TRY(run_in(zero_comm_tp(&world), ZERO_ALL_GATHER, unit));
+        ZERO_TRY(run_in(zero_comm_data(&world), ZERO_REDUCE_SCATTER, unit));
+    }
+    return ZERO_OK;
+}
+
+static zero_status skip_a_join(void)
+{
+    return run_joins(ROUNDS - 1);
+}
+
+static zero_status skip_a_join_checked(void)
+{
+    ZERO_TRY(zero_check_start(&world));
+    return run_joins(ROUNDS - 1);
 }
 
 /* The last rank sleeps, and is not in MPI_Finalize: there the mpirun of Open MPI 4.1 with PMIx 4.2
@@ -209,20 +237,23 @@ static const struct {
     const char *name;
     zero_status (*run)(void);
     bool blocks; /* SIGTERM */
+    int tp;      /* ranks of a TP group; 0: no family */
 } modes[] = {
-    {"skip-one-checked", skip_one, false},
-    {"skip-the-last", skip_the_last, false},
-    {"skip-a-vote", skip_a_vote, false},
-    {"leave-our-code", leave_our_code, false},
-    {"stop", stop_itself, false},
-    {"kill", kill_itself, false},
-    {"corrupt-heap", corrupt_heap, false},
-    {"abort", fail_an_assertion, false},
-    {"segv", read_nowhere, false},
-    {"block-and-stop", block_and_stop, true},
-    {"block-and-go-on", block_and_go_on, true},
-    {"be-suspended", be_suspended, true},
-    {"want-a-thread", want_a_thread, false},
+    {"skip-one-checked", skip_one, false, 0},
+    {"skip-the-last", skip_the_last, false, 0},
+    {"skip-a-join", skip_a_join, false, 2},
+    {"skip-a-join-checked", skip_a_join_checked, false, 2},
+    {"skip-a-vote", skip_a_vote, false, 0},
+    {"leave-our-code", leave_our_code, false, 0},
+    {"stop", stop_itself, false, 0},
+    {"kill", kill_itself, false, 0},
+    {"corrupt-heap", corrupt_heap, false, 0},
+    {"abort", fail_an_assertion, false, 0},
+    {"segv", read_nowhere, false, 0},
+    {"block-and-stop", block_and_stop, true, 0},
+    {"block-and-go-on", block_and_go_on, true, 0},
+    {"be-suspended", be_suspended, true, 0},
+    {"want-a-thread", want_a_thread, false, 0},
 };
 
 static zero_status run_mode(const char *name, double limit)
@@ -232,6 +263,7 @@ static zero_status run_mode(const char *name, double limit)
         if (modes[i].blocks) (void)block_sigterm();
         ZERO_TRY(zero_launch_start(NULL, NULL));
         ZERO_TRY(zero_comm_world(&world));
+        if (modes[i].tp > 0) ZERO_TRY(zero_comm_divide(&world, modes[i].tp));
         ZERO_TRY(zero_watch_start(&world, limit));
         ZERO_TRY(modes[i].run());
         ZERO_TRY(zero_comm_stop_helpers(&world));

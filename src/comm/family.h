@@ -1,0 +1,31 @@
+/* family.h - what the groups of a family share (divide.h). A group that was never divided is a
+ * family of one. For the other files of comm/. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/fail.h"
+#include "comm/group.h"
+
+/* The group that has what the family shares. */
+static inline zero_comm *zero_family_whole(zero_comm *comm)
+{
+    return comm->whole ? comm->whole : comm;
+}
+
+/* ZERO_ERR_INVALID for a part: a helper works for a family. */
+ZERO_NODISCARD static inline zero_status zero_family_check_whole(const zero_comm *comm,
+                                                                 const char *helper)
+{
+    if (!comm->whole) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s for a TP group or a ZeRO group: start it on the group that was "
+                     "divided, where it works for all of them",
+                     helper);
+}
+
+/* True if a collective is in flight on any of the family's groups. */
+static inline bool zero_family_is_active(const zero_comm *whole)
+{
+    return whole->active || (whole->tp && (whole->tp->active || whole->data->active));
+}

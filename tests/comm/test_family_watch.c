@@ -1,0 +1,415 @@
+/* The watchdog, the check and the progress thread of a family. faults.sh has the cases that end a
+ * job; test_verdict.c has the watchdog's judgement. */
+#include "comm/divide.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "comm/check.h"
+#include "comm/launch.h"
+#include "comm/operation.h"
+#include "comm/progress.h"
+#include "comm/thread.h"
+#include "comm/watch.h"
+#include "support/family_job.h"
+
+/* ---- a family with T = 2 and its helpers ---- */
+
+static bool am_last(void)
+{
+    return test_rank == test_size - 1;
+}
+
+/* The last rank's neighbour in its TP group. */
+static bool am_next_to_last(void)
+{
+    return test_rank == test_size - 2;
+}
+
+static void sleep_for(double seconds)
+{
+    usleep((useconds_t)(1e6 * seconds));
+}
+
+typedef struct {
+    family_group tp, data;
+} family;
+
+static int set_up_family(void **state)
+{
+    static family f;
+    if (set_up(state) != 0 || test_size < 4 || test_size % 2 != 0) return 1;
+    if (zero_comm_divide(&world, 2) != ZERO_OK) return 1;
+    f.tp = family_open(zero_comm_tp(&world));
+    f.data = family_open(zero_comm_data(&world));
+    *state = &f;
+    return 0;
+}
+
+static int tear_down_family(void **state)
+{
+    family *f = *state;
+    family_close(&f->tp);
+    family_close(&f->data);
+    return tear_down(state);
+}
+
+static family_job make(family_group *g, zero_collective_kind kind, int unit, int slot)
+{
+    zero_collective_spec spec = family_spec(g->comm, ZERO_ALGORITHM_P2P, kind, unit);
+    family_job j = family_make(g, &spec, slot);
+    family_fill(&j, (uint64_t)unit);
+    return j;
+}
+
+/* Begins and ends one. */
+static void run(family_group *g, zero_collective_kind kind, int unit)
+{
+    family_job j = make(g, kind, unit, 0);
+    family_begin(&j);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_true(family_is_right(&j));
+    family_destroy(&j);
+}
+
+static bool says(const char *expected)
+{
+    bool found = strstr(zero_last_error(), expected) != NULL;
+    if (!found) print_error("expected: %s\nfound: %s\n", expected, zero_last_error());
+    return found;
+}
+
+/* ---- the check ---- */
+
+/* "... of JOIN 3 (...) in the TP group of ranks 2-3" */
+static void describe(zero_comm *group, zero_collective_kind kind, int unit, char *text)
+{
+    zero_collective_spec spec = family_spec(group, ZERO_ALGORITHM_P2P, kind, unit);
+    zero_operation op = zero_operation_collective(&spec, group->sequence);
+    op.member = group->member;
+    zero_operation_describe(&op, text);
+}
+
+/* The last rank goes on to the next JOIN. The check finds it there, before any data moves. */
+static void a_rank_that_skips_a_join_is_named_at_its_next_one(void **state)
+{
+    family *f = *state;
+    char its[ZERO_OPERATION_TEXT], theirs[ZERO_OPERATION_TEXT], expected[700];
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    run(&f->tp, ZERO_ALL_GATHER, 1);
+    run(&f->data, ZERO_REDUCE_SCATTER, 1);
+    describe(f->tp.comm, ZERO_ALL_GATHER, 3, its);
+    describe(f->tp.comm, ZERO_ALL_GATHER, 2, theirs);
+    snprintf(expected, sizeof expected, "rank %d began %s, the others %s: ranks must",
+             test_rank / 2 * 2 + 1, its, theirs);
+    family_job j = make(&f->tp, ZERO_ALL_GATHER, am_last() ? 3 : 2, 0);
+    bool differs = am_last() || am_next_to_last();
+    zero_status st = zero_collective_begin(&j.op, j.in, j.out, j.staging);
+    assert_all(st == (differs ? ZERO_ERR_INVALID : ZERO_OK));
+    assert_all(!differs || (says(expected) && says("of JOIN 3 (p2p") && !j.op.is_active));
+    char group[64];
+    snprintf(group, sizeof group, "in the TP group of ranks %d-%d:", test_size - 2,
+             test_size - 1);
+    assert_all(!differs || says(group));
+    if (!differs) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    family_destroy(&j);
+}
+
+/* The last rank goes on to what all ranks do. */
+static void a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier(void **state)
+{
+    family *f = *state;
+    char theirs[ZERO_OPERATION_TEXT], expected[400];
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    describe(f->tp.comm, ZERO_REDUCE_SCATTER, 2, theirs);
+    snprintf(expected, sizeof expected,
+             "rank %d began barrier %d, the others %s: ranks must", test_size - 1,
+             (int)world.control_sequence, theirs);
+    family_job j = make(&f->tp, ZERO_REDUCE_SCATTER, 2, 0);
+    zero_status st = am_last() ? zero_comm_barrier(&world)
+                               : zero_collective_begin(&j.op, j.in, j.out, j.staging);
+    bool differs = am_last() || am_next_to_last();
+    assert_all(st == (differs ? ZERO_ERR_INVALID : ZERO_OK));
+    assert_all(!differs || says(expected));
+    if (!differs) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    family_destroy(&j);
+}
+
+static void another_unit_in_a_zero_group_is_named_by_ranks_of_all(void **state)
+{
+    family *f = *state;
+    char expected[64], group[64];
+    bool mine = test_rank % 2 == 1;
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    family_job j = make(&f->data, ZERO_REDUCE_SCATTER, am_last() ? 8 : 7, 0);
+    zero_status st = zero_collective_begin(&j.op, j.in, j.out, j.staging);
+    assert_all(st == (mine ? ZERO_ERR_INVALID : ZERO_OK));
+    snprintf(expected, sizeof expected, "rank %d began reduce-scatter 0 of group 8",
+             test_size - 1);
+    snprintf(group, sizeof group,
+             "in the ZeRO group of ranks 1,3%s:", test_size == 4 ? "" : ",5");
+    assert_all(!mine || (says(expected) && says(group)));
+    if (!mine) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    family_destroy(&j);
+}
+
+/* A difference between TP groups shows when ZeRO groups compare. */
+static void what_all_ranks_begin_is_compared_among_all(void **state)
+{
+    (void)state;
+    bool any;
+    assert_all(zero_check_start(&world) == ZERO_OK);
+    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    zero_status st = test_rank >= test_size - 2 ? zero_comm_any(&world, true, &any)
+                                                : zero_comm_barrier(&world);
+    assert_all(st == ZERO_ERR_INVALID);
+    assert_all(says("began vote"));
+}
+
+static void errors_in_a_part_name_ranks_of_all(void **state)
+{
+    const family *f = *state;
+    char expected[64];
+    zero_status mine = am_last() ? zero_fail(ZERO_ERR_IO, "no file") : ZERO_OK;
+    bool shared = test_rank % 2 == 1;
+    zero_status st = zero_agree(f->data.comm, mine);
+    assert_all(st == (shared ? ZERO_ERR_IO : ZERO_OK));
+    snprintf(expected, sizeof expected, "rank %d: no file", test_size - 1);
+    assert_all(!shared || says(expected));
+}
+
+/* ---- the watchdog ---- */
+
+/* The last rank comes late to a JOIN; it polls its ZeRO group, which answers for it. The others go
+ * on to their ZeRO groups. Returns whether this rank's wait failed. */
+static bool come_late_to_a_join(family *f, double limit)
+{
+    family_job join = make(&f->tp, ZERO_REDUCE_SCATTER, 2, 0);
+    family_job sum = make(&f->data, ZERO_REDUCE_SCATTER, 7, 0);
+    double end = zero_clock_seconds() + 1.7 * limit;
+    while (am_last() && zero_clock_seconds() < end) {
+        assert_int_equal(zero_collective_poll(f->data.comm), ZERO_OK);
+        sleep_for(0.002);
+    }
+    family_job *jobs[] = {&join, &sum};
+    zero_failure told = {.status = ZERO_OK};
+    for (int i = 0; i < 2; i++) {
+        family_begin(jobs[i]);
+        zero_status st = zero_collective_wait(&jobs[i]->op);
+        assert_true(st == ZERO_OK || st == ZERO_ERR_STALLED);
+        if (st == ZERO_OK) continue;
+        /* A program would end here; the collective still completes. */
+        told = zero_failure_keep(st);
+        assert_int_equal(zero_collective_wait(&jobs[i]->op), ZERO_OK);
+    }
+    assert_true(family_is_right(&join) && family_is_right(&sum));
+    family_destroy(&join);
+    family_destroy(&sum);
+    return zero_failure_restore(&told) == ZERO_ERR_STALLED;
+}
+
+static void one_rank_says_who_is_late_for_a_join(void **state)
+{
+    family *f = *state;
+    char expected[128];
+    assert_all(zero_watch_start(&world, 1.0) == ZERO_OK);
+    bool is_told = come_late_to_a_join(f, 1.0);
+    int told = is_told, in_all = 0;
+    MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    assert_all(in_all == 1);
+    snprintf(expected, sizeof expected, "; rank %d is behind. State:", test_size - 1);
+    assert_all(!is_told || says(expected));
+    snprintf(
+        expected, sizeof expected,
+        "rank %d: waiting for reduce-scatter 0 of JOIN 2 in the TP group of ranks %d-%d",
+        test_size - 2, test_size - 2, test_size - 1);
+    assert_all(!is_told || says(expected));
+    assert_all(!is_told || says("waiting for reduce-scatter 0 of group 7 in"));
+    snprintf(expected, sizeof expected, "rank %d: computing after", test_size - 1);
+    assert_all(!is_told || says(expected));
+}
+
+/* The next-to-last rank waits for a JOIN, longer than the limit, while reductions of its ZeRO
+ * group end now and then. */
+static void progress_in_one_group_counts_for_all(void **state)
+{
+    family *f = *state;
+    const double nap = 0.5;
+    enum { SUMS = FAMILY_SLOTS };
+    family_job sums[SUMS], join = make(&f->tp, ZERO_ALL_GATHER, 1, 0);
+    for (int i = 0; i < SUMS; i++) sums[i] = make(&f->data, ZERO_REDUCE_SCATTER, i, i);
+    assert_all(zero_watch_start(&world, 2.0 * nap) == ZERO_OK);
+    bool is_slow = test_rank == 0, is_late = am_last();
+    if (!is_late) family_begin(&join);
+    double end = zero_clock_seconds() + (SUMS + 1) * nap;
+    for (int i = 0; i < SUMS; i++) {
+        if (is_slow) sleep_for(nap);
+        family_begin(&sums[i]);
+        if (is_slow) assert_int_equal(zero_collective_wait(&sums[i].op), ZERO_OK);
+    }
+    while (is_late && zero_clock_seconds() < end) {
+        assert_int_equal(zero_collective_poll(&world), ZERO_OK);
+        sleep_for(0.002);
+    }
+    if (is_late) family_begin(&join);
+    if (zero_collective_wait(&join.op) != ZERO_OK) fail_msg("%s", zero_last_error());
+    bool right = family_is_right(&join);
+    for (int i = 0; i < SUMS; i++) {
+        assert_int_equal(zero_collective_wait(&sums[i].op), ZERO_OK);
+        right = family_is_right(&sums[i]) && right;
+        family_destroy(&sums[i]);
+    }
+    family_destroy(&join);
+    assert_all(right); /* ranks that are done wait here, without a watchdog */
+}
+
+static void waits_after_files_are_longer_in_a_part_too(void **state)
+{
+    const family *f = *state;
+    const double limit = 0.4;
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    if (am_last()) sleep_for(1.7 * limit);
+    assert_all(zero_agree_after_files(f->tp.comm, ZERO_OK) == ZERO_OK);
+    if (am_last()) sleep_for(1.7 * limit);
+    assert_all(zero_comm_barrier_after_files(f->data.comm) == ZERO_OK);
+    assert_all(world.patience <= 1.0);
+}
+
+/* ---- polls and the thread ---- */
+
+static bool is_active(const family_job *j)
+{
+    zero_thread_lock(j->comm);
+    bool active = j->op.is_active;
+    zero_thread_unlock(j->comm);
+    return active;
+}
+
+static void a_poll_of_any_group_moves_all(void **state)
+{
+    family *f = *state;
+    zero_comm *groups[] = {&world, f->tp.comm, f->data.comm};
+    for (int i = 0; i < 3; i++) {
+        double seconds = 0.0, end = zero_clock_seconds() + 30.0;
+        family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
+        family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
+        family_begin(&a);
+        family_begin(&b);
+        while ((is_active(&a) || is_active(&b)) && zero_clock_seconds() < end)
+            assert_int_equal(zero_collective_poll_timed(groups[i], &seconds), ZERO_OK);
+        assert_all(!is_active(&a) && !is_active(&b) && seconds > 0.0);
+        assert_all(family_is_right(&a) && family_is_right(&b));
+        family_destroy(&a);
+        family_destroy(&b);
+    }
+    assert_all(world.largest_gap > 0.0 && world.advanced > 0);
+    assert_all(f->tp.comm->largest_gap <= 0.0 && f->data.comm->advanced == 0);
+}
+
+static void one_thread_moves_the_whole_family(void **state)
+{
+    family *f = *state;
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    for (int i = 0; i < 3; i++) {
+        family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
+        family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
+        family_begin(i == 1 ? &b : &a);
+        family_begin(i == 1 ? &a : &b);
+        for (int naps = 0; naps < 600 && (is_active(&a) || is_active(&b)); naps++)
+            sleep_for(0.05);
+        assert_all(!is_active(&a) && !is_active(&b));
+        assert_all(family_is_right(&a) && family_is_right(&b));
+        sleep_for(0.02); /* the thread goes to sleep, and is woken again */
+        family_destroy(&a);
+        family_destroy(&b);
+    }
+}
+
+/* While this rank holds the lock of one group, the thread moves none of the others. */
+static void the_family_has_one_lock(void **state)
+{
+    family *f = *state;
+    family_job j = make(&f->data, ZERO_REDUCE_SCATTER, 1, 0);
+    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    zero_thread_lock(f->tp.comm);
+    family_begin(&j);
+    double polled = world.last_poll;
+    sleep_for(0.05);
+    bool is_left_alone = world.last_poll <= polled && is_active(&j);
+    zero_thread_unlock(f->tp.comm);
+    assert_all(is_left_alone);
+    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    family_destroy(&j);
+}
+
+/* Begins and waits for both, often, in opposite orders; with a thread that polls. */
+static void a_thread_and_waits_share_the_work(void **state)
+{
+    family *f = *state;
+    family_job jobs[2] = {make(&f->tp, ZERO_REDUCE_SCATTER, 1, 0),
+                          make(&f->data, ZERO_REDUCE_SCATTER, 2, 0)};
+    int first = (test_rank / 2 + test_rank) % 2;
+    bool right = true;
+    assert_all(zero_progress_start(&world, 1e-4) == ZERO_OK);
+    for (uint64_t t = 0; t < 100; t++) {
+        for (int i = 0; i < 2; i++) family_fill(&jobs[i], t);
+        family_begin(&jobs[first]);
+        family_dawdle(oracle_bits(t, test_rank, 0));
+        family_begin(&jobs[!first]);
+        assert_int_equal(zero_collective_wait(&jobs[first].op), ZERO_OK);
+        assert_int_equal(zero_collective_wait(&jobs[!first].op), ZERO_OK);
+        right = right && family_is_right(&jobs[0]) && family_is_right(&jobs[1]);
+    }
+    assert_all(right);
+    for (int i = 0; i < 2; i++) family_destroy(&jobs[i]);
+}
+
+/* Helpers start and stop in any order, several times; the last ones end with the group. */
+static void helpers_start_and_stop_in_any_order(void **state)
+{
+    family *f = *state;
+    for (int i = 0; i < 6; i++) {
+        if (i % 2 == 0) assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+        assert_all(zero_watch_start(&world, 5.0) == ZERO_OK);
+        assert_all(zero_check_start(&world) == ZERO_OK);
+        if (i % 2 == 1) assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+        assert_all(zero_check_start(&world) == ZERO_ERR_INVALID);
+        run(&f->tp, ZERO_ALL_GATHER, i);
+        run(&f->data, ZERO_REDUCE_SCATTER, i);
+        assert_all(zero_comm_barrier(&world) == ZERO_OK);
+        if (i == 5) return;
+        if (i % 3 == 0) assert_all(zero_check_stop(&world) == ZERO_OK);
+        if (i % 3 == 1) assert_all(zero_watch_stop(&world) == ZERO_OK);
+        if (i % 3 == 2) zero_progress_stop(&world);
+        run(&f->tp, ZERO_REDUCE_SCATTER, i);
+        assert_all(zero_comm_stop_helpers(&world) == ZERO_OK);
+        assert_all(!world.watch && !world.thread && !f->tp.comm->check);
+    }
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
+    const struct CMUnitTest tests[] = {
+        TEST(a_rank_that_skips_a_join_is_named_at_its_next_one),
+        TEST(a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier),
+        TEST(another_unit_in_a_zero_group_is_named_by_ranks_of_all),
+        TEST(what_all_ranks_begin_is_compared_among_all),
+        TEST(errors_in_a_part_name_ranks_of_all),
+        TEST(one_rank_says_who_is_late_for_a_join),
+        TEST(progress_in_one_group_counts_for_all),
+        TEST(waits_after_files_are_longer_in_a_part_too),
+        TEST(a_poll_of_any_group_moves_all),
+        TEST(one_thread_moves_the_whole_family),
+        TEST(the_family_has_one_lock),
+        TEST(a_thread_and_waits_share_the_work),
+        TEST(helpers_start_and_stop_in_any_order),
+    };
+    if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}

@@ -1,0 +1,158 @@
+/* The watchdog's text: which rank is suspected, given where all ranks are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "comm/operation.h"
+#include "comm/verdict.h"
+
+#define MOST 6 /* ranks */
+
+/* Ranks that have begun as many operations in all, in their TP groups and in their ZeRO groups as
+ * the test says, and wait for the last one of a part. */
+typedef struct {
+    zero_standing all[MOST];
+    int size, tp;
+    zero_sentence text;
+} job;
+
+static void stand(job *j, int rank, zero_family_part part, int in_all, int in_tp,
+                  int in_data)
+{
+    int last[] = {in_all, in_tp, in_data};
+    zero_member member = zero_member_of(part, j->tp, j->size, rank);
+    if (part != ZERO_WHOLE) member.index = -1;
+    j->all[rank] =
+        (zero_standing){.state = ZERO_WATCH_WAITING,
+                        .reached = in_all + in_tp + in_data,
+                        .begun = {in_tp, in_data},
+                        .sequence = last[part] - 1,
+                        .kind = part == ZERO_WHOLE ? ZERO_OPERATION_VOTE : ZERO_ALL_GATHER,
+                        .unit = part == ZERO_WHOLE ? ZERO_NO_UNIT : 10 * (int)part,
+                        .work = 17,
+                        .member = member,
+                        .seconds = 3.0};
+}
+
+static void judge(job *j)
+{
+    int class_of[MOST];
+    zero_stalled_job all = {
+        .all = j->all, .size = j->size, .tp = j->tp, .work = "step", .stalled = 2.5};
+    j->text = (zero_sentence){.used = 0};
+    zero_verdict_write(&all, class_of, &j->text);
+}
+
+static void expect(const job *j, const char *suspects, const char *state)
+{
+    char start[256];
+    snprintf(start, sizeof start,
+             "no progress for 2.5 s, longer than --watchdog allows; %s. State: ", suspects);
+    bool right = strncmp(j->text.chars, start, strlen(start)) == 0 &&
+                 strstr(j->text.chars, state) != NULL;
+    if (!right) print_error("expected: %s%s\nfound: %s\n", start, state, j->text.chars);
+    assert_true(right);
+}
+
+static void a_rank_that_skips_a_join_is_named(void **state)
+{
+    (void)state;
+    job j = {.size = 4, .tp = 2};
+    stand(&j, 0, ZERO_DATA_GROUP, 0, 4, 4);
+    stand(&j, 1, ZERO_WHOLE, 1, 4, 4);
+    stand(&j, 2, ZERO_TP_GROUP, 0, 4, 3);
+    stand(&j, 3, ZERO_WHOLE, 1, 3, 4);
+    judge(&j);
+    expect(
+        &j, "rank 3 left out an operation",
+        "rank 2: in step 17, waiting for all-gather 3 of JOIN 10 in the TP group of ranks "
+        "2-3 (3 s)");
+    expect(&j, "rank 3 left out an operation",
+           "rank 0: in step 17, waiting for all-gather 3 of group 20 in the ZeRO group of "
+           "ranks 0,2 (3 s)");
+}
+
+static void a_rank_that_skips_an_operation_of_its_zero_group_is_named(void **state)
+{
+    (void)state;
+    job j = {.size = 6, .tp = 2};
+    for (int r = 0; r < 6; r++) stand(&j, r, ZERO_WHOLE, 1, 4, 4);
+    stand(&j, 1, ZERO_DATA_GROUP, 0, 4, 4);
+    stand(&j, 3, ZERO_DATA_GROUP, 0, 4, 4);
+    stand(&j, 5, ZERO_WHOLE, 1, 4, 3);
+    judge(&j);
+    expect(
+        &j, "rank 5 left out an operation",
+        "ranks 1,3: in step 17, waiting for all-gather 3 of group 20 in the ZeRO group of "
+        "ranks 1,3,5 (3 s)");
+}
+
+static void only_ranks_that_wait_for_no_other_are_behind(void **state)
+{
+    (void)state;
+    job j = {.size = 6, .tp = 3};
+    for (int r = 0; r < 6; r++) stand(&j, r, ZERO_TP_GROUP, 1, 4, 4);
+    for (int r = 0; r < 2; r++) stand(&j, r, ZERO_DATA_GROUP, 1, 4, 5);
+    stand(&j, 2, ZERO_TP_GROUP, 1, 4, 4);
+    stand(&j, 5, ZERO_TP_GROUP, 1, 3, 4);
+    j.all[5].state = ZERO_WATCH_COMPUTING;
+    judge(&j);
+    expect(&j, "rank 5 is behind",
+           "ranks 0-1: in step 17, waiting for all-gather 4 of group 20 "
+           "in their ZeRO groups (3 s)");
+    expect(&j, "rank 5 is behind",
+           "ranks 2-4: in step 17, waiting for all-gather 3 of JOIN 10 "
+           "in their TP groups (3 s)");
+    j.all[5] = (zero_standing){.state = ZERO_WATCH_SILENT};
+    judge(&j);
+    expect(&j, "rank 5 does not answer", "rank 5: no answer");
+}
+
+/* Part 0 alone may compare or write something: nobody has left out anything then. */
+static void zero_groups_may_begin_more_than_others(void **state)
+{
+    (void)state;
+    job j = {.size = 4, .tp = 2};
+    stand(&j, 0, ZERO_WHOLE, 2, 4, 9);
+    stand(&j, 1, ZERO_WHOLE, 3, 4, 4);
+    stand(&j, 2, ZERO_WHOLE, 2, 4, 9);
+    stand(&j, 3, ZERO_WHOLE, 3, 4, 4);
+    judge(&j);
+    assert_null(strstr(j.text.chars, "left out"));
+}
+
+static void a_group_that_was_never_divided_reads_as_ever(void **state)
+{
+    (void)state;
+    job j = {.size = 4, .tp = 1};
+    for (int r = 0; r < 4; r++) {
+        stand(&j, r, ZERO_WHOLE, 7, 0, 0);
+        j.all[r].unit = 3;
+        j.all[r].kind = ZERO_REDUCE_SCATTER;
+    }
+    stand(&j, 1, ZERO_WHOLE, 7, 0, 0);
+    judge(&j);
+    expect(&j, "rank 1 is elsewhere",
+           "ranks 0,2-3: in step 17, waiting for reduce-scatter 6 of "
+           "group 3 (3 s); rank 1: in step 17, waiting for vote 6");
+    j.all[2].reached = 5;
+    judge(&j);
+    expect(&j, "rank 1 is elsewhere, rank 2 is behind", "ranks 0,3: in step 17");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_skips_a_join_is_named),
+        cmocka_unit_test(a_rank_that_skips_an_operation_of_its_zero_group_is_named),
+        cmocka_unit_test(only_ranks_that_wait_for_no_other_are_behind),
+        cmocka_unit_test(zero_groups_may_begin_more_than_others),
+        cmocka_unit_test(a_group_that_was_never_divided_reads_as_ever),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
