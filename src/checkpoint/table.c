@@ -302,7 +302,5 @@ zero_state_place zero_state_find(const zero_state_local *local, int tensor, int6
     zero_state_place place = {.run = zero_share_run_of_whole(t, at, end)};
     place.d =
         zero_partition_owner_of(&local->partitions[t->group], t->offset + place.run.local);
-    zero_range held = zero_state_in_shard(local, tensor, place.d);
-    place.run.n = zero_min(place.run.n, held.end - place.run.local);
     return place;
 }

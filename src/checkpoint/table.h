@@ -104,7 +104,7 @@ void zero_extent_name(const zero_state_table *table, int p, const zero_extent *e
 /* The p that has element `whole` of a whole tensor; 0 for a replicated one. */
 int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole);
 
-/* Elements of a whole tensor in a shard: rank d of the ZeRO group holds the run. */
+/* Elements of a whole tensor: the shard of d holds the first one, and as many of the run as it has. */
 typedef struct {
     int d;
     zero_run run;

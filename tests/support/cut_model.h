@@ -50,7 +50,8 @@ static inline zero_unit_part cut_model_part(const zero_unit *unit, zero_pass pas
     return (zero_unit_part){.is_last = true};
 }
 
-static inline zero_status cut_model_describe(zero_model *whole)
+/* `times`: as many rows of "a.fc". */
+static inline zero_status cut_model_describe_long(int64_t times, zero_model *whole)
 {
     static const char *const groups[CUT_GROUPS] = {"first", "second", "third"};
     zero_tensor tensors[CUT_TENSORS] = {0};
@@ -63,7 +64,7 @@ static inline zero_status cut_model_describe(zero_model *whole)
     for (int i = 0; i < CUT_TENSORS; i++) {
         zero_tensor *t = &tensors[i];
         snprintf(t->name, sizeof t->name, "%s", cut_tensors[i].name);
-        t->rows = cut_tensors[i].rows;
+        t->rows = cut_tensors[i].rows * (strcmp(t->name, "a.fc") == 0 ? times : 1);
         t->cols = cut_tensors[i].cols;
         t->group = cut_tensors[i].group;
         t->cut = cut_tensors[i].cut;
@@ -83,4 +84,9 @@ static inline zero_status cut_model_describe(zero_model *whole)
                                                     .seq = 8,
                                                     .input_bytes = 4},
                                whole);
+}
+
+static inline zero_status cut_model_describe(zero_model *whole)
+{
+    return cut_model_describe_long(1, whole);
 }
