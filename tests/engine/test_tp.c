@@ -171,6 +171,54 @@ static void every_vocabulary_can_be_shared(void **state)
     }
 }
 
+static zero_status set_nan(void *arg, const zero_state_block *block)
+{
+    (void)arg;
+    block->master[0] = NAN;
+    return ZERO_OK;
+}
+
+/* In the first element that rank `culprit` owns of a weight that is cut. */
+static void spoil(test_run *run, int unit, int culprit)
+{
+    zero_engine *e = &run->engine;
+    const zero_unit *u = &run->part.units[unit];
+    zero_range range = zero_range_of_tensor(&u->tensors[0][ZERO_FC_WEIGHT]);
+    range = zero_range_overlap(range, zero_engine_held(e, u->groups[0]));
+    zero_status st = ZERO_OK;
+    if (test_rank == culprit) {
+        assert_false(zero_range_is_empty(range));
+        range.end = range.begin + 1;
+        st = zero_engine_visit(e, u->groups[0], range, ZERO_VISIT_CHANGE, set_nan, NULL);
+    }
+    assert_all(st == ZERO_OK);
+    assert_all(zero_engine_publish(e) == ZERO_OK);
+}
+
+/* All ranks of a TP group get it in the next JOIN, but only one of them had it before. */
+static void a_weight_that_is_not_finite_is_told_with_its_place(void **state)
+{
+    (void)state;
+    for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
+        for (int culprit = 0; culprit < test_size; culprit += 3) {
+            char place[64];
+            test_run run;
+            test_setup setup = setup_of(test_size, 2, 3 + 4 * culprit);
+            setup.plan.type = type;
+            test_run_open(&run, &setup, test_size);
+            test_run_steps(&run, 0, 1);
+            spoil(&run, 2, culprit);
+            zero_source source = test_words(&run);
+            zero_step_input in = test_step_input(&run, 1);
+            zero_status st = zero_engine_step(&run.engine, &source, &in, &run.last);
+            assert_all(st == ZERO_ERR_DIVERGED);
+            snprintf(place, sizeof place, "(d 0, p %d)", culprit % 2);
+            assert_all(strstr(zero_last_error(), place) != NULL);
+            assert_all(strstr(zero_last_error(), "forward pass of block 1") != NULL);
+            test_run_close(&run);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +227,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(three_ranks_have_the_bits_of_one),
         cmocka_unit_test(without_common_slices_losses_are_near),
         cmocka_unit_test(every_vocabulary_can_be_shared),
+        cmocka_unit_test(a_weight_that_is_not_finite_is_told_with_its_place),
     };
     test_begin(&argc, &argv);
     return test_end(cmocka_run_group_tests(tests, NULL, NULL));
