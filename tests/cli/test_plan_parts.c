@@ -154,6 +154,29 @@ static void joins_within_a_node_have_the_node_s_rate(void **state)
     close_plan(&p);
 }
 
+/* On one node all share a wire. A step waits for its collectives as long as they take if nothing is
+ * computed, whatever the order: so what is in flight ends later by as much as a JOIN takes. */
+static void a_join_delays_what_is_in_flight_on_its_wire(void **state)
+{
+    (void)state;
+    plan p;
+    zero_layout node;
+    open_plan(&p, 2, ZERO_ALGORITHM_P2P, false);
+    zero_plan_machine machine = {.bandwidth = 1e9, .flops = 1e300};
+    zero_plan_input in = p.s.input;
+    assert_int_equal(zero_layout_init_blocks(&node, 2, 1), ZERO_OK);
+    in.layout = &node;
+    zero_schedule s;
+    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    zero_plan_time together = time_of(&s, machine), apart = time_of(&p.s, machine);
+    assert_true(is_near(together.joins, apart.joins));
+    assert_true(is_near(together.step, together.communication));
+    assert_true(apart.step < 0.99 * apart.communication);
+    zero_schedule_destroy(&s);
+    zero_layout_destroy(&node);
+    close_plan(&p);
+}
+
 /* ---- the deepest ---- */
 
 /* A rank of a TP group keeps a part of each layer, so more of them fit. */
@@ -181,6 +204,7 @@ int main(void)
         cmocka_unit_test(parts_take_as_long_as_their_pass),
         cmocka_unit_test(joins_are_exposed_as_far_as_nothing_hides_them),
         cmocka_unit_test(joins_within_a_node_have_the_node_s_rate),
+        cmocka_unit_test(a_join_delays_what_is_in_flight_on_its_wire),
         cmocka_unit_test(more_layers_fit_a_rank_that_has_a_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
