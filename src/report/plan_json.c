@@ -256,7 +256,8 @@ static json_t *price_json(const zero_plan_stage *stage)
     }
     put_whole(object, "needed",
               (int64_t)zero_plan_scarce(&stage->schedule.input, &p->ledger));
-    json_object_set_new(object, "communication", communication_json(&stage->schedule, &p->ledger));
+    json_object_set_new(object, "communication",
+                        communication_json(&stage->schedule, &p->ledger));
     return object;
 }
 
@@ -341,7 +342,8 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     put_whole(object, "stage", zero_plan_stage_number(stage));
     json_object_set_new(object, "input", input_json(&stage->schedule.input));
     json_object_set_new(object, "memory", memory_json(r, stage));
-    json_object_set_new(object, "communication", communication_json(&stage->schedule, &stage->ledger));
+    json_object_set_new(object, "communication",
+                        communication_json(&stage->schedule, &stage->ledger));
     if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
         json_object_set_new(object, "file", file_json(&stage->ledger));
     if (stage->schedule.input.device)

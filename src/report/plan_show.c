@@ -65,7 +65,7 @@ static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE 
     zero_text_bytes((double)l->needed, all);
     zero_text_bytes((double)zero_plan_process(s), process);
     zero_text_bytes((double)s->tp_window_bytes, joins);
-    if (s->n_joins > 0) snprintf(shared, sizeof shared, " + TP group's window %s", joins);
+    if (s->n_joins > 0) snprintf(shared, sizeof shared, " + TP group's %s", joins);
     zero_text_row("needed", out);
     fprintf(out, "%s = arena %s + node's window %s%s + process %s\n", all, arena, window,
             shared, process);

@@ -91,8 +91,8 @@ static void show_collectives(const zero_run_view *v)
            zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
     if (plan->n_joins == 0) return;
     zero_traffic joined = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_JOIN);
-    zero_text_run_continue();
-    printf("%s: %.2f MiB joined in TP groups\n",
+    zero_text_run_row("");
+    printf("%s: %.2f MiB joined in the TP group per rank and step\n",
            zero_algorithm_name(zero_schedule_join_algorithm(plan)),
            zero_text_mib((size_t)zero_traffic_total(&joined).bytes_sent));
 }

@@ -189,7 +189,10 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
 
 void zero_show_finished(const zero_run_view *v, const char *digest)
 {
-    printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
+    if (v->config->steps == 0)
+        printf("nothing to do: --steps 0\n");
+    else
+        printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
     show_digest(digest);
     fflush(stdout);
 }

@@ -161,7 +161,7 @@ static zero_status complete_numbers(zero_config *c)
 {
     zero_recipe r;
     ZERO_TRY(find_recipe(c, &r));
-    take_default(&c->steps, 0, r.steps);
+    take_default(&c->steps, -1, r.steps);
     take_default(&c->eval_every, -1, r.eval_every);
     take_default(&c->eval_batches, 0, r.eval_batches);
     take_default(&c->log_every, 0, r.log_every);
