@@ -6,7 +6,11 @@
  * those for bf16 on bf16 weights. Medians of ROUNDS rounds of the thread's CPU time, on one core,
  * so that other processes show less.
  *
+ * With --slices the products that tensor parallelism cuts along k, beside the same of one sum
+ * (bench_slices.h).
+ *
  *     build/bench_gemm [TOKENS] */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,6 +19,7 @@
 #include "base/quantity.h"
 #include "bench_main.h"
 #include "bench_median.h"
+#include "bench_slices.h"
 #include "cli/options.h"
 #include "math/blas.h"
 #include "math/cpu_packed.h"
@@ -200,16 +205,62 @@ static void measure_step(int64_t tokens)
     printf("\n");
 }
 
+/* ---- slices ---- */
+
+typedef struct {
+    int64_t slices, hidden, rounds;
+} wish;
+
+static zero_status measure_slices(const wish *w, int64_t tokens)
+{
+    if (w->hidden % w->slices != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--hidden %lld does not consist of --slices %lld equal slices",
+                         (long long)w->hidden, (long long)w->slices);
+    zero_math math = {.scratch = memory((size_t)zero_math_scratch() * sizeof(float))};
+    ZERO_TRY(zero_backend_cpu.open(&math));
+    bench_slices b = {.rows = tokens,
+                      .hidden = w->hidden,
+                      .slices = (int)w->slices,
+                      .rounds = (int)w->rounds};
+    bench_slices_measure(&b, &math);
+    b.type = ZERO_BF16;
+    bench_slices_measure(&b, &math);
+    free(math.scratch);
+    return ZERO_OK;
+}
+
+/* ---- start ---- */
+
+#define FIELD(name) .offset = offsetof(wish, name)
+
+/* clang-format off */
+static const zero_option rows[] = {
+    {.group = "Slices", .name = "slices", .kind = ZERO_OPTION_WHOLE, FIELD(slices), .argument = "S", .min = 2, .max = 64,
+     .absent = "none", .help = "only the products that tensor parallelism cuts, in S slices, beside one sum"},
+    {.name = "hidden", .kind = ZERO_OPTION_WHOLE, FIELD(hidden), .argument = "C", .min = 64, .max = 8192, .standard = "768",
+     .help = "channels of these products"},
+    {.name = "rounds", .kind = ZERO_OPTION_WHOLE, FIELD(rounds), .argument = "N", .min = 1, .max = 10000, .standard = "41",
+     .help = "medians of that many"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const zero_option_table table = {.rows = rows};
+
 static zero_status bench_gemm(int argc, char **argv);
 
 static const zero_command command = {
     .name = "bench_gemm",
-    .usage = "bench_gemm [TOKENS]",
+    .usage = "bench_gemm [options] [TOKENS]",
     .about = "Measures the matrix products of a GPT-2 124M training step on one core: one "
              "call of sgemm each, sgemm in tiles, and every kernel that this machine can "
              "run. TOKENS is 1 to 8192 [1024].",
     .example = "build/bench_gemm 512",
     .operand = "TOKENS",
+    .tables = &table,
+    .n_tables = 1,
+    .size = sizeof(wish),
     .exits = ZERO_EXIT_ENVIRONMENT,
     .run = bench_gemm,
 };
@@ -217,13 +268,15 @@ static const zero_command command = {
 static zero_status bench_gemm(int argc, char **argv)
 {
     zero_options given;
+    wish w = {0};
     int64_t tokens = 1024;
-    ZERO_TRY(zero_options_read(&command, argc, argv, NULL, &given));
+    ZERO_TRY(zero_options_read(&command, argc, argv, &w, &given));
     bool is_given = given.n_operands > 0;
     if (given.n_operands > 1 ||
         (is_given &&
          (!zero_quantity_whole(given.operands[0], &tokens) || tokens < 1 || tokens > 8192)))
         return zero_fail(ZERO_ERR_INVALID, "TOKENS: expected one number from 1 to 8192");
+    if (w.slices > 0) return measure_slices(&w, tokens);
     measure_step(tokens);
     return ZERO_OK;
 }

@@ -106,7 +106,8 @@ typedef struct {
     float *stream;   /* backward, in place: gradient of the output, then of the input */
     float *saved;    /* written by forward, read by backward */
     float *work;     /* its contents matter only inside the call */
-    /* last unit only: workspace, or [B,V] of the last position (generating) */
+    /* last unit only: workspace, or [B,V] of the last position (generating): of all words, also in a
+     * shared model, on all ranks */
     float *logits;
     float *row_loss; /* last unit only: [B,T] */
 
@@ -143,7 +144,8 @@ typedef struct {
 } zero_unit_part;
 
 /* Floats that a unit needs for B samples of T positions. `row_loss` is B*T for the last unit
- * and 0 for all others. */
+ * and 0 for all others. Of a shared model: what this rank needs for all parts of a pass, without
+ * `joint` and `joined`. */
 typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;
     double flops;           /* of its forward call, for plans; 0: not known */

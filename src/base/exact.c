@@ -12,6 +12,7 @@
 #define LOWEST     (-320) /* word 0 counts 2^LOWEST */
 #define DIGIT_BITS 32
 #define DIGIT      INT64_C(0xffffffff)
+#define SHORT      128 /* numbers: no longer worth a division */
 
 enum { INFINITIES = ZERO_EXACT_DIGITS, NANS };
 
@@ -65,27 +66,32 @@ void zero_exact_add_square(zero_exact *sum, float x)
 
 static void add_one_by_one(zero_exact *sum, zero_type type, int64_t n, const void *x)
 {
-    float wide[ZERO_VECTOR_TILE];
-    for (int64_t at = 0; at < n; at += ZERO_VECTOR_TILE) {
-        const int64_t len = zero_min(n - at, ZERO_VECTOR_TILE);
-        zero_convert(type, ZERO_FP32, len, zero_type_at(type, x, at), wide);
-        for (int64_t i = 0; i < len; i++) add_square(sum, wide[i]);
+    float wide[SHORT];
+    zero_convert(type, ZERO_FP32, n, x, wide);
+    for (int64_t i = 0; i < n; i++) add_square(sum, wide[i]);
+}
+
+/* Numbers that are too far apart are divided: gradients of rare words lie beside those of frequent
+ * ones. */
+static void add_piece(zero_exact *sum, zero_type type, int64_t n, const void *x)
+{
+    zero_vector_windows part;
+    if (zero_vector_kernels_best()->exact_squares(type, n, x, &part)) {
+        for (int w = 0; w < ZERO_VECTOR_WINDOWS; w++)
+            add(sum, part.count[w], part.exponent[w]);
+    } else if (n <= SHORT) {
+        add_one_by_one(sum, type, n, x);
+    } else {
+        add_piece(sum, type, n / 2, x);
+        add_piece(sum, type, n - n / 2, zero_type_at(type, x, n / 2));
     }
 }
 
 void zero_exact_add_squares(zero_exact *sum, zero_type type, int64_t n, const void *x)
 {
-    const zero_vector_kernels *kernels = zero_vector_kernels_best();
     for (int64_t at = 0; at < n; at += ZERO_VECTOR_EXACT) {
         const int64_t len = zero_min(n - at, ZERO_VECTOR_EXACT);
-        const void *these = zero_type_at(type, x, at);
-        zero_vector_windows part;
-        if (kernels->exact_squares(type, len, these, &part)) {
-            for (int w = 0; w < ZERO_VECTOR_WINDOWS; w++)
-                add(sum, part.count[w], part.exponent[w]);
-        } else {
-            add_one_by_one(sum, type, len, these);
-        }
+        add_piece(sum, type, len, zero_type_at(type, x, at));
         carry(sum);
     }
 }

@@ -27,7 +27,7 @@ typedef struct {
 /* *sum += x^2: the definition. */
 void zero_exact_add_square(zero_exact *sum, float x);
 
-/* *sum += the squares of n >= 0 numbers: vectorised where they differ by less than 2^36. */
+/* *sum += the squares of n >= 0 numbers. Fast where neighbours differ by less than 2^36. */
 void zero_exact_add_squares(zero_exact *sum, zero_type type, int64_t n, const void *x);
 
 /* *sum += more. The words of either may be sums over at most 2^20 ranks. */

@@ -212,16 +212,28 @@ static double squares(zero_type type, int64_t n, const void *x)
     return type == ZERO_BF16 ? squares_of(ZERO_BF16, n, x) : squares_of(ZERO_FP16, n, x);
 }
 
-/* Whole registers, and one with the rest and zeros. */
+/* Whole registers, and one with the rest and zeros. Numbers are read twice, so the next ones are
+ * prefetched the second time. */
 INLINE bool exact_squares_of(zero_type type, int64_t n, const void *x,
                              zero_vector_windows *sum)
 {
     const int64_t whole = n / WIDTH * WIDTH;
+    const size_t size = type == ZERO_FP32 ? 4 : 2;
     float rest[WIDTH] = {0};
     for (int64_t i = whole; i < n; i++) rest[i - whole] = get(type, x, i);
-    const floats last = load(ZERO_FP32, rest, 0);
-    const int top = top_exponent(type, whole, x, last);
-    return top < EXACT_NOT_FINITE && cut_squares(type, whole, x, last, top, sum);
+    exact_range range = {{0}, (ints){0} + INT32_MIN};
+    range = widen_range(range, load(ZERO_FP32, rest, 0));
+    for (int64_t i = 0; i < whole; i += WIDTH) range = widen_range(range, load(type, x, i));
+    int top;
+    if (!find_top(type, range, &top)) return false;
+    exact_windows w = windows_below(top);
+    cut(load(ZERO_FP32, rest, 0), &w);
+    for (int64_t i = 0; i < whole; i += WIDTH) {
+        __builtin_prefetch((const char *)x + (size_t)(i + ZERO_VECTOR_EXACT) * size, 0, 3);
+        cut(load(type, x, i), &w);
+    }
+    count_windows(&w, top, sum);
+    return true;
 }
 
 static bool exact_squares(zero_type type, int64_t n, const void *x,

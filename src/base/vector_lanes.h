@@ -34,7 +34,7 @@ typedef uint16_t bits16 __attribute__((vector_size(2 * WIDTH), aligned(2), may_a
 typedef double doubles __attribute__((vector_size(4 * WIDTH), may_alias));
 
 /* widen(x): zeros above. narrow(x): the lower halves; the upper ones are zero.
- * low, high: half of the numbers as doubles.
+ * low, high: half of the numbers as doubles. larger: the larger numbers of each pair.
  * stream, stream16: stores past the caches, to addresses aligned to the size stored. Wide stores
  * are faster: with 64 bytes a sum streams at 1.15 times the speed of 16. */
 #if defined(__AVX512F__)
@@ -51,6 +51,11 @@ INLINE bits16 narrow(bits32 x)
 INLINE floats square_root(floats x)
 {
     return (floats)_mm512_sqrt_ps((__m512)x);
+}
+
+INLINE ints larger(ints a, ints b)
+{
+    return (ints)_mm512_max_epi32((__m512i)a, (__m512i)b);
 }
 
 INLINE doubles low(floats x)
@@ -88,6 +93,11 @@ INLINE bits16 narrow(bits32 x)
 INLINE floats square_root(floats x)
 {
     return (floats)_mm256_sqrt_ps((__m256)x);
+}
+
+INLINE ints larger(ints a, ints b)
+{
+    return (ints)_mm256_max_epi32((__m256i)a, (__m256i)b);
 }
 
 INLINE doubles low(floats x)
@@ -188,6 +198,13 @@ INLINE bits32 choose(ints condition, bits32 yes, bits32 no)
 {
     return (yes & (bits32)condition) | (no & ~(bits32)condition);
 }
+
+#if !defined(__AVX2__)
+INLINE ints larger(ints a, ints b)
+{
+    return (ints)choose(a > b, (bits32)a, (bits32)b);
+}
+#endif
 
 INLINE floats from_bf16(bits16 x)
 {

@@ -163,7 +163,7 @@ static const zero_deepspeed_key keys[] = {
     {"sequence_parallel_size",
      FIXED("1", "zero does not cut sequences, so the batches would differ")},
     {"tensor_parallel",
-     OFF("ranks that share a product are not in this version, so the batches would differ")},
+     OFF("zero's --tp is not read from these files, so the batches would differ")},
     {"use_data_before_expert_parallelism", NAMED("zero's model has no experts")},
     {"pipeline", NAMED("zero does not cut the model into pipeline stages")},
 

@@ -15,6 +15,7 @@
 #include "checkpoint/load.h"
 #include "checkpoint/model.h"
 #include "cli/machine.h"
+#include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
 #include "report/print_text.h"
@@ -26,7 +27,9 @@ typedef struct {
     zero_comm world;
     char path[ZERO_STORAGE_PATH]; /* of the checkpoint */
     zero_checkpoint checkpoint;
-    zero_model model;
+    zero_model model;       /* the whole one */
+    zero_model made;        /* the rank's part, if that is another one */
+    const zero_model *part; /* what the rank has of the model */
     const zero_backend *backend;
     zero_device_place place;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
@@ -55,6 +58,15 @@ static zero_status compare_arguments(job *j, int argc, char **argv)
                      "options differ from rank 0's: start all ranks with one command line");
 }
 
+/* Before helpers start. */
+static zero_status form_groups(job *j)
+{
+    const zero_tp *tp = &j->options.tp;
+    ZERO_TRY(zero_tp_check_ranks(tp, j->world.size));
+    ZERO_TRY(zero_tp_check_nodes(tp, &j->world.layout));
+    return zero_comm_divide(&j->world, (int)tp->ranks);
+}
+
 static zero_status start(job *j, int argc, char **argv)
 {
     double watchdog = j->options.watchdog;
@@ -66,6 +78,8 @@ static zero_status start(job *j, int argc, char **argv)
     ZERO_TRY(zero_comm_world(&j->world));
     zero_deadline_begin(&j->deadline, "comparing the options of all ranks");
     ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
+    zero_deadline_begin(&j->deadline, "dividing the ranks into groups");
+    ZERO_TRY(form_groups(j));
     zero_deadline_begin(&j->deadline, "starting the watchdog");
     ZERO_TRY(zero_watch_start(&j->world, watchdog));
     zero_deadline_end(&j->deadline);
@@ -105,15 +119,17 @@ static zero_type type_of(const job *j)
     return type;
 }
 
-static zero_plan_input plan_of(const job *j, zero_algorithm collectives)
+static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 {
-    zero_plan_input in = zero_plan_input_standard(&j->model, j->world.size, j->world.rank);
+    const zero_comm *data = zero_comm_data(&j->world), *tp = zero_comm_tp(&j->world);
+    zero_plan_input in = zero_plan_input_standard(j->part, data->size, data->rank);
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
     in.forward_only = true;
     in.collectives = collectives;
     in.device = j->backend->memory != NULL;
-    in.layout = &j->world.layout;
+    in.layout = &data->layout;
+    in.tp_layout = tp ? &tp->layout : NULL;
     return in;
 }
 
@@ -198,9 +214,18 @@ static zero_status take_prompt(job *j)
     return check_ids(j);
 }
 
+static zero_status cut(job *j)
+{
+    const zero_tp *tp = &j->options.tp;
+    if (j->checkpoint.manifest.has_gpt2)
+        ZERO_TRY(zero_tp_check(tp, &j->checkpoint.manifest.gpt2));
+    return zero_tp_cut(tp, &j->model, j->world.rank, &j->made, &j->part);
+}
+
 static zero_status prepare(job *j)
 {
     ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->model));
+    ZERO_TRY(cut(j));
     ZERO_TRY(read_tokenizer(j));
     return take_prompt(j);
 }
@@ -252,6 +277,7 @@ static zero_status write_text(job *j)
 static zero_status close_all(job *j)
 {
     zero_engine_destroy(&j->engine);
+    zero_model_destroy(&j->made);
     zero_model_destroy(&j->model);
     zero_tokenizer_destroy(&j->tokenizer);
     zero_checkpoint_close(&j->checkpoint);

@@ -1,11 +1,13 @@
 #include "cli/generate_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/type.h"
+#include "math/device.h"
 #include "sharding/stages.h"
 
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -33,6 +35,11 @@ static const zero_option rows[] = {
      .help = "of parameters and products"},
     {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]", .standard = "cpu",
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all"},
+    {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), .standard = "1",
+     .help = "neighbouring ranks that share each product, and so the model"},
+    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), .absent = "--tp",
+     .help = "slices of a sum over what --tp cuts: the same text for every --tp that divides N"},
+    {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), .help = "let ranks of several nodes share a product"},
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .absent = "what is free",
      .help = "bytes per rank that it may need; 0: do not check"},
     {.group = "Diagnosis", .name = "watchdog", .kind = ZERO_OPTION_REAL, FIELD(watchdog), .argument = "X", .low = 0, .high = 1e6, .standard = "120",
@@ -77,10 +84,23 @@ static zero_status check_operands(const zero_options *given)
                      given->operands[0], given->operands[1]);
 }
 
+static zero_status check_shares(zero_generate_options *o)
+{
+    bool has_device = strcmp(o->device, zero_device_name_at(0)) != 0;
+    zero_tp_take_defaults(&o->tp, false, 0);
+    if (!has_device || o->tp.slices == 1) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--tp %" PRId64 " --tp-slices %" PRId64
+                     " with --device %s: a device does not yet add up what several ranks "
+                     "or slices compute; leave one of them out",
+                     o->tp.ranks, o->tp.slices, o->device);
+}
+
 static zero_status check(zero_generate_options *o)
 {
     ZERO_TRY(check_operands(&o->given));
     o->checkpoint = o->given.operands[0];
+    ZERO_TRY(check_shares(o));
     if (o->prompt && o->prompt_ids)
         return zero_fail(ZERO_ERR_INVALID, "give --prompt or --prompt-tokens, not both");
     return o->prompt_ids ? read_ids(o->prompt_ids, o) : ZERO_OK;

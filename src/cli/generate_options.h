@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "train/tensor_parallel.h"
 
 typedef struct {
     const char *checkpoint; /* the path; borrowed from argv, like all texts */
@@ -14,6 +15,7 @@ typedef struct {
     const char *dtype;    /* NULL: the checkpoint's */
     const char *device;   /* cpu: none */
     int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */
+    zero_tp tp;
 
     double watchdog; /* seconds; 0: none */
 

@@ -26,6 +26,8 @@ static const zero_option own[] = {
      .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file"},
     {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
      .help = "seconds per message and bytes per second, such as 1e-6,12.5G; with --flops: the time of a step"},
+    {.name = "node-network", TEXT, FIELD(node_network), .argument = "LATENCY,BANDWIDTH", .absent = "--network's",
+     .help = "the same between ranks of a node, for what --tp exchanges there"},
     {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE", .absent = "no times of transfers",
      .help = "bytes per second of the disk of a node, which its ranks share, such as 0.8G,1.2G (zero info --offload DIR --trial measures them); with --flops and --offload: whether the step hides the transfers"},
     {.name = "flops", .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30, FIELD(flops), .argument = "RATE", .absent = "no times",
@@ -73,12 +75,12 @@ static const char *cut(const char *text, char first[PART])
     return comma + 1;
 }
 
-static bool parse_network(const char *text, zero_plan_machine *m)
+static bool parse_network(const char *text, double *latency, double *bandwidth)
 {
-    char latency[PART];
-    const char *bandwidth = cut(text, latency);
-    return bandwidth && zero_quantity_rate(latency, &m->latency) && m->latency >= 0.0 &&
-           zero_quantity_rate(bandwidth, &m->bandwidth) && m->bandwidth > 0.0;
+    char first[PART];
+    const char *second = cut(text, first);
+    return second && zero_quantity_rate(first, latency) && *latency >= 0.0 &&
+           zero_quantity_rate(second, bandwidth) && *bandwidth > 0.0;
 }
 
 static bool parse_disk(const char *text, zero_plan_machine *m)
@@ -131,16 +133,27 @@ static zero_status read_disk(zero_plan_options *o)
                      "--disk and --flops go together: give --flops as well");
 }
 
+static zero_status read_network(const char *name, const char *text, double *latency,
+                                double *bandwidth)
+{
+    if (!text || parse_network(text, latency, bandwidth)) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--%s %.80s: expected LATENCY,BANDWIDTH in seconds per message and bytes "
+        "per second, such as 1e-6,12.5G",
+        name, text);
+}
+
 static zero_status read_machine(zero_plan_options *o)
 {
     zero_plan_machine *m = &o->request.machine;
     bool has_flops = o->flops > 0.0;
-    if (o->network && !parse_network(o->network, m))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--network %.80s: expected LATENCY,BANDWIDTH in seconds per message and bytes "
-            "per second, such as 1e-6,12.5G",
-            o->network);
+    ZERO_TRY(read_network("network", o->network, &m->latency, &m->bandwidth));
+    ZERO_TRY(read_network("node-network", o->node_network, &m->node_latency,
+                          &m->node_bandwidth));
+    if (o->node_network && !o->network)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-network without --network: give --network as well");
     ZERO_TRY(read_disk(o));
     o->request.has_network = o->network != NULL;
     o->request.has_disk = o->disk != NULL;

@@ -13,7 +13,7 @@ typedef struct {
 
     int64_t ranks, rank;
     int64_t stage; /* ZERO_OPTION_WORD: all; -1: not given as a flag */
-    const char *network, *disk, *fit;
+    const char *network, *node_network, *disk, *fit;
     double flops;
     zero_options given; /* owned */
 } zero_plan_options;

@@ -77,23 +77,45 @@ static bool was(const json_t *options, const char *name, const char *value)
     return text && strcmp(text, value) == 0;
 }
 
-/* A reproducible run adds gradients in the order that its micro batch gives: with another one it
- * would end with another digest than it promised. */
-static zero_status check_micro_batch(const zero_session *s, const zero_checkpoint *c)
+static zero_status check_same(const zero_checkpoint *c, const char *name, const char *saved,
+                              int64_t value)
 {
-    const json_t *then = c->manifest.options;
-    const char *saved = json_string_value(json_object_get(then, "micro-batch"));
     char now[32];
-    snprintf(now, sizeof now, "%" PRId64, s->config.micro_batch);
-    if (!s->config.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
-    if (!saved || strcmp(saved, now) == 0) return ZERO_OK;
+    snprintf(now, sizeof now, "%" PRId64, value);
+    if (strcmp(saved, now) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "cannot resume %s: it was saved with --reproducible --micro-batch %.20s, "
-        "and this run has --micro-batch %s, which adds in another order and "
-        "gives other bits; give --micro-batch %.20s, or resume without "
-        "--reproducible",
-        c->dir.path, saved, now, saved);
+        "cannot resume %s: it was saved with --reproducible --%s %.20s, and this run has "
+        "--%s %s, which adds in another order and gives other bits; give --%s %.20s, or "
+        "resume without --reproducible",
+        c->dir.path, name, saved, name, now, name, saved);
+}
+
+static const char *saved_as(const json_t *options, const char *name, const char *absent)
+{
+    const char *text = json_string_value(json_object_get(options, name));
+    return text ? text : absent;
+}
+
+/* A reproducible run adds gradients in the order that its micro batch gives, and products in the
+ * order of its slices: with others it would end with another digest than it promised. Runs that do
+ * not name slices were saved before there were any. */
+static zero_status check_order(const zero_session *s, const zero_checkpoint *c)
+{
+    const json_t *then = c->manifest.options;
+    const char *micro = saved_as(then, "micro-batch", NULL);
+    if (!s->config.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
+    if (micro) ZERO_TRY(check_same(c, "micro-batch", micro, s->config.micro_batch));
+    return check_same(c, "tp-slices", saved_as(then, "tp-slices", "1"),
+                      s->config.tp.slices);
+}
+
+/* Runs saved before there was tensor parallelism do not name its options. */
+static bool is_as_ever(const char *name, const char *value)
+{
+    bool is_number = strcmp(name, "tp") == 0 || strcmp(name, "tp-slices") == 0;
+    bool is_flag = strcmp(name, "tp-across-nodes") == 0;
+    return (is_number && strcmp(value, "1") == 0) || (is_flag && strcmp(value, "off") == 0);
 }
 
 /* Options that may change, but not unnoticed. */
@@ -111,6 +133,7 @@ static void list_changes(zero_session *s, const zero_manifest *m)
     {
         const json_t *then = json_object_get(m->options, key);
         if (!m->options || json_equal(value, then)) continue;
+        if (!then && is_as_ever(key, json_string_value(value))) continue;
         differ(list, size, key, json_string_value(value),
                json_is_string(then) ? json_string_value(then) : "its default");
     }
@@ -163,7 +186,7 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     zero_saving *saving = &s->saving;
     const zero_manifest *m = &c->manifest;
     ZERO_TRY(zero_agree(&s->world, compare(s, c)));
-    ZERO_TRY(zero_agree(&s->world, check_micro_batch(s, c)));
+    ZERO_TRY(zero_agree(&s->world, check_order(s, c)));
     ZERO_TRY(check_cursor(s, c));
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     saving->start = saving->saved = m->step;

@@ -59,7 +59,7 @@ const zero_option zero_run_options[] = {
     {.name = "shuffle", FLAG, FIELD(shuffle), RUN, .help = "draw the samples in random order"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
 
-    {.group = "Optimisation", .name = "steps", WHOLE(1, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps"},
+    {.group = "Optimisation", .name = "steps", WHOLE(0, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps; 0: the digest of the initial weights"},
     {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), PLAN, .absent = "--micro-batch x ranks: weak scaling",
      .help = "sequences per step, over all ranks; with more ranks each has fewer (strong scaling)"},
     {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PLAN, .absent = "--global-batch / ranks",
@@ -95,6 +95,11 @@ const zero_option zero_run_options[] = {
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
+    {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), PLAN, .standard = "1",
+     .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},
+    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), PLAN, .absent = "--tp; with --reproducible and --tp at least 4",
+     .help = "slices of a sum over what --tp cuts, added along a tree: bits are equal for every --tp that divides N"},
+    {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), PLAN, .help = "let ranks of several nodes share a product: each waits for the network"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
 
@@ -141,9 +146,6 @@ const zero_option zero_run_options[] = {
 
     {.group = "General", .name = "config", TEXT, NO_FIELD, .is = ZERO_OPTION_COMMAND_LINE | ZERO_OPTION_PLANNED, .argument = "FILE", .absent = "none",
      .help = "JSON object of these options; flags win over it"},
-
-    {.group = "Not in this version yet (other values are refused)",
-     .name = "tp", WHOLE(1, INT31), NO_FIELD, .standard = "1", .only = "1", .help = "ranks that share each product"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -9,6 +9,7 @@
 #include "cli/machine.h"
 #include "cli/requests.h"
 #include "comm/check.h"
+#include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
@@ -48,6 +49,25 @@ static zero_status start_diagnosis(zero_session *s)
     return zero_agree(&s->world, zero_progress_start(&s->world, 1e-3 * c->progress_thread));
 }
 
+static zero_status pretend_nodes(zero_session *s)
+{
+    if (s->config.fake_nodes == 0) return ZERO_OK;
+    ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
+    s->fake_nodes = s->world.layout.n_nodes > s->n_hosts;
+    return ZERO_OK;
+}
+
+/* Nodes are pretended before the ranks are divided, and helpers start after it. */
+static zero_status form_groups(zero_session *s)
+{
+    const zero_tp *tp = &s->config.tp;
+    if (tp->ranks == 1) return ZERO_OK;
+    ZERO_TRY(zero_tp_check_ranks(tp, s->world.size));
+    ZERO_TRY(pretend_nodes(s));
+    ZERO_TRY(zero_tp_check_nodes(tp, &s->world.layout));
+    return zero_comm_divide(&s->world, (int)tp->ranks);
+}
+
 static zero_status start_mpi(zero_session *s)
 {
     bool is_given = zero_options_is_set(&s->given, "watchdog");
@@ -61,14 +81,18 @@ static zero_status start_mpi(zero_session *s)
     ZERO_TRY(zero_comm_world(&s->world));
     zero_deadline_begin(&s->deadline, "comparing the options of all ranks");
     ZERO_TRY(zero_agree(&s->world, compare_options(s)));
+    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
+    s->n_hosts = s->world.layout.n_nodes;
+    zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
+    ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
+    zero_deadline_begin(&s->deadline, "dividing the ranks into groups");
+    ZERO_TRY(form_groups(s));
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     ZERO_TRY(start_diagnosis(s));
     zero_deadline_end(&s->deadline);
     s->deadline.seconds = s->config.watchdog;
     s->world.deadline = &s->deadline;
-    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
-    s->n_hosts = s->world.layout.n_nodes;
-    return zero_comm_hosts(&s->world, &s->hosts);
+    return ZERO_OK;
 }
 
 static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
@@ -113,7 +137,9 @@ static zero_status open_model(zero_session *s)
     zero_gpt2_shape shape;
     if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
+    ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
+    ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));
     ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,
                               (uint64_t)c->seed, c->shuffle));
     s->loader.eval_random = c->eval_random;
@@ -126,14 +152,20 @@ static zero_status open_weights(zero_session *s)
     return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
 }
 
-static zero_engine_spec engine_spec(const zero_session *s, const zero_backend *backend,
+static zero_plan_input plan_of(zero_session *s, zero_algorithm collectives)
+{
+    const zero_comm *data = zero_comm_data(&s->world), *tp = zero_comm_tp(&s->world);
+    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL};
+    return zero_config_plan(&s->config, s->part, collectives, place);
+}
+
+static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend,
                                     zero_algorithm collectives)
 {
     const zero_config *c = &s->config;
     size_t context = zero_config_context(c), room = (size_t)c->device_memory;
     return (zero_engine_spec){
-        .plan = zero_config_plan(c, &s->model, s->world.size, collectives, &s->world.layout,
-                                 s->world.rank),
+        .plan = plan_of(s, collectives),
         .backend = backend,
         .device = s->place.device,
         .seed = c->seed,
@@ -224,7 +256,7 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     if (zero_schedule_compile(&schedule, plan) != ZERO_OK) return;
     zero_plan_add_up(&schedule, &ledger);
     fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
-            plan->n_ranks);
+            s->world.size);
     zero_plan_show_memory(&schedule, &ledger, zero_config_context(&s->config), stderr);
     fputc('\n', stderr);
     zero_schedule_destroy(&schedule);
@@ -251,14 +283,6 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
     return zero_failure_restore(&refusal);
 }
 
-static zero_status pretend_nodes(zero_session *s)
-{
-    if (s->config.fake_nodes == 0) return ZERO_OK;
-    ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
-    s->fake_nodes = s->world.layout.n_nodes > s->n_hosts;
-    return ZERO_OK;
-}
-
 static zero_status find_backend(const zero_config *c, const zero_backend **backend)
 {
     const zero_backend *device;
@@ -280,7 +304,8 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, complete(s)));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));
     ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
-    ZERO_TRY(pretend_nodes(s)); /* before the first window */
+    /* Before the first window, and after devices: those are the real nodes'. */
+    if (!zero_comm_tp(&s->world)) ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
@@ -329,6 +354,7 @@ zero_status zero_session_close(zero_session *s)
 {
     zero_metrics_close(&s->metrics);
     zero_engine_destroy(&s->engine);
+    zero_model_destroy(&s->made);
     zero_model_destroy(&s->model);
     zero_dataset_close(&s->dataset);
     fflush(stdout); /* a deadline does not; main() reports a failure */

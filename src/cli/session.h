@@ -49,9 +49,11 @@ typedef struct {
     zero_dataset dataset;
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */
-    zero_model model;
-    zero_importing importing;  /* with --init-from */
-    zero_hugging_face initial; /* the same, while the engine begins */
+    zero_model model;            /* the whole one */
+    zero_model made;             /* the rank's part, if that is another one */
+    const zero_model *part;      /* what the rank has of the model */
+    zero_importing importing;    /* with --init-from */
+    zero_hugging_face initial;   /* the same, while the engine begins */
     zero_engine engine;
     zero_metrics metrics; /* rank 0's; the others write nothing */
     bool metrics_warned;  /* that the file is incomplete */

@@ -393,18 +393,29 @@ zero_traffic zero_engine_measured_control(const zero_engine *e)
     return e->runner.control;
 }
 
+/* The TP group has no collectives but those of JOINs. */
+static bool is_kind_of(zero_collective_kind kind, zero_op op)
+{
+    if (op == ZERO_OP_JOIN) return true;
+    const zero_collective_kind *kinds =
+        op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
+        if (kinds[k] == kind) return true;
+    return false;
+}
+
 void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,
                                   zero_duration *duration)
 {
-    const zero_comm *comm = e->runner.comm;
-    const zero_collective_kind *kinds =
-        op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
+    const zero_runner *r = &e->runner;
     *traffic = (zero_traffic){0};
     *duration = (zero_duration){0};
-    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
-        zero_traffic_add(traffic, 1, &comm->traffic[kinds[k]]);
-        duration->total += comm->duration[kinds[k]].total;
-        duration->exposed += comm->duration[kinds[k]].exposed;
+    const zero_comm *comm = op == ZERO_OP_JOIN ? r->tp : r->data;
+    for (int k = 0; comm && k < ZERO_COLLECTIVE_KINDS; k++) {
+        if (!is_kind_of((zero_collective_kind)k, op)) continue;
+        zero_traffic_add(traffic, 1, &comm->traffic[k]);
+        duration->total += comm->duration[k].total;
+        duration->exposed += comm->duration[k].exposed;
     }
 }
 

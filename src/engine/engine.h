@@ -16,7 +16,7 @@
 #include "sharding/loss_scale.h"
 
 typedef struct {
-    zero_plan_input plan; /* its rank and n_ranks are the group's */
+    zero_plan_input plan; /* its rank and n_ranks are the ZeRO group's (comm/divide.h) */
     const zero_backend *backend;
     int device;                  /* which one, if the backend has several */
     int64_t seed;                /* of random initial weights */
@@ -31,7 +31,9 @@ typedef struct {
 typedef struct {
     zero_engine_spec spec;
     zero_schedule schedule;
-    zero_window window; /* zeroed if nothing is shared */
+    zero_window window,
+        tp_window; /* of the ZeRO group, of the TP group; zeroed if nothing is
+                                    * shared */
     zero_runner runner;
     char why_p2p[512];   /* why p2p was taken instead of plan.collectives; or empty */
     double *eval_losses; /* by microbatch index; owned */
@@ -129,7 +131,7 @@ ZERO_NODISCARD zero_status zero_engine_set_weights(zero_engine *e,
  * after masters were written. */
 ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
 
-/* The communication ledger of REDUCE or GATHER on this rank: what all programs walked so far
+/* The communication ledger of REDUCE, GATHER or JOIN on this rank: what all programs walked so far
  * should have moved, and what the engine's group has moved, and in what time. Local. */
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op);
 /* Small messages of all programs walked so far: as planned, and as moved. The group has moved

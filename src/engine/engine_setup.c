@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "comm/divide.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/run_setup.h"
@@ -57,13 +58,24 @@ static zero_status check_least(const zero_engine *e)
     return check_bytes(e, least.bytes, "at least ");
 }
 
-static zero_status init_local(zero_engine *e, const zero_engine_spec *spec,
-                              const zero_comm *comm)
+static zero_status check_ranks(const zero_plan_input *plan, zero_comm *comm)
 {
-    if (spec->plan.n_ranks != comm->size || spec->plan.rank != comm->rank)
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    const zero_share *share = &plan->model->share;
+    if (plan->n_ranks != data->size || plan->rank != data->rank)
         return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for rank %d of %d cannot run on rank %d of %d",
-                         spec->plan.rank, spec->plan.n_ranks, comm->rank, comm->size);
+                         "a plan for rank %d of %d cannot run on rank %d of %d", plan->rank,
+                         plan->n_ranks, data->rank, data->size);
+    if (share->ranks == (tp ? tp->size : 1) && share->rank == (tp ? tp->rank : 0))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "part %d of %d of a model cannot run on rank %d of a TP group of %d",
+                     share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
+}
+
+static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
+{
+    ZERO_TRY(check_ranks(&spec->plan, comm));
     e->spec = *spec;
     e->loss_scale = zero_loss_scale_init(spec->plan.type);
     ZERO_TRY(check_least(e));
@@ -95,12 +107,18 @@ static zero_status compile_again(zero_engine *e)
     return check_memory(e);
 }
 
+static void unshare(zero_engine *e)
+{
+    zero_window_destroy(&e->window);
+    zero_window_destroy(&e->tp_window);
+}
+
 static zero_status share_memory(zero_engine *e, zero_comm *comm)
 {
-    if (e->schedule.window_bytes == 0) return ZERO_OK;
-    zero_status st = zero_runner_share(&e->schedule, comm, &e->window);
+    zero_status st = zero_runner_share(&e->schedule, comm, &e->window, &e->tp_window);
     if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
     snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
+    unshare(e);
     return zero_agree(comm, compile_again(e));
 }
 
@@ -109,9 +127,12 @@ zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_
     *e = (zero_engine){0};
     zero_status st = zero_agree(comm, init_local(e, spec, comm));
     if (st == ZERO_OK) st = share_memory(e, comm);
-    zero_runner_place place = {spec->backend, spec->device, spec->directory};
-    if (st == ZERO_OK)
-        st = zero_runner_init(&e->runner, &e->schedule, &place, comm, &e->window);
+    zero_runner_place place = {.backend = spec->backend,
+                               .device = spec->device,
+                               .directory = spec->directory,
+                               .window = &e->window,
+                               .tp_window = &e->tp_window};
+    if (st == ZERO_OK) st = zero_runner_init(&e->runner, &e->schedule, &place, comm);
     if (st == ZERO_OK) st = init_weights(e);
     if (st != ZERO_OK) zero_engine_destroy(e);
     return st;
@@ -125,7 +146,7 @@ void zero_engine_destroy(zero_engine *e)
     if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;
     zero_runner_destroy(&e->runner);
-    zero_window_destroy(&e->window);
+    unshare(e);
     zero_schedule_destroy(&e->schedule);
     free(e->eval_losses);
     *e = (zero_engine){0};

@@ -47,7 +47,15 @@ void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i
     if (!s->is_on || !call->out) return;
     const zero_unit *unit = &model_of(s)->units[i->unit];
     zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
-    if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, i, -1);
+    if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, i, ZERO_ORIGIN_OUTPUT);
+}
+
+void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,
+                               const zero_unit_part *part, const zero_call *call)
+{
+    if (!s->is_on || part->join == ZERO_JOIN_NONE) return;
+    int where = i->op == ZERO_OP_BACKWARD ? ZERO_ORIGIN_JOINT : ZERO_ORIGIN_OUTPUT;
+    if (!is_finite(s, ZERO_FP32, part->count, call->joint)) note(s, i, where);
 }
 
 /* The tensors of a group within `range` of it, whose elements begin at `x`. */
@@ -101,26 +109,40 @@ static zero_status find_first(zero_comm *comm, const zero_origin *mine, double *
     return ZERO_OK;
 }
 
-static void describe(const zero_plan_input *plan, const zero_origin *o, int rank,
+#define RANK_TEXT 64
+
+/* "rank 5", or with tensor parallelism "rank 5 (d 1, p 1)". */
+static void name_rank(const zero_share *share, int rank, char text[RANK_TEXT])
+{
+    if (share->ranks == 1)
+        snprintf(text, RANK_TEXT, "rank %d", rank);
+    else
+        snprintf(text, RANK_TEXT, "rank %d (d %d, p %d)", rank, rank / share->ranks,
+                 rank % share->ranks);
+}
+
+static void describe(const zero_plan_input *plan, const zero_origin *o, int number,
                      char text[ZERO_ORIGIN_TEXT])
 {
     const zero_model *model = plan->model;
     const size_t size = ZERO_ORIGIN_TEXT;
-    if (rank < 0)
+    char rank[RANK_TEXT];
+    name_rank(&model->share, number, rank);
+    if (number < 0)
         snprintf(text, size, "every rank's gradients are finite, but not their sum");
     else if (o->tensor < 0)
-        snprintf(text, size,
-                 "it begins in the forward pass of %s, on rank %d, microbatch %d",
+        snprintf(text, size, "it begins in the %s pass of %s, on %s, microbatch %d",
+                 o->tensor == ZERO_ORIGIN_JOINT ? "backward" : "forward",
                  model->units[o->unit].name, rank, o->microbatch);
     else if (o->unit < 0)
         snprintf(text, size,
-                 "it begins where the gradient of %s is rounded to %s or added, on rank "
-                 "%d, microbatch %d",
+                 "it begins where the gradient of %s is rounded to %s or added, on %s, "
+                 "microbatch %d",
                  model->tensors[o->tensor].name, zero_type_name(plan->type), rank,
                  o->microbatch);
     else
         snprintf(text, size,
-                 "it begins in the gradient of %s, in the backward pass of %s, on rank %d, "
+                 "it begins in the gradient of %s, in the backward pass of %s, on %s, "
                  "microbatch %d",
                  model->tensors[o->tensor].name, model->units[o->unit].name, rank,
                  o->microbatch);

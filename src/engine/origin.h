@@ -7,10 +7,15 @@
 
 #include "engine/runner.h"
 
-/* A unit's output has tensor -1. A gradient that was rounded or added has unit -1. */
+#define ZERO_ORIGIN_OUTPUT (-1)
+#define ZERO_ORIGIN_JOINT  (-2) /* of a backward pass */
+
+/* A gradient that was rounded or added has unit -1. */
 typedef struct {
     int at; /* the instruction; -1: all numbers were finite */
-    int unit, tensor, microbatch;
+    int unit;
+    int tensor; /* or one of the two above */
+    int microbatch;
 } zero_origin;
 
 /* The search of one walk on this rank. */
@@ -25,6 +30,9 @@ zero_origin_search zero_origin_open(bool is_on, zero_runner *r);
 /* `i` is the present instruction of the walk, `call` that of its unit. */
 void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
                                 const zero_call *call);
+/* What a part gives to the other ranks of the TP group: afterwards all of them have the number. */
+void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,
+                               const zero_unit_part *part, const zero_call *call);
 void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction *i,
                                    const zero_call *call);
 /* The result of ROUND or ACCUMULATE: elements i->range of the group, beginning at `x`. */

@@ -139,11 +139,22 @@ static double join_seconds(const struct clocks *c, const zero_instruction *i)
     return seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / c->work);
 }
 
+/* What is in flight ends so much later. */
+static void delay(struct clocks *c, double seconds)
+{
+    bool is_idle = c->network <= c->now;
+    for (int g = 0; g < c->s->input.model->n_groups && !is_idle; g++) {
+        if (c->reduced[g] > c->now) c->reduced[g] += seconds;
+        if (c->gathered[g] > c->now) c->gathered[g] += seconds;
+    }
+    c->network = fmax(c->network, c->now) + seconds;
+}
+
 static void begin_join(struct clocks *c, const zero_instruction *i)
 {
     double seconds = join_seconds(c, i);
     c->joined = c->now + seconds;
-    if (!joins_apart(c->s)) c->network = fmax(c->network, c->now) + seconds;
+    if (!joins_apart(c->s)) delay(c, seconds);
     c->spent.communication += seconds;
     c->spent.joins += seconds;
 }

@@ -11,6 +11,8 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_FORWARD] = zero_run_forward,
     [ZERO_OP_RECOMPUTE] = zero_run_forward,
     [ZERO_OP_BACKWARD] = zero_run_backward,
+    [ZERO_OP_JOIN] = zero_run_join,
+    [ZERO_OP_JOIN_WAIT] = zero_run_join_wait,
     [ZERO_OP_RELEASE] = zero_run_release,
     [ZERO_OP_ROUND] = zero_run_round,
     [ZERO_OP_ACCUMULATE] = zero_run_accumulate,
@@ -51,13 +53,23 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
                         .loss_seed = (float)(in->loss_scale / (double)positions)};
 }
 
-/* Counts a completed walk and its small messages; `before` are the group's before it. */
+/* Small messages of all groups so far. */
+static zero_traffic control_of(const zero_runner *r)
+{
+    zero_traffic sum = r->comm->traffic[ZERO_CONTROL];
+    if (r->data != r->comm) zero_traffic_add(&sum, 1, &r->data->traffic[ZERO_CONTROL]);
+    if (r->tp) zero_traffic_add(&sum, 1, &r->tp->traffic[ZERO_CONTROL]);
+    return sum;
+}
+
+/* Counts a completed walk and its small messages; `before` are those before it. */
 static void count_walk(const zero_walk *w, const zero_traffic *before)
 {
     zero_runner *r = w->r;
+    zero_traffic now = control_of(r);
     r->walks[w->in->program]++;
     r->updates[w->in->program] += w->update.is_due;
-    zero_traffic_add(&r->control, 1, &r->comm->traffic[ZERO_CONTROL]);
+    zero_traffic_add(&r->control, 1, &now);
     zero_traffic_add(&r->control, -1, before);
 }
 
@@ -113,13 +125,14 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     *output = (zero_run_output){.origin.at = -1, .undefined.unit = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.update = take_update(r, input);
-    w.batch = make_batch(w.plan, input, r->comm->size);
+    w.batch = make_batch(w.plan, input, r->data->size);
     w.search = zero_origin_open(input->finds_origin, r);
+    r->exact_squares = (zero_exact){0};
     /* A search for the origin meets the numbers that the first step met. */
     w.finds_undefined = input->program == ZERO_PROGRAM_STEP &&
                         (!r->units_are_checked || input->finds_origin);
     zero_lifetimes_open(r);
-    zero_traffic control = r->comm->traffic[ZERO_CONTROL];
+    zero_traffic control = control_of(r);
     r->walk = &w;
     zero_status st = walk_all(&w);
     r->walk = NULL;

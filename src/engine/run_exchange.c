@@ -6,7 +6,7 @@
 
 static zero_range piece_of(const zero_walk *w, int g)
 {
-    return zero_partition_piece(&w->r->schedule->groups[g].partition, w->r->comm->rank);
+    return zero_partition_piece(&w->r->schedule->groups[g].partition, w->r->data->rank);
 }
 
 static char *staging_at(zero_walk *w, const zero_instruction *i, int k)
@@ -21,7 +21,7 @@ static int64_t owned_piece(const zero_walk *w, int g, int k, bool *mine)
 {
     const zero_partition *p = &w->r->schedule->groups[g].partition;
     int root = (int)zero_partition_owners(p).begin + k;
-    *mine = root == w->r->comm->rank;
+    *mine = root == w->r->data->rank;
     return zero_partition_piece(p, root).begin;
 }
 

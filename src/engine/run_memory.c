@@ -15,7 +15,8 @@ static bool can_poison(const zero_runner *r, zero_space space)
     switch (space) {
     case ZERO_SPACE_OWN: return !r->device;
     case ZERO_SPACE_HOST:
-    case ZERO_SPACE_PART: return true;
+    case ZERO_SPACE_PART:
+    case ZERO_SPACE_TP_PART: return true;
     default: return false;
     }
 }
@@ -26,9 +27,12 @@ static char *program_memory(const zero_runner *r, zero_space space, size_t *byte
     const zero_schedule *s = r->schedule;
     *bytes = can_poison(r, space) ? s->extent[space] - s->persistent[space] : 0;
     if (*bytes == 0) return NULL;
-    if (space != ZERO_SPACE_PART) return r->arena.base + s->persistent[space];
-    return zero_window_array(r->window, 0) +
-           s->extent[space] * (size_t)r->window->local_rank + s->persistent[space];
+    const zero_window *window = space == ZERO_SPACE_PART      ? r->window
+                                : space == ZERO_SPACE_TP_PART ? r->tp_window
+                                                              : NULL;
+    if (!window) return r->arena.base + s->persistent[space];
+    return zero_window_array(window, 0) + s->extent[space] * (size_t)window->local_rank +
+           s->persistent[space];
 }
 
 void zero_lifetimes_open(const zero_runner *r)
@@ -42,9 +46,12 @@ void zero_lifetimes_open(const zero_runner *r)
 
 void zero_lifetimes_close(const zero_runner *r)
 {
-    size_t bytes;
-    char *memory = program_memory(r, ZERO_SPACE_PART, &bytes);
-    if (bytes > 0) zero_arena_release(memory, bytes);
+    const zero_space windows[] = {ZERO_SPACE_PART, ZERO_SPACE_TP_PART};
+    for (int k = 0; k < 2; k++) {
+        size_t bytes;
+        char *memory = program_memory(r, windows[k], &bytes);
+        if (bytes > 0) zero_arena_release(memory, bytes);
+    }
 }
 
 static bool has_lifetime(const zero_runner *r, const zero_buffer *b)

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "comm/divide.h"
 #include "engine/run_memory.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
@@ -11,12 +12,23 @@
 #define PAGE ((size_t)4096)
 
 /* Two arrays: the ranks' parts, and the memory that the node has once. */
-zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
-                              zero_window *window)
+static zero_status share(zero_comm *comm, size_t parts, size_t all, zero_window *window)
 {
-    size_t parts = schedule->extent[ZERO_SPACE_PART];
-    return zero_window_init(window, comm, 2,
-                            (size_t[]){parts, schedule->window_bytes - parts});
+    return all > 0 ? zero_window_init(window, comm, 2, (size_t[]){parts, all - parts})
+                   : ZERO_OK;
+}
+
+zero_status zero_runner_share(const zero_schedule *s, zero_comm *comm, zero_window *window,
+                              zero_window *tp_window)
+{
+    zero_comm *tp = zero_comm_tp(comm);
+    zero_status st =
+        share(zero_comm_data(comm), s->extent[ZERO_SPACE_PART], s->window_bytes, window);
+    if (!tp) return st;
+    /* Each group has one verdict, but groups may differ. */
+    ZERO_TRY(zero_agree(comm, st));
+    return zero_agree(
+        comm, share(tp, s->extent[ZERO_SPACE_TP_PART], s->tp_window_bytes, tp_window));
 }
 
 static void poll_collectives(void *arg)
@@ -24,6 +36,8 @@ static void poll_collectives(void *arg)
     zero_runner *r = arg;
     if (r->poll_status == ZERO_OK)
         r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
+    if (r->poll_status == ZERO_OK && r->joining.join)
+        r->poll_status = zero_run_continue_join(r);
     if (r->walk) zero_run_ahead(r->walk);
 }
 
@@ -34,10 +48,24 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_
     if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
-        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->comm, &spec,
+        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->data, &spec,
                                                                  &r->copier)
-                                : zero_collective_init(&x->ops[k], r->comm, &spec));
+                                : zero_collective_init(&x->ops[k], r->data, &spec));
         x->n = k + 1;
+    }
+    return ZERO_OK;
+}
+
+static zero_status init_joins(zero_runner *r)
+{
+    const zero_schedule *s = r->schedule;
+    for (int j = 0; j < s->n_joins; j++) {
+        zero_runner_join *join = &r->joins[j];
+        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[j]); k++) {
+            zero_collective_spec spec = zero_schedule_join(s, j, k);
+            ZERO_TRY(zero_collective_init(&join->ops[k], r->tp, &spec));
+            join->n = k + 1;
+        }
     }
     return ZERO_OK;
 }
@@ -51,13 +79,13 @@ static zero_status init_exchanges(zero_runner *r)
         if (s->groups[g].gather.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
     }
-    return ZERO_OK;
+    return init_joins(r);
 }
 
 static zero_status allocate_tables(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->comm->size;
+    size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->data->size;
     size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
     r->loss_copies = calloc(mine, sizeof *r->loss_copies);
     r->grad_copies = calloc(groups, sizeof *r->grad_copies);
@@ -68,9 +96,12 @@ static zero_status allocate_tables(zero_runner *r)
     r->squares = calloc(groups, sizeof *r->squares);
     r->reduce = calloc(groups, sizeof *r->reduce);
     r->gather = calloc(groups, sizeof *r->gather);
+    r->joins = calloc((size_t)s->n_joins + 1, sizeof *r->joins);
+    r->n_joins = s->n_joins;
     r->touched = calloc(buffers + 1, sizeof *r->touched);
     if (!r->loss_copies || !r->losses || !r->gathered || !r->all_losses || !r->squares ||
-        !r->reduce || !r->gather || !r->touched || !r->grad_copies || !r->param_copies)
+        !r->reduce || !r->gather || !r->joins || !r->touched || !r->grad_copies ||
+        !r->param_copies)
         return zero_fail(ZERO_ERR_NOMEM,
                          "no memory for the tables of %zu microbatches and %zu buffers",
                          mine * ranks, buffers);
@@ -84,7 +115,7 @@ static zero_status pin(zero_runner *r)
     const zero_memory *memory = r->link.memory;
     size_t pages = zero_round_up_size(r->arena.bytes, PAGE); /* of a longer mapping */
     if (pages > 0) ZERO_TRY(memory->pin(&r->math, r->arena.base, pages));
-    if (!r->window || r->window->bytes == 0) return ZERO_OK;
+    if (r->window->bytes == 0) return ZERO_OK;
     ZERO_TRY(memory->pin(&r->math, r->window->base, r->window->bytes));
     r->window_is_pinned = true;
     return ZERO_OK;
@@ -156,13 +187,15 @@ static zero_status init_local(zero_runner *r, const char *directory)
 }
 
 zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
-                             const zero_runner_place *place, zero_comm *comm,
-                             const zero_window *window)
+                             const zero_runner_place *place, zero_comm *comm)
 {
     *r = (zero_runner){.schedule = schedule,
                        .backend = place->backend,
                        .comm = comm,
-                       .window = window,
+                       .data = zero_comm_data(comm),
+                       .tp = zero_comm_tp(comm),
+                       .window = place->window,
+                       .tp_window = place->tp_window,
                        .n_groups = schedule->input.model->n_groups};
     r->math = (zero_math){.poll = poll_collectives, .poll_arg = r, .device = place->device};
     zero_status st = zero_agree(comm, init_local(r, place->directory));
@@ -188,8 +221,17 @@ static void close_device(zero_runner *r)
     if (r->device) memory->give_back(&r->math, r->device);
 }
 
+static void destroy_joins(zero_runner *r)
+{
+    for (int j = 0; r->joins && j < r->n_joins; j++)
+        for (int k = 0; k < r->joins[j].n; k++)
+            zero_collective_destroy(&r->joins[j].ops[k]);
+    free(r->joins);
+}
+
 void zero_runner_destroy(zero_runner *r)
 {
+    destroy_joins(r);
     destroy_exchanges(r->reduce, r->n_groups);
     destroy_exchanges(r->gather, r->n_groups);
     free(r->loss_copies);

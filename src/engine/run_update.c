@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "engine/walk.h"
+#include "nn/share.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 
@@ -41,10 +42,10 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
     int mine = i->microbatch + 1;
-    int64_t all = (int64_t)mine * r->comm->size;
+    int64_t all = (int64_t)mine * r->data->size;
     zero_run_end_losses(w, i);
-    ZERO_TRY(zero_comm_all_gather_doubles(r->comm, mine, r->losses, r->gathered));
-    for (int rank = 0; rank < r->comm->size; rank++)
+    ZERO_TRY(zero_comm_all_gather_doubles(r->data, mine, r->losses, r->gathered));
+    for (int rank = 0; rank < r->data->size; rank++)
         for (int m = 0; m < mine; m++)
             r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
                 r->gathered[(int64_t)rank * mine + m];
@@ -65,11 +66,31 @@ static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+/* With shares: of this rank's shard, but each tensor that all ranks of a TP group have counts on the
+ * first of them alone. The sum is exact, so it does not depend on how elements are dealt. */
+static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    const zero_model *model = w->plan->model;
+    const zero_group *g = &model->groups[i->group];
+    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
+        const zero_tensor *tensor = &model->tensors[t];
+        zero_range part = zero_range_overlap(zero_range_of_tensor(tensor), i->range);
+        bool is_counted = !zero_tensor_is_replicated(tensor) || model->share.rank == 0;
+        if (is_counted && !zero_range_is_empty(part))
+            r->backend->exact_squares(
+                &r->math, zero_walk_type(w, i->grad[0]), zero_range_len(part),
+                zero_use_element(w, i->grad[0], part.begin), &r->exact_squares);
+    }
+    return ZERO_OK;
+}
+
 /* The squares of this rank's shard. On a device all groups' sums are in one buffer. */
 zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
     if (i->on_host) return norm_on_host(w, i);
+    if (zero_share_has_parts(&w->plan->model->share)) return norm_of_share(w, i);
     int64_t n_params = w->plan->model->groups[i->group].n_params;
     zero_type type = zero_walk_type(w, i->grad[0]);
     const void *grad = zero_use_element(w, i->grad[0], i->range.begin);
@@ -95,7 +116,7 @@ static void fetch_squares(zero_walk *w, const zero_instruction *i)
     for (int g = 0; g < w->plan->model->n_groups; g++)
         r->squares[g] =
             zero_gradient_span(w->plan->model->groups[g].n_params,
-                               zero_partition_shard(&s->groups[g].partition, r->comm->rank),
+                               zero_partition_shard(&s->groups[g].partition, r->data->rank),
                                sums + zero_schedule_squares_at(s, g));
 }
 
@@ -136,16 +157,28 @@ static zero_status vote(zero_walk *w, bool is_finite)
     return ZERO_OK;
 }
 
+/* *sum = the squares of all ranks' gradients. */
+static zero_status add_squares(zero_runner *r, double *sum)
+{
+    int n_groups = r->n_groups;
+    if (zero_share_has_parts(&r->schedule->input.model->share)) {
+        ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.word));
+        *sum = zero_exact_value(&r->exact_squares);
+        return ZERO_OK;
+    }
+    ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
+    *sum = 0.0;
+    for (int g = 0; g < n_groups; g++) *sum += zero_tree_span_sum(&r->squares[g]);
+    return ZERO_OK;
+}
+
 /* Squares of floats cannot overflow a double, so the norm is finite if and only if every
  * gradient is. */
 zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
 {
-    zero_runner *r = w->r;
-    int n_groups = w->plan->model->n_groups;
-    double squares = 0.0;
+    double squares;
     fetch_squares(w, i);
-    ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
-    for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
+    ZERO_TRY(add_squares(w->r, &squares));
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
     ZERO_TRY(vote(w, isfinite(squares)));
     if (!w->out->overflow) decide_update(w);

@@ -8,9 +8,12 @@ void *zero_runner_buffer(const zero_runner *r, int buffer)
     if (b->space == ZERO_SPACE_OWN && r->device) return (char *)r->device + b->offset;
     if (b->space == ZERO_SPACE_OWN || b->space == ZERO_SPACE_HOST)
         return r->arena.base + b->offset;
-    char *array = zero_window_array(r->window, b->space == ZERO_SPACE_NODE);
-    size_t part = b->space == ZERO_SPACE_PART ? s->extent[ZERO_SPACE_PART] : 0;
-    return array + part * (size_t)r->window->local_rank + b->offset;
+    bool is_of_tp = b->space == ZERO_SPACE_TP_PART || b->space == ZERO_SPACE_TP_NODE;
+    const zero_window *window = is_of_tp ? r->tp_window : r->window;
+    bool is_part = b->space == ZERO_SPACE_PART || b->space == ZERO_SPACE_TP_PART;
+    size_t part = is_part ? s->extent[b->space] : 0;
+    return zero_window_array(window, !is_part) + part * (size_t)window->local_rank +
+           b->offset;
 }
 
 void *zero_runner_element(const zero_runner *r, int buffer, int64_t i)

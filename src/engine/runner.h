@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/exact.h"
 #include "base/tree.h"
 #include "comm/collective.h"
 #include "comm/window.h"
@@ -20,6 +21,20 @@ typedef struct {
     zero_collective *ops; /* [n], owned */
     int n;
 } zero_runner_exchange;
+
+/* The collectives of JOINs of one kind and length, which follow each other. */
+typedef struct {
+    zero_collective ops[2];
+    int n;
+} zero_runner_join;
+
+/* The JOIN in flight. Polls begin its second collective when the first has ended. */
+typedef struct {
+    zero_runner_join *join; /* NULL: none is in flight */
+    int begun;              /* collectives */
+    char *own, *joined;     /* this rank's piece of the result, and the result */
+    void *staging;
+} zero_joining;
 
 /* The instructions at which a buffer was used first and last; -1: never. A buffer of one
  * program is used by that program alone. */
@@ -38,10 +53,15 @@ typedef struct zero_walk zero_walk; /* walk.h */
 typedef struct {
     const zero_schedule *schedule; /* borrowed, like the next two */
     const zero_backend *backend;
-    zero_comm *comm;
+    zero_comm *comm; /* all ranks: what they agree on */
+    zero_comm
+        *data; /* the ZeRO group, which shares groups: comm without tensor parallelism */
+    zero_comm *tp; /* the TP group, which shares units; NULL without */
     zero_math math;
-    const zero_window *window; /* borrowed; NULL if the schedule shares no buffer */
-    zero_arena arena;          /* the host's */
+    const zero_window
+        *window; /* of the ZeRO group; borrowed; zeroed if nothing is shared */
+    const zero_window *tp_window; /* of the TP group, likewise */
+    zero_arena arena;             /* the host's */
     zero_link link;     /* to and from a device, if the backend has memory of its own */
     zero_copier copier; /* these copies, for collectives */
     zero_math host;     /* with offload_host: updates by the CPU, beside the device */
@@ -49,6 +69,9 @@ typedef struct {
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */
     zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
+    zero_runner_join *joins;               /* [n_joins] */
+    int n_joins;
+    zero_joining joining;
     zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */
     zero_ticket token_copies[2]; /* the last one from each slot of tokens */
     zero_ticket *grad_copies;    /* [n_groups] the last FETCH_GRAD */
@@ -57,6 +80,7 @@ typedef struct {
     double *gathered;            /* [N_d * M], by rank, as they arrive */
     double *all_losses;          /* [N_d * M], by microbatch index */
     zero_tree_span *squares;     /* [n_groups] */
+    zero_exact exact_squares;    /* with shares: of all groups */
     zero_status poll_status;     /* of polls during arithmetic, which cannot return one */
     double polled;               /* seconds of polls while collectives were in flight */
     zero_profile profile;

@@ -64,6 +64,7 @@ typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
 zero_execute zero_run_load, zero_run_forward, zero_run_backward;      /* run_units.c */
 zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exchange.c */
 zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
+zero_execute zero_run_join, zero_run_join_wait;                       /* run_join.c */
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_publish, zero_run_delay;
@@ -78,6 +79,9 @@ void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
 
 /* The update of a step whose gradient is finite and has this norm. */
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);
+
+/* Begins the second collective of a JOIN in flight, if the first has ended. Called by polls. */
+zero_status zero_run_continue_join(zero_runner *r);
 
 /* Executes instructions of the stream of optimizer states before the walk comes to them, as far as
  * that needs no waiting. Called by polls. */

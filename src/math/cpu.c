@@ -226,9 +226,10 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     const int64_t C = e->C;
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
-        float *word = e->dwte + row * C, *place = e->dwpe + i % e->T * C;
-        if (row >= 0) kernels->add(C, word, e->dout + i * C, word);
-        kernels->add(C, place, e->dout + i * C, place);
+        const float *dout = e->dout + i * C;
+        float *place = e->dwpe + i % e->T * C;
+        if (row >= 0) kernels->add(C, e->dwte + row * C, dout, e->dwte + row * C);
+        kernels->add(C, place, dout, place);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
 }

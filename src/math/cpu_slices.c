@@ -187,6 +187,15 @@ static void sum_group(const tile *x, int first, int count, int level, float *c, 
     t->kernels->add(x->levels[level], c, ldc);
 }
 
+/* c is read when the sums are done: it comes from beyond the caches meanwhile. */
+static void fetch(const tile *x, const float *c, int64_t ldc)
+{
+    const zero_packed_kernels *kernels = x->t->kernels;
+    for (int64_t r = 0; r < kernels->rows; r++, c += ldc)
+        for (int64_t j = 0; j < kernels->cols; j += ZERO_SLICES_LINE / 4)
+            __builtin_prefetch(c + j, 1);
+}
+
 static void sum_tile(const tile *x, how meets, float *c, int64_t ldc)
 {
     const work *t = x->t;
@@ -195,6 +204,7 @@ static void sum_tile(const tile *x, how meets, float *c, int64_t ldc)
     } else if (meets == CONTINUE || (t->count == 1 && adds_without_a_pass(t))) {
         sum_slice(x, 0, true, c, ldc);
     } else {
+        fetch(x, c, ldc);
         sum_group(x, 0, t->count, 1, x->levels[0], t->kernels->cols);
         t->kernels->add(x->levels[0], c, ldc);
     }
@@ -293,25 +303,42 @@ static void sum_slices(const zero_math *math, work *t, int first, int count, int
     zero_math_poll(math);
 }
 
+/* All rows and columns. */
+static void run(const zero_math *math, work *t, int first, int count, how meets)
+{
+    const zero_slices_plan *plan = t->plan;
+    const zero_gemm *g = t->g;
+    const size_t size = zero_type_size(t->kernels->type);
+    assert(plan->packed > 0 && "too many slices for the scratch");
+    t->buffers = math->scratch;
+    t->a = (char *)(math->scratch + plan->buffers * plan->block_m * plan->width);
+    t->b = t->a + zero_round_up_size(size * (size_t)(plan->block_m * plan->packed),
+                                     ZERO_SLICES_LINE);
+    for (t->i = 0; t->i < g->m; t->i += plan->block_m) {
+        t->m = zero_min(plan->block_m, g->m - t->i);
+        for (t->left = 0; t->left < g->n; t->left += plan->width) {
+            const array c = {g->c + t->i * g->ldc + t->left, g->ldc};
+            const int64_t end = zero_min(t->left + plan->width, g->n);
+            sum_slices(math, t, first, count, end, meets, &c);
+        }
+    }
+}
+
+/* The first `count` slices. */
+static void sum_first(const zero_math *math, work *t, int count)
+{
+    zero_slices_plan plan;
+    const int left = zero_slices_split(t->kernels, t->g, count, &plan);
+    if (left > 0) sum_first(math, t, left);
+    t->plan = &plan;
+    run(math, t, left, count - left, left > 0 ? ADD : DEFINE);
+}
+
 void zero_cpu_packed_slices(const zero_math *math, const zero_packed_kernels *kernels,
                             const zero_gemm *g)
 {
     assert(kernels->rows <= MOST_LANES && kernels->cols <= MOST_LANES &&
            kernels->depth <= MOST_DEPTH);
-    const zero_slices_plan plan = zero_slices_choose(kernels, g);
-    assert(plan.packed > 0 && "too many slices for the scratch");
-    const size_t size = zero_type_size(kernels->type);
-    work t = {.kernels = kernels, .g = g, .plan = &plan, .piece = zero_slices_piece(g)};
-    t.buffers = math->scratch;
-    t.a = (char *)(math->scratch + plan.buffers * plan.block_m * plan.width);
-    t.b = t.a +
-          zero_round_up_size(size * (size_t)(plan.block_m * plan.packed), ZERO_SLICES_LINE);
-    for (t.i = 0; t.i < g->m; t.i += plan.block_m) {
-        t.m = zero_min(plan.block_m, g->m - t.i);
-        for (t.left = 0; t.left < g->n; t.left += plan.width) {
-            const array c = {g->c + t.i * g->ldc + t.left, g->ldc};
-            sum_slices(math, &t, 0, g->slices, zero_min(t.left + plan.width, g->n), DEFINE,
-                       &c);
-        }
-    }
+    work t = {.kernels = kernels, .g = g, .piece = zero_slices_piece(g)};
+    sum_first(math, &t, g->slices);
 }

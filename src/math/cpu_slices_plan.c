@@ -47,33 +47,62 @@ static bool fill_scratch(zero_slices_plan *p, const zero_packed_kernels *kernels
 }
 
 /* Numbers packed, and those of sums that are added in passes of their own. */
-static double cost_of(const zero_slices_plan *p, const zero_gemm *g)
+static double cost_of(const zero_slices_plan *p, const zero_gemm *g, int slices)
 {
-    const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const double m = (double)g->m, n = (double)g->n, k = (double)(p->slice * slices);
     const double times_b = (double)zero_divide_up(g->m, p->block_m);
     const double times_a = (double)zero_divide_up(g->n, p->width);
-    const double arrays = g->slices / (double)zero_max(p->group, 1);
+    const double arrays = (double)zero_divide_up(slices, zero_max(p->group, 1));
     return times_b * k * n + times_a * m * k + (arrays + p->buffers) * m * n;
 }
 
-zero_slices_plan zero_slices_choose(const zero_packed_kernels *kernels, const zero_gemm *g)
+/* Puts the cheapest plan with groups of p->group into *best, if it is cheaper. */
+static void try_group(zero_slices_plan *p, const zero_packed_kernels *kernels,
+                      const zero_gemm *g, int slices, zero_slices_plan *best)
 {
-    zero_slices_plan best = {0};
-    double least = INFINITY;
-    const int64_t slice = g->k / g->slices;
-    const int64_t step = zero_block_len(slice, kernels->block_k, kernels->depth);
-    for (int group = 0; group <= MOST_GROUP; group = group ? 2 * group : 1) {
-        zero_slices_plan p = {.group = group, .slice = slice, .step = step};
-        p.packed = packed_numbers(&p, kernels->depth, g->slices);
-        p.buffers = buffers_of(group, g->slices);
-        for (int64_t cuts = 1; cuts == 1 || (p.buffers && p.width > kernels->cols);
-             cuts *= 2) {
-            p.width = zero_block_len(g->n, zero_divide_up(g->n, cuts), kernels->cols);
-            if (!fill_scratch(&p, kernels, g) || cost_of(&p, g) >= least) continue;
-            least = cost_of(&p, g);
-            best = p;
-        }
-        if (group >= g->slices) break;
+    p->packed = packed_numbers(p, kernels->depth, slices);
+    p->buffers = buffers_of(p->group, slices);
+    for (int64_t cuts = 1; cuts == 1 || (p->buffers && p->width > kernels->cols);
+         cuts *= 2) {
+        p->width = zero_block_len(g->n, zero_divide_up(g->n, cuts), kernels->cols);
+        if (!fill_scratch(p, kernels, g)) continue;
+        p->cost = cost_of(p, g, slices);
+        if (best->packed == 0 || p->cost < best->cost) *best = *p;
     }
+}
+
+/* The cheapest plan for so many slices, a subtree; adds: to what is in c, so they are one group. */
+static zero_slices_plan choose(const zero_packed_kernels *kernels, const zero_gemm *g,
+                               int slices, bool adds)
+{
+    zero_slices_plan best = {.cost = INFINITY}, p = {.slice = g->k / g->slices};
+    p.step = zero_block_len(p.slice, kernels->block_k, kernels->depth);
+    int whole = 1; /* a group of all slices */
+    while (whole < slices) whole *= 2;
+    for (p.group = whole; p.group > 0; p.group /= 2) {
+        if (p.group <= MOST_GROUP) try_group(&p, kernels, g, slices, &best);
+        if (adds || (best.group == whole && best.block_m >= g->m)) return best;
+    }
+    try_group(&p, kernels, g, slices, &best);
     return best;
+}
+
+static double least_cost(const zero_packed_kernels *kernels, const zero_gemm *g, int count)
+{
+    zero_slices_plan plan;
+    const int left = zero_slices_split(kernels, g, count, &plan);
+    return plan.cost + (left > 0 ? least_cost(kernels, g, left) : 0.0);
+}
+
+int zero_slices_split(const zero_packed_kernels *kernels, const zero_gemm *g, int count,
+                      zero_slices_plan *plan)
+{
+    *plan = choose(kernels, g, count, false);
+    if (count == 1 || (plan->group >= count && plan->block_m >= g->m)) return 0;
+    const int left = (int)zero_tree_left(count);
+    const zero_slices_plan last = choose(kernels, g, count - left, true);
+    if (last.cost >= plan->cost || last.cost + least_cost(kernels, g, left) >= plan->cost)
+        return 0;
+    *plan = last;
+    return left;
 }

@@ -63,7 +63,8 @@ static zero_status check_share(const zero_share *share)
 {
     int per_rank = share->ranks > 0 ? share->slices / share->ranks : 0;
     if (share->ranks >= 1 && share->rank >= 0 && share->rank < share->ranks &&
-        share->slices % share->ranks == 0 && zero_is_power_of_two(per_rank))
+        share->slices % share->ranks == 0 &&
+        (share->ranks == 1 || zero_is_power_of_two(per_rank)))
         return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,

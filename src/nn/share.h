@@ -7,8 +7,8 @@
  *     a row of c_attn, cut in three parts     | q0 q1 | k0 k1 | v0 v1 |   whole
  *                                                  | q1 | k1 | v1 |       rank 1's
  *
- * Sums over what is cut are trees over slices (zero_share), so slices / ranks is a power of two:
- * then a rank has complete subtrees. Rows are dealt in slices of equal length if their number
+ * Sums over what is cut are trees over slices (zero_share). Several ranks need complete subtrees, so
+ * slices / ranks is a power of two then. Rows are dealt in slices of equal length if their number
  * allows, else of whole granules of 64 rows, else of one row more or less: nothing is padded, so no
  * shape depends on the ranks. Lengths count elements. Nothing here is collective. */
 #pragma once

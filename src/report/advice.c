@@ -177,19 +177,27 @@ static void show_micro_batch(const struct advice *a)
     measure_and_show(a, what, in);
 }
 
+/* As zero_algorithm_choose() on all ranks: a node has TP groups, so several ranks. */
+static zero_algorithm choose(const zero_plan_input *in, const zero_layout *layout)
+{
+    const char *why;
+    bool is_shared = in->model->share.ranks > 1 && layout->n_nodes > 1;
+    if (is_shared && in->collectives != ZERO_ALGORITHM_P2P) return ZERO_ALGORITHM_HIER;
+    return zero_algorithm_choose(layout, &why);
+}
+
 /* `in` on `times` the ranks, on `times` the nodes. */
 static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
                           struct need needs[ZERO_STAGE_COUNT])
 {
     zero_layout layout;
-    const char *why;
     int nodes = in.layout ? in.layout->n_nodes : in.n_ranks;
     if (zero_layout_init_blocks(&layout, times * in.n_ranks, times * nodes) != ZERO_OK)
         return false;
     in.n_ranks = layout.size;
     in.layout = &layout;
     in.rank = 0;
-    if (a->is_auto) in.collectives = zero_algorithm_choose(&layout, &why);
+    if (a->is_auto) in.collectives = choose(&in, &layout);
     bool fits = measure(a, in, false, needs);
     zero_layout_destroy(&layout);
     return fits;
@@ -202,7 +210,8 @@ static bool show_ranks(const struct advice *a, zero_plan_input in, const char *o
         struct need needs[ZERO_STAGE_COUNT];
         char what[64];
         if (!measure_ranks(a, in, times, needs)) continue;
-        snprintf(what, sizeof what, "%d ranks%s", times * in.n_ranks, options);
+        snprintf(what, sizeof what, "%d ranks%s",
+                 times * in.n_ranks * in.model->share.ranks, options);
         show(a, what, needs);
         return true;
     }

@@ -2,84 +2,13 @@
 
 #include <math.h>
 
-#include <jansson.h>
-
 #include "base/fail.h"
+#include "report/json_put.h"
 #include "report/plan_file.h"
+#include "report/plan_join.h"
+#include "report/plan_json_setup.h"
 #include "report/plan_program.h"
 #include "report/text.h"
-
-static void put_whole(json_t *object, const char *key, int64_t value)
-{
-    json_object_set_new(object, key, json_integer(value));
-}
-
-static void put_real(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, json_real(value));
-}
-
-static void put_text(json_t *object, const char *key, const char *value)
-{
-    json_object_set_new(object, key, json_string(value));
-}
-
-/* ---- the setup ---- */
-
-static json_t *model_json(const zero_plan_report *r)
-{
-    const zero_gpt2_shape *s = &r->shape;
-    json_t *object = json_object();
-    put_text(object, "name", r->config.model);
-    put_whole(object, "layers", s->layers);
-    put_whole(object, "hidden", s->hidden);
-    put_whole(object, "heads", s->heads);
-    put_whole(object, "seq", s->seq);
-    put_whole(object, "vocab", s->vocab);
-    put_text(object, "vocab_from", r->whose_vocab);
-    put_whole(object, "parameters", r->model.n_params);
-    return object;
-}
-
-static json_t *machine_json(const zero_plan_request *request)
-{
-    const zero_plan_machine *m = &request->machine;
-    json_t *object = json_object();
-    if (request->has_network) {
-        put_real(object, "latency_seconds", m->latency);
-        put_real(object, "bytes_per_second", m->bandwidth);
-    }
-    if (request->has_disk) {
-        put_real(object, "disk_read_bytes_per_second", m->disk_read);
-        put_real(object, "disk_write_bytes_per_second", m->disk_write);
-    }
-    put_real(object, "flops_per_second", m->flops);
-    return object;
-}
-
-static void put_setup(const zero_plan_report *r, json_t *object)
-{
-    const zero_config *c = &r->config;
-    json_object_set_new(object, "model", model_json(r));
-    put_whole(object, "ranks", r->request.n_ranks);
-    put_whole(object, "rank", r->request.rank);
-    put_whole(object, "nodes", r->layout.n_nodes);
-    put_text(object, "dtype", c->dtype);
-    put_text(object, "partition", c->partition);
-    put_text(object, "collectives", zero_algorithm_name(r->collectives));
-    put_whole(object, "bucket", c->bucket);
-    put_whole(object, "global_batch", c->global_batch);
-    put_whole(object, "micro_batch", c->micro_batch);
-    put_whole(object, "accumulation", c->accumulation);
-    put_whole(object, "tokens_per_step", c->global_batch * r->shape.seq);
-    json_object_set_new(object, "recompute", json_boolean(c->recompute));
-    json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
-    if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
-    if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
-    if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
-    if (r->request.has_time)
-        json_object_set_new(object, "machine", machine_json(&r->request));
-}
 
 /* ---- a stage ---- */
 
@@ -140,6 +69,8 @@ static void put_needed(json_t *object, size_t arena, const zero_plan_report *r,
 {
     put_whole(object, "arena", (int64_t)arena);
     put_whole(object, "window", (int64_t)stage->schedule.window_bytes);
+    if (stage->schedule.n_joins > 0)
+        put_whole(object, "tp_window", (int64_t)stage->schedule.tp_window_bytes);
     put_whole(object, "process_bytes", (int64_t)zero_plan_process(&stage->schedule));
     put_whole(object, "needed", (int64_t)stage->ledger.needed);
     if (r->config.memory_limit > 0)
@@ -212,11 +143,21 @@ static json_t *control_json(const zero_traffic *t)
     return object;
 }
 
-static json_t *communication_json(const zero_plan_ledger *l)
+static json_t *join_json(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    zero_plan_blocks blocks = zero_plan_blocks_of(s);
+    json_t *object = exchange_json(&l->join);
+    put_real(object, "blocks_formula_bytes", blocks.ours);
+    put_real(object, "blocks_paper_bytes", blocks.papers);
+    return object;
+}
+
+static json_t *communication_json(const zero_schedule *s, const zero_plan_ledger *l)
 {
     json_t *object = json_object();
     json_object_set_new(object, "reduce", exchange_json(&l->reduce));
     json_object_set_new(object, "gather", exchange_json(&l->gather));
+    if (s->n_joins > 0) json_object_set_new(object, "join", join_json(s, l));
     json_object_set_new(object, "control", control_json(&l->control));
     json_object_set_new(object, "compare", control_json(&l->compare));
     return object;
@@ -315,7 +256,8 @@ static json_t *price_json(const zero_plan_stage *stage)
     }
     put_whole(object, "needed",
               (int64_t)zero_plan_scarce(&stage->schedule.input, &p->ledger));
-    json_object_set_new(object, "communication", communication_json(&p->ledger));
+    json_object_set_new(object, "communication",
+                        communication_json(&stage->schedule, &p->ledger));
     return object;
 }
 
@@ -326,6 +268,10 @@ static json_t *time_json(const zero_plan_report *r, const zero_plan_time *t)
     put_real(object, "compute_seconds", t->compute);
     put_real(object, "communication_seconds", t->communication);
     put_real(object, "exposed_seconds", t->exposed);
+    if (zero_tp_ranks(&r->config.tp) > 1) {
+        put_real(object, "join_seconds", t->joins);
+        put_real(object, "join_exposed_seconds", t->join_exposed);
+    }
     put_real(object, "tokens_per_second",
              (double)(r->config.global_batch * r->shape.seq) / t->step);
     return object;
@@ -368,6 +314,7 @@ static json_t *program_json(const zero_plan_report *r, const zero_schedule *s,
         json_t *one = json_object();
         put_text(one, "op", zero_op_name(i->op));
         put_text(one, "operand", zero_text_operand(&r->model, i));
+        if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
         if (zero_instruction_has_microbatch(i)) put_whole(one, "microbatch", i->microbatch);
         int64_t bytes = zero_plan_instruction_bytes(s, i);
         if (bytes >= 0) put_whole(one, "bytes", bytes);
@@ -395,7 +342,8 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     put_whole(object, "stage", zero_plan_stage_number(stage));
     json_object_set_new(object, "input", input_json(&stage->schedule.input));
     json_object_set_new(object, "memory", memory_json(r, stage));
-    json_object_set_new(object, "communication", communication_json(&stage->ledger));
+    json_object_set_new(object, "communication",
+                        communication_json(&stage->schedule, &stage->ledger));
     if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
         json_object_set_new(object, "file", file_json(&stage->ledger));
     if (stage->schedule.input.device)
@@ -417,7 +365,7 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
 zero_status zero_plan_show_json(const zero_plan_report *r, FILE *out)
 {
     json_t *object = json_object(), *stages = json_array();
-    put_setup(r, object);
+    zero_plan_put_setup(r, object);
     for (int k = 0; k < r->n; k++)
         json_array_append_new(stages, stage_json(r, &r->stages[k]));
     int failed = json_object_set_new(object, "stages", stages);

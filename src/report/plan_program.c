@@ -32,10 +32,17 @@ static int64_t file_bytes(const zero_schedule *s, const zero_instruction *i)
     return (int64_t)(all.bytes_read + all.bytes_written);
 }
 
+static bool is_exchange(zero_op op)
+{
+    return op == ZERO_OP_JOIN || op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER;
+}
+
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
 {
     zero_traffic t = zero_instruction_traffic(s, i);
+    if (i->part > 0 && !is_exchange(i->op)) return -1; /* counted on the first part */
     switch (i->op) {
+    case ZERO_OP_JOIN:
     case ZERO_OP_REDUCE:
     case ZERO_OP_GATHER: return zero_traffic_total(&t).bytes_sent;
     case ZERO_OP_LOAD: return size_of(s, i->tokens);
@@ -85,8 +92,9 @@ static void show_line(const zero_schedule *s, const zero_instruction *i, int at,
                       bool is_peak, FILE *out)
 {
     int64_t bytes = zero_plan_instruction_bytes(s, i);
-    fprintf(out, "%6d  %-*s  %-12s", at + 1, name_width(s), zero_op_name(i->op),
-            zero_text_operand(s->input.model, i));
+    char operand[ZERO_PLAN_TEXT];
+    zero_text_part(s->input.model, i, operand);
+    fprintf(out, "%6d  %-*s  %-12s", at + 1, name_width(s), zero_op_name(i->op), operand);
     if (zero_instruction_has_microbatch(i))
         fprintf(out, " %5d", i->microbatch);
     else
@@ -117,9 +125,13 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
     const zero_schedule *s = &r->stages[0].schedule;
     fprintf(out, "%-14s %d\n", "stage", s->input.stage);
     zero_plan_show_setup(r, out);
+    bool is_shared = zero_share_has_parts(&r->part->share);
+    fprintf(out, "bytes          that %sREDUCE and GATHER send, RELEASE gives back, %s\n",
+            is_shared ? "JOIN, " : "",
+            is_shared ? "passes (on their first part) and the "
+                        "others write"
+                      : "the others write");
     fputs(
-        "bytes          that REDUCE and GATHER send, RELEASE gives back, the others "
-        "write\n"
         "               of transfers: that are read from the file or written to it\n"
         "bytes live     planned memory in use while the instruction runs, of all classes\n",
         out);

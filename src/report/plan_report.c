@@ -29,7 +29,13 @@ static zero_status choose_shape(zero_plan_report *r)
                      c->tokenizer);
 }
 
-/* Without --fake-nodes every rank has its own node, as in the paper. */
+/* Without --fake-nodes every rank has its own node, as in the paper; or every TP group. */
+static int count_nodes(const zero_config *c, int n_ranks)
+{
+    if (c->fake_nodes > 0) return (int)c->fake_nodes;
+    return c->tp.across_nodes ? n_ranks : c->data_ranks;
+}
+
 static zero_status choose_layout(zero_plan_report *r)
 {
     const zero_config *c = &r->config;
@@ -37,8 +43,9 @@ static zero_status choose_layout(zero_plan_report *r)
     if (c->fake_nodes > n)
         return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
                          (int)c->fake_nodes, n);
-    ZERO_TRY(
-        zero_layout_init_blocks(&r->layout, n, c->fake_nodes > 0 ? (int)c->fake_nodes : n));
+    ZERO_TRY(zero_layout_init_blocks(&r->layout, n, count_nodes(c, n)));
+    ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
+    ZERO_TRY(zero_tp_find_place(&c->tp, &r->layout, r->request.rank, &r->place));
     r->is_auto = strcmp(c->collectives, "auto") == 0;
     if (r->is_auto)
         r->collectives = zero_algorithm_choose(&r->layout, &r->why);
@@ -50,8 +57,10 @@ static zero_status choose_layout(zero_plan_report *r)
 
 static zero_plan_input input_of(const zero_plan_report *r, int stage)
 {
-    zero_plan_input in = zero_config_plan(&r->config, &r->model, r->request.n_ranks,
-                                          r->collectives, &r->layout, r->request.rank);
+    const zero_tp_place *p = &r->place;
+    const zero_layout *group = p->group.size > 1 ? &p->group : NULL;
+    zero_plan_input in = zero_config_plan(&r->config, r->part, r->collectives,
+                                          (zero_config_place){p->rank, &p->data, group});
     in.stage = stage;
     return in;
 }
@@ -138,7 +147,7 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
     zero_plan_input in = input_of(r, number);
     ZERO_TRY(zero_schedule_compile(&stage->schedule, &in));
     zero_plan_add_up(&stage->schedule, &stage->ledger);
-    ZERO_TRY(find_kept(stage, &r->model));
+    ZERO_TRY(find_kept(stage, r->part));
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
         ZERO_TRY(spread_over_ranks(in, (zero_partition_scheme)k, &stage->spread[k]));
     if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
@@ -172,8 +181,10 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(zero_backend_find(r->config.backend, &backend));
     ZERO_TRY(zero_config_complete(&r->config, r->request.n_ranks));
     ZERO_TRY(choose_shape(r));
+    ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
     ZERO_TRY(choose_layout(r));
+    ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
     return make_stages(r);
 }
 
@@ -215,7 +226,9 @@ void zero_plan_report_destroy(zero_plan_report *report)
         free(report->stages[k].kept);
     }
     free(report->stages);
+    zero_tp_place_destroy(&report->place);
     zero_layout_destroy(&report->layout);
+    zero_model_destroy(&report->made);
     zero_model_destroy(&report->model);
     *report = (zero_plan_report){0};
 }

@@ -59,8 +59,11 @@ typedef struct {
     zero_config config; /* completed */
     zero_gpt2_shape shape;
     const char *whose_vocab;
-    zero_model model;
-    zero_layout layout;
+    zero_model model; /* the whole one */
+    zero_model made;  /* the rank's part, if that is another one */
+    const zero_model *part;
+    zero_layout layout; /* of all ranks */
+    zero_tp_place place;
     bool is_auto;    /* --collectives auto */
     const char *why; /* is_auto: the reason for the choice */
     zero_algorithm collectives;

@@ -16,6 +16,17 @@ static void show_model(const zero_plan_report *r, FILE *out)
     fprintf(out, "%" PRId64 ": %s (data is not opened)\n", s->vocab, r->whose_vocab);
 }
 
+static void show_shares(const zero_plan_report *r, FILE *out)
+{
+    char text[2 * ZERO_PLAN_TEXT];
+    zero_text_shares(&r->config, text);
+    if (text[0] == '\0') return;
+    zero_text_row("tensor", out);
+    fprintf(out, "%s\n", text);
+    if (r->part->share.ranks > 1)
+        fprintf(out, "%15sthis rank has %" PRId64 " parameters\n", "", r->part->n_params);
+}
+
 static void show_ranks(const zero_plan_report *r, FILE *out)
 {
     const zero_layout *l = &r->layout;
@@ -23,10 +34,9 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
     fprintf(out, "%d on %d node%s; this is rank %d\n", l->size, l->n_nodes,
             zero_text_plural(l->n_nodes), r->request.rank);
     if (r->config.fake_nodes == 0 && l->size > 1)
-        fprintf(
-            out,
-            "%15sone node per rank, as in the paper's formulas; --fake-nodes K: K nodes\n",
-            "");
+        fprintf(out, "%15sone node per %s; --fake-nodes K: K nodes\n", "",
+                l->n_nodes < l->size ? "TP group" : "rank, as in the paper's formulas");
+    show_shares(r, out);
     zero_text_row("collectives", out);
     fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
             zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
@@ -36,12 +46,10 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
 static void show_batch(const zero_plan_report *r, FILE *out)
 {
     const zero_config *c = &r->config;
+    char text[2 * ZERO_PLAN_TEXT];
+    zero_text_batch(c, text);
     zero_text_row("batch", out);
-    fprintf(out,
-            "%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
-            " (ranks x microbatches x sequences); %" PRId64 " tokens per step",
-            c->global_batch, r->request.n_ranks, c->accumulation, c->micro_batch,
-            c->global_batch * r->shape.seq);
+    fprintf(out, "%s; %" PRId64 " tokens per step", text, c->global_batch * r->shape.seq);
     zero_text_continue(out);
     fprintf(out, "%s\n", zero_text_scaling(c));
 }

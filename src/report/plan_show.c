@@ -7,6 +7,7 @@
 #include "report/plan_columns.h"
 #include "report/plan_device.h"
 #include "report/plan_file.h"
+#include "report/plan_join.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/checks.h"
@@ -58,14 +59,16 @@ static void show_classes(const zero_schedule *s, const zero_plan_ledger *l, FILE
 static void show_needed(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)
 {
     char arena[ZERO_PLAN_TEXT], window[ZERO_PLAN_TEXT], all[ZERO_PLAN_TEXT];
-    char process[ZERO_PLAN_TEXT];
+    char process[ZERO_PLAN_TEXT], joins[ZERO_PLAN_TEXT], shared[2 * ZERO_PLAN_TEXT] = "";
     zero_text_bytes((double)s->own_bytes, arena);
     zero_text_bytes((double)s->window_bytes, window);
     zero_text_bytes((double)l->needed, all);
     zero_text_bytes((double)zero_plan_process(s), process);
+    zero_text_bytes((double)s->tp_window_bytes, joins);
+    if (s->n_joins > 0) snprintf(shared, sizeof shared, " + TP group's %s", joins);
     zero_text_row("needed", out);
-    fprintf(out, "%s = arena %s + node's window %s + process %s\n", all, arena, window,
-            process);
+    fprintf(out, "%s = arena %s + node's window %s%s + process %s\n", all, arena, window,
+            shared, process);
 }
 
 void zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l,
@@ -191,6 +194,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     show_exchange("REDUCE", &stage->ledger.reduce, out);
     show_exchange("GATHER", &stage->ledger.gather, out);
     show_exchange("both", &all, out);
+    if (stage->schedule.n_joins > 0) show_exchange("JOIN", &stage->ledger.join, out);
     show_control(stage, out);
     zero_text_bytes(fabs(off), below);
     zero_text_row("traffic", out);
@@ -203,6 +207,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     if (v.bytes_sent > 0 && v.messages_sent == 0)
         fprintf(out, "%15sno messages: neighbours read it in the node's shared memory\n",
                 "");
+    zero_plan_show_blocks(&stage->schedule, out);
 }
 
 static void show_range(const zero_plan_bounds *range, FILE *out)
@@ -226,8 +231,10 @@ static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage
         show_range(&spread->received, out);
         fputc('\n', out);
     }
-    if (stage->spread[0].n_ranks < r->request.n_ranks)
-        fputs("  the first, the middle and the last rank only\n", out);
+    if (stage->spread[0].n_ranks < r->config.data_ranks)
+        fprintf(out, "  the first, the middle and the last rank only%s\n",
+                r->config.data_ranks < r->request.n_ranks ? " with this part of the model"
+                                                          : "");
     if (r->config.accumulation > 1 || r->request.has_time || r->request.fit > 0)
         fputc('\n', out);
 }
@@ -265,6 +272,10 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
     zero_text_row("time", out);
     fprintf(out, "%.4g s per step = compute %.4g + exposed %.4g of %.4g communication",
             t->step, t->compute, t->exposed, t->communication);
+    if (stage->schedule.n_joins > 0) {
+        zero_text_continue(out);
+        fprintf(out, "of these JOINs %.4g of %.4g", t->join_exposed, t->joins);
+    }
     if (r->request.has_disk) {
         zero_text_continue(out);
         fprintf(out, "+ exposed %.4g of %.4g disk", t->disk_exposed, t->disk);

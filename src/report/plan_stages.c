@@ -184,6 +184,16 @@ static double received(const zero_plan_stage *stage)
     return (double)volume(stage).bytes_received;
 }
 
+static double joined(const zero_plan_stage *stage)
+{
+    return (double)zero_traffic_total(&stage->ledger.join.traffic).bytes_sent;
+}
+
+static double joins_by_formula(const zero_plan_stage *stage)
+{
+    return stage->ledger.join.formula;
+}
+
 static double control(const zero_plan_stage *stage)
 {
     return (double)zero_traffic_total(&stage->ledger.control).bytes_sent;
@@ -214,6 +224,11 @@ static double exposed_seconds(const zero_plan_stage *stage)
     return stage->time.exposed;
 }
 
+static double join_exposed(const zero_plan_stage *stage)
+{
+    return stage->time.join_exposed;
+}
+
 static double disk_seconds(const zero_plan_stage *stage)
 {
     return stage->time.disk;
@@ -242,6 +257,10 @@ static void show_traffic(const zero_plan_report *r, FILE *out)
     bytes_row(r, "received", received, out);
     bytes_row(r, "the paper's formula", formula_sent, out);
     number_row(r, "messages", "%.0f", messages, out);
+    if (r->stages[0].schedule.n_joins > 0) {
+        bytes_row(r, "JOINs, sent besides", joined, out);
+        bytes_row(r, "  by messages, formula", joins_by_formula, out);
+    }
     bytes_row(r, "control, sent besides", control, out);
 }
 
@@ -256,6 +275,8 @@ static void show_time(const zero_plan_report *r, FILE *out)
         fprintf(out, "\ntime, ideal: messages take no time, %.4g flops/s\n", m->flops);
     number_row(r, "seconds per step", "%.4g", step_seconds, out);
     number_row(r, "  of these exposed", "%.4g", exposed_seconds, out);
+    if (r->stages[0].schedule.n_joins > 0)
+        number_row(r, "    of these JOINs", "%.4g", join_exposed, out);
     if (!r->request.has_disk) return;
     fprintf(out, "disk: reads %.4g, writes %.4g bytes/s\n", m->disk_read, m->disk_write);
     number_row(r, "seconds of transfers", "%.4g", disk_seconds, out);

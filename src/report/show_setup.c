@@ -50,11 +50,15 @@ static void show_inputs(const zero_run_view *v)
 static void show_training(const zero_run_view *v)
 {
     const zero_config *c = v->config;
+    char text[2 * ZERO_PLAN_TEXT];
+    zero_text_shares(c, text);
+    if (text[0]) {
+        zero_text_run_row("tensor");
+        printf("%s\n", text);
+    }
+    zero_text_batch(c, text);
     zero_text_run_row("batch");
-    printf("%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
-           " (ranks x microbatches x sequences); %" PRId64 " tokens per step",
-           c->global_batch, v->world->size, c->accumulation, c->micro_batch,
-           c->global_batch * v->model->seq);
+    printf("%s; %" PRId64 " tokens per step", text, c->global_batch * v->model->seq);
     zero_text_run_continue();
     printf("%s\n", zero_text_scaling(c));
     if (c->reproducible) {
@@ -85,6 +89,12 @@ static void show_collectives(const zero_run_view *v)
            plan->input.stage, zero_partition_scheme_name(plan->input.partition),
            zero_text_mib((size_t)zero_traffic_total(&reduced).bytes_sent),
            zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
+    if (plan->n_joins == 0) return;
+    zero_traffic joined = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_JOIN);
+    zero_text_run_row("");
+    printf("%s: %.2f MiB joined in the TP group per rank and step\n",
+           zero_algorithm_name(zero_schedule_join_algorithm(plan)),
+           zero_text_mib((size_t)zero_traffic_total(&joined).bytes_sent));
 }
 
 static void show_file(const zero_schedule *plan)
@@ -107,7 +117,7 @@ static void show_file(const zero_schedule *plan)
 static void show_ledgers(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
-    size_t beside = plan->host_bytes + plan->window_bytes;
+    size_t beside = plan->host_bytes + plan->window_bytes + plan->tp_window_bytes;
     zero_text_run_row("memory");
     if (plan->input.device)
         printf("%.1f MiB per rank on the device, %.1f MiB on the host;",
@@ -239,12 +249,13 @@ static void show_model(const zero_metrics_run *run)
 /* The first four lines of a run say what the first line of its metrics says. */
 static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
 {
-    int n_ranks = run->layout->size, n_nodes = run->layout->n_nodes;
-    printf("zero %s (%s): stage %d, %s, %d rank%s, %d on this node, %d %snode%s; started "
-           "%s\n",
+    int n_nodes = run->layout->n_nodes;
+    char ranks[ZERO_PLAN_TEXT];
+    zero_text_ranks(v->config, ranks);
+    printf("zero %s (%s): stage %d, %s, %s, %d on this node, %d %snode%s; started %s\n",
            run->version, run->commit, run->plan->stage, zero_type_name(run->plan->type),
-           n_ranks, zero_text_plural(n_ranks), v->node_ranks, n_nodes,
-           run->fake_nodes ? "fake " : "", zero_text_plural(n_nodes), run->started);
+           ranks, v->node_ranks, n_nodes, run->fake_nodes ? "fake " : "",
+           zero_text_plural(n_nodes), run->started);
     show_command(run);
     show_machine(run);
     show_model(run);

@@ -89,7 +89,7 @@ static void show_resident(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
     size_t arena = plan->input.device ? plan->host_bytes : plan->own_bytes;
-    size_t planned = arena + plan->window_bytes;
+    size_t planned = arena + plan->window_bytes + plan->tp_window_bytes;
     size_t mapped = v->engine->window.bytes > plan->window_bytes
                         ? v->engine->window.bytes - plan->window_bytes
                         : 0;
@@ -170,6 +170,7 @@ static void show_work(const zero_run_view *v, const zero_run_totals *t)
     printf("of rank 0, over all steps, evaluations and samples:\n");
     show_traffic(v, "reduced", ZERO_OP_REDUCE);
     show_traffic(v, "gathered", ZERO_OP_GATHER);
+    if (v->engine->schedule.n_joins > 0) show_traffic(v, "joined", ZERO_OP_JOIN);
     show_control(v);
     show_file(v);
     zero_text_run_row("polls");
@@ -188,7 +189,10 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
 
 void zero_show_finished(const zero_run_view *v, const char *digest)
 {
-    printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
+    if (v->config->steps == 0)
+        printf("nothing to do: --steps 0\n");
+    else
+        printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
     show_digest(digest);
     fflush(stdout);
 }

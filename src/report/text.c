@@ -1,5 +1,6 @@
 #include "report/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -47,6 +48,39 @@ void zero_text_run_continue(void)
     printf("\n%*s", RUN_INDENT, "");
 }
 
+void zero_text_ranks(const zero_config *c, char text[ZERO_PLAN_TEXT])
+{
+    int N = c->data_ranks, T = zero_tp_ranks(&c->tp);
+    if (T > 1)
+        snprintf(text, ZERO_PLAN_TEXT, "%d x %d ranks", N, T);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "%d rank%s", N, zero_text_plural(N));
+}
+
+void zero_text_batch(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
+{
+    snprintf(text, 2 * ZERO_PLAN_TEXT,
+             "%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
+             " (%s x microbatches x sequences)",
+             c->global_batch, c->data_ranks, c->accumulation, c->micro_batch,
+             zero_tp_ranks(&c->tp) > 1 ? "ranks / --tp" : "ranks");
+}
+
+void zero_text_shares(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
+{
+    int T = zero_tp_ranks(&c->tp), N = c->data_ranks;
+    text[0] = '\0';
+    if (T > 1)
+        snprintf(text, 2 * ZERO_PLAN_TEXT,
+                 "T = %d neighbours share each product, in S = %" PRId64
+                 " slices; ZeRO shards over N = %d",
+                 T, c->tp.slices, N);
+    else if (c->tp.slices > 1)
+        snprintf(text, 2 * ZERO_PLAN_TEXT,
+                 "sums in S = %" PRId64 " slices, as with every --tp that divides %" PRId64,
+                 c->tp.slices, c->tp.slices);
+}
+
 const char *zero_text_scaling(const zero_config *config)
 {
     return config->grows_with_ranks
@@ -60,6 +94,17 @@ const char *zero_text_operand(const zero_model *model, const zero_instruction *i
     return i->group >= 0 ? model->groups[i->group].name : "";
 }
 
+void zero_text_part(const zero_model *model, const zero_instruction *i,
+                    char text[ZERO_PLAN_TEXT])
+{
+    const char *operand = zero_text_operand(model, i);
+    bool is_join = i->op == ZERO_OP_JOIN || i->op == ZERO_OP_JOIN_WAIT;
+    if (i->part == ZERO_PART_ALL || is_join)
+        snprintf(text, ZERO_PLAN_TEXT, "%s", operand);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "%s.%d", operand, i->part);
+}
+
 bool zero_instruction_has_microbatch(const zero_instruction *i)
 {
     switch (i->op) {
@@ -67,6 +112,8 @@ bool zero_instruction_has_microbatch(const zero_instruction *i)
     case ZERO_OP_FORWARD:
     case ZERO_OP_RECOMPUTE:
     case ZERO_OP_BACKWARD:
+    case ZERO_OP_JOIN:
+    case ZERO_OP_JOIN_WAIT:
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE:
     case ZERO_OP_REDUCE:
@@ -78,8 +125,9 @@ bool zero_instruction_has_microbatch(const zero_instruction *i)
 void zero_text_instruction(const zero_model *model, const zero_instruction *i,
                            char text[ZERO_PLAN_TEXT])
 {
-    const char *operand = zero_text_operand(model, i);
-    int n = snprintf(text, ZERO_PLAN_TEXT, "%s%s%s", zero_op_name(i->op),
+    char operand[ZERO_PLAN_TEXT];
+    zero_text_part(model, i, operand);
+    int n = snprintf(text, ZERO_PLAN_TEXT, "%s%s%.60s", zero_op_name(i->op),
                      operand[0] ? " " : "", operand);
     if (n < ZERO_PLAN_TEXT && zero_instruction_has_microbatch(i))
         snprintf(text + n, (size_t)(ZERO_PLAN_TEXT - n), ", microbatch %d", i->microbatch);

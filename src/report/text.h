@@ -22,11 +22,21 @@ void zero_text_continue(FILE *out);
 void zero_text_run_row(const char *name);
 void zero_text_run_continue(void);
 
+/* "2 x 4 ranks": N groups of T ranks; "8 ranks" without tensor parallelism. */
+void zero_text_ranks(const zero_config *config, char text[ZERO_PLAN_TEXT]);
+/* The factors of the global batch of a completed configuration, and their names. */
+void zero_text_batch(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
+/* What tensor parallelism does; empty without it. */
+void zero_text_shares(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
+
 /* What more ranks would do to the global batch of a completed configuration. */
 const char *zero_text_scaling(const zero_config *config);
 
 /* The unit or group that an instruction names: "block 3"; empty for LOSS and the like. */
 const char *zero_text_operand(const zero_model *model, const zero_instruction *i);
+/* The same with the part of the unit's pass, if it has parts: "block 3.1". */
+void zero_text_part(const zero_model *model, const zero_instruction *i,
+                    char text[ZERO_PLAN_TEXT]);
 
 /* "BACKWARD head, microbatch 0" */
 void zero_text_instruction(const zero_model *model, const zero_instruction *i,

@@ -60,26 +60,31 @@ static double rate_for(double n_params)
 }
 
 /* Suggests another micro batch only where the ranks divide the global batch. */
-static zero_status batch_does_not_work_out(const zero_config *c, int n_ranks)
+static zero_status batch_does_not_work_out(const zero_config *c)
 {
-    int64_t at_once = c->micro_batch * n_ranks;
+    int64_t at_once = c->micro_batch * c->data_ranks;
     int64_t below = c->global_batch / at_once * at_once;
-    char lower[32] = "";
+    int T = zero_tp_ranks(&c->tp);
+    char lower[32] = "", ranks[64];
     if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
+    snprintf(ranks, sizeof ranks, "%d ranks", c->data_ranks);
+    if (T > 1)
+        snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->data_ranks,
+                 c->data_ranks * T, T);
     return zero_fail(
         ZERO_ERR_INVALID,
         "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
-        " x %d ranks = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
-        c->global_batch, c->micro_batch, n_ranks, at_once, lower, below + at_once,
-        c->global_batch % n_ranks == 0 ? ", or another micro batch" : "");
+        " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
+        c->global_batch, c->micro_batch, ranks, at_once, lower, below + at_once,
+        c->global_batch % c->data_ranks == 0 ? ", or another micro batch" : "");
 }
 
 /* The micro batch if the user left both batches open: the preset's, or the one that comes
  * nearest to the preset's global batch on this number of ranks. */
-static int64_t preset_micro_batch(int64_t global, int64_t micro, int n_ranks)
+static int64_t preset_micro_batch(int64_t global, int64_t micro, int N)
 {
     if (micro > 0) return micro;
-    int64_t nearest = (global + n_ranks / 2) / n_ranks;
+    int64_t nearest = (global + N / 2) / N;
     return nearest > 0 ? nearest : 1;
 }
 
@@ -95,26 +100,27 @@ static int64_t reproducible_micro_batch(const zero_config *c, const zero_recipe 
     return micro;
 }
 
-static void choose_batch(zero_config *c, const zero_recipe *r, int n_ranks)
+static void choose_batch(zero_config *c, const zero_recipe *r)
 {
+    int N = c->data_ranks;
     bool is_open = c->global_batch == 0 && c->micro_batch == 0;
-    bool is_fixed = c->reproducible && zero_is_power_of_two(n_ranks);
+    bool is_fixed = c->reproducible && zero_is_power_of_two(N);
     if (c->global_batch == 0) c->grows_with_ranks = !is_open || r->micro_batch > 0;
     if (is_open && is_fixed) c->global_batch = r->global_batch;
     if (c->global_batch > 0 && c->micro_batch == 0 && is_fixed)
         c->micro_batch = reproducible_micro_batch(c, r);
     else if (is_open)
-        c->micro_batch = preset_micro_batch(r->global_batch, r->micro_batch, n_ranks);
+        c->micro_batch = preset_micro_batch(r->global_batch, r->micro_batch, N);
 }
 
-static zero_status work_out_batch(zero_config *c, int n_ranks)
+static zero_status work_out_batch(zero_config *c)
 {
-    if (c->global_batch == 0) c->global_batch = c->micro_batch * n_ranks;
+    int N = c->data_ranks;
+    if (c->global_batch == 0) c->global_batch = c->micro_batch * N;
     if (c->micro_batch == 0)
-        c->micro_batch = c->global_batch % n_ranks == 0 ? c->global_batch / n_ranks : 1;
-    if (c->global_batch % (c->micro_batch * n_ranks) != 0)
-        return batch_does_not_work_out(c, n_ranks);
-    c->accumulation = c->global_batch / (c->micro_batch * n_ranks);
+        c->micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
+    if (c->global_batch % (c->micro_batch * N) != 0) return batch_does_not_work_out(c);
+    c->accumulation = c->global_batch / (c->micro_batch * N);
     if (c->accumulation <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
@@ -155,7 +161,7 @@ static zero_status complete_numbers(zero_config *c)
 {
     zero_recipe r;
     ZERO_TRY(find_recipe(c, &r));
-    take_default(&c->steps, 0, r.steps);
+    take_default(&c->steps, -1, r.steps);
     take_default(&c->eval_every, -1, r.eval_every);
     take_default(&c->eval_batches, 0, r.eval_batches);
     take_default(&c->log_every, 0, r.log_every);
@@ -170,13 +176,25 @@ static zero_status complete_numbers(zero_config *c)
     return check_rates(c);
 }
 
+/* If the data decide the vocabulary, it is checked when they are open. */
+static zero_status take_shares(zero_config *c)
+{
+    zero_gpt2_shape shape;
+    ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
+    zero_tp_take_defaults(&c->tp, c->reproducible, shape.heads);
+    return zero_tp_check(&c->tp, &shape);
+}
+
 zero_status zero_config_complete(zero_config *c, int n_ranks)
 {
     zero_recipe r;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
-    choose_batch(c, &r, n_ranks);
-    return work_out_batch(c, n_ranks);
+    ZERO_TRY(take_shares(c));
+    ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
+    c->data_ranks = n_ranks / zero_tp_ranks(&c->tp);
+    choose_batch(c, &r);
+    return work_out_batch(c);
 }
 
 zero_status zero_config_take_preset(zero_config *c)
@@ -297,7 +315,8 @@ zero_status zero_config_check(const zero_config *config)
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
     if (c.init_from) return ZERO_OK; /* its files have the shape */
     ZERO_TRY(zero_config_shape(&c, ZERO_VOCAB_BYTES, &shape));
-    return zero_gpt2_check(&shape);
+    ZERO_TRY(zero_gpt2_check(&shape));
+    return take_shares(&c);
 }
 
 zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
@@ -334,12 +353,11 @@ static zero_offload offload_of(const zero_config *c)
     return ZERO_OFFLOAD_OFF; /* an option's word is valid */
 }
 
-zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, int n_ranks,
-                                 zero_algorithm collectives, const zero_layout *layout,
-                                 int rank)
+zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
+                                 zero_algorithm collectives, zero_config_place place)
 {
     bool has_owners = strcmp(c->partition, "owner") == 0;
-    zero_plan_input in = zero_plan_input_standard(model, n_ranks, rank);
+    zero_plan_input in = zero_plan_input_standard(model, c->data_ranks, place.rank);
     in.stage = (int)c->stage;
     in.type = zero_config_type(c);
     in.partition = has_owners ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
@@ -361,6 +379,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model, 
     in.device = zero_config_has_device(c);
     in.offload_host = zero_config_offloads_to_host(c);
     in.collectives = collectives;
-    in.layout = layout;
+    in.layout = place.layout;
+    in.tp_layout = place.tp_layout;
     return in;
 }

@@ -11,6 +11,7 @@
 
 #include "nn/gpt2.h"
 #include "sharding/plan_input.h"
+#include "train/tensor_parallel.h"
 #include "zero/status.h"
 
 typedef struct {
@@ -31,6 +32,7 @@ typedef struct {
     /* optimisation */
     int64_t steps, global_batch, micro_batch; /* batches in sequences */
     int64_t accumulation;  /* M: computed, microbatches per rank and step */
+    int data_ranks;        /* N: computed, ranks / T */
     bool grows_with_ranks; /* computed: the global batch follows the ranks (weak scaling) */
     double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
     int64_t warmup;
@@ -47,6 +49,7 @@ typedef struct {
     int64_t device_memory;   /* bytes per rank of a device; 0: no check */
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
+    zero_tp tp;
 
     /* offload */
     const char *offload; /* host, or the directory of the scratch file; NULL: no offload */
@@ -82,12 +85,13 @@ typedef struct {
 /* Most microbatches per rank and step: the schedule lists the work of each one. */
 #define ZERO_CONFIG_ACCUMULATION INT64_C(65536)
 
-/* Fills in what the preset decides and works out the batch for n_ranks ranks:
+/* Fills in what the preset decides and works out slices, and the batch for n_ranks ranks:
  *
- *     global batch = n_ranks * micro batch * accumulation
+ *     N = n_ranks / T, the ranks that ZeRO shards over
+ *     global batch = N * micro batch * accumulation
  *
  * With `reproducible` a micro batch that the user left open does not depend on n_ranks.
- * ZERO_ERR_INVALID, with the three numbers, if that has no solution in whole numbers or
+ * ZERO_ERR_INVALID, with the numbers, if that has no solution in whole numbers or
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
 
@@ -115,10 +119,16 @@ ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_gpt2_shape *shape);
 
-/* The input to compile for rank `rank` of n_ranks. Borrows model and layout. */
+/* A rank's place: its number in its ZeRO group, and the nodes of both of its groups. Borrowed. */
+typedef struct {
+    int rank;
+    const zero_layout *layout, *tp_layout; /* NULL: see zero_plan_input */
+} zero_config_place;
+
+/* The input to compile for a rank, of a completed configuration. `model` is what the rank has of
+ * the model (tensor_parallel.h). Borrows model and layouts. */
 zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
-                                 int n_ranks, zero_algorithm collectives,
-                                 const zero_layout *layout, int rank);
+                                 zero_algorithm collectives, zero_config_place place);
 
 /* --device and --offload (config_places.c): ZERO_ERR_INVALID if they contradict each other or need
  * what is missing. */

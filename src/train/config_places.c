@@ -1,5 +1,6 @@
 #include "train/config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,9 +105,21 @@ static zero_status check_device(const zero_config *c)
                      "--memory-limit for the host's memory");
 }
 
+static zero_status check_shares(const zero_config *c)
+{
+    bool is_shared = c->tp.ranks > 1;
+    if (!zero_config_has_device(c) || (!is_shared && c->tp.slices <= 1)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s %" PRId64 " with --device %s: a device does not yet add up what "
+                     "several ranks or slices compute; leave one of them out",
+                     is_shared ? "tp" : "tp-slices", is_shared ? c->tp.ranks : c->tp.slices,
+                     c->device);
+}
+
 zero_status zero_config_check_places(const zero_config *config)
 {
     ZERO_TRY(check_offload(config));
     ZERO_TRY(check_delayed(config));
-    return check_device(config);
+    ZERO_TRY(check_device(config));
+    return check_shares(config);
 }

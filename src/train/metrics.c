@@ -119,6 +119,9 @@ static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
                             json_integer((int64_t)s->own_bytes), "window_bytes",
                             json_integer((int64_t)s->window_bytes), "resident_peak_bytes",
                             json_integer((int64_t)zero_metrics_resident_peak()));
+    if (all && s->n_joins > 0)
+        json_object_set_new(all, "tp_window_bytes",
+                            json_integer((int64_t)s->tp_window_bytes));
     if (all && s->input.device) add_host(all, s, &planned, &measured);
     *ledger = all;
     return ZERO_OK;
@@ -152,7 +155,7 @@ static json_t *planned_entry(const zero_traffic *plan)
                      "planned_messages_sent", json_integer(v.messages_sent));
 }
 
-/* REDUCE's or GATHER's traffic: planned by the program, and measured. */
+/* The traffic of REDUCE, GATHER or JOIN: planned by the program, and measured. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
@@ -179,11 +182,15 @@ static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
 
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
-                     zero_algorithm_name(e->schedule.input.collectives), "reduce",
-                     traffic_entry(e, ZERO_OP_REDUCE), "gather",
-                     traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
-                     "largest_poll_gap_seconds", real(comm->largest_gap));
+    json_t *ledger =
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
+                  zero_algorithm_name(e->schedule.input.collectives), "reduce",
+                  traffic_entry(e, ZERO_OP_REDUCE), "gather",
+                  traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
+                  "largest_poll_gap_seconds", real(comm->largest_gap));
+    if (ledger && e->schedule.n_joins > 0)
+        json_object_set_new(ledger, "join", traffic_entry(e, ZERO_OP_JOIN));
+    return ledger;
 }
 
 /* ---- the scratch file ---- */
@@ -244,7 +251,7 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
         json_decref(units);
 }
 
-/* Bytes and messages that REDUCE and GATHER begin to move in all steps. */
+/* Bytes and messages that REDUCE, GATHER and JOIN begin to move in all steps. */
 static void add_bytes(json_t *entry, const zero_engine *e, zero_op op)
 {
     zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
@@ -263,7 +270,8 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
         if (row->own.count == 0) continue;
         json_t *entry = profile_entry(row);
         add_units(entry, ranks, op);
-        if (op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER) add_bytes(entry, e, op);
+        if (op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER || op == ZERO_OP_JOIN)
+            add_bytes(entry, e, op);
         json_object_set_new(classes, zero_op_name(op), entry);
     }
     return classes;

@@ -12,7 +12,7 @@
  *
  * The profile covers all steps. Each class of instructions has `count`; this rank's `seconds`,
  * which add up to the steps', with `exchange_seconds` of them spent on collectives in flight; and
- * `least_seconds` and `most_seconds` of all ranks. REDUCE and GATHER also have the bytes that they
+ * `least_seconds` and `most_seconds` of all ranks. REDUCE, GATHER and JOIN also have the bytes that they
  * move; FORWARD, RECOMPUTE and BACKWARD have the same numbers by kinds of units.
  *
  * Numbers have 17 significant digits, so that bits can be compared; numbers that are not finite are

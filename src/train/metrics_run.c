@@ -27,10 +27,12 @@ static json_t *origin(const zero_metrics_run *r)
 
 static json_t *sharding(const zero_metrics_run *r)
 {
-    return json_pack("{s:i, s:s, s:s, s:i, s:o}", "stage", r->plan->stage, "dtype",
-                     zero_type_name(r->plan->type), "collectives",
+    const zero_share *share = &r->plan->model->share;
+    return json_pack("{s:i, s:s, s:s, s:i, s:{s:i, s:i}, s:o}", "stage", r->plan->stage,
+                     "dtype", zero_type_name(r->plan->type), "collectives",
                      zero_algorithm_name(r->plan->collectives), "ranks", r->layout->size,
-                     "nodes", zero_metrics_nodes(r->layout, r->fake_nodes));
+                     "tp", "ranks", share->ranks, "slices", share->slices, "nodes",
+                     zero_metrics_nodes(r->layout, r->fake_nodes));
 }
 
 static json_t *machine(const zero_metrics_run *r)

@@ -98,6 +98,11 @@ static void ties_go_to_even_unless_anything_is_below(void **state)
         assert_true(value_of(3, tie, e) == ldexp(0x1p54, 2 * e));
         assert_true(value_of(4, odd, e) == ldexp(0x1p54 + 8.0, 2 * e));
     }
+    for (int k = 1; k < 150; k++) {
+        const float more[] = {0x1p27f, 1, 1, ldexpf(1, -k)};
+        for (int e = -149 + k; e < 100; e++)
+            assert_true(value_of(4, more, e) == ldexp(0x1p54 + 4.0, 2 * e));
+    }
     const float above[] = {0x1p27f, 1, 1, 0x1p-149f}, below[] = {0x1p27f, 1, 0x1p-149f};
     assert_true(value_of(4, above, 0) == 0x1p54 + 4.0);
     assert_true(value_of(3, below, 0) == 0x1p54);
@@ -124,7 +129,7 @@ static void numbers_that_are_not_finite_are_told(void **state)
 
 /* ---- order, cuts, merges ---- */
 
-/* Random cuts, added in any of two orders and merged with `several` sums. */
+/* Random cuts, dealt to four sums that are merged. */
 static void check_cuts(uint64_t *random, const zero_exact *want)
 {
     zero_exact sums[4] = {{{0}}};
@@ -146,16 +151,19 @@ static void shuffle(uint64_t *random)
     }
 }
 
-/* Numbers of one size, of 12 decades, of all that there are, mostly zeros, and denormal ones. */
+/* Numbers of one size, of 12 decades, of all that there are, denormal and large ones. In the last two
+ * rounds: rows of which some are far below others, and mostly zeros. */
 static void order_and_cuts_do_not_matter(void **state)
 {
     (void)state;
     static const int ranges[][2] = {{-30, 0}, {-50, 40}, {-149, 250}, {-149, 3}, {80, 20}};
     uint64_t random = 99;
-    for (size_t r = 0; r <= COUNT(ranges); r++) {
+    for (size_t r = 0; r < COUNT(ranges) + 2; r++) {
         const int *range = ranges[r % COUNT(ranges)];
         fill(r, range[0], range[1]);
-        for (int i = 0; r == COUNT(ranges) && i < MOST; i++) x[i] *= i % 50 ? 0.0f : 1.0f;
+        for (int i = 0; r > COUNT(ranges) && i < MOST; i++) x[i] *= i % 50 ? 0.0f : 1.0f;
+        for (int i = 0; r == COUNT(ranges) && i < MOST; i++)
+            x[i] = ldexpf(x[i], -(i / 700 * 29 % 50));
         const zero_exact want = one_by_one(MOST), whole = together(MOST);
         assert_equal(whole, want);
         for (int i = 0; i < 20; i++) {

@@ -84,7 +84,7 @@ static void without_options_everything_is_default(void **state)
     assert_string_equal(c->progress, "lines");
     assert_true(!c->tokenizer && !c->metrics && !c->shuffle);
     assert_true(c->layers == 0 && c->hidden == 0 && c->heads == 0 && c->seq == 0);
-    assert_true(c->vocab == 0 && c->steps == 0 && c->global_batch == 0 &&
+    assert_true(c->vocab == 0 && c->steps == -1 && c->global_batch == 0 &&
                 c->micro_batch == 0);
     assert_true(c->warmup == -1 && c->eval_every == -1 && c->eval_batches == 0);
     assert_true(c->lr == -1.0 && c->lr_min == -1.0 && c->dropout == 0.0);
@@ -145,7 +145,6 @@ static void bad_numbers_are_refused_with_option_value_and_range(void **state)
 {
     (void)state;
     const char *whole[] = {"-1",
-                           "0",
                            "abc",
                            "1.5",
                            "1e3",
@@ -163,7 +162,7 @@ static void bad_numbers_are_refused_with_option_value_and_range(void **state)
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         char line[128];
         snprintf(line, sizeof line, "--steps=%s", whole[i]);
-        refused(ZERO_ERR_INVALID, line, whole[i], "whole number from 1 to 1000000000000");
+        refused(ZERO_ERR_INVALID, line, whole[i], "whole number from 0 to 1000000000000");
     }
     const char *real[] = {"nan", "inf",  "-inf", "abc",    "1e400", "-1",
                           "0x1", "1.5x", "101",  "1e-400", ".",     "1,5"};
@@ -172,7 +171,7 @@ static void bad_numbers_are_refused_with_option_value_and_range(void **state)
         snprintf(line, sizeof line, "--lr %s", real[i]);
         refused(ZERO_ERR_INVALID, line, line, "decimal number from 0 to 100");
     }
-    refused(ZERO_ERR_INVALID, "--steps -1", "--steps -1", "from 1 to");
+    refused(ZERO_ERR_INVALID, "--steps -1", "--steps -1", "from 0 to");
     refused(ZERO_ERR_INVALID, "--steps ''", "--steps ", "whole number");
     refused(ZERO_ERR_INVALID, "--lr=", "--lr ", "decimal number");
     /* Past 2^63, also where the product with the suffix would come round to a good number.
@@ -208,6 +207,33 @@ static void unknown_options_are_refused_with_the_nearest(void **state)
     refused(ZERO_ERR_INVALID, "--=5", "--=5", "--help lists all");
 }
 
+static void tp_is_checked_before_ranks_are_known(void **state)
+{
+    (void)state;
+    parsed o;
+    accepted("--tp 4 --tp-slices 8 --tp-across-nodes --heads 8", &o);
+    assert_true(o.config.tp.ranks == 4 && o.config.tp.across_nodes);
+    assert_int_equal(zero_config_check(&o.config), ZERO_OK);
+    const struct {
+        const char *line, *said;
+    } wrong[] = {
+        {"--tp 3", "the model has 4 heads"},
+        {"--tp 2 --tp-slices 6 --heads 12 --hidden 48", "--tp-slices 6 with --tp 2"},
+        {"--tp-slices 3 --heads 12 --hidden 48", "--tp-slices 3 with --tp 1"},
+        {"--tp 4 --vocab 3", "3 words"},
+        {"--tp 2 --device cuda", "--tp 2 with --device cuda"},
+        {"--tp-slices 2 --device cuda", "--tp-slices 2 with --device cuda"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        accepted(wrong[i].line, &o);
+        assert_int_equal(zero_config_check(&o.config), ZERO_ERR_INVALID);
+        must_contain(wrong[i].line, wrong[i].said);
+    }
+    assert_int_equal(zero_exit_code(ZERO_ERR_INVALID), 2);
+    refused(ZERO_ERR_INVALID, "--tp 0", "--tp 0", "from 1 to");
+    refused(ZERO_ERR_INVALID, "--tp-slice 2", "--tp-slice", "--tp-slices");
+}
+
 static void misplaced_words_are_refused(void **state)
 {
     (void)state;
@@ -235,21 +261,22 @@ static void the_last_one_of_an_option_given_more_than_once_counts(void **state)
     remove(FILE_NAME);
 }
 
-static void later_versions_options_are_refused_unless_they_change_nothing(void **state)
+/* No row has `only` at present. */
+static void later_versions_values_are_refused_unless_they_change_nothing(void **state)
 {
     (void)state;
-    const char *beyond[] = {"--tp 2"};
-    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(beyond[i], " "), beyond[i]);
-        refused(ZERO_ERR_UNSUPPORTED, beyond[i], name, "not supported yet");
-    }
+    const zero_option row = {.name = "later",
+                             .kind = ZERO_OPTION_WHOLE,
+                             .offset = ZERO_OPTION_NOWHERE,
+                             .only = "1",
+                             .min = 1,
+                             .max = 9};
+    char into;
+    assert_int_equal(zero_option_store(&row, "1", "--later 1", &into), ZERO_OK);
+    assert_int_equal(zero_option_store(&row, "2", "--later 2", &into),
+                     ZERO_ERR_UNSUPPORTED);
+    assert_non_null(strstr(zero_last_error(), "--later 2: not supported yet"));
     assert_int_equal(zero_exit_code(ZERO_ERR_UNSUPPORTED), 2);
-    parsed o;
-    accepted("--dtype fp32 --partition slice --overlap on --tp 1 --stage 0 "
-             "--reproducible=off",
-             &o);
-    assert_true(zero_options_is_set(&o.given, "tp"));
 }
 
 static void flags_win_over_the_file_whatever_the_order(void **state)
@@ -268,13 +295,15 @@ static void flags_win_over_the_file_whatever_the_order(void **state)
         assert_true(o.config.steps == 20 && o.config.stage == 0 && !o.config.shuffle);
         assert_true(o.config.bucket == 200000 && o.config.lr == 0.25 &&
                     o.config.clip == 2.0);
-        assert_true(o.config.seq == 64 && o.config.sample == 3);
+        assert_true(o.config.seq == 64 && o.config.sample == 3 && o.config.tp.ranks == 1);
         assert_string_equal(o.config.model, "gpt2");
         assert_true(zero_options_is_set(&o.given, "bucket") &&
                     !zero_options_is_set(&o.given, "beta1"));
         zero_options_destroy(&o.given);
     }
-    refused(ZERO_ERR_UNSUPPORTED, "--sample 3 --config " FILE_NAME, "\"tp\": 2 in", "yet");
+    accepted("--sample 3 --config " FILE_NAME, &o);
+    assert_true(o.config.tp.ranks == 2 && o.config.tp.slices == 0);
+    zero_options_destroy(&o.given);
 }
 
 static void a_file_and_flags_give_the_same_bits(void **state)
@@ -306,7 +335,7 @@ static void mistakes_in_a_file_are_refused_with_their_place(void **state)
     file_refused("{} x", FILE_NAME ":1:4", "end of file expected");
     file_refused("[1]", FILE_NAME, "found a list");
     file_refused("{\"steps\": 99999999999999999999}", FILE_NAME ":1:", "too big");
-    file_refused("{\"steps\": -1}", "\"steps\": -1 in " FILE_NAME, "from 1 to");
+    file_refused("{\"steps\": -1}", "\"steps\": -1 in " FILE_NAME, "from 0 to");
     file_refused("{\"steps\": 1.5}", "\"steps\": 1.5 in", "whole number");
     file_refused("{\"steps\": true}", "\"steps\" in", "a number");
     file_refused("{\"steps\": null}", "\"steps\" in", "another type");
@@ -352,9 +381,10 @@ static void a_runs_identity_is_what_decides_its_numbers(void **state)
     assert_string_equal(json_string_value(json_object_get(values, "steps")), "7");
     assert_string_equal(json_string_value(json_object_get(values, "lr")), "0.5");
     assert_string_equal(json_string_value(json_object_get(values, "overlap")), "on");
+    assert_string_equal(json_string_value(json_object_get(values, "tp")), "1");
     assert_null(json_object_get(values, "layers")); /* the preset's */
     const char *others[] = {"checkpoint", "keep",     "resume", "metrics", "log-every",
-                            "progress",   "watchdog", "check",  "config",  "tp"};
+                            "progress",   "watchdog", "check",  "config"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_null(json_object_get(values, others[i]));
     json_decref(values);
@@ -369,8 +399,9 @@ static void ranks_may_differ_in_what_is_theirs_alone(void **state)
     const char *same[] = {"--data x",       "--tokenizer byte",   "--memory-limit 1G",
                           "--threads 2",    "--metrics m",        "--log-every 9",
                           "--progress bar", "--progress-thread 1"};
-    const char *other[] = {"--lr 0.5",  "--model gpt2",      "--stage 1", "--checkpoint d",
-                           "--shuffle", "--collectives p2p", "--sample 3"};
+    const char *other[] = {"--lr 0.5",       "--model gpt2", "--stage 1",
+                           "--checkpoint d", "--shuffle",    "--collectives p2p",
+                           "--sample 3",     "--tp 2",       "--tp-slices 2"};
     uint64_t hash = zero_run_options_fingerprint(&a.config);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char line[64];
@@ -403,9 +434,10 @@ int main(void)
         cmocka_unit_test(bad_numbers_are_refused_with_option_value_and_range),
         cmocka_unit_test(bad_words_are_refused_with_the_good_ones),
         cmocka_unit_test(unknown_options_are_refused_with_the_nearest),
+        cmocka_unit_test(tp_is_checked_before_ranks_are_known),
         cmocka_unit_test(misplaced_words_are_refused),
         cmocka_unit_test(the_last_one_of_an_option_given_more_than_once_counts),
-        cmocka_unit_test(later_versions_options_are_refused_unless_they_change_nothing),
+        cmocka_unit_test(later_versions_values_are_refused_unless_they_change_nothing),
         cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),
         cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),

@@ -1,5 +1,5 @@
 /* Plan equals run: bytes and messages of collectives, and memory class by class, for random
- * models and random settings.
+ * models and random settings, of which some share their units in TP groups.
  *
  *     test_plan_equals_run [COUNT SEED] */
 #include "base/fail.h"
@@ -10,10 +10,10 @@
 #include "support/engine_test.h"
 #include "support/hand_model.h"
 
-enum { NODES = 3 };
+enum { NODES = 3, DEGREES = 4 };
 
 typedef struct {
-    zero_comm comm[NODES]; /* the same ranks, on 1, 2 and 3 nodes */
+    zero_comm comm[NODES][DEGREES]; /* the same ranks, on 1, 2 and 3 nodes, in TP groups */
     int64_t count;
     uint64_t seed;
 } job;
@@ -31,15 +31,24 @@ static int64_t roll(dice *d, int64_t n)
 
 /* ---- what is run ---- */
 
-static void draw_gpt2(dice *d, zero_model *model)
+static void draw_gpt2(dice *d, int slices, zero_model *model)
 {
-    int64_t heads = 1 + roll(d, 2);
+    int64_t heads = slices * (1 + roll(d, 2));
     zero_gpt2_shape shape = {.layers = 1 + roll(d, 3),
                              .heads = heads,
                              .hidden = heads * (1 + roll(d, 12)),
                              .seq = 1 + roll(d, 10),
-                             .vocab = 1 + roll(d, 50)};
+                             .vocab = slices + roll(d, 50)};
     assert_int_equal(zero_gpt2_describe(&shape, model), ZERO_OK);
+}
+
+/* This rank's part of a model in so many slices, if it has more than one. */
+static void draw_part(zero_comm *comm, int slices, const zero_model *model,
+                      zero_model *part)
+{
+    const zero_comm *tp = zero_comm_tp(comm);
+    zero_share share = {tp ? tp->size : 1, tp ? tp->rank : 0, slices};
+    assert_int_equal(zero_model_share(model, share, part), ZERO_OK);
 }
 
 static bool is_power_of_two(int64_t n)
@@ -48,8 +57,9 @@ static bool is_power_of_two(int64_t n)
 }
 
 /* Random settings on these ranks and nodes. */
-static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_comm *comm)
+static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *comm)
 {
+    const zero_comm *data = zero_comm_data(comm);
     zero_plan_input plan = {
         .stage = (int)roll(d, 4),
         .type = (zero_type)roll(d, 3),
@@ -68,7 +78,7 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, const zero_co
     };
     if (comm->layout.n_nodes > 1 && plan.collectives == ZERO_ALGORITHM_SHM)
         plan.collectives = ZERO_ALGORITHM_HIER;
-    bool may = is_power_of_two(comm->size) && is_power_of_two(plan.accumulation);
+    bool may = is_power_of_two(data->size) && is_power_of_two(plan.accumulation);
     plan.reproducible = may && plan.collectives != ZERO_ALGORITHM_MPI && roll(d, 2) == 0;
     plan = test_plan(&plan, model, comm);
     int64_t more = roll(d, 1000);
@@ -86,13 +96,23 @@ static void blank_sample(const void *arg, int64_t step, int64_t i, int64_t T, vo
     memset(targets, 0, (size_t)T * model->target_bytes);
 }
 
+/* Small messages of a family of groups. */
+static zero_traffic control_of(zero_comm *comm)
+{
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    zero_traffic sum = comm->traffic[ZERO_CONTROL];
+    if (data != comm) zero_traffic_add(&sum, 1, &data->traffic[ZERO_CONTROL]);
+    if (tp) zero_traffic_add(&sum, 1, &tp->traffic[ZERO_CONTROL]);
+    return sum;
+}
+
 /* Step 1 sends the small messages that were planned; `before` is what was sent before it. */
 static void expect_control(const zero_engine *e, zero_traffic before)
 {
     zero_traffic planned = zero_schedule_control_traffic(&e->schedule, ZERO_PROGRAM_STEP);
     zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);
     if (e->schedule.input.check_replicas == 1) zero_traffic_add(&planned, 1, &compare);
-    zero_traffic sent = e->runner.comm->traffic[ZERO_CONTROL];
+    zero_traffic sent = control_of(e->runner.comm);
     zero_traffic_add(&sent, -1, &before);
     assert_all(memcmp(&planned, &sent, sizeof planned) == 0);
 }
@@ -107,7 +127,7 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
     int32_t text[4] = {0};
     double loss;
     bool trains = !e->spec.plan.forward_only;
-    zero_traffic control = e->runner.comm->traffic[ZERO_CONTROL];
+    zero_traffic control = control_of(e->runner.comm);
     if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));
     if (trains) expect_control(e, control);
     ZERO_TRY(zero_engine_publish(e));
@@ -119,10 +139,17 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
 
 /* ---- the ledgers ---- */
 
-static zero_traffic moved_by(const zero_comm *comm, const zero_collective_kind kinds[2])
+static zero_traffic moved_by(zero_comm *comm, zero_op op)
 {
-    zero_traffic sum = comm->traffic[kinds[0]];
-    zero_traffic_add(&sum, 1, &comm->traffic[kinds[1]]);
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    const zero_collective_kind *kinds =
+        op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
+    zero_traffic sum = {0};
+    for (int k = 0; op == ZERO_OP_JOIN && tp && k < ZERO_COLLECTIVE_KINDS; k++)
+        zero_traffic_add(&sum, 1, &tp->traffic[k]);
+    if (op == ZERO_OP_JOIN) return sum;
+    sum = data->traffic[kinds[0]];
+    zero_traffic_add(&sum, 1, &data->traffic[kinds[1]]);
     return sum;
 }
 
@@ -153,11 +180,13 @@ static bool check_memory(const zero_engine *e)
 
 static void describe(const zero_plan_input *p, int64_t number, const char *what)
 {
-    print_error("run %d on %d ranks, %d nodes: %s: stage %d, %s, %s, %s, M %d, bucket %d, "
+    print_error("run %d on %d ranks in TP groups of %d, %d nodes: %s: stage %d, %s, %s, "
+                "%s, M %d, bucket %d, "
                 "prefetch %d, persist %d, recompute %d, reproducible %d, no overlap %d, "
                 "forward only %d, %d units\n",
-                (int)number, p->n_ranks, p->layout->n_nodes, what, p->stage,
-                zero_type_name(p->type), zero_partition_scheme_name(p->partition),
+                (int)number, p->n_ranks * p->model->share.ranks, p->model->share.ranks,
+                p->layout->n_nodes, what, p->stage, zero_type_name(p->type),
+                zero_partition_scheme_name(p->partition),
                 zero_algorithm_name(p->collectives), p->accumulation, (int)p->bucket,
                 (int)p->prefetch, (int)p->persist, p->recompute, p->reproducible, p->serial,
                 p->forward_only, p->model->n_units);
@@ -174,15 +203,18 @@ static void check_run(zero_comm *comm, const zero_plan_input *plan, int64_t numb
     zero_engine e;
     zero_engine_spec spec = {
         .plan = *plan, .backend = &zero_backend_cpu, .seed = number, .eval_batches = 1};
-    zero_traffic reduced = moved_by(comm, zero_reduce_kinds);
-    zero_traffic gathered = moved_by(comm, zero_gather_kinds);
+    zero_traffic reduced = moved_by(comm, ZERO_OP_REDUCE);
+    zero_traffic gathered = moved_by(comm, ZERO_OP_GATHER);
+    zero_traffic joined = moved_by(comm, ZERO_OP_JOIN);
     zero_status st = zero_engine_init(&e, &spec, comm);
     if (st == ZERO_OK) st = walk_everything(&e, plan->model);
     expect(st == ZERO_OK, plan, number, st == ZERO_OK ? "" : zero_last_error());
-    expect(check_traffic(&e, ZERO_OP_REDUCE, reduced, moved_by(comm, zero_reduce_kinds)),
-           plan, number, "reductions move something else");
-    expect(check_traffic(&e, ZERO_OP_GATHER, gathered, moved_by(comm, zero_gather_kinds)),
+    expect(check_traffic(&e, ZERO_OP_REDUCE, reduced, moved_by(comm, ZERO_OP_REDUCE)), plan,
+           number, "reductions move something else");
+    expect(check_traffic(&e, ZERO_OP_GATHER, gathered, moved_by(comm, ZERO_OP_GATHER)),
            plan, number, "gathers move something else");
+    expect(check_traffic(&e, ZERO_OP_JOIN, joined, moved_by(comm, ZERO_OP_JOIN)), plan,
+           number, "joins move something else");
     expect(check_control(&e), plan, number, "programs send other small messages");
     expect(check_memory(&e), plan, number, "memory is used otherwise");
     zero_engine_destroy(&e);
@@ -194,14 +226,23 @@ static void every_run_moves_and_uses_what_was_planned(void **state)
     for (int64_t i = 0; i < j->count; i++) {
         dice d = {
             .rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed, .sample = (uint64_t)i}};
-        zero_model model;
-        zero_comm *comm = &j->comm[roll(&d, NODES)];
+        zero_model model, part = {0};
+        zero_comm *nodes = j->comm[roll(&d, NODES)], *comm = &nodes[0];
+        int slices = 1;
+        if (i % 4 == 2) { /* shared, perhaps by one rank alone */
+            comm = &nodes[roll(&d, DEGREES)];
+            if (comm->size == 0) comm = &nodes[0];
+            const zero_comm *tp = zero_comm_tp(comm);
+            slices = (tp ? tp->size : 1) << roll(&d, 3);
+        }
         if (i % 2 == 0)
-            draw_gpt2(&d, &model);
+            draw_gpt2(&d, slices, &model);
         else
             hand_model(&d.rng, &d.next, &model);
-        zero_plan_input plan = draw_plan(&d, &model, comm);
+        if (slices > 1) draw_part(comm, slices, &model, &part);
+        zero_plan_input plan = draw_plan(&d, slices > 1 ? &part : &model, comm);
         check_run(comm, &plan, i);
+        zero_model_destroy(&part);
         zero_model_destroy(&model);
     }
 }
@@ -220,7 +261,7 @@ static size_t needed_in_stage(zero_plan_input plan, int stage)
 static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **state)
 {
     job *j = *state;
-    zero_comm *comm = &j->comm[0];
+    zero_comm *comm = &j->comm[0][0];
     zero_model model;
     zero_gpt2_shape shape = {
         .layers = 20, .hidden = 32, .heads = 2, .seq = 8, .vocab = 40, .seed = 5};
@@ -251,6 +292,18 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
     zero_model_destroy(&model);
 }
 
+/* Degrees that do not divide the ranks have no group. */
+static void open_groups(job *j)
+{
+    for (int k = 0; k < NODES; k++)
+        for (int tp = 1; tp <= DEGREES; tp++) {
+            if (test_size % tp != 0) continue;
+            zero_comm *comm = &j->comm[k][tp - 1];
+            test_split(test_size, k < test_size ? k + 1 : 1, comm);
+            assert_all(zero_comm_divide(comm, tp) == ZERO_OK);
+        }
+}
+
 int main(int argc, char **argv)
 {
     job j = {.count = 200, .seed = 1};
@@ -263,9 +316,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(every_run_moves_and_uses_what_was_planned, &j),
         cmocka_unit_test_prestate(
             between_the_needs_of_two_stages_only_the_higher_one_trains, &j)};
-    for (int k = 0; k < NODES; k++)
-        test_split(test_size, k < test_size ? k + 1 : 1, &j.comm[k]);
+    open_groups(&j);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (int k = 0; k < NODES; k++) zero_comm_destroy(&j.comm[k]);
+    for (int k = 0; k < NODES * DEGREES; k++) zero_comm_destroy(&j.comm[0][0] + k);
     return test_end(failed);
 }

@@ -11,7 +11,7 @@
 enum { GOLDEN_STEPS = 10, GOLDEN_BATCH = 2 };
 
 static const zero_gpt2_shape golden_shape = {
-    .layers = 2, .hidden = 24, .heads = 3, .seq = 12, .vocab = 50};
+    .layers = 2, .hidden = 24, .heads = 4, .seq = 12, .vocab = 50};
 
 static const struct {
     double lr, beta1, beta2, eps, weight_decay, clip;

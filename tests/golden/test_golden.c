@@ -2,7 +2,9 @@
  *
  * Tolerances are relative: 1e-5 for losses, 1e-4 for gradients (of a tensor's largest). What
  * ten steps changed agrees to 1e-3 in each tensor's norm: single weights differ more than that
- * where AdamW divides a gradient near zero (the keys' bias) by the root of its square. */
+ * where AdamW divides a gradient near zero (the keys' bias) by the root of its square.
+ *
+ * With tensor parallelism each rank looks at its part of each tensor. */
 #include "support/mpi_cmocka.h"
 #include "support/states_test.h"
 
@@ -11,8 +13,10 @@
 
 #include <jansson.h>
 
+#include "comm/divide.h"
 #include "engine/engine.h"
 #include "golden/golden.h"
+#include "nn/share.h"
 
 struct golden {
     json_t *meta;
@@ -60,13 +64,20 @@ static void sample(const void *arg, int64_t step, int64_t i, int64_t T, void *in
     }
 }
 
-/* A tensor's part of an array in the order of the tensor table. */
-static const float *golden_part(const struct golden *g, const float *all,
-                                const zero_tensor *t)
+/* Whole tensor i in an array in the order of the tensor table. */
+static const float *golden_tensor(const struct golden *g, const float *all, int i)
 {
-    for (const zero_tensor *before = g->model.tensors; before < t; before++)
-        all += before->rows * before->cols;
+    for (const zero_tensor *t = g->model.tensors; t < g->model.tensors + i; t++)
+        all += t->rows * t->cols;
     return all;
+}
+
+static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
+{
+    const struct golden *g = arg;
+    memcpy(out, golden_tensor(g, g->weights, tensor) + begin,
+           (size_t)(end - begin) * sizeof *out);
+    return ZERO_OK;
 }
 
 static void check(const zero_tensor *t, const char *what, double error, double bound)
@@ -75,17 +86,23 @@ static void check(const zero_tensor *t, const char *what, double error, double b
     assert_all(error <= bound);
 }
 
+static int64_t whole_element(const zero_tensor *t, int64_t k)
+{
+    return zero_share_run(t, k, k + 1).whole;
+}
+
 static void check_gradients(const struct golden *g, const zero_engine *e)
 {
     for (int i = 0; i < g->model.n_tensors; i++) {
-        const zero_tensor *t = &g->model.tensors[i];
+        const zero_tensor *t = &e->schedule.input.model->tensors[i];
         const zero_group_state *state = &e->schedule.groups[t->group];
         const float *x = zero_runner_element(&e->runner, state->grad, t->offset);
-        const float *y = golden_part(g, g->gradient, t);
+        const float *y = golden_tensor(g, g->gradient, i);
         double worst = 0.0, largest = 0.0;
         for (int64_t k = 0; k < t->rows * t->cols; k++) {
-            worst = fmax(worst, fabs((double)x[k] - (double)y[k]));
-            largest = fmax(largest, fabs((double)y[k]));
+            double want = y[whole_element(t, k)];
+            worst = fmax(worst, fabs((double)x[k] - want));
+            largest = fmax(largest, fabs(want));
         }
         check(t, "gradient", worst / largest, 1e-4);
     }
@@ -94,13 +111,15 @@ static void check_gradients(const struct golden *g, const zero_engine *e)
 static void check_training(const struct golden *g, zero_engine *e)
 {
     for (int i = 0; i < g->model.n_tensors; i++) {
-        const zero_tensor *t = &g->model.tensors[i];
+        const zero_tensor *t = &e->schedule.input.model->tensors[i];
         const float *x = test_states(e, t->group).master + t->offset;
-        const float *y = golden_part(g, g->trained, t), *w = golden_part(g, g->weights, t);
+        const float *y = golden_tensor(g, g->trained, i),
+                    *w = golden_tensor(g, g->weights, i);
         double difference = 0.0, change = 0.0;
         for (int64_t k = 0; k < t->rows * t->cols; k++) {
-            difference += ((double)x[k] - (double)y[k]) * ((double)x[k] - (double)y[k]);
-            change += ((double)y[k] - (double)w[k]) * ((double)y[k] - (double)w[k]);
+            int64_t at = whole_element(t, k);
+            difference += ((double)x[k] - (double)y[at]) * ((double)x[k] - (double)y[at]);
+            change += ((double)y[at] - (double)w[at]) * ((double)y[at] - (double)w[at]);
         }
         check(t, "training", sqrt(difference / change), 1e-3);
     }
@@ -111,26 +130,23 @@ static double expected(const struct golden *g, const char *what, int step)
     return json_number_value(json_array_get(json_object_get(g->meta, what), (size_t)step));
 }
 
-static void train(struct golden *g, const zero_backend *backend)
+static void train_in(struct golden *g, const zero_backend *backend, zero_comm *world,
+                     const zero_model *model)
 {
-    zero_comm world;
     zero_engine e;
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    zero_engine_spec spec = {.plan = {.model = &g->model,
-                                      .n_ranks = test_size,
-                                      .micro_batch = GOLDEN_BATCH / test_size,
+    zero_weights weights = {fill, g};
+    const zero_comm *data = zero_comm_data(world);
+    zero_engine_spec spec = {.plan = {.model = model,
+                                      .n_ranks = data->size,
+                                      .micro_batch = GOLDEN_BATCH / data->size,
                                       .seq = golden_shape.seq,
                                       .accumulation = 1,
                                       .bucket = 1 << 16,
-                                      .rank = test_rank},
+                                      .rank = data->rank},
                              .backend = backend,
+                             .weights = &weights,
                              .eval_batches = 1};
-    assert_all(zero_engine_init(&e, &spec, &world) == ZERO_OK);
-    const float *w = g->weights;
-    for (int k = 0; k < g->model.n_groups; w += g->model.groups[k].n_params, k++)
-        memcpy(test_states(&e, k).master, w,
-               (size_t)g->model.groups[k].n_params * sizeof *w);
-
+    assert_all(zero_engine_init(&e, &spec, world) == ZERO_OK);
     zero_source source = {.sample = sample, .arg = g};
     zero_step_input in = {.lr = golden_adamw.lr,
                           .beta1 = golden_adamw.beta1,
@@ -149,17 +165,40 @@ static void train(struct golden *g, const zero_backend *backend)
     }
     check_training(g, &e);
     zero_engine_destroy(&e);
+}
+
+/* In TP groups of `tp` ranks, which share sums in so many slices. */
+static void train(struct golden *g, const zero_backend *backend, int tp, int slices)
+{
+    zero_comm world;
+    zero_model part;
+    assert_all(zero_comm_world(&world) == ZERO_OK);
+    assert_all(zero_comm_divide(&world, tp) == ZERO_OK);
+    zero_share share = {tp, test_rank % tp, slices};
+    assert_all(zero_model_share(&g->model, share, &part) == ZERO_OK);
+    train_in(g, backend, &world, &part);
+    zero_model_destroy(&part);
     zero_comm_destroy(&world);
 }
 
 static void the_cpu_backend_trains_as_pytorch_does(void **state)
 {
-    train(*state, &zero_backend_cpu);
+    if (test_size <= GOLDEN_BATCH) train(*state, &zero_backend_cpu, 1, 1);
 }
 
 static void the_naive_backend_trains_as_pytorch_does(void **state)
 {
-    train(*state, &zero_backend_naive);
+    if (test_size <= GOLDEN_BATCH) train(*state, &zero_backend_naive, 1, 1);
+}
+
+static void all_tp_degrees_train_as_pytorch_does(void **state)
+{
+    for (int tp = 1; tp <= test_size; tp *= 2) {
+        if (test_size / tp > GOLDEN_BATCH) continue;
+        train(*state, &zero_backend_cpu, tp, 4);
+        if (tp > 1) train(*state, &zero_backend_cpu, tp, tp);
+        train(*state, &zero_backend_naive, tp, 4);
+    }
 }
 
 int main(int argc, char **argv)
@@ -167,6 +206,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_naive_backend_trains_as_pytorch_does),
         cmocka_unit_test(the_cpu_backend_trains_as_pytorch_does),
+        cmocka_unit_test(all_tp_degrees_train_as_pytorch_does),
     };
     test_begin(&argc, &argv);
     return test_end(cmocka_run_group_tests(tests, load_golden, free_golden));

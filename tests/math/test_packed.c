@@ -340,6 +340,77 @@ static void without_kernels_for_bf16_weights_are_widened(void **state)
     }
 }
 
+/* One tile of a kernel, of k numbers. */
+typedef struct {
+    const zero_packed_kernels *kernels;
+    int64_t k;
+    void *a, *b; /* packed */
+    float c[ZERO_PACKED_TILE];
+} one_tile;
+
+static void make_tile(test_pool *pool, const zero_packed_kernels *kernels, one_tile *t)
+{
+    *t = (one_tile){.kernels = kernels, .k = 5 * zero_max(kernels->depth, 8)};
+    const zero_operand a = {
+        .data = test_floats(pool, 32 * t->k), .stride = t->k, .along_k = true};
+    const zero_operand b = {.data = test_floats(pool, 32 * t->k), .stride = 32};
+    t->a = test_bytes(pool, 32 * t->k * (int64_t)sizeof(float));
+    t->b = test_bytes(pool, 32 * t->k * (int64_t)sizeof(float));
+    kernels->pack_a(&a, kernels->rows, t->k, t->a);
+    kernels->pack_b(&b, kernels->cols, t->k, t->b);
+    memcpy(t->c, test_floats(pool, ZERO_PACKED_TILE), sizeof t->c);
+}
+
+static void multiply(const one_tile *t, bool add, float *c)
+{
+    t->kernels->begin();
+    t->kernels->multiply(t->k, t->a, t->b, add, c, t->kernels->cols);
+    t->kernels->end();
+}
+
+/* adds_sums: (the sum of a b) + c, rounded once. The tree takes this for an addition. */
+static void kernels_add_as_they_promise(void **state)
+{
+    const zero_packed_kernels *kernels;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++) {
+        one_tile t;
+        make_tile(*state, kernels, &t);
+        const int64_t n = kernels->rows * kernels->cols;
+        float sum[ZERO_PACKED_TILE], got[ZERO_PACKED_TILE], want[ZERO_PACKED_TILE];
+        multiply(&t, false, sum);
+        memcpy(got, t.c, sizeof got);
+        multiply(&t, true, got);
+        for (int64_t e = 0; e < n; e++) want[e] = sum[e] + t.c[e];
+        const bool adds = memcmp(got, want, (size_t)n * sizeof *got) == 0;
+        if (adds != kernels->adds_sums) fail_msg("%s: %d", kernels->name, adds);
+
+        memcpy(got, t.c, sizeof got);
+        kernels->add(sum, got, kernels->cols);
+        assert_same(n, got, want);
+    }
+}
+
+static void parts_of_panels_are_packed_where_they_belong(void **state)
+{
+    const zero_packed_kernels *kernels;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++)
+        for (int along_k = 0; along_k < 2; along_k++) {
+            const int64_t k = 96, cut = 64, lanes = 70;
+            const size_t bytes = 96 * 96 * sizeof(float);
+            char *whole = test_bytes(*state, (int64_t)bytes);
+            char *parts = test_bytes(*state, (int64_t)bytes);
+            zero_operand x = {.data = test_floats(*state, k * lanes), .along_k = along_k};
+            x.stride = along_k ? k : lanes;
+            memset(whole, 0, bytes), memset(parts, 0, bytes);
+            kernels->pack_b(&x, lanes, k, whole);
+            x.panel_k = k;
+            kernels->pack_b(&x, lanes, cut, parts);
+            x.data = (const float *)x.data + cut * (along_k ? 1 : lanes), x.panel_at = cut;
+            kernels->pack_b(&x, lanes, k - cut, parts);
+            assert_memory_equal(parts, whole, bytes);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +423,8 @@ int main(void)
         test_with_pool(what_is_not_finite_stays_in_its_row_and_column),
         test_with_pool(blocks_poll_and_the_largest_fit_the_scratch),
         test_with_pool(without_kernels_for_bf16_weights_are_widened),
+        test_with_pool(kernels_add_as_they_promise),
+        test_with_pool(parts_of_panels_are_packed_where_they_belong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "support/math_test.h"
 
 #include "base/number.h"
+#include "base/tree.h"
 #include "math/backends.h"
 #include "math/cpu_state.h"
 
@@ -260,6 +261,42 @@ static void the_loss_agrees_with_the_oracle(void **state)
     assert_true(test_error(7 * 1031, gradient[0], gradient[1]) < 1e-6);
 }
 
+/* The loss of one row whose slices have these sums, and 0 as largest logit. */
+static float loss_of(const zero_backend *ops, int ranks, int slices, const float *sums)
+{
+    float all[6 * 3] = {0}, logits[1] = {0}, loss;
+    zero_math math = test_opened(ops);
+    for (int s = 0; s < ranks * slices; s++)
+        all[s / slices * (2 * slices + 1) + slices + s % slices] = sums[s];
+    ops->softmax_loss(&math, &(zero_softmax){.rows = 1,
+                                             .V = 1,
+                                             .slices = slices,
+                                             .ends = (const int64_t[]){1},
+                                             .targets = (const int32_t[]){0},
+                                             .logits = logits,
+                                             .ranks = ranks,
+                                             .all = all,
+                                             .loss = &loss});
+    return loss;
+}
+
+/* Sums of slices that differ so much that another order shows in the loss. */
+static void slices_are_added_along_the_tree(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 4096; trial++) {
+        float sums[6] = {1.0f};
+        double exact[6] = {1.0};
+        for (int s = 1; s < 6; s++)
+            exact[s] = sums[s] = (float)(trial >> 2 * s & 7) * 0x1p-54f;
+        const float want = (float)log(zero_tree_sum_scalars(6, exact));
+        for (size_t k = 0; k < COUNT(both); k++)
+            for (int ranks = 1; ranks <= 6; ranks++)
+                if (6 % ranks == 0)
+                    assert_true(loss_of(both[k], ranks, 6 / ranks, sums) == want);
+    }
+}
+
 /* A slice of words that are ruled out has no number above -infinity, yet no NaN. Without dscale only
  * the loss is asked for. */
 static void not_a_number_spoils_its_row_alone(void **state)
@@ -291,6 +328,7 @@ int main(void)
         test_with_pool(gradients_of_words_alone_have_the_bits_of_all),
         test_with_pool(any_dealing_of_slices_has_the_same_loss_and_gradient),
         test_with_pool(the_loss_agrees_with_the_oracle),
+        test_with_pool(slices_are_added_along_the_tree),
         test_with_pool(not_a_number_spoils_its_row_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

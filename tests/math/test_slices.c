@@ -245,7 +245,7 @@ static void check_oracle(const kind *x)
 static void products_in_slices_agree_with_the_oracle(void **state)
 {
     (void)state;
-    const shape shapes[] = {{37, 45, 7, 4, 3}, {33, 67, 32, 8, 1}, {150, 270, 20, 6, 3},
+    const shape shapes[] = {{37, 45, 7, 4, 3}, {33, 67, 32, 8, 1}, {70, 130, 20, 6, 3},
                             {5, 3, 50, 3, 1},  {1, 1, 1, 2, 1},    {13, 33, 800, 4, 1}};
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int flags = 0; flags < 8; flags++)
@@ -262,7 +262,7 @@ static void long_slices_and_many_rows_keep_the_bits(void **state)
     (void)state;
     const shape shapes[] = {{13, 33, 800, 4, 1},   {25, 40, 300, 4, 3},
                             {13, 33, 20000, 4, 1}, {530, 40, 200, 4, 1},
-                            {30, 900, 768, 4, 1},  {270, 330, 390, 8, 1}};
+                            {30, 500, 768, 4, 1},  {270, 130, 390, 8, 1}};
     for (size_t s = 0; s < COUNT(shapes); s += TEST_SHARE(2)) {
         kind x = {shapes[s], s % 2 ? 2 : 0, s % 3 ? ZERO_BF16 : ZERO_FP32};
         check_all_ranks(&x, 1);
@@ -310,6 +310,77 @@ static void one_slice_is_a_plain_product(void **state)
     for (int i = 0; i < n; i++) m[i].ops->gemm(&m[i].math, &g);
 }
 
+/* As often as a whole product of the largest blocks, or nearly: communication waits for it. */
+static void slices_poll_between_blocks(void **state)
+{
+    machine m[ALL_MACHINES];
+    int n = make_machines(*state, m), polls = 0;
+    const int64_t pieces[] = {40, 400, 2000};
+    for (size_t s = 0; s < COUNT(pieces); s++) {
+        const kind x = {{520, 200, pieces[s], 4, 1}, 0, ZERO_BF16};
+        const zero_gemm g = make_product(*state, &x);
+        for (int i = 2; i < n; i += TEST_SHARE(2)) {
+            const zero_packed_kernels *k = m[i].kernels;
+            const int64_t block = k->block_m * k->block_n * k->block_k;
+            m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
+            polls = 0;
+            computed(*state, &m[i], g);
+            if (polls < 1 ||
+                1.1 * (double)polls * (double)block < (double)(g.m * g.n * g.k))
+                fail_msg("%s: %d polls", m[i].name, polls);
+        }
+    }
+}
+
+/* Rows and columns cut in two are planned otherwise. */
+static void a_cut_of_rows_or_columns_keeps_the_bits(void **state)
+{
+    machine m[ALL_MACHINES];
+    int n = make_machines(*state, m);
+    const kind x = {{530, 290, 390, 4, 3}, 2, ZERO_BF16};
+    zero_gemm g = make_product(*state, &x);
+    for (int i = 1; i < n; i++) {
+        const float *want = computed(*state, &m[i], g);
+        zero_gemm half = g;
+        half.factors = rounds(&m[i]) ? ZERO_BF16 : ZERO_FP32;
+        half.c = test_copy(*state, g.m * g.ldc, want);
+        memset(half.c, 0, (size_t)(g.m * g.ldc) * sizeof(float));
+        float *got = half.c;
+        const int64_t rows[] = {0, 17, 530}, cols[] = {0, 101, 290};
+        for (int r = 0; r < 2; r++)
+            for (int c = 0; c < 2; c++) {
+                half.m = rows[r + 1] - rows[r], half.n = cols[c + 1] - cols[c];
+                half.a = g.a + rows[r] * g.lda;
+                half.b = (const uint16_t *)g.b + cols[c] * g.ldb;
+                half.c = got + rows[r] * g.ldc + cols[c];
+                zero_backend_cpu.gemm(&m[i].math, &half);
+            }
+        assert_rows(&m[i], &x, "cut in four", got, want);
+    }
+}
+
+/* The cases that the tests above rely on do occur: see zero_slices_plan. */
+static void plans_follow_the_shape(void **state)
+{
+    (void)state;
+    const zero_packed_kernels *fp32 = &zero_panels_at(0)->packed;
+    const struct {
+        int64_t m, n, slice;
+        int left, group, buffers;
+    } cases[] = {
+        {512, 768, 192, 0, 4, 0},  /* all slices at one time */
+        {512, 768, 768, 2, 2, 0},  /* pairs, in whole blocks, then pairs in groups */
+        {13, 33, 20000, 0, 0, 2}}; /* no slice fits */
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const zero_gemm g = {
+            .m = cases[i].m, .n = cases[i].n, .k = 4 * cases[i].slice, .slices = 4};
+        zero_slices_plan plan;
+        assert_int_equal(zero_slices_split(fp32, &g, 4, &plan), cases[i].left);
+        assert_int_equal(plan.group, cases[i].group);
+        assert_int_equal(plan.buffers, cases[i].buffers);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +389,9 @@ int main(void)
         cmocka_unit_test(ranks_that_add_along_the_tree_have_the_bits_of_one),
         cmocka_unit_test(long_slices_and_many_rows_keep_the_bits),
         test_with_pool(one_slice_is_a_plain_product),
+        test_with_pool(slices_poll_between_blocks),
+        test_with_pool(a_cut_of_rows_or_columns_keeps_the_bits),
+        cmocka_unit_test(plans_follow_the_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

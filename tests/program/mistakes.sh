@@ -60,12 +60,12 @@ refuses 2 'adds in an order of its own' 0 \
 refuses 2 'did you mean --steps' 0 train --stesp 1
 refuses 2 "unexpected argument '100'" 0 train 100
 refuses 2 '--steps needs a value' 0 train --steps
-refuses 2 '--steps -1: expected a whole number from 1' 0 train --steps -1
+refuses 2 '--steps -1: expected a whole number from 0' 0 train --steps -1
 refuses 2 '--lr nan: expected a decimal number' 0 train --lr nan
 refuses 2 '--lr 1e30: expected a decimal number from 0 to 100' 0 train --lr 1e30
 refuses 2 'expected a whole number from 0 to ' 0 train --stage 99
 refuses 2 'fp32|bf16|fp16' 0 train --dtype fp8
-refuses 2 'not supported yet' 0 train --tp 2
+refuses 2 '--tp 2 does not divide 1 rank (2 x 0 + 1)' 0 train --tp 2
 refuses 2 'lines|bar' 0 train --progress none
 refuses 2 'threads' 0 train --data stories:64K --threads 4096
 refuses 2 'did you mean "steps"' 0 train --config wrong_key.json

@@ -2,12 +2,9 @@
 #include "base/exact.h"
 #include "base/number.h"
 #include "comm/small.h"
-#include "nn/share.h"
 #include "sharding/formula.h"
-#include "support/random_plan.h"
+#include "support/made_model.h"
 #include "support/schedule_laws.h"
-#include "support/shadow.h"
-#include "support/share.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -311,73 +308,6 @@ static void shared_plans_that_make_no_sense_are_refused(void **state)
     zero_model_destroy(&model);
 }
 
-/* ---- at random ---- */
-
-/* Any number of TP ranks, with 1, 2, 4 or 8 slices for each, on one node or two. */
-static zero_share draw_share(uint64_t *random)
-{
-    static const int all[] = {1, 2, 3, 4, 8};
-    int ranks = all[made_draw(random, 5)];
-    int most = ranks == 1 ? 2 << made_draw(random, 3) : ranks << made_draw(random, 3);
-    return (zero_share){ranks, made_draw(random, ranks), most};
-}
-
-static void draw_file(zero_plan_input *input, uint64_t *random)
-{
-    if (made_draw(random, 4) != 0) return;
-    input->offload = made_draw(random, 2) ? ZERO_OFFLOAD_LAZY : ZERO_OFFLOAD_END;
-    input->offload_depth = 2;
-    input->offload_parameters = input->stage == 3;
-    input->offload_activations = input->recompute;
-}
-
-/* The other ranks of rank 0's TP group have the same program, and windows that fit together. */
-static void check_tp_group(const zero_model *model, zero_plan_input input)
-{
-    zero_schedule s[JOB_RANKS];
-    zero_model part[JOB_RANKS];
-    int n = model->share.ranks;
-    for (int p = 0; p < n; p++) {
-        part[p] = *model;
-        part[p].share.rank = p;
-        input.model = &part[p];
-        assert_int_equal(zero_schedule_compile(&s[p], &input), ZERO_OK);
-    }
-    laws_check_tp_group(n, s);
-    for (int p = 0; p < n; p++) zero_schedule_destroy(&s[p]);
-}
-
-static void check_trial(uint64_t trial)
-{
-    uint64_t random = trial + 1000;
-    int nodes;
-    zero_layout tp;
-    schedule_job job;
-    zero_model model = made_random(&random);
-    made_share(&model, draw_share(&random));
-    zero_plan_input input = random_plan(&model, &random, &nodes);
-    int T = model.share.ranks;
-    bool is_spread = T > 1 && made_draw(&random, 3) == 0;
-    input.device = input.offload_host = 0;
-    draw_file(&input, &random);
-    assert_int_equal(zero_layout_init_blocks(&tp, T, is_spread ? 2 : 1), ZERO_OK);
-    input.tp_layout = made_draw(&random, 2) || is_spread ? &tp : NULL;
-    job_open(&job, input, nodes);
-    laws_check(&job);
-    shadow_live(&job, (unsigned)made_draw(&random, 256));
-    input.layout = &job.layout;
-    check_tp_group(&model, input);
-    job_close(&job);
-    zero_layout_destroy(&tp);
-    zero_model_destroy(&model);
-}
-
-static void any_shared_model_keeps_all_laws(void **state)
-{
-    (void)state;
-    for (uint64_t trial = 0; trial < 400; trial += TEST_SHARE(4)) check_trial(trial);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,7 +318,6 @@ int main(void)
         cmocka_unit_test(the_bucket_bounds_what_a_join_stages),
         cmocka_unit_test(units_that_break_the_contract_of_parts_are_refused),
         cmocka_unit_test(shared_plans_that_make_no_sense_are_refused),
-        cmocka_unit_test(any_shared_model_keeps_all_laws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "comm/divide.h"
 #include "engine/engine.h"
 #include "nn/gpt2.h"
+#include "nn/share.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
 
@@ -21,6 +23,7 @@ typedef struct {
     const zero_backend *backend;
     double lr, weight_decay, clip;
     int fake_nodes;        /* 0: the real ones */
+    int tp, slices;        /* of zero_share; 0 count as 1 */
     const char *directory; /* of the plan's file */
 } test_setup;
 
@@ -39,21 +42,23 @@ typedef struct {
     test_setup setup;
     zero_comm own; /* unless the caller gave the ranks */
     zero_comm *comm;
-    zero_model model;
+    zero_model model, part; /* part: this rank's, if sums are cut in slices */
     zero_engine engine;
     zero_run_output last; /* of the last step */
 } test_run;
 
-/* The plan of this model on these ranks. */
+/* The plan of this model, or part of a model, on these ranks. */
 static inline zero_plan_input test_plan(const zero_plan_input *given,
-                                        const zero_model *model, const zero_comm *comm)
+                                        const zero_model *model, zero_comm *comm)
 {
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
     zero_plan_input plan = *given;
     plan.model = model;
     plan.seq = model->seq;
-    plan.n_ranks = comm->size;
-    plan.rank = comm->rank;
-    plan.layout = &comm->layout;
+    plan.n_ranks = data->size;
+    plan.rank = data->rank;
+    plan.layout = &data->layout;
+    plan.tp_layout = tp ? &tp->layout : NULL;
     return plan;
 }
 
@@ -74,11 +79,25 @@ static inline int64_t test_least_bucket(zero_plan_input plan)
     return high;
 }
 
+/* This rank's part of the model, or the whole. */
+static inline zero_status test_run_share(test_run *run, const zero_model **model)
+{
+    const zero_comm *tp = zero_comm_tp(run->comm);
+    zero_share share = {1, 0, run->setup.slices};
+    *model = &run->model;
+    if (share.slices <= 1) return ZERO_OK;
+    if (tp) share = (zero_share){tp->size, tp->rank, share.slices};
+    *model = &run->part;
+    return zero_model_share(&run->model, share, &run->part);
+}
+
 static inline zero_status test_run_init(test_run *run)
 {
     const test_setup *setup = &run->setup;
+    const zero_model *model;
     ZERO_TRY(zero_gpt2_describe(&setup->shape, &run->model));
-    zero_engine_spec spec = {.plan = test_plan(&setup->plan, &run->model, run->comm),
+    ZERO_TRY(test_run_share(run, &model));
+    zero_engine_spec spec = {.plan = test_plan(&setup->plan, model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
                              .eval_batches = setup->eval_batches,
@@ -117,12 +136,16 @@ static inline void test_run_open(test_run *run, const test_setup *setup, int n)
 {
     *run = (test_run){.setup = *setup, .comm = &run->own};
     test_split(n, setup->fake_nodes, &run->own);
+    zero_status st = ZERO_OK;
+    if (run->own.size > 0 && setup->tp > 1) st = zero_comm_divide(&run->own, setup->tp);
+    assert_all(st == ZERO_OK);
     test_run_begin(run);
 }
 
 static inline void test_run_close(test_run *run)
 {
     zero_engine_destroy(&run->engine);
+    zero_model_destroy(&run->part);
     zero_model_destroy(&run->model);
     zero_comm_destroy(&run->own);
 }

@@ -134,7 +134,8 @@ static inline void hand_model(const zero_rng *rng, uint64_t *next, zero_model *m
 {
     enum { MOST = 5 };
     int n = 1 + (int)hand_draw(rng, next, MOST);
-    *m = (zero_model){.vocab = 1 + hand_draw(rng, next, 20),
+    *m = (zero_model){.share = {.ranks = 1, .slices = 1},
+                      .vocab = 1 + hand_draw(rng, next, 20),
                       .seq = 1 + hand_draw(rng, next, 9),
                       .input_bytes = sizeof(int32_t),
                       .target_bytes = (size_t)(1 + hand_draw(rng, next, 9)),

@@ -26,6 +26,7 @@ static const char *model_name(int i)
 static zero_config nothing_said(const char *model)
 {
     return (zero_config){.model = model,
+                         .steps = -1,
                          .lr = -1.0,
                          .lr_min = -1.0,
                          .warmup = -1,

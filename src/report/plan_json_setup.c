@@ -1,0 +1,77 @@
+#include "report/plan_json_setup.h"
+
+#include "report/json_put.h"
+
+static json_t *model_json(const zero_plan_report *r)
+{
+    const zero_gpt2_shape *s = &r->shape;
+    json_t *object = json_object();
+    put_text(object, "name", r->config.model);
+    put_whole(object, "layers", s->layers);
+    put_whole(object, "hidden", s->hidden);
+    put_whole(object, "heads", s->heads);
+    put_whole(object, "seq", s->seq);
+    put_whole(object, "vocab", s->vocab);
+    put_text(object, "vocab_from", r->whose_vocab);
+    put_whole(object, "parameters", r->model.n_params);
+    return object;
+}
+
+static json_t *machine_json(const zero_plan_request *request)
+{
+    const zero_plan_machine *m = &request->machine;
+    json_t *object = json_object();
+    if (request->has_network) {
+        put_real(object, "latency_seconds", m->latency);
+        put_real(object, "bytes_per_second", m->bandwidth);
+        if (m->node_bandwidth > 0.0) {
+            put_real(object, "node_latency_seconds", m->node_latency);
+            put_real(object, "node_bytes_per_second", m->node_bandwidth);
+        }
+    }
+    if (request->has_disk) {
+        put_real(object, "disk_read_bytes_per_second", m->disk_read);
+        put_real(object, "disk_write_bytes_per_second", m->disk_write);
+    }
+    put_real(object, "flops_per_second", m->flops);
+    return object;
+}
+
+/* Of the rank that is shown. */
+static json_t *shares_json(const zero_plan_report *r)
+{
+    const zero_share *share = &r->part->share;
+    json_t *object = json_object();
+    put_whole(object, "ranks", share->ranks);
+    put_whole(object, "slices", share->slices);
+    put_whole(object, "rank", share->rank);
+    put_whole(object, "data_ranks", r->config.data_ranks);
+    put_whole(object, "data_rank", r->place.rank);
+    put_whole(object, "parameters", r->part->n_params);
+    return object;
+}
+
+void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
+{
+    const zero_config *c = &r->config;
+    json_object_set_new(object, "model", model_json(r));
+    put_whole(object, "ranks", r->request.n_ranks);
+    put_whole(object, "rank", r->request.rank);
+    put_whole(object, "nodes", r->layout.n_nodes);
+    json_object_set_new(object, "tp", shares_json(r));
+    put_text(object, "dtype", c->dtype);
+    put_text(object, "partition", c->partition);
+    put_text(object, "collectives", zero_algorithm_name(r->collectives));
+    put_whole(object, "bucket", c->bucket);
+    put_whole(object, "global_batch", c->global_batch);
+    put_whole(object, "micro_batch", c->micro_batch);
+    put_whole(object, "accumulation", c->accumulation);
+    put_whole(object, "tokens_per_step", c->global_batch * r->shape.seq);
+    json_object_set_new(object, "recompute", json_boolean(c->recompute));
+    json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
+    if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
+    if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
+    if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
+    if (r->request.has_time)
+        json_object_set_new(object, "machine", machine_json(&r->request));
+}

@@ -1,0 +1,234 @@
+/* Tensor parallelism: with S slices every number of ranks that shares a model has the same bits.
+ *
+ * A launch has one world size, so groups of its first ranks train one after the other. */
+#include "support/engine_test.h"
+
+enum { GLOBAL_BATCH = 8 }; /* microbatches */
+
+static const zero_gpt2_shape shape = {.layers = 2,
+                                      .hidden = 32,
+                                      .heads = 8,
+                                      .seq = 8,
+                                      .vocab = 30,
+                                      .dropout = 0.1f,
+                                      .seed = 5};
+
+/* The program's ways that must not matter, by number. */
+static test_setup setup_of(int n_ranks, int tp, int variant)
+{
+    static const struct {
+        zero_algorithm algorithm;
+        int nodes;
+    } routes[] = {
+        {ZERO_ALGORITHM_P2P, 1}, {ZERO_ALGORITHM_SHM, 1}, {ZERO_ALGORITHM_HIER, 2}};
+    test_setup setup = test_standard;
+    setup.shape = shape;
+    setup.clip = 0.05;
+    setup.eval_batches = 1;
+    setup.tp = tp;
+    setup.slices = 8;
+    setup.fake_nodes = n_ranks > 1 ? routes[variant % 3].nodes : 1;
+    setup.plan = (zero_plan_input){
+        .stage = variant % ZERO_STAGE_COUNT,
+        .micro_batch = 1,
+        .accumulation = GLOBAL_BATCH / (n_ranks / tp),
+        .reproducible = true,
+        .partition = (zero_partition_scheme)(variant / 2 % 2),
+        .collectives = routes[variant % 3].algorithm,
+        .bucket = variant % 2 == 0 ? 1 << 20 : 2048,
+        .serial = variant % 4 == 1,
+        .recompute = variant % 4 >= 2,
+        .prefetch = variant % 3,
+        .persist = 100,
+        .check_replicas = 0,
+    };
+    return setup;
+}
+
+static test_outcome train(const test_setup *setup, int n_ranks)
+{
+    test_run run;
+    test_run_open(&run, setup, n_ranks);
+    test_outcome out = test_run_outcome(&run);
+    test_run_close(&run);
+    return out;
+}
+
+static void tell_difference(const test_outcome *got, const test_outcome *want)
+{
+    for (int s = 0; s < TEST_STEPS; s++)
+        print_error("step %d: loss %.17g, norm %.17g; expected %.17g, %.17g\n", s,
+                    got->loss[s], got->norm[s], want->loss[s], want->norm[s]);
+    print_error("evaluated %.17g, digest %s; expected %.17g, %s; texts %s\n",
+                got->evaluated, got->digest.hex, want->evaluated, want->digest.hex,
+                memcmp(got->text, want->text, sizeof got->text) == 0 ? "equal" : "differ");
+}
+
+static void expect_same(const test_setup *setup, int n_ranks, const test_outcome *want)
+{
+    test_outcome got = train(setup, n_ranks);
+    bool same = test_same_outcome(&got, want);
+    if (!same && test_rank == 0)
+        print_error("%d ranks, TP groups of %d, stage %d, %s, %s: other bits\n", n_ranks,
+                    setup->tp, setup->plan.stage, zero_type_name(setup->plan.type),
+                    zero_algorithm_name(setup->plan.collectives));
+    if (!same && test_rank == 0) tell_difference(&got, want);
+    assert_all(same);
+}
+
+/* Each degree in all stages; routes, recomputation and the rest change from run to run. */
+static void check_degrees(zero_type type, const zero_backend *backend)
+{
+    test_setup first = setup_of(1, 1, 0);
+    first.plan.type = type;
+    first.backend = backend;
+    test_outcome want = train(&first, 1);
+    int variant = 0;
+    for (int n = 2; n <= test_size; n *= 2)
+        for (int tp = 1; tp <= n; tp *= 2)
+            for (int k = 0; k < ZERO_STAGE_COUNT; k++, variant += 5) {
+                test_setup setup = setup_of(n, tp, variant);
+                setup.plan.type = type;
+                setup.backend = backend;
+                if (k > 0 && n < test_size) continue;
+                expect_same(&setup, n, &want);
+            }
+}
+
+static void all_degrees_have_the_same_bits(void **state)
+{
+    (void)state;
+    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
+        check_degrees(type, &zero_backend_cpu);
+}
+
+static void the_naive_backend_has_the_same_bits_at_all_degrees(void **state)
+{
+    (void)state;
+    check_degrees(ZERO_FP32, &zero_backend_naive);
+}
+
+/* Trees over three ranks: their subtrees are of one size, but there is no power of two of them. */
+static void three_ranks_have_the_bits_of_one(void **state)
+{
+    (void)state;
+    static const int slices[] = {3, 6, 12};
+    for (int k = 0; k < 3 && test_size >= 3; k++) {
+        test_setup setup = setup_of(1, 1, 2 * k);
+        setup.shape.heads = 12;
+        setup.shape.hidden = 48;
+        setup.slices = slices[k];
+        setup.plan.reproducible = false;
+        test_outcome want = train(&setup, 1);
+        for (int variant = k; variant < k + 3; variant++) {
+            test_setup other = setup_of(3, 3, variant);
+            other.shape = setup.shape;
+            other.slices = setup.slices;
+            other.plan.reproducible = false;
+            expect_same(&other, 3, &want);
+        }
+    }
+}
+
+static double difference(const test_outcome *a, const test_outcome *b)
+{
+    double most = 0.0;
+    for (int s = 0; s < TEST_STEPS; s++)
+        most = fmax(most, fabs(a->loss[s] / b->loss[s] - 1.0));
+    return fmax(most, fabs(a->evaluated / b->evaluated - 1.0));
+}
+
+/* One slice per rank: other sums, whose results are near. */
+static void without_common_slices_losses_are_near(void **state)
+{
+    (void)state;
+    test_setup one = setup_of(1, 1, 0);
+    one.slices = 1;
+    test_outcome want = train(&one, 1);
+    for (int tp = 2; tp <= test_size; tp *= 2) {
+        test_setup setup = setup_of(tp, tp, tp);
+        setup.slices = tp;
+        test_outcome got = train(&setup, tp);
+        assert_all(!test_same(got.digest, want.digest));
+        assert_all(difference(&got, &want) < 1e-5);
+    }
+}
+
+/* The rank's words are more or fewer than its neighbours'. */
+static void every_vocabulary_can_be_shared(void **state)
+{
+    (void)state;
+    static const int64_t vocabularies[] = {17, 64, 129, 513};
+    for (int k = 0; k < 4; k++) {
+        test_setup one = setup_of(1, 1, k);
+        one.shape.vocab = vocabularies[k];
+        test_outcome want = train(&one, 1);
+        for (int tp = 2; tp <= test_size; tp *= 2) {
+            test_setup setup = setup_of(tp, tp, k + tp);
+            setup.shape.vocab = vocabularies[k];
+            expect_same(&setup, tp, &want);
+        }
+    }
+}
+
+static zero_status set_nan(void *arg, const zero_state_block *block)
+{
+    (void)arg;
+    block->master[0] = NAN;
+    return ZERO_OK;
+}
+
+/* In the first element that rank `culprit` owns of a weight that is cut. */
+static void spoil(test_run *run, int unit, int culprit)
+{
+    zero_engine *e = &run->engine;
+    const zero_unit *u = &run->part.units[unit];
+    zero_range range = zero_range_of_tensor(&u->tensors[0][ZERO_FC_WEIGHT]);
+    range = zero_range_overlap(range, zero_engine_held(e, u->groups[0]));
+    zero_status st = ZERO_OK;
+    if (test_rank == culprit) {
+        assert_false(zero_range_is_empty(range));
+        range.end = range.begin + 1;
+        st = zero_engine_visit(e, u->groups[0], range, ZERO_VISIT_CHANGE, set_nan, NULL);
+    }
+    assert_all(st == ZERO_OK);
+    assert_all(zero_engine_publish(e) == ZERO_OK);
+}
+
+/* All ranks of a TP group get it in the next JOIN, but only one of them had it before. */
+static void a_weight_that_is_not_finite_is_told_with_its_place(void **state)
+{
+    (void)state;
+    for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
+        for (int culprit = 0; culprit < test_size; culprit += 3) {
+            char place[64];
+            test_run run;
+            test_setup setup = setup_of(test_size, 2, 3 + 4 * culprit);
+            setup.plan.type = type;
+            test_run_open(&run, &setup, test_size);
+            test_run_steps(&run, 0, 1);
+            spoil(&run, 2, culprit);
+            zero_source source = test_words(&run);
+            zero_step_input in = test_step_input(&run, 1);
+            zero_status st = zero_engine_step(&run.engine, &source, &in, &run.last);
+            assert_all(st == ZERO_ERR_DIVERGED);
+            snprintf(place, sizeof place, "(d 0, p %d)", culprit % 2);
+            assert_all(strstr(zero_last_error(), place) != NULL);
+            assert_all(strstr(zero_last_error(), "forward pass of block 1") != NULL);
+            test_run_close(&run);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_degrees_have_the_same_bits),
+        cmocka_unit_test(the_naive_backend_has_the_same_bits_at_all_degrees),
+        cmocka_unit_test(three_ranks_have_the_bits_of_one),
+        cmocka_unit_test(without_common_slices_losses_are_near),
+        cmocka_unit_test(every_vocabulary_can_be_shared),
+        cmocka_unit_test(a_weight_that_is_not_finite_is_told_with_its_place),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}

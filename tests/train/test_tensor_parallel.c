@@ -1,0 +1,211 @@
+/* --tp: defaults, groups, nodes, batches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "train/config.h"
+
+static const zero_gpt2_shape shape = {
+    .layers = 2, .hidden = 48, .heads = 12, .seq = 8, .vocab = 70};
+
+static zero_config with_tp(int64_t ranks, int64_t slices)
+{
+    zero_config c = {.model = "tiny",
+                     .steps = -1,
+                     .lr = -1.0,
+                     .lr_min = -1.0,
+                     .warmup = -1,
+                     .eval_every = -1,
+                     .sample = -1,
+                     .heads = 12,
+                     .hidden = 48};
+    c.tp = (zero_tp){.ranks = ranks, .slices = slices};
+    return c;
+}
+
+static void said(const char *part)
+{
+    if (!strstr(zero_last_error(), part))
+        fail_msg("expected '%s' in '%s'", part, zero_last_error());
+}
+
+static void slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t ranks, heads;
+        bool reproducible;
+        int64_t slices;
+    } cases[] = {
+        {0, 12, false, 1}, {1, 12, false, 1}, {1, 12, true, 1}, {2, 12, false, 2},
+        {2, 12, true, 4},  {4, 12, true, 4},  {8, 8, true, 8},  {3, 12, true, 3},
+        {2, 6, true, 2}, /* 4 slices do not share 6 heads */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zero_tp tp = {.ranks = cases[i].ranks};
+        zero_tp_take_defaults(&tp, cases[i].reproducible, cases[i].heads);
+        assert_int_equal(tp.slices, cases[i].slices);
+        assert_true(tp.ranks >= 1);
+        zero_tp given = {.ranks = 1, .slices = 8};
+        zero_tp_take_defaults(&given, cases[i].reproducible, cases[i].heads);
+        assert_int_equal(given.slices, 8);
+    }
+}
+
+/* Every T and S up to 16: what is accepted can be cut for each of its ranks. */
+static void what_is_accepted_can_be_cut(void **state)
+{
+    (void)state;
+    zero_model whole;
+    assert_int_equal(zero_gpt2_describe(&shape, &whole), ZERO_OK);
+    for (int64_t T = 1; T <= 16; T++) {
+        for (int64_t S = 1; S <= 16; S++) {
+            zero_tp tp = {.ranks = T, .slices = S};
+            int64_t each = S / T;
+            bool fits = S % T == 0 && (each & (each - 1)) == 0 && 12 % S == 0;
+            assert_int_equal(zero_tp_check(&tp, &shape) == ZERO_OK, fits);
+            for (int rank = 0; fits && rank < 2 * T; rank++) {
+                zero_model made;
+                const zero_model *part;
+                assert_int_equal(zero_tp_cut(&tp, &whole, rank, &made, &part), ZERO_OK);
+                assert_true((part == &whole) == (S == 1));
+                assert_true(part->share.rank == rank % T && part->share.ranks == T);
+                assert_true(T == 1 || part->n_params < whole.n_params);
+                zero_model_destroy(&made);
+            }
+        }
+    }
+    zero_model_destroy(&whole);
+}
+
+static void a_vocabulary_has_a_word_for_each_slice(void **state)
+{
+    (void)state;
+    zero_gpt2_shape few = shape;
+    zero_tp tp = {.ranks = 4, .slices = 4};
+    few.vocab = 3;
+    assert_int_equal(zero_tp_check(&tp, &few), ZERO_ERR_INVALID);
+    said("3 words");
+}
+
+/* rank = d*T + p: neighbours are a TP group, equal p are a ZeRO group. */
+static void a_rank_has_a_place_in_both_groups(void **state)
+{
+    (void)state;
+    zero_layout world;
+    zero_tp tp = {.ranks = 2, .slices = 2};
+    assert_int_equal(zero_layout_init_blocks(&world, 12, 3), ZERO_OK);
+    for (int rank = 0; rank < 12; rank++) {
+        zero_tp_place place;
+        assert_int_equal(zero_tp_find_place(&tp, &world, rank, &place), ZERO_OK);
+        assert_true(place.n_ranks == 6 && place.rank == rank / 2);
+        assert_true(place.group.size == 2 && place.group.n_nodes == 1);
+        assert_true(place.data.size == 6 && place.data.n_nodes == 3);
+        for (int d = 0; d < 6; d++) assert_int_equal(place.data.node_of[d], d / 2);
+        zero_tp_place_destroy(&place);
+    }
+    zero_layout_destroy(&world);
+}
+
+static void a_tp_group_stays_on_its_node_unless_that_is_wanted(void **state)
+{
+    (void)state;
+    for (int nodes = 1; nodes <= 12; nodes++) {
+        zero_layout world;
+        assert_int_equal(zero_layout_init_blocks(&world, 12, nodes), ZERO_OK);
+        for (int T = 1; T <= 12; T++) {
+            zero_tp tp = {.ranks = T, .slices = T};
+            bool is_whole = true;
+            for (int r = 0; r < 12; r++)
+                is_whole = is_whole && world.node_of[r] == world.node_of[r / T * T];
+            assert_int_equal(zero_tp_check_nodes(&tp, &world) == ZERO_OK, is_whole);
+            tp.across_nodes = true;
+            assert_int_equal(zero_tp_check_nodes(&tp, &world), ZERO_OK);
+        }
+        zero_layout_destroy(&world);
+    }
+    zero_layout world;
+    zero_tp tp = {.ranks = 4, .slices = 4};
+    assert_int_equal(zero_layout_init_blocks(&world, 12, 2), ZERO_OK);
+    assert_int_equal(zero_tp_check_nodes(&tp, &world), ZERO_ERR_INVALID);
+    said("ranks 4 to 7");
+    said("rank 6 on node 1");
+    said("--tp-across-nodes");
+    zero_layout_destroy(&world);
+}
+
+/* Global batch = N x micro batch x accumulation, with N = ranks / T. */
+static void a_batch_is_dealt_to_the_zero_groups_ranks(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 12; n++) {
+        for (int64_t T = 1; T <= 12; T++) {
+            zero_config c = with_tp(T, 0), none = with_tp(1, 0);
+            c.global_batch = none.global_batch = 24;
+            c.micro_batch = none.micro_batch = 2;
+            bool can_cut = 12 % T == 0 && n % T == 0;
+            zero_status st = zero_config_complete(&c, n);
+            if (!can_cut) {
+                assert_int_equal(st, ZERO_ERR_INVALID);
+                continue;
+            }
+            zero_status alone = zero_config_complete(&none, (int)(n / T));
+            assert_int_equal(st, alone);
+            if (st != ZERO_OK) continue;
+            assert_true(c.data_ranks == n / T && c.accumulation == none.accumulation);
+        }
+    }
+}
+
+static void numbers_that_do_not_work_out_are_named(void **state)
+{
+    (void)state;
+    zero_config c = with_tp(4, 0);
+    assert_int_equal(zero_config_complete(&c, 6), ZERO_ERR_INVALID);
+    said("--tp 4 does not divide 6 ranks (4 x 1 + 2)");
+    said("start 4 or 8 ranks");
+    c = with_tp(2, 0);
+    c.global_batch = 5;
+    c.micro_batch = 1;
+    assert_int_equal(zero_config_complete(&c, 8), ZERO_ERR_INVALID);
+    said(
+        "--global-batch 5 is not a multiple of --micro-batch 1 x 4 (8 ranks / --tp 2) = 4");
+    c = with_tp(2, 6);
+    assert_int_equal(zero_config_complete(&c, 8), ZERO_ERR_INVALID);
+    said("--tp-slices 6 with --tp 2");
+}
+
+/* One digest for all T needs one micro batch and the same slices. */
+static void a_reproducible_batch_is_cut_alike_for_all_tp(void **state)
+{
+    (void)state;
+    zero_config one = with_tp(1, 4);
+    one.reproducible = true;
+    assert_int_equal(zero_config_complete(&one, 8), ZERO_OK);
+    for (int64_t T = 2; T <= 4; T *= 2) {
+        zero_config c = with_tp(T, 0);
+        c.reproducible = true;
+        assert_int_equal(zero_config_complete(&c, 8), ZERO_OK);
+        assert_true(c.tp.slices == 4 && c.micro_batch == one.micro_batch);
+        assert_true(c.global_batch == one.global_batch);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs),
+        cmocka_unit_test(what_is_accepted_can_be_cut),
+        cmocka_unit_test(a_vocabulary_has_a_word_for_each_slice),
+        cmocka_unit_test(a_rank_has_a_place_in_both_groups),
+        cmocka_unit_test(a_tp_group_stays_on_its_node_unless_that_is_wanted),
+        cmocka_unit_test(a_batch_is_dealt_to_the_zero_groups_ranks),
+        cmocka_unit_test(numbers_that_do_not_work_out_are_named),
+        cmocka_unit_test(a_reproducible_batch_is_cut_alike_for_all_tp),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
