@@ -30,17 +30,23 @@ bool zero_finding_has_failed(const zero_runner *r)
 
 /* ---- words ---- */
 
-void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
-                            const zero_finding *place)
+void zero_finding_add_elements(zero_sentence *report, const char *what,
+                               const zero_tensor *t, zero_range elements)
 {
-    const zero_tensor *t = &r->schedule->input.model->tensors[place->tensor];
-    int64_t first = place->range.begin, last = place->range.end - 1;
-    zero_sentence_add(report, "the %s of %s, element", zero_array_name(place->array),
-                      t->name);
+    int64_t first = elements.begin, last = elements.end - 1;
+    zero_sentence_add(report, "the %s of %s, element", what, t->name);
     if (first == last)
         zero_sentence_add(report, " %" PRId64, first);
     else
         zero_sentence_add(report, "s %" PRId64 " to %" PRId64, first, last);
+}
+
+void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
+                            const zero_finding *place)
+{
+    zero_finding_add_elements(report, zero_array_name(place->array),
+                              &r->schedule->input.model->tensors[place->tensor],
+                              place->range);
 }
 
 zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r, int rank)

@@ -39,6 +39,10 @@ bool zero_finding_has_failed(const zero_runner *r);
 void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
                             const zero_finding *place);
 
+/* The same for what is not an array of the model states: "the gradients of ..." */
+void zero_finding_add_elements(zero_sentence *report, const char *what,
+                               const zero_tensor *t, zero_range elements);
+
 /* Appends which machine `rank` runs on and what to do; rank < 0: not known. Collective. */
 ZERO_NODISCARD zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r,
                                                    int rank);

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "comm/divide.h"
 #include "engine/finding.h"
 #include "engine/inspect.h"
 #include "engine/visit.h"
@@ -204,12 +205,11 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
 /* The hash of what this rank holds, or its share of the node's. */
 static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[2])
 {
-    const zero_layout *layout = &r->comm->layout;
-    int rank = r->comm->rank;
+    const zero_comm *group = zero_comm_data(r->comm);
     struct hashing h = {.ranks = 1};
     if (kind == ZERO_COPIES_OF_NODES) {
-        h.rank = layout->local_of[rank];
-        h.ranks = zero_layout_local_size(layout, rank);
+        h.rank = group->layout.local_of[group->rank];
+        h.ranks = zero_layout_local_size(&group->layout, group->rank);
     }
     for (int g = 0; g < r->schedule->input.model->n_groups; g++)
         ZERO_TRY(add_group(r, g, kind, &h));
@@ -217,46 +217,52 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[
     return ZERO_OK;
 }
 
+/* The lowest rank on a rank's node that has the same part of the model. */
+static int first_beside(const zero_layout *layout, int tp, int rank)
+{
+    int first = rank % tp;
+    while (layout->node_of[first] != layout->node_of[rank]) first += tp;
+    return first;
+}
+
 /* The ranks' sums become those of their nodes. */
-static void add_up_nodes(const zero_runner *r)
+static void add_up_nodes(const zero_runner *r, int tp)
 {
     const zero_layout *layout = &r->comm->layout;
     zero_check_space space = zero_finding_space(r);
-    int *first = space.class_of; /* of each node */
+    int *first = space.class_of; /* for each rank */
     for (int rank = 0; rank < layout->size; rank++) {
-        int node = layout->node_of[rank];
-        if (layout->local_of[rank] == 0) {
-            first[node] = rank;
-            continue;
-        }
-        for (int k = 0; k < 2; k++)
-            space.words[2 * first[node] + k] += space.words[2 * rank + k];
+        first[rank] = first_beside(layout, tp, rank);
+        for (int k = 0; k < 2 && first[rank] < rank; k++)
+            space.words[2 * first[rank] + k] += space.words[2 * rank + k];
     }
     for (int rank = 0; rank < layout->size; rank++)
-        memcpy(space.words + 2 * rank, space.words + 2 * first[layout->node_of[rank]],
+        memcpy(space.words + 2 * rank, space.words + 2 * first[rank],
                2 * sizeof *space.words);
 }
 
+/* All ranks learn of all copies, and compare those of each ZeRO group: so they have one verdict. */
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
     uint64_t mine[2] = ZERO_FINDING_FAILED;
+    int tp = r->schedule->input.model->share.ranks;
     zero_status looked = hash_copies(r, kind, mine);
     ZERO_TRY(zero_finding_exchange(r, mine));
     if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
-    if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
+    if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r, tp);
     const uint64_t *words = zero_finding_space(r).words;
-    for (int k = 1; k < r->comm->size; k++)
-        if (memcmp(words, words + 2 * k, 2 * sizeof *words) != 0)
-            return zero_replicas_tell(r, kind);
+    for (int k = tp; k < r->comm->size; k++)
+        if (memcmp(words + 2 * (k % tp), words + 2 * k, 2 * sizeof *words) != 0)
+            return zero_replicas_tell(r, kind, k % tp);
     return ZERO_OK;
 }
 
-zero_status zero_replicas_compare(zero_runner *r)
+zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
     const zero_schedule *s = r->schedule;
     if (zero_has_rounded(s)) ZERO_TRY(compare_rounded(r));
     for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
         if (zero_has_copies(s, (zero_copies)kind))
             ZERO_TRY(compare_copies(r, (zero_copies)kind));
-    return ZERO_OK;
+    return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
 }

@@ -1,8 +1,9 @@
 /* replicas.h - what is held more than once is compared (sharding/checks.h says what that is).
  *
  *     1   16-bit parameters with this rank's masters, rounded, in the rank's own memory
- *     2   copies of ranks, then of nodes: a hash of all of them, from each rank
- *     3   only if hashes differ: the tensor, the elements, and the copy that is wrong
+ *     2   copies of ranks, then of nodes: a hash of all of them, from each rank of a ZeRO group
+ *     3   of a shared model: replicated tensors, which each rank of a TP group computes for itself
+ *     4   only if hashes differ: the tensor, the elements, and the copy that is wrong
  *
  * To be called where parameters are whole and nothing is in flight: in a step before its first
  * UPDATE, outside after zero_engine_settle(). */
@@ -13,8 +14,13 @@
 
 /* ZERO_ERR_CORRUPTED, with the same message on all ranks, if copies differ; the status of
  * zero_states_visit() if a rank cannot read its states. The schedule is compared
- * (zero_is_compared()). Collective, one verdict. */
-ZERO_NODISCARD zero_status zero_replicas_compare(zero_runner *r);
+ * (zero_is_compared()). has_gradient: the groups' summed gradients are there, and replicated ones are
+ * compared, too. Collective over all groups, one verdict. */
+ZERO_NODISCARD zero_status zero_replicas_compare(zero_runner *r, bool has_gradient);
 
-/* For replicas.c: finds the tensor in which copies of a kind differ, and fails with it. */
-ZERO_NODISCARD zero_status zero_replicas_tell(zero_runner *r, zero_copies kind);
+/* For replicas.c: finds the tensor in which the ZeRO group p has different copies, and fails with
+ * it. */
+ZERO_NODISCARD zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int p);
+
+/* For replicas.c: replicated tensors, over the TP groups. */
+ZERO_NODISCARD zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient);

@@ -11,15 +11,29 @@
 
 #include "base/fail.h"
 
+/* All ranks search, so that all have one verdict. Those of other ZeRO groups have other tensors, and
+ * learn from the group's first rank, which is rank p, where it looks. */
 struct search {
     zero_runner *r;
     zero_copies kind;
+    int p, tp; /* the ZeRO group: ranks p, p + tp, ... */
     zero_finding at;
 };
 
 #define UNKNOWN (-1)
 
 /* ---- looking ---- */
+
+static bool is_member(const struct search *f, int rank)
+{
+    return rank % f->tp == f->p;
+}
+
+/* The number that the searched group's ranks have. */
+static zero_status learn(const struct search *f, int64_t *number)
+{
+    return zero_comm_broadcast(f->r->comm, f->p, number, sizeof *number);
+}
 
 static const zero_tensor *tensor_of(const struct search *f)
 {
@@ -83,13 +97,14 @@ static zero_status describe(const struct search *f, zero_range part, uint64_t wo
 /* Every rank looks at its copy; the ranks of a node see the same one. */
 static zero_status look(const struct search *f, zero_range part, bool *differ)
 {
-    uint64_t mine[2];
-    ZERO_TRY(zero_agree(f->r->comm, describe(f, part, mine)));
+    uint64_t mine[2] = {0};
+    bool looks = is_member(f, f->r->comm->rank);
+    ZERO_TRY(zero_agree(f->r->comm, looks ? describe(f, part, mine) : ZERO_OK));
     ZERO_TRY(zero_finding_exchange(f->r, mine));
-    const uint64_t *words = zero_finding_space(f->r).words;
+    const uint64_t *words = zero_finding_space(f->r).words, *first = words + 2 * f->p;
     *differ = false;
-    for (int k = 1; k < f->r->comm->size; k++)
-        *differ = *differ || memcmp(words, words + 2 * k, 2 * sizeof *words) != 0;
+    for (int k = f->p; k < f->r->comm->size; k += f->tp)
+        *differ = *differ || memcmp(first, words + 2 * k, 2 * sizeof *words) != 0;
     return ZERO_OK;
 }
 
@@ -103,6 +118,7 @@ static zero_status find_tensor(struct search *f)
             bool differ;
             f->at = (zero_finding){i, (zero_array)a, {0, t->rows * t->cols}};
             if (zero_copies_of(s, t->group, f->at.array) != f->kind) continue;
+            ZERO_TRY(learn(f, &f->at.range.end));
             ZERO_TRY(look(f, f->at.range, &differ));
             if (differ) return ZERO_OK;
         }
@@ -141,14 +157,20 @@ static zero_status find_last(const struct search *f, zero_range *range)
 
 /* ---- which copy is right ---- */
 
-/* The rank that owns an element of the tensor. */
+/* The owner of an element of the tensor, among the ranks of the ZeRO group. */
 static int owner_of(const struct search *f, int64_t element)
 {
     const zero_tensor *t = tensor_of(f);
     const zero_partition *p = &f->r->schedule->groups[t->group].partition;
-    int rank = 0;
-    while (zero_partition_shard(p, rank).end <= t->offset + element) rank++;
-    return rank;
+    return zero_partition_owner_of(p, t->offset + element);
+}
+
+/* The last element, and one, that it owns of the tensor. */
+static int64_t end_of_owned(const struct search *f, int64_t element)
+{
+    const zero_tensor *t = tensor_of(f);
+    const zero_partition *p = &f->r->schedule->groups[t->group].partition;
+    return zero_partition_shard(p, owner_of(f, element)).end - t->offset;
 }
 
 /* True if the owner of an element can say what it is: it holds the master, and its parameters
@@ -166,26 +188,51 @@ static zero_status find_elements(struct search *f)
     ZERO_TRY(find_first(f, &first));
     last = (zero_range){first.begin, f->at.range.end};
     if (owners_know(f)) { /* one owner answers for all of them */
-        const zero_tensor *t = tensor_of(f);
-        const zero_partition *p = &f->r->schedule->groups[t->group].partition;
-        zero_range owned = zero_partition_shard(p, owner_of(f, first.begin));
-        last.end = zero_min(last.end, owned.end - t->offset);
+        int64_t end = is_member(f, f->r->comm->rank) ? end_of_owned(f, first.begin) : 0;
+        ZERO_TRY(learn(f, &end));
+        last.end = zero_min(last.end, end);
     }
     ZERO_TRY(find_last(f, &last));
     f->at.range = (zero_range){first.begin, last.end};
     return ZERO_OK;
 }
 
+/* True for one rank of each copy. */
 static bool counts(const struct search *f, int rank)
 {
-    return f->kind == ZERO_COPIES_OF_RANKS || f->r->comm->layout.local_of[rank] == 0;
+    const int *node_of = f->r->comm->layout.node_of;
+    int first = f->p;
+    if (!is_member(f, rank) || f->kind == ZERO_COPIES_OF_RANKS) return is_member(f, rank);
+    while (node_of[first] != node_of[rank]) first += f->tp;
+    return first == rank;
 }
 
-/* A rank with the right copy: the owner, or one of the majority. */
-static int find_right(const struct search *f, const int *class_of)
+/* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the other ranks. */
+static void classify(const struct search *f, int *class_of)
+{
+    const uint64_t *words = zero_finding_space(f->r).words;
+    for (int r = 0; r < f->r->comm->size; r++) {
+        class_of[r] = is_member(f, r) ? f->p : UNKNOWN;
+        while (is_member(f, r) &&
+               memcmp(words + 2 * class_of[r], words + 2 * r, 2 * sizeof *words) != 0)
+            class_of[r] += f->tp;
+    }
+}
+
+/* The rank that owns the first element that differs. */
+static zero_status find_owner(const struct search *f, int *rank)
+{
+    bool knows = is_member(f, f->r->comm->rank);
+    int64_t d = knows ? owner_of(f, f->at.range.begin) : 0;
+    ZERO_TRY(learn(f, &d));
+    *rank = (int)d * f->tp + f->p;
+    return ZERO_OK;
+}
+
+/* A rank of the majority's class. */
+static int find_majority(const struct search *f, const int *class_of)
 {
     int size = f->r->comm->size, copies = 0;
-    if (owners_know(f)) return owner_of(f, f->at.range.begin);
     for (int r = 0; r < size; r++) copies += counts(f, r);
     for (int class = 0; class < size; class ++) {
         int same = 0;
@@ -195,14 +242,15 @@ static int find_right(const struct search *f, const int *class_of)
     return UNKNOWN;
 }
 
-/* Divides the ranks into two classes: those that hold what `rank` holds, and the others. */
+/* Divides the group's ranks into two classes: those that hold what `rank` holds, and the others. */
 static void divide(const struct search *f, int rank, int *class_of, int *other)
 {
     int size = f->r->comm->size, class = class_of[rank];
     *other = size;
     for (int r = size - 1; r >= 0; r--)
-        if (class_of[r] != class) *other = r;
-    for (int r = 0; r < size; r++) class_of[r] = class_of[r] == class ? class : *other;
+        if (is_member(f, r) && class_of[r] != class) *other = r;
+    for (int r = f->p; r < size; r += f->tp)
+        class_of[r] = class_of[r] == class ? class : *other;
 }
 
 /* ---- telling ---- */
@@ -222,9 +270,9 @@ static zero_status tell(const struct search *f)
     zero_runner *r = f->r;
     int size = r->comm->size, other;
     int *class_of = zero_finding_space(r).class_of;
-    zero_ranks_classes(size, zero_finding_space(r).words, 2 * sizeof(uint64_t),
-                       2 * sizeof(uint64_t), class_of);
-    int right = find_right(f, class_of);
+    classify(f, class_of);
+    int right = find_majority(f, class_of);
+    if (owners_know(f)) ZERO_TRY(find_owner(f, &right));
     divide(f, right == UNKNOWN ? 0 : right, class_of, &other);
     int first = class_of[right == UNKNOWN ? 0 : right];
     if (right == UNKNOWN) {
@@ -246,9 +294,10 @@ static zero_status tell(const struct search *f)
     return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);
 }
 
-zero_status zero_replicas_tell(zero_runner *r, zero_copies kind)
+zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int p)
 {
-    struct search f = {.r = r, .kind = kind};
+    struct search f = {
+        .r = r, .kind = kind, .p = p, .tp = r->schedule->input.model->share.ranks};
     bool differ = false;
     ZERO_TRY(find_tensor(&f));
     if (f.at.tensor >= 0) ZERO_TRY(find_elements(&f));

@@ -26,7 +26,8 @@ zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
     /* The vote: ranks that were called with different steps disagree on which one is due. */
     if (w->out->differs || w->out->verdict > ZERO_STEP_OVERFLOW) return ZERO_OK;
     if ((w->in->step + 1) % w->plan->check_replicas != 0) return ZERO_OK;
-    ZERO_TRY(name_step(w, zero_replicas_compare(w->r)));
+    bool has_gradient = w->out->verdict < ZERO_STEP_OVERFLOW; /* else it may be anything */
+    ZERO_TRY(name_step(w, zero_replicas_compare(w->r, has_gradient)));
     w->r->compares++;
     return ZERO_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/number.h"
 #include "comm/small.h"
+#include "nn/share.h"
 
 static const char *const names[ZERO_ARRAYS] = {
     [ZERO_ARRAY_PARAMETERS] = "parameters",
@@ -68,11 +69,19 @@ bool zero_has_copies(const zero_schedule *s, zero_copies kind)
     return false;
 }
 
+bool zero_has_replicated(const zero_schedule *s)
+{
+    const zero_model *model = s->input.model;
+    for (int i = 0; model->share.ranks > 1 && i < model->n_tensors; i++)
+        if (zero_tensor_is_replicated(&model->tensors[i])) return true;
+    return false;
+}
+
 bool zero_is_compared(const zero_schedule *s)
 {
     return s->input.check_replicas > 0 && !s->input.forward_only &&
            (zero_has_rounded(s) || zero_has_copies(s, ZERO_COPIES_OF_RANKS) ||
-            zero_has_copies(s, ZERO_COPIES_OF_NODES));
+            zero_has_copies(s, ZERO_COPIES_OF_NODES) || zero_has_replicated(s));
 }
 
 /* ---- records ---- */
@@ -161,11 +170,11 @@ void zero_hold_checks(zero_schedule *s)
 zero_traffic zero_schedule_compare_traffic(const zero_schedule *s)
 {
     int exchanges = zero_has_rounded(s) + zero_has_copies(s, ZERO_COPIES_OF_RANKS) +
-                    zero_has_copies(s, ZERO_COPIES_OF_NODES);
+                    zero_has_copies(s, ZERO_COPIES_OF_NODES) + zero_has_replicated(s);
+    const zero_layout *world = zero_schedule_world_layout(s);
     zero_traffic sum = {0};
     for (int k = 0; k < exchanges && zero_is_compared(s); k++)
-        zero_small_add_reduced(&sum, zero_schedule_layout(s), s->input.rank,
-                               2 * (int64_t)s->input.n_ranks, sizeof(uint64_t));
-    /* A comparison over the TP group adds its messages here. */
+        zero_small_add_reduced(&sum, world, zero_schedule_world_rank(s),
+                               2 * (int64_t)world->size, sizeof(uint64_t));
     return sum;
 }

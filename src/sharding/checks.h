@@ -9,6 +9,9 @@
  *     parameters, 16 bits         as masters   by ranks, nodes   once
  *     of these, this rank's       their masters, rounded, are a second copy in all stages
  *
+ * Those are copies of the ranks of a ZeRO group. Of a shared model each rank of a TP group has its own
+ * replicated tensors as well (nn/share.h): gradients, parameters and masters are compared.
+ *
  * Parameters are held by nodes where they lie in the nodes' windows. Groups that `persist` keeps
  * whole at stage 3 are held as in stages 1 and 2. Stages do not know this table: it follows from
  * the buffers that they hold. */
@@ -45,6 +48,9 @@ zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array);
 bool zero_has_copies(const zero_schedule *s, zero_copies kind);
 /* True if parameters are masters, rounded to their type, in a place of their own. */
 bool zero_has_rounded(const zero_schedule *s);
+
+/* True if the ranks of a TP group have tensors that are not cut: each computes them for itself. */
+bool zero_has_replicated(const zero_schedule *s);
 
 /* True if the schedule has COMPARE: the input asks for it, and something is held twice. */
 bool zero_is_compared(const zero_schedule *s);
