@@ -42,7 +42,9 @@ static void a_group_that_is_not_divided_is_its_own_zero_group(void **state)
 {
     (void)state;
     assert_all(zero_comm_data(&world) == &world && !zero_comm_tp(&world));
+    zero_traffic before = world.traffic[ZERO_CONTROL];
     assert_all(zero_comm_divide(&world, 1) == ZERO_OK);
+    assert_all(memcmp(&before, &world.traffic[ZERO_CONTROL], sizeof before) == 0);
     assert_all(zero_comm_data(&world) == &world && !zero_comm_tp(&world));
 }
 
