@@ -8,7 +8,7 @@
  *     evaluate              norm; a chunk's logits, softmax in slices ──stats──> gathered; losses
  *     generate              norm, logits of the last positions ──> gathered
  *
- * The part after a join takes its result and begins the next chunk. The sum d(normed) is under way
+ * The part after a join takes its result and begins the next chunk. The ranks sum d(normed)
  * while d(wte) is computed.
  *
  * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
@@ -103,9 +103,10 @@ zero_unit_part zero_gpt2_head_part(const zero_unit *u, zero_pass pass, int64_t B
 
 /* ---- a chunk ---- */
 
-/* Computes for the rows of the chunk from row `first` on, between whose two calls stats travel. */
+/* One of the two calls between which the ranks' stats are gathered. */
 typedef void softmax_call(const zero_math *math, const zero_softmax *s);
 
+/* Calls it for the chunk whose first row is `first`. */
 static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
                     int64_t first, float dscale)
 {
@@ -160,8 +161,8 @@ static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                            .slices = zero_share_one_sum(&u->share)});
 }
 
-/* The sum over slices first .. first + n - 1, a complete subtree. Each of its levels has a `room`, of
- * rows*C floats. */
+/* The sum over slices first .. first + n - 1, a complete subtree. Each level below its root
+ * takes rows*C floats of `room`. */
 static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int first,
                        int n, float *out, float *room)
 {
