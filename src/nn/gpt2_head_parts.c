@@ -8,7 +8,7 @@
  *     evaluate              norm; a chunk's logits, softmax in slices ──stats──> gathered; losses
  *     generate              norm, logits of the last positions ──> gathered
  *
- * The part after a join takes its result and begins the next chunk. The sum d(normed) is under way
+ * The part after a join takes its result and begins the next chunk. The ranks sum d(normed)
  * while d(wte) is computed.
  *
  * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
@@ -104,9 +104,10 @@ zero_unit_part zero_gpt2_head_part(const zero_unit *u, zero_pass pass, int64_t B
 
 /* ---- a chunk ---- */
 
-/* Computes for the rows of the chunk from row `first` on, between whose two calls stats travel. */
+/* One of the two calls between which the ranks' stats are gathered. */
 typedef void softmax_call(const zero_math *math, const zero_softmax *s);
 
+/* Calls it for the chunk whose first row is `first`. */
 static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
                     int64_t first, float dscale)
 {

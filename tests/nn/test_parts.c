@@ -191,16 +191,16 @@ static void check_team(const team_case *c, const zero_backend *backend, zero_typ
 
 static void check_all(const team_case *c, const zero_backend *backend)
 {
-    check_team(c, backend, ZERO_FP32);
-    check_team(c, backend, ZERO_BF16);
-    check_team(c, backend, ZERO_FP16);
+    static const zero_type types[] = {ZERO_FP32, ZERO_FP16, ZERO_BF16};
+    for (size_t i = 0; i < COUNT(types); i += TEST_SHARE(2))
+        check_team(c, backend, types[i]);
 }
 
 /* ---- cases ---- */
 
 /* clang-format off */
 #define SHAPE(l, c, h, t, v) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = (v), .dropout = 0.1f, .seed = 9}
-static const team_case few_words = {8, {1, 2, 4, 8}, SHAPE(2, 64, 8, 10, 17), 3, 10};
+static const team_case few_words = {8, {1, 2, 4, 8}, SHAPE(2, 64, 8, 10, 17), 2, 9};
 static const team_case odd_words = {4, {1, 2, 4}, SHAPE(1, 48, 12, 10, 257), 2, 7};
 static const team_case two_chunks = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 257), 26, 10};
 static const team_case many_words = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 1000), 3, 9};
@@ -226,7 +226,8 @@ static void without_dropout_too(void **state)
     (void)state;
     team_case c = few_words;
     c.shape.dropout = 0.0f;
-    check_all(&c, &zero_backend_cpu);
+    check_team(&c, &zero_backend_cpu, ZERO_FP32);
+    check_team(&c, &zero_backend_cpu, ZERO_BF16);
 }
 
 static void slices_of_the_vocabulary_may_have_different_lengths(void **state)
@@ -242,7 +243,9 @@ static void the_head_goes_through_its_chunks_of_rows(void **state)
     (void)state;
     check_team(&two_chunks, &zero_backend_cpu, ZERO_FP32);
     check_team(&two_chunks, &zero_backend_cpu, ZERO_BF16);
-    check_team(&two_chunks, &zero_backend_naive, ZERO_FP32);
+    team_case c = two_chunks;
+    c.shape.vocab = 17;
+    check_team(&c, &zero_backend_naive, ZERO_FP32);
 }
 
 /* Slices of more terms than a block of the packed kernels has. */
