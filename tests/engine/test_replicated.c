@@ -168,10 +168,34 @@ static void all_stages_compare_and_find_nothing(void **state)
         }
 }
 
+/* The last rank's copy of parameters that rank 1, of the same part, owns. */
+static void a_wrong_copy_within_a_zero_group_is_found_as_without_tp(void **state)
+{
+    (void)state;
+    test_run run;
+    test_setup setup = setup_of(1, ZERO_BF16, 2);
+    if (test_size % 2 != 0 || test_size < 4) return;
+    test_run_open(&run, &setup, test_size);
+    check_quiet(&run);
+    const zero_group_state *g = &run.engine.schedule.groups[0];
+    char *param = zero_runner_element(&run.engine.runner, g->param, 5), text[96];
+    if (test_rank == test_size - 1) *param ^= 1;
+    assert_all(zero_engine_check(&run.engine) == ZERO_ERR_CORRUPTED);
+    snprintf(text, sizeof text, "rank %d holds other bits than the other ranks in the ",
+             test_size - 1);
+    if (!strstr(zero_last_error(), text)) print_error("%s\n", zero_last_error());
+    assert_all(strstr(zero_last_error(), text) != NULL);
+    assert_all(strstr(zero_last_error(), "parameters of wte.weight, element 5") != NULL);
+    if (test_rank == test_size - 1) *param ^= 1;
+    assert_all(zero_engine_check(&run.engine) == ZERO_OK);
+    test_run_close(&run);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_planted_difference_is_found_and_named),
+        cmocka_unit_test(a_wrong_copy_within_a_zero_group_is_found_as_without_tp),
         cmocka_unit_test(all_stages_compare_and_find_nothing),
     };
     test_begin(&argc, &argv);
