@@ -202,23 +202,36 @@ static int find_right(const zero_runner *r)
     return -1;
 }
 
-/* Names the ranks that own what differs, of those p that are wrong or, if that is not known, of all. */
+/* The ranks that own what differs, of those p that are wrong or, if that is not known, of all:
+ * class_of[rank] is the lowest of them, which is returned; else -1. */
+static int find_ranks(const zero_runner *r, int right, int *class_of)
+{
+    const uint64_t *words = zero_finding_space(r).words;
+    int lowest = -1;
+    for (int rank = 0; rank < r->comm->size; rank++) {
+        bool is_right = right >= 0 && sum_of(r, rank % tp_of(r)) == sum_of(r, right);
+        bool is_named = !is_right && words[2 * rank + 1] > 0;
+        if (is_named && lowest < 0) lowest = rank;
+        class_of[rank] = is_named ? lowest : -1;
+    }
+    return lowest;
+}
+
 static zero_status tell(zero_runner *r, const struct place *place)
 {
-    const zero_tensor *t = &r->schedule->input.model->tensors[place->tensor];
-    zero_check_space space = zero_finding_space(r);
+    int right = find_right(r), *class_of = zero_finding_space(r).class_of;
+    int lowest = find_ranks(r, right, class_of);
     zero_sentence report = {.used = 0};
-    int right = find_right(r), size = r->comm->size, tp = tp_of(r), lowest = -1;
-    for (int rank = size - 1; rank >= 0; rank--) {
-        bool is_right = right >= 0 && sum_of(r, rank % tp) == sum_of(r, right);
-        space.class_of[rank] = !is_right && space.words[2 * rank + 1] > 0;
-        if (space.class_of[rank]) lowest = rank;
-    }
-    zero_sentence_add_ranks(&report, size, space.class_of, 1);
-    zero_sentence_add(&report, right >= 0 ? ": other bits than on" : ": different bits on");
-    zero_sentence_add(&report, " the other ranks of the TP group (%d neighbours) in ", tp);
-    zero_finding_add_elements(&report, names[place->array], t, place->range);
-    zero_sentence_add(&report, ", which each of them computes for itself");
+    zero_sentence_add_ranks(&report, r->comm->size, class_of, lowest);
+    if (right >= 0)
+        zero_sentence_add(&report,
+                          ": other bits than where the other parts of the model are, in ");
+    else
+        zero_sentence_add(&report, ": different bits in ");
+    zero_finding_add_elements(&report, names[place->array],
+                              &r->schedule->input.model->tensors[place->tensor],
+                              place->range);
+    zero_sentence_add(&report, ", which each rank of a TP group computes for itself");
     if (right < 0) zero_sentence_add(&report, "; it is not known which are wrong");
     ZERO_TRY(zero_finding_add_advice(&report, r, right >= 0 ? lowest : -1));
     return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);

@@ -1,0 +1,163 @@
+/* Damage of a shared model's checkpoint is found by some rank of any groups, and named; manifests that
+ * lie about groups and cuts are refused. */
+#include "support/shared_checkpoint.h"
+
+/* ---- damage ---- */
+
+static void flip(const char *name, uint64_t at)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", step_path, name);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    int byte = fgetc(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    assert_true(fputc(byte ^ 4, f) != EOF);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void check_names(const char *file, const char *tensor)
+{
+    if (!strstr(zero_last_error(), file) || !strstr(zero_last_error(), tensor))
+        fail_msg("expected %s and %s in: %s", file, tensor, zero_last_error());
+}
+
+/* Some rank that loads finds it, and so does who verifies. */
+static void check_damage(const zero_model *whole, const zero_state_layout *to,
+                         const char *file, const char *tensor)
+{
+    int found = 0;
+    zero_checkpoint c = open_step();
+    assert_int_equal(zero_checkpoint_verify(&c), ZERO_ERR_FORMAT);
+    check_names(file, tensor);
+    zero_checkpoint_close(&c);
+    for (int rank = 0; rank < to->n_ranks; rank++) {
+        zero_status st = read_part(whole, to, rank, false);
+        if (st == ZERO_OK) continue;
+        assert_int_equal(st, ZERO_ERR_FORMAT);
+        check_names(file, tensor);
+        found++;
+    }
+    assert_true(found > 0);
+}
+
+static void a_flipped_bit_in_any_shard_is_found_and_named(void **state)
+{
+    (void)state;
+    const zero_state_layout from = layouts[0];
+    zero_model whole;
+    assert_int_equal(cut_model_describe(&whole), ZERO_OK);
+    write_checkpoint(&whole, &from);
+    for (int rank = 0; rank < from.n_ranks; rank++) {
+        const zero_shard_reader *shard;
+        char name[64], tensor[ZERO_EXTENT_NAME];
+        zero_checkpoint c = open_step();
+        assert_int_equal(zero_checkpoint_shard(&c, rank, &shard), ZERO_OK);
+        const zero_safetensors_entry *e =
+            &shard->header.entries[rank * 5 % shard->header.n];
+        uint64_t at = (e->begin + e->end) / 2;
+        snprintf(tensor, sizeof tensor, "%s", e->name);
+        zero_checkpoint_close(&c);
+        zero_shard_name(rank, from.n_ranks, name);
+        flip(name, at);
+        for (size_t to = 0; to < 4; to++) check_damage(&whole, &layouts[to], name, tensor);
+        flip(name, at);
+    }
+    check_sound();
+    zero_model_destroy(&whole);
+}
+
+/* ---- forgery ---- */
+
+static const struct {
+    const char *find, *replace, *text;
+} lies[] = {
+    {"\"version\": 2", "\"version\": 1", "tp"},
+    {"\"version\": 2", "\"version\": 3", "a checkpoint of version 3"},
+    {" \"tp\": {\"size\":2,\"slices\":4},\n", "", "\"tp\" is missing"},
+    {"\"size\":2", "\"size\":1", "bytes, but the"},
+    {"\"size\":2", "\"size\":4", "bytes, but the"},
+    {"\"size\":2", "\"size\":3", "TP groups of 3 ranks"},
+    {"\"size\":2", "\"size\":0", "\"size\""},
+    {"\"size\":2", "\"size\":-2", "\"size\""},
+    {"\"size\":2", "\"size\":4294967298", "\"size\""},
+    {"\"slices\":4", "\"slices\":1", "\"slices\""},
+    {"\"slices\":4", "\"slices\":3", "3 slices"},
+    {"\"slices\":4", "\"slices\":6", "6 slices"},
+    {"\"slices\":4", "\"slices\":4096", "cannot be cut"},
+    {"\"slices\":4", "\"slices\":9223372036854775807", "\"slices\""},
+    {"\"slices\":4", "\"slices\":4,\"x\":1", "no such key"},
+    {"288,1,\"cols\",3]", "288,1]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",3,0]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",\"3\"]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"diagonals\",3]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,null,3]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"rows\",3]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",0]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",-3]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",5]", "'h.qkv'"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",144]", "'h.qkv'"},
+    {"288,1,\"cols\",3]", "288,1,\"cols\",4294967299]", "cut, parts"},
+    {"288,1,\"cols\",3]", "288,1,\"none\",1]", NULL},
+    {"\"h.qkv\"", "\"h@0/2\"", "an '@'"},
+    {"[\"z\",1003,96", "[\"z\",4611686018427387,96", "cannot be cut by rows"},
+};
+
+/* The manifest with the first `find` replaced and a right last line, read and verified. */
+static zero_status verify_forged(const zero_bytes *good, const char *find,
+                                 const char *replace)
+{
+    size_t body = good->len - (ZERO_MANIFEST_TAIL - 1);
+    const unsigned char *at = find_text(good->bytes, body, find);
+    char tail[ZERO_MANIFEST_TAIL];
+    zero_bytes text = {0};
+    zero_checkpoint c;
+    if (!at) fail_msg("'%s' is missing", find);
+    size_t before = (size_t)(at - good->bytes), skip = before + strlen(find);
+    assert_int_equal(zero_bytes_append(&text, good->bytes, before), ZERO_OK);
+    assert_int_equal(zero_bytes_append(&text, replace, strlen(replace)), ZERO_OK);
+    assert_int_equal(zero_bytes_append(&text, good->bytes + skip, body - skip), ZERO_OK);
+    zero_manifest_tail(text.bytes, text.len, tail);
+    assert_int_equal(zero_bytes_append(&text, tail, sizeof tail - 1), ZERO_OK);
+    zero_status st = zero_checkpoint_open_told(step_path, text.bytes, text.len, &c);
+    if (st == ZERO_OK) {
+        st = zero_checkpoint_verify(&c);
+        zero_checkpoint_close(&c);
+    }
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* Cuts that give shards extents of other lengths or names are noticed here; others by the digest of
+ * what was loaded. */
+static void a_forged_manifest_of_groups_is_refused(void **state)
+{
+    (void)state;
+    zero_model whole;
+    zero_bytes good = {0};
+    char path[256];
+    assert_int_equal(cut_model_describe(&whole), ZERO_OK);
+    write_checkpoint(&whole, &layouts[0]);
+    snprintf(path, sizeof path, "%s/" ZERO_MANIFEST_NAME, step_path);
+    assert_int_equal(zero_bytes_read(&good, path), ZERO_OK);
+    assert_int_equal(verify_forged(&good, "a test's", "another's"), ZERO_OK);
+    for (size_t i = 0; i < COUNT(lies); i++) {
+        zero_status st = verify_forged(&good, lies[i].find, lies[i].replace);
+        if (st != ZERO_ERR_FORMAT) fail_msg("%s: status %d", lies[i].replace, (int)st);
+        if (lies[i].text && !strstr(zero_last_error(), lies[i].text))
+            fail_msg("%s: expected '%s' in: %s", lies[i].replace, lies[i].text,
+                     zero_last_error());
+    }
+    zero_bytes_destroy(&good);
+    zero_model_destroy(&whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_flipped_bit_in_any_shard_is_found_and_named),
+        cmocka_unit_test(a_forged_manifest_of_groups_is_refused),
+    };
+    return cmocka_run_group_tests(tests, open_place, close_place);
+}
