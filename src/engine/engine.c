@@ -68,7 +68,8 @@ zero_status zero_engine_check(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
     ZERO_TRY(zero_records_verify(&e->runner));
-    return zero_is_compared(&e->schedule) ? zero_replicas_compare(&e->runner, false) : ZERO_OK;
+    return zero_is_compared(&e->schedule) ? zero_replicas_compare(&e->runner, false)
+                                          : ZERO_OK;
 }
 
 zero_status zero_engine_publish(zero_engine *e)

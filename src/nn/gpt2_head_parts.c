@@ -162,8 +162,8 @@ static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                            .slices = zero_share_one_sum(&u->share)});
 }
 
-/* The sum over slices first .. first + n - 1, a complete subtree or the whole tree. Each of its levels has a `room`, of
- * rows*C floats. */
+/* The sum over slices first .. first + n - 1, a complete subtree or the whole tree. Each level
+ * below its root takes rows*C floats of `room`. */
 static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int first,
                        int n, float *out, float *room)
 {

@@ -84,15 +84,20 @@ static void show_control(const zero_run_view *v)
            r.messages_sent, v->world->duration[ZERO_CONTROL].exposed);
 }
 
+/* Bytes of a window that are not this rank's. */
+static size_t of_neighbours(const zero_window *window, size_t own)
+{
+    return window->bytes > own ? window->bytes - own : 0;
+}
+
 /* The system counts neighbours' memory, which is mapped here too, for every rank. */
 static void show_resident(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
     size_t arena = plan->input.device ? plan->host_bytes : plan->own_bytes;
     size_t planned = arena + plan->window_bytes + plan->tp_window_bytes;
-    size_t mapped = v->engine->window.bytes > plan->window_bytes
-                        ? v->engine->window.bytes - plan->window_bytes
-                        : 0;
+    size_t mapped = of_neighbours(&v->engine->window, plan->window_bytes) +
+                    of_neighbours(&v->engine->tp_window, plan->tp_window_bytes);
     double resident = zero_text_mib(zero_metrics_resident_peak());
     zero_text_run_row("memory");
     printf("%.1f MiB planned, %.1f MiB resident at most (rank 0):", zero_text_mib(planned),

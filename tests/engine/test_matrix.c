@@ -47,7 +47,7 @@ static int axis_length(int axis)
 /* ---- one combination ---- */
 
 /* The smallest bucket that is not refused. */
-static int64_t least_bucket(const test_setup *setup, const zero_comm *comm)
+static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
 {
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&setup->shape, &model), ZERO_OK);
@@ -56,7 +56,7 @@ static int64_t least_bucket(const test_setup *setup, const zero_comm *comm)
     return least;
 }
 
-static test_setup setup_of(const choice *c, zero_type type, const zero_comm *comm)
+static test_setup setup_of(const choice *c, zero_type type, zero_comm *comm)
 {
     static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30};
     test_setup setup = test_standard;
