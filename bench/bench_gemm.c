@@ -218,6 +218,7 @@ static zero_status measure_slices(const wish *w, int64_t tokens)
                          "--hidden %lld does not consist of --slices %lld equal slices",
                          (long long)w->hidden, (long long)w->slices);
     zero_math math = {.scratch = memory((size_t)zero_math_scratch() * sizeof(float))};
+    zero_blas_set_threads(1);
     ZERO_TRY(zero_backend_cpu.open(&math));
     bench_slices b = {.rows = tokens,
                       .hidden = w->hidden,

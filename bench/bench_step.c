@@ -32,7 +32,8 @@
 typedef struct {
     bench_step_options options;
     zero_comm world;
-    zero_model model;
+    zero_model model, cut; /* whole; with --tp-slices, in slices */
+    const zero_model *part;
     const zero_gpt2_shape *shape;
     zero_algorithm collectives;
     const zero_backend *backend;
@@ -56,7 +57,7 @@ static void describe_engine(bench *b, int i)
     c->dtype = b->options.dtypes[i % b->options.n_dtypes];
     b->engines[i] = (bench_engine){
         .spec = {.plan = zero_config_plan(
-                     c, &b->model, b->collectives,
+                     c, b->part, b->collectives,
                      (zero_config_place){b->world.rank, &b->world.layout, NULL}),
                  .backend = b->backend,
                  .seed = c->seed,
@@ -266,6 +267,21 @@ static zero_status choose_collectives(bench *b)
     return ZERO_OK;
 }
 
+/* Beside sgemm a step with --tp would look slow for what it does not do: products of other
+ * shapes. Slices cost what they cost on one rank. */
+static zero_status cut_model(bench *b, const zero_gpt2_shape *shape)
+{
+    const zero_tp *tp = &b->options.config.tp;
+    if (tp->ranks > 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp %" PRId64 ": bench_step measures beside whole products; "
+                         "give --tp-slices for what slices cost, or compare runs of zero "
+                         "train --metrics",
+                         tp->ranks);
+    ZERO_TRY(zero_tp_check(tp, shape));
+    return zero_tp_cut(tp, &b->model, b->world.rank, &b->cut, &b->part);
+}
+
 static zero_status prepare_local(bench *b)
 {
     zero_gpt2_shape shape;
@@ -280,6 +296,7 @@ static zero_status prepare_local(bench *b)
     ZERO_TRY(zero_backend_find(c->backend, &b->backend));
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &b->model));
+    ZERO_TRY(cut_model(b, &shape));
     b->shape = b->model.shape;
     zero_blas_set_threads(c->threads > 0 ? (int)c->threads : 1);
     b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
@@ -312,6 +329,7 @@ static void destroy(bench *b)
     for (int i = 0; i < b->n; i++) bench_engine_close(&b->engines[i]);
     bench_series_destroy(&b->series);
     bench_products_destroy(&b->products);
+    zero_model_destroy(&b->cut);
     zero_model_destroy(&b->model);
     bench_step_options_destroy(&b->options);
     zero_comm_destroy(&b->world);

@@ -1,8 +1,8 @@
 /* cuda_calls.c - the table: each of its calls queues one kernel, or a few. Partial sums lie in the
  * backend's workspace; no call needs zero_math's scratch. */
-#include <assert.h>
-
 #include "gpu/cuda.h"
+
+#include <assert.h>
 
 static void clear(const zero_math *math, int64_t n, float *x)
 {

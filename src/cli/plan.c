@@ -65,8 +65,9 @@ const zero_command zero_command_plan = {
         "with --network and --flops, the time of a step: from the program that a run would "
         "walk. It starts no MPI and takes no memory of the model's size.\n"
         "Without --fake-nodes every rank has a node of its own, as in the paper's "
-        "formulas; --fake-nodes K puts the ranks on K nodes, in blocks. zero train's other "
-        "options are accepted, too, and change nothing here.",
+        "formulas, or with --tp every TP group; --fake-nodes K puts the ranks on K nodes, "
+        "in blocks. zero train's other options are accepted, too, and change nothing "
+        "here.",
     .example = "zero plan --model gpt2-xl --ranks 64 --dtype bf16 --stage all",
     .exits = ZERO_EXIT_ENVIRONMENT,
     .tables = zero_plan_tables,

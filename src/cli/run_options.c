@@ -59,7 +59,7 @@ const zero_option zero_run_options[] = {
     {.name = "shuffle", FLAG, FIELD(shuffle), RUN, .help = "draw the samples in random order"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
 
-    {.group = "Optimisation", .name = "steps", WHOLE(0, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps; 0: the digest of the initial weights"},
+    {.group = "Optimisation", .name = "steps", WHOLE(0, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps; 0: none"},
     {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), PLAN, .absent = "--micro-batch x ranks: weak scaling",
      .help = "sequences per step, over all ranks; with more ranks each has fewer (strong scaling)"},
     {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PLAN, .absent = "--global-batch / ranks",

@@ -19,7 +19,7 @@
 #include "zero/status.h"
 
 /* Collective over comm. Does nothing on a group of one rank. ZERO_ERR_INVALID if comm checks
- * already, or is part of a family: its whole checks. */
+ * already, or is a part (divide.h), whose whole checks. */
 ZERO_NODISCARD zero_status zero_check_start(zero_comm *comm);
 
 /* Collective over comm. Does nothing where no check runs. */

@@ -115,6 +115,9 @@ static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish
     if (comm->signal_window)
         return zero_fail(ZERO_ERR_INVALID,
                          "the group has a window already: declare its nodes before");
+    if (comm->tp)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the group is divided already: declare its nodes before");
     for (int r = 1; r < comm->size; r++)
         for (int q = 0; q < r; q++)
             if (wish->node_of[r] == wish->node_of[q] &&

@@ -25,7 +25,7 @@ ZERO_NODISCARD zero_status zero_comm_split(const zero_comm *parent, int color, i
 
 /* Declares which ranks share a node: those with equal ids[rank]. Lets one machine stand for
  * several nodes. ZERO_ERR_INVALID if this joins ranks that run on different nodes, or if the
- * group has windows already. */
+ * group has windows or is divided already. */
 ZERO_NODISCARD zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids);
 
 /* The same for n_nodes blocks of ranks, as equal as possible: --fake-nodes. ZERO_ERR_INVALID if
@@ -39,8 +39,8 @@ ZERO_NODISCARD zero_status zero_comm_stop_helpers(zero_comm *comm);
 /* Frees the groups that it was divided into, if any (divide.h); no helper runs. Collective. */
 void zero_comm_destroy_parts(zero_comm *comm);
 
-/* Ends the helpers, then the group and its parts; accepts a zeroed one. No collective may be in flight. If a
- * helper fails to stop, the group is left to the abort that follows. */
+/* Ends the helpers, then the group and its parts; accepts a zeroed one. No collective may be in
+ * flight. If a helper fails to stop, the group is left to the abort that follows. */
 void zero_comm_destroy(zero_comm *comm);
 
 /* ---- groups of programs (zero/comm.h) ---- */

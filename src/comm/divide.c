@@ -61,8 +61,8 @@ static zero_status make_parts(zero_comm *world, int tp)
 
 zero_status zero_comm_divide(zero_comm *world, int tp)
 {
-    ZERO_TRY(zero_agree(world, check_division(world, tp)));
     if (tp == 1) return ZERO_OK;
+    ZERO_TRY(zero_agree(world, check_division(world, tp)));
     zero_status st = zero_agree(world, allocate(world));
     zero_deadline_begin(world->deadline, "dividing the ranks into TP groups");
     if (st == ZERO_OK) st = make_parts(world, tp);

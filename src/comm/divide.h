@@ -18,11 +18,11 @@
 #include "comm/group.h"
 #include "zero/status.h"
 
-/* Collective over `world`, and blocks. tp == 1 does nothing. `world` owns both groups and ends
- * them with itself; it must not be moved in memory from now on. Nodes that it pretends are those
- * of its parts, so declare them before; start helpers after it. ZERO_ERR_INVALID, with the
- * numbers, unless tp >= 1 divides the number of ranks, and if the group was divided before, is a
- * part itself, or has a helper. ZERO_ERR_NOMEM. */
+/* Collective over `world`, and blocks; `tp` is the same on all ranks, and 1 does nothing. `world`
+ * owns both groups and ends them with itself; it must not be moved in memory from now on. Nodes
+ * that it pretends are those of its parts, so declare them before; start helpers afterwards.
+ * ZERO_ERR_INVALID, with the numbers, unless tp >= 1 divides the number of ranks, and if the group
+ * was divided before, is a part itself, or has a helper. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_comm_divide(zero_comm *world, int tp);
 
 /* This rank's ZeRO group; the group itself if it was never divided. Local. */

@@ -2,8 +2,7 @@
  *
  * The owner is the one thread that uses the group. Both hold the group's lock while they work
  * on it. A family (divide.h) has one thread and one lock. A group without a thread has no lock to
- * take. For the other files of comm/;
- * progress.h starts the thread. */
+ * take. For the other files of comm/; progress.h starts the thread. */
 #pragma once
 
 #include "comm/group.h"

@@ -1,8 +1,8 @@
 /* wait.h - the one loop in which a rank waits for others.
  *
- * Each turn polls the collectives in flight on the group and its family, gives the watchdog its turn, looks
- * for a SIGTERM that the program does not take (sigterm.h), and yields the processor, which
- * ranks may share. For the other files of comm/. */
+ * Each turn polls the collectives in flight on the group and its family, gives the watchdog its
+ * turn, looks for a SIGTERM that the program does not take (sigterm.h), and yields the processor,
+ * which ranks may share. For the other files of comm/. */
 #pragma once
 
 #include "comm/group.h"

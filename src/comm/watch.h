@@ -17,8 +17,9 @@
  * that is suspended as a whole and continued has not waited.
  *
  * The watchdog covers the waits of collective.h and control.h on this group and its family
- * (divide.h); it names the ranks by their numbers in the whole, and the group of an operation. Calls that block
- * inside MPI, such as those that make groups, are limited by a program's deadline (deadline.h). */
+ * (divide.h); it names ranks by their numbers in the whole, and the group of an operation. Calls
+ * that block inside MPI, such as those that make groups, are limited by a program's deadline
+ * (deadline.h). */
 #pragma once
 
 #include <stdint.h>
@@ -28,8 +29,8 @@
 
 /* Collective over comm, which must not be moved in memory from now on. Does nothing on a group
  * of one rank or if `seconds` is 0. ZERO_ERR_INVALID if it is negative, or comm is watched
- * already or is part of a family: its whole is watched. The limit should be longer than the launcher's keepalive: an abort into a network
- * that is cut hangs. */
+ * already or is a part (divide.h), whose whole is watched. The limit should be longer than the
+ * launcher's keepalive: an abort into a network that is cut hangs. */
 ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
 
 /* Collective over comm; waits for all ranks, under the watchdog. Does nothing where none

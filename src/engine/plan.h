@@ -8,11 +8,12 @@
 
 /* The step's REDUCE, GATHER or JOIN instructions, and what they move. */
 typedef struct {
-    /* An instruction is one, or (owner) one per owner of its group; a JOIN that sums is two. */
+    /* An instruction is one, or (owner) one per owner of its group; a JOIN that sums is
+     * two. */
     int64_t collectives;
     zero_traffic traffic;
-    /* Its bytes by zero_formula_volume(), of padded groups; of JOINs, those sent as messages by
-     * zero_formula_tp_volume() and zero_formula_tp_gathered(). */
+    /* Its bytes by zero_formula_volume(), of padded groups; of JOINs, those sent as
+     * messages by zero_formula_tp_volume() and zero_formula_tp_gathered(). */
     double formula;
 } zero_plan_exchange;
 
@@ -39,12 +40,13 @@ typedef struct {
 /* Memory of any process: program, libraries, MPI. */
 #define ZERO_PROCESS_BYTES ((size_t)48 << 20)
 
-/* Bytes of a process without the plan's arena and windows: program and libraries, and the tables
- * of the schedule, which are large if a step has thousands of microbatches. */
+/* Bytes of a process without the plan's arena and windows: program and libraries, and the
+ * tables of the schedule, which are large if a step has thousands of microbatches. */
 size_t zero_plan_process(const zero_schedule *s);
 
-/* Bytes that a rank takes on the host: its arena (with a device the one beside it), its parts of
- * both windows, and its process. This number decides whether a run is refused, and what --fit fits. */
+/* Bytes that a rank takes on the host: its arena (with a device the one beside it), its
+ * parts of both windows, and its process. This number decides whether a run is refused, and
+ * what --fit fits. */
 size_t zero_plan_needed(const zero_schedule *s);
 /* Bytes that a rank takes on its device: the arena there; 0 without one. What the device's library
  * takes comes on top: ZERO_DEVICE_CONTEXT_BYTES. With a device --fit fits these. */

@@ -71,8 +71,8 @@ static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i,
     return unit->part(unit, pass, s->input.micro_batch, s->input.seq, k);
 }
 
-/* A pass ends by adding what its last join gave, but for a recomputation, which ends without the
- * last product. */
+/* A pass ends by adding what its last join gave, but for a recomputation, which ends
+ * without the last product. */
 static bool only_takes(const zero_instruction *i, const zero_unit_part *part)
 {
     return part->is_last && part->waits && i->op != ZERO_OP_RECOMPUTE;

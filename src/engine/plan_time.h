@@ -12,13 +12,14 @@
  * waits for what, and what a step leaves to the next one. Only matrix products take time: sums, the
  * optimizer and disturbances do not. All ranks are equally fast.
  *
- * On several nodes only traffic between nodes counts; latency and bandwidth are those of the
- * network, a rank's share of it. On a single node all traffic counts. A rank's share is what it has
- * while all ranks of its node communicate: the ZeRO groups of a node, one for each rank of a TP group,
- * are counted so, and need not divide it again.
+ * On several nodes only traffic between nodes counts; latency and bandwidth are those of
+ * the network, a rank's share of it. On a single node all traffic counts. A rank's share is
+ * what it has while all ranks of its node communicate: the ZeRO groups of a node, one for
+ * each rank of a TP group, are counted so, and need not divide it again.
  *
- * A JOIN is awaited soon, so it does not queue: it begins at once, and delays what is in flight on the
- * same wire. Within a node it has the node's rate, and a wire of its own if groups are on several.
+ * A JOIN is awaited soon, so it does not queue: it begins at once, and delays what is in
+ * flight on the same wire. Within a node it has the node's rate, and a wire of its own if
+ * groups are on several.
  * Source: Hockney 1994, "The communication challenge for MPP". */
 #pragma once
 
@@ -27,7 +28,8 @@
 typedef struct {
     double latency;   /* seconds per message, >= 0 */
     double bandwidth; /* bytes per second and direction, of one rank, > 0 */
-    /* The same within a node, for JOINs of a job on several nodes; bandwidth 0: as the network's. */
+    /* The same within a node, for JOINs of a job on several nodes; bandwidth 0: as the
+     * network's. */
     double node_latency, node_bandwidth;
     double flops; /* per second, of one rank, > 0 */
 

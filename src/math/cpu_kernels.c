@@ -222,16 +222,6 @@ static float softmax_slice(int64_t n, int64_t stride, float *logits, float *most
     return (float)total;
 }
 
-static void scale_ahead(int64_t n, float factor, const float *next, float *x)
-{
-    for (int64_t at = 0; at < n; at += STRIDE) {
-        const int64_t end = at + stride_len(n, at);
-        for (int64_t i = at; i < end; i += 16) __builtin_prefetch(next + i, 0, 2);
-#pragma omp simd
-        for (int64_t i = at; i < end; i++) x[i] *= factor;
-    }
-}
-
 const zero_cpu_kernels ZERO_KERNELS = {
     .name = ZERO_KERNELS_NAME,
     .add = add,
@@ -248,6 +238,5 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .softmax_backward = softmax_backward,
     .cross_entropy = cross_entropy,
     .softmax_slice = softmax_slice,
-    .scale_ahead = scale_ahead,
     .adamw = adamw,
 };

@@ -44,8 +44,6 @@ typedef struct {
     /* One row of one slice of the table's softmax_slices: sets *most and returns the sum. Rows are
      * `stride` apart; the next is prefetched. */
     float (*softmax_slice)(int64_t n, int64_t stride, float *logits, float *most);
-    /* x[n] *= factor; prefetches next[n]. */
-    void (*scale_ahead)(int64_t n, float factor, const float *next, float *x);
     /* The table's adamw, for any type. */
     void (*adamw)(const zero_adamw *h, const zero_adamw_arrays *a);
 } zero_cpu_kernels;

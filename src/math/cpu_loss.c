@@ -83,14 +83,14 @@ static double wanted_of(const zero_softmax *s, int64_t r)
 static void gradient(const zero_math *math, const zero_softmax *s, int64_t r, double most,
                      double sum)
 {
+    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     float *logits = s->logits + r * s->V;
     const int64_t target = target_of(s, r);
     for (int i = 0; i < s->slices; i++) {
         const int64_t at = begin_of(s, i);
         const double share = exp(stat(s, s->rank, i, r) - most);
-        zero_cpu_kernels_of(math)->scale_ahead(s->ends[i] - at,
-                                               (float)((double)s->dscale * share / sum),
-                                               logits + s->V + at, logits + at);
+        const float factor = (float)((double)s->dscale * share / sum);
+        kernels->scale(s->ends[i] - at, factor, logits + at, logits + at);
     }
     if (target >= 0) logits[target] -= s->dscale;
 }

@@ -43,11 +43,13 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
     return ZERO_OK;
 }
 
-/* The largest number of slices up to `most` that the model can have with so many ranks. */
+/* The largest number of slices up to `most` that the model can have with so many ranks: several
+ * need complete subtrees. */
 static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
 {
-    int64_t best = ranks;
-    while (2 * best <= most && s->heads % (2 * best) == 0) best *= 2;
+    int64_t best = ranks == 1 ? most : ranks;
+    while (ranks == 1 && s->heads % best != 0) best--;
+    while (ranks > 1 && 2 * best <= most && s->heads % (2 * best) == 0) best *= 2;
     return best;
 }
 
@@ -69,14 +71,16 @@ zero_status zero_gpt2_check_share(const zero_gpt2_shape *s, int ranks, int slice
     ZERO_TRY(zero_gpt2_check(s));
     ZERO_TRY(check_ranks(s, ranks));
     int64_t most = zero_min(zero_min(slices, s->vocab), ZERO_GPT2_SLICES);
-    int64_t fits = best_slices(s, ranks, most);
+    int64_t fits = best_slices(s, ranks, zero_max(most, 1));
     if (fits == slices) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--tp-slices %d with --tp %d: expected %d, or that times 2, 4, 8, ..., "
-        "which divides the %" PRId64 " heads and is at most the %" PRId64
-        " words and %d; give --tp-slices %" PRId64,
-        slices, ranks, ranks, s->heads, s->vocab, ZERO_GPT2_SLICES, fits);
+    char multiple[64] = "a number";
+    if (ranks > 1)
+        snprintf(multiple, sizeof multiple, "%d, or that times 2, 4, 8, ...,", ranks);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--tp-slices %d with --tp %d: expected %s which divides the %" PRId64
+                     " heads and is at most the %" PRId64
+                     " words and %d; give --tp-slices %" PRId64,
+                     slices, ranks, multiple, s->heads, s->vocab, ZERO_GPT2_SLICES, fits);
 }
 
 int64_t zero_gpt2_count(const zero_gpt2_shape *s)

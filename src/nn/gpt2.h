@@ -12,9 +12,9 @@ void zero_gpt2_head_unit(zero_unit *unit);
 /* Slices that the sums of a shared model can have, at most. */
 #define ZERO_GPT2_SLICES 256
 
-/* ZERO_ERR_INVALID, with the numbers and a remedy, unless the model can be shared by --tp `ranks` with
- * --tp-slices `slices`: a rank has whole heads, and so has a slice; each slice has a word; and
- * slices are ranks times a power of two. After it zero_model_share() succeeds. */
+/* ZERO_ERR_INVALID, with the numbers and a remedy, unless the model can be shared by
+ * --tp `ranks` with --tp-slices `slices`: each slice has whole heads and at least one word, and
+ * slices are ranks times a power of two. If this passes, so does zero_model_share(). */
 ZERO_NODISCARD zero_status zero_gpt2_check_share(const zero_gpt2_shape *shape, int ranks,
                                                  int slices);
 

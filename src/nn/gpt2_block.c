@@ -6,15 +6,15 @@
  * Forward keeps for backward what struct saved lists. The gradient stream holds d(out) on entry
  * and d(x) at the end: the residual path is the stream itself.
  *
- * A shared model joins at each |, in both directions: a rank has H/T of the heads and 4C/T of the
- * MLP's channels, so what proj and fcproj give (and in backward d(norm1) and d(norm2)) is this rank's
- * part of a sum. Between two joins lies a part of the pass. A whole call computes the same parts,
- * with `joint` and `joined` in its own memory.
+ * A rank of a shared model has H/T of the heads and 4C/T of the MLP's channels. Its proj and
+ * fcproj therefore give terms of a sum over the ranks, and so do d(norm1) and d(norm2) in
+ * backward. At each | the ranks join, which cuts a pass into parts. A whole call computes the
+ * same parts in order, with `joint` and `joined` in its own memory.
  *
  *     forward     attend | feed | leave                recomputed: attend | feed
  *     backward    feed_input | feed_weights, attend_input | attend_weights, enter
  *
- * Gradients of weights need no sum, so they are computed while the join is under way. */
+ * Gradients of weights need no sum: they are computed while the ranks join. */
 #include "nn/gpt2.h"
 #include "nn/layers.h"
 #include "nn/share.h"
@@ -314,7 +314,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                              .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
-/* Each product is written to its place, and what follows reads it there. */
+/* Products go where the branches end: `joint` and `joined` are one place. */
 static void forward_whole(pass *p)
 {
     float *out = p->call->out;

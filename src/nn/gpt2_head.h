@@ -1,5 +1,5 @@
-/* gpt2_head.h - the head's passes in parts (gpt2_head_parts.c), and what these share with whole calls
- * (gpt2_head.c). */
+/* gpt2_head.h - the head's passes in parts (gpt2_head_parts.c), and the functions that whole
+ * calls (gpt2_head.c) use, too. */
 #pragma once
 
 #include "nn/gpt2.h"
@@ -19,7 +19,8 @@ static inline int64_t zero_gpt2_chunk_rows(int64_t rows, int64_t first)
     return rows - first < ZERO_GPT2_CHUNK ? rows - first : ZERO_GPT2_CHUNK;
 }
 
-/* normed[rows,C] and moments[2,rows] in the call's `saved`, and what backward makes of d(normed). */
+/* Writes normed[rows,C] and moments[2,rows] to the call's `saved`; turns d(normed) into the
+ * stream, d(in). */
 void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c);
 void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
                                   const float *d_normed);

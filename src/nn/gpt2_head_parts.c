@@ -8,7 +8,7 @@
  *     evaluate              norm; a chunk's logits, softmax in slices ──stats──> gathered; losses
  *     generate              norm, logits of the last positions ──> gathered
  *
- * The part after a join takes its result and begins the next chunk. The sum d(normed) is under way
+ * The part after a join takes its result and begins the next chunk. The ranks sum d(normed)
  * while d(wte) is computed.
  *
  * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
@@ -16,6 +16,7 @@
 #include <assert.h>
 
 #include "base/number.h"
+#include "base/tree.h"
 #include "nn/gpt2_head.h"
 #include "nn/share.h"
 #include "zero/layers.h"
@@ -103,9 +104,10 @@ zero_unit_part zero_gpt2_head_part(const zero_unit *u, zero_pass pass, int64_t B
 
 /* ---- a chunk ---- */
 
-/* Computes for the rows of the chunk from row `first` on, between whose two calls stats travel. */
+/* One of the two calls between which the ranks' stats are gathered. */
 typedef void softmax_call(const zero_math *math, const zero_softmax *s);
 
+/* Calls it for the chunk whose first row is `first`. */
 static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
                     int64_t first, float dscale)
 {
@@ -160,7 +162,7 @@ static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                            .slices = zero_share_one_sum(&u->share)});
 }
 
-/* The sum over slices first .. first + n - 1, a complete subtree. Each of its levels has a `room`, of
+/* The sum over slices first .. first + n - 1, a complete subtree or the whole tree. Each of its levels has a `room`, of
  * rows*C floats. */
 static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int first,
                        int n, float *out, float *room)
@@ -170,15 +172,16 @@ static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int
         return;
     }
     const int64_t len = rows * hidden(u);
-    sum_slices(u, c, rows, first, n / 2, out, room + len);
-    sum_slices(u, c, rows, first + n / 2, n / 2, room, room + len);
+    const int left = (int)zero_tree_left(n);
+    sum_slices(u, c, rows, first, left, out, room + len);
+    sum_slices(u, c, rows, first + left, n - left, room, room + len);
     c->backend->accumulate(c->math, ZERO_FP32, len, out, room, out);
 }
 
 int64_t zero_gpt2_head_parts_work(const zero_unit *u, int64_t rows)
 {
     int levels = 0;
-    for (int n = zero_share_slices(&u->share); n > 1; n /= 2) levels++;
+    for (int n = zero_share_slices(&u->share); n > 1; n = (int)zero_tree_left(n)) levels++;
     return levels * zero_gpt2_chunk_rows(rows, 0) * hidden(u);
 }
 

@@ -31,8 +31,8 @@ static const zero_tensor *weight_of(const zero_linear *l)
     return &l->unit->tensors[l->group][l->weight];
 }
 
-/* A sum over a dimension that the weight is cut in is a tree over this rank's slices: a subtree of the
- * whole one. */
+/* Where the weight is cut along the sum, the sum is a tree over this rank's slices: a subtree of
+ * the whole tree. */
 static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
 {
     const zero_share *share = &l->unit->share;

@@ -210,8 +210,9 @@ static zero_status check_layout(const zero_layout *layout, const char *of, int n
                      rank, n, of, layout->size);
 }
 
-/* Two ranks are on one node if they are in both groups. This is exact if all TP groups are spread over
- * nodes in the same way, and no node has parts of two of them, unless both are whole there. */
+/* Two ranks are on one node if they are in both groups. This is exact if all TP groups are
+ * spread over nodes in the same way, and no node has parts of two of them, unless both are
+ * whole there. */
 static zero_status number_world(zero_schedule *s)
 {
     const zero_layout *data = zero_schedule_layout(s), *tp = zero_schedule_tp_layout(s);

@@ -22,27 +22,28 @@
  * The paper says 2 Psi and 3 Psi, its limit for many ranks and M = 1. Parameters that stay between
  * forward and backward need not be gathered again: for stage 3 the formula is a bound.
  *
- * With tensor parallelism over T ranks (the paper's N_m) psi is a rank's part of the model: Psi/T, if
- * one counts what all ranks have as cut. Its exchanges are sums and gathers of activations; b*s*h
- * elements are the output of a block of h channels for b samples of s positions. All-reduces of them,
- * per block and microbatch:
+ * With tensor parallelism over T ranks (the paper's N_m) psi is a rank's part of the model:
+ * Psi/T, if one counts what all ranks have as cut. Its exchanges are sums and gathers of
+ * activations; b*s*h elements are the output of a block of h channels for b samples of s
+ * positions. All-reduces of them, per block and microbatch:
  *
  *                          forward   recompute   backward   elements sent by each rank
  *     without recompute    2         -           2          8 b*s*h (T-1)/T
  *     ours, recompute      2         1           2          10 b*s*h (T-1)/T
  *     Megatron, the paper  2         2           2          12 b*s*h (T-1)/T
  *
- * Ours leaves out the recomputation of the last product: its result is known. Beside the blocks, the
- * embedding is one such sum and the head another one, of d(its input), in all the same bytes however
- * it is cut in chunks of rows; the head also gathers a few floats per row (zero_formula_tp_gathered).
- * Through a node's memory the same bytes are read by neighbours, as in GATHER and REDUCE, although the
- * sum lies once on the node and is not copied.
+ * Ours leaves out the recomputation of the last product: its result is known. Beside the
+ * blocks, the embedding is one such sum and the head another one, of d(its input), in all
+ * the same bytes however it is cut in chunks of rows; the head also gathers a few floats
+ * per row (zero_formula_tp_gathered). Through a node's memory the same bytes are read by
+ * neighbours, as in GATHER and REDUCE, although the sum lies once on the node and is not
+ * copied.
  *
  * Results are correct to a few roundings of a double. Nothing here fails; the caller gives
  * n_ranks >= 1, psi >= 0, microbatches >= 1 and an existing stage.
- * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5, figure 1 (states) and
- * section 7 (volume), section 8 (all-reduces of model parallelism); Shoeybi et al., Megatron-LM,
- * arXiv:1909.08053, section 3. */
+ * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5, figure 1 (states),
+ * section 7 (volume) and section 8 (all-reduces of model parallelism); Shoeybi et al.,
+ * Megatron-LM, arXiv:1909.08053, section 3. */
 #pragma once
 
 #include <stdbool.h>
@@ -70,8 +71,8 @@ double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbat
 /* The all-reduces of a block per microbatch: ours, and Megatron's. */
 int zero_formula_tp_sums(bool recompute);
 int zero_formula_tp_sums_of_paper(bool recompute);
-/* Elements sent per rank by `sums` all-reduces of that many elements among n_ranks of a TP group, by
- * messages. elements, sums >= 0, n_ranks >= 1. */
+/* Elements sent per rank by `sums` all-reduces of that many elements among n_ranks of a TP
+ * group, by messages. elements, sums >= 0, n_ranks >= 1. */
 double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks);
 /* Elements sent per rank by a gather to which each rank gives that many. */
 double zero_formula_tp_gathered(int64_t elements, int n_ranks);

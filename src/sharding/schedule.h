@@ -263,8 +263,8 @@ void zero_schedule_destroy(zero_schedule *s); /* accepts a zeroed one */
 
 /* The nodes of its ranks. */
 const zero_layout *zero_schedule_layout(const zero_schedule *s);
-/* The nodes of the TP group's ranks, and of all ranks, N_d * T of them, in the order of the world:
- * rank d*T + p. Without a shared model, nothing and those of zero_schedule_layout(). */
+/* The nodes of the TP group's ranks, and of all ranks, N_d * T of them, in the order of the
+ * world: rank d*T + p. Without a shared model, nothing and those of zero_schedule_layout(). */
 const zero_layout *zero_schedule_tp_layout(const zero_schedule *s);
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s);
 int zero_schedule_world_rank(const zero_schedule *s);

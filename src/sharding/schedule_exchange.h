@@ -26,11 +26,12 @@ size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k);
 /* ZERO_ERR_INVALID if the bucket is too small for an exchange among N_d ranks. */
 ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
 
-/* Elements that the algorithm stages when chunks are smallest: the least that a bucket can be. */
+/* Elements that the algorithm stages when chunks are smallest: the least that a bucket can
+ * be. */
 int64_t zero_exchange_least_staging(const zero_collective_spec *spec,
                                     const zero_layout *layout);
-/* Chooses chunks so that the algorithm, if it bounds its staging, stages at most `bucket` elements, or
- * the least if that is more. */
+/* Chooses chunks so that the algorithm, if it bounds its staging, stages at most `bucket`
+ * elements, or the least if that is more. */
 void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
                          int64_t bucket);
 
@@ -57,13 +58,13 @@ size_t zero_schedule_join_staging(const zero_schedule *s, int join); /* bytes */
 
 /* True if `joint` and `joined` lie in the TP group's window. */
 bool zero_schedule_join_shares(const zero_schedule *s);
-/* The index of JOINs of this form; `in` and `out` are the buffers of one of them. A failure is kept in
- * s->status, and then the index is -1. */
+/* The index of JOINs of this form; `in` and `out` are the buffers of one of them. A failure
+ * is kept in s->status, and then the index is -1. */
 int zero_schedule_add_join(zero_schedule *s, zero_join kind, int64_t count, int in,
                            int out);
 
-/* ZERO_ERR_INVALID if the bucket is too small for a JOIN; ZERO_ERR_UNSUPPORTED if the algorithm cannot
- * run on the TP group's nodes. */
+/* ZERO_ERR_INVALID if the bucket is too small for a JOIN; ZERO_ERR_UNSUPPORTED if the
+ * algorithm cannot run on the TP group's nodes. */
 ZERO_NODISCARD zero_status zero_schedule_check_joins(const zero_schedule *s);
 /* Fills in the traffic of JOINs. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_count_joins(zero_schedule *s);

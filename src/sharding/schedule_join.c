@@ -7,22 +7,25 @@
  *     messages    own [count]        the same buffer; a gather: own [T][count]
  *     windows     TP_PART [count]    TP_NODE [count], once per node; a gather: [T][count]
  *
- * In a window, a rank adds its piece of all neighbours' `joint` and writes it where it belongs in
- * `joined`, so the all-gather copies nothing within a node.
+ * In a window, a rank adds its piece of all neighbours' `joint` and writes it where it
+ * belongs in `joined`, so the all-gather copies nothing within a node.
  *
- * No rank overwrites what a neighbour still reads, although buffers of one JOIN may lie where those
- * of the last one lay:
+ * No rank overwrites what a neighbour still reads, although buffers of one JOIN may lie
+ * where those of the last one lay:
  *
- *   - `joint` lies in this rank's part, which this rank alone writes. Neighbours read it in the
- *     collective that JOIN begins first, whose wait ends when all have (comm/shm.c, phase 3). The
- *     buffer lives until JOIN_WAIT, so what is written there next is written after that.
- *   - `joined` is written by collectives alone, and each writes only after all neighbours have
- *     begun the same collective (phase 1). A rank begins a JOIN after the part that joins, and at
- *     most one join is in flight: so the part that read the last JOIN's `joined` has ended. Within
- *     a sum, pieces are written by the reduce-scatter, and the all-gather adds other nodes'.
+ *   - `joint` lies in this rank's part, which this rank alone writes. Neighbours read it in
+ *     the collective that JOIN begins first, whose wait ends when all have (comm/shm.c,
+ *     phase 3). The buffer lives until JOIN_WAIT, so what is written there next is written
+ *     after that.
+ *   - `joined` is written by collectives alone, and each writes only after all neighbours
+ *     have begun the same collective (phase 1). A rank begins a JOIN after the part that
+ *     joins, and at most one join is in flight: so the part that read the last JOIN's
+ *     `joined` has ended. Within a sum, pieces are written by the reduce-scatter, and the
+ *     all-gather adds other nodes'.
  *
- * Programs follow one another in the same order on all ranks, so this holds from one program to the
- * next as well. Nothing but JOINs and their parts lies in the TP group's window. */
+ * Programs follow one another in the same order on all ranks, so this holds from one
+ * program to the next as well. Nothing but JOINs and their parts lies in the TP group's
+ * window. */
 #include <inttypes.h>
 
 #include "base/fail.h"
@@ -68,8 +71,8 @@ int zero_schedule_join_collectives(const zero_join_exchange *join)
     return join->kind == ZERO_JOIN_SUM ? 2 : 1;
 }
 
-/* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is laid out,
- * any distance other than 0 will do. */
+/* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is
+ * laid out, any distance other than 0 will do. */
 static size_t between_parts(const zero_schedule *s)
 {
     size_t parts = s->extent[ZERO_SPACE_TP_PART];

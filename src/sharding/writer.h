@@ -85,9 +85,9 @@ void zero_write_load(zero_writer *w, int m);
 void zero_write_forward(zero_writer *w, int u);
 /* BACKWARD of unit u, after RECOMPUTE if the plan says so. */
 void zero_write_backward(zero_writer *w, int u);
-/* To be called after FORWARD, RECOMPUTE or BACKWARD: of a shared model it becomes the parts of that
- * pass, with their JOINs. A unit that breaks the contract of zero_unit_part is kept as a failure in
- * s->status. writer_parts.c */
+/* To be called after FORWARD, RECOMPUTE or BACKWARD: of a shared model it becomes the parts
+ * of that pass, with their JOINs. A unit that breaks the contract of zero_unit_part is kept
+ * as a failure in s->status. writer_parts.c */
 void zero_write_parts(zero_writer *w, zero_pass pass);
 /* True if BACKWARD or RECOMPUTE reads the unit's parameters. */
 bool zero_write_backward_reads(const zero_writer *w, int u);

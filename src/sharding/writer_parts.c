@@ -3,9 +3,10 @@
  *     FORWARD 5.0, JOIN 5, JOIN_WAIT 5, FORWARD 5.1, JOIN 5, JOIN_WAIT 5, FORWARD 5.2
  *     BACKWARD 5.0, JOIN 5, BACKWARD 5.1, JOIN_WAIT 5, BACKWARD 5.2, ...
  *
- * All parts of a pass name the same buffers. A JOIN has two of its own: a part writes `joint`, and
- * the part that waits reads `joined`. They are one buffer if the JOIN works in place, and if there is
- * no other rank, so no JOIN: then the program is the same but for JOIN and its wait. */
+ * All parts of a pass name the same buffers. A JOIN has two of its own: a part writes
+ * `joint`, and the part that waits reads `joined`. They are one buffer if the JOIN works in
+ * place, and if there is no other rank, so no JOIN: then the program is the same but for
+ * JOIN and its wait. */
 #include <inttypes.h>
 
 #include "base/fail.h"

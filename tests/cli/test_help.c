@@ -58,7 +58,7 @@ static void help_shows_what_the_preset_decides(void **state)
 {
     (void)state;
     static const char *const lines[][3] = {
-        {"", "optimizer steps [360]", "[0.004]"},
+        {"", "optimizer steps; 0: none [360]", "[0.004]"},
         {"--model tiny --help", "transformer blocks [4]", "[--global-batch / ranks]"},
         {"--model gpt2", "transformer blocks [12]", "[0.0006]"},
         {"--steps 3 --model=gpt2-xl", "transformer blocks [48]",

@@ -1,4 +1,5 @@
-/* The plan of a shared GPT-2: its JOINs in the ledger, their time, and the deepest part that fits. */
+/* The plan of a shared GPT-2: its JOINs in the ledger, their time, and the deepest part
+ * that fits. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,8 @@ static int count(const zero_schedule *s, zero_op op)
     return n;
 }
 
-/* A block has 4 sums, one more with --recompute; the embedding one, the head one and a gather. */
+/* A block has 4 sums, one more with --recompute; the embedding one, the head one and a
+ * gather. */
 static void the_ledger_has_joins_and_their_formula(void **state)
 {
     (void)state;
@@ -94,7 +96,8 @@ static bool is_near(double x, double y)
     return fabs(x - y) <= 1e-9 * fabs(y);
 }
 
-/* Parts take the time of the whole pass: that of a rank without a TP group has none but computing. */
+/* Parts take the time of the whole pass: that of a rank without a TP group has none but
+ * computing. */
 static void parts_take_as_long_as_their_pass(void **state)
 {
     (void)state;
@@ -114,8 +117,8 @@ static void parts_take_as_long_as_their_pass(void **state)
     close_plan(&p);
 }
 
-/* With an endless network, and with an endless processor. In between, some of a JOIN is hidden by the
- * gradients of weights. */
+/* With an endless network, and with an endless processor. In between, some of a JOIN is
+ * hidden by the gradients of weights. */
 static void joins_are_exposed_as_far_as_nothing_hides_them(void **state)
 {
     (void)state;
@@ -137,8 +140,8 @@ static void joins_are_exposed_as_far_as_nothing_hides_them(void **state)
     close_plan(&p);
 }
 
-/* The ZeRO group is on two nodes, the TP group on one: JOINs take the node's rate if it is known, and
- * do not delay what is under way between nodes. */
+/* The ZeRO group is on two nodes, the TP group on one: JOINs take the node's rate if it is
+ * known, and do not delay what is under way between nodes. */
 static void joins_within_a_node_have_the_node_s_rate(void **state)
 {
     (void)state;
@@ -154,8 +157,9 @@ static void joins_within_a_node_have_the_node_s_rate(void **state)
     close_plan(&p);
 }
 
-/* On one node all share a wire. A step waits for its collectives as long as they take if nothing is
- * computed, whatever the order: so what is in flight ends later by as much as a JOIN takes. */
+/* On one node all share a wire. A step waits for its collectives as long as they take if
+ * nothing is computed, whatever the order: so what is in flight ends later by as much as a
+ * JOIN takes. */
 static void a_join_delays_what_is_in_flight_on_its_wire(void **state)
 {
     (void)state;

@@ -113,7 +113,7 @@ static void only_ranks_that_wait_for_no_other_are_behind(void **state)
     expect(&j, "rank 5 does not answer", "rank 5: no answer");
 }
 
-/* Part 0 alone may compare or write something: nobody has left out anything then. */
+/* Part 0 alone may compare or write something: no rank has left out an operation then. */
 static void zero_groups_may_begin_more_than_others(void **state)
 {
     (void)state;

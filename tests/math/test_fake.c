@@ -230,6 +230,8 @@ static void compute_backward(const lab *l)
     zero_gemm g = {.m = ROWS, .n = C, .k = C, .a = l->dx, .b = l->wide, .c = l->z};
     g.transpose_b = g.accumulate = true;
     ops->gemm(l->math, &g);
+    g.accumulate = false, g.slices = 2, g.slice_parts = C / 8, g.c = l->x;
+    ops->gemm(l->math, &g);
 }
 
 static void compute_update(const lab *l)

@@ -7,7 +7,6 @@
 
 #include "base/half.h"
 #include "base/tree.h"
-#include "math/cpu_slices.h"
 #include "math/cpu_state.h"
 
 /* Of the largest result: roundings of sums in fp32. A wrong term is off by 1e-3 or more. */
@@ -310,6 +309,25 @@ static void one_slice_is_a_plain_product(void **state)
     for (int i = 0; i < n; i++) m[i].ops->gemm(&m[i].math, &g);
 }
 
+static void weights_of_16_bits_have_the_bits_of_widened_ones(void **state)
+{
+    machine m[ALL_MACHINES];
+    int n = make_machines(*state, m);
+    for (size_t t = 1; t < COUNT(types); t++)
+        for (int flags = 0; flags < 4; flags++) {
+            const kind x = {{37, 45, 50, 4, 3}, flags, types[t]};
+            const zero_gemm half = make_product(*state, &x);
+            float *b = test_bytes(*state, len_b(&half) * (int64_t)sizeof *b);
+            zero_convert(types[t], ZERO_FP32, len_b(&half), half.b, b);
+            zero_gemm wide = half;
+            wide.b = b, wide.b_type = ZERO_FP32;
+            for (int i = 0; i < n; i++)
+                if (!rounds(&m[i]) || types[t] == ZERO_BF16)
+                    assert_rows(&m[i], &x, "widened", computed(*state, &m[i], half),
+                                computed(*state, &m[i], wide));
+        }
+}
+
 /* As often as a whole product of the largest blocks, or nearly: communication waits for it. */
 static void slices_poll_between_blocks(void **state)
 {
@@ -359,28 +377,6 @@ static void a_cut_of_rows_or_columns_keeps_the_bits(void **state)
     }
 }
 
-/* The cases that the tests above rely on do occur: see zero_slices_plan. */
-static void plans_follow_the_shape(void **state)
-{
-    (void)state;
-    const zero_packed_kernels *fp32 = &zero_panels_at(0)->packed;
-    const struct {
-        int64_t m, n, slice;
-        int left, group, buffers;
-    } cases[] = {
-        {512, 768, 192, 0, 4, 0},  /* all slices at one time */
-        {512, 768, 768, 2, 2, 0},  /* pairs, in whole blocks, then pairs in groups */
-        {13, 33, 20000, 0, 0, 2}}; /* no slice fits */
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        const zero_gemm g = {
-            .m = cases[i].m, .n = cases[i].n, .k = 4 * cases[i].slice, .slices = 4};
-        zero_slices_plan plan;
-        assert_int_equal(zero_slices_split(fp32, &g, 4, &plan), cases[i].left);
-        assert_int_equal(plan.group, cases[i].group);
-        assert_int_equal(plan.buffers, cases[i].buffers);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,9 +385,9 @@ int main(void)
         cmocka_unit_test(ranks_that_add_along_the_tree_have_the_bits_of_one),
         cmocka_unit_test(long_slices_and_many_rows_keep_the_bits),
         test_with_pool(one_slice_is_a_plain_product),
+        test_with_pool(weights_of_16_bits_have_the_bits_of_widened_ones),
         test_with_pool(slices_poll_between_blocks),
         test_with_pool(a_cut_of_rows_or_columns_keeps_the_bits),
-        cmocka_unit_test(plans_follow_the_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,7 @@ refuses 2 '--rounds 0: expected a whole number from 1 to 1000' 0 "$step" --round
 refuses 2 '--steps needs a value' 0 "$kernels" --steps
 refuses 2 'no such option' 0 "$step" --modle tiny
 refuses 2 'not a multiple' 2 "$step" --model tiny --micro-batch 2 --global-batch 6
+refuses 2 '--tp 2: bench_step measures beside whole products' 2 "$step" --model tiny --tp 2
 refuses 2 'takes one --stage and one' 0 "$kernels" --model tiny --stages 0,1
 refuses 4 'cannot be written' 0 "$step" --model tiny --json /no/such/folder/file
 refuses 4 'cannot be written' 0 "$collectives" --json /no/such/folder/file

@@ -90,6 +90,10 @@ refuses 2 "saved with --reproducible --micro-batch 1, and this run has --micro-b
     train $tiny --reproducible --global-batch 8 --micro-batch 2 --steps 4 --resume \
     --checkpoint reproducible-2-1
 says "give --micro-batch 1, or resume without --reproducible" err
+# So would other slices.
+refuses 2 "saved with --reproducible --tp-slices 1, and this run has --tp-slices 2" 2 \
+    train $tiny --reproducible --global-batch 8 --steps 4 --tp-slices 2 --resume \
+    --checkpoint reproducible-2-1
 runs 2 train $tiny --reproducible --global-batch 8 --steps 4 --resume --checkpoint reproducible-2-1
 
 # A run with another global batch continues at the next sample: 2 steps of 24 and 4 of 12 are 96.

@@ -6,9 +6,10 @@ model="--layers 2 --hidden 32 --heads 8 --seq 8 --data stories:16K --tokenizer b
 # ends_with DIGESTS N words...: a run on N ranks adds its digest to the file.
 ends_with() {
     file=$1
-    shift
+    n=$2
+    shift 2
     # shellcheck disable=SC2086 # words
-    runs "$1" train $model $length "$@"
+    runs "$n" train $model $length "$@"
     digest_of out >>"$file"
 }
 
@@ -36,15 +37,15 @@ for type in fp32 bf16; do
 done
 
 # A checkpoint resumes with any other N and T, also in another stage.
-run_until() { # run_until STEPS N words...
-    steps=$1
+saves() { # saves N words...: six steps; `resumed` gets the digest
+    n=$1
     shift
     # shellcheck disable=SC2086 # words
-    runs "$1" train $model $batch --steps 6 --checkpoint saved --save-every 3 --keep 9 "$@"
+    runs "$n" train $model $batch --steps 6 --checkpoint saved --save-every 3 --keep 9 "$@"
     digest_of out >resumed
 }
-batch="--global-batch 4 --micro-batch 1 --reproducible --tp-slices 4 --dropout 0.1"
-run_until 6 4 --tp 2 --stage 2
+batch="--global-batch 8 --micro-batch 1 --reproducible --tp-slices 4 --dropout 0.1"
+saves 4 --tp 2 --stage 2
 mv resumed undisturbed
 rm -r saved/step-00000006
 mv saved first
@@ -52,7 +53,7 @@ for layout in "4 1 0" "4 4 1" "2 2 3" "8 1 2" "1 1 0"; do
     rm -rf saved
     cp -r first saved
     set -- $layout
-    run_until 6 "$1" --tp "$2" --stage "$3" --resume
+    saves "$1" --tp "$2" --stage "$3" --resume
     same undisturbed resumed "resumed on $1 ranks with --tp $2, stage $3"
     verifies saved
 done
@@ -67,7 +68,7 @@ same text1 text4 "text with --tp 4"
 
 # What cannot be shared is refused with the numbers.
 refuses 2 '--tp 4' 3 train $model --tp 4
-refuses 2 'heads' 4 train $model --heads 2 --tp 4
+refuses 2 "--tp 4: each rank needs whole heads" 4 train $tiny --tp 4
 refuses 2 '--tp-slices 6' 4 train $model --tp 4 --tp-slices 6
 refuses 2 '--tp-across-nodes' 4 train $model --tp 4 --fake-nodes 2
 finish

@@ -35,7 +35,8 @@ static void assert_program(const zero_schedule *s, zero_program_kind program,
 
 #define HIDDEN 6 /* floats per position of a sum */
 
-/* Blocks with the passes of a transformer's, and a head that gathers a float per position. */
+/* Blocks with the passes of a transformer's, and a head that gathers a float per position.
+ * */
 static zero_model blocks_and_head(int blocks)
 {
     static const int64_t n_params[] = {100, 200, 300, 400};
@@ -100,8 +101,8 @@ typedef struct {
     bool recompute;
 } volume_case;
 
-/* A step of three blocks and the head, two microbatches: what the formula says, to the byte, as
- * messages, or read by neighbours in the node's memory. */
+/* A step of three blocks and the head, two microbatches: what the formula says, to the
+ * byte, as messages, or read by neighbours in the node's memory. */
 static void check_volume(volume_case c)
 {
     const int blocks = 3, M = 2;
@@ -139,7 +140,8 @@ static void joins_move_what_the_formula_says(void **state)
             check_volume((volume_case){ZERO_ALGORITHM_P2P, ranks[k], recompute});
             check_volume((volume_case){ZERO_ALGORITHM_SHM, ranks[k], recompute});
         }
-    /* 10 b s h (T-1)/T for each block with --recompute, where the paper has 12; 8 without. */
+    /* 10 b s h (T-1)/T for each block with --recompute, where the paper has 12; 8 without.
+     * */
     assert_true(zero_formula_tp_volume(1000, zero_formula_tp_sums(true), 4) == 7500);
     assert_true(zero_formula_tp_volume(1000, zero_formula_tp_sums(false), 4) == 6000);
     assert_true(zero_formula_tp_volume(1000, zero_formula_tp_sums_of_paper(true), 4) ==
@@ -153,8 +155,8 @@ static int64_t others(int ranks, int64_t bytes)
     return (ranks - 1) * bytes;
 }
 
-/* N = 2 on two nodes, T = 4 on each: losses go to the other rank of the ZeRO group, squares and the
- * vote to all seven others, of which three are near. */
+/* N = 2 on two nodes, T = 4 on each: losses go to the other rank of the ZeRO group, squares
+ * and the vote to all seven others, of which three are near. */
 static void small_messages_of_a_shared_model_go_to_all_ranks(void **state)
 {
     (void)state;
@@ -180,8 +182,8 @@ static void small_messages_of_a_shared_model_go_to_all_ranks(void **state)
 
 /* ---- memory ---- */
 
-/* `joint` is a rank's own, `joined` is shared by the ranks of the node. At the first JOIN both are
- * alive; the parts between have two sums. */
+/* `joint` is a rank's own, `joined` is shared by the ranks of the node. At the first JOIN
+ * both are alive; the parts between have two sums. */
 static void windows_of_a_tp_group_hold_what_is_joined(void **state)
 {
     (void)state;

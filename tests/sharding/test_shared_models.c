@@ -76,8 +76,8 @@ static const zero_gpt2_shape gpt2 = {
 static const zero_share gpt2_shares[] = {{1, 0, 4}, {2, 0, 2}, {2, 1, 4},
                                          {3, 1, 6}, {4, 3, 4}, {6, 5, 12}};
 
-/* Each block, the sums of the embedding and of the head, and the head's statistics: of each slice the
- * largest and the sum, and the target's logit. */
+/* Each block, the sums of the embedding and of the head, and the head's statistics: of each
+ * slice the largest and the sum, and the target's logit. */
 static void check_gpt2_volume(const zero_schedule *s)
 {
     const zero_plan_input *in = &s->input;

@@ -10,7 +10,7 @@
 #include "comm/window.h"
 #include "support/tree_oracle.h"
 
-#define FAMILY_COUNT 4096 /* elements of a piece */
+#define FAMILY_COUNT 2560 /* elements of a piece */
 #define FAMILY_CHUNK 64   /* chunks exceed what a rank posts without polls */
 
 #define FAMILY_SLOTS 4 /* jobs of a group at once */

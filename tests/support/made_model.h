@@ -10,8 +10,8 @@
 /* A unit's way through a pass: all is one part unless it says otherwise. */
 typedef struct {
     int n; /* parts; 0: one */
-    /* is_last is set by n. `count` is of one position; a sum's is a multiple of 3 then, and all are
-     * of 8 (positions), so that 1, 2, 3, 4, 6 and 8 ranks divide it. */
+    /* is_last is set by n. `count` is of one position; a sum's is a multiple of 3 then, and
+     * all are of 8 (positions), so that 1, 2, 3, 4, 6 and 8 ranks divide it. */
     zero_unit_part part[MADE_PARTS];
 } made_pass;
 
@@ -26,7 +26,8 @@ typedef struct {
 zero_model made_model(int n_groups, const int64_t *n_params, int n_units,
                       const made_unit *units);
 
-/* The model becomes a rank's part of one that a TP group shares. Its groups keep their lengths. */
+/* The model becomes a rank's part of one that a TP group shares. Its groups keep their
+ * lengths. */
 void made_share(zero_model *model, zero_share share);
 
 /* One to five groups of 0 to a few thousand parameters, read by one to six units, some by

@@ -28,11 +28,12 @@ void laws_check_offload(const zero_schedule *s);
 /* With a device nothing of the model lies in the window, and the host has its side of each copy. With
  * offload_host states lie there, gradients come once, and parameters return. */
 void laws_check_device(const zero_schedule *s);
-/* Of a shared model: a pass's parts stand in order and name the same buffers; a JOIN follows the part
- * that joins and ends before the part that waits, one at a time, with memory and staging to suit. */
+/* Of a shared model: a pass's parts stand in order and name the same buffers; a JOIN
+ * follows the part that joins and ends before the part that waits, one at a time, with
+ * memory and staging to suit. */
 void laws_check_joins(const zero_schedule *s);
-/* The n ranks of a TP group, in order, find each other's buffers where JOINs look for them, and
- * receive what the others send. */
+/* The n ranks of a TP group, in order, find each other's buffers where JOINs look for them,
+ * and receive what the others send. */
 void laws_check_tp_group(int n, const zero_schedule *s);
 /* Collectives do what their instructions' buffers need; the bucket bounds their staging. */
 void laws_check_exchanges(const schedule_job *job);

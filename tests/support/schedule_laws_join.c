@@ -108,8 +108,8 @@ static void check_join(const zero_schedule *s, const zero_program *p, int at,
     if (s->input.serial) assert_int_equal(p->code[at + 2].op, ZERO_OP_JOIN_WAIT);
 }
 
-/* The part waits for the last JOIN before it. No other JOIN begins before the part has ended, whose
- * result neighbours would write to where this one's is read. */
+/* The part waits for the last JOIN before it. No other JOIN begins before the part has
+ * ended, whose result neighbours would write to where this one's is read. */
 static void check_wait(const zero_schedule *s, const zero_program *p, int at)
 {
     int wait = at - 1, join;

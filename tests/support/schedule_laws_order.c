@@ -8,8 +8,8 @@ static bool computes(zero_op op)
     return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
 }
 
-/* True if a use of parameters begins: FORWARD, or BACKWARD with its RECOMPUTE. All parts of a pass are
- * one use. */
+/* True if a use of parameters begins: FORWARD, or BACKWARD with its RECOMPUTE. All parts of
+ * a pass are one use. */
 static bool is_use(const zero_instruction *i)
 {
     bool begins = i->part == ZERO_PART_ALL || i->part == 0;

@@ -7,9 +7,10 @@
  * (shadow_truth.c), which does not know buffers. Planned lifetimes are never read: one that is
  * too short is found by its effect on the numbers.
  *
- * Of a shared model the ranks are a ZeRO group. The other ranks of their TP groups do the same: a JOIN
- * turns what a rank gave into what all gave, and takes its buffers from JOIN to JOIN_WAIT. (What TP ranks
- * may overwrite in their window follows from the order of JOINs: laws_check_joins().)
+ * Of a shared model the ranks are a ZeRO group. The other ranks of their TP groups do the
+ * same: a JOIN turns what a rank gave into what all gave, and takes its buffers from JOIN
+ * to JOIN_WAIT. (What TP ranks may overwrite in their window follows from the order of
+ * JOINs: laws_check_joins().)
  *
  * A rank may execute the stream of optimizer states ahead of its walk, as far as `after` allows
  * (engine/run_offload.c). The test says which ranks do.

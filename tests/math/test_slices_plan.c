@@ -1,0 +1,79 @@
+/* How products in slices are divided: into the scratch, whatever their shape. */
+#include "support/math_test.h"
+
+#include "math/cpu_panel.h"
+#include "math/cpu_slices.h"
+
+static int64_t bytes_of(const zero_packed_kernels *kernels, const zero_slices_plan *plan)
+{
+    const int64_t number = (int64_t)zero_type_size(kernels->type);
+    const int64_t buffers = plan->buffers * plan->block_m * plan->width;
+    return buffers * (int64_t)sizeof(float) +
+           zero_round_up(plan->block_m * plan->packed * number, ZERO_SLICES_LINE) +
+           plan->block_n * plan->packed * number;
+}
+
+/* Returns the bytes that the plan uses. */
+static int64_t check_plan(const zero_packed_kernels *kernels, int slices, int64_t m,
+                          int64_t n, int64_t slice)
+{
+    const zero_gemm g = {.m = m, .n = n, .k = slice * slices, .slices = slices};
+    zero_slices_plan plan;
+    const int left = zero_slices_split(kernels, &g, slices, &plan);
+    assert_in_range(left, 0, slices - 1);
+    assert_true(plan.packed > 0 && plan.block_m > 0 && plan.block_n > 0);
+    const int64_t bytes = bytes_of(kernels, &plan);
+    if (bytes > zero_math_scratch() * (int64_t)sizeof(float))
+        fail_msg("%s, %d slices, %lld x %lld x %lld: %lld bytes", kernels->name, slices,
+                 (long long)m, (long long)n, (long long)slice, (long long)bytes);
+    return bytes;
+}
+
+static void all_plans_fit_the_scratch(void **state)
+{
+    (void)state;
+    const int64_t scratch = zero_math_scratch() * (int64_t)sizeof(float);
+    const int64_t rows[] = {1, 300, 4000};
+    const int slices[] = {2, 3, 4, 8, 12, 64};
+    const zero_packed_kernels *kernels;
+    int64_t most = 0;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++)
+        for (size_t s = 0; s < COUNT(slices); s++)
+            for (size_t m = 0; m < COUNT(rows); m++)
+                for (int64_t slice = 1; slice < 30000; slice += slice / 7 + 1)
+                    for (int64_t n = 1; n < 60000; n = 3 * n + 2)
+                        most = zero_max(most,
+                                        check_plan(kernels, slices[s], rows[m], n, slice));
+    assert_true(most > scratch - scratch / 64); /* it is used, too */
+}
+
+/* The cases that test_slices.c relies on do occur. */
+static void plans_follow_the_shape(void **state)
+{
+    (void)state;
+    const zero_packed_kernels *fp32 = &zero_panels_at(0)->packed;
+    const struct {
+        int64_t m, n, slice;
+        int left, group, buffers;
+    } cases[] = {
+        {512, 768, 192, 0, 4, 0},  /* all slices at one time */
+        {512, 768, 768, 2, 2, 0},  /* pairs, in whole blocks, then pairs in groups */
+        {13, 33, 20000, 0, 0, 2}}; /* no slice fits */
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const zero_gemm g = {
+            .m = cases[i].m, .n = cases[i].n, .k = 4 * cases[i].slice, .slices = 4};
+        zero_slices_plan plan;
+        assert_int_equal(zero_slices_split(fp32, &g, 4, &plan), cases[i].left);
+        assert_int_equal(plan.group, cases[i].group);
+        assert_int_equal(plan.buffers, cases[i].buffers);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_plans_fit_the_scratch),
+        cmocka_unit_test(plans_follow_the_shape),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
