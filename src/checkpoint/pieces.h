@@ -5,8 +5,8 @@
  *                     shard d * 2 + 1: | row 0 | row 1 | ...                   kept for the next rows
  *
  * Some shards stay open, and the extents read last are kept: two for each rank of a TP group and each
- * part of the state, together 24 MiB at most. So who reads a tensor in its order, all three parts in
- * turn, reads each extent once. Nothing here is collective. */
+ * part of the state, together 24 MiB at most. A reader that goes through a tensor in
+ * its order, all three parts in turn, reads each extent once. Nothing here is collective. */
 #pragma once
 
 #include "checkpoint/shard_read.h"

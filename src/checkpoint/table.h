@@ -32,7 +32,7 @@ typedef enum {
     ZERO_STATES
 } zero_state_part;
 
-/* Who has what. tp and slices are a zero_share's. */
+/* How a model is divided among ranks. tp and slices are a zero_share's. */
 typedef struct {
     zero_partition_scheme scheme;
     int n_ranks; /* of all groups: shards */

@@ -23,7 +23,7 @@ static void check_names(const char *file, const char *tensor)
         fail_msg("expected %s and %s in: %s", file, tensor, zero_last_error());
 }
 
-/* Some rank that loads finds it, and so does who verifies. */
+/* Verifying finds it, and loading does on some rank. */
 static void check_damage(const zero_model *whole, const zero_state_layout *to,
                          const char *file, const char *tensor)
 {

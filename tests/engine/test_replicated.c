@@ -70,7 +70,7 @@ static void flip(test_run *run, const spot *s)
                                       ZERO_VISIT_CHANGE, flip_master, NULL) == ZERO_OK);
 }
 
-/* On two sides nobody knows which is wrong, so owners of all are named. */
+/* Of two different parts either may be wrong, so the owners of both are named. */
 static void check_message(test_run *run, const spot *s)
 {
     char place[160], rank[32];
