@@ -219,7 +219,7 @@ static void tp_is_checked_before_ranks_are_known(void **state)
     } wrong[] = {
         {"--tp 3", "the model has 4 heads"},
         {"--tp 2 --tp-slices 6 --heads 12 --hidden 48", "--tp-slices 6 with --tp 2"},
-        {"--tp-slices 3 --heads 12 --hidden 48", "--tp-slices 3 with --tp 1"},
+        {"--tp-slices 5 --heads 12 --hidden 48", "--tp-slices 5 with --tp 1"},
         {"--tp 4 --vocab 3", "3 words"},
         {"--tp 2 --device cuda", "--tp 2 with --device cuda"},
         {"--tp-slices 2 --device cuda", "--tp-slices 2 with --device cuda"},
