@@ -14,7 +14,8 @@ void zero_gpt2_head_unit(zero_unit *unit);
 
 /* ZERO_ERR_INVALID, with the numbers and a remedy, unless the model can be shared by
  * --tp `ranks` with --tp-slices `slices`: each slice has whole heads and at least one word, and
- * slices are ranks times a power of two. If this passes, so does zero_model_share(). */
+ * slices are ranks times a power of two, or any number for one rank. If this passes, so does
+ * zero_model_share(). */
 ZERO_NODISCARD zero_status zero_gpt2_check_share(const zero_gpt2_shape *shape, int ranks,
                                                  int slices);
 
