@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "bench_median.h"
 
-/* k is so many times C; d(input) multiplies by the transposed weight. */
+/* k is a multiple of C; d(input) multiplies by the transposed weight. */
 typedef struct {
     const char *name;
     int times, parts;

@@ -81,8 +81,8 @@ ZERO_NODISCARD zero_status zero_state_local_init(zero_state_local *local,
                                                  const zero_state_table *table, int p);
 void zero_state_local_destroy(zero_state_local *local); /* accepts a zeroed one */
 
-/* Elements of an extent, at most. Column-cut rows lie in tp extents in turn, so a reader of the
- * whole tensor keeps so many: extents of a larger tp are smaller. */
+/* Elements of an extent, at most. Column-cut rows lie in tp extents in turn, and a reader of the
+ * whole tensor keeps all of these. So with a larger tp extents are smaller. */
 int64_t zero_extent_most(const zero_state_table *table);
 
 /* The elements of a tensor's part in the shard of rank d * tp + p; [0, 0) if there are none. */

@@ -71,7 +71,7 @@ static void try_group(zero_slices_plan *p, const zero_packed_kernels *kernels,
     }
 }
 
-/* The cheapest plan for so many slices, a subtree; adds: to what is in c, so they are one group. */
+/* The cheapest plan for a subtree of slices; adds: to what is in c, so they are one group. */
 static zero_slices_plan choose(const zero_packed_kernels *kernels, const zero_gemm *g,
                                int slices, bool adds)
 {

@@ -43,7 +43,7 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
     return ZERO_OK;
 }
 
-/* The largest number of slices up to `most` that the model can have with so many ranks: several
+/* The largest number of slices up to `most` that the model can have on `ranks` ranks: several
  * need complete subtrees. */
 static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
 {

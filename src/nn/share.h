@@ -16,16 +16,16 @@
 #include "nn/model.h"
 
 /* A rank's part of a whole model, which outlives it. ZERO_ERR_INVALID, with the numbers: ranks do not
- * divide slices, or not by a power of two; a tensor cannot be cut in so many slices; a unit has no
+ * divide slices, or not by a power of two; a tensor has fewer rows or columns; a unit has no
  * parts, unless there is one slice. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_model_share(const zero_model *whole, zero_share share,
                                             zero_model *part);
 
-/* The first row of slice i, 0 <= i <= slices, of a tensor of so many rows that is cut by rows. */
+/* The first row of slice i, 0 <= i <= slices, of a tensor of `rows` rows. */
 int64_t zero_share_row(int64_t rows, int slices, int i);
 
 /* Makes a whole tensor, with whole_rows and whole_cols, the rank's part of it; its offset stays.
- * ZERO_ERR_INVALID, with the numbers, if it cannot be cut in so many slices. */
+ * ZERO_ERR_INVALID, with the numbers, if it is too small, or slices do not divide its columns. */
 ZERO_NODISCARD zero_status zero_share_cut(const zero_share *share, zero_tensor *t);
 
 /* True if parts of passes are computed one by one: sums are cut in slices. */

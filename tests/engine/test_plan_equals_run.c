@@ -42,7 +42,7 @@ static void draw_gpt2(dice *d, int slices, zero_model *model)
     assert_int_equal(zero_gpt2_describe(&shape, model), ZERO_OK);
 }
 
-/* This rank's part of a model in so many slices, if it has more than one. */
+/* This rank's part of a model in `slices` slices, if these are more than one. */
 static void draw_part(zero_comm *comm, int slices, const zero_model *model,
                       zero_model *part)
 {

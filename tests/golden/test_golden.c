@@ -167,7 +167,7 @@ static void train_in(struct golden *g, const zero_backend *backend, zero_comm *w
     zero_engine_destroy(&e);
 }
 
-/* In TP groups of `tp` ranks, which share sums in so many slices. */
+/* In TP groups of `tp` ranks, which share sums in `slices` slices. */
 static void train(struct golden *g, const zero_backend *backend, int tp, int slices)
 {
     zero_comm world;

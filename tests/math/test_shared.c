@@ -72,7 +72,7 @@ static void some_heads_alone_have_the_bits_of_all(void **state)
 
 enum { WORDS = 19 };
 
-/* What ranks with so many words each, the last with the rest, make together of an embedding. */
+/* An embedding made by several ranks, which have equal numbers of words but for the last. */
 static void embed_in_parts(const zero_backend *ops, zero_embedding e, int64_t words,
                            float *part, float *sum)
 {
