@@ -2,8 +2,8 @@
  * c' = op(b)' op(a)', so the factors change places and nothing is transposed.
  *
  * Factors that do not have the type of the product are converted into the workspace first. Where it
- * has no room for them, the product is cut into pieces. Pieces of k add to c, in fp32. The
- * cut depends on shapes alone, so equal calls have equal bits.
+ * has no room for them, the product is cut into pieces, and products of pieces of k are added to
+ * c in fp32. The cut depends on shapes alone, so equal calls have equal bits.
  *
  *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
  *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece

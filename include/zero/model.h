@@ -44,9 +44,9 @@ typedef struct {
 
     zero_cut cut;
     int cut_parts; /* ZERO_CUT_COLS: equal parts side by side, as q|k|v; 0 counts as 1 */
-    /* Of a rank's part (zero_model_share()): the whole tensor, and the first row or column here,
-     * in each part. In a whole model equal to rows and cols, and 0; set by
-     * zero_model_describe(). */
+    /* The whole tensor's shape, and the first of its rows or columns (in each part) that is here.
+     * zero_model_describe() sets them to rows, cols and 0; zero_model_share() makes a rank's
+     * part. */
     int64_t whole_rows, whole_cols, first;
 } zero_tensor;
 
@@ -111,8 +111,8 @@ typedef struct {
     float *logits;
     float *row_loss; /* last unit only: [B,T] */
 
-    /* Of a model that is shared: the part of the pass that this call computes, else
-     * ZERO_PART_ALL. All parts of a pass have the same memory, whose contents stay. */
+    /* ZERO_PART_ALL; or, of a model that is shared, the part of the pass that this call computes.
+     * All parts of a pass have the same memory, whose contents stay. */
     int64_t part;
     float *joint;        /* written, if the part joins; else NULL */
     const float *joined; /* read, if the part waits; else NULL. May be joint */
@@ -129,8 +129,8 @@ typedef enum {
     ZERO_PASS_GENERATE
 } zero_pass;
 
-/* What becomes of a part's `joint`, while the next part may compute: its sum over the ranks of the
- * TP group, along the tree; or the arrays of all ranks, in their order. */
+/* A join turns a part's `joint` into `joined`, while the next part may compute: into its sum over
+ * the ranks of the TP group, along the tree; or into the arrays of all ranks, in their order. */
 typedef enum { ZERO_JOIN_NONE, ZERO_JOIN_SUM, ZERO_JOIN_GATHER } zero_join;
 
 /* One part of a unit's pass. At most one join is in flight: between a part that joins and the
@@ -138,8 +138,9 @@ typedef enum { ZERO_JOIN_NONE, ZERO_JOIN_SUM, ZERO_JOIN_GATHER } zero_join;
 typedef struct {
     bool waits; /* the part reads `joined`, of the last part that joined */
     zero_join join;
-    int64_t
-        count; /* floats of `joint`; the same on all ranks. A sum's are a multiple of ranks */
+    /* Floats of `joint`, the same on all ranks; those of a sum are a multiple of the ranks. While a
+     * text shorter than planned is generated, the rest may have any values. */
+    int64_t count;
     bool is_last;
 } zero_unit_part;
 

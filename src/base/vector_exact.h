@@ -67,7 +67,7 @@ typedef struct {
     doubles s[ZERO_VECTOR_WINDOWS - 1], sum[ZERO_VECTOR_WINDOWS][2];
 } exact_windows;
 
-/* What the last but one window leaves is all in the last. */
+/* The last window takes all that the others leave. */
 INLINE void cut_half(doubles x, int half, exact_windows *w)
 {
     doubles rest = x * x;

@@ -85,7 +85,7 @@ void zero_state_local_destroy(zero_state_local *local); /* accepts a zeroed one 
  * whole tensor keeps all of these. So with a larger tp extents are smaller. */
 int64_t zero_extent_most(const zero_state_table *table);
 
-/* The elements of a tensor's part in the shard of rank d * tp + p; [0, 0) if there are none. */
+/* The shard of rank d * tp + p holds these elements of a tensor's part; [0, 0): it has none. */
 zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d);
 
 /* The extents of that shard, in order; *list is the caller's (free), or NULL if *n is 0.

@@ -5,7 +5,7 @@
 #include "comm/control.h"
 #include "comm/family.h"
 
-/* Of a divided group the parts compare, for all of the family. */
+/* A divided group compares in its parts, for the whole family. */
 static int list_groups(zero_comm *comm, zero_comm *groups[2])
 {
     groups[0] = comm->tp ? comm->tp : comm;

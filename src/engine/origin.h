@@ -30,7 +30,7 @@ zero_origin_search zero_origin_open(bool is_on, zero_runner *r);
 /* `i` is the present instruction of the walk, `call` that of its unit. */
 void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
                                 const zero_call *call);
-/* What a part gives to the other ranks of the TP group: afterwards all of them have the number. */
+/* Looks at `joint` before the other ranks of the TP group have its numbers, too. */
 void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,
                                const zero_unit_part *part, const zero_call *call);
 void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction *i,

@@ -5,7 +5,7 @@
 #include "engine/plan.h"
 #include "nn/share.h"
 
-/* Of the part of a deeper model that the plan's rank has. */
+/* Plans the part of a deeper model that the plan's rank has. */
 static zero_status measure_part(const zero_model *whole, const zero_plan_input *input,
                                 zero_plan_ledger *ledger)
 {

@@ -139,7 +139,7 @@ static double join_seconds(const struct clocks *c, const zero_instruction *i)
     return seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / c->work);
 }
 
-/* What is in flight ends so much later. */
+/* Exchanges in flight end `seconds` later. */
 static void delay(struct clocks *c, double seconds)
 {
     bool is_idle = c->network <= c->now;

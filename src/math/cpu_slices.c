@@ -187,7 +187,7 @@ static void sum_group(const tile *x, int first, int count, int level, float *c, 
     t->kernels->add(x->levels[level], c, ldc);
 }
 
-/* c is read when the sums are done: it comes from beyond the caches meanwhile. */
+/* The tile of c is needed after the sums: this fetches it to the cache while they are made. */
 static void fetch(const tile *x, const float *c, int64_t ldc)
 {
     const zero_packed_kernels *kernels = x->t->kernels;

@@ -51,7 +51,7 @@ static zero_status refuse_name(const char *where)
                      where, names);
 }
 
-/* Reads a number of at most four digits and moves *text behind it; -1 if no digit comes next. */
+/* A number of at most four digits at *text, which moves behind it; -1 if there is no digit. */
 static int read_number(const char **text)
 {
     int number = 0, digits = 0;

@@ -37,7 +37,7 @@ static json_t *machine_json(const zero_plan_request *request)
     return object;
 }
 
-/* Of the rank that is shown. */
+/* The share of the rank that is shown. */
 static json_t *shares_json(const zero_plan_report *r)
 {
     const zero_share *share = &r->part->share;

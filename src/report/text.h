@@ -26,7 +26,7 @@ void zero_text_run_continue(void);
 void zero_text_ranks(const zero_config *config, char text[ZERO_PLAN_TEXT]);
 /* The factors of the global batch of a completed configuration, and their names. */
 void zero_text_batch(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
-/* What tensor parallelism does; empty without it. */
+/* A sentence about tensor parallelism; empty without it. */
 void zero_text_shares(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
 
 /* What more ranks would do to the global batch of a completed configuration. */

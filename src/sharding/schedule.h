@@ -179,8 +179,8 @@ typedef struct {
     zero_traffic traffic; /* of this rank, each time */
 } zero_exchange;
 
-/* What JOINs of one kind and length do, in this order: a sum is a reduce-scatter of pieces and an
- * all-gather of them. The buffers are those of the first such JOIN; later ones have the same form. */
+/* All JOINs of one kind and length do the same: a sum is a reduce-scatter of pieces, then an
+ * all-gather of them; a gather is one all-gather. The buffers are those of the first such JOIN; later ones have the same form. */
 typedef struct {
     zero_join kind;
     int64_t count; /* floats of `in`; of `out` as many, or (gather) that times the ranks */
