@@ -1,9 +1,9 @@
 /* gemm.c - products by cuBLAS, which is column-major: our c = op(a) op(b), row by row, is its
  * c' = op(b)' op(a)', so the factors change places and nothing is transposed.
  *
- * Factors that do not have the type of the product are converted into the workspace first. Where it
- * has no room for them, the product is cut into pieces, and products of pieces of k are added to
- * c in fp32. The cut depends on shapes alone, so equal calls have equal bits.
+ * Factors that do not have the type of the product are converted into the workspace first. If they do
+ * not fit there, the product is cut into pieces, and a product of pieces of k is added to c in fp32.
+ * The cut depends on shapes alone, so equal calls have equal bits.
  *
  *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
  *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece

@@ -12,7 +12,14 @@
 
 #define MEBIBYTE 0x1p20
 
-/* One save in progress. */
+/* One save in progress. Each rank writes one shard of a run without replicas. A rank's piece is K
+ * neighbouring shards, and each of the K ranks that hold the piece writes one of them:
+ *
+ *     N_d = 4, R = 2, K = 2     | shard 0 | shard 1 | shard 2 | shard 3 |
+ *     pieces                    |      of ranks 0, 2 |      of ranks 1, 3 |
+ *     written by                | rank 0  | rank 2  | rank 1  | rank 3  |
+ *
+ * So all ranks write the same amount, and a checkpoint does not depend on R. */
 struct save {
     zero_engine *e;
     zero_comm *comm;
@@ -26,6 +33,22 @@ struct save {
 };
 
 /* ---- shards ---- */
+
+/* The number of the shard that this rank writes. T ranks share a model. */
+static int own_shard(const struct save *s)
+{
+    const zero_shard_place *at = &s->e->schedule.shard;
+    int T = s->e->schedule.input.model->share.ranks;
+    return (at->rank * at->replicas + at->replica) * T + s->comm->rank % T;
+}
+
+/* The rank that writes a shard. */
+static int writer_of(const struct save *s, int shard)
+{
+    const zero_shard_place *at = &s->e->schedule.shard;
+    int T = s->e->schedule.input.model->share.ranks, d = shard / T;
+    return (d % at->replicas * at->size + d / at->replicas) * T + shard % T;
+}
 
 static zero_status view(void *arg, int group, zero_range range, float *room,
                         zero_state_block *block)
@@ -61,7 +84,7 @@ static zero_status prepare(struct save *s)
     s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
     if (!s->manifest.shards)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
-    return zero_shard_prepare(&(zero_shard_source){s->comm->rank, view, s->e}, &s->manifest,
+    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, s->e}, &s->manifest,
                               &s->shard);
 }
 
@@ -74,7 +97,7 @@ static zero_status gather_shards(struct save *s)
         words ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu shards", size);
     st = zero_agree(s->comm, st);
     if (st == ZERO_OK) {
-        uint64_t *mine = words + 5 * s->comm->rank;
+        uint64_t *mine = words + 5 * own_shard(s);
         zero_manifest_file shard = zero_shard_describe(&s->shard);
         mine[0] = shard.bytes;
         memcpy(mine + 1, shard.checksum, ZERO_CHECKSUM - 1);
@@ -137,7 +160,7 @@ static zero_status check_shards(const struct save *s)
             return zero_fail(ZERO_ERR_ENV,
                              "%s/%s is not seen from rank 0, though rank %d has written "
                              "it: all nodes need the same directory",
-                             s->temporary.path, name, r);
+                             s->temporary.path, name, writer_of(s, r));
     }
     return ZERO_OK;
 }

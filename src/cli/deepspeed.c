@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "cli/deepspeed_batch.h"
 #include "cli/deepspeed_input.h"
 #include "cli/deepspeed_keys.h"
@@ -148,6 +149,37 @@ static zero_status take_persist(const input *in)
         "persist is about whole groups, such as a block, not about single tensors");
 }
 
+/* ZeRO++'s secondary shards: each group of `size` ranks, such as those of a node, has a second copy
+ * of all parameters; 1 means no second copy. */
+static zero_status take_secondary(const input *in)
+{
+    const char *key = ZERO_KEY("zero_hpz_partition_size");
+    int64_t size = 1;
+    ZERO_TRY(zero_deepspeed_whole(in, key, 1, &size));
+    if (size == 1) return ZERO_OK;
+    ZERO_TRY(zero_deepspeed_put(in, "node-parameters", json_true()));
+    return zero_deepspeed_note(
+        in, key,
+        "node-parameters is on: zero keeps them once per node, which "
+        "needs several ranks there, whatever their number; results are "
+        "the same");
+}
+
+/* MiCS: shards over groups of `size` ranks, which are replicas; -1 means all ranks. */
+static zero_status take_replicas(const input *in)
+{
+    const char *key = ZERO_KEY("mics_shard_size");
+    int64_t size = -1;
+    ZERO_TRY(zero_deepspeed_whole(in, key, -1, &size));
+    if (size <= 0) return ZERO_OK;
+    if (zero_is_power_of_two(size))
+        return zero_deepspeed_put(in, "shard-ranks", json_integer(size));
+    return zero_deepspeed_note(
+        in, key,
+        "not taken: zero's replicas have a power of two of ranks; it "
+        "shards over all, and results are the same");
+}
+
 static zero_status has_no_effect(const input *in, const char *key)
 {
     if (!zero_deepspeed_value(in, key)) return ZERO_OK;
@@ -168,9 +200,13 @@ static zero_status take_zero(const input *in)
         ZERO_TRY(zero_deepspeed_put(in, "overlap", json_string(overlap ? "on" : "off")));
     ZERO_TRY(take_bucket(in));
     if (stage < 3) {
+        ZERO_TRY(has_no_effect(in, ZERO_KEY("zero_hpz_partition_size")));
+        ZERO_TRY(has_no_effect(in, ZERO_KEY("mics_shard_size")));
         ZERO_TRY(has_no_effect(in, ZERO_KEY("stage3_prefetch_bucket_size")));
         return has_no_effect(in, ZERO_KEY("stage3_param_persistence_threshold"));
     }
+    ZERO_TRY(take_secondary(in));
+    ZERO_TRY(take_replicas(in));
     ZERO_TRY(take_prefetch(in));
     return take_persist(in);
 }
@@ -185,11 +221,12 @@ static zero_status take_activations(const input *in)
         "activation_checkpointing.cpu_checkpointing",
         "activation_checkpointing.contiguous_memory_optimization"};
     int64_t number = 0;
-    bool on = false;
+    bool on = false, in_parts = false;
     for (int i = 0; i < 3; i++) {
         bool flag = false;
         ZERO_TRY(zero_deepspeed_flag(in, flags[i], &flag));
         on = on || flag;
+        in_parts = in_parts || (i == 0 && flag);
     }
     ZERO_TRY(zero_deepspeed_whole(in, "activation_checkpointing.number_checkpoints", 0,
                                   &number));
@@ -199,6 +236,11 @@ static zero_status take_activations(const input *in)
                                    "all of it is off, so recompute stays off; results are "
                                    "the same");
     ZERO_TRY(zero_deepspeed_put(in, "recompute", json_true()));
+    if (in_parts)
+        return zero_deepspeed_note(in, "activation_checkpointing",
+                                   "recompute is on: zero recomputes every block; with "
+                                   "--tp, --partition-activations is an option of its own; "
+                                   "results are the same");
     return zero_deepspeed_note(in, "activation_checkpointing",
                                "recompute is on: zero recomputes every block; results are "
                                "the same");

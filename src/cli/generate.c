@@ -64,7 +64,7 @@ static zero_status form_groups(job *j)
     const zero_tp *tp = &j->options.tp;
     ZERO_TRY(zero_tp_check_ranks(tp, j->world.size));
     ZERO_TRY(zero_tp_check_nodes(tp, &j->world.layout));
-    return zero_comm_divide(&j->world, (int)tp->ranks);
+    return zero_comm_divide(&j->world, (int)tp->ranks, 0);
 }
 
 static zero_status start(job *j, int argc, char **argv)

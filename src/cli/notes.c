@@ -5,20 +5,25 @@
 
 #include "sharding/stages.h"
 
-static bool keeps_parameters(const zero_stage *stage)
+static bool keeps_parameters(const zero_config *c)
 {
-    return stage->parameters == ZERO_HOLD_WHOLE;
+    return zero_stage_at((int)c->stage)->parameters == ZERO_HOLD_WHOLE;
 }
 
-static bool shards_nothing(const zero_stage *stage)
+static bool shards_nothing(const zero_config *c)
 {
-    return stage->optimizer == ZERO_HOLD_WHOLE;
+    return zero_stage_at((int)c->stage)->optimizer == ZERO_HOLD_WHOLE;
 }
 
-/* Options, and the stages at which they do little. */
+static bool has_replicas_of_nothing(const zero_config *c)
+{
+    return shards_nothing(c) && zero_config_shard_ranks(c) < c->data_ranks;
+}
+
+/* Options, and the configurations in which they do little. */
 static const struct {
     const char *name;
-    bool (*is_idle)(const zero_stage *stage);
+    bool (*is_idle)(const zero_config *config);
     const char *words;
 } notes[] = {
     {"prefetch", keeps_parameters,
@@ -27,12 +32,13 @@ static const struct {
      "has no effect below stage 3: parameters are not sharded"},
     {"partition", shards_nothing,
      "shards nothing at stage 0: it only changes which rank sums which gradients"},
+    {"shard-ranks", has_replicas_of_nothing,
+     "shards nothing at stage 0: it only changes which rank sums which gradients"},
 };
 
 void zero_notes_show(const zero_config *config)
 {
     const zero_command *train = &zero_command_train;
-    const zero_stage *stage = zero_stage_at((int)config->stage);
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         char text[ZERO_OPTION_TEXT_BYTES];
         const zero_option_table *table;
@@ -40,7 +46,8 @@ void zero_notes_show(const zero_config *config)
         int index = zero_command_find_option(train, 0, name, strlen(name));
         const zero_option *row = zero_command_option(train, index, &table);
         const char *value = zero_option_value(row, config, text);
-        if (notes[i].is_idle(stage) && strcmp(value, row->standard) != 0)
+        bool is_given = value && (!row->standard || strcmp(value, row->standard) != 0);
+        if (is_given && notes[i].is_idle(config))
             fprintf(stderr, "zero: note: --%s %s %s\n", name, value, notes[i].words);
     }
 }

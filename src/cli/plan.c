@@ -4,10 +4,13 @@
 #include "base/fail.h"
 #include "cli/notes.h"
 #include "comm/launch.h"
+#include "report/ablation_show.h"
 #include "report/chart.h"
 #include "report/models.h"
 #include "report/paper.h"
 #include "report/plan_json.h"
+#include "report/plan_machine.h"
+#include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 #include "report/plan_show.h"
 #include "report/plan_stages.h"
@@ -15,7 +18,11 @@
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
     if (options->json) return zero_plan_show_json(r, stdout);
-    if (options->chart)
+    if (r->request.ablation)
+        zero_plan_show_ablation(r, stdout);
+    else if (r->request.pipeline > 0)
+        zero_plan_show_pipelines(r, stdout);
+    else if (options->chart)
         zero_plan_show_chart(r, stdout);
     else if (r->request.show_schedule)
         zero_plan_show_programs(r, stdout);
@@ -32,7 +39,7 @@ static zero_status plan(const zero_plan_options *options)
     const zero_plan_request *request = &options->request;
     ZERO_TRY(zero_plan_report_make(&report, request));
     if (!request->all_stages && zero_launch_rank_hint() == 0)
-        zero_notes_show(&request->config);
+        zero_notes_show(&report.config);
     zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;
@@ -42,6 +49,7 @@ static zero_status plan(const zero_plan_options *options)
 static zero_status show_table(const zero_plan_options *options)
 {
     if (options->paper) return zero_paper_show(options->paper, options->json, stdout);
+    if (options->machines) return zero_plan_machines_show(stdout);
     zero_models_show(stdout);
     return ZERO_OK;
 }
@@ -50,7 +58,7 @@ static zero_status run(int argc, char **argv)
 {
     zero_plan_options options;
     ZERO_TRY(zero_plan_options_parse(&options, argc, argv));
-    bool is_table = options.models || options.paper;
+    bool is_table = options.models || options.paper || options.machines;
     zero_status st = is_table ? show_table(&options) : plan(&options);
     zero_plan_options_destroy(&options);
     return st;

@@ -22,17 +22,22 @@ static const zero_option own[] = {
      .name_at = zero_stage_words, .help = "ZeRO: all stages side by side, or what ranks hold in shards"},
     {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
-    {.name = "fit", TEXT, FIELD(fit), .argument = "DRAM[,DISK]", .absent = "not asked",
-     .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file"},
+    {.name = "ablation", FLAG, FIELD(request.ablation), .help = "what the plan would take without one part of ZeRO and ZeRO-R: --recompute, P_a, a stage, small buckets, C_B"},
+    {.name = "fit", TEXT, FIELD(fit), .argument = "DRAM[,DISK]|batch", .absent = "not asked",
+     .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file; batch: the largest --micro-batch that fits --memory-limit (with --device: --device-memory)"},
+    {.name = "pipeline", WHOLE(2, ZERO_GPT2_LAYERS), FIELD(pipeline), .argument = "P", .absent = "none",
+     .help = "GPipe and 1F1B of P stages beside ZeRO, for the same model, ranks and batch; with --show-schedule: their programs"},
     {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
      .help = "seconds per message and bytes per second, such as 1e-6,12.5G; with --flops: the time of a step"},
     {.name = "node-network", TEXT, FIELD(node_network), .argument = "LATENCY,BANDWIDTH", .absent = "--network's",
-     .help = "the same between ranks of a node, for what --tp exchanges there"},
+     .help = "the same between ranks of a node, for what --tp and --shard-ranks exchange there"},
+    {.name = "machine", TEXT, FIELD(machine), .argument = "NAME|FILE", .absent = "none",
+     .help = "the numbers of a machine (help lists the names): whichever of --flops, --network, --node-network, --fake-nodes and the memory limit is not given comes from it"},
     {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE", .absent = "no times of transfers",
      .help = "bytes per second of the disk of a node, which its ranks share, such as 0.8G,1.2G (zero info --offload DIR --trial measures them); with --flops and --offload: whether the step hides the transfers"},
     {.name = "flops", .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30, FIELD(flops), .argument = "RATE", .absent = "no times",
      .help = "floating-point operations per second of one rank, such as 50G"},
-    {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2 or figure1 beside ours"},
+    {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2, figure1, fig2, fig3, fig4, fig6, fig7, fig8, turing-nlg or trillion beside ours"},
     {.name = "models", FLAG, FIELD(models), .help = "all models that --model knows"},
     {.name = "json", FLAG, FIELD(json), .help = "one JSON object instead of tables; sizes in bytes"},
     {.name = NULL},
@@ -100,14 +105,32 @@ static bool parse_fit(const char *text, zero_plan_request *r)
            zero_quantity_whole(disk, &r->fit_disk) && r->fit_disk > 0;
 }
 
+/* The memory that a batch has to fit: --memory-limit (with --device: --device-memory), or else that
+ * of --machine. */
+static zero_status read_fit_batch(zero_plan_options *o)
+{
+    zero_plan_request *r = &o->request;
+    bool has_device = zero_config_has_device(&r->config);
+    bool is_open = has_device ? r->config.device_memory == 0 : r->config.memory_limit < 0;
+    r->fit_batch = true;
+    r->fit_memory = has_device ? r->config.device_memory : r->config.memory_limit;
+    if (r->fit_memory > 0 || (o->machine && is_open)) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--fit batch needs the memory that a batch has to fit: give --%s BYTES, "
+        "such as 32G, or --machine NAME",
+        has_device ? "device-memory" : "memory-limit");
+}
+
 static zero_status read_fit(zero_plan_options *o)
 {
     zero_plan_request *r = &o->request;
     if (!o->fit) return ZERO_OK;
+    if (strcmp(o->fit, "batch") == 0) return read_fit_batch(o);
     if (!parse_fit(o->fit, r))
         return zero_fail(ZERO_ERR_INVALID,
                          "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
-                         "DRAM,DISK, such as 4G,100G",
+                         "DRAM,DISK, such as 4G,100G; or batch",
                          o->fit);
     if (r->fit_disk == 0 || zero_config_directory(&r->config)) return ZERO_OK;
     return zero_fail(
@@ -128,7 +151,7 @@ static zero_status read_disk(zero_plan_options *o)
         return zero_fail(ZERO_ERR_INVALID,
                          "--disk without --offload: nothing is read or written; give "
                          "--offload DIR as well");
-    if (o->flops > 0.0) return ZERO_OK;
+    if (o->flops > 0.0 || o->machine) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--disk and --flops go together: give --flops as well");
 }
@@ -151,23 +174,25 @@ static zero_status read_machine(zero_plan_options *o)
     ZERO_TRY(read_network("network", o->network, &m->latency, &m->bandwidth));
     ZERO_TRY(read_network("node-network", o->node_network, &m->node_latency,
                           &m->node_bandwidth));
-    if (o->node_network && !o->network)
+    if (o->node_network && !o->network && !o->machine)
         return zero_fail(ZERO_ERR_INVALID,
                          "--node-network without --network: give --network as well");
     ZERO_TRY(read_disk(o));
     o->request.has_network = o->network != NULL;
     o->request.has_disk = o->disk != NULL;
     if (!o->network) m->bandwidth = INFINITY; /* messages take no time */
-    if ((o->network || o->disk) != has_flops)
+    if (!o->machine && (o->network || o->disk) != has_flops)
         return zero_fail(ZERO_ERR_INVALID,
                          "--network and --flops go together: give --%s as well",
                          has_flops ? "network" : "flops");
     m->flops = o->flops;
     o->request.has_time = has_flops;
-    return ZERO_OK;
+    o->request.has_file = o->machine != NULL;
+    if (!o->machine) return ZERO_OK;
+    return zero_machine_file_find(o->machine, &o->request.file);
 }
 
-/* --models and --paper are tables that no other option changes. */
+/* --models, --paper and --machine help are tables that no other option changes. */
 static zero_status check_alone(const zero_options *given, const char *table)
 {
     const zero_option_table *in;
@@ -183,21 +208,56 @@ static zero_status check_alone(const zero_options *given, const char *table)
     return ZERO_OK;
 }
 
-/* The chart shows memory over a step and nothing else. */
-static zero_status check_chart(const zero_options *given)
+/* The first option of the list (ended by NULL) that is given; NULL: none is. */
+static const char *find_given(const zero_options *given, const char *const *list)
 {
-    static const char *const others[] = {"show-schedule", "fit",   "network",
-                                         "disk",          "flops", "json"};
     const zero_option_table *in;
     const zero_option *option;
     for (int i = 0; (option = zero_command_option(given->command, i, &in)); i++)
-        for (size_t k = 0; given->set[i] && k < sizeof others / sizeof others[0]; k++)
-            if (strcmp(option->name, others[k]) == 0)
-                return zero_fail(ZERO_ERR_INVALID,
-                                 "--chart with --%s: the chart shows memory alone; give "
-                                 "one of them",
-                                 others[k]);
-    return ZERO_OK;
+        for (int k = 0; given->set[i] && list[k]; k++)
+            if (strcmp(option->name, list[k]) == 0) return list[k];
+    return NULL;
+}
+
+/* Some options replace the tables of a plan. Refuses others whose numbers would not be shown. */
+static zero_status check_picture(const zero_options *given, const char *picture,
+                                 const char *const *others, const char *why)
+{
+    const char *other = find_given(given, others);
+    if (!other) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "--%s with --%s: %s; give one of them", picture,
+                     other, why);
+}
+
+static zero_status check_pictures(const zero_plan_options *o)
+{
+    static const char *const not_drawn[] = {"show-schedule", "fit",   "network", "machine",
+                                            "disk",          "flops", "json",    NULL};
+    static const char *const not_told[] = {"show-schedule", "chart", "fit",   "network",
+                                           "machine",       "disk",  "flops", NULL};
+    if (o->chart)
+        ZERO_TRY(
+            check_picture(&o->given, "chart", not_drawn, "the chart shows memory alone"));
+    if (!o->request.ablation) return ZERO_OK;
+    ZERO_TRY(check_picture(&o->given, "ablation", not_told,
+                           "the ablation shows memory with and without a part"));
+    if (!o->request.all_stages) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--ablation with --stage all: it is shown for one stage, as in "
+                     "--stage 2");
+}
+
+/* Refuses what a table of pipelines and all stages cannot show. */
+static zero_status check_pipeline(const zero_options *given)
+{
+    static const char *const others[] = {"stage",        "chart",    "fit", "disk",
+                                         "memory-limit", "ablation", NULL};
+    const char *other = find_given(given, others);
+    if (!other) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--pipeline with --%s: it shows pipelines beside all stages of ZeRO; "
+                     "leave out --%s",
+                     other, other);
 }
 
 static zero_status check(zero_plan_options *o)
@@ -205,16 +265,21 @@ static zero_status check(zero_plan_options *o)
     zero_plan_request *r = &o->request;
     if (o->paper) ZERO_TRY(check_alone(&o->given, "paper"));
     if (o->models) ZERO_TRY(check_alone(&o->given, "models"));
+    o->machines = o->machine && strcmp(o->machine, "help") == 0;
+    if (o->machines) return check_alone(&o->given, "machine");
     ZERO_TRY(check_rank(o));
     r->n_ranks = (int)o->ranks;
     r->rank = (int)o->rank;
-    if (o->chart) ZERO_TRY(check_chart(&o->given));
     r->all_stages = o->stage == ZERO_OPTION_WORD || (o->chart && o->stage == -1);
+    ZERO_TRY(check_pictures(o));
     if (o->stage >= 0) r->config.stage = o->stage;
     if (r->all_stages && r->show_schedule)
         return zero_fail(ZERO_ERR_INVALID,
                          "--show-schedule with --stage all: programs are shown for one "
                          "stage, as in --stage 3");
+    if (o->pipeline > 0) ZERO_TRY(check_pipeline(&o->given));
+    r->pipeline = (int)o->pipeline;
+    r->all_stages = r->all_stages || o->pipeline > 0;
     ZERO_TRY(read_fit(o));
     return read_machine(o);
 }

@@ -7,13 +7,15 @@
 #define ZERO_PLAN_RANKS 65536 /* at most */
 
 typedef struct {
-    bool models, json, chart;
+    bool models, machines, json, chart;
     const char *paper; /* the table's name; NULL: none */
     zero_plan_request request;
 
     int64_t ranks, rank;
-    int64_t stage; /* ZERO_OPTION_WORD: all; -1: not given as a flag */
+    int64_t pipeline; /* stages; 0: no pipelines */
+    int64_t stage;    /* ZERO_OPTION_WORD: all; -1: not on the command line */
     const char *network, *node_network, *disk, *fit;
+    const char *machine; /* a name or a path; "help": all machines are listed */
     double flops;
     zero_options given; /* owned */
 } zero_plan_options;

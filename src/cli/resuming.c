@@ -110,14 +110,6 @@ static zero_status check_order(const zero_session *s, const zero_checkpoint *c)
                       s->config.tp.slices);
 }
 
-/* Runs saved before there was tensor parallelism do not name its options. */
-static bool is_as_ever(const char *name, const char *value)
-{
-    bool is_number = strcmp(name, "tp") == 0 || strcmp(name, "tp-slices") == 0;
-    bool is_flag = strcmp(name, "tp-across-nodes") == 0;
-    return (is_number && strcmp(value, "1") == 0) || (is_flag && strcmp(value, "off") == 0);
-}
-
 /* Options that may change, but not unnoticed. */
 static void list_changes(zero_session *s, const zero_manifest *m)
 {
@@ -133,7 +125,7 @@ static void list_changes(zero_session *s, const zero_manifest *m)
     {
         const json_t *then = json_object_get(m->options, key);
         if (!m->options || json_equal(value, then)) continue;
-        if (!then && is_as_ever(key, json_string_value(value))) continue;
+        if (!then && zero_run_options_is_as_ever(key, json_string_value(value))) continue;
         differ(list, size, key, json_string_value(value),
                json_is_string(then) ? json_string_value(then) : "its default");
     }

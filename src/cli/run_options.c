@@ -99,7 +99,13 @@ const zero_option zero_run_options[] = {
      .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},
     {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), PLAN, .absent = "--tp; with --reproducible and --tp at least 4",
      .help = "slices of a sum over what --tp cuts, added along a tree: bits are equal for every --tp that divides N"},
+    {.name = "partition-activations", FLAG, FIELD(partition_activations), PLAN,
+     .help = "with --tp: each rank of N keeps 1/N of what --recompute keeps, the paper's P_a; with --offload-activations that goes to the file; equal bits"},
     {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), PLAN, .help = "let ranks of several nodes share a product: each waits for the network"},
+    {.name = "shard-ranks", WHOLE(1, 65536), FIELD(shard_ranks), PLAN, .absent = "all that --stage can shard over",
+     .help = "--stage shards over groups of N neighbouring ranks, such as those of a node, and the groups are replicas: more memory per rank, but groups exchange nothing but sums of gradients; equal bits"},
+    {.name = "node-parameters", FLAG, FIELD(node_parameters), PLAN,
+     .help = "stage 3: gathered parameters stay in the node's memory until backward has used them: one gather less per step, at the price of the model's parameters once per node; equal bits"},
     {.name = "threads", WHOLE(1, 4096), FIELD(threads), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .absent = "OPENBLAS_NUM_THREADS, or 1",
      .help = "BLAS threads per rank; with 2 or more, BLAS replaces the built-in fp32 kernels"},
 
@@ -166,6 +172,20 @@ json_t *zero_run_options_identity(const zero_config *config)
             json_object_set_new(values, row->name, json_string(text));
     }
     return values;
+}
+
+bool zero_run_options_is_as_ever(const char *name, const char *value)
+{
+    static const struct {
+        const char *name, *value;
+    } before[] = {{"tp", "1"},
+                  {"tp-slices", "1"},
+                  {"tp-across-nodes", "off"},
+                  {"partition-activations", "off"},
+                  {"node-parameters", "off"}};
+    for (size_t k = 0; k < sizeof before / sizeof before[0]; k++)
+        if (strcmp(before[k].name, name) == 0) return strcmp(before[k].value, value) == 0;
+    return false;
 }
 
 /* An option's value with its type; null if it is left open. */

@@ -16,6 +16,10 @@ ZERO_NODISCARD zero_status zero_run_options_complete(void *config);
  * left to the preset is left out. The caller's (json_decref); NULL without memory. */
 json_t *zero_run_options_identity(const zero_config *config);
 
+/* Older runs do not name options of their identity that came later. True if `name` is such an option
+ * and `value` is what those runs did without it. */
+bool zero_run_options_is_as_ever(const char *name, const char *value);
+
 /* The options that differ from their defaults, of those that `given` has, and all options as the
  * completed configuration has them, null where they are left open; by name and with their types,
  * as a --config file takes them. The caller's (json_decref); NULL without memory. */

@@ -57,15 +57,23 @@ static zero_status pretend_nodes(zero_session *s)
     return ZERO_OK;
 }
 
+/* True if the ranks of the job are divided into groups. */
+static bool has_groups(const zero_config *c)
+{
+    return c->tp.ranks > 1 || c->shard_ranks > 0;
+}
+
 /* Nodes are pretended before the ranks are divided, and helpers start after it. */
 static zero_status form_groups(zero_session *s)
 {
-    const zero_tp *tp = &s->config.tp;
-    if (tp->ranks == 1) return ZERO_OK;
+    const zero_config *c = &s->config;
+    const zero_tp *tp = &c->tp;
+    if (!has_groups(c)) return ZERO_OK;
     ZERO_TRY(zero_tp_check_ranks(tp, s->world.size));
+    ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
     ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(zero_tp_check_nodes(tp, &s->world.layout));
-    return zero_comm_divide(&s->world, (int)tp->ranks);
+    return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->shard_ranks);
 }
 
 static zero_status start_mpi(zero_session *s)
@@ -305,7 +313,7 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));
     ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
     /* Before the first window, and after devices: those are the real nodes'. */
-    if (!zero_comm_tp(&s->world)) ZERO_TRY(pretend_nodes(s));
+    if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));

@@ -5,12 +5,14 @@
 #include "comm/control.h"
 #include "comm/family.h"
 
-/* A divided group compares in its parts, for the whole family. */
-static int list_groups(zero_comm *comm, zero_comm *groups[2])
+/* A divided group compares in its smallest parts, for the whole family (compare.c). */
+static int list_groups(zero_comm *comm, zero_comm *groups[ZERO_FAMILY_PARTS])
 {
-    groups[0] = comm->tp ? comm->tp : comm;
-    groups[1] = comm->data;
-    return comm->data ? 2 : 1;
+    int n = 0;
+    for (int i = 0; i < comm->n_parts; i++)
+        if (!zero_compare_is_divided(&comm->parts[i])) groups[n++] = &comm->parts[i];
+    if (n == 0) groups[n++] = comm;
+    return n;
 }
 
 static zero_status make(const zero_comm *comm, struct zero_check **c)
@@ -35,8 +37,8 @@ static zero_status start(zero_comm *comm, int n, zero_comm *groups[],
 
 zero_status zero_check_start(zero_comm *comm)
 {
-    zero_comm *groups[2];
-    struct zero_check *c[2] = {NULL, NULL};
+    zero_comm *groups[ZERO_FAMILY_PARTS];
+    struct zero_check *c[ZERO_FAMILY_PARTS] = {NULL};
     int n = list_groups(comm, groups);
     ZERO_TRY(zero_family_check_whole(comm, "a check of collectives"));
     if (comm->size <= 1) return ZERO_OK;
@@ -46,11 +48,19 @@ zero_status zero_check_start(zero_comm *comm)
     return st;
 }
 
+/* Groups of one rank have nothing to compare. */
+static bool checks(int n, zero_comm *const groups[])
+{
+    for (int i = 0; i < n; i++)
+        if (groups[i]->check) return true;
+    return false;
+}
+
 zero_status zero_check_stop(zero_comm *comm)
 {
-    zero_comm *groups[2];
+    zero_comm *groups[ZERO_FAMILY_PARTS];
     int n = list_groups(comm, groups);
-    if (!groups[0]->check || comm->whole) return ZERO_OK;
+    if (comm->whole || !checks(n, groups)) return ZERO_OK;
     ZERO_TRY(zero_comm_finish(comm));
     for (int i = 0; i < n; i++)
         if (groups[i]->check) ZERO_TRY(zero_compare_stop(groups[i]));

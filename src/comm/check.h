@@ -8,7 +8,9 @@
  *
  * In a family (divide.h) the ranks of the operation's group compare, and fail; the program's abort
  * ends the others. What all ranks begin is compared within each TP group, then within each ZeRO
- * group, so a rank that left out an operation of one of them meets the ranks that wait there.
+ * group; and with hybrid sharding what a ZeRO group begins within each shard group, then within
+ * each replica group. So a rank that left out an operation of one of them meets the ranks that wait
+ * there.
  * While the check runs, ranks must begin the operations of all the family's groups in one order.
  *
  * Each operation then blocks, and costs a small all-gather, which does not count as traffic.

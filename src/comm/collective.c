@@ -170,5 +170,6 @@ zero_status zero_collective_wait(zero_collective *op)
     if (is_over(op)) return ZERO_OK;
     ZERO_TRY(zero_wait_collective(op));
     op->comm->duration[op->steps.spec.kind].exposed += op->ended - start;
+    op->duration.exposed += op->ended - start;
     return ZERO_OK;
 }

@@ -115,7 +115,7 @@ static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish
     if (comm->signal_window)
         return zero_fail(ZERO_ERR_INVALID,
                          "the group has a window already: declare its nodes before");
-    if (comm->tp)
+    if (comm->parts)
         return zero_fail(ZERO_ERR_INVALID,
                          "the group is divided already: declare its nodes before");
     for (int r = 1; r < comm->size; r++)
@@ -193,11 +193,10 @@ static void release(zero_comm *comm)
 
 void zero_comm_destroy_parts(zero_comm *comm)
 {
-    if (comm->tp) release(comm->tp);
-    if (comm->data) release(comm->data);
-    free(comm->tp);
-    free(comm->data);
-    comm->tp = comm->data = NULL;
+    for (int i = 0; i < comm->n_parts; i++) release(&comm->parts[i]);
+    free(comm->parts);
+    comm->parts = NULL;
+    comm->n_parts = 0;
 }
 
 void zero_comm_destroy(zero_comm *comm)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "comm/family.h"
 #include "comm/mpi_error.h"
 #include "comm/sentence.h"
 #include "comm/wait.h"
@@ -65,13 +66,33 @@ static zero_status compare(zero_comm *comm, const zero_operation *mine)
     return ZERO_OK;
 }
 
-/* If all TP groups agree, and all ZeRO groups, then all ranks do. A rank that left out an operation
- * of a part, on which its neighbours wait, thus meets them here. */
+bool zero_compare_is_divided(const zero_comm *comm)
+{
+    if (!comm->whole) return comm->n_parts > 0;
+    return comm->member.part == ZERO_DATA_GROUP &&
+           zero_family_find(comm->whole, ZERO_SHARD_GROUP) != NULL;
+}
+
+/* True if the ranks of the part are among those of `comm`, which is divided. */
+static bool is_within(const zero_comm *part, const zero_comm *comm)
+{
+    return !comm->whole || part->member.part == ZERO_SHARD_GROUP ||
+           part->member.part == ZERO_REPLICA_GROUP;
+}
+
+/* If all TP groups agree, and all ZeRO groups, then all ranks agree; and a ZeRO group agrees if its
+ * shard groups and its replica groups do. A rank that left out an operation of a part, on which its
+ * neighbours wait, thus meets them here. */
 zero_status zero_compare(zero_comm *comm, const zero_operation *mine)
 {
-    if (!comm->tp) return compare(comm, mine);
-    ZERO_TRY(compare(comm->tp, mine));
-    return compare(comm->data, mine);
+    if (!zero_compare_is_divided(comm)) return compare(comm, mine);
+    const zero_comm *whole = zero_family_whole(comm);
+    for (int i = 0; i < whole->n_parts; i++) {
+        zero_comm *part = &whole->parts[i];
+        if (!zero_compare_is_divided(part) && is_within(part, comm))
+            ZERO_TRY(compare(part, mine));
+    }
+    return ZERO_OK;
 }
 
 /* ---- start and stop ---- */

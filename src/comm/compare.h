@@ -3,6 +3,8 @@
  * For the other files of comm/; check.h tells how it works, and starts and stops it. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "comm/group.h"
 #include "comm/operation.h"
 #include "zero/status.h"
@@ -11,6 +13,10 @@
 ZERO_NODISCARD zero_status zero_compare(zero_comm *comm, const zero_operation *mine);
 
 /* ---- for check.c ---- */
+
+/* True if operations of the group are compared in its parts: the whole of a family, and a ZeRO
+ * group that is divided into shard groups and replica groups. Local. */
+bool zero_compare_is_divided(const zero_comm *comm);
 
 /* Local. *out may be half built after a failure. Release with _free. */
 ZERO_NODISCARD zero_status zero_compare_make(int size, struct zero_check **out);

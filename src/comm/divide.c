@@ -6,14 +6,28 @@
 #include "comm/comm.h"
 #include "comm/family.h"
 
-static zero_status check_division(const zero_comm *world, int tp)
+static zero_status check_shards(int n, int shard)
+{
+    char choices[ZERO_SHARD_TEXT];
+    if (zero_can_shard(n, shard)) return ZERO_OK;
+    zero_list_shards(n, choices);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "%d ZeRO ranks cannot be divided into shard groups of %d: expected one "
+        "of %s (%d, or a power of two that divides it: only then is each group "
+        "a subtree of the sum over all)",
+        n, shard, choices, n);
+}
+
+static zero_status check_division(const zero_comm *world, int tp, int shard)
 {
     if (tp < 1 || world->size % tp != 0)
         return zero_fail(ZERO_ERR_INVALID,
                          "%d ranks cannot be divided into TP groups of %d: expected a "
                          "number of at least 1 that divides %d",
                          world->size, tp, world->size);
-    if (world->whole || world->tp)
+    if (shard != 0) ZERO_TRY(check_shards(world->size / tp, shard));
+    if (world->whole || world->parts)
         return zero_fail(ZERO_ERR_INVALID, "the group %s: divide a group once",
                          world->whole ? "is part of another one" : "is divided already");
     if (world->thread || world->watch || world->check)
@@ -22,12 +36,21 @@ static zero_status check_division(const zero_comm *world, int tp)
     return ZERO_OK;
 }
 
-static zero_status allocate(zero_comm *world)
+/* ---- the parts ---- */
+
+/* Gives each part its place in the family. */
+static zero_status allocate(zero_comm *world, const zero_division *divided)
 {
-    world->tp = calloc(1, sizeof *world->tp);
-    world->data = calloc(1, sizeof *world->data);
-    if (world->tp && world->data) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the groups of %d ranks", world->size);
+    zero_comm *parts = calloc(ZERO_FAMILY_PARTS - 1, sizeof *parts);
+    if (!parts)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the groups of %d ranks",
+                         world->size);
+    world->parts = parts;
+    for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++)
+        if (zero_division_has(divided, (zero_family_part)p))
+            parts[world->n_parts++].member =
+                zero_member_of((zero_family_part)p, divided, world->rank);
+    return ZERO_OK;
 }
 
 /* Gives the part the nodes that the whole has or pretends. */
@@ -43,43 +66,65 @@ static zero_status give_nodes(const zero_comm *world, zero_comm *part)
     return st;
 }
 
-static zero_status make_part(zero_comm *world, zero_family_part kind, int tp,
-                             zero_comm *part)
+static zero_status make_part(zero_comm *world, zero_comm *part)
 {
-    zero_member member = zero_member_of(kind, tp, world->size, world->rank);
-    ZERO_TRY(zero_comm_split(world, member.index, world->rank, part));
+    zero_member member = part->member;
+    ZERO_TRY(zero_comm_split(world, member.first, world->rank, part));
     part->member = member;
     part->whole = world;
     return give_nodes(world, part);
 }
 
-static zero_status make_parts(zero_comm *world, int tp)
+/* A group may fail alone. Without a common verdict its ranks would leave, and the others would wait
+ * for them in the next part. */
+static zero_status make_parts(zero_comm *world)
 {
-    ZERO_TRY(make_part(world, ZERO_TP_GROUP, tp, world->tp));
-    return make_part(world, ZERO_DATA_GROUP, tp, world->data);
+    for (int i = 0; i < world->n_parts; i++)
+        ZERO_TRY(zero_agree(world, make_part(world, &world->parts[i])));
+    return ZERO_OK;
 }
 
-zero_status zero_comm_divide(zero_comm *world, int tp)
+zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
 {
-    if (tp == 1) return ZERO_OK;
-    ZERO_TRY(zero_agree(world, check_division(world, tp)));
-    zero_status st = zero_agree(world, allocate(world));
-    zero_deadline_begin(world->deadline, "dividing the ranks into TP groups");
-    if (st == ZERO_OK) st = make_parts(world, tp);
+    if (tp == 1 && (shard_ranks == 0 || shard_ranks == world->size)) return ZERO_OK;
+    ZERO_TRY(zero_agree(world, check_division(world, tp, shard_ranks)));
+    const int n = world->size / tp;
+    const zero_division divided = {
+        .size = world->size, .tp = tp, .shard = shard_ranks == 0 ? n : shard_ranks};
+    zero_status st = zero_agree(world, allocate(world, &divided));
+    zero_deadline_begin(world->deadline, "dividing the ranks into groups");
+    if (st == ZERO_OK) st = make_parts(world);
     zero_deadline_end(world->deadline);
-    st = zero_agree(world, st);
     if (st != ZERO_OK) zero_comm_destroy_parts(world);
     return st;
 }
 
+/* ---- access ---- */
+
+static zero_comm *find_or(zero_comm *comm, zero_family_part part, zero_comm *otherwise)
+{
+    zero_comm *found = zero_family_find(comm, part);
+    return found ? found : otherwise;
+}
+
 zero_comm *zero_comm_data(zero_comm *comm)
 {
-    return comm->data ? comm->data : comm;
+    return find_or(comm, ZERO_DATA_GROUP, comm);
+}
+
+zero_comm *zero_comm_shard(zero_comm *comm)
+{
+    return find_or(comm, ZERO_SHARD_GROUP, zero_comm_data(comm));
+}
+
+zero_comm *zero_comm_replicas(zero_comm *comm)
+{
+    return zero_family_find(comm, ZERO_REPLICA_GROUP);
 }
 
 zero_comm *zero_comm_tp(zero_comm *comm)
 {
-    return comm->tp;
+    return zero_family_find(comm, ZERO_TP_GROUP);
 }
 
 int zero_comm_find_spread(const zero_comm *comm, int tp)

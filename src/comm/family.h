@@ -13,19 +13,30 @@ static inline zero_comm *zero_family_whole(zero_comm *comm)
     return comm->whole ? comm->whole : comm;
 }
 
+/* The group of this part; NULL if the whole has none. */
+static inline zero_comm *zero_family_find(const zero_comm *whole, zero_family_part part)
+{
+    for (int i = 0; i < whole->n_parts; i++)
+        if (whole->parts[i].member.part == (int)part) return &whole->parts[i];
+    return NULL;
+}
+
 /* ZERO_ERR_INVALID for a part: a helper works for a family. */
 ZERO_NODISCARD static inline zero_status zero_family_check_whole(const zero_comm *comm,
                                                                  const char *helper)
 {
     if (!comm->whole) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s for a TP group or a ZeRO group: start it on the group that was "
-                     "divided, where it works for all of them",
+                     "%s for a part of a divided group: start it on the group that was "
+                     "divided, where it works for all parts",
                      helper);
 }
 
 /* True if a collective is in flight on any of the family's groups. */
 static inline bool zero_family_is_active(const zero_comm *whole)
 {
-    return whole->active || (whole->tp && (whole->tp->active || whole->data->active));
+    bool is_active = whole->active != NULL;
+    for (int i = 0; i < whole->n_parts && !is_active; i++)
+        is_active = whole->parts[i].active != NULL;
+    return is_active;
 }

@@ -36,6 +36,7 @@ static void finish(zero_collective *op)
 {
     op->ended = zero_clock_seconds();
     op->comm->duration[op->steps.spec.kind].total += op->ended - op->begun;
+    op->duration.total += op->ended - op->begun;
     zero_flight_leave(op);
 }
 
@@ -121,9 +122,8 @@ static zero_status advance_all(const zero_comm *comm)
 static zero_status advance_family(const zero_comm *whole)
 {
     ZERO_TRY(advance_all(whole));
-    if (!whole->tp) return ZERO_OK;
-    ZERO_TRY(advance_all(whole->tp));
-    return advance_all(whole->data);
+    for (int i = 0; i < whole->n_parts; i++) ZERO_TRY(advance_all(&whole->parts[i]));
+    return ZERO_OK;
 }
 
 zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)

@@ -38,10 +38,11 @@ struct zero_comm {
     zero_layout layout; /* owned */
     int tag_limit;      /* collectives use tags below it */
 
-    /* A family (divide.h): a part has `whole` and its `member`, the whole has the two parts. Fields
+    /* A family (divide.h): a part has `whole` and its `member`, the whole has the parts. Fields
      * marked (whole) are the whole's for all of the family. */
-    zero_comm *whole;     /* borrowed; NULL: not a part */
-    zero_comm *tp, *data; /* owned; NULL: never divided */
+    zero_comm *whole; /* borrowed; NULL: not a part */
+    zero_comm *parts; /* owned; [n_parts], by zero_family_part; NULL: never divided */
+    int n_parts;
     zero_member member;
 
     struct zero_window *signal_window; /* owned; NULL before the group's first window */
@@ -83,6 +84,10 @@ typedef struct zero_collective {
     MPI_Op add;                 /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
+
+    /* All runs of this collective so far. The group's counters have them, too. */
+    zero_traffic traffic;
+    zero_duration duration;
 
     /* while it runs */
     bool is_active;

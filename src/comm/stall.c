@@ -105,13 +105,14 @@ static bool copies(const zero_comm *comm)
 
 static bool is_copying(const zero_comm *whole)
 {
-    return copies(whole) || (whole->tp && (copies(whole->tp) || copies(whole->data)));
+    bool any = copies(whole);
+    for (int i = 0; i < whole->n_parts && !any; i++) any = copies(&whole->parts[i]);
+    return any;
 }
 
 /* Operations begun, or about to begin, on a group of the family. */
 static int64_t count_begun(const struct zero_watch *w, const zero_comm *comm)
 {
-    if (!comm) return 0;
     bool is_next =
         w->state == ZERO_WATCH_COMPARING && w->op.member.part == comm->member.part;
     return comm->sequence + comm->control_sequence + is_next;
@@ -121,18 +122,21 @@ static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
     bool waits_for_device = w->state == ZERO_WATCH_WAITING && is_copying(comm);
-    int64_t tp = count_begun(w, comm->tp), data = count_begun(w, comm->data);
-    zero_member member = w->op.member;
-    if (member.part != ZERO_WHOLE) member.index = -1;
-    return (zero_standing){.state = waits_for_device ? ZERO_WATCH_COPYING : w->state,
-                           .reached = count_begun(w, comm) + tp + data,
-                           .begun = {tp, data},
-                           .sequence = w->op.sequence,
-                           .kind = w->op.kind,
-                           .unit = w->op.unit,
-                           .work = w->work_number,
-                           .member = member,
-                           .seconds = zero_clock_seconds() - w->since};
+    zero_standing at = {.state = waits_for_device ? ZERO_WATCH_COPYING : w->state,
+                        .sequence = w->op.sequence,
+                        .kind = w->op.kind,
+                        .unit = w->op.unit,
+                        .work = w->work_number,
+                        .member = w->op.member,
+                        .seconds = zero_clock_seconds() - w->since};
+    if (at.member.part != ZERO_WHOLE) at.member.first = -1;
+    at.reached = at.begun[ZERO_WHOLE] = count_begun(w, comm);
+    for (int i = 0; i < comm->n_parts; i++) {
+        const zero_comm *part = &comm->parts[i];
+        at.begun[part->member.part] = count_begun(w, part);
+        at.reached += at.begun[part->member.part];
+    }
+    return at;
 }
 
 static zero_status take_answers(zero_comm *comm)
@@ -246,9 +250,10 @@ static zero_status fail(zero_comm *comm)
     w->answers[comm->rank] = describe(comm);
     zero_stalled_job job = {.all = w->answers,
                             .size = comm->size,
-                            .tp = comm->tp ? comm->tp->size : 1,
+                            .n_parts = comm->n_parts,
                             .work = w->work,
                             .stalled = w->stalled};
+    for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
     zero_verdict_write(&job, w->class_of, &report);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }

@@ -10,7 +10,8 @@
 #define MAX_CLASSES 5 /* classes that an error lists */
 
 typedef struct {
-    int size, tp;             /* ranks of all, and of a TP group */
+    int size, n_parts;
+    const zero_member *parts; /* [n_parts]: those of any rank */
     const zero_standing *all; /* [size] */
     const int *class_of;      /* [size] */
     const char *work;
@@ -44,32 +45,35 @@ static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
     return differs && at->state != ZERO_WATCH_COMPUTING;
 }
 
-/* The group of the class's operation; index -1 if the ranks are in several. */
+static bool are_together(const zero_member *part, int a, int b)
+{
+    return zero_member_beside(part, a).first == zero_member_beside(part, b).first;
+}
+
+/* The group of the class's operation; `first` is -1 if the ranks are in several. */
 static zero_member find_member(const group *g, int class)
 {
     const zero_member *any = &g->all[class].member;
-    zero_member first =
-        zero_member_of((zero_family_part)any->part, any->tp, any->size, class);
-    for (int r = class; r < g->size; r++) {
-        zero_member its =
-            zero_member_of((zero_family_part)any->part, any->tp, any->size, r);
-        if (g->class_of[r] == class && its.index != first.index) return *any;
-    }
-    return first;
+    for (int r = class; r < g->size; r++)
+        if (g->class_of[r] == class && !are_together(any, class, r)) return *any;
+    return zero_member_beside(any, class);
 }
 
 /* ---- families ---- */
 
-/* Ranks that begin the same operations in one order are behind or ahead in all groups alike. `tp`,
- * `data`: whether to look at what they have begun in their TP groups, and in their ZeRO groups. */
-static bool are_in_order(const zero_standing *a, const zero_standing *b, bool tp, bool data)
+/* Ranks that begin the same operations in one order are behind or ahead in all groups alike. With
+ * shared_only, compares only the groups to which both belong. */
+static bool are_in_order(const group *g, int a, int b, bool shared_only)
 {
-    int64_t in_all =
-        (a->reached - a->begun[0] - a->begun[1]) - (b->reached - b->begun[0] - b->begun[1]);
-    int64_t in_tp = tp ? a->begun[0] - b->begun[0] : 0;
-    int64_t in_data = data ? a->begun[1] - b->begun[1] : 0;
-    bool is_ahead = in_all > 0 || in_tp > 0 || in_data > 0;
-    bool is_behind = in_all < 0 || in_tp < 0 || in_data < 0;
+    const int64_t *one = g->all[a].begun, *other = g->all[b].begun;
+    bool is_ahead = one[ZERO_WHOLE] > other[ZERO_WHOLE];
+    bool is_behind = one[ZERO_WHOLE] < other[ZERO_WHOLE];
+    for (int i = 0; i < g->n_parts; i++) {
+        int part = g->parts[i].part;
+        if (shared_only && !are_together(&g->parts[i], a, b)) continue;
+        is_ahead = is_ahead || one[part] > other[part];
+        is_behind = is_behind || one[part] < other[part];
+    }
     return !(is_ahead && is_behind);
 }
 
@@ -78,12 +82,11 @@ static bool are_in_order(const zero_standing *a, const zero_standing *b, bool tp
  * of the class are in order with those. */
 static int count_conflicts(const group *g, int class)
 {
-    int shared = 0, all = 0, tp = g->tp;
+    int shared = 0, all = 0;
     for (int a = class; a < g->size; a++) {
         for (int b = 0; g->class_of[a] == class && b < g->size; b++) {
-            const zero_standing *one = &g->all[a], *other = &g->all[b];
-            shared += !are_in_order(one, other, a / tp == b / tp, a % tp == b % tp);
-            all += !are_in_order(one, other, true, true);
+            shared += !are_in_order(g, a, b, true);
+            all += !are_in_order(g, a, b, false);
         }
     }
     return shared > 0 ? all / count(g, class) : 0;
@@ -92,7 +95,7 @@ static int count_conflicts(const group *g, int class)
 static int find_most_conflicts(const group *g)
 {
     int most = 0;
-    for (int r = 0; r < g->size && g->tp > 1 && !g->has_silent; r++) {
+    for (int r = 0; r < g->size && g->n_parts > 0 && !g->has_silent; r++) {
         int n = g->class_of[r] == r ? count_conflicts(g, r) : 0;
         if (n > most) most = n;
     }
@@ -102,7 +105,7 @@ static int find_most_conflicts(const group *g)
 /* True if the class may be at fault, and does not just wait for a rank that is. */
 static bool is_suspect(const group *g, int class)
 {
-    if (g->tp <= 1) return true;
+    if (g->n_parts == 0) return true;
     if (g->has_silent) return false;
     if (g->most_conflicts > 0) return count_conflicts(g, class) == g->most_conflicts;
     return g->all[class].reached == g->least;
@@ -191,7 +194,8 @@ void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_senten
     zero_ranks_classes(job->size, job->all, sizeof *job->all,
                        offsetof(zero_standing, seconds), class_of);
     group g = {.size = job->size,
-               .tp = job->tp,
+               .n_parts = job->n_parts,
+               .parts = job->parts,
                .all = job->all,
                .class_of = class_of,
                .work = job->work};

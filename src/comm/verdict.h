@@ -22,21 +22,22 @@ typedef enum {
 typedef struct {
     int64_t state;   /* zero_watch_state */
     int64_t reached; /* number of operations begun, or about to begin, in all its groups */
-    int64_t
-        begun[2]; /* of these, in its TP group and in its ZeRO group; 0 without a family */
-    int64_t sequence;   /* of the operation it is in, or after */
-    int32_t kind, unit; /* of that operation (operation.h) */
-    int64_t work;       /* number of its piece of work; < 0: in none */
-    zero_member member; /* the operation's group; its index is -1, or 0 for the whole */
+    int64_t begun[ZERO_FAMILY_PARTS]; /* of these, in its group of each part */
+    int64_t sequence;                 /* of the operation it is in, or after */
+    int32_t kind, unit;               /* of that operation (operation.h) */
+    int64_t work;                     /* number of its piece of work; < 0: in none */
+    zero_member member; /* the operation's group; its `first` is -1, or 0 for the whole */
     double seconds;     /* how long it has been there */
 } zero_standing;
 
 /* A job in which nothing moves. */
 typedef struct {
     const zero_standing *all; /* [size] */
-    int size, tp;             /* ranks of all, and of a TP group; 1: no family (divide.h) */
-    const char *work;         /* the name of the ranks' pieces of work: "step" */
-    double stalled;           /* seconds */
+    int size;
+    int n_parts;                          /* of a family (divide.h); 0: never divided */
+    zero_member parts[ZERO_FAMILY_PARTS]; /* this rank's groups */
+    const char *work; /* the name of the ranks' pieces of work: "step" */
+    double stalled;   /* seconds */
 } zero_stalled_job;
 
 /* Suspects ranks that are silent, that are behind, that are in another operation than most

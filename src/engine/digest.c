@@ -68,6 +68,14 @@ static float *shared_block(const struct digest *d, int array, zero_range block)
     return d->ends + (end * ARRAYS + array) * ZERO_DIGEST_BLOCK;
 }
 
+/* The elements of a group that this rank hashes. Ranks of other replicas than the first hash nothing,
+ * because they hold the same. */
+static zero_range hashed_here(const struct digest *d, const zero_partition *p)
+{
+    int rank = d->comm->rank / (d->merged ? d->model->share.ranks : 1);
+    return rank < p->n_ranks ? zero_partition_shard(p, rank) : (zero_range){0, 0};
+}
+
 /* ---- this rank's part ---- */
 
 static void keep_hash(uint64_t hash[2], XXH128_hash_t h)
@@ -231,9 +239,8 @@ static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine
 static zero_status hash_whole(struct digest *d, const zero_tensor *t,
                               const zero_partition *p)
 {
-    const zero_share *share = &d->model->share;
-    zero_range mine = zero_partition_shard(p, d->comm->rank / share->ranks);
-    if (zero_tensor_is_replicated(t) && share->rank > 0) mine = (zero_range){0, 0};
+    zero_range mine = hashed_here(d, p);
+    if (zero_tensor_is_replicated(t) && d->model->share.rank > 0) mine = (zero_range){0, 0};
     mine = zero_range_overlap(mine, zero_range_of_tensor(t));
     d->tensor = t;
     for (int64_t b = 0; b < blocks_of(d->all); b += d->n_merged)
@@ -271,7 +278,7 @@ static zero_range all_of(const zero_model *model, const zero_tensor *t)
 static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
                                const zero_partition *p)
 {
-    d->mine = zero_range_overlap(zero_partition_shard(p, d->comm->rank), d->all);
+    d->mine = zero_range_overlap(hashed_here(d, p), d->all);
     if (!zero_range_is_empty(d->mine))
         d->failure = zero_failure_keep(
             d->source->read(d->source->arg, t->group, d->mine, take_piece, d));

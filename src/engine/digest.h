@@ -14,7 +14,10 @@
  * Of a model that a TP group shares, whole tensors are hashed, so that equal states have equal
  * digests on any number of ranks in any groups: some blocks at a time are cleared on all ranks,
  * each rank puts its elements in, and a bitwise or merges them. Replicated tensors come from the
- * first rank of each TP group. This moves three numbers for each parameter through every rank. */
+ * first rank of each TP group. This moves three numbers for each parameter through every rank.
+ *
+ * With hybrid sharding the ranks of replica 0 hash what they hold, and other replicas hash nothing.
+ * An engine compares the replicas first, so that a digest hides no difference (replicas.h). */
 #pragma once
 
 #include "comm/comm.h"
@@ -32,8 +35,9 @@ typedef struct {
 } zero_digest_source;
 
 /* Writes 32 hexadecimal digits and a zero. `model` is this rank's part, if it is shared. partitions[g]
- * says which pieces the ranks of a ZeRO group hash; each rank can read its own. Collective over all
- * ranks, in all groups; one verdict: ZERO_ERR_NOMEM, or the source's status. */
+ * has n_ranks pieces, which the first n_ranks ranks of a ZeRO group hash; each of them can read its
+ * own. Collective over all ranks, in all groups; one verdict: ZERO_ERR_NOMEM, or the source's
+ * status. */
 ZERO_NODISCARD zero_status zero_digest(const zero_model *model, zero_comm *comm,
                                        const zero_partition *const *partitions,
                                        const zero_digest_source *source, char hex[33]);

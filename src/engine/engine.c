@@ -364,61 +364,7 @@ zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64
     return ZERO_OK;
 }
 
-/* ---- ledgers and digest ---- */
-
-zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)
-{
-    zero_traffic sum = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_traffic one = zero_schedule_traffic(&e->schedule, (zero_program_kind)p, op);
-        zero_traffic_add(&sum, e->runner.walks[p], &one);
-    }
-    return sum;
-}
-
-zero_traffic zero_engine_planned_control(const zero_engine *e)
-{
-    zero_traffic sum = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_traffic one =
-            zero_schedule_control_traffic(&e->schedule, (zero_program_kind)p);
-        zero_traffic_add(&sum, e->runner.walks[p], &one);
-    }
-    zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);
-    zero_traffic_add(&sum, e->runner.compares, &compare);
-    return sum;
-}
-
-zero_traffic zero_engine_measured_control(const zero_engine *e)
-{
-    return e->runner.control;
-}
-
-/* The TP group has no collectives but those of JOINs. */
-static bool is_kind_of(zero_collective_kind kind, zero_op op)
-{
-    if (op == ZERO_OP_JOIN) return true;
-    const zero_collective_kind *kinds =
-        op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
-    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
-        if (kinds[k] == kind) return true;
-    return false;
-}
-
-void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,
-                                  zero_duration *duration)
-{
-    const zero_runner *r = &e->runner;
-    *traffic = (zero_traffic){0};
-    *duration = (zero_duration){0};
-    const zero_comm *comm = op == ZERO_OP_JOIN ? r->tp : r->data;
-    for (int k = 0; comm && k < ZERO_COLLECTIVE_KINDS; k++) {
-        if (!is_kind_of((zero_collective_kind)k, op)) continue;
-        zero_traffic_add(traffic, 1, &comm->traffic[k]);
-        duration->total += comm->duration[k].total;
-        duration->exposed += comm->duration[k].exposed;
-    }
-}
+/* ---- the digest ---- */
 
 zero_status zero_engine_digest(zero_engine *e, char hex[33])
 {

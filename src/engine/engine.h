@@ -31,9 +31,8 @@ typedef struct {
 typedef struct {
     zero_engine_spec spec;
     zero_schedule schedule;
-    zero_window window,
-        tp_window; /* of the ZeRO group, of the TP group; zeroed if nothing is
-                                    * shared */
+    zero_window window;    /* the shard group's; zeroed if its ranks share no memory */
+    zero_window tp_window; /* the TP group's, likewise */
     zero_runner runner;
     char why_p2p[512];   /* why p2p was taken instead of plan.collectives; or empty */
     double *eval_losses; /* by microbatch index; owned */
@@ -131,8 +130,9 @@ ZERO_NODISCARD zero_status zero_engine_set_weights(zero_engine *e,
  * after masters were written. */
 ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
 
-/* The communication ledger of REDUCE, GATHER or JOIN on this rank: what all programs walked so far
- * should have moved, and what the engine's group has moved, and in what time. Local. */
+/* The communication ledger of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT on this rank: the bytes and
+ * messages planned for all programs walked so far, and those that their collectives have moved,
+ * with the time. Local. */
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op);
 /* Small messages of all programs walked so far: as planned, and as moved. The group has moved
  * more, because a start, a checkpoint and a sample need some, too. Local. */

@@ -73,9 +73,21 @@ static zero_status check_ranks(const zero_plan_input *plan, zero_comm *comm)
                      share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
 }
 
+/* The plan's shard groups must be those into which `comm` was divided. */
+static zero_status check_shards(const zero_plan_input *plan, zero_comm *comm)
+{
+    const zero_comm *shard = zero_comm_shard(comm);
+    int ranks = plan->shard_ranks > 0 ? plan->shard_ranks : plan->n_ranks;
+    if (ranks == shard->size) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a plan that shards over %d ranks cannot run on shard groups of %d",
+                     ranks, shard->size);
+}
+
 static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
 {
     ZERO_TRY(check_ranks(&spec->plan, comm));
+    ZERO_TRY(check_shards(&spec->plan, comm));
     e->spec = *spec;
     e->loss_scale = zero_loss_scale_init(spec->plan.type);
     ZERO_TRY(check_least(e));

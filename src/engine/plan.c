@@ -62,8 +62,8 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
     double (*bytes)(int64_t, int, int, zero_type) =
         in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
     int64_t psi = in->model->n_params;
-    l->formula = bytes(psi, in->n_ranks, in->stage, in->type);
-    l->padding = bytes(l->padded - psi, in->n_ranks, in->stage, in->type);
+    l->formula = bytes(psi, s->shard.size, in->stage, in->type);
+    l->padding = bytes(l->padded - psi, s->shard.size, in->stage, in->type);
 }
 
 static void add_file(const zero_schedule *s, zero_plan_ledger *l)
@@ -78,10 +78,24 @@ static void add_file(const zero_schedule *s, zero_plan_ledger *l)
 
 /* ---- traffic ---- */
 
+/* With node_parameters a step gathers each group once. */
+static double formula_of_once(const zero_schedule *s)
+{
+    double bytes = 0.0;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        const zero_group_state *state = &s->groups[g];
+        if (state->gather.is_used)
+            bytes += zero_formula_exchanged(state->partition.padded, s->shard.size) *
+                     (double)zero_type_size(s->input.type);
+    }
+    return bytes;
+}
+
 /* REDUCE's or GATHER's part of what the formula says of both. */
 static double formula_of(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
+    if (in->node_parameters && op == ZERO_OP_GATHER) return formula_of_once(s);
     double reductions = zero_formula_reductions(in->stage, in->accumulation);
     double gathers = zero_formula_gathers(in->stage, in->accumulation);
     double share = (op == ZERO_OP_REDUCE ? reductions : gathers) / (reductions + gathers);
@@ -90,7 +104,7 @@ static double formula_of(const zero_schedule *s, zero_op op)
         const zero_group_state *state = &s->groups[g];
         const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
         if (!x->is_used) continue;
-        sum += zero_formula_volume(state->partition.padded, in->n_ranks, in->stage,
+        sum += zero_formula_volume(state->partition.padded, s->shard.size, in->stage,
                                    in->accumulation) *
                (double)zero_type_size(s->buffers[x->in].type);
     }
@@ -108,6 +122,21 @@ static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
     return x;
 }
 
+static zero_plan_exchange all_reduces_of(const zero_schedule *s)
+{
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    zero_plan_exchange x = {
+        .traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_ALL_REDUCE)};
+    for (int at = 0; at < step->length; at++) {
+        if (step->code[at].op != ZERO_OP_ALL_REDUCE) continue;
+        const zero_partition *p = &s->groups[step->code[at].group].partition;
+        x.collectives += ZERO_ALL_REDUCE_COLLECTIVES;
+        x.formula += zero_formula_all_reduced(p->padded, s->shard.size, s->shard.replicas) *
+                     sizeof(float);
+    }
+    return x;
+}
+
 static double formula_of_join(const zero_schedule *s, const zero_join_exchange *x)
 {
     int ranks = s->input.model->share.ranks;
@@ -116,13 +145,13 @@ static double formula_of_join(const zero_schedule *s, const zero_join_exchange *
     return elements * sizeof(float);
 }
 
-static zero_plan_exchange joins_of(const zero_schedule *s)
+/* The step's instructions of this kind: JOIN or COLLECT. */
+static zero_plan_exchange joins_of(const zero_schedule *s, zero_op op)
 {
     const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {.traffic =
-                                zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_JOIN)};
+    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op)};
     for (int at = 0; at < step->length; at++) {
-        if (step->code[at].op != ZERO_OP_JOIN) continue;
+        if (step->code[at].op != op) continue;
         const zero_join_exchange *join = &s->joins[step->code[at].join];
         x.collectives += zero_schedule_join_collectives(join);
         x.formula += formula_of_join(s, join);
@@ -134,7 +163,9 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER),
-                          .join = joins_of(s),
+                          .all_reduce = all_reduces_of(s),
+                          .join = joins_of(s, ZERO_OP_JOIN),
+                          .collect = joins_of(s, ZERO_OP_COLLECT),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
                           .compare = zero_schedule_compare_traffic(s),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
@@ -150,7 +181,8 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 /* The stream of optimizer states has about five instructions for each block of the file. */
 static int64_t stream_length(const zero_plan_input *in)
 {
-    int64_t held = in->model->n_params / (in->stage > 0 ? in->n_ranks : 1);
+    int ranks = in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
+    int64_t held = in->model->n_params / (in->stage > 0 ? ranks : 1);
     return in->offload == ZERO_OFFLOAD_OFF ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
 }
 

@@ -6,14 +6,15 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 
-/* The step's REDUCE, GATHER or JOIN instructions, and what they move. */
+/* The step's REDUCE, GATHER, ALL_REDUCE, JOIN or COLLECT instructions, and what they move. */
 typedef struct {
-    /* An instruction is one, or (owner) one per owner of its group; a JOIN that sums is
-     * two. */
+    /* One for each instruction, or (owner) one per owner of its group; two for an ALL_REDUCE
+     * and for a JOIN that sums. */
     int64_t collectives;
     zero_traffic traffic;
-    /* Its bytes by zero_formula_volume(), of padded groups; of JOINs, those sent as
-     * messages by zero_formula_tp_volume() and zero_formula_tp_gathered(). */
+    /* The bytes of padded groups by zero_formula_volume(), or for ALL_REDUCEs by
+     * zero_formula_all_reduced(); for JOINs and COLLECTs the bytes sent as messages by
+     * zero_formula_tp_volume() and zero_formula_tp_gathered(). */
     double formula;
 } zero_plan_exchange;
 
@@ -26,7 +27,9 @@ typedef struct {
     double padding;               /* the formula's bytes for the groups' padding */
     int64_t padded;               /* elements of all groups, padding included */
     zero_plan_exchange reduce, gather;
-    zero_plan_exchange join;  /* of the TP group; zeros without one */
+    zero_plan_exchange all_reduce; /* among replicas; zeros without them */
+    /* The TP group's; zeros without one, and without partition_activations. */
+    zero_plan_exchange join, collect;
     zero_traffic control;     /* small messages of the step, without COMPARE */
     zero_traffic compare;     /* those of COMPARE, every check_replicas steps */
     zero_copied_bytes copies; /* of the step; logits: of each token generated */

@@ -8,17 +8,22 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 
+/* A group that lies on one node of several uses that node's wire. All other groups use the
+ * network: also those of a job on a single node. */
+enum wire { NETWORK, WITHIN_NODE, WIRES };
+
 struct clocks {
     const zero_schedule *s;
     const zero_plan_machine *machine;
     double sharers;             /* of the disk: ranks of the node */
     double work;                /* tokens of a step, in those of the plan */
     double now;                 /* the rank's clock */
-    double network;             /* when the network is idle again */
-    double joined;              /* when the last JOIN ends */
+    double idle[WIRES];         /* when a wire is idle again */
+    double joined, collected;   /* when the last JOIN, the last COLLECT ends */
     double part;                /* of a pass: the share of one of its parts that compute */
     double disk;                /* when the rank's share of the disk is */
     double *reduced, *gathered; /* [n_groups] when a group's last REDUCE, GATHER ends */
+    double *all_reduced;        /* [n_groups] when its last ALL_REDUCE ends */
     double *fetched;            /* [n_groups] when a group's last FETCH_PARAM ends */
     double *moved;              /* [n_buffers] when the last transfer of a buffer ends */
     double *done;               /* [length of the step] when an instruction is over */
@@ -29,9 +34,8 @@ struct clocks {
     zero_plan_time spent;
 };
 
-static double forward_flops(const zero_schedule *s, int u)
+double zero_plan_forward_flops(const zero_plan_input *in, int u)
 {
-    const zero_plan_input *in = &s->input;
     const zero_unit *unit = &in->model->units[u];
     double flops = unit->sizes(unit, in->micro_batch, in->seq).flops;
     double positions = (double)(in->micro_batch * in->seq);
@@ -41,21 +45,20 @@ static double forward_flops(const zero_schedule *s, int u)
     return flops;
 }
 
-static double recompute_flops(const zero_schedule *s, const zero_instruction *i)
+double zero_plan_recompute_flops(const zero_plan_input *in, int u)
 {
-    const zero_plan_input *in = &s->input;
-    const zero_unit *unit = &in->model->units[i->unit];
+    const zero_unit *unit = &in->model->units[u];
     double flops = unit->sizes(unit, in->micro_batch, in->seq).recompute_flops;
-    bool is_shorter = i->out == ZERO_NO_BUFFER && flops > 0.0;
-    return is_shorter ? flops : forward_flops(s, i->unit);
+    bool is_shorter = unit->recompute_without_out && flops > 0.0;
+    return is_shorter ? flops : zero_plan_forward_flops(in, u);
 }
 
 static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 {
     switch (i->op) {
-    case ZERO_OP_FORWARD: return forward_flops(s, i->unit);
-    case ZERO_OP_RECOMPUTE: return recompute_flops(s, i);
-    case ZERO_OP_BACKWARD: return 2.0 * forward_flops(s, i->unit);
+    case ZERO_OP_FORWARD: return zero_plan_forward_flops(&s->input, i->unit);
+    case ZERO_OP_RECOMPUTE: return zero_plan_recompute_flops(&s->input, i->unit);
+    case ZERO_OP_BACKWARD: return 2.0 * zero_plan_forward_flops(&s->input, i->unit);
     default: return 0.0;
     }
 }
@@ -115,55 +118,73 @@ static double seconds_for(const zero_volume *v, double latency, double bandwidth
     return messages * latency + bytes / bandwidth;
 }
 
-static double seconds_of(const struct clocks *c, const zero_instruction *i)
+/* A node's wire needs a rate of its own only where other groups use the network. */
+static enum wire wire_of(const zero_schedule *s, const zero_layout *layout)
 {
-    zero_traffic t = zero_instruction_traffic(c->s, i);
-    zero_volume v = volume_of(&t, zero_schedule_layout(c->s));
-    return seconds_for(&v, c->machine->latency, c->machine->bandwidth);
+    bool is_within = layout->n_nodes == 1 && zero_schedule_data_layout(s)->n_nodes > 1;
+    return is_within ? WITHIN_NODE : NETWORK;
 }
 
-/* True if JOINs stay within nodes while other collectives do not. */
-static bool joins_apart(const zero_schedule *s)
-{
-    return zero_schedule_tp_layout(s)->n_nodes == 1 && zero_schedule_layout(s)->n_nodes > 1;
-}
-
-/* Its floats grow with the tokens. */
-static double join_seconds(const struct clocks *c, const zero_instruction *i)
+/* The time of an instruction that communicates in a group with this layout. Its bytes are
+ * multiplied by `times`. */
+static double seconds_of(const struct clocks *c, const zero_instruction *i,
+                         const zero_layout *layout, double times)
 {
     const zero_plan_machine *m = c->machine;
     zero_traffic t = zero_instruction_traffic(c->s, i);
-    zero_volume v = volume_of(&t, zero_schedule_tp_layout(c->s));
-    bool has_rate = joins_apart(c->s) && m->node_bandwidth > 0.0;
+    zero_volume v = volume_of(&t, layout);
+    bool has_rate = wire_of(c->s, layout) == WITHIN_NODE && m->node_bandwidth > 0.0;
     double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;
-    return seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / c->work);
+    return seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / times);
 }
 
-/* Exchanges in flight end `seconds` later. */
-static void delay(struct clocks *c, double seconds)
+static void delay_those(const struct clocks *c, double *ends, double seconds)
 {
-    bool is_idle = c->network <= c->now;
-    for (int g = 0; g < c->s->input.model->n_groups && !is_idle; g++) {
-        if (c->reduced[g] > c->now) c->reduced[g] += seconds;
-        if (c->gathered[g] > c->now) c->gathered[g] += seconds;
-    }
-    c->network = fmax(c->network, c->now) + seconds;
+    for (int g = 0; g < c->s->input.model->n_groups; g++)
+        if (ends[g] > c->now) ends[g] += seconds;
 }
 
+/* Exchanges in flight on a wire end `seconds` later. */
+static void delay(struct clocks *c, enum wire wire, double seconds)
+{
+    bool is_idle = c->idle[wire] <= c->now;
+    if (!is_idle && wire_of(c->s, zero_schedule_layout(c->s)) == wire) {
+        delay_those(c, c->reduced, seconds);
+        delay_those(c, c->gathered, seconds);
+    }
+    if (!is_idle && wire_of(c->s, &c->s->replica_layout) == wire)
+        delay_those(c, c->all_reduced, seconds);
+    c->idle[wire] = fmax(c->idle[wire], c->now) + seconds;
+}
+
+/* The bytes of JOINs and COLLECTs grow with the tokens. */
 static void begin_join(struct clocks *c, const zero_instruction *i)
 {
-    double seconds = join_seconds(c, i);
+    const zero_layout *tp = zero_schedule_tp_layout(c->s);
+    double seconds = seconds_of(c, i, tp, c->work);
     c->joined = c->now + seconds;
-    if (!joins_apart(c->s)) delay(c, seconds);
+    delay(c, wire_of(c->s, tp), seconds);
+    if (c->collected > c->now) c->collected += seconds;
     c->spent.communication += seconds;
     c->spent.joins += seconds;
 }
 
-static void begin(struct clocks *c, const zero_instruction *i, double *ends)
+static void begin_collect(struct clocks *c, const zero_instruction *i)
 {
-    double seconds = seconds_of(c, i);
-    c->network = fmax(c->network, c->now) + seconds;
-    ends[i->group] = c->network;
+    const zero_layout *tp = zero_schedule_tp_layout(c->s);
+    double seconds = seconds_of(c, i, tp, c->work), *idle = &c->idle[wire_of(c->s, tp)];
+    *idle = fmax(*idle, c->now) + seconds;
+    c->collected = *idle;
+    c->spent.communication += seconds;
+    c->spent.collects += seconds;
+}
+
+static void begin(struct clocks *c, const zero_instruction *i, const zero_layout *layout,
+                  double *ends)
+{
+    double seconds = seconds_of(c, i, layout, 1.0), *idle = &c->idle[wire_of(c->s, layout)];
+    *idle = fmax(*idle, c->now) + seconds;
+    ends[i->group] = *idle;
     c->spent.communication += seconds;
 }
 
@@ -174,11 +195,12 @@ static void wait_until(struct clocks *c, double end)
     c->now = end;
 }
 
-static void wait_for_join(struct clocks *c)
+/* Waits for a JOIN or COLLECT that ends at `end`. */
+static void wait_for_part(struct clocks *c, double end, double *exposed)
 {
     double before = c->spent.exposed;
-    wait_until(c, c->joined);
-    c->spent.join_exposed += c->spent.exposed - before;
+    wait_until(c, end);
+    *exposed += c->spent.exposed - before;
 }
 
 /* ---- the disk ---- */
@@ -272,12 +294,18 @@ static void execute(struct clocks *c, const zero_instruction *i)
     c->spent.compute += seconds;
     c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
     switch (i->op) {
-    case ZERO_OP_REDUCE: begin(c, i, c->reduced); break;
-    case ZERO_OP_GATHER: begin(c, i, c->gathered); break;
+    case ZERO_OP_REDUCE: begin(c, i, zero_schedule_layout(c->s), c->reduced); break;
+    case ZERO_OP_GATHER: begin(c, i, zero_schedule_layout(c->s), c->gathered); break;
+    case ZERO_OP_ALL_REDUCE: begin(c, i, &c->s->replica_layout, c->all_reduced); break;
+    case ZERO_OP_ALL_REDUCE_WAIT: wait_until(c, c->all_reduced[i->group]); break;
     case ZERO_OP_REDUCE_WAIT: wait_until(c, c->reduced[i->group]); break;
     case ZERO_OP_GATHER_WAIT: wait_until(c, c->gathered[i->group]); break;
     case ZERO_OP_JOIN: begin_join(c, i); break;
-    case ZERO_OP_JOIN_WAIT: wait_for_join(c); break;
+    case ZERO_OP_JOIN_WAIT: wait_for_part(c, c->joined, &c->spent.join_exposed); break;
+    case ZERO_OP_COLLECT: begin_collect(c, i); break;
+    case ZERO_OP_COLLECT_WAIT:
+        wait_for_part(c, c->collected, &c->spent.collect_exposed);
+        break;
     default: use_disk(c, i);
     }
 }
@@ -307,19 +335,20 @@ static zero_status time_step(const zero_schedule *s, const zero_plan_machine *ma
 {
     size_t groups = (size_t)s->input.model->n_groups, buffers = (size_t)s->n_buffers;
     size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
-    double *ends = calloc(3 * groups + buffers + length + 1, sizeof *ends);
+    double *ends = calloc(4 * groups + buffers + length + 1, sizeof *ends);
     if (!ends)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu groups", groups);
-    struct clocks c = {.s = s,
-                       .machine = machine,
-                       .sharers =
-                           zero_layout_local_size(zero_schedule_layout(s), s->input.rank),
-                       .work = work,
-                       .reduced = ends,
-                       .gathered = ends + groups,
-                       .fetched = ends + 2 * groups,
-                       .moved = ends + 3 * groups,
-                       .done = ends + 3 * groups + buffers};
+    struct clocks c = {
+        .s = s,
+        .machine = machine,
+        .sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank),
+        .work = work,
+        .reduced = ends,
+        .gathered = ends + groups,
+        .all_reduced = ends + 2 * groups,
+        .fetched = ends + 3 * groups,
+        .moved = ends + 4 * groups,
+        .done = ends + 4 * groups + buffers};
     step(&c);
     step(&c);
     *time = c.spent;

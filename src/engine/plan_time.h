@@ -5,21 +5,25 @@
  *     a transfer    bytes / rate of the disk, which the ranks of a node share evenly
  *     a part        an equal share of its pass; nothing if it only takes what others joined
  *
- * The step's program is walked with three clocks. The rank computes; one network serves its
- * collectives and one disk its transfers, each in the order in which they begin; a wait lasts until
- * what it waits for has ended. The stream of optimizer states runs ahead of the walk, as in a run
- * (run_offload.c). So the time shows everything that follows from the program: what overlaps, what
- * waits for what, and what a step leaves to the next one. Only matrix products take time: sums, the
- * optimizer and disturbances do not. All ranks are equally fast.
+ * The step's program is walked with a few clocks. The rank computes. The network serves its
+ * collectives, or a wire within its node does, and one disk its transfers, each in the order
+ * in which they begin. A wait lasts until what it waits for has ended. The stream of
+ * optimizer states runs ahead of the walk, as in a run (run_offload.c). So the time shows
+ * everything that follows from the program: what overlaps, what waits for what, and what a
+ * step leaves to the next one. Only matrix products take time: sums, the optimizer and
+ * disturbances do not. All ranks are equally fast.
  *
  * On several nodes only traffic between nodes counts; latency and bandwidth are those of
  * the network, a rank's share of it. On a single node all traffic counts. A rank's share is
  * what it has while all ranks of its node communicate: the ZeRO groups of a node, one for
  * each rank of a TP group, are counted so, and need not divide it again.
  *
+ * In a job on several nodes a group that lies on one of them has the node's rate and wire: a
+ * TP group, and with hybrid sharding a shard group or a replica group.
+ *
  * A JOIN is awaited soon, so it does not queue: it begins at once, and delays what is in
- * flight on the same wire. Within a node it has the node's rate, and a wire of its own if
- * groups are on several.
+ * flight on the same wire. A COLLECT uses the wire of JOINs. It queues as REDUCE and GATHER do,
+ * and JOINs delay it.
  * Source: Hockney 1994, "The communication challenge for MPP". */
 #pragma once
 
@@ -28,8 +32,8 @@
 typedef struct {
     double latency;   /* seconds per message, >= 0 */
     double bandwidth; /* bytes per second and direction, of one rank, > 0 */
-    /* The same within a node, for JOINs of a job on several nodes; bandwidth 0: as the
-     * network's. */
+    /* The same within a node, for groups on one node of a job on several; bandwidth 0: as
+     * the network's. */
     double node_latency, node_bandwidth;
     double flops; /* per second, of one rank, > 0 */
 
@@ -40,13 +44,19 @@ typedef struct {
 typedef struct {
     double step; /* seconds; compute + exposed + disk_exposed */
     double compute, communication;
-    double exposed;      /* waiting for the network, JOINs included */
+    double exposed;      /* waiting for the network, JOINs and COLLECTs included */
     double joins;        /* of communication: JOINs */
     double join_exposed; /* of exposed: waiting for them */
-    double disk;         /* the transfers of this rank */
-    double disk_exposed; /* waiting for them */
+    double collects, collect_exposed; /* the same of COLLECTs */
+    double disk;                      /* the transfers of this rank */
+    double disk_exposed;              /* waiting for them */
     double disk_first; /* of that: before the first FORWARD, where nothing can hide them */
 } zero_plan_time;
+
+/* Flops of a unit's forward pass over a microbatch, and of its recomputation, which leaves the output
+ * out if the unit can. BACKWARD counts as two forward passes. */
+double zero_plan_forward_flops(const zero_plan_input *input, int unit);
+double zero_plan_recompute_flops(const zero_plan_input *input, int unit);
 
 /* The time of a step among other steps: collectives left in flight delay the next one.
  * ZERO_ERR_NOMEM. */

@@ -156,12 +156,14 @@ static void add_piece(void *arg, const void *piece, size_t bytes)
     add_bytes(arg, piece, bytes);
 }
 
-static zero_status add_parameters(zero_runner *r, int g, struct hashing *h)
+static zero_status add_parameters(zero_runner *r, int g, zero_copies kind,
+                                  struct hashing *h)
 {
     const zero_schedule *s = r->schedule;
     int buffer = s->groups[g].param;
-    return zero_inspect(r, zero_runner_element(r, buffer, 0),
-                        (size_t)s->input.model->groups[g].n_params *
+    zero_range held = zero_replicas_held(s, kind, g);
+    return zero_inspect(r, zero_runner_element(r, buffer, held.begin),
+                        (size_t)zero_range_len(held) *
                             zero_type_size(s->buffers[buffer].type),
                         add_piece, h);
 }
@@ -192,7 +194,7 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
     struct adding adding = {.h = h};
     bool any = false;
     if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
-        ZERO_TRY(add_parameters(r, g, h));
+        ZERO_TRY(add_parameters(r, g, kind, h));
     for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++) {
         adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
         any = any || adding.are_copies[a];
@@ -205,7 +207,7 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
 /* The hash of what this rank holds, or its share of the node's. */
 static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[2])
 {
-    const zero_comm *group = zero_comm_data(r->comm);
+    const zero_comm *group = r->shard;
     struct hashing h = {.ranks = 1};
     if (kind == ZERO_COPIES_OF_NODES) {
         h.rank = group->layout.local_of[group->rank];
@@ -217,22 +219,14 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[
     return ZERO_OK;
 }
 
-/* The lowest rank on a rank's node that has the same part of the model. */
-static int first_beside(const zero_layout *layout, int tp, int rank)
-{
-    int first = rank % tp;
-    while (layout->node_of[first] != layout->node_of[rank]) first += tp;
-    return first;
-}
-
 /* The ranks' sums become those of their nodes. */
-static void add_up_nodes(const zero_runner *r, int tp)
+static void add_up_nodes(const zero_runner *r)
 {
     const zero_layout *layout = &r->comm->layout;
     zero_check_space space = zero_finding_space(r);
     int *first = space.class_of; /* for each rank */
     for (int rank = 0; rank < layout->size; rank++) {
-        first[rank] = first_beside(layout, tp, rank);
+        first[rank] = zero_replicas_first_beside(r, rank);
         for (int k = 0; k < 2 && first[rank] < rank; k++)
             space.words[2 * first[rank] + k] += space.words[2 * rank + k];
     }
@@ -241,28 +235,52 @@ static void add_up_nodes(const zero_runner *r, int tp)
                2 * sizeof *space.words);
 }
 
-/* All ranks learn of all copies, and compare those of each ZeRO group: so they have one verdict. */
+zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g)
+{
+    if (kind == ZERO_COPIES_OF_REPLICAS) return zero_states_held(s, g);
+    return (zero_range){0, s->input.model->groups[g].n_params};
+}
+
+int zero_replicas_step(const zero_schedule *s, zero_copies kind)
+{
+    int tp = s->input.model->share.ranks;
+    return kind == ZERO_COPIES_OF_REPLICAS ? s->shard.size * tp : tp;
+}
+
+int zero_replicas_first_beside(const zero_runner *r, int rank)
+{
+    const int *node_of = r->comm->layout.node_of;
+    int tp = r->schedule->input.model->share.ranks, group = r->schedule->shard.size * tp;
+    int first = rank / group * group + rank % tp; /* in the rank's shard group */
+    while (node_of[first] != node_of[rank]) first += tp;
+    return first;
+}
+
+/* All ranks learn the words of all copies and compare those that must be equal, so all have one
+ * verdict. */
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
     uint64_t mine[2] = ZERO_FINDING_FAILED;
-    int tp = r->schedule->input.model->share.ranks;
+    int step = zero_replicas_step(r->schedule, kind);
     zero_status looked = hash_copies(r, kind, mine);
     ZERO_TRY(zero_finding_exchange(r, mine));
     if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
-    if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r, tp);
+    if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
     const uint64_t *words = zero_finding_space(r).words;
-    for (int k = tp; k < r->comm->size; k++)
-        if (memcmp(words + 2 * (k % tp), words + 2 * k, 2 * sizeof *words) != 0)
-            return zero_replicas_tell(r, kind, k % tp);
+    for (int k = step; k < r->comm->size; k++)
+        if (memcmp(words + 2 * (k % step), words + 2 * k, 2 * sizeof *words) != 0)
+            return zero_replicas_tell(r, kind, k % step);
     return ZERO_OK;
 }
 
 zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
+    /* Masters come first: later an owner's masters decide which copy of a parameter is right. */
+    static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
+                                        ZERO_COPIES_OF_NODES};
     const zero_schedule *s = r->schedule;
     if (zero_has_rounded(s)) ZERO_TRY(compare_rounded(r));
-    for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
-        if (zero_has_copies(s, (zero_copies)kind))
-            ZERO_TRY(compare_copies(r, (zero_copies)kind));
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
     return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
 }

@@ -1,7 +1,7 @@
 /* replicas.h - what is held more than once is compared (sharding/checks.h says what that is).
  *
  *     1   16-bit parameters with this rank's masters, rounded, in the rank's own memory
- *     2   copies of ranks, then of nodes: a hash of all of them, from each rank of a ZeRO group
+ *     2   copies of replicas, of ranks, of nodes: a hash of all of them, from each rank that holds one
  *     3   of a shared model: replicated tensors, which each rank of a TP group computes for itself
  *     4   only if hashes differ: the tensor, the elements, and the copy that is wrong
  *
@@ -18,9 +18,18 @@
  * compared, too. Collective over all groups, one verdict. */
 ZERO_NODISCARD zero_status zero_replicas_compare(zero_runner *r, bool has_gradient);
 
-/* For replicas.c: finds the tensor in which the ZeRO group p has different copies, and fails with
- * it. */
-ZERO_NODISCARD zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int p);
+/* Ranks first, first + step, ... of the world hold copies of the same arrays: a ZeRO group, or for
+ * ZERO_COPIES_OF_REPLICAS a replica group. Returns the step. Local. */
+int zero_replicas_step(const zero_schedule *s, zero_copies kind);
+/* The lowest rank that shares its node's copy with `rank`: of the same node, shard group and part of
+ * the model. Local. */
+int zero_replicas_first_beside(const zero_runner *r, int rank);
+/* The elements of group g in this rank's copy. Local. */
+zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g);
+
+/* For replicas.c: finds the tensor in which the ranks first, first + step, ... hold different copies,
+ * and fails with it. */
+ZERO_NODISCARD zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first);
 
 /* For replicas.c: replicated tensors, over the TP groups. */
 ZERO_NODISCARD zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient);

@@ -1,5 +1,6 @@
 /* Replicated tensors of a shared model. Each rank of a TP group computes their gradients and updates
- * them for itself, from equal inputs, so they have equal bits without any exchange.
+ * them for itself, from equal inputs, so they have equal bits without any exchange. With hybrid
+ * sharding each replica has its own T copies, so there are K * T of them.
  *
  * Ranks of different p may own different elements of a tensor, as their groups have other lengths. So
  * the hash of a tensor is a sum over its elements, modulo 2^64, of a number that follows from tensor,
@@ -83,7 +84,7 @@ static zero_status add_place(zero_runner *r, const struct place *place, struct s
     const zero_group_state *g = &s->groups[t->group];
     zero_range range = {t->offset + place->range.begin, t->offset + place->range.end};
     zero_range own =
-        zero_range_overlap(zero_partition_shard(&g->partition, s->input.rank), range);
+        zero_range_overlap(zero_partition_shard(&g->partition, s->shard.rank), range);
     if (zero_range_is_empty(own)) return ZERO_OK;
     sum->seed = mix((uint64_t)(place->tensor * REPLICATED) + place->array + 1);
     sum->at = own.begin - t->offset;
@@ -118,17 +119,25 @@ static zero_status add_all(zero_runner *r, bool has_gradient, struct sum *sum)
 
 /* ---- comparing ---- */
 
-static int tp_of(const zero_runner *r)
+/* Copies of a replicated tensor: the ranks of replica k with part p hold copy k * T + p. */
+static int n_copies(const zero_runner *r)
 {
-    return r->schedule->input.model->share.ranks;
+    return r->schedule->input.model->share.ranks * r->schedule->shard.replicas;
 }
 
-/* The sum of the ranks with this p. */
-static uint64_t sum_of(const zero_runner *r, int p)
+static int copy_of(const zero_runner *r, int rank)
+{
+    int tp = r->schedule->input.model->share.ranks;
+    return rank / (r->schedule->shard.size * tp) * tp + rank % tp;
+}
+
+/* The sum of the ranks that have the copy. */
+static uint64_t sum_of(const zero_runner *r, int copy)
 {
     const uint64_t *words = zero_finding_space(r).words;
     uint64_t sum = 0;
-    for (int rank = p; rank < r->comm->size; rank += tp_of(r)) sum += words[2 * rank];
+    for (int rank = 0; rank < r->comm->size; rank++)
+        if (copy_of(r, rank) == copy) sum += words[2 * rank];
     return sum;
 }
 
@@ -140,7 +149,7 @@ static zero_status exchange(zero_runner *r, const struct sum *sum, zero_status l
     ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? sum->words : failed));
     if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
     *differ = false;
-    for (int p = 1; p < tp_of(r); p++) *differ = *differ || sum_of(r, p) != sum_of(r, 0);
+    for (int c = 1; c < n_copies(r); c++) *differ = *differ || sum_of(r, c) != sum_of(r, 0);
     return ZERO_OK;
 }
 
@@ -191,25 +200,25 @@ static zero_status find_element(zero_runner *r, bool last, struct place *place)
     return ZERO_OK;
 }
 
-/* The p whose sum most have; -1: no majority. */
+/* A copy whose sum most copies have; -1: there is no majority. */
 static int find_right(const zero_runner *r)
 {
-    for (int p = 0; p < tp_of(r); p++) {
+    for (int c = 0; c < n_copies(r); c++) {
         int same = 0;
-        for (int q = 0; q < tp_of(r); q++) same += sum_of(r, q) == sum_of(r, p);
-        if (2 * same > tp_of(r)) return p;
+        for (int q = 0; q < n_copies(r); q++) same += sum_of(r, q) == sum_of(r, c);
+        if (2 * same > n_copies(r)) return c;
     }
     return -1;
 }
 
-/* The ranks that own what differs, of those p that are wrong or, if that is not known, of all:
- * class_of[rank] is the lowest of them, which is returned; else -1. */
+/* Finds the ranks that own what differs, in the copies that are wrong or, if that is not known, in
+ * all. Their class_of[] becomes the lowest of them, which is returned; that of other ranks -1. */
 static int find_ranks(const zero_runner *r, int right, int *class_of)
 {
     const uint64_t *words = zero_finding_space(r).words;
     int lowest = -1;
     for (int rank = 0; rank < r->comm->size; rank++) {
-        bool is_right = right >= 0 && sum_of(r, rank % tp_of(r)) == sum_of(r, right);
+        bool is_right = right >= 0 && sum_of(r, copy_of(r, rank)) == sum_of(r, right);
         bool is_named = !is_right && words[2 * rank + 1] > 0;
         if (is_named && lowest < 0) lowest = rank;
         class_of[rank] = is_named ? lowest : -1;

@@ -11,12 +11,12 @@
 
 #include "base/fail.h"
 
-/* All ranks search, so that all have one verdict. Those of other ZeRO groups have other tensors, and
- * learn from the group's first rank, which is rank p, where it looks. */
+/* All ranks take part in the search, so that all have one verdict. The first of the searched ranks
+ * tells where it looks to those that hold other arrays. */
 struct search {
     zero_runner *r;
     zero_copies kind;
-    int p, tp; /* the ZeRO group: ranks p, p + tp, ... */
+    int first, step; /* ranks first, first + step, ...: a ZeRO group, or a replica group */
     zero_finding at;
 };
 
@@ -26,13 +26,13 @@ struct search {
 
 static bool is_member(const struct search *f, int rank)
 {
-    return rank % f->tp == f->p;
+    return rank % f->step == f->first;
 }
 
 /* The number that the searched group's ranks have. */
 static zero_status learn(const struct search *f, int64_t *number)
 {
-    return zero_comm_broadcast(f->r->comm, f->p, number, sizeof *number);
+    return zero_comm_broadcast(f->r->comm, f->first, number, sizeof *number);
 }
 
 static const zero_tensor *tensor_of(const struct search *f)
@@ -101,11 +101,22 @@ static zero_status look(const struct search *f, zero_range part, bool *differ)
     bool looks = is_member(f, f->r->comm->rank);
     ZERO_TRY(zero_agree(f->r->comm, looks ? describe(f, part, mine) : ZERO_OK));
     ZERO_TRY(zero_finding_exchange(f->r, mine));
-    const uint64_t *words = zero_finding_space(f->r).words, *first = words + 2 * f->p;
+    const uint64_t *words = zero_finding_space(f->r).words, *first = words + 2 * f->first;
     *differ = false;
-    for (int k = f->p; k < f->r->comm->size; k += f->tp)
+    for (int k = f->first; k < f->r->comm->size; k += f->step)
         *differ = *differ || memcmp(first, words + 2 * k, 2 * sizeof *words) != 0;
     return ZERO_OK;
+}
+
+/* The elements of a tensor that the searched ranks hold. There may be none. */
+static zero_status learn_held(const struct search *f, const zero_tensor *t,
+                              zero_range *held)
+{
+    zero_range all = zero_range_overlap(
+        zero_range_of_tensor(t), zero_replicas_held(f->r->schedule, f->kind, t->group));
+    *held = (zero_range){all.begin - t->offset, all.end - t->offset};
+    ZERO_TRY(learn(f, &held->begin));
+    return learn(f, &held->end);
 }
 
 /* Sets the array and tensor, and all its elements; tensor -1 if copies are equal now. */
@@ -116,9 +127,10 @@ static zero_status find_tensor(struct search *f)
         for (int a = 0; a < ZERO_ARRAYS; a++) {
             const zero_tensor *t = &s->input.model->tensors[i];
             bool differ;
-            f->at = (zero_finding){i, (zero_array)a, {0, t->rows * t->cols}};
+            f->at = (zero_finding){.tensor = i, .array = (zero_array)a};
             if (zero_copies_of(s, t->group, f->at.array) != f->kind) continue;
-            ZERO_TRY(learn(f, &f->at.range.end));
+            ZERO_TRY(learn_held(f, t, &f->at.range));
+            if (zero_range_is_empty(f->at.range)) continue;
             ZERO_TRY(look(f, f->at.range, &differ));
             if (differ) return ZERO_OK;
         }
@@ -178,7 +190,7 @@ static int64_t end_of_owned(const struct search *f, int64_t element)
 static bool owners_know(const struct search *f)
 {
     const zero_schedule *s = f->r->schedule;
-    return zero_has_rounded(s) &&
+    return zero_has_rounded(s) && f->kind != ZERO_COPIES_OF_REPLICAS &&
            s->groups[tensor_of(f)->group].optimizer_held == ZERO_HOLD_PIECE;
 }
 
@@ -200,11 +212,8 @@ static zero_status find_elements(struct search *f)
 /* True for one rank of each copy. */
 static bool counts(const struct search *f, int rank)
 {
-    const int *node_of = f->r->comm->layout.node_of;
-    int first = f->p;
-    if (!is_member(f, rank) || f->kind == ZERO_COPIES_OF_RANKS) return is_member(f, rank);
-    while (node_of[first] != node_of[rank]) first += f->tp;
-    return first == rank;
+    if (!is_member(f, rank) || f->kind != ZERO_COPIES_OF_NODES) return is_member(f, rank);
+    return zero_replicas_first_beside(f->r, rank) == rank;
 }
 
 /* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the other ranks. */
@@ -212,10 +221,10 @@ static void classify(const struct search *f, int *class_of)
 {
     const uint64_t *words = zero_finding_space(f->r).words;
     for (int r = 0; r < f->r->comm->size; r++) {
-        class_of[r] = is_member(f, r) ? f->p : UNKNOWN;
+        class_of[r] = is_member(f, r) ? f->first : UNKNOWN;
         while (is_member(f, r) &&
                memcmp(words + 2 * class_of[r], words + 2 * r, 2 * sizeof *words) != 0)
-            class_of[r] += f->tp;
+            class_of[r] += f->step;
     }
 }
 
@@ -225,7 +234,7 @@ static zero_status find_owner(const struct search *f, int *rank)
     bool knows = is_member(f, f->r->comm->rank);
     int64_t d = knows ? owner_of(f, f->at.range.begin) : 0;
     ZERO_TRY(learn(f, &d));
-    *rank = (int)d * f->tp + f->p;
+    *rank = (int)d * f->step + f->first;
     return ZERO_OK;
 }
 
@@ -249,7 +258,7 @@ static void divide(const struct search *f, int rank, int *class_of, int *other)
     *other = size;
     for (int r = size - 1; r >= 0; r--)
         if (is_member(f, r) && class_of[r] != class) *other = r;
-    for (int r = f->p; r < size; r += f->tp)
+    for (int r = f->first; r < size; r += f->step)
         class_of[r] = class_of[r] == class ? class : *other;
 }
 
@@ -273,8 +282,8 @@ static zero_status tell(const struct search *f)
     classify(f, class_of);
     int right = find_majority(f, class_of);
     if (owners_know(f)) ZERO_TRY(find_owner(f, &right));
-    divide(f, right == UNKNOWN ? 0 : right, class_of, &other);
-    int first = class_of[right == UNKNOWN ? 0 : right];
+    divide(f, right == UNKNOWN ? f->first : right, class_of, &other);
+    int first = class_of[right == UNKNOWN ? f->first : right];
     if (right == UNKNOWN) {
         zero_sentence_add_ranks(&report, size, class_of, first);
         zero_sentence_add(&report, " and ");
@@ -294,10 +303,12 @@ static zero_status tell(const struct search *f)
     return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);
 }
 
-zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int p)
+zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first)
 {
-    struct search f = {
-        .r = r, .kind = kind, .p = p, .tp = r->schedule->input.model->share.ranks};
+    struct search f = {.r = r,
+                       .kind = kind,
+                       .first = first,
+                       .step = zero_replicas_step(r->schedule, kind)};
     bool differ = false;
     ZERO_TRY(find_tensor(&f));
     if (f.at.tensor >= 0) ZERO_TRY(find_elements(&f));

@@ -13,11 +13,16 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_BACKWARD] = zero_run_backward,
     [ZERO_OP_JOIN] = zero_run_join,
     [ZERO_OP_JOIN_WAIT] = zero_run_join_wait,
+    [ZERO_OP_KEEP] = zero_run_keep,
+    [ZERO_OP_COLLECT] = zero_run_collect,
+    [ZERO_OP_COLLECT_WAIT] = zero_run_collect_wait,
     [ZERO_OP_RELEASE] = zero_run_release,
     [ZERO_OP_ROUND] = zero_run_round,
     [ZERO_OP_ACCUMULATE] = zero_run_accumulate,
     [ZERO_OP_REDUCE] = zero_run_reduce,
     [ZERO_OP_REDUCE_WAIT] = zero_run_reduce_wait,
+    [ZERO_OP_ALL_REDUCE] = zero_run_all_reduce,
+    [ZERO_OP_ALL_REDUCE_WAIT] = zero_run_all_reduce_wait,
     [ZERO_OP_LOSS] = zero_run_loss,
     [ZERO_OP_NORM] = zero_run_norm,
     [ZERO_OP_OVERFLOW] = zero_run_overflow,
@@ -58,6 +63,8 @@ static zero_traffic control_of(const zero_runner *r)
 {
     zero_traffic sum = r->comm->traffic[ZERO_CONTROL];
     if (r->data != r->comm) zero_traffic_add(&sum, 1, &r->data->traffic[ZERO_CONTROL]);
+    if (r->shard != r->data) zero_traffic_add(&sum, 1, &r->shard->traffic[ZERO_CONTROL]);
+    if (r->replicas) zero_traffic_add(&sum, 1, &r->replicas->traffic[ZERO_CONTROL]);
     if (r->tp) zero_traffic_add(&sum, 1, &r->tp->traffic[ZERO_CONTROL]);
     return sum;
 }

@@ -1,12 +1,15 @@
-/* REDUCE, GATHER and their waits. The first two begin a group's collectives, which progress while
- * the backend computes; the waits end them. RELEASE only says that a gathered buffer is free. */
+/* REDUCE, ALL_REDUCE, GATHER and their waits. The first three begin a group's collectives, which
+ * progress while the backend computes; the waits end them. REDUCE and GATHER are exchanges of the
+ * shard group; with replicas ALL_REDUCE then adds the pieces of all of them (run_chain.h). RELEASE
+ * only says that a gathered buffer is free. */
 #include "base/fail.h"
+#include "engine/run_chain.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 
 static zero_range piece_of(const zero_walk *w, int g)
 {
-    return zero_partition_piece(&w->r->schedule->groups[g].partition, w->r->data->rank);
+    return zero_partition_piece(&w->r->schedule->groups[g].partition, w->r->shard->rank);
 }
 
 static char *staging_at(zero_walk *w, const zero_instruction *i, int k)
@@ -21,7 +24,7 @@ static int64_t owned_piece(const zero_walk *w, int g, int k, bool *mine)
 {
     const zero_partition *p = &w->r->schedule->groups[g].partition;
     int root = (int)zero_partition_owners(p).begin + k;
-    *mine = root == w->r->data->rank;
+    *mine = root == w->r->shard->rank;
     return zero_partition_piece(p, root).begin;
 }
 
@@ -91,6 +94,31 @@ static zero_status wait_for(zero_walk *w, const zero_instruction *i,
 zero_status zero_run_reduce_wait(zero_walk *w, const zero_instruction *i)
 {
     return wait_for(w, i, &w->r->reduce[i->group]);
+}
+
+/* In place: this rank's piece of the shard group's sum becomes the same piece of the sum over all
+ * ranks. Each replica adds up a K-th of it. */
+zero_status zero_run_all_reduce(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    const zero_comm *replicas = r->replicas;
+    zero_range piece = piece_of(w, i->group);
+    int64_t part = zero_range_len(piece) / replicas->size;
+    char *own = zero_use_element(w, i->buffer, piece.begin + part * replicas->rank);
+    char *whole = zero_use_element(w, i->buffer, piece.begin);
+    r->reducing = (zero_chained){.chain = &r->all_reduce[i->group],
+                                 .own = own,
+                                 .whole = whole,
+                                 .staging = zero_use(w, i->staging)};
+    return zero_chain_begin(&r->reducing, whole);
+}
+
+zero_status zero_run_all_reduce_wait(zero_walk *w, const zero_instruction *i)
+{
+    ZERO_TRY(zero_chain_wait(w->r, &w->r->reducing));
+    zero_use(w, i->buffer);
+    zero_use(w, i->staging);
+    return ZERO_OK;
 }
 
 zero_status zero_run_gather_wait(zero_walk *w, const zero_instruction *i)

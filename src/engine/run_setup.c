@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/divide.h"
+#include "engine/run_chain.h"
 #include "engine/run_memory.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
@@ -21,12 +22,11 @@ static zero_status share(zero_comm *comm, size_t parts, size_t all, zero_window 
 zero_status zero_runner_share(const zero_schedule *s, zero_comm *comm, zero_window *window,
                               zero_window *tp_window)
 {
-    zero_comm *tp = zero_comm_tp(comm);
-    zero_status st =
-        share(zero_comm_data(comm), s->extent[ZERO_SPACE_PART], s->window_bytes, window);
-    if (!tp) return st;
+    zero_comm *shard = zero_comm_shard(comm), *tp = zero_comm_tp(comm);
+    zero_status st = share(shard, s->extent[ZERO_SPACE_PART], s->window_bytes, window);
     /* Each group has one verdict, but groups may differ. */
-    ZERO_TRY(zero_agree(comm, st));
+    if (shard != comm) ZERO_TRY(zero_agree(comm, st));
+    if (!tp) return st;
     return zero_agree(
         comm, share(tp, s->extent[ZERO_SPACE_TP_PART], s->tp_window_bytes, tp_window));
 }
@@ -36,8 +36,8 @@ static void poll_collectives(void *arg)
     zero_runner *r = arg;
     if (r->poll_status == ZERO_OK)
         r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
-    if (r->poll_status == ZERO_OK && r->joining.join)
-        r->poll_status = zero_run_continue_join(r);
+    if (r->poll_status == ZERO_OK) r->poll_status = zero_chain_continue(&r->joining);
+    if (r->poll_status == ZERO_OK) r->poll_status = zero_chain_continue(&r->reducing);
     if (r->walk) zero_run_ahead(r->walk);
 }
 
@@ -48,9 +48,9 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_
     if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
-        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->data, &spec,
-                                                                 &r->copier)
-                                : zero_collective_init(&x->ops[k], r->data, &spec));
+        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->shard,
+                                                                 &spec, &r->copier)
+                                : zero_collective_init(&x->ops[k], r->shard, &spec));
         x->n = k + 1;
     }
     return ZERO_OK;
@@ -60,12 +60,24 @@ static zero_status init_joins(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     for (int j = 0; j < s->n_joins; j++) {
-        zero_runner_join *join = &r->joins[j];
+        zero_runner_chain *join = &r->joins[j];
         for (int k = 0; k < zero_schedule_join_collectives(&s->joins[j]); k++) {
             zero_collective_spec spec = zero_schedule_join(s, j, k);
             ZERO_TRY(zero_collective_init(&join->ops[k], r->tp, &spec));
             join->n = k + 1;
         }
+    }
+    return ZERO_OK;
+}
+
+/* Replicas add their pieces of a group's gradient by a chain, as a JOIN that sums does. */
+static zero_status init_all_reduce(zero_runner *r, int g)
+{
+    zero_runner_chain *chain = &r->all_reduce[g];
+    for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
+        zero_collective_spec spec = zero_schedule_all_reduce(r->schedule, g, k);
+        ZERO_TRY(zero_collective_init(&chain->ops[k], r->replicas, &spec));
+        chain->n = k + 1;
     }
     return ZERO_OK;
 }
@@ -76,6 +88,7 @@ static zero_status init_exchanges(zero_runner *r)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         if (s->groups[g].reduce.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_REDUCE, g, &r->reduce[g]));
+        if (s->groups[g].all_reduce.is_used) ZERO_TRY(init_all_reduce(r, g));
         if (s->groups[g].gather.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
     }
@@ -96,12 +109,13 @@ static zero_status allocate_tables(zero_runner *r)
     r->squares = calloc(groups, sizeof *r->squares);
     r->reduce = calloc(groups, sizeof *r->reduce);
     r->gather = calloc(groups, sizeof *r->gather);
+    r->all_reduce = calloc(groups, sizeof *r->all_reduce);
     r->joins = calloc((size_t)s->n_joins + 1, sizeof *r->joins);
     r->n_joins = s->n_joins;
     r->touched = calloc(buffers + 1, sizeof *r->touched);
     if (!r->loss_copies || !r->losses || !r->gathered || !r->all_losses || !r->squares ||
-        !r->reduce || !r->gather || !r->joins || !r->touched || !r->grad_copies ||
-        !r->param_copies)
+        !r->reduce || !r->gather || !r->all_reduce || !r->joins || !r->touched ||
+        !r->grad_copies || !r->param_copies)
         return zero_fail(ZERO_ERR_NOMEM,
                          "no memory for the tables of %zu microbatches and %zu buffers",
                          mine * ranks, buffers);
@@ -193,6 +207,8 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                        .backend = place->backend,
                        .comm = comm,
                        .data = zero_comm_data(comm),
+                       .shard = zero_comm_shard(comm),
+                       .replicas = zero_comm_replicas(comm),
                        .tp = zero_comm_tp(comm),
                        .window = place->window,
                        .tp_window = place->tp_window,
@@ -221,17 +237,17 @@ static void close_device(zero_runner *r)
     if (r->device) memory->give_back(&r->math, r->device);
 }
 
-static void destroy_joins(zero_runner *r)
+static void destroy_chains(zero_runner_chain *list, int n)
 {
-    for (int j = 0; r->joins && j < r->n_joins; j++)
-        for (int k = 0; k < r->joins[j].n; k++)
-            zero_collective_destroy(&r->joins[j].ops[k]);
-    free(r->joins);
+    for (int j = 0; list && j < n; j++)
+        for (int k = 0; k < list[j].n; k++) zero_collective_destroy(&list[j].ops[k]);
+    free(list);
 }
 
 void zero_runner_destroy(zero_runner *r)
 {
-    destroy_joins(r);
+    destroy_chains(r->joins, r->n_joins);
+    destroy_chains(r->all_reduce, r->n_groups);
     destroy_exchanges(r->reduce, r->n_groups);
     destroy_exchanges(r->gather, r->n_groups);
     free(r->loss_copies);

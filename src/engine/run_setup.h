@@ -3,7 +3,7 @@
 
 #include "engine/runner.h"
 
-/* The windows for the schedule's shared spaces: of the ZeRO group, and of the TP group if there is
+/* The windows for the schedule's shared spaces: of the shard group, and of the TP group if there is
  * one; zeroed if nothing is shared. Collective over `comm`, one verdict: the status of
  * zero_window_init(). After a failure the caller destroys both. */
 ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,

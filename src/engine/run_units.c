@@ -103,6 +103,7 @@ static zero_call make_call(const zero_walk *w, const zero_instruction *i)
         .joined = zero_use(w, i->joined),
     };
     zero_use(w, i->tokens); /* the batch points there */
+    zero_use(w, i->buffer); /* KEEP will write there */
     for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
         c.param[k] = zero_use(w, i->param[k]);
         c.grad[k] = zero_use(w, i->grad[k]);

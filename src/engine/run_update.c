@@ -73,6 +73,7 @@ static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     const zero_model *model = w->plan->model;
     const zero_group *g = &model->groups[i->group];
+    zero_use(w, i->grad[0]); /* also where the range is empty */
     for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
         const zero_tensor *tensor = &model->tensors[t];
         zero_range part = zero_range_overlap(zero_range_of_tensor(tensor), i->range);
@@ -116,7 +117,7 @@ static void fetch_squares(zero_walk *w, const zero_instruction *i)
     for (int g = 0; g < w->plan->model->n_groups; g++)
         r->squares[g] =
             zero_gradient_span(w->plan->model->groups[g].n_params,
-                               zero_partition_shard(&s->groups[g].partition, r->data->rank),
+                               zero_partition_shard(&s->groups[g].partition, s->shard.rank),
                                sums + zero_schedule_squares_at(s, g));
 }
 

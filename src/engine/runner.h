@@ -22,19 +22,20 @@ typedef struct {
     int n;
 } zero_runner_exchange;
 
-/* The collectives of JOINs of one kind and length, which follow each other. */
+/* The one or two collectives of a JOIN or an ALL_REDUCE. The second needs the result of the first. */
 typedef struct {
     zero_collective ops[2];
     int n;
-} zero_runner_join;
+} zero_runner_chain;
 
-/* The JOIN in flight. Polls begin its second collective when the first has ended. */
+/* A chain in flight (run_chain.c). Polls begin its second collective when the first has ended. */
 typedef struct {
-    zero_runner_join *join; /* NULL: none is in flight */
-    int begun;              /* collectives */
-    char *own, *joined;     /* this rank's piece of the result, and the result */
+    zero_runner_chain *chain; /* NULL: none is in flight */
+    int begun;                /* collectives */
+    char *own;                /* of a chain of two: this rank's piece of the result */
+    char *whole;              /* the result */
     void *staging;
-} zero_joining;
+} zero_chained;
 
 /* The instructions at which a buffer was used first and last; -1: never. A buffer of one
  * program is used by that program alone. */
@@ -53,14 +54,15 @@ typedef struct zero_walk zero_walk; /* walk.h */
 typedef struct {
     const zero_schedule *schedule; /* borrowed, like the next two */
     const zero_backend *backend;
-    zero_comm *comm; /* all ranks: what they agree on */
-    zero_comm
-        *data; /* the ZeRO group, which shares groups: comm without tensor parallelism */
-    zero_comm *tp; /* the TP group, which shares units; NULL without */
+    zero_comm *comm;     /* all ranks: what they agree on */
+    zero_comm *data;     /* the ZeRO group, whose ranks see data of their own */
+    zero_comm *shard;    /* its ranks that share groups; without replicas it is `data` */
+    zero_comm *replicas; /* the ranks that hold what this one holds; NULL without */
+    zero_comm *tp;       /* the TP group, which shares units; NULL without */
     zero_math math;
-    const zero_window
-        *window; /* of the ZeRO group; borrowed; zeroed if nothing is shared */
-    const zero_window *tp_window; /* of the TP group, likewise */
+    /* The shard group's window; borrowed, zeroed if its ranks share no memory. */
+    const zero_window *window;
+    const zero_window *tp_window; /* the TP group's, likewise */
     zero_arena arena;             /* the host's */
     zero_link link;     /* to and from a device, if the backend has memory of its own */
     zero_copier copier; /* these copies, for collectives */
@@ -69,9 +71,10 @@ typedef struct {
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */
     zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
-    zero_runner_join *joins;               /* [n_joins] */
+    zero_runner_chain *all_reduce;         /* [n_groups]; n = 0 without replicas */
+    zero_runner_chain *joins;              /* [n_joins] */
     int n_joins;
-    zero_joining joining;
+    zero_chained joining, reducing; /* the JOIN and the ALL_REDUCE in flight */
     zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */
     zero_ticket token_copies[2]; /* the last one from each slot of tokens */
     zero_ticket *grad_copies;    /* [n_groups] the last FETCH_GRAD */

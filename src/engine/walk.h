@@ -1,7 +1,7 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c, run_update.c, run_checks.c, run_host.c and run_offload.c execute
- * instructions; run.c has the table of them and the walk itself. */
+ * run_units.c, run_exchange.c, run_join.c, run_kept.c, run_update.c, run_checks.c, run_host.c and
+ * run_offload.c execute instructions; run.c has the table of them and the walk itself. */
 #pragma once
 
 #include "engine/origin.h"
@@ -63,8 +63,10 @@ typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
 
 zero_execute zero_run_load, zero_run_forward, zero_run_backward;      /* run_units.c */
 zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exchange.c */
+zero_execute zero_run_all_reduce, zero_run_all_reduce_wait;           /* the same */
 zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
 zero_execute zero_run_join, zero_run_join_wait;                       /* run_join.c */
+zero_execute zero_run_keep, zero_run_collect, zero_run_collect_wait;  /* run_kept.c */
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_publish, zero_run_delay;
@@ -79,9 +81,6 @@ void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
 
 /* The update of a step whose gradient is finite and has this norm. */
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);
-
-/* Begins the second collective of a JOIN in flight, if the first has ended. Called by polls. */
-zero_status zero_run_continue_join(zero_runner *r);
 
 /* Executes instructions of the stream of optimizer states before the walk comes to them, as far as
  * that needs no waiting. Called by polls. */

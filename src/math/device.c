@@ -51,7 +51,8 @@ static zero_status refuse_name(const char *where)
                      where, names);
 }
 
-/* A number of at most four digits at *text, which moves behind it; -1 if there is no digit. */
+/* Reads a number of at most four digits and moves *text past it. Returns -1 if there is none, or
+ * more digits. */
 static int read_number(const char **text)
 {
     int number = 0, digits = 0;

@@ -83,8 +83,10 @@ static bool measure(const struct advice *a, zero_plan_input in, bool is_row,
                     struct need needs[ZERO_STAGE_COUNT])
 {
     bool fits = false;
+    int keeps = in.node_parameters;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         in.stage = stage;
+        in.node_parameters = keeps && zero_stage_at(stage)->parameters == ZERO_HOLD_PIECE;
         needs[stage] = need_of(a, &in, is_row);
         fits = fits || is_fit(a, &needs[stage]);
     }
@@ -186,6 +188,23 @@ static zero_algorithm choose(const zero_plan_input *in, const zero_layout *layou
     return zero_algorithm_choose(layout, &why);
 }
 
+static bool has_replicas(const zero_plan_input *in)
+{
+    return in->shard_ranks > 0 && in->shard_ranks < in->n_ranks;
+}
+
+/* Both options spend memory to spare the network. */
+static void show_without_copies(const struct advice *a)
+{
+    zero_plan_input in = a->plan;
+    in.node_parameters = 0;
+    if (a->plan.node_parameters) measure_and_show(a, "without --node-parameters", in);
+    in.shard_ranks = 0;
+    if (has_replicas(&a->plan))
+        measure_and_show(
+            a, a->plan.node_parameters ? "without both" : "without --shard-ranks", in);
+}
+
 /* `in` on `times` the ranks, on `times` the nodes. */
 static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
                           struct need needs[ZERO_STAGE_COUNT])
@@ -221,9 +240,11 @@ static bool show_ranks(const struct advice *a, zero_plan_input in, const char *o
 /* Tries the plan as given, then with all that saves activations. */
 static void show_more_ranks(const struct advice *a)
 {
-    zero_plan_input least = with_micro_batch(a, 1);
+    zero_plan_input plan = a->plan, least = with_micro_batch(a, 1);
+    plan.shard_ranks = least.shard_ranks = 0; /* more replicas are no smaller */
     least.recompute = true;
-    if (show_ranks(a, a->plan, "")) return;
+    if (has_replicas(&a->plan)) fputs("  also without --shard-ranks:\n", a->out);
+    if (show_ranks(a, plan, "")) return;
     if (show_ranks(a, least, " --micro-batch 1 --recompute")) return;
     fprintf(a->out, "  no number of ranks up to %d is known to help\n", MOST_RANKS);
 }
@@ -248,5 +269,6 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_roo
     }
     show_offloads(&a);
     show_micro_batch(&a);
+    show_without_copies(&a);
     show_more_ranks(&a);
 }

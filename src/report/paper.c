@@ -1,10 +1,13 @@
 #include "report/paper.h"
 
 #include <math.h>
-
-#include <jansson.h>
+#include <string.h>
 
 #include "base/fail.h"
+#include "report/json_put.h"
+#include "report/paper_fig6.h"
+#include "report/paper_fig7.h"
+#include "report/paper_speed.h"
 #include "report/paper_table.h"
 #include "sharding/stages.h"
 
@@ -152,14 +155,22 @@ static void print_json(const zero_paper_table *table, FILE *out)
         json_object_set_new(counts, zero_paper_agreement_name((zero_paper_agreement)a),
                             json_integer(sum.count[a]));
     json_object_set_new(object, "counts", counts);
-    json_dumpf(object, out, JSON_INDENT(2));
-    fputc('\n', out);
-    json_decref(object);
+    put_out(object, out);
 }
+
+/* Figures that are not a table of stages. */
+static const struct {
+    const char *name;
+    zero_status (*show)(bool json, FILE *out);
+} figures[] = {{"fig6", zero_paper_show_fig6}, {"fig7", zero_paper_show_fig7}};
 
 zero_status zero_paper_show(const char *name, bool json, FILE *out)
 {
     const zero_paper_table *table;
+    const zero_paper_figure *speeds = zero_paper_figure_find(name);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        if (strcmp(figures[i].name, name) == 0) return figures[i].show(json, out);
+    if (speeds) return zero_paper_show_speed(speeds, json, out);
     ZERO_TRY(zero_paper_find(name, &table));
     if (json)
         print_json(table, out);

@@ -67,8 +67,10 @@ zero_status zero_paper_find(const char *name, const zero_paper_table **table)
         return ZERO_OK;
     }
     return zero_fail(ZERO_ERR_INVALID,
-                     "--paper %s: expected table1, table2 or figure1, the tables whose "
-                     "numbers follow from formulas",
+                     "--paper %s: expected table1, table2, figure1, fig6 or fig7, whose "
+                     "numbers follow from formulas, or fig2, fig3, fig4, fig8, turing-nlg "
+                     "or trillion, which stand "
+                     "beside a model of time",
                      name);
 }
 

@@ -22,7 +22,7 @@ void zero_plan_show_file(const zero_plan_stage *stage, FILE *out)
             "bytes written", "reads", "writes");
     show_row(zero_class_name(ZERO_CLASS_OPTIMIZER), &t->states, out);
     show_row(zero_class_name(ZERO_CLASS_PARAMETERS), &t->parameters, out);
-    show_row(zero_class_name(ZERO_CLASS_ACTIVATIONS), &t->activations, out);
+    show_row(zero_class_name(ZERO_CLASS_KEPT), &t->activations, out);
     show_row("all", &all, out);
 }
 
@@ -38,9 +38,9 @@ zero_plan_disk zero_plan_disk_of(const zero_plan_report *r, const zero_plan_stag
     zero_file_traffic all = zero_offload_total(&stage->ledger.file_step);
     const zero_schedule *s = &stage->schedule;
     double bytes = s->input.type == ZERO_FP32 ? 16.0 : 24.0;
-    zero_plan_disk d = {.tokens = (double)(r->config.global_batch * r->shape.seq),
-                        .sharers =
-                            zero_layout_local_size(zero_schedule_layout(s), s->input.rank)};
+    zero_plan_disk d = {
+        .tokens = (double)(r->config.global_batch * r->shape.seq),
+        .sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank)};
     double flops = m->flops * d.sharers;
     double mixed = 2.0 / (1.0 / m->disk_read + 1.0 / m->disk_write);
     d.hides_all = bytes / 6.0 * flops / mixed;

@@ -3,10 +3,13 @@
 #include <math.h>
 
 #include "base/fail.h"
+#include "report/ablation_show.h"
 #include "report/json_put.h"
+#include "report/plan_batch_show.h"
 #include "report/plan_file.h"
 #include "report/plan_join.h"
 #include "report/plan_json_setup.h"
+#include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 
@@ -152,12 +155,25 @@ static json_t *join_json(const zero_schedule *s, const zero_plan_ledger *l)
     return object;
 }
 
+static json_t *collect_json(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    zero_plan_kept_parts kept = zero_plan_kept_parts_of(s);
+    json_t *object = exchange_json(&l->collect);
+    put_whole(object, "kept_bytes", (int64_t)kept.pieces);
+    put_whole(object, "whole_bytes", (int64_t)kept.wholes);
+    return object;
+}
+
 static json_t *communication_json(const zero_schedule *s, const zero_plan_ledger *l)
 {
     json_t *object = json_object();
     json_object_set_new(object, "reduce", exchange_json(&l->reduce));
+    if (s->shard.replicas > 1)
+        json_object_set_new(object, "all_reduce", exchange_json(&l->all_reduce));
     json_object_set_new(object, "gather", exchange_json(&l->gather));
     if (s->n_joins > 0) json_object_set_new(object, "join", join_json(s, l));
+    if (s->input.partition_activations)
+        json_object_set_new(object, "collect", collect_json(s, l));
     json_object_set_new(object, "control", control_json(&l->control));
     json_object_set_new(object, "compare", control_json(&l->compare));
     return object;
@@ -205,7 +221,7 @@ static json_t *file_json(const zero_plan_ledger *l)
                         moved_json(&t->states));
     json_object_set_new(step, zero_class_name(ZERO_CLASS_PARAMETERS),
                         moved_json(&t->parameters));
-    json_object_set_new(step, zero_class_name(ZERO_CLASS_ACTIVATIONS),
+    json_object_set_new(step, zero_class_name(ZERO_CLASS_KEPT),
                         moved_json(&t->activations));
     json_object_set_new(step, "all", moved_json(&all));
     json_object_set_new(object, "step", step);
@@ -235,6 +251,7 @@ static json_t *partitions_json(const zero_plan_stage *stage)
     json_t *object = json_object();
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
         const zero_plan_spread *spread = &stage->spread[k];
+        if (spread->n_ranks == 0) continue;
         json_t *one = json_object();
         put_whole(one, "ranks_looked_at", spread->n_ranks);
         json_object_set_new(one, "needed", range_json(&spread->needed));
@@ -271,6 +288,10 @@ static json_t *time_json(const zero_plan_report *r, const zero_plan_time *t)
     if (zero_tp_ranks(&r->config.tp) > 1) {
         put_real(object, "join_seconds", t->joins);
         put_real(object, "join_exposed_seconds", t->join_exposed);
+    }
+    if (r->config.partition_activations) {
+        put_real(object, "collect_seconds", t->collects);
+        put_real(object, "collect_exposed_seconds", t->collect_exposed);
     }
     put_real(object, "tokens_per_second",
              (double)(r->config.global_batch * r->shape.seq) / t->step);
@@ -357,6 +378,10 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     if (o->has_time) json_object_set_new(object, "time", time_json(r, &stage->time));
     if (o->has_disk) json_object_set_new(object, "disk", disk_json(r, stage));
     if (o->fit > 0) json_object_set_new(object, "fits", fitted_json(&stage->fitted));
+    if (o->ablation)
+        json_object_set_new(object, "ablation", zero_plan_ablation_json(&stage->ablation));
+    if (stage->batch.micro_batch > 0)
+        json_object_set_new(object, "fits_batch", zero_plan_batch_json(r, stage));
     if (o->show_schedule)
         json_object_set_new(object, "programs", programs_json(r, &stage->schedule));
     return object;
@@ -369,6 +394,7 @@ zero_status zero_plan_show_json(const zero_plan_report *r, FILE *out)
     for (int k = 0; k < r->n; k++)
         json_array_append_new(stages, stage_json(r, &r->stages[k]));
     int failed = json_object_set_new(object, "stages", stages);
+    if (r->request.pipeline > 0) zero_plan_put_pipelines(r, object);
     if (!failed) failed = json_dumpf(object, out, JSON_INDENT(2));
     if (!failed) fputc('\n', out);
     json_decref(object);

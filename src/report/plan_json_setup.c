@@ -1,6 +1,7 @@
 #include "report/plan_json_setup.h"
 
 #include "report/json_put.h"
+#include "report/plan_machine.h"
 
 static json_t *model_json(const zero_plan_report *r)
 {
@@ -17,10 +18,12 @@ static json_t *model_json(const zero_plan_report *r)
     return object;
 }
 
-static json_t *machine_json(const zero_plan_request *request)
+static json_t *machine_json(const zero_plan_report *r)
 {
+    const zero_plan_request *request = &r->request;
     const zero_plan_machine *m = &request->machine;
     json_t *object = json_object();
+    zero_plan_machine_put(r, object);
     if (request->has_network) {
         put_real(object, "latency_seconds", m->latency);
         put_real(object, "bytes_per_second", m->bandwidth);
@@ -51,6 +54,18 @@ static json_t *shares_json(const zero_plan_report *r)
     return object;
 }
 
+/* The ranks that shard together with the rank that is shown, and their replicas. */
+static json_t *shards_json(const zero_plan_report *r)
+{
+    const zero_shard_place *at = &r->stages[0].schedule.shard;
+    json_t *object = json_object();
+    put_whole(object, "ranks", at->size);
+    put_whole(object, "rank", at->rank);
+    put_whole(object, "replicas", at->replicas);
+    put_whole(object, "replica", at->replica);
+    return object;
+}
+
 void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
 {
     const zero_config *c = &r->config;
@@ -59,6 +74,7 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
     put_whole(object, "rank", r->request.rank);
     put_whole(object, "nodes", r->layout.n_nodes);
     json_object_set_new(object, "tp", shares_json(r));
+    json_object_set_new(object, "shards", shards_json(r));
     put_text(object, "dtype", c->dtype);
     put_text(object, "partition", c->partition);
     put_text(object, "collectives", zero_algorithm_name(r->collectives));
@@ -68,10 +84,12 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
     put_whole(object, "accumulation", c->accumulation);
     put_whole(object, "tokens_per_step", c->global_batch * r->shape.seq);
     json_object_set_new(object, "recompute", json_boolean(c->recompute));
+    if (c->partition_activations)
+        json_object_set_new(object, "partition_activations", json_true());
     json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
+    json_object_set_new(object, "node_parameters", json_boolean(c->node_parameters));
     if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
     if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
     if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
-    if (r->request.has_time)
-        json_object_set_new(object, "machine", machine_json(&r->request));
+    if (r->request.has_time) json_object_set_new(object, "machine", machine_json(r));
 }

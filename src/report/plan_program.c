@@ -34,7 +34,8 @@ static int64_t file_bytes(const zero_schedule *s, const zero_instruction *i)
 
 static bool is_exchange(zero_op op)
 {
-    return op == ZERO_OP_JOIN || op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER;
+    return op == ZERO_OP_JOIN || op == ZERO_OP_COLLECT || op == ZERO_OP_REDUCE ||
+           op == ZERO_OP_ALL_REDUCE || op == ZERO_OP_GATHER;
 }
 
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
@@ -43,13 +44,16 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     if (i->part > 0 && !is_exchange(i->op)) return -1; /* counted on the first part */
     switch (i->op) {
     case ZERO_OP_JOIN:
+    case ZERO_OP_COLLECT:
     case ZERO_OP_REDUCE:
+    case ZERO_OP_ALL_REDUCE:
     case ZERO_OP_GATHER: return zero_traffic_total(&t).bytes_sent;
     case ZERO_OP_LOAD: return size_of(s, i->tokens);
     case ZERO_OP_FORWARD: return size_of(s, i->out) + size_of(s, i->saved);
     case ZERO_OP_RECOMPUTE: return size_of(s, i->saved);
     case ZERO_OP_BACKWARD: return gradient_bytes(s, i);
     case ZERO_OP_RELEASE: return (int64_t)zero_schedule_cost(s, &s->buffers[i->buffer]);
+    case ZERO_OP_KEEP:
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE: return range_bytes(s, i, i->buffer);
     case ZERO_OP_UPDATE:
@@ -65,10 +69,11 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     }
 }
 
-/* Transfers have longer names. */
+/* Transfers, and what replicas do, have longer names. */
 static int name_width(const zero_schedule *s)
 {
-    return s->input.offload == ZERO_OFFLOAD_OFF ? 11 : 16;
+    if (s->input.offload != ZERO_OFFLOAD_OFF || s->shard.replicas > 1) return 16;
+    return s->input.partition_activations ? 12 : 11;
 }
 
 /* The block of the file that a transfer moves. */
@@ -126,8 +131,8 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
     fprintf(out, "%-14s %d\n", "stage", s->input.stage);
     zero_plan_show_setup(r, out);
     bool is_shared = zero_share_has_parts(&r->part->share);
-    fprintf(out, "bytes          that %sREDUCE and GATHER send, RELEASE gives back, %s\n",
-            is_shared ? "JOIN, " : "",
+    fprintf(out, "bytes          that %s%sREDUCE and GATHER send, RELEASE gives back, %s\n",
+            is_shared ? "JOIN, " : "", s->shard.replicas > 1 ? "ALL_REDUCE, " : "",
             is_shared ? "passes (on their first part) and the "
                         "others write"
                       : "the others write");
@@ -135,6 +140,9 @@ void zero_plan_show_programs(const zero_plan_report *r, FILE *out)
         "               of transfers: that are read from the file or written to it\n"
         "bytes live     planned memory in use while the instruction runs, of all classes\n",
         out);
+    if (s->input.partition_activations)
+        fputs("KEEP, COLLECT  bytes of a piece that is kept, and sent to make the whole\n",
+              out);
     if (s->input.device) fputs("               on the device\n", out);
     show_program(s, ZERO_PROGRAM_STEP, out);
     for (int p = 0; p < ZERO_PROGRAMS; p++)

@@ -1,12 +1,16 @@
 /* plan_report.h - everything that `zero plan` shows, before it is shown.
  *
  * Each picture of it is a file of its own: plan_show.h, plan_stages.h, plan_program.h,
- * plan_json.h, chart.h. */
+ * plan_json.h, plan_pipeline.h, chart.h. */
 #pragma once
 
+#include "engine/ablation.h"
+#include "engine/pipeline_time.h"
 #include "engine/plan.h"
+#include "engine/plan_batch.h"
 #include "engine/plan_fit.h"
 #include "engine/plan_time.h"
+#include "report/machine_file.h"
 #include "train/config.h"
 
 /* A request for a plan. */
@@ -17,10 +21,21 @@ typedef struct {
     bool show_schedule; /* the JSON includes the programs */
     int64_t fit;        /* bytes; 0: not asked for */
     int64_t fit_disk;   /* bytes of a rank's file; 0: any number */
-    bool has_time;      /* times are asked for, on this machine */
+    bool fit_batch;     /* the largest micro batch is asked for that fits fit_memory */
+    int64_t fit_memory; /* bytes of a rank, or of its device */
+    bool ablation;      /* plans without one part each are asked for */
+    int pipeline;  /* stages of pipelines beside it; 0: none. Then all_stages is true */
+    bool has_time; /* times are asked for, on this machine */
     zero_plan_machine machine;
     bool has_network, has_disk; /* of the machine, what was given */
+    bool has_file; /* --machine: what was not given comes from there (plan_machine.h) */
+    zero_machine_file file;
 } zero_plan_request;
+
+/* Parts of a plan that a machine file filled in. */
+typedef struct {
+    bool nodes, flops, network, node_network, memory;
+} zero_plan_filled;
 
 /* The least and the most over ranks. */
 typedef struct {
@@ -29,7 +44,7 @@ typedef struct {
 
 /* One scheme of partition over all ranks, or over a few of many. */
 typedef struct {
-    int n_ranks;                             /* that were planned */
+    int n_ranks; /* that were planned; 0: an option needs the other scheme */
     zero_plan_bounds needed, sent, received; /* zero_plan_scarce(); bytes per step */
 } zero_plan_spread;
 
@@ -52,10 +67,20 @@ typedef struct {
     zero_plan_time resident; /* if request.has_disk: of the same step without offload */
     double hidden_times; /* how much more tokens hide the disk (zero_plan_time_hidden) */
     zero_plan_fitted fitted; /* if request.fit > 0 */
+    zero_ablation ablation;  /* if request.ablation */
+    zero_plan_batch batch;   /* if request.fit_batch; of several stages: 0 if none fits */
 } zero_plan_stage;
+
+/* The same model, ranks and batch as a pipeline. */
+typedef struct {
+    zero_pipeline pipeline;
+    zero_pipeline_time time; /* on the request's machine; without one only `idle` counts */
+    double bubble;           /* the idle share if messages take no time */
+} zero_plan_pipeline;
 
 typedef struct {
     zero_plan_request request;
+    zero_plan_filled filled;
     zero_config config; /* completed */
     zero_gpt2_shape shape;
     const char *whose_vocab;
@@ -69,6 +94,7 @@ typedef struct {
     zero_algorithm collectives;
     zero_plan_stage *stages; /* [n], owned; in the order of their numbers */
     int n;
+    zero_plan_pipeline pipelines[ZERO_PIPELINE_KINDS]; /* if request.pipeline > 0 */
 } zero_plan_report;
 
 /* The report must stay where it is. Fails, leaving nothing, as the plan does: ZERO_ERR_INVALID
@@ -76,6 +102,9 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
                                                  const zero_plan_request *request);
 void zero_plan_report_destroy(zero_plan_report *report);
+
+/* --fit batch: more ranks make a larger batch, as none is given for all ranks together. */
+bool zero_plan_batch_grows(const zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "report/plan_machine.h"
 #include "report/text.h"
 
 static void show_model(const zero_plan_report *r, FILE *out)
@@ -27,6 +28,15 @@ static void show_shares(const zero_plan_report *r, FILE *out)
         fprintf(out, "%15sthis rank has %" PRId64 " parameters\n", "", r->part->n_params);
 }
 
+static void show_replicas(const zero_plan_report *r, FILE *out)
+{
+    char text[2 * ZERO_PLAN_TEXT];
+    zero_text_replicas(&r->config, text);
+    if (text[0] == '\0') return;
+    zero_text_row("replicas", out);
+    fprintf(out, "%s\n", text);
+}
+
 static void show_ranks(const zero_plan_report *r, FILE *out)
 {
     const zero_layout *l = &r->layout;
@@ -37,6 +47,7 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
         fprintf(out, "%15sone node per %s; --fake-nodes K: K nodes\n", "",
                 l->n_nodes < l->size ? "TP group" : "rank, as in the paper's formulas");
     show_shares(r, out);
+    show_replicas(r, out);
     zero_text_row("collectives", out);
     fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
             zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
@@ -59,10 +70,14 @@ void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
     const zero_config *c = &r->config;
     show_model(r, out);
     show_ranks(r, out);
+    zero_plan_machine_show(r, out);
     show_batch(r, out);
     zero_text_row("options", out);
     fprintf(out,
-            "%s, partition %s, prefetch %" PRId64 ", persist %" PRId64 ", overlap %s%s%s\n",
+            "%s, partition %s, prefetch %" PRId64 ", persist %" PRId64
+            ", overlap %s%s%s%s%s\n",
             c->dtype, c->partition, c->prefetch, c->persist, c->overlap,
-            c->recompute ? ", recompute" : "", c->reproducible ? ", reproducible" : "");
+            c->recompute ? ", recompute" : "", c->partition_activations ? ", P_a" : "",
+            c->reproducible ? ", reproducible" : "",
+            c->node_parameters ? ", node parameters" : "");
 }

@@ -4,10 +4,13 @@
 #include <math.h>
 
 #include "report/advice.h"
+#include "report/advice_network.h"
+#include "report/plan_batch_show.h"
 #include "report/plan_columns.h"
 #include "report/plan_device.h"
 #include "report/plan_file.h"
 #include "report/plan_join.h"
+#include "report/plan_machine.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/checks.h"
@@ -120,8 +123,11 @@ static void show_states(const zero_plan_report *r, const zero_plan_stage *stage,
     zero_text_bytes(l->padding, padding);
     zero_text_bytes(fabs(left), rest);
     zero_text_row("model states", out);
-    fprintf(out, "%s = the paper's %s + %s padding (%.0f bytes, %.3f %%)", states, formula,
-            padding, l->padding, 100.0 * l->padding / l->formula);
+    const zero_shard_place *at = &stage->schedule.shard;
+    char over[32] = "";
+    if (at->replicas > 1) snprintf(over, sizeof over, " for N_d = R = %d", at->size);
+    fprintf(out, "%s = the paper's %s%s + %s padding (%.0f bytes, %.3f %%)", states,
+            formula, over, padding, l->padding, 100.0 * l->padding / l->formula);
     if (fabs(left) >= 1.0)
         fprintf(out, "\n%15s%s %s: %s", "", left < 0 ? "-" : "+", rest,
                 reason(r, &stage->schedule));
@@ -174,12 +180,16 @@ static void show_control(const zero_plan_stage *stage, FILE *out)
     fprintf(out, "  (every %d steps)\n", stage->schedule.input.check_replicas);
 }
 
+/* REDUCE and GATHER, and what replicas add up. */
 static zero_plan_exchange both(const zero_plan_ledger *l)
 {
+    const zero_plan_exchange *others[] = {&l->gather, &l->all_reduce};
     zero_plan_exchange sum = l->reduce;
-    sum.collectives += l->gather.collectives;
-    sum.formula += l->gather.formula;
-    zero_traffic_add(&sum.traffic, 1, &l->gather.traffic);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        sum.collectives += others[i]->collectives;
+        sum.formula += others[i]->formula;
+        zero_traffic_add(&sum.traffic, 1, &others[i]->traffic);
+    }
     return sum;
 }
 
@@ -192,9 +202,13 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
     fprintf(out, "\n%-14s %11s %17s %17s %12s %17s\n", "per step", "collectives",
             "bytes sent", "bytes received", "messages", "formula, bytes");
     show_exchange("REDUCE", &stage->ledger.reduce, out);
+    bool is_hybrid = stage->schedule.shard.replicas > 1;
+    if (is_hybrid) show_exchange("ALL_REDUCE", &stage->ledger.all_reduce, out);
     show_exchange("GATHER", &stage->ledger.gather, out);
-    show_exchange("both", &all, out);
+    show_exchange(is_hybrid ? "all three" : "both", &all, out);
     if (stage->schedule.n_joins > 0) show_exchange("JOIN", &stage->ledger.join, out);
+    if (stage->schedule.input.partition_activations)
+        show_exchange("COLLECT", &stage->ledger.collect, out);
     show_control(stage, out);
     zero_text_bytes(fabs(off), below);
     zero_text_row("traffic", out);
@@ -208,6 +222,7 @@ static void show_exchanges(const zero_plan_stage *stage, FILE *out)
         fprintf(out, "%15sno messages: neighbours read it in the node's shared memory\n",
                 "");
     zero_plan_show_blocks(&stage->schedule, out);
+    zero_plan_show_kept_parts(&stage->schedule, &stage->ledger, out);
 }
 
 static void show_range(const zero_plan_bounds *range, FILE *out)
@@ -225,6 +240,7 @@ static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage
             "sends least", "most", "gets least", "most");
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
         const zero_plan_spread *spread = &stage->spread[k];
+        if (spread->n_ranks == 0) continue;
         fprintf(out, "  %-12s", zero_partition_scheme_name((zero_partition_scheme)k));
         show_range(&spread->needed, out);
         show_range(&spread->sent, out);
@@ -235,7 +251,8 @@ static void show_schemes(const zero_plan_report *r, const zero_plan_stage *stage
         fprintf(out, "  the first, the middle and the last rank only%s\n",
                 r->config.data_ranks < r->request.n_ranks ? " with this part of the model"
                                                           : "");
-    if (r->config.accumulation > 1 || r->request.has_time || r->request.fit > 0)
+    if (r->config.accumulation > 1 || r->request.has_time || r->request.fit > 0 ||
+        r->request.fit_batch)
         fputc('\n', out);
 }
 
@@ -275,6 +292,8 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
     if (stage->schedule.n_joins > 0) {
         zero_text_continue(out);
         fprintf(out, "of these JOINs %.4g of %.4g", t->join_exposed, t->joins);
+        if (stage->schedule.input.partition_activations)
+            fprintf(out, ", COLLECTs %.4g of %.4g", t->collect_exposed, t->collects);
     }
     if (r->request.has_disk) {
         zero_text_continue(out);
@@ -288,6 +307,7 @@ static void show_time(const zero_plan_report *r, const zero_plan_stage *stage, F
                 m->flops);
     else
         fprintf(out, "%15s(ideal: messages take no time, %.4g flops/s)\n", "", m->flops);
+    zero_plan_node_rate_show(r, &stage->schedule, out);
 }
 
 static void show_fitted_file(const zero_plan_report *r, const zero_plan_stage *stage,
@@ -336,6 +356,14 @@ static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage,
                      (zero_advice_room){limit, of_device}, out);
 }
 
+/* If a step waits for the network between nodes, spending more memory may be worth it. */
+static void show_network_advice(const zero_plan_report *r, const zero_plan_stage *stage,
+                                FILE *out)
+{
+    if (r->request.has_network && zero_advice_may_spare(&stage->schedule, &stage->time))
+        zero_advice_show_network(&stage->schedule, &r->request.machine, out);
+}
+
 void zero_plan_show(const zero_plan_report *r, FILE *out)
 {
     const zero_plan_stage *stage = &r->stages[0];
@@ -355,5 +383,7 @@ void zero_plan_show(const zero_plan_report *r, FILE *out)
     show_time(r, stage, out);
     zero_plan_show_disk(r, stage, out);
     show_fitted(r, stage, out);
+    zero_plan_show_batch(r, stage, out);
+    show_network_advice(r, stage, out);
     show_advice(r, stage, out);
 }

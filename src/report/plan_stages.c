@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "report/plan_batch_show.h"
+#include "report/plan_machine.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/stages.h"
@@ -158,8 +160,10 @@ static void show_memory(const zero_plan_report *r, FILE *out)
     bytes_row(r, "kept to backward", kept, out);
     fputs("\nneeded with other options\n", out);
     bytes_row(r, "--partition slice, most", slice_most, out);
-    bytes_row(r, "--partition owner, least", owner_least, out);
-    bytes_row(r, "--partition owner, most", owner_most, out);
+    if (r->stages[0].spread[ZERO_PARTITION_OWNER].n_ranks > 0) {
+        bytes_row(r, "--partition owner, least", owner_least, out);
+        bytes_row(r, "--partition owner, most", owner_most, out);
+    }
     if (r->config.accumulation > 1 && r->stages[0].price.is_possible)
         bytes_row(r, r->config.reproducible ? "without --reproducible" : "--reproducible",
                   reproducible, out);
@@ -170,6 +174,7 @@ static void show_memory(const zero_plan_report *r, FILE *out)
 static zero_volume volume(const zero_plan_stage *stage)
 {
     zero_traffic sum = stage->ledger.reduce.traffic;
+    zero_traffic_add(&sum, 1, &stage->ledger.all_reduce.traffic);
     zero_traffic_add(&sum, 1, &stage->ledger.gather.traffic);
     return zero_traffic_total(&sum);
 }
@@ -189,6 +194,11 @@ static double joined(const zero_plan_stage *stage)
     return (double)zero_traffic_total(&stage->ledger.join.traffic).bytes_sent;
 }
 
+static double collected(const zero_plan_stage *stage)
+{
+    return (double)zero_traffic_total(&stage->ledger.collect.traffic).bytes_sent;
+}
+
 static double joins_by_formula(const zero_plan_stage *stage)
 {
     return stage->ledger.join.formula;
@@ -206,12 +216,15 @@ static double messages(const zero_plan_stage *stage)
 
 static double formula_sent(const zero_plan_stage *stage)
 {
-    return stage->ledger.reduce.formula + stage->ledger.gather.formula;
+    const zero_plan_ledger *l = &stage->ledger;
+    return l->reduce.formula + l->all_reduce.formula + l->gather.formula;
 }
 
 static double collectives(const zero_plan_stage *stage)
 {
-    return (double)(stage->ledger.reduce.collectives + stage->ledger.gather.collectives);
+    const zero_plan_ledger *l = &stage->ledger;
+    return (double)(l->reduce.collectives + l->all_reduce.collectives +
+                    l->gather.collectives);
 }
 
 static double step_seconds(const zero_plan_stage *stage)
@@ -249,6 +262,34 @@ static double psi(const zero_plan_stage *stage)
     return (double)stage->fitted.n_params;
 }
 
+static double micro_batch(const zero_plan_stage *stage)
+{
+    return (double)stage->batch.micro_batch;
+}
+
+static double batch_needed(const zero_plan_stage *stage)
+{
+    return (double)stage->batch.needed;
+}
+
+static void show_batch(const zero_plan_report *r, FILE *out)
+{
+    char room[ZERO_PLAN_TEXT];
+    if (!r->request.fit_batch) return;
+    zero_text_bytes((double)r->request.fit_memory, room);
+    fprintf(out,
+            "\nthe largest micro batch that fits %s (%" PRId64 " bytes); 0: none does\n",
+            room, r->request.fit_memory);
+    number_row(r, "--micro-batch", "%.0f", micro_batch, out);
+    bytes_row(r, "needs; of none, at least", batch_needed, out);
+    heading("tokens per step", out);
+    for (int k = 0; k < r->n; k++) {
+        zero_config c = zero_plan_batch_config(r, &r->stages[k]);
+        fprintf(out, "%*" PRId64, WIDTH, c.global_batch * r->shape.seq);
+    }
+    fputc('\n', out);
+}
+
 static void show_traffic(const zero_plan_report *r, FILE *out)
 {
     fprintf(out, "\ncommunication of rank %d per step\n", r->request.rank);
@@ -261,6 +302,8 @@ static void show_traffic(const zero_plan_report *r, FILE *out)
         bytes_row(r, "JOINs, sent besides", joined, out);
         bytes_row(r, "  by messages, formula", joins_by_formula, out);
     }
+    if (r->stages[0].schedule.input.partition_activations)
+        bytes_row(r, "COLLECTs, sent besides", collected, out);
     bytes_row(r, "control, sent besides", control, out);
 }
 
@@ -273,6 +316,7 @@ static void show_time(const zero_plan_report *r, FILE *out)
                 m->latency, m->bandwidth, m->flops);
     else
         fprintf(out, "\ntime, ideal: messages take no time, %.4g flops/s\n", m->flops);
+    zero_plan_node_rate_show(r, &r->stages[0].schedule, out);
     number_row(r, "seconds per step", "%.4g", step_seconds, out);
     number_row(r, "  of these exposed", "%.4g", exposed_seconds, out);
     if (r->stages[0].schedule.n_joins > 0)
@@ -305,6 +349,7 @@ void zero_plan_show_stages(const zero_plan_report *r, FILE *out)
     show_traffic(r, out);
     show_time(r, out);
     show_fitted(r, out);
+    show_batch(r, out);
     fputs("\nwhere memory peaks\n", out);
     for (int k = 0; k < r->n; k++) {
         char text[ZERO_PLAN_TEXT];

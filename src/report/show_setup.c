@@ -56,6 +56,11 @@ static void show_training(const zero_run_view *v)
         zero_text_run_row("tensor");
         printf("%s\n", text);
     }
+    zero_text_replicas(c, text);
+    if (text[0]) {
+        zero_text_run_row("replicas");
+        printf("%s\n", text);
+    }
     zero_text_batch(c, text);
     zero_text_run_row("batch");
     printf("%s; %" PRId64 " tokens per step", text, c->global_batch * v->model->seq);
@@ -69,6 +74,16 @@ static void show_training(const zero_run_view *v)
     printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
            " steps, down to %g; decay %g, clip %g\n",
            c->steps, c->lr, c->warmup, c->lr_min, c->weight_decay, c->clip);
+}
+
+/* The traffic between replicas. */
+static void show_added(const zero_schedule *plan)
+{
+    zero_traffic added = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_ALL_REDUCE);
+    if (plan->shard.replicas == 1) return;
+    zero_text_run_row("");
+    printf("%.2f MiB of gradients added up between replicas per rank and step\n",
+           zero_text_mib((size_t)zero_traffic_total(&added).bytes_sent));
 }
 
 static void show_collectives(const zero_run_view *v)
@@ -89,12 +104,18 @@ static void show_collectives(const zero_run_view *v)
            plan->input.stage, zero_partition_scheme_name(plan->input.partition),
            zero_text_mib((size_t)zero_traffic_total(&reduced).bytes_sent),
            zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
+    show_added(plan);
     if (plan->n_joins == 0) return;
     zero_traffic joined = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_JOIN);
+    zero_traffic collected =
+        zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_COLLECT);
     zero_text_run_row("");
-    printf("%s: %.2f MiB joined in the TP group per rank and step\n",
-           zero_algorithm_name(zero_schedule_join_algorithm(plan)),
+    printf("%s: %.2f MiB joined", zero_algorithm_name(zero_schedule_join_algorithm(plan)),
            zero_text_mib((size_t)zero_traffic_total(&joined).bytes_sent));
+    if (plan->input.partition_activations)
+        printf(", %.2f MiB collected",
+               zero_text_mib((size_t)zero_traffic_total(&collected).bytes_sent));
+    printf(" in the TP group per rank and step\n");
 }
 
 static void show_file(const zero_schedule *plan)

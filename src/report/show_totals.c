@@ -53,7 +53,9 @@ static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
            zero_text_mib((size_t)sent.bytes_sent), sent.messages_sent,
            zero_text_mib((size_t)planned.bytes_sent), planned.messages_sent);
     zero_text_run_continue();
-    if (sent.bytes_sent > 0 && sent.messages_sent == 0)
+    if (op == ZERO_OP_COLLECT && sent.bytes_sent == 0)
+        printf("kept where all ranks read it: once in the node's shared memory");
+    else if (sent.bytes_sent > 0 && sent.messages_sent == 0)
         printf("neighbours read it in the node's shared memory");
     else
         printf("%.2f MiB of it to other %snodes",
@@ -174,8 +176,12 @@ static void show_work(const zero_run_view *v, const zero_run_totals *t)
     zero_text_run_row("traffic");
     printf("of rank 0, over all steps, evaluations and samples:\n");
     show_traffic(v, "reduced", ZERO_OP_REDUCE);
+    if (v->engine->schedule.shard.replicas > 1)
+        show_traffic(v, "all-reduced", ZERO_OP_ALL_REDUCE);
     show_traffic(v, "gathered", ZERO_OP_GATHER);
     if (v->engine->schedule.n_joins > 0) show_traffic(v, "joined", ZERO_OP_JOIN);
+    if (v->engine->schedule.input.partition_activations)
+        show_traffic(v, "collected", ZERO_OP_COLLECT);
     show_control(v);
     show_file(v);
     zero_text_run_row("polls");

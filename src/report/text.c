@@ -50,11 +50,13 @@ void zero_text_run_continue(void)
 
 void zero_text_ranks(const zero_config *c, char text[ZERO_PLAN_TEXT])
 {
-    int N = c->data_ranks, T = zero_tp_ranks(&c->tp);
+    int R = zero_config_shard_ranks(c), K = c->data_ranks / R, T = zero_tp_ranks(&c->tp);
+    char replicas[32] = "";
+    if (K > 1) snprintf(replicas, sizeof replicas, "%d replicas of ", K);
     if (T > 1)
-        snprintf(text, ZERO_PLAN_TEXT, "%d x %d ranks", N, T);
+        snprintf(text, ZERO_PLAN_TEXT, "%s%d x %d ranks", replicas, R, T);
     else
-        snprintf(text, ZERO_PLAN_TEXT, "%d rank%s", N, zero_text_plural(N));
+        snprintf(text, ZERO_PLAN_TEXT, "%s%d rank%s", replicas, R, zero_text_plural(R));
 }
 
 void zero_text_batch(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
@@ -68,17 +70,27 @@ void zero_text_batch(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 
 void zero_text_shares(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 {
-    int T = zero_tp_ranks(&c->tp), N = c->data_ranks;
+    int T = zero_tp_ranks(&c->tp), N = c->data_ranks, R = zero_config_shard_ranks(c);
     text[0] = '\0';
     if (T > 1)
         snprintf(text, 2 * ZERO_PLAN_TEXT,
                  "T = %d neighbours share each product, in S = %" PRId64
-                 " slices; ZeRO shards over N = %d",
-                 T, c->tp.slices, N);
+                 " slices; ZeRO shards over %c = %d",
+                 T, c->tp.slices, R < N ? 'R' : 'N', R);
     else if (c->tp.slices > 1)
         snprintf(text, 2 * ZERO_PLAN_TEXT,
                  "sums in S = %" PRId64 " slices, as with every --tp that divides %" PRId64,
                  c->tp.slices, c->tp.slices);
+}
+
+void zero_text_replicas(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
+{
+    int R = zero_config_shard_ranks(c), N = c->data_ranks;
+    text[0] = '\0';
+    if (R == N) return;
+    snprintf(text, 2 * ZERO_PLAN_TEXT,
+             "N = %d is K = %d replicas of R = %d neighbours, over which stages shard", N,
+             N / R, R);
 }
 
 const char *zero_text_scaling(const zero_config *config)
@@ -114,10 +126,15 @@ bool zero_instruction_has_microbatch(const zero_instruction *i)
     case ZERO_OP_BACKWARD:
     case ZERO_OP_JOIN:
     case ZERO_OP_JOIN_WAIT:
+    case ZERO_OP_KEEP:
+    case ZERO_OP_COLLECT:
+    case ZERO_OP_COLLECT_WAIT:
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE:
     case ZERO_OP_REDUCE:
-    case ZERO_OP_REDUCE_WAIT: return true;
+    case ZERO_OP_REDUCE_WAIT:
+    case ZERO_OP_ALL_REDUCE:
+    case ZERO_OP_ALL_REDUCE_WAIT: return true;
     default: return false;
     }
 }

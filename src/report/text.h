@@ -22,12 +22,14 @@ void zero_text_continue(FILE *out);
 void zero_text_run_row(const char *name);
 void zero_text_run_continue(void);
 
-/* "2 x 4 ranks": N groups of T ranks; "8 ranks" without tensor parallelism. */
+/* "2 x 4 ranks": N groups of T ranks; "8 ranks" without tensor parallelism; with --shard-ranks
+ * "2 replicas of 4 ranks", or of 2 x 2 ranks. */
 void zero_text_ranks(const zero_config *config, char text[ZERO_PLAN_TEXT]);
 /* The factors of the global batch of a completed configuration, and their names. */
 void zero_text_batch(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
-/* A sentence about tensor parallelism; empty without it. */
+/* A sentence about tensor parallelism, and one about replicas; empty without them. */
 void zero_text_shares(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
+void zero_text_replicas(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]);
 
 /* What more ranks would do to the global batch of a completed configuration. */
 const char *zero_text_scaling(const zero_config *config);

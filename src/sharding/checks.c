@@ -42,13 +42,20 @@ bool zero_has_rounded(const zero_schedule *s)
     return are_apart && !s->input.forward_only;
 }
 
+static zero_copies copies_of_pieces(const zero_schedule *s)
+{
+    return s->shard.replicas > 1 ? ZERO_COPIES_OF_REPLICAS : ZERO_COPIES_NONE;
+}
+
+/* A shard group on one node has one copy in its window; each replica has another one in its own. */
 static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
 {
-    bool masters_say_it =
-        g->master != ZERO_NO_BUFFER && g->optimizer_held == ZERO_HOLD_WHOLE;
-    if (g->param_held != ZERO_HOLD_WHOLE || masters_say_it) return ZERO_COPIES_NONE;
+    bool are_compared = zero_schedule_layout(s)->n_nodes > 1 || s->shard.replicas > 1;
+    bool masters_say_it = g->master != ZERO_NO_BUFFER && g->optimizer_held == g->param_held;
+    if (masters_say_it) return ZERO_COPIES_NONE;
+    if (g->param_held != ZERO_HOLD_WHOLE) return copies_of_pieces(s);
     if (s->buffers[g->param].space != ZERO_SPACE_NODE) return ZERO_COPIES_OF_RANKS;
-    return zero_schedule_layout(s)->n_nodes > 1 ? ZERO_COPIES_OF_NODES : ZERO_COPIES_NONE;
+    return are_compared ? ZERO_COPIES_OF_NODES : ZERO_COPIES_NONE;
 }
 
 zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
@@ -58,7 +65,7 @@ zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
     if (s->input.n_ranks == 1 || buffer == ZERO_NO_BUFFER) return ZERO_COPIES_NONE;
     if (array == ZERO_ARRAY_PARAMETERS) return copies_of_parameters(s, group);
     return group->optimizer_held == ZERO_HOLD_WHOLE ? ZERO_COPIES_OF_RANKS
-                                                    : ZERO_COPIES_NONE;
+                                                    : copies_of_pieces(s);
 }
 
 bool zero_has_copies(const zero_schedule *s, zero_copies kind)
@@ -77,11 +84,19 @@ bool zero_has_replicated(const zero_schedule *s)
     return false;
 }
 
+/* The kinds of copies that there are; comparing each takes one exchange of words. */
+static int count_kinds(const zero_schedule *s)
+{
+    int n = 0;
+    for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
+        n += zero_has_copies(s, (zero_copies)kind);
+    return n;
+}
+
 bool zero_is_compared(const zero_schedule *s)
 {
     return s->input.check_replicas > 0 && !s->input.forward_only &&
-           (zero_has_rounded(s) || zero_has_copies(s, ZERO_COPIES_OF_RANKS) ||
-            zero_has_copies(s, ZERO_COPIES_OF_NODES) || zero_has_replicated(s));
+           (zero_has_rounded(s) || count_kinds(s) > 0 || zero_has_replicated(s));
 }
 
 /* ---- records ---- */
@@ -90,7 +105,7 @@ zero_range zero_states_held(const zero_schedule *s, int g)
 {
     const zero_partition *p = &s->groups[g].partition;
     if (s->groups[g].optimizer_held == ZERO_HOLD_PIECE)
-        return zero_partition_shard(p, s->input.rank);
+        return zero_partition_shard(p, s->shard.rank);
     return (zero_range){0, p->n_params};
 }
 
@@ -169,8 +184,7 @@ void zero_hold_checks(zero_schedule *s)
 
 zero_traffic zero_schedule_compare_traffic(const zero_schedule *s)
 {
-    int exchanges = zero_has_rounded(s) + zero_has_copies(s, ZERO_COPIES_OF_RANKS) +
-                    zero_has_copies(s, ZERO_COPIES_OF_NODES) + zero_has_replicated(s);
+    int exchanges = zero_has_rounded(s) + count_kinds(s) + zero_has_replicated(s);
     const zero_layout *world = zero_schedule_world_layout(s);
     zero_traffic sum = {0};
     for (int k = 0; k < exchanges && zero_is_compared(s); k++)

@@ -9,8 +9,11 @@
  *     parameters, 16 bits         as masters   by ranks, nodes   once
  *     of these, this rank's       their masters, rounded, are a second copy in all stages
  *
- * Those are copies of the ranks of a ZeRO group. Of a shared model each rank of a TP group has its own
- * replicated tensors as well (nn/share.h): gradients, parameters and masters are compared.
+ * Those are copies of the N_d ranks of a ZeRO group. With hybrid sharding each shard group has
+ * a window of its own, so each replica has its own copy of parameters that nodes hold. And
+ * pieces that are held once above are held K times, by the ranks with the same number in
+ * their shard groups. Of a shared model each rank of a TP group also has its own replicated
+ * tensors (nn/share.h): gradients, parameters and masters are compared.
  *
  * Parameters are held by nodes where they lie in the nodes' windows. Groups that `persist` keeps
  * whole at stage 3 are held as in stages 1 and 2. Stages do not know this table: it follows from
@@ -31,8 +34,9 @@ typedef enum {
 
 typedef enum {
     ZERO_COPIES_NONE,
-    ZERO_COPIES_OF_RANKS, /* each rank has one */
-    ZERO_COPIES_OF_NODES, /* each node has one */
+    ZERO_COPIES_OF_RANKS,    /* each of N_d ranks has one */
+    ZERO_COPIES_OF_NODES,    /* each node of each shard group has one, in its window */
+    ZERO_COPIES_OF_REPLICAS, /* each replica has one: zero_states_held(), for parameters too */
     ZERO_COPIES_KINDS
 } zero_copies;
 

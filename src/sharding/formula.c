@@ -68,6 +68,18 @@ double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbat
     return times * (double)psi * (n_ranks - 1) / n_ranks;
 }
 
+double zero_formula_exchanged(int64_t psi, int n_ranks)
+{
+    assert(psi >= 0 && n_ranks >= 1);
+    return (double)psi * (n_ranks - 1) / n_ranks;
+}
+
+double zero_formula_all_reduced(int64_t psi, int shard_ranks, int replicas)
+{
+    assert(shard_ranks >= 1);
+    return 2.0 * zero_formula_exchanged(psi, replicas) / shard_ranks;
+}
+
 int zero_formula_tp_sums(bool recompute)
 {
     return recompute ? 5 : 4;
@@ -83,6 +95,11 @@ double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks)
 {
     assert(elements >= 0 && sums >= 0 && n_ranks >= 1);
     return 2.0 * (double)sums * (double)elements * (n_ranks - 1) / n_ranks;
+}
+
+double zero_formula_tp_collected(int64_t elements, int n_ranks)
+{
+    return zero_formula_exchanged(elements, n_ranks);
 }
 
 double zero_formula_tp_gathered(int64_t elements, int n_ranks)

@@ -19,8 +19,14 @@
  *     stage 2        (M+1) (N-1)/N Psi   reduces every microbatch
  *     stage 3        3 M (N-1)/N Psi     gathers for each forward and each backward as well
  *
- * The paper says 2 Psi and 3 Psi, its limit for many ranks and M = 1. Parameters that stay between
- * forward and backward need not be gathered again: for stage 3 the formula is a bound.
+ * The paper says 2 Psi and 3 Psi, its limit for many ranks and M = 1. Parameters that stay
+ * between forward and backward need not be gathered again: for stage 3 the formula is a
+ * bound. With parameters that stay in node memory for the whole step it is (M+1) (N-1)/N
+ * Psi, exactly.
+ *
+ * With hybrid sharding over R of N ranks, R stands for N in all of the above. K = N/R
+ * replicas add their sums, as often as groups are reduced: 2 (K-1)/K Psi/R elements each
+ * time, always fp32.
  *
  * With tensor parallelism over T ranks (the paper's N_m) psi is a rank's part of the model:
  * Psi/T, if one counts what all ranks have as cut. Its exchanges are sums and gathers of
@@ -38,6 +44,9 @@
  * per row (zero_formula_tp_gathered). Through a node's memory the same bytes are read by
  * neighbours, as in GATHER and REDUCE, although the sum lies once on the node and is not
  * copied.
+ *
+ * With P_a each rank keeps 1/T of a block's input. One more all-gather per block makes it
+ * whole again: half an all-reduce, so 1/10 of our volume and 1/12 of the paper's.
  *
  * Results are correct to a few roundings of a double. Nothing here fails; the caller gives
  * n_ranks >= 1, psi >= 0, microbatches >= 1 and an existing stage.
@@ -68,11 +77,20 @@ double zero_formula_gathers(int stage, int64_t microbatches);
  * groups with their padding. */
 double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbatches);
 
+/* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. */
+double zero_formula_exchanged(int64_t psi, int n_ranks);
+/* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is cut
+ * over shard_ranks. */
+double zero_formula_all_reduced(int64_t psi, int shard_ranks, int replicas);
+
 /* The all-reduces of a block per microbatch: ours, and Megatron's. */
 int zero_formula_tp_sums(bool recompute);
 int zero_formula_tp_sums_of_paper(bool recompute);
 /* Elements sent per rank by `sums` all-reduces of that many elements among n_ranks of a TP
  * group, by messages. elements, sums >= 0, n_ranks >= 1. */
 double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks);
+/* Elements sent per rank, by messages, to make an output of that many elements whole again:
+ * with P_a once for each block and microbatch. */
+double zero_formula_tp_collected(int64_t elements, int n_ranks);
 /* Elements sent per rank by a gather to which each rank gives that many. */
 double zero_formula_tp_gathered(int64_t elements, int n_ranks);

@@ -7,7 +7,7 @@
 static zero_range range_of(const zero_schedule *s, int g, zero_holding what)
 {
     const zero_partition *p = &s->groups[g].partition;
-    if (what == ZERO_HOLD_PIECE) return zero_partition_piece(p, s->input.rank);
+    if (what == ZERO_HOLD_PIECE) return zero_partition_piece(p, s->shard.rank);
     return (zero_range){0, p->padded};
 }
 

@@ -24,7 +24,7 @@ static zero_range held(const zero_schedule *s, int g)
 {
     const zero_group_state *state = &s->groups[g];
     if (state->optimizer_held == ZERO_HOLD_PIECE)
-        return zero_partition_piece(&state->partition, s->input.rank);
+        return zero_partition_piece(&state->partition, s->shard.rank);
     return (zero_range){0, state->partition.padded};
 }
 

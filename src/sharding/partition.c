@@ -1,5 +1,6 @@
 #include "sharding/partition.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/fail.h"
@@ -47,6 +48,19 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
     }
     for (int g = 0; scheme == ZERO_PARTITION_OWNER && g < n; g++)
         parts[g].shard_len = even_share(at, n_ranks);
+    return ZERO_OK;
+}
+
+zero_status zero_partition_cut_replicas(zero_partition_scheme scheme, int n_ranks,
+                                        int replicas, int n, const int64_t *n_params,
+                                        zero_partition *parts)
+{
+    assert(replicas >= 1 && (replicas == 1 || scheme == ZERO_PARTITION_SLICE));
+    ZERO_TRY(zero_partition_cut(scheme, n_ranks * replicas, n, n_params, parts));
+    for (int g = 0; g < n; g++) {
+        parts[g].n_ranks = n_ranks;
+        parts[g].shard_len *= replicas;
+    }
     return ZERO_OK;
 }
 

@@ -49,6 +49,15 @@ ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int 
                                               int n, const int64_t *n_params,
                                               zero_partition *parts);
 
+/* The same for n_ranks ranks, each with a copy in every replica: cuts among n_ranks * replicas
+ * ranks, then joins each run of `replicas` neighbouring shards into one. So padding is that of
+ * the finer cut, and a shard divides into `replicas` parts of whole granules. `replicas` is 1
+ * unless the scheme is slice. */
+ZERO_NODISCARD zero_status zero_partition_cut_replicas(zero_partition_scheme scheme,
+                                                       int n_ranks, int replicas, int n,
+                                                       const int64_t *n_params,
+                                                       zero_partition *parts);
+
 /* The elements that a rank owns, padding included. The pieces of all ranks tile [0, padded). A
  * piece may be empty; its rank still joins every collective. */
 zero_range zero_partition_piece(const zero_partition *part, int rank);

@@ -34,7 +34,7 @@ typedef struct {
     int stage;
     zero_type type; /* of parameters and gradients */
     zero_partition_scheme partition;
-    int n_ranks;         /* N_d */
+    int n_ranks;         /* N_d: the ranks that see data of their own */
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
     int accumulation;    /* M: microbatches per rank and step */
@@ -52,8 +52,15 @@ typedef struct {
     int offload_activations; /* 1: what `recompute` keeps, too */
     int offload_depth;       /* blocks of optimizer states in memory at once */
     int64_t delayed_from;    /* DELAYED: the first delayed step, from 1 */
+    /* 1: each rank of a TP group keeps its piece of what `recompute` keeps. As wide as its
+     * neighbours, since an int would leave a hole. */
+    int64_t partition_activations;
     int device;       /* 1: arithmetic on a device, whose memory the host cannot touch */
     int offload_host; /* 1, with a device: optimizer states beside it, in the host's memory */
+    /* R: stages shard over R neighbours, and N_d / R such groups are replicas; 0: over all N_d. */
+    int shard_ranks;
+    /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
+    int node_parameters;
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -69,5 +76,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 24
+#define ZERO_PLAN_FIELDS 27
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

@@ -16,11 +16,16 @@ static const char *const op_names[ZERO_OP_KINDS] = {
     [ZERO_OP_BACKWARD] = "BACKWARD",
     [ZERO_OP_JOIN] = "JOIN",
     [ZERO_OP_JOIN_WAIT] = "JOIN_WAIT",
+    [ZERO_OP_KEEP] = "KEEP",
+    [ZERO_OP_COLLECT] = "COLLECT",
+    [ZERO_OP_COLLECT_WAIT] = "COLLECT_WAIT",
     [ZERO_OP_RELEASE] = "RELEASE",
     [ZERO_OP_ROUND] = "ROUND",
     [ZERO_OP_ACCUMULATE] = "ACCUMULATE",
     [ZERO_OP_REDUCE] = "REDUCE",
     [ZERO_OP_REDUCE_WAIT] = "REDUCE_WAIT",
+    [ZERO_OP_ALL_REDUCE] = "ALL_REDUCE",
+    [ZERO_OP_ALL_REDUCE_WAIT] = "ALL_REDUCE_WAIT",
     [ZERO_OP_LOSS] = "LOSS",
     [ZERO_OP_NORM] = "NORM",
     [ZERO_OP_OVERFLOW] = "OVERFLOW",
@@ -53,6 +58,7 @@ static const char *const class_names[ZERO_CLASSES] = {
     [ZERO_CLASS_ACCUMULATORS] = "accumulators",
     [ZERO_CLASS_BUCKETS] = "buckets",
     [ZERO_CLASS_SLOTS] = "offload slots",
+    [ZERO_CLASS_KEPT] = "activations kept",
     [ZERO_CLASS_ACTIVATIONS] = "activations",
     [ZERO_CLASS_LOGITS] = "logits",
     [ZERO_CLASS_WORKSPACE] = "workspace",
@@ -80,9 +86,14 @@ const char *zero_program_name(zero_program_kind program)
     return program_names[program];
 }
 
-const zero_layout *zero_schedule_layout(const zero_schedule *s)
+const zero_layout *zero_schedule_data_layout(const zero_schedule *s)
 {
     return s->input.layout ? s->input.layout : &s->own_layout;
+}
+
+const zero_layout *zero_schedule_layout(const zero_schedule *s)
+{
+    return s->shard.replicas > 1 ? &s->shard_layout : zero_schedule_data_layout(s);
 }
 
 const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
@@ -92,7 +103,7 @@ const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
 
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s)
 {
-    return s->world_layout.size > 0 ? &s->world_layout : zero_schedule_layout(s);
+    return s->world_layout.size > 0 ? &s->world_layout : zero_schedule_data_layout(s);
 }
 
 int zero_schedule_world_rank(const zero_schedule *s)
@@ -180,6 +191,8 @@ void zero_schedule_destroy(zero_schedule *s)
     free(s->joins);
     zero_layout_destroy(&s->own_layout);
     zero_layout_destroy(&s->own_tp_layout);
+    zero_layout_destroy(&s->shard_layout);
+    zero_layout_destroy(&s->replica_layout);
     zero_layout_destroy(&s->world_layout);
     *s = (zero_schedule){0};
 }

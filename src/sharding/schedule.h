@@ -46,18 +46,23 @@ typedef enum {
     ZERO_OP_BACKWARD,    /* unit u */
     ZERO_OP_JOIN,        /* unit u: begins to sum or gather `in` over the TP group */
     ZERO_OP_JOIN_WAIT,   /* `buffer` has the result */
-    ZERO_OP_RELEASE,     /* group g: `buffer` has been read for the last time */
-    ZERO_OP_ROUND,       /* group g: `in`, fp32, to the type of `buffer` */
+    ZERO_OP_KEEP,    /* unit u: copies this rank's piece of its output, `in`, to `buffer` */
+    ZERO_OP_COLLECT, /* unit u: begins to gather the pieces, `in`, of the TP group */
+    ZERO_OP_COLLECT_WAIT, /* `buffer` has the whole output */
+    ZERO_OP_RELEASE,      /* group g: `buffer` has been read for the last time */
+    ZERO_OP_ROUND,        /* group g: `in`, fp32, to the type of `buffer` */
     ZERO_OP_ACCUMULATE,  /* group g: buffer = sum + (in rounded to the type of gradients) */
     ZERO_OP_REDUCE,      /* group g: begins to add up all ranks' `in` for the owners */
     ZERO_OP_REDUCE_WAIT, /* `buffer` has this rank's piece of the sum */
-    ZERO_OP_LOSS,        /* all ranks' losses, summed over the tree of microbatches */
-    ZERO_OP_NORM,        /* group g: squares of this rank's piece of the gradient */
-    ZERO_OP_OVERFLOW,    /* all squares are added; ranks agree whether all are finite */
-    ZERO_OP_VERIFY,      /* no state has changed since its RECORD */
-    ZERO_OP_COMPARE,     /* copies are equal; every Nth step (checks.h) */
-    ZERO_OP_UPDATE,      /* group g: the optimizer step, if OVERFLOW allows it */
-    ZERO_OP_RECORD,      /* group g: hashes of what UPDATE has written */
+    ZERO_OP_ALL_REDUCE,  /* group g: begins to add up replicas' pieces in `buffer` */
+    ZERO_OP_ALL_REDUCE_WAIT, /* `buffer` has the sum of all N_d ranks */
+    ZERO_OP_LOSS,            /* all ranks' losses, summed over the tree of microbatches */
+    ZERO_OP_NORM,            /* group g: squares of this rank's piece of the gradient */
+    ZERO_OP_OVERFLOW,        /* all squares are added; ranks agree whether all are finite */
+    ZERO_OP_VERIFY,          /* no state has changed since its RECORD */
+    ZERO_OP_COMPARE,         /* copies are equal; every Nth step (checks.h) */
+    ZERO_OP_UPDATE,          /* group g: the optimizer step, if OVERFLOW allows it */
+    ZERO_OP_RECORD,          /* group g: hashes of what UPDATE has written */
 
     /* With offload_host, between the device and the host. */
     ZERO_OP_FETCH_GRAD,  /* group g: begins to copy the gradient `in` to `host` */
@@ -86,10 +91,11 @@ typedef enum {
     ZERO_CLASS_GRADIENTS,    /* that live for the whole run: part of the model states */
     ZERO_CLASS_OPTIMIZER,    /* master weights (of 16-bit runs), momentum, variance */
     ZERO_CLASS_GATHERED,     /* parameters held in pieces, while they are whole */
-    ZERO_CLASS_IN_FLIGHT,    /* a group's gradient between its BACKWARD and its REDUCE */
+    ZERO_CLASS_IN_FLIGHT,    /* a group's gradient from BACKWARD to REDUCE or ALL_REDUCE */
     ZERO_CLASS_ACCUMULATORS, /* M > 1: fp32 sums over microbatches */
     ZERO_CLASS_BUCKETS,      /* staging of collectives */
     ZERO_CLASS_SLOTS,        /* blocks of a file while they are in memory */
+    ZERO_CLASS_KEPT,         /* what `recompute` keeps of a unit's input */
     ZERO_CLASS_ACTIVATIONS,
     ZERO_CLASS_LOGITS,
     ZERO_CLASS_WORKSPACE,
@@ -136,7 +142,7 @@ typedef struct {
 /* Every operand is an index into the schedule's buffers, or ZERO_NO_BUFFER. */
 typedef struct {
     zero_op op;
-    int unit;       /* FORWARD, RECOMPUTE, BACKWARD, JOIN, SAVE, RESTORE; others -1 */
+    int unit; /* FORWARD, RECOMPUTE, BACKWARD, JOIN, KEEP, COLLECT, SAVE, RESTORE; others -1 */
     int part;       /* of the unit's pass, with shares; else ZERO_PART_ALL */
     int group;      /* of instructions that name a group; others -1 */
     int microbatch; /* of this rank, from 0; LOSS: the last one */
@@ -145,12 +151,14 @@ typedef struct {
     int master, momentum, variance; /* UPDATE; master: 16-bit types only */
     int in, out, stream, saved, work, logits, row_loss, tokens;
     int joint, joined; /* of a part that joins, that waits */
-    int join;          /* JOIN and its wait: index of the schedule's joins; else -1 */
-    int sum;           /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
-    int buffer;  /* REDUCE, GATHER, JOIN, ACCUMULATE, ROUND: the result; UPDATE: the slot */
-    int staging; /* REDUCE, GATHER, JOIN */
-    int file;    /* transfers: a buffer in the file */
-    int host;    /* with a device: the host's side of a copy (schedule_device.h) */
+    int join; /* JOIN, COLLECT and their waits: index of the schedule's joins; else -1 */
+    int sum;  /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
+    /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT, ACCUMULATE, ROUND, KEEP: the result;
+     * UPDATE: the slot; FORWARD: where KEEP will put `in`, if that is in the node's memory. */
+    int buffer;
+    int staging;  /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT */
+    int file;     /* transfers: a buffer in the file */
+    int host;     /* with a device: the host's side of a copy (schedule_device.h) */
     bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
@@ -180,9 +188,11 @@ typedef struct {
 } zero_exchange;
 
 /* All JOINs of one kind and length do the same: a sum is a reduce-scatter of pieces, then an
- * all-gather of them; a gather is one all-gather. The buffers are those of the first such JOIN; later ones have the same form. */
+ * all-gather of them; a gather is one all-gather. COLLECTs are gathers with rows of their own.
+ * The buffers are those of the first such JOIN; later ones have the same form. */
 typedef struct {
     zero_join kind;
+    bool collects; /* COLLECT; if in place, KEEP wrote each piece where it belongs */
     int64_t count; /* floats of `in`; of `out` as many, or (gather) that times the ranks */
     int in, out;   /* equal: in place */
     zero_traffic traffic; /* of this rank, each time */
@@ -208,6 +218,7 @@ typedef struct {
     int64_t first_square; /* with a device: the group's place in `squares` */
     int records;          /* hashes of its states; ZERO_NO_BUFFER without check_memory */
     zero_exchange reduce, gather;
+    zero_exchange all_reduce; /* among replicas; in place: `in` is `out` */
 } zero_group_state;
 
 /* The most bytes alive at once: of all classes together, and of each class by itself. With a device
@@ -217,10 +228,23 @@ typedef struct {
     size_t host_bytes, host_of_class[ZERO_CLASSES];
 } zero_peak;
 
+/* The place of this rank among those that shard together, and among their replicas:
+ *
+ *     N_d = 8, R = 2      rank 0 1 | 2 3 | 4 5 | 6 7      shard groups: neighbours, of `size` R
+ *                         replica 0   1     2     3       replica groups: R apart, of `replicas`
+ *
+ * Without hybrid sharding R = N_d, so there is one replica. */
+typedef struct {
+    int size, rank;        /* R, and this rank's number in its shard group */
+    int replicas, replica; /* N_d / R, and the number of this rank's shard group */
+} zero_shard_place;
+
 typedef struct {
     zero_plan_input input;
-    zero_layout own_layout, own_tp_layout; /* if the input gives none; owned */
-    zero_layout world_layout;              /* of shared models; owned */
+    zero_shard_place shard;
+    zero_layout own_layout, own_tp_layout;    /* if the input gives none; owned */
+    zero_layout shard_layout, replica_layout; /* of this rank's groups, if R < N_d; owned */
+    zero_layout world_layout;                 /* of shared models; owned */
     zero_program programs[ZERO_PROGRAMS];
     zero_buffer *buffers;
     int n_buffers;
@@ -261,10 +285,12 @@ typedef struct {
 
 void zero_schedule_destroy(zero_schedule *s); /* accepts a zeroed one */
 
-/* The nodes of its ranks. */
+/* The nodes of the shard group's ranks, which exchange parameters and gradients. */
 const zero_layout *zero_schedule_layout(const zero_schedule *s);
+/* The nodes of all N_d ranks. */
+const zero_layout *zero_schedule_data_layout(const zero_schedule *s);
 /* The nodes of the TP group's ranks, and of all ranks, N_d * T of them, in the order of the
- * world: rank d*T + p. Without a shared model, nothing and those of zero_schedule_layout(). */
+ * world: rank d*T + p. Without a shared model, nothing and those of the N_d ranks. */
 const zero_layout *zero_schedule_tp_layout(const zero_schedule *s);
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s);
 int zero_schedule_world_rank(const zero_schedule *s);

@@ -39,7 +39,7 @@ static void hold_squares(zero_schedule *s)
     for (int g = 0; g < s->input.model->n_groups && !s->input.offload_host; g++) {
         s->groups[g].first_square = n;
         n += zero_gradient_pieces(
-            zero_partition_shard(&s->groups[g].partition, s->input.rank));
+            zero_partition_shard(&s->groups[g].partition, s->shard.rank));
     }
     size_t bytes = (size_t)zero_max(n, 1) * sizeof(double);
     s->squares = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);

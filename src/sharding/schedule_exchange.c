@@ -25,6 +25,14 @@ bool zero_schedule_shares(const zero_schedule *s)
            zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s));
 }
 
+zero_algorithm zero_schedule_algorithm(const zero_schedule *s)
+{
+    bool is_one_node = zero_schedule_layout(s)->n_nodes == 1;
+    bool is_hier = s->input.collectives == ZERO_ALGORITHM_HIER;
+    return s->shard.replicas > 1 && is_hier && is_one_node ? ZERO_ALGORITHM_SHM
+                                                           : s->input.collectives;
+}
+
 /* Bytes from a rank's part of the window to its neighbour's. Before memory is laid out, any
  * distance other than 0 will do. */
 static size_t between_parts(const zero_schedule *s)
@@ -64,7 +72,7 @@ static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
 {
     const zero_partition *p = &s->groups[g].partition;
     zero_collective_spec spec = {.kind = zero_reduce_kinds[p->scheme],
-                                 .algorithm = s->input.collectives,
+                                 .algorithm = zero_schedule_algorithm(s),
                                  .type = s->buffers[x->in].type,
                                  .result = s->buffers[x->out].type,
                                  .count = p->shard_len,
@@ -89,7 +97,7 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
     return (zero_collective_spec){.kind = op == ZERO_OP_REDUCE
                                               ? zero_reduce_kinds[p->scheme]
                                               : zero_gather_kinds[p->scheme],
-                                  .algorithm = s->input.collectives,
+                                  .algorithm = zero_schedule_algorithm(s),
                                   .type = s->buffers[x->in].type,
                                   .result = s->buffers[x->out].type,
                                   .count = count,
@@ -151,7 +159,7 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
 static bool is_staging_shared(const zero_schedule *s)
 {
     return !s->input.device &&
-           zero_algorithm_get(s->input.collectives)->stages_on_root_only;
+           zero_algorithm_get(zero_schedule_algorithm(s))->stages_on_root_only;
 }
 
 /* Elements that one of the group's collectives may stage. */
@@ -196,7 +204,7 @@ zero_status zero_schedule_check_exchange(const zero_schedule *s)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         int64_t count = s->groups[g].partition.shard_len;
         zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                     .algorithm = s->input.collectives,
+                                     .algorithm = zero_schedule_algorithm(s),
                                      .type = s->input.type,
                                      .result = s->input.type,
                                      .count = count,
@@ -210,9 +218,9 @@ zero_status zero_schedule_check_exchange(const zero_schedule *s)
                              "--bucket %" PRId64 " is below the %" PRId64
                              " elements that an exchange among %d ranks needs: give "
                              "--bucket %" PRId64 " or more",
-                             s->input.bucket, least, s->input.n_ranks, least);
+                             s->input.bucket, least, s->shard.size, least);
     }
-    return ZERO_OK;
+    return zero_schedule_check_all_reduce(s);
 }
 
 /* ---- traffic ---- */
@@ -225,7 +233,7 @@ static zero_status count_of(const zero_schedule *s, zero_op op, int g,
         zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
         zero_traffic one;
         ZERO_TRY(
-            zero_collective_traffic(&spec, zero_schedule_layout(s), s->input.rank, &one));
+            zero_collective_traffic(&spec, zero_schedule_layout(s), s->shard.rank, &one));
         zero_traffic_add(traffic, 1, &one);
     }
     return ZERO_OK;
@@ -240,14 +248,16 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
         if (state->gather.is_used)
             ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &state->gather.traffic));
     }
+    ZERO_TRY(zero_schedule_count_all_reduces(s));
     return zero_schedule_count_joins(s);
 }
 
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
     if (i->op == ZERO_OP_REDUCE) return s->groups[i->group].reduce.traffic;
+    if (i->op == ZERO_OP_ALL_REDUCE) return s->groups[i->group].all_reduce.traffic;
     if (i->op == ZERO_OP_GATHER) return s->groups[i->group].gather.traffic;
-    if (i->op == ZERO_OP_JOIN) return s->joins[i->join].traffic;
+    if (i->op == ZERO_OP_JOIN || i->op == ZERO_OP_COLLECT) return s->joins[i->join].traffic;
     return (zero_traffic){0};
 }
 
@@ -286,7 +296,7 @@ static void add_control(const zero_schedule *s, const zero_instruction *i, zero_
 {
     const zero_layout *world = zero_schedule_world_layout(s);
     if (i->op == ZERO_OP_LOSS)
-        zero_small_add_exchange(t, zero_schedule_layout(s), s->input.rank,
+        zero_small_add_exchange(t, zero_schedule_data_layout(s), s->input.rank,
                                 (i->microbatch + 1) * (int64_t)sizeof(double));
     if (i->op == ZERO_OP_VERIFY)
         zero_small_add_reduced(t, world, zero_schedule_world_rank(s),

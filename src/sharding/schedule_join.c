@@ -1,7 +1,8 @@
-/* JOINs as collectives of the TP group.
+/* JOINs and COLLECTs as collectives of the TP group.
  *
  *     a sum       reduce-scatter of count / T floats, then all-gather of these pieces
  *     a gather    all-gather of count floats
+ *     a COLLECT   all-gather of count floats; in place of 0: it only waits for all ranks
  *
  *                 joint              joined
  *     messages    own [count]        the same buffer; a gather: own [T][count]
@@ -23,9 +24,23 @@
  *     `joined` has ended. Within a sum, pieces are written by the reduce-scatter, and the
  *     all-gather adds other nodes'.
  *
+ * With partition_activations what KEEP writes lies there, too (writer_kept.c):
+ *
+ *   - Pieces in TP_PART are like a `joint`: this rank alone writes there, and neighbours read
+ *     them in COLLECT, whose wait ends when all have. The whole output that COLLECT writes to
+ *     TP_NODE is like a `joined`: each rank has begun the COLLECT by then, so no rank still
+ *     reads what lay there before. It lives until the BACKWARD that reads it has ended.
+ *   - In place, KEEP writes its piece of the whole output in TP_NODE without a collective.
+ *     Before: all parts of the FORWARD that KEEP follows name the whole, so from the first part
+ *     on no other buffer lies there. A JOIN of that pass has ended before KEEP (without one the
+ *     unit is refused). Each rank has begun that JOIN, so each has written the first part, and
+ *     none still reads or writes what lay there before.
+ *     After: COLLECT ends when all ranks have begun it, hence after their KEEPs. The next buffer
+ *     that lies there is written only after all ranks have begun a later JOIN, whether it is
+ *     that JOIN's result or another whole. They begin it after the BACKWARD that read this one.
+ *
  * Programs follow one another in the same order on all ranks, so this holds from one
- * program to the next as well. Nothing but JOINs and their parts lies in the TP group's
- * window. */
+ * program to the next as well. Nothing else lies in the TP group's window. */
 #include <inttypes.h>
 
 #include "base/fail.h"
@@ -47,10 +62,15 @@ bool zero_schedule_join_shares(const zero_schedule *s)
                                        zero_schedule_tp_layout(s));
 }
 
-int zero_schedule_add_join(zero_schedule *s, zero_join kind, int64_t count, int in, int out)
+static bool is_same_form(const zero_join_exchange *a, const zero_join_exchange *b)
+{
+    return a->kind == b->kind && a->count == b->count && a->collects == b->collects;
+}
+
+int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 {
     for (int k = 0; k < s->n_joins; k++)
-        if (s->joins[k].kind == kind && s->joins[k].count == count) return k;
+        if (is_same_form(&s->joins[k], &form)) return k;
     zero_join_exchange *grown =
         zero_grow(s->joins, s->n_joins, &s->join_capacity, sizeof *grown);
     if (!grown) {
@@ -59,8 +79,7 @@ int zero_schedule_add_join(zero_schedule *s, zero_join kind, int64_t count, int 
         return -1;
     }
     s->joins = grown;
-    s->joins[s->n_joins] =
-        (zero_join_exchange){.kind = kind, .count = count, .in = in, .out = out};
+    s->joins[s->n_joins] = form;
     return s->n_joins++;
 }
 
@@ -79,21 +98,31 @@ static size_t between_parts(const zero_schedule *s)
     return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
 }
 
-/* The sum's pieces are gathered where they lie, each a piece's length from the next. */
+/* A sum's pieces, and those kept in place, are gathered where they lie: each a piece's length
+ * from the next. */
 static void find_neighbours(const zero_schedule *s, const zero_join_exchange *join,
                             zero_collective_spec *spec)
 {
     bool gathers_sum = join->kind == ZERO_JOIN_SUM && spec->kind == ZERO_ALL_GATHER;
-    size_t piece = (size_t)spec->count * sizeof(float);
-    spec->in_apart = gathers_sum ? piece : between_parts(s);
+    bool is_in_whole = gathers_sum || (join->collects && join->in == join->out);
+    size_t piece = (size_t)(gathers_sum ? spec->count : join->count) * sizeof(float);
+    spec->in_apart = is_in_whole ? piece : between_parts(s);
     spec->one_out = spec->kind == ZERO_ALL_GATHER;
+}
+
+/* Elements that each rank gives. A COLLECT in place moves none: ranks only wait until all
+ * pieces have been written. */
+static int64_t moved(const zero_schedule *s, const zero_join_exchange *x)
+{
+    if (x->collects && x->in == x->out) return 0;
+    return x->kind == ZERO_JOIN_SUM ? x->count / s->input.model->share.ranks : x->count;
 }
 
 zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
     bool sums = x->kind == ZERO_JOIN_SUM;
-    int64_t count = sums ? x->count / s->input.model->share.ranks : x->count;
+    int64_t count = moved(s, x);
     zero_collective_spec spec = {.kind =
                                      sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
                                  .algorithm = zero_schedule_join_algorithm(s),

@@ -25,7 +25,7 @@ static void await_sum(zero_writer *w)
 /* The reduced pieces return to all ranks while the next group is computed. */
 static void gather_sum(zero_writer *w)
 {
-    int g = w->reducing.group;
+    int g = w->ended.group;
     zero_write_round_sum(w);
     await_sum(w);
     w->summing = g;

@@ -16,7 +16,7 @@
 static void finish_sum(zero_writer *w)
 {
     zero_write_round_sum(w);
-    zero_write_gradient_is_final(w, w->reducing.group);
+    zero_write_gradient_is_final(w, w->ended.group);
 }
 
 static const zero_gradient_path reduced_once = {

@@ -15,7 +15,17 @@
  *
  * Parameters that the next use, or one that is gathered ahead anyway, reads again are not
  * released: the last unit's stay between its forward and its backward. Groups of at most
- * `persist` elements are held whole and gathered after the update, as in stages 1 and 2. */
+ * `persist` elements are held whole and gathered after the update, as in stages 1 and 2.
+ *
+ * With `node_parameters` they are released after the last use in the program: a step
+ * gathers each group once, whatever the number of microbatches, and backward gathers
+ * nothing. They wait in the node's memory, of which each rank pays its share. ZeRO++'s hpZ
+ * keeps a second partition of the parameters within each node for this; here the node has
+ * them whole.
+ * Source: Wang and others, ZeRO++, arXiv:2306.10209, section 3.2. */
+#include <stdlib.h>
+
+#include "base/fail.h"
 #include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_exchange.h"
@@ -30,6 +40,9 @@ struct uses {
     const zero_writer *w;
     int64_t n, ahead;
     bool trains;
+    /* [n_groups] the last use that reads a group; NULL without node_parameters. Owned by
+     * write_uses(). */
+    int64_t *last;
 };
 
 struct use {
@@ -59,9 +72,11 @@ static int read_by(const struct uses *uses, int64_t at, const int **groups)
                : unit->n_groups;
 }
 
-static bool is_read_soon(const struct uses *uses, int64_t at, int g)
+/* True if a later use reads the group, and it stays here until then. */
+static bool is_read_again(const struct uses *uses, int64_t at, int g)
 {
     int64_t reach = zero_max(uses->ahead, 1);
+    if (uses->last) return uses->last[g] > at;
     for (int64_t next = at + 1; next <= at + reach && next < uses->n; next++) {
         const int *groups;
         int n = read_by(uses, next, &groups);
@@ -126,7 +141,7 @@ static void release(zero_writer *w, const struct uses *uses, int64_t at)
     for (int k = 0; k < n; k++) {
         int g = groups[k];
         bool stays = w->s->groups[g].param_held == ZERO_HOLD_WHOLE;
-        if (stays || is_read_soon(uses, at, g)) continue;
+        if (stays || is_read_again(uses, at, g)) continue;
         zero_instruction *i = zero_write(w, ZERO_OP_RELEASE);
         i->group = g;
         i->buffer = w->param[g];
@@ -150,16 +165,41 @@ static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
     if (use.is_backward) zero_write_complete(w, use.unit);
 }
 
+static bool find_last_uses(zero_schedule *s, struct uses *uses)
+{
+    if (!s->input.node_parameters) return true;
+    uses->last = calloc((size_t)s->input.model->n_groups, sizeof *uses->last);
+    if (!uses->last) {
+        s->status = zero_fail(ZERO_ERR_NOMEM, "no memory to plan %d groups",
+                              s->input.model->n_groups);
+        return false;
+    }
+    for (int64_t at = 0; at < uses->n; at++) {
+        const int *groups;
+        int n = read_by(uses, at, &groups);
+        for (int k = 0; k < n; k++) uses->last[groups[k]] = at;
+    }
+    return true;
+}
+
+static void write_uses(zero_writer *w, zero_program_kind program)
+{
+    zero_schedule *s = w->s;
+    int64_t units = s->input.model->n_units;
+    struct uses uses = {.w = w,
+                        .trains = program == ZERO_PROGRAM_STEP,
+                        .ahead = zero_min(s->input.prefetch, 2 * units)};
+    uses.n = uses.trains ? 2 * units * s->input.accumulation : units;
+    if (!find_last_uses(s, &uses)) return;
+    for (int64_t at = 0; at < uses.n; at++) write_use(w, &uses, at);
+    free(uses.last);
+}
+
 static void write_program(zero_schedule *s, zero_program_kind program)
 {
     zero_writer w;
     if (!zero_writer_open(&w, s, program, &zero_gradient_in_pieces)) return;
-    int64_t units = s->input.model->n_units;
-    struct uses uses = {.w = &w,
-                        .trains = program == ZERO_PROGRAM_STEP,
-                        .ahead = zero_min(s->input.prefetch, 2 * units)};
-    uses.n = uses.trains ? 2 * units * s->input.accumulation : units;
-    for (int64_t at = 0; at < uses.n; at++) write_use(&w, &uses, at);
+    write_uses(&w, program);
     zero_write_finish_reduce(&w);
     if (program == ZERO_PROGRAM_STEP) zero_write_update(&w);
     if (program == ZERO_PROGRAM_EVALUATE) zero_write_loss(&w);

@@ -24,6 +24,7 @@ static bool allocate(zero_writer *w)
     size_t groups = (size_t)w->s->input.model->n_groups;
     w->out = calloc(units, sizeof *w->out);
     w->saved = calloc(units, sizeof *w->saved);
+    w->kept = calloc(units, sizeof *w->kept);
     w->param = calloc(groups, sizeof *w->param);
     w->piece = calloc(groups, sizeof *w->piece);
     w->sent = calloc(groups, sizeof *w->sent);
@@ -38,7 +39,7 @@ static bool allocate(zero_writer *w)
     w->saved_file = calloc(units, sizeof *w->saved_file);
     w->final_at = calloc(groups, sizeof *w->final_at);
     w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
-    return w->out && w->saved && w->param && w->piece && w->sent && w->mirrors &&
+    return w->out && w->saved && w->kept && w->param && w->piece && w->sent && w->mirrors &&
            w->arrived && w->grad && w->first_writer && w->last_writer && w->partial &&
            w->order && w->is_due && w->saved_file && w->final_at && w->blocks.list;
 }
@@ -93,7 +94,8 @@ static void find_stream(zero_writer *w)
         for (int number = 0; number < s->groups[g].n_blocks; number++)
             w->blocks.list[w->blocks.n++] = (zero_writer_block){g, number};
     }
-    for (int u = 0; u < s->input.model->n_units; u++) w->saved_file[u] = ZERO_NO_BUFFER;
+    for (int u = 0; u < s->input.model->n_units; u++)
+        w->saved_file[u] = w->kept[u] = ZERO_NO_BUFFER;
 }
 
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
@@ -110,6 +112,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
                        .row_loss = ZERO_NO_BUFFER,
                        .host_rows = ZERO_NO_BUFFER,
                        .reducing = {.group = -1},
+                       .crossing = {.group = -1},
                        .summing = -1,
                        .after = -1,
                        .path = path};
@@ -130,6 +133,7 @@ void zero_writer_close(zero_writer *w)
 {
     free(w->out);
     free(w->saved);
+    free(w->kept);
     free(w->param);
     free(w->piece);
     free(w->sent);
@@ -283,7 +287,7 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
 }
 
 /* The last unit is never recomputed: its backward follows its forward at once. */
-static bool recomputes(const zero_writer *w, int u)
+bool zero_write_recomputes(const zero_writer *w, int u)
 {
     return trains(w) && w->s->input.recompute && u < last_unit(w) &&
            sizes_of(w, u).saved > 0;
@@ -291,23 +295,15 @@ static bool recomputes(const zero_writer *w, int u)
 
 bool zero_write_backward_reads(const zero_writer *w, int u)
 {
-    return recomputes(w, u) || !w->s->input.model->units[u].backward_without_params;
+    return zero_write_recomputes(w, u) ||
+           !w->s->input.model->units[u].backward_without_params;
 }
 
 /* Within a node that shares memory a gather is a pointer: its update need not be early. */
 static bool gathers_take_time(const zero_writer *w)
 {
     bool one_node = zero_schedule_layout(w->s)->n_nodes == 1;
-    return w->s->input.n_ranks > 1 && !(one_node && zero_schedule_shares(w->s));
-}
-
-/* A unit's output; long enough to be moved to the file. */
-static int output(zero_writer *w, int64_t n)
-{
-    size_t length = (size_t)n * sizeof(float);
-    bool is_moved = trains(w) && w->s->input.offload_activations;
-    return bytes(w, ZERO_CLASS_ACTIVATIONS,
-                 (int64_t)(is_moved ? zero_offload_padded(length) : length));
+    return w->s->shard.size > 1 && !(one_node && zero_schedule_shares(w->s));
 }
 
 /* The results of the last unit without a backward pass. */
@@ -332,21 +328,23 @@ static zero_pass forward_pass(const zero_writer *w)
 void zero_write_forward(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
-    bool keeps = trains(w) && !recomputes(w, u);
+    bool keeps = trains(w) && !zero_write_recomputes(w, u);
     bool gives_logits = u == last_unit(w) && !trains(w);
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
     zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w) && gathers_take_time(w)) zero_write_due_of_unit(w, u + 1, true);
     await_parameters(w, u);
-    w->out[u] = output(w, size.out);
+    w->out[u] = zero_write_output(w, u, size.out);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
         floats(w, keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE, size.saved);
+    int place = zero_write_place_kept(w, u);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
+    i->buffer = place;
     i->logits = logits;
     if (gives_logits) name_results(w, i);
     zero_write_parts(w, forward_pass(w));
-    zero_write_save_after(w, u);
+    zero_write_keep_after(w, u);
 }
 
 /* The output is known already. A unit that cannot leave it out writes it to workspace, unread. */
@@ -393,8 +391,8 @@ void zero_write_backward(zero_writer *w, int u)
     const zero_model *model = w->s->input.model;
     const zero_unit *unit = &model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
-    zero_write_restore_for(w, u);
-    if (recomputes(w, u)) recompute(w, u);
+    zero_write_bring_back_for(w, u);
+    if (zero_write_recomputes(w, u)) recompute(w, u);
     for (int k = 0; k < unit->n_groups; k++)
         if (w->first_writer[unit->groups[k]] == u)
             w->grad[unit->groups[k]] = choose_gradient(w, unit->groups[k]);

@@ -18,7 +18,7 @@ typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 typedef struct {
     zero_deal deal;
     void (*completed)(zero_writer *w, int g); /* backward has written all of group g's */
-    void (*reduced)(zero_writer *w);          /* the REDUCE in flight has ended */
+    void (*reduced)(zero_writer *w);          /* `ended` has its sum over all N_d ranks */
     void (*summed)(zero_writer *w); /* all microbatches are reduced; NULL: nothing to do */
 } zero_gradient_path;
 
@@ -44,6 +44,7 @@ struct zero_writer {
     int tokens, row_loss, stream;
     int host_rows;    /* with a device: row losses of all microbatches, on the host */
     int *out, *saved; /* [n_units] */
+    int *kept;        /* [n_units] what KEEP writes; ZERO_NO_BUFFER: nothing */
 
     int *param;    /* [n_groups] the whole parameters; ZERO_NO_BUFFER: not here */
     int *piece;    /* [n_groups] this rank's piece, in memory or on its way there */
@@ -56,8 +57,11 @@ struct zero_writer {
     int *grad;                           /* [n_groups] what backward writes, fp32 */
     int (*partial)[ZERO_COUNTER_LEVELS]; /* [n_groups] partial sums of the counter */
     zero_instruction reducing;           /* the REDUCE in flight; group -1: none */
-    int summing;                         /* stage 0: the group of its sum's GATHER; or -1 */
-    const zero_gradient_path *path;      /* NULL: a program without gradients */
+    zero_instruction crossing;           /* the ALL_REDUCE in flight; group -1: none */
+    zero_instruction ended;         /* the REDUCE, or ALL_REDUCE, that has just ended */
+    zero_instruction collecting;    /* the last COLLECT */
+    int summing;                    /* stage 0: the group of its sum's GATHER; or -1 */
+    const zero_gradient_path *path; /* NULL: a program without gradients */
 
     int *order;      /* [n_groups] in the order of their updates */
     bool *is_due;    /* [n_groups] `lazy`: the last step's UPDATE is still to be written */
@@ -89,6 +93,8 @@ void zero_write_backward(zero_writer *w, int u);
  * of that pass, with their JOINs. A unit that breaks the contract of zero_unit_part is kept
  * as a failure in s->status. writer_parts.c */
 void zero_write_parts(zero_writer *w, zero_pass pass);
+/* The staging of a JOIN or COLLECT; ZERO_NO_BUFFER if it stages nothing. */
+int zero_write_join_staging(zero_writer *w, int join);
 /* True if BACKWARD or RECOMPUTE reads the unit's parameters. */
 bool zero_write_backward_reads(const zero_writer *w, int u);
 /* LOSS of all microbatches so far. */
@@ -131,19 +137,31 @@ void zero_write_due(zero_writer *w, int g);
 void zero_write_due_of_unit(zero_writer *w, int u, bool only_published);
 void zero_write_all_due(zero_writer *w);
 
-/* To be called after FORWARD and before BACKWARD of unit u: activations go to the file, and come
- * back. */
-void zero_write_save_after(zero_writer *w, int u);
-void zero_write_restore_for(zero_writer *w, int u);
+/* ---- what waits for its backward pass: writer_kept.c ---- */
+
+/* True if the unit's passes are computed again. */
+bool zero_write_recomputes(const zero_writer *w, int u);
+/* The buffer of unit u's output, n floats, to which FORWARD writes. */
+int zero_write_output(zero_writer *w, int u, int64_t n);
+/* The node's buffer in which KEEP will put FORWARD u's input; ZERO_NO_BUFFER: none. */
+int zero_write_place_kept(zero_writer *w, int u);
+/* To be called after FORWARD of unit u: outputs that wait become pieces, and go to the file. */
+void zero_write_keep_after(zero_writer *w, int u);
+/* To be called before BACKWARD of unit u: they come from the file, and are collected. */
+void zero_write_bring_back_for(zero_writer *w, int u);
 
 /* ---- gradients: writer_gradients.c ---- */
+
+/* Adds a buffer for what a collective stages. ZERO_NO_BUFFER for 0 bytes. */
+int zero_write_staging(zero_writer *w, size_t bytes);
 
 /* ROUND of a range of group g. */
 void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer);
 
 /* Calls `completed` for each group whose gradient u's backward completes. */
 void zero_write_complete(zero_writer *w, int u);
-/* REDUCE_WAIT for the REDUCE in flight, then `reduced`. */
+/* Ends what is in flight, and calls `reduced` for each sum: the REDUCE, and with replicas its
+ * ALL_REDUCE and the one before. */
 void zero_write_finish_reduce(zero_writer *w);
 
 /* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one, REDUCE

@@ -88,45 +88,111 @@ static bool is_last(const zero_writer *w, int microbatch)
 
 static zero_range piece_of(const zero_writer *w, int g)
 {
-    return zero_partition_piece(&w->s->groups[g].partition, w->s->input.rank);
+    return zero_partition_piece(&w->s->groups[g].partition, w->s->shard.rank);
 }
 
 /* ---- reducing ---- */
 
-static void reduce(zero_writer *w, int g, int in, int buffer)
+int zero_write_staging(zero_writer *w, size_t bytes)
+{
+    if (bytes == 0) return ZERO_NO_BUFFER;
+    return zero_schedule_add_buffer(
+        w->s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
+                            .program = w->program,
+                            .space = zero_schedule_space(w->s, ZERO_CLASS_BUCKETS),
+                            .bytes = bytes});
+}
+
+/* Begins a REDUCE or ALL_REDUCE; `sum` gives its group, microbatch, `in` and `buffer`. */
+static zero_instruction begin(zero_writer *w, zero_op op, zero_instruction sum)
 {
     zero_schedule *s = w->s;
-    zero_exchange *x = &s->groups[g].reduce;
-    zero_write_finish_reduce(w);
-    if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = in, .out = buffer};
-    size_t bytes =
-        zero_schedule_staging(s, ZERO_OP_REDUCE, g, zero_schedule_collectives(s, g));
-    int staging = ZERO_NO_BUFFER;
-    if (bytes > 0)
-        staging = zero_schedule_add_buffer(
-            s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                             .program = w->program,
-                             .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
-                             .bytes = bytes});
-    zero_instruction *i = zero_schedule_emit(s, w->program, ZERO_OP_REDUCE);
+    int g = sum.group;
+    bool crosses = op == ZERO_OP_ALL_REDUCE;
+    zero_exchange *x = crosses ? &s->groups[g].all_reduce : &s->groups[g].reduce;
+    if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = sum.in, .out = sum.buffer};
+    int staging = zero_write_staging(
+        w, crosses ? zero_schedule_all_reduce_staging(s, g)
+                   : zero_schedule_staging(s, op, g, zero_schedule_collectives(s, g)));
+    zero_instruction *i = zero_schedule_emit(s, w->program, op);
     i->group = g;
-    i->microbatch = w->microbatch;
-    i->in = in;
-    i->buffer = buffer;
+    i->microbatch = sum.microbatch;
+    i->in = sum.in;
+    i->buffer = sum.buffer;
     i->staging = staging;
-    w->reducing = *i;
-    if (s->input.serial) zero_write_finish_reduce(w);
+    return *i;
+}
+
+static void wait_for(zero_writer *w, zero_op op, const zero_instruction *begun)
+{
+    zero_instruction *wait = zero_schedule_emit(w->s, w->program, op);
+    *wait = *begun;
+    wait->op = op;
+}
+
+static void has_ended(zero_writer *w, zero_instruction sum)
+{
+    w->ended = sum;
+    w->path->reduced(w);
+}
+
+static void finish_crossing(zero_writer *w)
+{
+    if (w->crossing.group < 0) return;
+    wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &w->crossing);
+    has_ended(w, w->crossing);
+    w->crossing.group = -1;
+}
+
+/* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in flight. Only
+ * one ALL_REDUCE is in flight at a time, so the one before ends first. */
+static void cross(zero_writer *w, zero_instruction sum)
+{
+    zero_instruction before = w->crossing;
+    if (before.group >= 0) wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &before);
+    sum.in = sum.buffer;
+    w->crossing = begin(w, ZERO_OP_ALL_REDUCE, sum);
+    if (before.group >= 0) has_ended(w, before);
 }
 
 /* One reduction is in flight at a time: the next begins when this one has ended. */
-void zero_write_finish_reduce(zero_writer *w)
+static void end_reduce(zero_writer *w)
 {
     if (w->reducing.group < 0) return;
-    zero_instruction *wait = zero_schedule_emit(w->s, w->program, ZERO_OP_REDUCE_WAIT);
-    *wait = w->reducing;
-    wait->op = ZERO_OP_REDUCE_WAIT;
-    w->path->reduced(w);
+    wait_for(w, ZERO_OP_REDUCE_WAIT, &w->reducing);
+    if (w->s->shard.replicas > 1)
+        cross(w, w->reducing);
+    else
+        has_ended(w, w->reducing);
     w->reducing.group = -1;
+}
+
+static void reduce(zero_writer *w, int g, int in, int buffer)
+{
+    end_reduce(w);
+    w->reducing =
+        begin(w, ZERO_OP_REDUCE,
+              (zero_instruction){
+                  .group = g, .microbatch = w->microbatch, .in = in, .buffer = buffer});
+    if (w->s->input.serial) zero_write_finish_reduce(w);
+}
+
+void zero_write_finish_reduce(zero_writer *w)
+{
+    end_reduce(w);
+    finish_crossing(w);
+}
+
+/* A shard group's sum waits for its replicas in fp32: the sum of all is rounded once. */
+static int sum_in_flight(zero_writer *w, int g)
+{
+    return zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_PIECE,
+                            ZERO_SPACE_OWN, ZERO_FP32);
+}
+
+static bool is_rounded_later(const zero_writer *w)
+{
+    return w->s->shard.replicas > 1 && w->s->input.type != ZERO_FP32;
 }
 
 /* ---- gradients held whole ---- */
@@ -144,16 +210,17 @@ void zero_write_sum_whole(zero_writer *w, int g)
     if (!is_only) join_sum(w, &a);
     if (is_only && a.leaf != state->grad)
         zero_write_round(w, g, a.range, a.leaf, state->grad);
+    if (!is_last(w, w->microbatch)) return;
     int sum = is_only ? state->grad : state->sum;
-    if (is_last(w, w->microbatch)) reduce(w, g, sum, sum);
+    reduce(w, g, sum, is_only && is_rounded_later(w) ? sum_in_flight(w, g) : sum);
 }
 
 void zero_write_round_sum(zero_writer *w)
 {
-    int g = w->reducing.group;
+    int g = w->ended.group;
     const zero_group_state *state = &w->s->groups[g];
-    if (state->sum != ZERO_NO_BUFFER && state->sum != state->grad)
-        zero_write_round(w, g, piece_of(w, g), state->sum, state->grad);
+    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : w->ended.buffer;
+    if (sum != state->grad) zero_write_round(w, g, piece_of(w, g), sum, state->grad);
 }
 
 /* ---- gradients held in pieces ---- */
@@ -174,30 +241,25 @@ static int leaf_to_send(zero_writer *w, int g)
 void zero_write_reduce_leaf(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
-    int buffer = state->grad;
+    int buffer = is_rounded_later(w) ? ZERO_NO_BUFFER : state->grad;
     if (w->s->input.accumulation > 1) {
         bool is_first = w->microbatch == 0 && !w->s->input.reproducible;
-        buffer = is_first ? state->sum
-                          : zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g,
-                                             ZERO_HOLD_PIECE, ZERO_SPACE_OWN, ZERO_FP32);
+        buffer = is_first ? state->sum : ZERO_NO_BUFFER;
     }
+    if (buffer == ZERO_NO_BUFFER) buffer = sum_in_flight(w, g);
     reduce(w, g, leaf_to_send(w, g), buffer);
 }
 
 void zero_write_sum_pieces(zero_writer *w)
 {
-    int g = w->reducing.group;
-    if (w->s->input.accumulation == 1) {
-        zero_write_gradient_is_final(w, g);
-        return;
-    }
+    int g = w->ended.group;
     struct addend a = {.group = g,
-                       .microbatch = w->reducing.microbatch,
+                       .microbatch = w->ended.microbatch,
                        .what = ZERO_HOLD_PIECE,
                        .range = piece_of(w, g),
-                       .leaf = w->reducing.buffer,
+                       .leaf = w->ended.buffer,
                        .type = ZERO_FP32};
-    join_sum(w, &a);
+    if (w->s->input.accumulation > 1) join_sum(w, &a);
     if (!is_last(w, a.microbatch)) return;
     zero_write_round_sum(w);
     zero_write_gradient_is_final(w, g);

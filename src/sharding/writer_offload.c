@@ -1,5 +1,4 @@
-/* Transfers to and from the file: the stream of optimizer states, and activations that wait for
- * their backward pass. */
+/* Transfers to and from the file: the stream of optimizer states, and parameters. */
 #include "base/number.h"
 #include "sharding/checks.h"
 #include "sharding/holdings.h"
@@ -173,64 +172,4 @@ int zero_write_await_piece(zero_writer *w, int g)
     if (!w->s->input.serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
     w->piece[g] = ZERO_NO_BUFFER;
     return piece;
-}
-
-/* ---- activations ----
- *
- *     FORWARD u+1, SAVE u, FORWARD u+2, SAVE_WAIT u, ...
- *     RESTORE u, BACKWARD u+3, BACKWARD u+2, RESTORE_WAIT u, BACKWARD u+1 */
-
-#define AHEAD 3
-
-static bool is_saved(const zero_writer *w, int u)
-{
-    const zero_plan_input *in = &w->s->input;
-    return w->program == ZERO_PROGRAM_STEP && in->offload_activations && u >= 0 &&
-           u + AHEAD < in->model->n_units && w->out[u] != ZERO_NO_BUFFER;
-}
-
-/* The output of unit u, on its way. */
-static void move(zero_writer *w, zero_op op, int u)
-{
-    zero_instruction *i = zero_write(w, op);
-    i->unit = u;
-    i->file = w->saved_file[u];
-    i->buffer = w->out[u];
-}
-
-static int like(zero_writer *w, int buffer)
-{
-    zero_buffer b = w->s->buffers[buffer];
-    return zero_schedule_add_buffer(
-        w->s, (zero_buffer){.class = b.class, .program = b.program, .bytes = b.bytes});
-}
-
-static void save(zero_writer *w, int u)
-{
-    if (w->saved_file[u] == ZERO_NO_BUFFER)
-        w->saved_file[u] = zero_offload_add_block(w->s, ZERO_CLASS_ACTIVATIONS,
-                                                  w->s->buffers[w->out[u]].bytes);
-    move(w, ZERO_OP_SAVE, u);
-    if (w->s->input.serial) move(w, ZERO_OP_SAVE_WAIT, u);
-}
-
-void zero_write_save_after(zero_writer *w, int u)
-{
-    bool serial = w->s->input.serial;
-    if (is_saved(w, u - 2) && !serial) move(w, ZERO_OP_SAVE_WAIT, u - 2);
-    if (is_saved(w, u - 1)) save(w, u - 1);
-}
-
-static void restore(zero_writer *w, int u)
-{
-    w->out[u] = like(w, w->out[u]);
-    move(w, ZERO_OP_RESTORE, u);
-    if (w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
-}
-
-void zero_write_restore_for(zero_writer *w, int u)
-{
-    bool serial = w->s->input.serial;
-    if (is_saved(w, u - AHEAD)) restore(w, u - AHEAD);
-    if (is_saved(w, u - 1) && !serial) move(w, ZERO_OP_RESTORE_WAIT, u - 1);
 }

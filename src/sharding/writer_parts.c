@@ -90,15 +90,9 @@ static int floats(struct pass *p, zero_space space, int64_t n)
                                                   .type = ZERO_FP32});
 }
 
-static int add_staging(struct pass *p, int join)
+int zero_write_join_staging(zero_writer *w, int join)
 {
-    size_t bytes = zero_schedule_join_staging(p->w->s, join);
-    if (bytes == 0) return ZERO_NO_BUFFER;
-    return zero_schedule_add_buffer(
-        p->w->s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                               .program = p->w->program,
-                               .space = zero_schedule_space(p->w->s, ZERO_CLASS_BUCKETS),
-                               .bytes = bytes});
+    return zero_write_staging(w, zero_schedule_join_staging(w->s, join));
 }
 
 /* The buffers of the JOIN that begins after a part. */
@@ -125,9 +119,11 @@ static void begin_join(struct pass *p, const zero_unit_part *part, int64_t index
     i->part = (int)index;
     i->in = p->join.in;
     i->buffer = p->join.buffer;
-    i->join = zero_schedule_add_join(s, part->join, part->count, i->in, i->buffer);
+    i->join = zero_schedule_add_join(
+        s, (zero_join_exchange){
+               .kind = part->join, .count = part->count, .in = i->in, .out = i->buffer});
     if (i->join < 0) return;
-    i->staging = add_staging(p, i->join);
+    i->staging = zero_write_join_staging(p->w, i->join);
     p->join = *i;
     p->is_in_flight = true;
 }

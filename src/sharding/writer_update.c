@@ -54,6 +54,14 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer)
 
 /* ---- updates ---- */
 
+/* All replicas have the same squares: those of the first one count. */
+static zero_range squared(const zero_writer *w, const zero_partition *p)
+{
+    const zero_shard_place *place = &w->s->shard;
+    if (place->replica > 0) return (zero_range){p->n_params, p->n_params};
+    return zero_partition_shard(p, place->rank);
+}
+
 static void norm(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -62,7 +70,7 @@ static void norm(zero_writer *w, int g)
     i->on_host = w->s->input.offload_host;
     i->grad[0] = i->on_host ? state->host_grad : state->grad;
     i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
-    i->range = zero_partition_shard(&state->partition, w->s->input.rank);
+    i->range = squared(w, &state->partition);
 }
 
 static void overflow(zero_writer *w)

@@ -192,6 +192,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     ZERO_TRY(find_recipe(c, &r));
     ZERO_TRY(take_shares(c));
     ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
+    ZERO_TRY(zero_config_check_shard_ranks(c, n_ranks));
     c->data_ranks = n_ranks / zero_tp_ranks(&c->tp);
     choose_batch(c, &r);
     return work_out_batch(c);
@@ -310,6 +311,7 @@ zero_status zero_config_check(const zero_config *config)
     ZERO_TRY(check_checkpoint(config));
     ZERO_TRY(check_output(config));
     ZERO_TRY(zero_config_check_places(config));
+    ZERO_TRY(zero_config_check_shards(config));
     ZERO_TRY(complete_numbers(&c));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
@@ -365,6 +367,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.accumulation = (int)c->accumulation;
     in.reproducible = c->reproducible;
     in.recompute = c->recompute;
+    in.partition_activations = c->partition_activations;
     in.bucket = c->bucket;
     in.prefetch = c->prefetch;
     in.persist = c->persist;
@@ -378,6 +381,8 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.delayed_from = c->delayed_update;
     in.device = zero_config_has_device(c);
     in.offload_host = zero_config_offloads_to_host(c);
+    in.shard_ranks = zero_config_shard_ranks(c);
+    in.node_parameters = c->node_parameters;
     in.collectives = collectives;
     in.layout = place.layout;
     in.tp_layout = place.tp_layout;

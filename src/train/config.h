@@ -44,12 +44,14 @@ typedef struct {
     const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
     int64_t prefetch, persist;
     const char *overlap; /* on, off */
-    bool reproducible, recompute;
+    bool reproducible, recompute, partition_activations;
     int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
     int64_t device_memory;   /* bytes per rank of a device; 0: no check */
     const char *collectives; /* auto, or an algorithm's name */
     int64_t fake_nodes;      /* 0: the real ones */
     zero_tp tp;
+    int64_t shard_ranks;  /* R: a stage shards over that many neighbours; 0: over all N */
+    bool node_parameters; /* stage 3: gathered parameters stay in the node's memory */
 
     /* offload */
     const char *offload; /* host, or the directory of the scratch file; NULL: no offload */
@@ -129,6 +131,15 @@ typedef struct {
  * the model (tensor_parallel.h). Borrows model and layouts. */
 zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
                                  zero_algorithm collectives, zero_config_place place);
+
+/* --shard-ranks and --node-parameters (config_shards.c): ZERO_ERR_INVALID if they contradict other
+ * options. The second one: if R does not divide N = n_ranks / T, or is neither N nor a power of two;
+ * the message has the numbers. */
+ZERO_NODISCARD zero_status zero_config_check_shards(const zero_config *config);
+ZERO_NODISCARD zero_status zero_config_check_shard_ranks(const zero_config *config,
+                                                         int n_ranks);
+/* R, of a completed configuration. */
+int zero_config_shard_ranks(const zero_config *config);
 
 /* --device and --offload (config_places.c): ZERO_ERR_INVALID if they contradict each other or need
  * what is missing. */

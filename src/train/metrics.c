@@ -155,7 +155,8 @@ static json_t *planned_entry(const zero_traffic *plan)
                      "planned_messages_sent", json_integer(v.messages_sent));
 }
 
-/* The traffic of REDUCE, GATHER or JOIN: planned by the program, and measured. */
+/* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program, and
+ * measured. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
@@ -188,8 +189,12 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
                   traffic_entry(e, ZERO_OP_REDUCE), "gather",
                   traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
                   "largest_poll_gap_seconds", real(comm->largest_gap));
+    if (ledger && e->schedule.shard.replicas > 1)
+        json_object_set_new(ledger, "all_reduce", traffic_entry(e, ZERO_OP_ALL_REDUCE));
     if (ledger && e->schedule.n_joins > 0)
         json_object_set_new(ledger, "join", traffic_entry(e, ZERO_OP_JOIN));
+    if (ledger && e->schedule.input.partition_activations)
+        json_object_set_new(ledger, "collect", traffic_entry(e, ZERO_OP_COLLECT));
     return ledger;
 }
 
@@ -207,7 +212,7 @@ static json_t *moved_entries(const zero_offload_traffic *t)
 {
     return json_pack("{s:o, s:o, s:o}", zero_class_name(ZERO_CLASS_OPTIMIZER),
                      moved_entry(&t->states), zero_class_name(ZERO_CLASS_PARAMETERS),
-                     moved_entry(&t->parameters), zero_class_name(ZERO_CLASS_ACTIVATIONS),
+                     moved_entry(&t->parameters), zero_class_name(ZERO_CLASS_KEPT),
                      moved_entry(&t->activations));
 }
 
@@ -251,7 +256,13 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
         json_decref(units);
 }
 
-/* Bytes and messages that REDUCE, GATHER and JOIN begin to move in all steps. */
+static bool is_exchange(zero_op op)
+{
+    return op == ZERO_OP_REDUCE || op == ZERO_OP_ALL_REDUCE || op == ZERO_OP_GATHER ||
+           op == ZERO_OP_JOIN || op == ZERO_OP_COLLECT;
+}
+
+/* The bytes and messages of an exchange in all steps. */
 static void add_bytes(json_t *entry, const zero_engine *e, zero_op op)
 {
     zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
@@ -270,8 +281,7 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
         if (row->own.count == 0) continue;
         json_t *entry = profile_entry(row);
         add_units(entry, ranks, op);
-        if (op == ZERO_OP_REDUCE || op == ZERO_OP_GATHER || op == ZERO_OP_JOIN)
-            add_bytes(entry, e, op);
+        if (is_exchange(op)) add_bytes(entry, e, op);
         json_object_set_new(classes, zero_op_name(op), entry);
     }
     return classes;

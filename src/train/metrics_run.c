@@ -28,10 +28,12 @@ static json_t *origin(const zero_metrics_run *r)
 static json_t *sharding(const zero_metrics_run *r)
 {
     const zero_share *share = &r->plan->model->share;
-    return json_pack("{s:i, s:s, s:s, s:i, s:{s:i, s:i}, s:o}", "stage", r->plan->stage,
-                     "dtype", zero_type_name(r->plan->type), "collectives",
+    int N = r->plan->n_ranks, R = r->plan->shard_ranks > 0 ? r->plan->shard_ranks : N;
+    return json_pack("{s:i, s:s, s:s, s:i, s:{s:i, s:i}, s:{s:i, s:i}, s:o}", "stage",
+                     r->plan->stage, "dtype", zero_type_name(r->plan->type), "collectives",
                      zero_algorithm_name(r->plan->collectives), "ranks", r->layout->size,
-                     "tp", "ranks", share->ranks, "slices", share->slices, "nodes",
+                     "tp", "ranks", share->ranks, "slices", share->slices, "shards",
+                     "ranks", R, "replicas", N / R, "nodes",
                      zero_metrics_nodes(r->layout, r->fake_nodes));
 }
 

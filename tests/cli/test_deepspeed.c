@@ -228,12 +228,35 @@ static void stages_buckets_and_thresholds(void **state)
     wrong("{\"zero_optimization\": true}", 0, "expected an object, found true");
 }
 
+static void smaller_shard_groups_and_secondary_shards_have_a_counterpart(void **state)
+{
+    (void)state;
+    gives(SHARDED("\"stage\": 3, \"mics_shard_size\": 8"), 0,
+          "{\"shard-ranks\": 8, \"node-parameters\": null}");
+    gives(SHARDED("\"stage\": 3, \"mics_shard_size\": -1, \"zero_hpz_partition_size\": 1"),
+          0, "{\"shard-ranks\": null, \"node-parameters\": null}");
+    gives(SHARDED("\"stage\": 3, \"zero_hpz_partition_size\": 8"), 0,
+          "{\"shard-ranks\": null, \"node-parameters\": true}");
+    names(SHARDED("\"stage\": 3, \"zero_hpz_partition_size\": 8"),
+          "zero_optimization.zero_hpz_partition_size", "once per node", false);
+    names(SHARDED("\"stage\": 3, \"mics_shard_size\": 6"),
+          "zero_optimization.mics_shard_size", "a power of two of ranks", false);
+    gives(SHARDED("\"stage\": 2, \"mics_shard_size\": 8, \"zero_hpz_partition_size\": 8"),
+          0, "{\"shard-ranks\": null, \"node-parameters\": null}");
+    names(SHARDED("\"stage\": 2, \"mics_shard_size\": 8"),
+          "zero_optimization.mics_shard_size", "below stage 3", false);
+    wrong(SHARDED("\"stage\": 3, \"zero_hpz_partition_size\": 0"), 0,
+          "expected a whole number from 1, found 0");
+}
+
 #define ACTIVATIONS(members) "{\"activation_checkpointing\": {" members "}}"
 
 static void activations_are_recomputed_where_a_file_says_how(void **state)
 {
     (void)state;
     gives(ACTIVATIONS("\"partition_activations\": true"), 0, "{\"recompute\": true}");
+    names(ACTIVATIONS("\"partition_activations\": true"), "activation_checkpointing",
+          "--partition-activations is an option", false);
     gives(ACTIVATIONS("\"number_checkpoints\": 4"), 0, "{\"recompute\": true}");
     gives(ACTIVATIONS("\"partition_activations\": false, \"number_checkpoints\": null"), 0,
           "{\"recompute\": null}");
@@ -287,6 +310,7 @@ int main(void)
         cmocka_unit_test(schedulers_with_linear_warm_up_have_a_counterpart),
         cmocka_unit_test(types_are_those_that_are_enabled),
         cmocka_unit_test(stages_buckets_and_thresholds),
+        cmocka_unit_test(smaller_shard_groups_and_secondary_shards_have_a_counterpart),
         cmocka_unit_test(activations_are_recomputed_where_a_file_says_how),
         cmocka_unit_test(keys_that_nobody_knows_are_refused),
         cmocka_unit_test(each_path_has_its_section),

@@ -343,6 +343,25 @@ static void plans_options_and_trains_are_told_apart(void **state)
     zero_plan_options_destroy(&o);
 }
 
+static void the_memory_for_a_batch_is_the_limit(void **state)
+{
+    (void)state;
+    zero_plan_options o;
+    char words[512];
+    assert_int_equal(parse(&o, "--fit batch --memory-limit 2G", words), ZERO_OK);
+    assert_true(o.request.fit_batch && o.request.fit == 0 &&
+                o.request.fit_memory == INT64_C(2000000000) && !o.request.ablation);
+    zero_plan_options_destroy(&o);
+    assert_int_equal(
+        parse(&o, "--fit batch --device cuda --device-memory 3G --memory-limit 2G", words),
+        ZERO_OK);
+    assert_true(o.request.fit_memory == INT64_C(3000000000));
+    zero_plan_options_destroy(&o);
+    assert_int_equal(parse(&o, "--ablation --stage 1 --json", words), ZERO_OK);
+    assert_true(o.request.ablation && !o.request.fit_batch && o.json);
+    zero_plan_options_destroy(&o);
+}
+
 static void mistakes_are_refused_with_what_is_expected(void **state)
 {
     (void)state;
@@ -353,6 +372,14 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
         {"--ranks 4 --rank 4", "--ranks 4 has ranks 0 to 3"},
         {"--fit lots", "whole number"},
         {"--fit 0", "whole number"},
+        {"--fit batches", "; or batch"},
+        {"--fit batch", "give --memory-limit BYTES"},
+        {"--fit batch --memory-limit 0", "give --memory-limit BYTES"},
+        {"--fit batch --memory-limit 1G --device cuda", "give --device-memory BYTES"},
+        {"--fit batch --memory-limit 1G --chart", "memory alone; give one"},
+        {"--ablation --fit 1G", "with and without a part; give one"},
+        {"--ablation --chart", "with and without a part; give one"},
+        {"--ablation --stage all", "one stage"},
         {"--network 1e-6 --flops 1G", "LATENCY,BANDWIDTH"},
         {"--network 1e-6,0 --flops 1G", "LATENCY,BANDWIDTH"},
         {"--network -1,1G --flops 1G", "LATENCY,BANDWIDTH"},
@@ -388,6 +415,7 @@ int main(void)
         cmocka_unit_test(one_layer_more_than_fits_does_not_fit),
         cmocka_unit_test(nothing_fits_less_than_a_process),
         cmocka_unit_test(plans_options_and_trains_are_told_apart),
+        cmocka_unit_test(the_memory_for_a_batch_is_the_limit),
         cmocka_unit_test(mistakes_are_refused_with_what_is_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

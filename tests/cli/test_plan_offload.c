@@ -108,7 +108,7 @@ static void check_step(const zero_schedule *s)
     if (s->input.offload_parameters) return; /* they move with the states */
     assert_int_equal(l.file_step.states.bytes_read, l.file[ZERO_CLASS_OPTIMIZER]);
     assert_int_equal(l.file_step.states.bytes_written, l.file[ZERO_CLASS_OPTIMIZER]);
-    assert_int_equal(l.file_step.activations.bytes_written, l.file[ZERO_CLASS_ACTIVATIONS]);
+    assert_int_equal(l.file_step.activations.bytes_written, l.file[ZERO_CLASS_KEPT]);
 }
 
 static void a_step_moves_the_states_once_each_way_and_the_schedule_shows_it(void **state)

@@ -25,7 +25,8 @@ typedef struct {
     zero_schedule s;
 } plan;
 
-static void open_plan(plan *p, int ranks, zero_algorithm collectives, bool recompute)
+static void open_plan_of(plan *p, int ranks, zero_algorithm collectives, bool recompute,
+                         bool in_pieces)
 {
     assert_int_equal(zero_gpt2_describe(&shape, &p->whole), ZERO_OK);
     assert_int_equal(
@@ -35,7 +36,13 @@ static void open_plan(plan *p, int ranks, zero_algorithm collectives, bool recom
     in.micro_batch = 4;
     in.collectives = collectives;
     in.recompute = recompute;
+    in.partition_activations = in_pieces;
     assert_int_equal(zero_schedule_compile(&p->s, &in), ZERO_OK);
+}
+
+static void open_plan(plan *p, int ranks, zero_algorithm collectives, bool recompute)
+{
+    open_plan_of(p, ranks, collectives, recompute, false);
 }
 
 static void close_plan(plan *p)
@@ -140,6 +147,43 @@ static void joins_are_exposed_as_far_as_nothing_hides_them(void **state)
     close_plan(&p);
 }
 
+/* In a node's memory COLLECT moves nothing. By messages its time is that of the formula, and a slow
+ * processor hides all of it behind one unit. */
+static void collects_take_the_time_of_what_they_move(void **state)
+{
+    (void)state;
+    const zero_plan_machine idle = {.bandwidth = 1e9, .flops = 1e300},
+                            busy = {.bandwidth = 1e9, .flops = 1e8};
+    plan p, whole;
+    zero_plan_ledger l, without;
+    open_plan_of(&p, 4, ZERO_ALGORITHM_P2P, true, true);
+    open_plan(&whole, 4, ZERO_ALGORITHM_P2P, true);
+    zero_plan_add_up(&p.s, &l);
+    zero_plan_add_up(&whole.s, &without);
+    double floats = 4.0 * 32 * 64 * 3 / 4;
+    assert_true(l.collect.formula == 3 * 4 * floats && l.collect.collectives == 3);
+    assert_true((double)zero_traffic_total(&l.collect.traffic).bytes_sent ==
+                l.collect.formula);
+    assert_true(l.join.formula == without.join.formula && without.collect.formula == 0.0);
+    assert_true(4 * p.s.class_peak[ZERO_CLASS_KEPT] == whole.s.class_peak[ZERO_CLASS_KEPT]);
+    zero_plan_time t = time_of(&p.s, idle), w = time_of(&whole.s, idle);
+    assert_true(is_near(t.collects, l.collect.formula / 1e9) && w.collects == 0.0);
+    assert_true(is_near(t.communication - t.collects, w.communication));
+    assert_true(t.collect_exposed > 0.0 && t.step > w.step);
+    t = time_of(&p.s, busy);
+    w = time_of(&whole.s, busy);
+    assert_true(t.collects > 0.0 && t.collect_exposed == 0.0);
+    assert_true(is_near(t.compute, w.compute));
+    close_plan(&p);
+    close_plan(&whole);
+    open_plan_of(&p, 4, ZERO_ALGORITHM_HIER, true, true); /* the TP group is on one node */
+    zero_plan_add_up(&p.s, &l);
+    assert_int_equal(zero_traffic_total(&l.collect.traffic).bytes_sent, 0);
+    assert_true(l.collect.formula == 3 * 4 * floats);
+    assert_true(time_of(&p.s, idle).collects == 0.0);
+    close_plan(&p);
+}
+
 /* The ZeRO group is on two nodes, the TP group on one: JOINs take the node's rate if it is
  * known, and do not delay what is under way between nodes. */
 static void joins_within_a_node_have_the_node_s_rate(void **state)
@@ -207,6 +251,7 @@ int main(void)
         cmocka_unit_test(the_ledger_has_joins_and_their_formula),
         cmocka_unit_test(parts_take_as_long_as_their_pass),
         cmocka_unit_test(joins_are_exposed_as_far_as_nothing_hides_them),
+        cmocka_unit_test(collects_take_the_time_of_what_they_move),
         cmocka_unit_test(joins_within_a_node_have_the_node_s_rate),
         cmocka_unit_test(a_join_delays_what_is_in_flight_on_its_wire),
         cmocka_unit_test(more_layers_fit_a_rank_that_has_a_part),

@@ -89,6 +89,28 @@ static zero_status skip_a_join_checked(void)
     return run_joins(ROUNDS - 1);
 }
 
+/* The last rank leaves out a reduction of its shard group. */
+static zero_status run_reductions(int left_out)
+{
+    for (int unit = 0; unit < ROUNDS; unit++) {
+        if (!am_last() || unit != left_out)
+            ZERO_TRY(run_in(zero_comm_shard(&world), ZERO_REDUCE_SCATTER, unit));
+        ZERO_TRY(run_in(zero_comm_replicas(&world), ZERO_REDUCE_SCATTER, unit));
+    }
+    return ZERO_OK;
+}
+
+static zero_status skip_a_reduction(void)
+{
+    return run_reductions(ROUNDS - 1);
+}
+
+static zero_status skip_a_reduction_checked(void)
+{
+    ZERO_TRY(zero_check_start(&world));
+    return run_reductions(ROUNDS - 1);
+}
+
 /* The last rank sleeps, and is not in MPI_Finalize: there the mpirun of Open MPI 4.1 with PMIx 4.2
  * hangs or crashes in a third of the aborts. */
 static zero_status leave_our_code(void)
@@ -238,22 +260,25 @@ static const struct {
     zero_status (*run)(void);
     bool blocks; /* SIGTERM */
     int tp;      /* ranks of a TP group; 0: no family */
+    int shard;   /* ranks of a shard group; 0: no hybrid sharding */
 } modes[] = {
-    {"skip-one-checked", skip_one, false, 0},
-    {"skip-the-last", skip_the_last, false, 0},
-    {"skip-a-join", skip_a_join, false, 2},
-    {"skip-a-join-checked", skip_a_join_checked, false, 2},
-    {"skip-a-vote", skip_a_vote, false, 0},
-    {"leave-our-code", leave_our_code, false, 0},
-    {"stop", stop_itself, false, 0},
-    {"kill", kill_itself, false, 0},
-    {"corrupt-heap", corrupt_heap, false, 0},
-    {"abort", fail_an_assertion, false, 0},
-    {"segv", read_nowhere, false, 0},
-    {"block-and-stop", block_and_stop, true, 0},
-    {"block-and-go-on", block_and_go_on, true, 0},
-    {"be-suspended", be_suspended, true, 0},
-    {"want-a-thread", want_a_thread, false, 0},
+    {"skip-one-checked", skip_one, false, 0, 0},
+    {"skip-the-last", skip_the_last, false, 0, 0},
+    {"skip-a-join", skip_a_join, false, 2, 0},
+    {"skip-a-join-checked", skip_a_join_checked, false, 2, 0},
+    {"skip-a-reduction", skip_a_reduction, false, 1, 2},
+    {"skip-a-reduction-checked", skip_a_reduction_checked, false, 1, 2},
+    {"skip-a-vote", skip_a_vote, false, 0, 0},
+    {"leave-our-code", leave_our_code, false, 0, 0},
+    {"stop", stop_itself, false, 0, 0},
+    {"kill", kill_itself, false, 0, 0},
+    {"corrupt-heap", corrupt_heap, false, 0, 0},
+    {"abort", fail_an_assertion, false, 0, 0},
+    {"segv", read_nowhere, false, 0, 0},
+    {"block-and-stop", block_and_stop, true, 0, 0},
+    {"block-and-go-on", block_and_go_on, true, 0, 0},
+    {"be-suspended", be_suspended, true, 0, 0},
+    {"want-a-thread", want_a_thread, false, 0, 0},
 };
 
 static zero_status run_mode(const char *name, double limit)
@@ -263,7 +288,8 @@ static zero_status run_mode(const char *name, double limit)
         if (modes[i].blocks) (void)block_sigterm();
         ZERO_TRY(zero_launch_start(NULL, NULL));
         ZERO_TRY(zero_comm_world(&world));
-        if (modes[i].tp > 0) ZERO_TRY(zero_comm_divide(&world, modes[i].tp));
+        if (modes[i].tp > 0)
+            ZERO_TRY(zero_comm_divide(&world, modes[i].tp, modes[i].shard));
         ZERO_TRY(zero_watch_start(&world, limit));
         ZERO_TRY(modes[i].run());
         ZERO_TRY(zero_comm_stop_helpers(&world));

@@ -73,6 +73,11 @@ ends 2
 says "rank 3 began the end of the group, the others all-gather 3 of JOIN 3 \
 (p2p, fp32, 16 elements) in the TP group of ranks 2-3: ranks must"
 
+run 4 skip-a-reduction-checked 10
+ends 2
+says "rank 3 began the end of the group, the others reduce-scatter 3 of group 3 \
+(p2p, fp32, 16 elements) in the shard group of ranks 2-3: ranks must"
+
 # Without the check the watchdog ends the job, and one rank prints where all ranks are.
 run 4 skip-the-last 1
 ends 86
@@ -86,6 +91,12 @@ speak 1
 says 'rank 3 left out an operation. State:'
 says 'rank 2: waiting for all-gather 3 of JOIN 3 in the TP group of ranks 2-3'
 says 'rank 0: waiting for reduce-scatter 3 of group 3 in the ZeRO group of ranks 0,2'
+run 4 skip-a-reduction 1
+ends 86
+speak 1
+says 'rank 3 left out an operation. State:'
+says 'rank 2: waiting for reduce-scatter 3 of group 3 in the shard group of ranks 2-3'
+says 'rank 0: waiting for reduce-scatter 3 of group 3 in the replica group of ranks 0,2'
 run 3 skip-a-vote 1
 ends 86
 speak 1

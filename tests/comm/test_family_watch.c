@@ -11,28 +11,16 @@
 #include "base/fail.h"
 #include "comm/check.h"
 #include "comm/launch.h"
-#include "comm/operation.h"
 #include "comm/progress.h"
-#include "comm/thread.h"
 #include "comm/watch.h"
-#include "support/family_job.h"
+#include "support/family_watch.h"
 
 /* ---- a family with T = 2 and its helpers ---- */
-
-static bool am_last(void)
-{
-    return test_rank == test_size - 1;
-}
 
 /* The last rank's neighbour in its TP group. */
 static bool am_next_to_last(void)
 {
     return test_rank == test_size - 2;
-}
-
-static void sleep_for(double seconds)
-{
-    usleep((useconds_t)(1e6 * seconds));
 }
 
 typedef struct {
@@ -43,7 +31,7 @@ static int set_up_family(void **state)
 {
     static family f;
     if (set_up(state) != 0 || test_size < 4 || test_size % 2 != 0) return 1;
-    if (zero_comm_divide(&world, 2) != ZERO_OK) return 1;
+    if (zero_comm_divide(&world, 2, 0) != ZERO_OK) return 1;
     f.tp = family_open(zero_comm_tp(&world));
     f.data = family_open(zero_comm_data(&world));
     *state = &f;
@@ -58,41 +46,7 @@ static int tear_down_family(void **state)
     return tear_down(state);
 }
 
-static family_job make(family_group *g, zero_collective_kind kind, int unit, int slot)
-{
-    zero_collective_spec spec = family_spec(g->comm, ZERO_ALGORITHM_P2P, kind, unit);
-    family_job j = family_make(g, &spec, slot);
-    family_fill(&j, (uint64_t)unit);
-    return j;
-}
-
-/* Begins and ends one. */
-static void run(family_group *g, zero_collective_kind kind, int unit)
-{
-    family_job j = make(g, kind, unit, 0);
-    family_begin(&j);
-    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
-    assert_true(family_is_right(&j));
-    family_destroy(&j);
-}
-
-static bool says(const char *expected)
-{
-    bool found = strstr(zero_last_error(), expected) != NULL;
-    if (!found) print_error("expected: %s\nfound: %s\n", expected, zero_last_error());
-    return found;
-}
-
 /* ---- the check ---- */
-
-/* "... of JOIN 3 (...) in the TP group of ranks 2-3" */
-static void describe(zero_comm *group, zero_collective_kind kind, int unit, char *text)
-{
-    zero_collective_spec spec = family_spec(group, ZERO_ALGORITHM_P2P, kind, unit);
-    zero_operation op = zero_operation_collective(&spec, group->sequence);
-    op.member = group->member;
-    zero_operation_describe(&op, text);
-}
 
 /* The last rank goes on to the next JOIN. The check finds it there, before any data moves. */
 static void a_rank_that_skips_a_join_is_named_at_its_next_one(void **state)
@@ -280,14 +234,6 @@ static void waits_after_files_are_longer_in_a_part_too(void **state)
 }
 
 /* ---- polls and the thread ---- */
-
-static bool is_active(const family_job *j)
-{
-    zero_thread_lock(j->comm);
-    bool active = j->op.is_active;
-    zero_thread_unlock(j->comm);
-    return active;
-}
 
 static void a_poll_of_any_group_moves_all(void **state)
 {

@@ -11,39 +11,54 @@
 #include "comm/operation.h"
 #include "comm/verdict.h"
 
-#define MOST 6 /* ranks */
+#define MOST 8 /* ranks */
 
-/* Ranks that have begun as many operations in all, in their TP groups and in their ZeRO groups as
- * the test says, and wait for the last one of a part. */
 typedef struct {
     zero_standing all[MOST];
-    int size, tp;
+    zero_division divided;
     zero_sentence text;
 } job;
 
-static void stand(job *j, int rank, zero_family_part part, int in_all, int in_tp,
-                  int in_data)
+/* The rank has begun as many operations as the test says, by zero_family_part, and waits for the last
+ * one of a part. */
+static void stand_in(job *j, int rank, zero_family_part part,
+                     const int begun[ZERO_FAMILY_PARTS])
 {
-    int last[] = {in_all, in_tp, in_data};
-    zero_member member = zero_member_of(part, j->tp, j->size, rank);
-    if (part != ZERO_WHOLE) member.index = -1;
-    j->all[rank] =
-        (zero_standing){.state = ZERO_WATCH_WAITING,
-                        .reached = in_all + in_tp + in_data,
-                        .begun = {in_tp, in_data},
-                        .sequence = last[part] - 1,
+    zero_member member = zero_member_of(part, &j->divided, rank);
+    if (part != ZERO_WHOLE) member.first = -1;
+    zero_standing at = {.state = ZERO_WATCH_WAITING,
+                        .sequence = begun[part] - 1,
                         .kind = part == ZERO_WHOLE ? ZERO_OPERATION_VOTE : ZERO_ALL_GATHER,
                         .unit = part == ZERO_WHOLE ? ZERO_NO_UNIT : 10 * (int)part,
                         .work = 17,
                         .member = member,
                         .seconds = 3.0};
+    for (int p = 0; p < ZERO_FAMILY_PARTS; p++) at.reached += at.begun[p] = begun[p];
+    j->all[rank] = at;
+}
+
+/* Without shard groups. */
+static void stand(job *j, int rank, zero_family_part part, int in_all, int in_tp,
+                  int in_data)
+{
+    stand_in(j, rank, part, (int[ZERO_FAMILY_PARTS]){in_all, in_tp, in_data});
+}
+
+/* Without TP groups. */
+static void stand_hybrid(job *j, int rank, zero_family_part part, int in_all, int in_shard,
+                         int in_replicas)
+{
+    stand_in(j, rank, part, (int[ZERO_FAMILY_PARTS]){in_all, 0, 0, in_shard, in_replicas});
 }
 
 static void judge(job *j)
 {
     int class_of[MOST];
     zero_stalled_job all = {
-        .all = j->all, .size = j->size, .tp = j->tp, .work = "step", .stalled = 2.5};
+        .all = j->all, .size = j->divided.size, .work = "step", .stalled = 2.5};
+    for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++)
+        if (zero_division_has(&j->divided, (zero_family_part)p))
+            all.parts[all.n_parts++] = zero_member_of((zero_family_part)p, &j->divided, 0);
     j->text = (zero_sentence){.used = 0};
     zero_verdict_write(&all, class_of, &j->text);
 }
@@ -62,7 +77,7 @@ static void expect(const job *j, const char *suspects, const char *state)
 static void a_rank_that_skips_a_join_is_named(void **state)
 {
     (void)state;
-    job j = {.size = 4, .tp = 2};
+    job j = {.divided = {4, 2, 2}};
     stand(&j, 0, ZERO_DATA_GROUP, 0, 4, 4);
     stand(&j, 1, ZERO_WHOLE, 1, 4, 4);
     stand(&j, 2, ZERO_TP_GROUP, 0, 4, 3);
@@ -80,7 +95,7 @@ static void a_rank_that_skips_a_join_is_named(void **state)
 static void a_rank_that_skips_an_operation_of_its_zero_group_is_named(void **state)
 {
     (void)state;
-    job j = {.size = 6, .tp = 2};
+    job j = {.divided = {6, 2, 3}};
     for (int r = 0; r < 6; r++) stand(&j, r, ZERO_WHOLE, 1, 4, 4);
     stand(&j, 1, ZERO_DATA_GROUP, 0, 4, 4);
     stand(&j, 3, ZERO_DATA_GROUP, 0, 4, 4);
@@ -95,7 +110,7 @@ static void a_rank_that_skips_an_operation_of_its_zero_group_is_named(void **sta
 static void only_ranks_that_wait_for_no_other_are_behind(void **state)
 {
     (void)state;
-    job j = {.size = 6, .tp = 3};
+    job j = {.divided = {6, 3, 2}};
     for (int r = 0; r < 6; r++) stand(&j, r, ZERO_TP_GROUP, 1, 4, 4);
     for (int r = 0; r < 2; r++) stand(&j, r, ZERO_DATA_GROUP, 1, 4, 5);
     stand(&j, 2, ZERO_TP_GROUP, 1, 4, 4);
@@ -117,7 +132,7 @@ static void only_ranks_that_wait_for_no_other_are_behind(void **state)
 static void zero_groups_may_begin_more_than_others(void **state)
 {
     (void)state;
-    job j = {.size = 4, .tp = 2};
+    job j = {.divided = {4, 2, 2}};
     stand(&j, 0, ZERO_WHOLE, 2, 4, 9);
     stand(&j, 1, ZERO_WHOLE, 3, 4, 4);
     stand(&j, 2, ZERO_WHOLE, 2, 4, 9);
@@ -126,10 +141,90 @@ static void zero_groups_may_begin_more_than_others(void **state)
     assert_null(strstr(j.text.chars, "left out"));
 }
 
+/* ---- shard groups and replica groups ---- */
+
+/* Rank 7 goes on to the sum over replicas, which adds what it has, and to a vote. */
+static void a_rank_that_skips_a_reduction_is_named(void **state)
+{
+    (void)state;
+    job j = {.divided = {8, 1, 2}};
+    for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
+    for (int r = 1; r < 6; r += 2) stand_hybrid(&j, r, ZERO_WHOLE, 1, 4, 4);
+    stand_hybrid(&j, 6, ZERO_SHARD_GROUP, 0, 4, 3);
+    stand_hybrid(&j, 7, ZERO_WHOLE, 1, 3, 4);
+    judge(&j);
+    expect(&j, "rank 7 left out an operation",
+           "ranks 0,2,4: in step 17, waiting for all-gather 3 of group 40 in the replica "
+           "group of ranks 0,2,4,6 (3 s)");
+    expect(&j, "rank 7 left out an operation",
+           "rank 6: in step 17, waiting for all-gather 3 of group 30 in the shard group of "
+           "ranks 6-7 (3 s)");
+}
+
+static void a_rank_that_skips_a_sum_over_replicas_is_named(void **state)
+{
+    (void)state;
+    job j = {.divided = {6, 1, 2}};
+    for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_WHOLE, 1, 4, 4);
+    for (int r = 1; r < 4; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
+    stand_hybrid(&j, 5, ZERO_WHOLE, 1, 4, 3);
+    judge(&j);
+    expect(&j, "rank 5 left out an operation",
+           "ranks 1,3: in step 17, waiting for all-gather 3 of group 40 in the replica "
+           "group of ranks 1,3,5 (3 s)");
+}
+
+/* In each step: TP group, shard group, replica group, ZeRO group, all ranks. */
+static void a_rank_of_four_groups_that_skips_a_reduction_is_named(void **state)
+{
+    (void)state;
+    job j = {.divided = {8, 2, 2}};
+    const int done[] = {1, 4, 4, 4, 4}, skips[] = {0, 4, 4, 3, 4},
+              waits[] = {0, 4, 3, 4, 3};
+    for (int r = 0; r < 8; r += 2) stand_in(&j, r, ZERO_WHOLE, done);
+    stand_in(&j, 1, ZERO_REPLICA_GROUP, (int[]){0, 4, 3, 4, 4});
+    stand_in(&j, 3, ZERO_DATA_GROUP, (int[]){0, 4, 4, 4, 4});
+    stand_in(&j, 5, ZERO_SHARD_GROUP, waits);
+    stand_in(&j, 7, ZERO_DATA_GROUP, skips);
+    judge(&j);
+    expect(&j, "rank 7 left out an operation",
+           "rank 5: in step 17, waiting for all-gather 3 of group 30 in the shard group of "
+           "ranks 5,7 (3 s)");
+    expect(&j, "rank 7 left out an operation",
+           "rank 1: in step 17, waiting for all-gather 3 of group 40 in the replica group "
+           "of ranks 1,5 (3 s)");
+}
+
+static void a_late_rank_of_a_replica_group_is_behind(void **state)
+{
+    (void)state;
+    job j = {.divided = {6, 1, 2}};
+    for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_SHARD_GROUP, 0, 5, 4);
+    for (int r = 1; r < 6; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
+    stand_hybrid(&j, 3, ZERO_REPLICA_GROUP, 0, 4, 3);
+    j.all[3].state = ZERO_WATCH_COMPUTING;
+    judge(&j);
+    expect(&j, "rank 3 is behind",
+           "ranks 0,2,4: in step 17, waiting for all-gather 4 of group 30 in their shard "
+           "groups (3 s)");
+}
+
+/* Replica 0 alone writes a checkpoint: no rank has left out an operation then. */
+static void shard_groups_may_begin_more_than_others(void **state)
+{
+    (void)state;
+    job j = {.divided = {8, 2, 2}};
+    for (int r = 0; r < 8; r++)
+        stand_in(&j, r, ZERO_WHOLE,
+                 r < 4 ? (int[]){2, 4, 4, 9, 4} : (int[]){3, 4, 4, 4, 4});
+    judge(&j);
+    assert_null(strstr(j.text.chars, "left out"));
+}
+
 static void a_group_that_was_never_divided_reads_as_ever(void **state)
 {
     (void)state;
-    job j = {.size = 4, .tp = 1};
+    job j = {.divided = {4, 1, 4}};
     for (int r = 0; r < 4; r++) {
         stand(&j, r, ZERO_WHOLE, 7, 0, 0);
         j.all[r].unit = 3;
@@ -152,6 +247,11 @@ int main(void)
         cmocka_unit_test(a_rank_that_skips_an_operation_of_its_zero_group_is_named),
         cmocka_unit_test(only_ranks_that_wait_for_no_other_are_behind),
         cmocka_unit_test(zero_groups_may_begin_more_than_others),
+        cmocka_unit_test(a_rank_that_skips_a_reduction_is_named),
+        cmocka_unit_test(a_rank_that_skips_a_sum_over_replicas_is_named),
+        cmocka_unit_test(a_rank_of_four_groups_that_skips_a_reduction_is_named),
+        cmocka_unit_test(a_late_rank_of_a_replica_group_is_behind),
+        cmocka_unit_test(shard_groups_may_begin_more_than_others),
         cmocka_unit_test(a_group_that_was_never_divided_reads_as_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

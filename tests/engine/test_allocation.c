@@ -99,6 +99,9 @@ static void steps_evaluation_and_generation_allocate_nothing(void **state)
         setup.plan.partition = ZERO_PARTITION_OWNER;
         check_walks(&setup);
         setup.plan.partition = ZERO_PARTITION_SLICE;
+        setup.plan.shard_ranks = 1; /* on two ranks: each is a replica */
+        check_walks(&setup);
+        setup.plan.shard_ranks = 0;
     }
 }
 

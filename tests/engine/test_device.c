@@ -205,7 +205,7 @@ static void watched_sample(const void *arg, int64_t step, int64_t i, int64_t T,
  * before has ended the copies of two microbatches' tokens with everything else, so both slots are
  * free. LOSS waits for row losses whose copies are not over, OVERFLOW for the squares. Collectives
  * ask whether their copies are over, and wait in their own instructions alone. */
-static void check_waits(const test_setup *setup, bool at_once)
+static int64_t check_waits(const test_setup *setup)
 {
     int64_t all = 0, most = 1 + setup->plan.accumulation;
     test_run run;
@@ -227,22 +227,29 @@ static void check_waits(const test_setup *setup, bool at_once)
         assert_all(waits <= most && early == 0 && after.syncs == before.syncs);
         all += waits;
     }
-    assert_all(at_once ? all == 0 : all > 0);
     test_run_close(&run);
+    return all;
 }
 
 static void a_step_waits_in_overflow_and_for_what_is_not_over(void **state)
 {
     (void)state;
+    int64_t waits = 0;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = on_device(test_standard);
         setup.plan.stage = stage;
         setup.plan.accumulation = 2;
         set_order(1 + (uint64_t)stage);
-        check_waits(&setup, false);
+        waits += check_waits(&setup);
         set_order(0); /* copies are over when they have begun */
-        check_waits(&setup, true);
+        int64_t at_once = check_waits(&setup);
+        assert_all(at_once == 0);
     }
+    /* How often a collective asks, and so how far queues get, depends on the machine's other work: a
+     * rank may find all copies of a run over, but hardly all ranks those of all runs. */
+    bool has_waited = waits > 0;
+    MPI_Allreduce(MPI_IN_PLACE, &has_waited, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);
+    assert_all(has_waited);
 }
 
 int main(int argc, char **argv)

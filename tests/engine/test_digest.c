@@ -164,30 +164,45 @@ static const struct {
 static int64_t owned(const struct made *m)
 {
     int64_t n = 0;
-    for (int g = 0; g < GROUPS; g++)
+    bool is_replica = test_rank >= m->partitions[0].n_ranks;
+    for (int g = 0; g < GROUPS && !is_replica; g++)
         n += zero_range_len(zero_partition_shard(&m->partitions[g], test_rank));
     return n;
+}
+
+/* The first n_ranks ranks have a piece each. */
+static void check_cut(zero_comm *world, zero_partition_scheme scheme, int n_ranks,
+                      const int64_t *lengths, int n)
+{
+    struct made m;
+    char want[33], got[33];
+    make(&m, scheme, n_ranks);
+    struct source s = {.m = &m, .lengths = lengths, .n = n, .fails_at = -1};
+    zero_digest_source source = {read_pieces, &s};
+    define(&m.model, want);
+    assert_all(zero_digest(&m.model, world, m.listed, &source, got) == ZERO_OK);
+    assert_all(strcmp(want, got) == 0);
+    assert_all(s.elements == owned(&m));
 }
 
 static void the_digest_is_its_definition_however_states_are_cut_and_read(void **state)
 {
     (void)state;
     zero_comm world;
-    char want[33], got[33];
     assert_all(zero_comm_world(&world) == ZERO_OK);
-    for (int scheme = 0; scheme < ZERO_PARTITION_SCHEMES; scheme++) {
-        struct made m;
-        make(&m, (zero_partition_scheme)scheme, test_size);
-        if (scheme == 0) define(&m.model, want);
-        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
-            struct source s = {
-                .m = &m, .lengths = ways[w].lengths, .n = ways[w].n, .fails_at = -1};
-            zero_digest_source source = {read_pieces, &s};
-            assert_all(zero_digest(&m.model, &world, m.listed, &source, got) == ZERO_OK);
-            assert_all(strcmp(want, got) == 0);
-            assert_all(s.elements == owned(&m));
-        }
-    }
+    for (zero_partition_scheme s = 0; s < ZERO_PARTITION_SCHEMES; s++)
+        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+            check_cut(&world, s, test_size, ways[w].lengths, ways[w].n);
+    zero_comm_destroy(&world);
+}
+
+static void replicas_hash_nothing(void **state)
+{
+    (void)state;
+    zero_comm world;
+    assert_all(zero_comm_world(&world) == ZERO_OK);
+    for (int n = 1; n < test_size; n++)
+        check_cut(&world, ZERO_PARTITION_SLICE, n, odd, sizeof odd / sizeof odd[0]);
     zero_comm_destroy(&world);
 }
 
@@ -228,6 +243,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_digest_is_its_definition_however_states_are_cut_and_read),
+        cmocka_unit_test(replicas_hash_nothing),
         cmocka_unit_test(the_digest_of_known_states_stays),
         cmocka_unit_test(a_rank_that_cannot_read_its_states_ends_the_digest_on_all),
     };

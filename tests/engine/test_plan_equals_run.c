@@ -1,5 +1,6 @@
 /* Plan equals run: bytes and messages of collectives, and memory class by class, for random
- * models and random settings, of which some share their units in TP groups.
+ * models and random settings, of which some share their units in TP groups, and some shard over
+ * fewer ranks than there are.
  *
  *     test_plan_equals_run [COUNT SEED] */
 #include "base/fail.h"
@@ -10,10 +11,11 @@
 #include "support/engine_test.h"
 #include "support/hand_model.h"
 
-enum { NODES = 3, DEGREES = 4 };
+enum { NODES = 3, DEGREES = 4, SHARDS = 3 };
 
 typedef struct {
-    zero_comm comm[NODES][DEGREES]; /* the same ranks, on 1, 2 and 3 nodes, in TP groups */
+    /* The same ranks, on 1, 2 and 3 nodes, in TP groups, in shard groups of all, 1 and 2 */
+    zero_comm comm[NODES][DEGREES][SHARDS];
     int64_t count;
     uint64_t seed;
 } job;
@@ -56,10 +58,39 @@ static bool is_power_of_two(int64_t n)
     return (n & (n - 1)) == 0;
 }
 
+/* True if `size` neighbours lie on nodes in the same way wherever they begin, as the windows of shard
+ * groups need. */
+static bool are_even(const zero_layout *layout, int size)
+{
+    const int *node_of = layout->node_of;
+    bool even = true;
+    for (int r = size; r < layout->size; r++)
+        for (int q = r / size * size; q < r; q++)
+            even = even &&
+                   (node_of[q] == node_of[r]) == (node_of[q % size] == node_of[r % size]);
+    return even;
+}
+
+static zero_algorithm draw_algorithm(dice *d, zero_comm *comm)
+{
+    zero_algorithm algorithm = (zero_algorithm)roll(d, ZERO_ALGORITHMS);
+    int shared = zero_comm_shard(comm)->size * (comm->size / zero_comm_data(comm)->size);
+    bool in_window = algorithm == ZERO_ALGORITHM_SHM || algorithm == ZERO_ALGORITHM_HIER;
+    if (in_window && !are_even(&comm->layout, shared)) return ZERO_ALGORITHM_P2P;
+    return in_window && comm->layout.n_nodes > 1 ? ZERO_ALGORITHM_HIER : algorithm;
+}
+
+/* True if parameters of stage 3 can wait in node memory for their next use. */
+static bool has_node_memory(const zero_plan_input *plan, const zero_comm *shard)
+{
+    return plan->stage == 3 && plan->partition == ZERO_PARTITION_SLICE &&
+           zero_algorithm_needs_window(plan->collectives, &shard->layout);
+}
+
 /* Random settings on these ranks and nodes. */
 static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *comm)
 {
-    const zero_comm *data = zero_comm_data(comm);
+    const zero_comm *data = zero_comm_data(comm), *shard = zero_comm_shard(comm);
     zero_plan_input plan = {
         .stage = (int)roll(d, 4),
         .type = (zero_type)roll(d, 3),
@@ -73,11 +104,12 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *co
         .forward_only = roll(d, 4) == 0,
         .check_replicas = (int)roll(d, 3),
         .check_memory = (int)roll(d, 2),
-        .collectives = (zero_algorithm)roll(d, ZERO_ALGORITHMS),
+        .collectives = draw_algorithm(d, comm),
         .bucket = 1 << 20,
+        .shard_ranks = shard == data ? 0 : shard->size,
     };
-    if (comm->layout.n_nodes > 1 && plan.collectives == ZERO_ALGORITHM_SHM)
-        plan.collectives = ZERO_ALGORITHM_HIER;
+    if (plan.shard_ranks > 0) plan.partition = ZERO_PARTITION_SLICE;
+    plan.node_parameters = has_node_memory(&plan, shard) && roll(d, 2) == 0;
     bool may = is_power_of_two(data->size) && is_power_of_two(plan.accumulation);
     plan.reproducible = may && plan.collectives != ZERO_ALGORITHM_MPI && roll(d, 2) == 0;
     plan = test_plan(&plan, model, comm);
@@ -99,9 +131,12 @@ static void blank_sample(const void *arg, int64_t step, int64_t i, int64_t T, vo
 /* Small messages of a family of groups. */
 static zero_traffic control_of(zero_comm *comm)
 {
-    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    const zero_comm *data = zero_comm_data(comm), *shard = zero_comm_shard(comm);
+    const zero_comm *replicas = zero_comm_replicas(comm), *tp = zero_comm_tp(comm);
     zero_traffic sum = comm->traffic[ZERO_CONTROL];
     if (data != comm) zero_traffic_add(&sum, 1, &data->traffic[ZERO_CONTROL]);
+    if (shard != data) zero_traffic_add(&sum, 1, &shard->traffic[ZERO_CONTROL]);
+    if (replicas) zero_traffic_add(&sum, 1, &replicas->traffic[ZERO_CONTROL]);
     if (tp) zero_traffic_add(&sum, 1, &tp->traffic[ZERO_CONTROL]);
     return sum;
 }
@@ -139,26 +174,65 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
 
 /* ---- the ledgers ---- */
 
-static zero_traffic moved_by(zero_comm *comm, zero_op op)
+/* All that a group moves; NULL: nothing. */
+static zero_traffic moved_in(const zero_comm *group)
 {
-    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
-    const zero_collective_kind *kinds =
-        op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
     zero_traffic sum = {0};
-    for (int k = 0; op == ZERO_OP_JOIN && tp && k < ZERO_COLLECTIVE_KINDS; k++)
-        zero_traffic_add(&sum, 1, &tp->traffic[k]);
-    if (op == ZERO_OP_JOIN) return sum;
-    sum = data->traffic[kinds[0]];
-    zero_traffic_add(&sum, 1, &data->traffic[kinds[1]]);
+    for (int k = 0; group && k < ZERO_COLLECTIVE_KINDS; k++)
+        zero_traffic_add(&sum, 1, &group->traffic[k]);
     return sum;
 }
+
+static zero_traffic moved_by(zero_comm *comm, zero_op op)
+{
+    const zero_comm *shard = zero_comm_shard(comm);
+    const zero_collective_kind *kinds =
+        op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
+    if (op == ZERO_OP_JOIN) return moved_in(zero_comm_tp(comm));
+    if (op == ZERO_OP_ALL_REDUCE) return moved_in(zero_comm_replicas(comm));
+    zero_traffic sum = shard->traffic[kinds[0]];
+    zero_traffic_add(&sum, 1, &shard->traffic[kinds[1]]);
+    return sum;
+}
+
+/* The lines of the ledger, and the message if one moves something else. */
+static const struct {
+    zero_op op;
+    const char *failure;
+} ledger[] = {
+    {ZERO_OP_REDUCE, "reductions move something else"},
+    {ZERO_OP_ALL_REDUCE, "reductions over replicas move something else"},
+    {ZERO_OP_GATHER, "gathers move something else"},
+    {ZERO_OP_JOIN, "joins move something else"},
+};
+enum { LINES = sizeof ledger / sizeof ledger[0] };
 
 static bool check_traffic(const zero_engine *e, zero_op op, zero_traffic before,
                           zero_traffic after)
 {
-    zero_traffic planned = zero_engine_planned_traffic(e, op);
+    zero_traffic planned = zero_engine_planned_traffic(e, op), measured, more;
+    zero_duration duration;
+    zero_engine_measured_traffic(e, op, &measured, &duration);
+    /* A TP group has COLLECTs, too. The engine counts both from its own start. */
+    if (op == ZERO_OP_JOIN) {
+        zero_traffic collected = zero_engine_planned_traffic(e, ZERO_OP_COLLECT);
+        zero_engine_measured_traffic(e, ZERO_OP_COLLECT, &more, &duration);
+        zero_traffic_add(&planned, 1, &collected);
+        zero_traffic_add(&measured, 1, &more);
+        zero_traffic_add(&measured, 1, &before);
+    }
+    bool is_known = memcmp(&measured, &after, sizeof measured) == 0;
     zero_traffic_add(&after, -1, &before);
-    return memcmp(&planned, &after, sizeof planned) == 0;
+    return is_known && memcmp(&planned, &after, sizeof planned) == 0;
+}
+
+/* COLLECTs alone move what was planned for them. */
+static bool check_collects(const zero_engine *e)
+{
+    zero_traffic planned = zero_engine_planned_traffic(e, ZERO_OP_COLLECT), moved;
+    zero_duration spent;
+    zero_engine_measured_traffic(e, ZERO_OP_COLLECT, &moved, &spent);
+    return memcmp(&planned, &moved, sizeof planned) == 0;
 }
 
 static bool check_control(const zero_engine *e)
@@ -180,16 +254,19 @@ static bool check_memory(const zero_engine *e)
 
 static void describe(const zero_plan_input *p, int64_t number, const char *what)
 {
-    print_error("run %d on %d ranks in TP groups of %d, %d nodes: %s: stage %d, %s, %s, "
+    print_error("run %d on %d ranks in TP groups of %d, %d nodes: %s: shards over %d, "
+                "stage %d, %s, %s, "
                 "%s, M %d, bucket %d, "
-                "prefetch %d, persist %d, recompute %d, reproducible %d, no overlap %d, "
+                "prefetch %d, persist %d, recompute %d, in pieces %d, reproducible %d, no "
+                "overlap %d, "
                 "forward only %d, %d units\n",
                 (int)number, p->n_ranks * p->model->share.ranks, p->model->share.ranks,
-                p->layout->n_nodes, what, p->stage, zero_type_name(p->type),
+                p->layout->n_nodes, what, p->shard_ranks, p->stage, zero_type_name(p->type),
                 zero_partition_scheme_name(p->partition),
                 zero_algorithm_name(p->collectives), p->accumulation, (int)p->bucket,
-                (int)p->prefetch, (int)p->persist, p->recompute, p->reproducible, p->serial,
-                p->forward_only, p->model->n_units);
+                (int)p->prefetch, (int)p->persist, p->recompute,
+                (int)p->partition_activations, p->reproducible, p->serial, p->forward_only,
+                p->model->n_units);
 }
 
 static void expect(bool ok, const zero_plan_input *plan, int64_t number, const char *what)
@@ -203,21 +280,27 @@ static void check_run(zero_comm *comm, const zero_plan_input *plan, int64_t numb
     zero_engine e;
     zero_engine_spec spec = {
         .plan = *plan, .backend = &zero_backend_cpu, .seed = number, .eval_batches = 1};
-    zero_traffic reduced = moved_by(comm, ZERO_OP_REDUCE);
-    zero_traffic gathered = moved_by(comm, ZERO_OP_GATHER);
-    zero_traffic joined = moved_by(comm, ZERO_OP_JOIN);
+    zero_traffic before[LINES];
+    for (int k = 0; k < LINES; k++) before[k] = moved_by(comm, ledger[k].op);
     zero_status st = zero_engine_init(&e, &spec, comm);
     if (st == ZERO_OK) st = walk_everything(&e, plan->model);
     expect(st == ZERO_OK, plan, number, st == ZERO_OK ? "" : zero_last_error());
-    expect(check_traffic(&e, ZERO_OP_REDUCE, reduced, moved_by(comm, ZERO_OP_REDUCE)), plan,
-           number, "reductions move something else");
-    expect(check_traffic(&e, ZERO_OP_GATHER, gathered, moved_by(comm, ZERO_OP_GATHER)),
-           plan, number, "gathers move something else");
-    expect(check_traffic(&e, ZERO_OP_JOIN, joined, moved_by(comm, ZERO_OP_JOIN)), plan,
-           number, "joins move something else");
+    for (int k = 0; k < LINES; k++)
+        expect(check_traffic(&e, ledger[k].op, before[k], moved_by(comm, ledger[k].op)),
+               plan, number, ledger[k].failure);
+    expect(check_collects(&e), plan, number, "COLLECTs move something else");
     expect(check_control(&e), plan, number, "programs send other small messages");
     expect(check_memory(&e), plan, number, "memory is used otherwise");
     zero_engine_destroy(&e);
+}
+
+/* Ranks in TP groups of `tp`, and half of the time in shard groups. If the ranks cannot be divided
+ * so, they are not divided. */
+static zero_comm *draw_groups(dice *d, zero_comm nodes[DEGREES][SHARDS], int64_t tp)
+{
+    zero_comm *comm = &nodes[tp - 1][roll(d, 2) * roll(d, SHARDS)];
+    if (comm->size == 0) comm = &nodes[tp - 1][0];
+    return comm->size == 0 ? &nodes[0][0] : comm;
 }
 
 static void every_run_moves_and_uses_what_was_planned(void **state)
@@ -227,20 +310,19 @@ static void every_run_moves_and_uses_what_was_planned(void **state)
         dice d = {
             .rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed, .sample = (uint64_t)i}};
         zero_model model, part = {0};
-        zero_comm *nodes = j->comm[roll(&d, NODES)], *comm = &nodes[0];
-        int slices = 1;
-        if (i % 4 == 2) { /* shared, perhaps by one rank alone */
-            comm = &nodes[roll(&d, DEGREES)];
-            if (comm->size == 0) comm = &nodes[0];
-            const zero_comm *tp = zero_comm_tp(comm);
-            slices = (tp ? tp->size : 1) << roll(&d, 3);
-        }
+        bool is_shared = i % 4 == 2; /* perhaps by one rank alone */
+        int64_t k = roll(&d, NODES), degree = is_shared ? 1 + roll(&d, DEGREES) : 1;
+        zero_comm *comm = draw_groups(&d, j->comm[k], degree);
+        const zero_comm *tp = zero_comm_tp(comm);
+        int slices = is_shared ? (tp ? tp->size : 1) << roll(&d, 3) : 1;
         if (i % 2 == 0)
             draw_gpt2(&d, slices, &model);
         else
             hand_model(&d.rng, &d.next, &model);
         if (slices > 1) draw_part(comm, slices, &model, &part);
         zero_plan_input plan = draw_plan(&d, slices > 1 ? &part : &model, comm);
+        plan.partition_activations =
+            plan.recompute && plan.model->share.ranks > 1 && i % 8 == 2;
         check_run(comm, &plan, i);
         zero_model_destroy(&part);
         zero_model_destroy(&model);
@@ -261,7 +343,7 @@ static size_t needed_in_stage(zero_plan_input plan, int stage)
 static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **state)
 {
     job *j = *state;
-    zero_comm *comm = &j->comm[0][0];
+    zero_comm *comm = &j->comm[0][0][0];
     zero_model model;
     zero_gpt2_shape shape = {
         .layers = 20, .hidden = 32, .heads = 2, .seq = 8, .vocab = 40, .seed = 5};
@@ -292,16 +374,28 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
     zero_model_destroy(&model);
 }
 
-/* Degrees that do not divide the ranks have no group. */
+static void open_group(job *j, int k, int tp, int shard)
+{
+    static const int shard_ranks[SHARDS] = {0, 1, 2};
+    int n = test_size / tp, shards = shard_ranks[shard];
+    zero_comm *comm = &j->comm[k][tp - 1][shard];
+    if (test_size % tp != 0 || (shards > 0 && (n % shards != 0 || n == shards))) return;
+    test_split(test_size, k < test_size ? k + 1 : 1, comm);
+    assert_all(zero_comm_divide(comm, tp, shards) == ZERO_OK);
+}
+
+/* Sizes that do not divide the ranks have no group. */
 static void open_groups(job *j)
 {
     for (int k = 0; k < NODES; k++)
-        for (int tp = 1; tp <= DEGREES; tp++) {
-            if (test_size % tp != 0) continue;
-            zero_comm *comm = &j->comm[k][tp - 1];
-            test_split(test_size, k < test_size ? k + 1 : 1, comm);
-            assert_all(zero_comm_divide(comm, tp) == ZERO_OK);
-        }
+        for (int tp = 1; tp <= DEGREES; tp++)
+            for (int shard = 0; shard < SHARDS; shard++) open_group(j, k, tp, shard);
+}
+
+static void close_groups(job *j)
+{
+    for (int k = 0; k < NODES * DEGREES * SHARDS; k++)
+        zero_comm_destroy(&j->comm[0][0][0] + k);
 }
 
 int main(int argc, char **argv)
@@ -318,6 +412,6 @@ int main(int argc, char **argv)
             between_the_needs_of_two_stages_only_the_higher_one_trains, &j)};
     open_groups(&j);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (int k = 0; k < NODES * DEGREES; k++) zero_comm_destroy(&j.comm[0][0] + k);
+    close_groups(&j);
     return test_end(failed);
 }

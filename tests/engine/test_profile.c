@@ -82,6 +82,16 @@ static bool kinds_add_up(const zero_profile *p)
     return right;
 }
 
+/* The ledger's seconds, too: replicas exchange something, and wait for a part of it at most. */
+static bool replicas_take_time(const test_run *run)
+{
+    zero_traffic moved;
+    zero_duration took;
+    bool has_replicas = run->setup.plan.shard_ranks > 0 && test_size > 1;
+    zero_engine_measured_traffic(&run->engine, ZERO_OP_ALL_REDUCE, &moved, &took);
+    return (took.total > 0.0) == has_replicas && took.exposed <= took.total;
+}
+
 static void check_profile(const test_setup *setup)
 {
     test_run run;
@@ -89,6 +99,7 @@ static void check_profile(const test_setup *setup)
     assert_all(least_untold(&run) < 1e-4);
     assert_all(counts_are_the_programs(&run));
     assert_all(kinds_add_up(&run.engine.runner.profile));
+    assert_all(replicas_take_time(&run));
     test_run_close(&run);
 }
 
@@ -101,6 +112,7 @@ static void classes_add_up_to_the_step_in_all_stages(void **state)
             setup.plan.stage = stage;
             setup.plan.accumulation = accumulation;
             setup.plan.type = accumulation > 1 ? ZERO_BF16 : ZERO_FP32;
+            setup.plan.shard_ranks = accumulation > 1; /* each rank is a replica, or none */
             setup.plan.recompute = stage % 2 == 1;
             setup.plan.collectives = stage > 1 ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_P2P;
             check_profile(&setup);

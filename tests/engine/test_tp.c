@@ -38,6 +38,7 @@ static test_setup setup_of(int n_ranks, int tp, int variant)
         .bucket = variant % 2 == 0 ? 1 << 20 : 2048,
         .serial = variant % 4 == 1,
         .recompute = variant % 4 >= 2,
+        .partition_activations = tp > 1 && variant % 4 >= 2 && variant / 4 % 2 == 0,
         .prefetch = variant % 3,
         .persist = 100,
         .check_replicas = 1,

@@ -173,7 +173,7 @@ static void train(struct golden *g, const zero_backend *backend, int tp, int sli
     zero_comm world;
     zero_model part;
     assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(zero_comm_divide(&world, tp) == ZERO_OK);
+    assert_all(zero_comm_divide(&world, tp, 0) == ZERO_OK);
     zero_share share = {tp, test_rank % tp, slices};
     assert_all(zero_model_share(&g->model, share, &part) == ZERO_OK);
     train_in(g, backend, &world, &part);

@@ -5,6 +5,7 @@ step=$zero
 kernels=$checker
 collectives=$(dirname "$step")/bench_collectives
 offload=$(dirname "$step")/bench_offload
+memory=$(dirname "$step")/bench_memory
 
 # run N PROGRAM words...: runs the program on N ranks. Writes the files out and err; sets $code to
 # the exit code.
@@ -80,6 +81,16 @@ says '"bytes": 64000,' rows.json
 runs 2 "$collectives" --sizes 64KiB --types fp32 --kinds broadcast --rounds 1 --json rows.json
 [ "$(grep -c '"operation":' rows.json)" -eq "$(grep -c '"operation": "broadcast"' rows.json)" ] ||
     complain "$words: expected rows of broadcast only"
+
+# A row for each model and stage, without recomputation and then with it.
+runs 0 "$memory" --models tiny --stages 3,0 --json rows.json
+count 4 caching_bytes
+[ "$(sed -n 's/^ *"stage": \([0-9]\),/\1/p' rows.json | tr -d '\n')" = 3030 ] ||
+    complain "$words: expected stages 3, 0, 3, 0"
+says 'the best fit, split if' out
+refuses 2 '--models gpt5: expected some of tiny,gpt2' 0 "$memory" --models gpt5
+refuses 2 '--stages 4: expected some of 0,1,2,3' 0 "$memory" --stages 4
+refuses 4 'cannot be written' 0 "$memory" --models tiny --json /no/such/folder/file
 
 # A row for the disk, and one for each number of slots. The build may lie in memory, which
 # bench_offload refuses.

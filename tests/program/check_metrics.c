@@ -7,6 +7,9 @@
  *
  * check_metrics config FILE: prints the configuration in the first line, as a --config file.
  *
+ * check_metrics step PLAN BEFORE AFTER: AFTER is the run BEFORE with one step more. Does that step
+ * move what the plan says in each of its collectives, in all and between nodes?
+ *
  * check_metrics json: is stdin one JSON value after the other? */
 #include <inttypes.h>
 #include <math.h>
@@ -226,6 +229,8 @@ static void check_final(const json_t *object, long ranks, long steps, double sec
     const json_t *communication = json_object_get(object, "communication");
     check_traffic(communication, "reduce", ranks, line);
     check_traffic(communication, "gather", ranks, line);
+    if (json_object_get(communication, "all_reduce"))
+        check_traffic(communication, "all_reduce", ranks, line);
     check_control(json_object_get(communication, "control"), ranks, line);
     check_step_time(json_object_get(object, "step_time"), steps, line);
     check_memory(json_object_get(object, "memory"), line);
@@ -303,6 +308,73 @@ static void check_run(FILE *file, long ranks, long steps)
     if (!(last < first)) fail("the loss did not go down", line);
 }
 
+/* ---- a step of a run beside its plan ---- */
+
+static json_t *read_last(const char *path)
+{
+    static char line[LINE_BYTES], last[LINE_BYTES];
+    FILE *file = fopen(path, "r");
+    if (!file) fail("no such file", path);
+    while (fgets(line, sizeof line, file)) memcpy(last, line, sizeof last);
+    fclose(file);
+    return read_line(last);
+}
+
+static json_int_t in_run(const json_t *final, const char *op, const char *part,
+                         const char *key)
+{
+    const json_t *t = json_object_get(json_object_get(final, "communication"), op);
+    return whole(part ? json_object_get(t, part) : t, key, op);
+}
+
+static void compare_op(const json_t *plan, const json_t *before, const json_t *after,
+                       const char *op)
+{
+    static const struct {
+        const char *planned, *part, *key;
+    } rows[] = {{"bytes_sent", NULL, "bytes_sent"},
+                {"bytes_received", NULL, "bytes_received"},
+                {"messages_sent", NULL, "messages_sent"},
+                {"bytes_sent_across", "across_nodes", "bytes_sent"},
+                {"bytes_received_across", "across_nodes", "bytes_received"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        json_int_t moved = in_run(after, op, rows[i].part, rows[i].key) -
+                           in_run(before, op, rows[i].part, rows[i].key);
+        json_int_t planned = whole(plan, rows[i].planned, op);
+        if (moved == planned) continue;
+        fprintf(stderr,
+                "check_metrics: %s: %s: a step moves %" JSON_INTEGER_FORMAT
+                ", planned %" JSON_INTEGER_FORMAT "\n",
+                op, rows[i].planned, moved, planned);
+        exit(1);
+    }
+    printf("%s %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT "\n", op,
+           whole(plan, "bytes_sent", op), whole(plan, "bytes_sent_across", op));
+}
+
+/* Prints each collective's bytes sent, in all and to other nodes. */
+static void compare_step(const char *plan_path, const char *before_path,
+                         const char *after_path)
+{
+    static const char *const ops[] = {"reduce", "all_reduce", "gather", "join", "collect"};
+    json_error_t at;
+    json_t *file = json_load_file(plan_path, 0, &at);
+    json_t *before = read_last(before_path), *after = read_last(after_path);
+    const json_t *stage = json_array_get(json_object_get(file, "stages"), 0);
+    const json_t *planned = json_object_get(stage, "communication");
+    if (!planned) fail("not a plan", plan_path);
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        const json_t *ran =
+            json_object_get(json_object_get(after, "communication"), ops[i]);
+        const json_t *op = json_object_get(planned, ops[i]);
+        if (!op != !ran) fail("in the plan or in the run alone", ops[i]);
+        if (op) compare_op(op, before, after, ops[i]);
+    }
+    json_decref(file);
+    json_decref(before);
+    json_decref(after);
+}
+
 static void check_json(void)
 {
     json_error_t at;
@@ -322,6 +394,10 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "json") == 0) {
         check_json();
+        return 0;
+    }
+    if (argc == 5 && strcmp(argv[1], "step") == 0) {
+        compare_step(argv[2], argv[3], argv[4]);
         return 0;
     }
     bool is_config = argc == 3 && strcmp(argv[1], "config") == 0;

@@ -69,11 +69,17 @@ digest_of out >resumed
 same expected resumed "resumed with nothing left to do"
 
 # Only one run at a time may use a directory. The next one waits, says so once, and continues.
-"$zero" train $tiny --steps 1000000 --checkpoint busy --metrics m >/dev/null 2>&1 &
+"$zero" train $tiny --steps 100000000 --checkpoint busy --metrics m >/dev/null 2>&1 &
 job=$!
 until grep -q '"step":' m 2>/dev/null || ! kill -0 $job; do sleep 0.05; done
-(sleep 2 && kill -USR2 $job) &
-runs 2 train $tiny --steps 1 --checkpoint busy --resume --watchdog 1
+rm -f err
+(
+    tries=0
+    until grep -q 'waiting up to' err 2>/dev/null || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+    sleep 12 # longer than the watchdog's time, which is long enough for a machine that has other work
+    kill -USR2 $job
+) &
+runs 2 train $tiny --steps 1 --checkpoint busy --resume --watchdog 10
 [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one line about the wait"
 says "zero: warning: busy: waiting up to 30 s for process $job on " err
 says 'nothing to do: all 1 steps were done before' out
@@ -109,11 +115,12 @@ diff -r good/step-00000004 linked || complain "$words: files were removed throug
 
 # A directory that is moved during a run is noticed, and again when it is back.
 moves() { # moves OPTIONS...: starts a run in "place" and moves it to "away" after its first save
-    "$zero" train $tiny --steps 100000 --log-every 100000 --save-every 50 --checkpoint place \
+    rm -f out err # the run of before has written there that it saved
+    "$zero" train $tiny --steps 100000000 --log-every 100000000 --save-every 50 --checkpoint place \
         "$@" >out 2>err &
     job=$!
-    await 60 grep -q '^checkpoint: step 50 ' out || complain "no checkpoint in place"
-    mv place away
+    await 60 grep -qs '^checkpoint: step 50 ' out || complain "no checkpoint in place"
+    mv place away || kill -9 $job
 }
 moves
 await 60 grep -q 'of step .* failed: place: nothing is there any more: ' err ||

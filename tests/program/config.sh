@@ -58,7 +58,7 @@ optimizer.params.weight_decay: zero decays matrices and embeddings, as trainers 
 scheduler: zero's rates are two steps ahead in the warm-up: DeepSpeed's first two updates have rate 0
 zero_optimization.stage3_prefetch_bucket_size: prefetch is 1: zero counts groups that are gathered ahead, not elements
 zero_optimization.stage3_param_persistence_threshold: persist is about whole groups, such as a block, not about single tensors
-activation_checkpointing: recompute is on: zero recomputes every block; results are the same
+activation_checkpointing: recompute is on: zero recomputes every block; with --tp, --partition-activations is an option of its own; results are the same
 END
 
 # What is printed is a --config file: it trains like the same words on the command line.

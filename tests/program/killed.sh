@@ -59,6 +59,7 @@ starts() {
     every=$((drawn + 1))
     places
     words="round $1, $ranks ranks, stage $stage, every $every steps, $places (seed $seed)"
+    rm -f out err
     on "$ranks" "$zero" $long --stage $stage --save-every $every --checkpoint run $resume $places \
         --metrics m >out 2>err &
     job=$!
@@ -70,7 +71,7 @@ waits() {
     draw 3
     if [ "$drawn" -gt 0 ]; then
         tries=0
-        until grep -q '^checkpoint: ' out || [ $tries -ge 200 ] || ! lives "$1"; do
+        until grep -qs '^checkpoint: ' out || [ $tries -ge 200 ] || ! lives "$1"; do
             tries=$((tries + 1))
             sleep 0.05
         done

@@ -21,6 +21,18 @@ for paper in table1 table2 figure1; do
     runs 0 plan --paper $paper --json
     is_json out
 done
+for paper in fig2 fig3 fig4 fig8 turing-nlg trillion; do
+    runs 0 plan --paper $paper
+    says 'v100-dgx2, 2026-11-23: a fit of ours' out
+    narrow 100 out
+    runs 0 plan --paper $paper --json
+    is_json out
+done
+runs 0 plan --model gpt2 --ranks 32 --dtype fp16 --machine v100-dgx2
+says 'machine        v100-dgx2, 2026-11-23: a fit of ours' out
+runs 0 plan --machine help
+says xeon-2-cores out
+refuses 2 'there are a100-dgx, v100-dgx2' 0 plan --machine v200
 runs 0 plan --model gpt2 --ranks 8 --stage 2 --fake-nodes 2 --dtype bf16 --tokenizer byte
 says 'hier (auto' out
 says 'parameters lie once per node' out
@@ -67,7 +79,7 @@ says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
 says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","offload":"off",' squeezed
-says '"offload_depth":4,"delayed_from":0,"device":"off","offload_host":"off","collectives":"p2p"}' squeezed
+says '"offload_depth":4,"delayed_from":0,"partition_activations":0,"device":"off","offload_host":"off","shard_ranks":2,"node_parameters":"off","collectives":"p2p"}' squeezed
 
 # With a device, where none is: two columns. The numbers are those of test_schedule_device, by hand.
 xl="--model gpt2-xl --stage 3 --ranks 8 --dtype bf16 --device cuda"
@@ -187,7 +199,7 @@ refuses 2 'did you mean --show-schedule' 0 plan --show-schedul
 refuses 2 'did you mean --micro-batch' 0 plan --micro-bach 3
 refuses 2 'there are only 2 ranks' 0 plan --ranks 2 --fake-nodes 3
 refuses 2 'is not a multiple of' 0 plan --ranks 5 --global-batch 6
-refuses 2 'expected table1, table2 or figure1' 0 plan --paper table9
+refuses 2 'expected table1, table2, figure1, fig6 or fig7' 0 plan --paper table9
 refuses 2 'there are tiny' 0 plan --model nosuch
 refuses 2 'backend' 0 plan --backend nosuch
 

@@ -8,9 +8,9 @@ value() {
     sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" out | head -n 1
 }
 
-# of_join KEY: a member of the JSON's "join".
+# of_join EXCHANGE KEY: a member of the JSON's "join" or "collect".
 of_join() {
-    tr -d '\n' <out | sed -n "s/.*\"join\": *{[^}]*\"$1\": *\([0-9]*\).*/\1/p"
+    tr -d '\n' <out | sed -n "s/.*\"$1\": *{[^}]*\"$2\": *\([0-9]*\).*/\1/p"
 }
 
 # equals NAME FOUND EXPECTED
@@ -28,15 +28,39 @@ for tp in 2 4; do
         is_json out
         floats=$((2 * 32 * 48 * (tp - 1) / tp))
         papers=$((sums == 10 ? 12 : 8))
-        equals "JOIN's blocks" "$(of_join blocks_formula_bytes)" $((4 * 3 * sums * floats))
-        equals "the paper's" "$(of_join blocks_paper_bytes)" $((4 * 3 * papers * floats))
+        equals "JOIN's blocks" "$(of_join join blocks_formula_bytes)" $((4 * 3 * sums * floats))
+        equals "the paper's" "$(of_join join blocks_paper_bytes)" $((4 * 3 * papers * floats))
         moved=$((4 * ((3 * sums + 4) * floats + 3 * 2 * 32 * (tp - 1))))
-        equals "JOIN's bytes" "$(of_join bytes_sent)" $moved
-        equals "JOIN's formula" "$(of_join formula_bytes)" $moved
+        equals "JOIN's bytes" "$(of_join join bytes_sent)" $moved
+        equals "JOIN's formula" "$(of_join join formula_bytes)" $moved
         equals N "$(value data_ranks)" $((8 / tp))
         equals batch "$(value global_batch)" $((16 / tp))
     done
 done
+
+# P_a: 1/T of what waits, for an all-gather of it per block; nothing moves through the node's memory.
+# shellcheck disable=SC2086 # words
+for way in p2p auto; do
+    runs 0 plan $shape --ranks 8 --tp 4 --micro-batch 2 --recompute --partition-activations \
+        --collectives $way --json
+    is_json out
+    added=$([ $way = auto ] || echo $((3 * 4 * 2 * 32 * 48 * 3 / 4)))
+    equals "COLLECT's bytes" "$(of_join collect bytes_sent)" "${added:-0}"
+    equals "what is kept" "$(of_join collect kept_bytes)" $((3 * 4 * 2 * 32 * 48 / 4))
+    equals "its class" "$(tr -d '\n' <out | sed -n 's/.*"activations kept": *{ *"own_peak": *\([0-9]*\).*/\1/p')" \
+        $((3 * 4 * 2 * 32 * 48 / 4))
+    equals "JOIN's blocks" "$(of_join join blocks_formula_bytes)" $((10 * 3 * 4 * 2 * 32 * 48 * 3 / 4))
+    runs 0 plan $shape --ranks 8 --tp 4 --micro-batch 2 --recompute --partition-activations \
+        --collectives $way --network 1e-6,1G --flops 1G
+    for word in '^P_a  ' '^  COLLECT  ' '1/4 of' '1/10' 'activations kept' ', COLLECTs '; do
+        grep -q "$word" out || complain "$words: no '$word'"
+    done
+    narrow 110 out
+done
+says 'COLLECT moves nothing' out
+runs 0 plan $shape --ranks 8 --tp 4 --stage all --recompute --partition-activations
+says ", recompute, P_a" out
+says 'COLLECTs, sent besides' out
 
 # In words; each TP group has a node of its own unless nodes are declared.
 # shellcheck disable=SC2086 # words
@@ -92,6 +116,8 @@ refuses 2 'the model has 4 heads' 0 plan $shape --ranks 8 --tp 8
 refuses 2 '--tp-slices 8 with --tp 2' 0 plan $shape --ranks 8 --tp 2 --tp-slices 8
 refuses 2 '--tp-slices 6 with --tp 4' 0 plan $shape --ranks 8 --tp 4 --tp-slices 6
 refuses 2 '--tp 4 with --device cuda' 0 plan $shape --ranks 8 --tp 4 --device cuda
+refuses 2 '--partition-activations needs --recompute' 0 plan $shape --ranks 8 --tp 4 --partition-activations
+refuses 2 'needs --tp 2 or more' 0 plan $shape --ranks 8 --recompute --partition-activations
 refuses 2 '3 words' 0 plan --vocab 3 --ranks 4 --tp 4
 refuses 2 'rank 0 is on node 0, rank 2 on node 1' 0 plan $shape --ranks 4 --tp 4 --fake-nodes 2
 refuses 2 '1 x 4 (8 ranks / --tp 2) = 4' 0 plan $shape --ranks 8 --tp 2 --global-batch 6 --micro-batch 1

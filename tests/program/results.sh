@@ -121,6 +121,11 @@ runs 0 train $once --prefetch 1 --persist 0 --partition slice
 notes 0
 runs 0 plan $small --stage 2 --ranks 2 --prefetch 3
 notes 1
+runs 0 plan $small --ranks 2 --shard-ranks 1
+notes 1
+says 'note: --shard-ranks 1 shards nothing at stage 0' err
+runs 0 plan $small --ranks 2 --shard-ranks 2
+notes 0
 runs 0 plan $small --stage all --ranks 2 --prefetch 3 --json
 notes 0
 is_json out

@@ -15,7 +15,7 @@ begins() {
     shift
     launcher=${launch_one-}
     [ "$ranks" -eq 0 ] || launcher=$(echo "$launch" | sed "s/RANKS/$ranks/")
-    rm -f m
+    rm -f m out err
     $launcher "$zero" "$@" --metrics m >out 2>err &
     job=$!
     await 60 grep -qs '"step":' m || complain "$words: no step in a minute"
@@ -55,7 +55,7 @@ begins 3 $tiny --steps $steps --checkpoint slowly
 asked=$(ranks_of $job)
 for rank in $asked; do
     kill -USR1 "$rank"
-    await 60 grep -q '^checkpoint: ' out
+    await 60 grep -qs '^checkpoint: ' out
 done
 ends 0
 [ "$(echo $asked | wc -w)" -eq 3 ] || complain "$words: expected 3 processes"
@@ -106,7 +106,7 @@ if $interruptible true 2>/dev/null; then
     # Long steps, so that the second signal comes before the end of the step.
     begins 0 $tiny --hidden 384 --seq 256 --global-batch 16 --steps 20000 --checkpoint twice
     kill -INT $job
-    await 60 grep -q 'press Ctrl-C again' err
+    await 60 grep -qs 'press Ctrl-C again' err
     kill -INT $job
     ends 130
     begins 0 $tiny --steps 20000

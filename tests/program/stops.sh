@@ -26,7 +26,7 @@ pause() { # pause MILLISECONDS
 # processes.
 begins() {
     words="zero train --steps $* (3 ranks)"
-    rm -f m pid.*
+    rm -f m out err pid.*
     # shellcheck disable=SC2016,SC2086 # expanded by the ranks; words
     ZERO_STOPS="$work" on 3 sh -c "$write_pid" "$zero" train $tiny --global-batch 6 \
         --metrics m --watchdog $limit --steps "$@" >out 2>err &

@@ -12,7 +12,7 @@ now() { # in milliseconds
 # steps. The files pid.RANK get the ranks' processes.
 begin() {
     words="zero train $* (3 ranks)"
-    rm -f m pid.*
+    rm -f m out err pid.*
     # shellcheck disable=SC2016 # expanded by the ranks
     write_pid='echo $$ >"pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$0" "$@"'
     # shellcheck disable=SC2086 # words

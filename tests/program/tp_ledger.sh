@@ -17,15 +17,16 @@ agrees() {
     for steps in 2 3; do
         # shellcheck disable=SC2086 # words
         runs "$ranks" train $shape --steps $steps --fake-nodes "$nodes" --metrics m.jsonl "$@"
+        cp out run.out
         tail -n 1 m.jsonl | sed 's/"inside_nodes":{[^}]*},"across_nodes":{[^}]*},//g' >run$steps.json
     done
     # shellcheck disable=SC2086 # words
     runs 0 plan $shape --ranks "$ranks" --fake-nodes "$nodes" --json "$@"
     mv out plan.json
     : >out
-    for op in reduce gather join control; do
-        # One rank per TP group joins nothing.
-        [ $op != join ] || grep -q '"join"' plan.json run3.json || continue
+    for op in reduce gather join collect control; do
+        # One rank per TP group joins nothing, and wholes are not collected.
+        grep -q "\"$op\"" plan.json run3.json || continue
         for key in bytes_sent bytes_received messages_sent; do
             last=$(of $op $key run3.json)
             [ "$(of $op planned_$key run3.json)" = "$last" ] || [ $op = control ] ||
@@ -41,10 +42,20 @@ agrees() {
     [ "$planned" = "$measured" ] || complain "$words: peak $measured measured, $planned planned"
 }
 
-agrees 2 1 --heads 4 --tp 2 --collectives p2p --recompute
+agrees 2 1 --heads 4 --tp 2 --collectives p2p --recompute --partition-activations
+kept=$(sed -n 's/.*"measured_bytes":{[^}]*"activations kept":\([0-9]*\).*/\1/p' run3.json)
+[ "$kept" = $((2 * 4 * 16 * 48 * 4 / 2)) ] || complain "$words: keeps $kept bytes"
+[ "$(of collect bytes_sent run3.json)" = $((3 * 2 * 4 * 16 * 48 * 4 / 2)) ] ||
+    complain "$words: collects $(of collect bytes_sent run3.json) bytes"
+sed 's/.*"COLLECT":{//; s/"COLLECT_WAIT".*//' run3.json | grep -q '"bytes_sent":[1-9]' ||
+    complain "$words: the profile has no bytes of COLLECT"
 agrees 3 1 --heads 3 --tp 3 --tp-slices 3 --stage 3
 agrees 4 2 --heads 4 --tp 2 --tp-slices 4 --stage 2 --dtype bf16
-agrees 4 2 --heads 4 --tp 4 --tp-across-nodes --stage 1 --micro-batch 1
+agrees 4 2 --heads 4 --tp 4 --tp-across-nodes --stage 1 --micro-batch 1 --recompute \
+    --partition-activations
+agrees 4 1 --heads 4 --tp 2 --recompute --partition-activations
+[ "$(of collect bytes_sent run3.json)" = 0 ] || complain "$words: COLLECT moves bytes"
+says 'once in the node' run.out
 agrees 2 1 --heads 4 --tp-slices 4 --stage 3
 
 # The head of the run and its end say what is shared.

@@ -12,30 +12,11 @@
 #include "report/chart.h"
 #include "report/text.h"
 #include "sharding/stages.h"
+#include "support/plan_request.h"
 #include "support/within.h"
 
 #define TEXT_SIZE 16384
 #define LABEL     12 /* columns before the first panel */
-
-static zero_plan_request request(const char *model, int n_ranks)
-{
-    return (zero_plan_request){.config = {.model = model,
-                                          .dtype = "bf16",
-                                          .partition = "slice",
-                                          .overlap = "on",
-                                          .backend = "cpu",
-                                          .device = "cpu",
-                                          .collectives = "auto",
-                                          .data = "stories",
-                                          .prefetch = 1,
-                                          .lr = -1.0,
-                                          .lr_min = -1.0,
-                                          .warmup = -1,
-                                          .eval_every = -1,
-                                          .sample = -1},
-                               .n_ranks = n_ranks,
-                               .all_stages = true};
-}
 
 static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 {
@@ -104,7 +85,7 @@ static void the_chart_fits_a_plain_terminal_and_names_the_plan_s_peaks(void **st
 {
     (void)state;
     for (size_t i = 0; i < N_PLANS; i++) {
-        zero_plan_request asked = request(plans[i].model, plans[i].n_ranks);
+        zero_plan_request asked = plan_request(plans[i].model, plans[i].n_ranks);
         zero_plan_report r;
         char text[TEXT_SIZE];
         make(&r, &asked, text);
@@ -141,7 +122,7 @@ static int highest(const zero_plan_report *r, const char *text, int panel)
 static void stages_are_drawn_on_one_scale(void **state)
 {
     (void)state;
-    zero_plan_request asked = request("gpt2-xl", 64);
+    zero_plan_request asked = plan_request("gpt2-xl", 64);
     zero_plan_report r;
     char text[TEXT_SIZE];
     make(&r, &asked, text);
@@ -160,7 +141,7 @@ static void stages_are_drawn_on_one_scale(void **state)
 static void one_stage_takes_the_whole_width(void **state)
 {
     (void)state;
-    zero_plan_request asked = request("gpt2", 4);
+    zero_plan_request asked = plan_request("gpt2", 4);
     zero_plan_report r;
     char text[TEXT_SIZE];
     asked.all_stages = false;
@@ -179,7 +160,7 @@ static void one_stage_takes_the_whole_width(void **state)
 static void long_programs_keep_their_peak(void **state)
 {
     (void)state;
-    zero_plan_request asked = request("tiny", 2);
+    zero_plan_request asked = plan_request("tiny", 2);
     zero_plan_report r;
     char text[TEXT_SIZE];
     asked.config.micro_batch = 1;
@@ -195,7 +176,7 @@ static void long_programs_keep_their_peak(void **state)
 static void a_peak_outside_the_step_is_told(void **state)
 {
     (void)state;
-    zero_plan_request asked = request("tiny", 2);
+    zero_plan_request asked = plan_request("tiny", 2);
     zero_plan_report r;
     char text[TEXT_SIZE];
     make(&r, &asked, text);

@@ -246,6 +246,8 @@ static void an_unknown_table_is_answered_with_those_that_exist(void **state)
     fclose(out);
     for (int i = 0; i < N_PAPERS; i++)
         assert_non_null(strstr(zero_last_error(), papers[i].name));
+    assert_non_null(strstr(zero_last_error(), "fig6"));
+    assert_non_null(strstr(zero_last_error(), "fig7"));
     assert_non_null(strstr(zero_last_error(), "table3"));
 }
 

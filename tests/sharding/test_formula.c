@@ -134,6 +134,27 @@ static void with_many_ranks_the_volume_is_the_papers(void **state)
     assert_true(zero_formula_volume(1000000, 1, 3, 4) == 0.0);
 }
 
+static void check_replicas(int64_t psi, int n, int stage, zero_type type)
+{
+    (void)stage;
+    (void)type;
+    double all = 2.0 * (double)psi * (n - 1) / n; /* of an all-reduce among n ranks */
+    assert_true(near(zero_formula_all_reduced(psi, 1, n), all));
+    assert_true(zero_formula_all_reduced(psi, n, 1) == 0.0);
+    for (int R = 1; R <= 8; R *= 2) {
+        double within = 2.0 * zero_formula_exchanged(psi, R);
+        double whole = 2.0 * zero_formula_exchanged(psi, R * n);
+        assert_true(near(within + zero_formula_all_reduced(psi, R, n), whole));
+    }
+}
+
+/* A reduce-scatter, an all-reduce of shards and an all-gather are an all-reduce among all. */
+static void what_replicas_move_completes_an_all_reduce(void **state)
+{
+    (void)state;
+    for_all(check_replicas);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +164,7 @@ int main(void)
         cmocka_unit_test(the_largest_model_is_the_inverse),
         cmocka_unit_test(a_step_moves_its_reductions_and_its_gathers),
         cmocka_unit_test(with_many_ranks_the_volume_is_the_papers),
+        cmocka_unit_test(what_replicas_move_completes_an_all_reduce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

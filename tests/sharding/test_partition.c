@@ -209,9 +209,38 @@ static void nonsense_is_refused_with_its_numbers(void **state)
         }
 }
 
+/* A shard is K neighbouring shards of the cut among all ranks, padding included. */
+static void shards_of_replicas_are_neighbouring_shards_of_all(void **state)
+{
+    (void)state;
+    static const int64_t n_params[] = {0, 1, 64, 65, 4096, 5000, 123457};
+    enum { GROUPS = sizeof n_params / sizeof n_params[0] };
+    for (int R = 1; R <= 5; R++)
+        for (int K = 1; K <= 5; K++) {
+            zero_partition all[GROUPS], shards[GROUPS];
+            assert_int_equal(
+                zero_partition_cut(ZERO_PARTITION_SLICE, R * K, GROUPS, n_params, all),
+                ZERO_OK);
+            assert_int_equal(zero_partition_cut_replicas(ZERO_PARTITION_SLICE, R, K, GROUPS,
+                                                         n_params, shards),
+                             ZERO_OK);
+            for (int g = 0; g < GROUPS; g++) {
+                assert_true(shards[g].padded == all[g].padded);
+                assert_int_equal(shards[g].n_ranks, R);
+                for (int j = 0; j < R; j++) {
+                    zero_range piece = zero_partition_piece(&shards[g], j);
+                    assert_true(piece.begin == zero_partition_piece(&all[g], j * K).begin);
+                    assert_true(piece.end ==
+                                zero_partition_piece(&all[g], j * K + K - 1).end);
+                }
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shards_of_replicas_are_neighbouring_shards_of_all),
         cmocka_unit_test(pieces_tile_the_padded_group_and_shards_the_parameters),
         cmocka_unit_test(pieces_are_whole_granules),
         cmocka_unit_test(no_padding_is_wasted),

@@ -312,7 +312,7 @@ static void check_depths(int stage, int bits)
     }
     for (int c = 0; c < ZERO_CLASSES; c++) {
         bool grows = c == ZERO_CLASS_PARAMETERS || c == ZERO_CLASS_OPTIMIZER ||
-                     c == ZERO_CLASS_ACTIVATIONS ||
+                     c == (bits & 8 ? ZERO_CLASS_KEPT : ZERO_CLASS_ACTIVATIONS) ||
                      c == (bits & 2 ? ZERO_CLASS_ACCUMULATORS : ZERO_CLASS_GRADIENTS) ||
                      (c == ZERO_CLASS_GRADIENTS && (bits & 1));
         size_t step = peak[1][c] - peak[0][c];

@@ -93,6 +93,60 @@ static void joins_stand_between_parts(void **state)
     zero_model_destroy(&model);
 }
 
+/* Between passes no JOIN is in flight; there KEEP and COLLECT stand. */
+static void assert_backward(const zero_schedule *s, const char *expected)
+{
+    char text[4000] = "";
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        bool is_first = i->part == ZERO_PART_ALL || i->part == 0;
+        bool is_join = i->op == ZERO_OP_JOIN || i->op == ZERO_OP_JOIN_WAIT;
+        if (is_first && i->unit >= 0 && !is_join) append(text, sizeof text, i);
+    }
+    assert_string_equal(text, expected);
+}
+
+static zero_plan_input pieces_input(const zero_model *model)
+{
+    zero_plan_input input = job_input(model, 0, 1);
+    input.recompute = true;
+    input.partition_activations = 1;
+    return input;
+}
+
+/* A unit's input is collected while the unit after it goes backward; from the file it comes a unit
+ * earlier, but for the last one, which stays. */
+static void pieces_are_collected_one_unit_ahead(void **state)
+{
+    (void)state;
+    zero_model model = blocks_and_head(3);
+    zero_schedule s;
+    made_share(&model, (zero_share){2, 1, 4});
+    zero_plan_input input = pieces_input(&model);
+    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_backward(&s,
+                    "FORWARD 0.0, FORWARD 1.0, KEEP 0, FORWARD 2.0, KEEP 1, FORWARD 3.0, "
+                    "COLLECT 1, BACKWARD 3.0, "
+                    "COLLECT_WAIT 1, COLLECT 0, RECOMPUTE 2.0, BACKWARD 2.0, "
+                    "COLLECT_WAIT 0, RECOMPUTE 1.0, BACKWARD 1.0, "
+                    "RECOMPUTE 0.0, BACKWARD 0.0, ");
+    zero_schedule_destroy(&s);
+    input.offload = ZERO_OFFLOAD_END;
+    input.offload_depth = 2;
+    input.offload_activations = 1;
+    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_backward(&s,
+                    "FORWARD 0.0, FORWARD 1.0, KEEP 0, SAVE 0, FORWARD 2.0, SAVE_WAIT 0, "
+                    "KEEP 1, FORWARD 3.0, "
+                    "RESTORE 0, COLLECT 1, BACKWARD 3.0, "
+                    "COLLECT_WAIT 1, RESTORE_WAIT 0, COLLECT 0, RECOMPUTE 2.0, BACKWARD "
+                    "2.0, COLLECT_WAIT 0, RECOMPUTE 1.0, BACKWARD 1.0, "
+                    "RECOMPUTE 0.0, BACKWARD 0.0, ");
+    zero_schedule_destroy(&s);
+    zero_model_destroy(&model);
+}
+
 /* ---- what moves ---- */
 
 typedef struct {
@@ -286,7 +340,13 @@ static void shared_plans_that_make_no_sense_are_refused(void **state)
     made_share(&model, (zero_share){5, 0, 5});
     assert_refused(job_input(&model, 0, 1), "a multiple of the 5 ranks");
     made_share(&model, (zero_share){4, 0, 4});
-    zero_plan_input input = job_input(&model, 0, 1);
+    zero_plan_input input = pieces_input(&model);
+    input.recompute = false;
+    assert_refused(input, "--partition-activations needs --recompute");
+    made_share(&model, (zero_share){1, 0, 4});
+    assert_refused(pieces_input(&model), "--partition-activations needs --tp 2 or more");
+    made_share(&model, (zero_share){4, 0, 4});
+    input = job_input(&model, 0, 1);
     input.device = 1;
     assert_refused(input, "--device with --tp 4 --tp-slices 4");
     input = job_input(&model, 0, 1);
@@ -314,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joins_stand_between_parts),
+        cmocka_unit_test(pieces_are_collected_one_unit_ahead),
         cmocka_unit_test(joins_move_what_the_formula_says),
         cmocka_unit_test(small_messages_of_a_shared_model_go_to_all_ranks),
         cmocka_unit_test(windows_of_a_tp_group_hold_what_is_joined),

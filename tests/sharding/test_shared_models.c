@@ -1,4 +1,7 @@
 /* Shared models, made at random and GPT-2: their schedules keep all laws, on all ranks. */
+#include <string.h>
+
+#include "base/fail.h"
 #include "nn/gpt2.h"
 #include "nn/share.h"
 #include "sharding/formula.h"
@@ -25,6 +28,65 @@ static void draw_file(zero_plan_input *input, uint64_t *random)
     input->offload_depth = 2;
     input->offload_parameters = input->stage == 3;
     input->offload_activations = input->recompute;
+}
+
+/* ---- in pieces ---- */
+
+static bool joins_in_forward(const zero_model *model, int u)
+{
+    const zero_unit *unit = &model->units[u];
+    zero_unit_part part = {.is_last = false};
+    bool joins = false;
+    for (int64_t k = 0; !part.is_last; k++) {
+        part = unit->part(unit, ZERO_PASS_FORWARD, 1, model->seq, k);
+        joins = joins || part.join != ZERO_JOIN_NONE;
+    }
+    return joins;
+}
+
+static zero_unit_sizes sizes_of(const zero_model *model, int u)
+{
+    return model->units[u].sizes(&model->units[u], 1, model->seq);
+}
+
+/* True if the inputs of all units that are computed again can be cut. */
+static bool can_be_cut(const zero_plan_input *input)
+{
+    const zero_model *model = input->model;
+    bool can = true;
+    for (int u = 1; u < model->n_units - 1; u++) {
+        int64_t floats = input->micro_batch * sizes_of(model, u - 1).out;
+        if (sizes_of(model, u).saved == 0 || floats == 0) continue;
+        can = can && joins_in_forward(model, u) && floats % model->share.ranks == 0;
+    }
+    return can;
+}
+
+/* A forward pass that joins, for units that have none. */
+static void let_units_join(const zero_model *model)
+{
+    for (int u = 0; u < model->n_units; u++) {
+        made_unit *unit = (made_unit *)model->shape + u;
+        if (!joins_in_forward(model, u))
+            unit->passes[ZERO_PASS_FORWARD] =
+                (made_pass){2, {{.join = ZERO_JOIN_SUM, .count = 1}, {.waits = true}}};
+    }
+}
+
+/* Draws whether to cut; false if the plan must be refused, which is checked. */
+static bool draw_pieces(zero_plan_input *input, uint64_t *random)
+{
+    zero_schedule s;
+    if (!input->recompute || input->model->share.ranks == 1) return true;
+    input->partition_activations = made_draw(random, 4) > 0;
+    if (!input->partition_activations) return true;
+    if (made_draw(random, 4) > 0) let_units_join(input->model);
+    if (can_be_cut(input)) return true;
+    zero_plan_input anywhere = *input;
+    anywhere.collectives = ZERO_ALGORITHM_P2P; /* it is given no nodes here */
+    assert_int_equal(zero_schedule_compile(&s, &anywhere), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "--partition-activations"));
+    return false;
 }
 
 /* The ranks of rank 0's TP group have the same program, and windows that fit together. */
@@ -58,12 +120,15 @@ static void check_trial(uint64_t trial)
     draw_file(&input, &random);
     assert_int_equal(zero_layout_init_blocks(&tp, T, is_spread ? 2 : 1), ZERO_OK);
     input.tp_layout = made_draw(&random, 2) || is_spread ? &tp : NULL;
-    job_open(&job, input, nodes);
-    laws_check(&job);
-    shadow_live(&job, (unsigned)made_draw(&random, 256));
-    input.layout = &job.layout;
-    check_tp_group(&model, input);
-    job_close(&job);
+    unsigned hurried = (unsigned)made_draw(&random, 256);
+    if (draw_pieces(&input, &random)) {
+        job_open(&job, input, nodes);
+        laws_check(&job);
+        shadow_live(&job, hurried);
+        input.layout = &job.layout;
+        check_tp_group(&model, input);
+        job_close(&job);
+    }
     zero_layout_destroy(&tp);
     zero_model_destroy(&model);
 }
@@ -112,6 +177,22 @@ static void check_gpt2_group(const zero_model *whole, zero_plan_input input,
     }
 }
 
+/* The same for what is kept in pieces: one all-gather more for each block. */
+static void check_gpt2_pieces(const zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    int64_t elements = in->micro_batch * in->seq * gpt2.hidden;
+    int64_t blocks = in->accumulation * gpt2.layers, ranks = in->model->share.ranks;
+    zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_COLLECT);
+    double added = zero_formula_tp_collected(blocks * elements, in->model->share.ranks);
+    bool moves = in->collectives == ZERO_ALGORITHM_P2P;
+    assert_true((double)zero_traffic_total(&t).bytes_sent == (moves ? 4 * added : 0.0));
+    assert_true(10 * added ==
+                (double)blocks * zero_formula_tp_volume(elements, 5, (int)ranks));
+    assert_true((int64_t)s->class_peak[ZERO_CLASS_KEPT] ==
+                4 * gpt2.layers * elements / ranks);
+}
+
 static void check_gpt2(const zero_model *whole, const zero_share *share, int bits)
 {
     zero_model part;
@@ -123,10 +204,12 @@ static void check_gpt2(const zero_model *whole, const zero_share *share, int bit
     input.recompute = bits & 8;
     input.accumulation = bits & 16 ? 2 : 1;
     input.collectives = bits & 32 ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_P2P;
+    input.partition_activations = input.recompute && share->ranks > 1 && bits & 64;
     job_open(&job, input, input.collectives == ZERO_ALGORITHM_SHM ? 1 : 2);
     laws_check(&job);
     shadow_live(&job, 0);
     check_gpt2_volume(&job.s[0]);
+    if (input.partition_activations) check_gpt2_pieces(&job.s[0]);
     input.layout = &job.layout;
     check_gpt2_group(whole, input, share);
     job_close(&job);
@@ -139,7 +222,7 @@ static void gpt2_in_parts_keeps_all_laws(void **state)
     zero_model whole;
     assert_int_equal(zero_gpt2_describe(&gpt2, &whole), ZERO_OK);
     for (size_t k = 0; k < sizeof gpt2_shares / sizeof gpt2_shares[0]; k++)
-        for (int bits = 0; bits < 64; bits += TEST_SHARE(5))
+        for (int bits = 0; bits < 128; bits += TEST_SHARE(7))
             check_gpt2(&whole, &gpt2_shares[k], bits);
     zero_model_destroy(&whole);
 }

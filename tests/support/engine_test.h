@@ -137,7 +137,9 @@ static inline void test_run_open(test_run *run, const test_setup *setup, int n)
     *run = (test_run){.setup = *setup, .comm = &run->own};
     test_split(n, setup->fake_nodes, &run->own);
     zero_status st = ZERO_OK;
-    if (run->own.size > 0 && setup->tp > 1) st = zero_comm_divide(&run->own, setup->tp);
+    if (run->own.size > 0)
+        st = zero_comm_divide(&run->own, setup->tp > 1 ? setup->tp : 1,
+                              setup->plan.shard_ranks);
     assert_all(st == ZERO_OK);
     test_run_begin(run);
 }

@@ -100,7 +100,7 @@ static inline void family_fill(family_job *j, uint64_t trial)
 {
     const zero_member *m = &j->comm->member;
     int64_t n = family_is_gather(j) ? FAMILY_COUNT : j->comm->size * FAMILY_COUNT;
-    j->trial = 64 * trial + 3 * (uint64_t)m->index + (uint64_t)m->part;
+    j->trial = 64 * trial + 5 * (uint64_t)m->first + (uint64_t)m->part;
     if (j->op.steps.spec.algorithm == ZERO_ALGORITHM_MPI) j->trial += ORACLE_SMALL;
     for (int64_t i = 0; i < n; i++)
         j->in[i] = oracle_leaf(ZERO_FP32, j->trial, j->comm->rank, i);

@@ -39,6 +39,13 @@ static inline void job_close(schedule_job *job)
     zero_layout_destroy(&job->layout);
 }
 
+/* The ranks that shard together. */
+static inline int job_shard_ranks(const schedule_job *job)
+{
+    int ranks = job->s[0].input.shard_ranks;
+    return ranks > 0 ? ranks : job->n_ranks;
+}
+
 /* A plan with numbers that suit tests. */
 static inline zero_plan_input job_input(const zero_model *model, int stage, int n_ranks)
 {

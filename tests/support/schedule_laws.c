@@ -151,7 +151,7 @@ static size_t cost(const zero_schedule *s, const zero_buffer *b)
     size_t ranks = 0;
     if (b->space == ZERO_SPACE_FILE) return 0; /* no memory */
     for (int r = 0; r < layout->size; r++)
-        ranks += layout->node_of[r] == layout->node_of[s->input.rank];
+        ranks += layout->node_of[r] == layout->node_of[s->input.rank % layout->size];
     if (b->space == ZERO_SPACE_TP_NODE) ranks = ranks_on_tp_node(s);
     bool is_once = b->space == ZERO_SPACE_NODE || b->space == ZERO_SPACE_TP_NODE;
     return is_once ? (b->bytes + ranks - 1) / ranks : b->bytes;
@@ -307,11 +307,13 @@ static void check_alike(const zero_schedule *a, const zero_schedule *b)
     free_common(&other);
 }
 
-/* The ranks of a node together provide the memory that lies there once; each provides its part. */
-static void check_sum(const schedule_job *job, int node)
+/* The ranks of a node that shard together provide the memory that lies there once; each
+ * provides its part. */
+static void check_sum(const schedule_job *job, int node, int replica)
 {
     size_t brought = 0, needed = 0;
-    for (int r = 0; r < job->n_ranks; r++) {
+    int R = job_shard_ranks(job);
+    for (int r = replica * R; r < (replica + 1) * R; r++) {
         const zero_schedule *s = &job->s[r];
         if (job->layout.node_of[r] != node) continue;
         assert_true(s->own_bytes == s->extent[ZERO_SPACE_OWN]);
@@ -326,8 +328,10 @@ void laws_check_window(const schedule_job *job)
 {
     const zero_schedule *s = &job->s[0];
     for (int r = 1; r < job->n_ranks; r++) check_alike(s, &job->s[r]);
-    for (int node = 0; node < job->layout.n_nodes; node++) check_sum(job, node);
-    if (!zero_algorithm_needs_window(s->input.collectives, &job->layout))
+    for (int node = 0; node < job->layout.n_nodes; node++)
+        for (int k = 0; k < job->n_ranks / job_shard_ranks(job); k++)
+            check_sum(job, node, k);
+    if (!zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s)))
         assert_true(s->window_bytes == 0);
 }
 
@@ -344,6 +348,7 @@ void laws_check(const schedule_job *job)
         laws_check_offload(&job->s[r]);
         laws_check_device(&job->s[r]);
         laws_check_joins(&job->s[r]);
+        laws_check_kept(&job->s[r]);
     }
     laws_check_window(job);
     laws_check_exchanges(job);

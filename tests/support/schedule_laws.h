@@ -32,6 +32,9 @@ void laws_check_device(const zero_schedule *s);
  * follows the part that joins and ends before the part that waits, one at a time, with
  * memory and staging to suit. */
 void laws_check_joins(const zero_schedule *s);
+/* Outputs that wait for their backward pass are of one class. With partition_activations they wait
+ * in pieces, each with one KEEP and one COLLECT, which disturb no other rank of the TP group. */
+void laws_check_kept(const zero_schedule *s);
 /* The n ranks of a TP group, in order, find each other's buffers where JOINs look for them,
  * and receive what the others send. */
 void laws_check_tp_group(int n, const zero_schedule *s);

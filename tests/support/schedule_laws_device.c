@@ -22,7 +22,7 @@ static void check_space(const zero_schedule *s, const zero_buffer *b)
     bool is_states = b->class == ZERO_CLASS_PARAMETERS || b->class == ZERO_CLASS_GATHERED ||
                      b->class == ZERO_CLASS_GRADIENTS || b->class == ZERO_CLASS_OPTIMIZER ||
                      b->class == ZERO_CLASS_IN_FLIGHT ||
-                     b->class == ZERO_CLASS_ACTIVATIONS ||
+                     b->class == ZERO_CLASS_ACTIVATIONS || b->class == ZERO_CLASS_KEPT ||
                      b->class == ZERO_CLASS_ACCUMULATORS;
     if (is_states) assert_true(b->space == ZERO_SPACE_OWN);
 }

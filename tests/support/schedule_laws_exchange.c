@@ -76,7 +76,7 @@ static void check_piece(const schedule_job *job, int rank, zero_op op, int g, in
     assert_true(spec.stride == spec.count);
     if (!slice) assert_int_equal(spec.root, owner);
     assert_int_equal(spec.on_device, s->input.device);
-    assert_int_equal(zero_collective_check(&spec, &job->layout), ZERO_OK);
+    assert_int_equal(zero_collective_check(&spec, zero_schedule_layout(s)), ZERO_OK);
 }
 
 /* ---- where neighbours look ---- */
@@ -87,13 +87,15 @@ static int64_t address(const schedule_job *job, int rank, int buffer, int64_t el
     const zero_schedule *s = &job->s[rank];
     const zero_buffer *b = &s->buffers[buffer];
     size_t part = b->space == ZERO_SPACE_PART ? s->extent[ZERO_SPACE_PART] : 0;
-    return (int64_t)part * job->layout.local_of[rank] + (int64_t)b->offset +
+    int local = zero_schedule_layout(s)->local_of[rank % job_shard_ranks(job)];
+    return (int64_t)part * local + (int64_t)b->offset +
            (element - b->begin) * (int64_t)zero_type_size(b->type);
 }
 
 static int64_t begin_of(const schedule_job *job, int rank, int g)
 {
-    return zero_partition_piece(&job->s[rank].groups[g].partition, rank).begin;
+    int own = rank % job_shard_ranks(job);
+    return zero_partition_piece(&job->s[rank].groups[g].partition, own).begin;
 }
 
 static const zero_exchange *exchange_of(const schedule_job *job, int rank, zero_op op,
@@ -142,9 +144,10 @@ static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g
 {
     const zero_layout *layout = &job->layout;
     zero_collective_spec spec = zero_schedule_collective(&job->s[rank], op, g, k);
-    bool shares = zero_algorithm_needs_window(spec.algorithm, layout);
-    bool has_next =
-        rank + 1 < job->n_ranks && layout->node_of[rank] == layout->node_of[rank + 1];
+    bool shares =
+        zero_algorithm_needs_window(spec.algorithm, zero_schedule_layout(&job->s[rank]));
+    bool has_next = (rank + 1) % job_shard_ranks(job) > 0 &&
+                    layout->node_of[rank] == layout->node_of[rank + 1];
     if (!shares || !has_next || spec.count == 0) return;
     if (spec.on_device) {
         check_mirrors(job, rank, &spec);
@@ -169,8 +172,61 @@ static void check_exchange(const schedule_job *job, zero_op op, int g)
     }
 }
 
+/* ---- among replicas ---- */
+
+/* Each replica adds as much of the piece, in fp32 by messages, with the bucket's staging. */
+static void check_all_reduce(const zero_schedule *s, const zero_instruction *i, int K)
+{
+    const zero_exchange *x = &s->groups[i->group].all_reduce;
+    int64_t shard = s->groups[i->group].partition.shard_len;
+    assert_true(x->is_used && i->in == i->buffer);
+    check_same_form(s, x->out, i->buffer);
+    assert_true(s->buffers[i->buffer].type == ZERO_FP32);
+    for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
+        zero_collective_spec spec = zero_schedule_all_reduce(s, i->group, k);
+        size_t bytes = zero_collective_staging(&spec, &s->replica_layout);
+        assert_int_equal(spec.kind, k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER);
+        assert_int_equal(spec.algorithm, s->input.collectives == ZERO_ALGORITHM_MPI
+                                             ? ZERO_ALGORITHM_MPI
+                                             : ZERO_ALGORITHM_P2P);
+        assert_true(spec.type == ZERO_FP32 && spec.result == ZERO_FP32);
+        assert_true(spec.count * K == shard && spec.count % ZERO_SHARD_GRANULE == 0);
+        assert_true(spec.stride == spec.count);
+        assert_int_equal(zero_collective_check(&spec, &s->replica_layout), ZERO_OK);
+        if (spec.algorithm == ZERO_ALGORITHM_P2P)
+            assert_true(bytes <= (size_t)s->input.bucket * sizeof(float));
+        if (bytes > 0) assert_true(s->buffers[i->staging].bytes >= bytes);
+    }
+}
+
+/* The replica groups of a job, by rank, are those of the definition. */
+static void check_replicas(const schedule_job *job, int rank)
+{
+    const zero_schedule *s = &job->s[rank];
+    const zero_layout *replicas = &s->replica_layout, *shard = zero_schedule_layout(s);
+    int R = job_shard_ranks(job), K = job->n_ranks / R, k = rank / R, j = rank % R;
+    assert_int_equal(shard->size, R);
+    for (int a = 0; a < R; a++)
+        for (int b = 0; b < R; b++)
+            assert_int_equal(shard->node_of[a] == shard->node_of[b],
+                             job->layout.node_of[k * R + a] ==
+                                 job->layout.node_of[k * R + b]);
+    assert_int_equal(replicas->size, K);
+    for (int a = 0; a < K; a++)
+        for (int b = 0; b < K; b++)
+            assert_int_equal(replicas->node_of[a] == replicas->node_of[b],
+                             job->layout.node_of[a * R + j] ==
+                                 job->layout.node_of[b * R + j]);
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        for (int at = 0; at < s->programs[kind].length; at++)
+            if (s->programs[kind].code[at].op == ZERO_OP_ALL_REDUCE)
+                check_all_reduce(s, &s->programs[kind].code[at], K);
+}
+
 void laws_check_exchanges(const schedule_job *job)
 {
+    bool has_replicas = job_shard_ranks(job) < job->n_ranks;
+    for (int r = 0; r < job->n_ranks && has_replicas; r++) check_replicas(job, r);
     for (int r = 0; r < job->n_ranks; r++) check_instructions(&job->s[r]);
     for (int g = 0; g < job->s[0].input.model->n_groups; g++) {
         check_exchange(job, ZERO_OP_REDUCE, g);

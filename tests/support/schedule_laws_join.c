@@ -162,7 +162,8 @@ static void check_once(const zero_schedule *s)
     for (int a = 0; a < s->n_joins; a++)
         for (int b = 0; b < a; b++)
             assert_false(s->joins[a].kind == s->joins[b].kind &&
-                         s->joins[a].count == s->joins[b].count);
+                         s->joins[a].count == s->joins[b].count &&
+                         s->joins[a].collects == s->joins[b].collects);
 }
 
 void laws_check_joins(const zero_schedule *s)
@@ -188,12 +189,14 @@ static void check_neighbour(const zero_schedule *a, const zero_schedule *b, int 
 {
     int p = a->input.model->share.rank;
     const zero_join_exchange *x = &a->joins[join], *y = &b->joins[join];
-    assert_true(x->kind == y->kind && x->count == y->count);
+    assert_true(x->kind == y->kind && x->count == y->count && x->collects == y->collects);
     for (int k = 0; k < zero_schedule_join_collectives(x); k++) {
         zero_collective_spec spec = zero_schedule_join(a, join, k);
         bool of_sum = x->kind == ZERO_JOIN_SUM && k == 1;
-        int64_t here = of_sum ? p * spec.count : 0;
-        int64_t there = of_sum ? (p + 1) * spec.count : 0;
+        bool is_in_whole = of_sum || (x->collects && x->in == x->out);
+        int64_t piece = of_sum ? spec.count : x->count;
+        int64_t here = is_in_whole ? p * piece : 0;
+        int64_t there = is_in_whole ? (p + 1) * piece : 0;
         assert_true((int64_t)spec.in_apart ==
                     address(b, of_sum ? y->out : y->in, there) -
                         address(a, of_sum ? x->out : x->in, here));
@@ -235,6 +238,8 @@ void laws_check_tp_group(int n, const zero_schedule *s)
     int64_t sent = 0, received = 0;
     for (int p = 0; p < n; p++) {
         zero_traffic t = zero_schedule_traffic(&s[p], ZERO_PROGRAM_STEP, ZERO_OP_JOIN);
+        zero_traffic c = zero_schedule_traffic(&s[p], ZERO_PROGRAM_STEP, ZERO_OP_COLLECT);
+        zero_traffic_add(&t, 1, &c);
         zero_volume v = zero_traffic_total(&t);
         sent += v.bytes_sent;
         received += v.bytes_received;

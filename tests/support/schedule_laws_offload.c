@@ -343,7 +343,7 @@ static void check_bytes(const zero_schedule *s)
     assert_true(zero_offload_bytes(s, ZERO_CLASS_OPTIMIZER) == states);
     assert_true(zero_offload_bytes(s, ZERO_CLASS_PARAMETERS) == params);
     assert_true(s->extent[ZERO_SPACE_FILE] ==
-                states + params + zero_offload_bytes(s, ZERO_CLASS_ACTIVATIONS));
+                states + params + zero_offload_bytes(s, ZERO_CLASS_KEPT));
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         check_program_bytes(s, (zero_program_kind)kind, states, params);
 }

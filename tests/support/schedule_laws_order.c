@@ -39,6 +39,38 @@ static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, i
         assert_false(computes(p->code[at].op));
 }
 
+/* ---- among replicas ---- */
+
+static int find_next(const zero_program *p, int at, zero_op op)
+{
+    while (at < p->length && p->code[at].op != op) at++;
+    return at;
+}
+
+/* Replicas add up a shard group's sum as soon as it is there, and once. Their ALL_REDUCE ends
+ * after the next REDUCE has begun, unless the plan is serial or it is the last one. */
+static void check_all_reduce(const zero_schedule *s, const zero_program *p, int at)
+{
+    const zero_instruction *reduce = &p->code[at];
+    int begin = find_next(p, at, ZERO_OP_ALL_REDUCE);
+    int end = find_next(p, begin, ZERO_OP_ALL_REDUCE_WAIT);
+    while (end < p->length && (p->code[end].group != reduce->group ||
+                               p->code[end].microbatch != reduce->microbatch))
+        end = find_next(p, end + 1, ZERO_OP_ALL_REDUCE_WAIT);
+    assert_true(begin < p->length && end < p->length);
+    const zero_instruction *i = &p->code[begin];
+    assert_true(i->group == reduce->group && i->microbatch == reduce->microbatch);
+    assert_true(i->in == reduce->buffer && i->buffer == reduce->buffer);
+    assert_true(i->staging == p->code[end].staging && i->buffer == p->code[end].buffer);
+    int next = find_next(p, begin, ZERO_OP_REDUCE);
+    if (s->input.serial)
+        assert_int_equal(end, begin + 1);
+    else if (next < p->length)
+        assert_true(next < end && end < find_next(p, next + 1, ZERO_OP_REDUCE));
+    for (int k = begin + 1; k < end; k++) /* one at a time */
+        assert_true(p->code[k].op != ZERO_OP_ALL_REDUCE);
+}
+
 static void check_gather(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *i = &p->code[at];
@@ -82,7 +114,8 @@ static int gathered_group(const zero_program *p, int buffer)
     return p->code[at].group;
 }
 
-/* The only parameters alive at a use are those that it or the next `prefetch` uses read. */
+/* The only parameters alive at a use are those that it or the next `prefetch` uses read;
+ * with node_parameters any later use. */
 static void check_depth(const zero_schedule *s, const zero_program *p,
                         zero_program_kind kind)
 {
@@ -90,9 +123,9 @@ static void check_depth(const zero_schedule *s, const zero_program *p,
         const zero_buffer *b = &s->buffers[id];
         if (b->class != ZERO_CLASS_GATHERED || b->program != kind) continue;
         int g = gathered_group(p, id);
+        int64_t ahead = s->input.node_parameters ? p->length : s->input.prefetch;
         for (int at = b->first; at <= b->last; at++)
-            if (is_use(&p->code[at]))
-                assert_true(is_read_soon(s, p, at, s->input.prefetch, g));
+            if (is_use(&p->code[at])) assert_true(is_read_soon(s, p, at, ahead, g));
     }
 }
 
@@ -121,6 +154,17 @@ static void check_gathers(const zero_schedule *s, const zero_program *p, int at)
     if (is_piece) check_release(s, p, at);
 }
 
+/* node_parameters: a program gathers a group once, and no earlier than `prefetch` uses
+ * before the first one that reads it. */
+static void check_once(const zero_schedule *s, const zero_program *p, int at)
+{
+    int g = p->code[at].group;
+    if (s->groups[g].param_held != ZERO_HOLD_PIECE) return;
+    assert_true(is_read_soon(s, p, at, s->input.prefetch, g));
+    for (int next = at + 1; next < p->length; next++)
+        assert_false(p->code[next].op == ZERO_OP_GATHER && p->code[next].group == g);
+}
+
 /* With prefetch the first use after GATHER is not the one that reads it, unless the program
  * has just begun. */
 static void check_hidden_gather(const zero_schedule *s, const zero_program *p, int at)
@@ -141,9 +185,15 @@ void laws_check_order(const zero_schedule *s)
         for (int at = 0; at < p->length; at++) {
             if (p->code[at].op == ZERO_OP_REDUCE) check_reduce(s, p, at);
             if (p->code[at].op == ZERO_OP_REDUCE) check_hidden_reduce(s, p, at);
+            bool has_replicas =
+                s->input.shard_ranks > 0 && s->input.shard_ranks < s->input.n_ranks;
+            if (p->code[at].op == ZERO_OP_REDUCE && has_replicas)
+                check_all_reduce(s, p, at);
+            assert_true(has_replicas || p->code[at].op != ZERO_OP_ALL_REDUCE);
             if (p->code[at].op != ZERO_OP_GATHER) continue;
             if (kind != ZERO_PROGRAM_PROLOGUE) check_gathers(s, p, at);
             if (kind != ZERO_PROGRAM_PROLOGUE) check_hidden_gather(s, p, at);
+            if (s->input.node_parameters) check_once(s, p, at);
         }
         check_depth(s, p, (zero_program_kind)kind);
     }

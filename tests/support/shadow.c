@@ -22,8 +22,8 @@ void shadow_next_rank(shadow *w, int rank)
 
 int64_t *shadow_updated_of(const shadow *w, int g, int p)
 {
-    int N = w->job->n_ranks;
-    return &w->updated[((int64_t)w->rank * shadow_groups(w) + g) * N + p];
+    int n = shadow_pieces(w);
+    return &w->updated[((int64_t)w->rank * shadow_groups(w) + g) * n + p];
 }
 
 /* ---- instructions ---- */
@@ -36,6 +36,9 @@ static const action of_each_rank[ZERO_OP_KINDS] = {
     [ZERO_OP_BACKWARD] = shadow_backward,
     [ZERO_OP_JOIN] = shadow_join,
     [ZERO_OP_JOIN_WAIT] = shadow_join_wait,
+    [ZERO_OP_KEEP] = shadow_keep,
+    [ZERO_OP_COLLECT] = shadow_collect,
+    [ZERO_OP_COLLECT_WAIT] = shadow_collect_wait,
     [ZERO_OP_RELEASE] = shadow_let_go,
     [ZERO_OP_ROUND] = shadow_round,
     [ZERO_OP_ACCUMULATE] = shadow_accumulate,
@@ -62,6 +65,8 @@ static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_GATHER_WAIT] = shadow_gather_wait,
     [ZERO_OP_REDUCE] = shadow_reduce,
     [ZERO_OP_REDUCE_WAIT] = shadow_reduce_wait,
+    [ZERO_OP_ALL_REDUCE] = shadow_all_reduce,
+    [ZERO_OP_ALL_REDUCE_WAIT] = shadow_all_reduce_wait,
 };
 /* Blocks of a file. Ranks may hold different numbers of them. */
 static const action of_stream[ZERO_OP_KINDS] = {
@@ -161,8 +166,9 @@ static void start(shadow *w, zero_program_kind program)
     memset(w->ahead, 0, sizeof w->ahead);
     w->losses = w->norms = w->overflows = 0;
     memset(w->reduces, 0, groups * sizeof *w->reduces);
+    memset(w->all_reduces, 0, groups * sizeof *w->all_reduces);
     memset(w->gathers, 0, groups * sizeof *w->gathers);
-    memset(w->updated, 0, ranks * groups * ranks * sizeof *w->updated);
+    memset(w->updated, 0, (size_t)w->truth.n * ranks * sizeof *w->updated);
     memset(w->index, -1, all * sizeof *w->index);
     memset(w->has_loss, 0, all * sizeof *w->has_loss);
     shadow_memory_forget(w);
@@ -176,9 +182,11 @@ static void finish(shadow *w)
     const zero_stage *stage = zero_stage_at(w->job->s[0].input.stage);
     bool once = stage->gradients == ZERO_HOLD_WHOLE;
     bool is_step = w->program == ZERO_PROGRAM_STEP;
+    bool has_replicas = shadow_pieces(w) < w->job->n_ranks;
     for (int g = 0; g < shadow_groups(w); g++) {
-        shadow_expect(w, !w->reduce[g].is_under_way);
+        shadow_expect(w, !w->reduce[g].is_under_way && !w->all_reduce[g].is_under_way);
         shadow_expect(w, w->reduces[g] == (is_step ? once ? 1 : M : 0));
+        shadow_expect(w, w->all_reduces[g] == (has_replicas ? w->reduces[g] : 0));
         bool is_end =
             w->program == ZERO_PROGRAM_PROLOGUE || w->program == ZERO_PROGRAM_EPILOGUE;
         if (is_end) shadow_expect(w, !w->gather[g].is_under_way);
@@ -187,6 +195,7 @@ static void finish(shadow *w)
         shadow_check_updates(w);
         shadow_file_finish(w);
         shadow_expect(w, w->joining[r].begun.join < 0);
+        shadow_expect(w, w->collecting[r].begun.join < 0);
     }
     shadow_expect(w, w->losses == (is_step || w->program == ZERO_PROGRAM_EVALUATE));
     shadow_expect(w, w->overflows == is_step);
@@ -229,7 +238,7 @@ static void initialize_piece(shadow *w, int g, int p)
 {
     const zero_group_state *state = &shadow_plan(w)->groups[g];
     const shadow_truth *t = &w->truth;
-    int64_t at = (int64_t)g * w->job->n_ranks + p;
+    int64_t at = (int64_t)g * shadow_pieces(w) + p;
     if (state->master != ZERO_NO_BUFFER)
         shadow_write_piece(w, g, state->master, p, t->master[at]);
     if (state->momentum != ZERO_NO_BUFFER) {
@@ -246,8 +255,8 @@ static void initialize(shadow *w)
 {
     bool is_all = zero_stage_at(shadow_plan(w)->input.stage)->optimizer == ZERO_HOLD_WHOLE;
     for (int g = 0; g < shadow_groups(w); g++)
-        for (int p = 0; p < w->job->n_ranks; p++)
-            if (!shadow_is_empty(w, g, p) && (is_all || p == w->rank))
+        for (int p = 0; p < shadow_pieces(w); p++)
+            if (!shadow_is_empty(w, g, p) && (is_all || p == shadow_own(w)))
                 initialize_piece(w, g, p);
     shadow_file_open(w);
 }
@@ -267,15 +276,18 @@ void shadow_open(shadow *w, const schedule_job *job)
 {
     size_t all = (size_t)job->n_ranks * (size_t)job->s[0].input.accumulation;
     *w = (shadow){.job = job, .program = ZERO_PROGRAM_PROLOGUE};
-    for (int r = 0; r < JOB_RANKS; r++) w->joining[r].begun.join = -1;
+    for (int r = 0; r < JOB_RANKS; r++)
+        w->joining[r].begun.join = w->collecting[r].begun.join = -1;
     shadow_memory_open(w);
     truth_open(&w->truth, &job->s[0]);
     w->reduce = new_exchanges(w);
     w->gather = new_exchanges(w);
+    w->all_reduce = new_exchanges(w);
     w->index = calloc(all, sizeof *w->index);
     w->has_loss = calloc(all, sizeof *w->has_loss);
-    w->reduces = calloc(2 * (size_t)shadow_groups(w), sizeof *w->reduces);
+    w->reduces = calloc(3 * (size_t)shadow_groups(w), sizeof *w->reduces);
     w->gathers = w->reduces + shadow_groups(w);
+    w->all_reduces = w->gathers + shadow_groups(w);
     w->updated = calloc((size_t)(w->truth.n * job->n_ranks), sizeof *w->updated);
     assert_true(w->index && w->has_loss && w->reduces && w->updated);
     for (int r = 0; r < job->n_ranks; r++, shadow_next_rank(w, r)) initialize(w);
@@ -291,6 +303,7 @@ void shadow_close(shadow *w)
 {
     destroy_exchanges(w, w->reduce);
     destroy_exchanges(w, w->gather);
+    destroy_exchanges(w, w->all_reduce);
     for (int r = 0; r < w->job->n_ranks; r++, shadow_next_rank(w, r)) shadow_file_close(w);
     free(w->reduces);
     free(w->updated);

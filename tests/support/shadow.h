@@ -7,16 +7,20 @@
  * (shadow_truth.c), which does not know buffers. Planned lifetimes are never read: one that is
  * too short is found by its effect on the numbers.
  *
+ * With hybrid sharding groups are cut over the ranks of a shard group, in which REDUCE and
+ * GATHER work; the definition still sums over all ranks.
+ *
  * Of a shared model the ranks are a ZeRO group. The other ranks of their TP groups do the
  * same: a JOIN turns what a rank gave into what all gave, and takes its buffers from JOIN
- * to JOIN_WAIT. (What TP ranks may overwrite in their window follows from the order of
- * JOINs: laws_check_joins().)
+ * to JOIN_WAIT; KEEP leaves a piece, and COLLECT makes it whole. (What TP ranks may
+ * overwrite in their window follows from the order of JOINs: laws_check_joins(),
+ * laws_check_kept().)
  *
  * A rank may execute the stream of optimizer states ahead of its walk, as far as `after` allows
  * (engine/run_offload.c). The test says which ranks do.
  *
  *     shadow.c          programs from begin to end
- *     shadow_ops.h      what each instruction does: shadow_{units,exchange,update,file}.c
+ *     shadow_ops.h      what each instruction does: shadow_{units,kept,exchange,update,file}.c
  *     shadow_memory.c   who holds what: the rank's arena, its part of the window, the node's
  *     shadow_truth.c    the results that are expected */
 #pragma once
@@ -27,14 +31,14 @@
 
 /* ---- what has to come out: shadow_truth.c ---- */
 
-/* Terms of the whole model by group and piece: [g * n_ranks + piece]. */
+/* Terms of the whole model by group and piece: [g * pieces + piece]. */
 typedef struct {
     const zero_schedule *s;    /* rank 0's */
     term *param;               /* as units read them */
     term *master;              /* in fp32; the same for fp32 */
     term *momentum, *variance; /* after an update */
     term *grad;                /* of the last step that was computed */
-    int64_t n;                 /* n_groups * n_ranks */
+    int64_t n;                 /* n_groups * pieces */
 
     /* The update that this program makes, if it makes one: with this gradient, to these. */
     term *due, *new_param, *new_master, *new_momentum, *new_variance;
@@ -70,7 +74,7 @@ typedef struct {
 
 /* The memory of one rank, and of its node if it is the first rank there. */
 typedef struct {
-    shadow_cell *cells; /* [n_buffers][n_ranks], of plain data the first */
+    shadow_cell *cells; /* [n_buffers][pieces], of plain data the first */
     int *held;          /* [n_buffers]: cells with a value */
     int *group;         /* [n_buffers]; -1: plain data */
     int *live;          /* buffers with held > 0 */
@@ -80,7 +84,7 @@ typedef struct {
 typedef struct {
     bool is_under_way;
     zero_instruction begun[JOB_RANKS];
-    term *value; /* [n_ranks]: what each piece will be */
+    term *value; /* [n_ranks]: what the piece of each rank will be */
 } shadow_exchange;
 
 /* A buffer in a rank's file. */
@@ -103,7 +107,7 @@ typedef struct {
 } shadow_file;
 
 typedef struct {
-    zero_instruction begun; /* the JOIN in flight, if its join is not -1 */
+    zero_instruction begun; /* the JOIN or COLLECT in flight, if its join is not -1 */
     term value;             /* its result */
 } shadow_joining;
 
@@ -120,20 +124,23 @@ typedef struct {
     bool is_pending; /* `lazy`: the next program with updates makes that of the last step */
     shadow_memory memory[JOB_RANKS];
     shadow_file file[JOB_RANKS];
-    shadow_exchange *reduce, *gather; /* [n_groups] */
-    shadow_joining joining[JOB_RANKS];
+    shadow_exchange *reduce, *gather, *all_reduce; /* [n_groups] */
+    shadow_joining joining[JOB_RANKS], collecting[JOB_RANKS];
     shadow_truth truth;
 
-    int64_t *index;         /* [n_ranks][M]: the microbatches that were loaded */
-    bool *has_loss;         /* [n_ranks][M] */
-    int *reduces, *gathers; /* [n_groups] in this program; by rank 0 */
-    int64_t *updated; /* [n_ranks][n_groups][n_ranks]: elements of a piece; by each rank */
+    int64_t *index; /* [n_ranks][M]: the microbatches that were loaded */
+    bool *has_loss; /* [n_ranks][M] */
+    int *reduces, *gathers, *all_reduces; /* [n_groups] in this program */
+    int64_t *updated; /* [n_ranks][n_groups][pieces]: elements of a piece; by each rank */
     int losses, norms, overflows;
 } shadow;
 
 const zero_schedule *shadow_plan(const shadow *w);   /* of w->rank */
 const zero_instruction *shadow_now(const shadow *w); /* of w->rank */
 int shadow_groups(const shadow *w);
+int shadow_pieces(const shadow *w); /* of a group: the ranks that shard together */
+int shadow_own(const shadow *w);    /* the piece of w->rank */
+int shadow_first(const shadow *w);  /* the first rank that shards with w->rank */
 
 #define shadow_expect(w, ok) shadow_expect_at((w), (ok), #ok, __FILE__, __LINE__)
 void shadow_expect_at(const shadow *w, bool ok, const char *text, const char *file,

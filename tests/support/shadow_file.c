@@ -10,9 +10,10 @@
 static zero_range range_of(const shadow *w, int g, int k)
 {
     const zero_partition *part = &shadow_plan(w)->groups[g].partition;
-    int64_t first = shadow_updates_all(w) ? 0 : zero_partition_piece(part, w->rank).begin;
-    int64_t end =
-        shadow_updates_all(w) ? part->padded : zero_partition_piece(part, w->rank).end;
+    int64_t first =
+        shadow_updates_all(w) ? 0 : zero_partition_piece(part, shadow_own(w)).begin;
+    int64_t end = shadow_updates_all(w) ? part->padded
+                                        : zero_partition_piece(part, shadow_own(w)).end;
     int64_t begin = first + ZERO_OFFLOAD_BLOCK * k;
     shadow_expect(w, begin < end);
     return (zero_range){begin, zero_min(begin + ZERO_OFFLOAD_BLOCK, end)};
@@ -30,8 +31,8 @@ static term states_of(const shadow *w, int g, int k, const term *master,
 {
     bool is_exact = shadow_plan(w)->input.type == ZERO_FP32;
     term all = term_of(TERM_BLOCK, (term)g, (term)k, 0);
-    for (int p = 0; p < w->job->n_ranks; p++) {
-        int64_t at = (int64_t)g * w->job->n_ranks + p;
+    for (int p = 0; p < shadow_pieces(w); p++) {
+        int64_t at = (int64_t)g * shadow_pieces(w) + p;
         if (!has_piece(w, g, p, range_of(w, g, k))) continue;
         all = term_of(TERM_BLOCK, all, is_exact ? 0 : master[at], 0);
         all = term_of(TERM_BLOCK, all, momentum[at], variance[at]);
@@ -42,9 +43,9 @@ static term states_of(const shadow *w, int g, int k, const term *master,
 /* The parameters of a block, which are part of this rank's piece. */
 static term params_of(const shadow *w, int g, int k, const term *param)
 {
-    bool is_padding = !has_piece(w, g, w->rank, range_of(w, g, k));
+    bool is_padding = !has_piece(w, g, shadow_own(w), range_of(w, g, k));
     return is_padding ? term_of(TERM_BLOCK, 1, 0, 0)
-                      : param[(int64_t)g * w->job->n_ranks + w->rank];
+                      : param[(int64_t)g * shadow_pieces(w) + shadow_own(w)];
 }
 
 /* True if this rank's piece of the group lies in the file. */
@@ -206,17 +207,17 @@ void shadow_fetch_param(shadow *w)
     const zero_group_state *state = &shadow_plan(w)->groups[i->group];
     for (int k = 0; k < state->n_blocks; k++) begin_read(w, state->first_param_block + k);
     if (state->n_blocks > 0)
-        shadow_lock_piece(w, i->group, i->buffer, w->rank, SHADOW_WRITING);
+        shadow_lock_piece(w, i->group, i->buffer, shadow_own(w), SHADOW_WRITING);
 }
 
 /* The blocks of a piece that is not padding alone have one term: that of the piece. */
 static term join_blocks(const shadow *w, int g)
 {
     const zero_group_state *state = &shadow_plan(w)->groups[g];
-    term piece = w->truth.param[(int64_t)g * w->job->n_ranks + w->rank];
+    term piece = w->truth.param[(int64_t)g * shadow_pieces(w) + shadow_own(w)];
     for (int k = 0; k < state->n_blocks; k++) {
         term value = block_of(w, state->first_param_block + k)->value;
-        if (!has_piece(w, g, w->rank, range_of(w, g, k))) continue;
+        if (!has_piece(w, g, shadow_own(w), range_of(w, g, k))) continue;
         if (k > 0) shadow_expect(w, value == piece);
         piece = value;
     }
@@ -230,7 +231,8 @@ void shadow_fetch_param_wait(shadow *w)
     for (int k = 0; k < state->n_blocks; k++)
         end(w, state->first_param_block + k, SHADOW_READING);
     if (state->n_blocks > 0)
-        shadow_publish_piece(w, i->group, i->buffer, w->rank, join_blocks(w, i->group));
+        shadow_publish_piece(w, i->group, i->buffer, shadow_own(w),
+                             join_blocks(w, i->group));
 }
 
 /* ---- outputs of units ---- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "support/shadow.h"
 
 const zero_schedule *shadow_plan(const shadow *w)
@@ -43,16 +44,34 @@ static const zero_buffer *look_up(const shadow *w, int buffer)
     return b;
 }
 
+int shadow_pieces(const shadow *w)
+{
+    const zero_plan_input *in = &w->job->s[0].input;
+    return in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
+}
+
+int shadow_own(const shadow *w)
+{
+    return w->rank % shadow_pieces(w);
+}
+
+int shadow_first(const shadow *w)
+{
+    return w->rank - shadow_own(w);
+}
+
+/* The window of a node is one for each shard group there. */
 static shadow_memory *memory_of(shadow *w, int buffer)
 {
     const zero_layout *layout = &w->job->layout;
     bool is_node = shadow_plan(w)->buffers[buffer].space == ZERO_SPACE_NODE;
-    return &w->memory[is_node ? layout->first[layout->node_of[w->rank]] : w->rank];
+    int first = (int)zero_max(layout->first[layout->node_of[w->rank]], shadow_first(w));
+    return &w->memory[is_node ? first : w->rank];
 }
 
 static shadow_cell *cell_of(shadow *w, int buffer, int p)
 {
-    return &memory_of(w, buffer)->cells[(int64_t)buffer * w->job->n_ranks + p];
+    return &memory_of(w, buffer)->cells[(int64_t)buffer * shadow_pieces(w) + p];
 }
 
 zero_range shadow_piece(const shadow *w, int g, int p)
@@ -91,7 +110,7 @@ static void check_bounds(const shadow *w, const zero_buffer *b, int g, int p)
 
 static void forget_cell(shadow *w, shadow_memory *m, int buffer, int p)
 {
-    shadow_cell *c = &m->cells[(int64_t)buffer * w->job->n_ranks + p];
+    shadow_cell *c = &m->cells[(int64_t)buffer * shadow_pieces(w) + p];
     if (c->value == 0) return;
     *c = (shadow_cell){0};
     if (--m->held[buffer] > 0) return;
@@ -114,8 +133,8 @@ static void hold(shadow *w, int buffer, int g, int p, shadow_cell value)
 static void lose(shadow *w, shadow_memory *m, int buffer, span s)
 {
     const zero_buffer *b = &shadow_plan(w)->buffers[buffer];
-    for (int p = 0; p < w->job->n_ranks; p++) {
-        const shadow_cell *c = &m->cells[(int64_t)buffer * w->job->n_ranks + p];
+    for (int p = 0; p < shadow_pieces(w); p++) {
+        const shadow_cell *c = &m->cells[(int64_t)buffer * shadow_pieces(w) + p];
         if (c->value == 0) continue;
         span other = span_of(w, b, m->group[buffer], p);
         if (other.begin >= s.end || s.begin >= other.end) continue;
@@ -257,12 +276,12 @@ void shadow_publish_piece(shadow *w, int g, int buffer, int p, term value)
 void shadow_release(shadow *w, int g, int buffer)
 {
     const zero_buffer *b = look_up(w, buffer);
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         shadow_cell *c = cell_of(w, buffer, p);
         if (shadow_is_empty(w, g, p)) continue;
         shadow_expect(w, c->lock == SHADOW_FREE);
         if (b->program == ZERO_PROGRAM_ALL)
-            c->seen &= 1u << p;
+            c->seen &= 1u << (shadow_first(w) + p);
         else
             forget_cell(w, memory_of(w, buffer), buffer, p);
     }
@@ -299,8 +318,8 @@ static void forget_programs(shadow *w, shadow_memory *m)
     for (int k = m->n_live - 1; k >= 0; k--) {
         int buffer = m->live[k];
         if (shadow_plan(w)->buffers[buffer].program == ZERO_PROGRAM_ALL) continue;
-        for (int p = 0; p < w->job->n_ranks; p++) {
-            shadow_expect(w, m->cells[(int64_t)buffer * w->job->n_ranks + p].lock ==
+        for (int p = 0; p < shadow_pieces(w); p++) {
+            shadow_expect(w, m->cells[(int64_t)buffer * shadow_pieces(w) + p].lock ==
                                  SHADOW_FREE);
             forget_cell(w, m, buffer, p);
         }

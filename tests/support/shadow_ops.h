@@ -10,6 +10,9 @@ void shadow_forward(shadow *w);
 void shadow_backward(shadow *w);
 void shadow_join(shadow *w);
 void shadow_join_wait(shadow *w);
+void shadow_keep(shadow *w);
+void shadow_collect(shadow *w);
+void shadow_collect_wait(shadow *w);
 void shadow_round(shadow *w);
 void shadow_accumulate(shadow *w);
 void shadow_let_go(shadow *w); /* RELEASE */
@@ -43,6 +46,8 @@ void shadow_restore_wait(shadow *w);
 /* Instructions of all ranks. */
 void shadow_reduce(shadow *w);
 void shadow_reduce_wait(shadow *w);
+void shadow_all_reduce(shadow *w);
+void shadow_all_reduce_wait(shadow *w);
 void shadow_gather(shadow *w);
 void shadow_gather_wait(shadow *w);
 

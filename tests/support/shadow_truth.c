@@ -6,14 +6,20 @@
 
 /* ---- one microbatch ---- */
 
+/* Groups are cut over the ranks that shard together. */
+static int pieces_of(const zero_schedule *s)
+{
+    return s->input.shard_ranks > 0 ? s->input.shard_ranks : s->input.n_ranks;
+}
+
 static int64_t at(const shadow_truth *t, int g, int p)
 {
-    return (int64_t)g * t->s->input.n_ranks + p;
+    return (int64_t)g * pieces_of(t->s) + p;
 }
 
 static term read_group(const shadow_truth *t, term read, int g)
 {
-    for (int p = 0; p < t->s->input.n_ranks; p++) {
+    for (int p = 0; p < pieces_of(t->s); p++) {
         zero_range piece = zero_partition_piece(&t->s->groups[g].partition, p);
         if (zero_range_len(piece) > 0)
             read = term_of(TERM_READ, read, truth_read(t)[at(t, g, p)], 0);
@@ -39,7 +45,7 @@ static void contribute(const shadow_truth *t, const zero_unit *unit, term backwa
                        term *leaf)
 {
     for (int k = 0; k < unit->n_groups; k++)
-        for (int p = 0; p < t->s->input.n_ranks; p++) {
+        for (int p = 0; p < pieces_of(t->s); p++) {
             term *x = &leaf[at(t, unit->groups[k], p)],
                  more = term_gradient(backward, k, p);
             *x = *x ? term_add(*x, more) : more;
@@ -123,8 +129,8 @@ const term *truth_read(const shadow_truth *t)
 /* A piece of padding is never updated. */
 static void update(shadow_truth *t, int64_t i)
 {
-    zero_range shard = zero_partition_shard(
-        &t->s->groups[i / t->s->input.n_ranks].partition, (int)(i % t->s->input.n_ranks));
+    int n = pieces_of(t->s);
+    zero_range shard = zero_partition_shard(&t->s->groups[i / n].partition, (int)(i % n));
     if (zero_range_len(shard) == 0) return;
     term old = term_of(TERM_UPDATE, t->master[i], t->momentum[i], t->variance[i]);
     t->new_master[i] = term_of(TERM_UPDATE, old, t->grad[i], 1);
@@ -161,7 +167,7 @@ static term *new_terms(const shadow_truth *t, term number)
 
 void truth_open(shadow_truth *t, const zero_schedule *s)
 {
-    *t = (shadow_truth){.s = s, .n = (int64_t)s->input.model->n_groups * s->input.n_ranks};
+    *t = (shadow_truth){.s = s, .n = (int64_t)s->input.model->n_groups * pieces_of(s)};
     t->master = new_terms(t, 1);
     t->momentum = new_terms(t, 2);
     t->variance = new_terms(t, 3);

@@ -65,10 +65,10 @@ void shadow_load(shadow *w)
 /* Parameters are whole, and those of the last update. */
 static term read_group(shadow *w, term read, int g, int buffer)
 {
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         if (shadow_is_empty(w, g, p)) continue;
         term param = shadow_read_piece(w, g, buffer, p);
-        shadow_expect(w, param == truth_read(&w->truth)[(int64_t)g * w->job->n_ranks + p]);
+        shadow_expect(w, param == truth_read(&w->truth)[(int64_t)g * shadow_pieces(w) + p]);
         read = term_of(TERM_READ, read, param, 0);
     }
     return read;
@@ -246,7 +246,7 @@ static void carry_gradient(shadow *w, int k, term backward)
 {
     const zero_instruction *i = shadow_now(w);
     int g = unit_now(w)->groups[k], buffer = i->grad[k];
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         if (shadow_is_empty(w, g, p)) continue;
         term x = between_parts(backward, i->part - 1, buffer);
         if (i->accumulate[k] || !is_first_part(w)) {
@@ -265,7 +265,7 @@ static void add_gradient(shadow *w, int k, term backward)
     int g = unit_now(w)->groups[k];
     bool is_first = i->unit == zero_model_first_writer(shadow_plan(w)->input.model, g);
     shadow_expect(w, i->accumulate[k] == !is_first);
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         if (shadow_is_empty(w, g, p)) continue;
         term x = term_gradient(backward, k, p);
         if (!is_first) x = term_add(shadow_read_piece(w, g, i->grad[k], p), x);

@@ -53,14 +53,14 @@ static void fetch_squares(shadow *w)
 static void check_gradient(shadow *w, int g, int buffer, int p, const term *grad)
 {
     shadow_expect(w, shadow_read_piece(w, g, buffer, p) ==
-                         grad[(int64_t)g * w->job->n_ranks + p]);
+                         grad[(int64_t)g * shadow_pieces(w) + p]);
 }
 
 /* True if this rank holds states of piece p: it updates the piece, and copies it. */
 static bool holds(const shadow *w, int g, int p)
 {
     zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
-    return (shadow_updates_all(w) || p == w->rank) && zero_range_len(shard) > 0;
+    return (shadow_updates_all(w) || p == shadow_own(w)) && zero_range_len(shard) > 0;
 }
 
 static void check_copied(const shadow *w, int g, int p)
@@ -76,7 +76,7 @@ void shadow_fetch_grad(shadow *w)
     const zero_instruction *i = shadow_now(w);
     const zero_group_state *state = &shadow_plan(w)->groups[i->group];
     shadow_expect(w, i->in == state->grad && i->host == state->host_grad);
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         if (!holds(w, i->group, p)) continue;
         check_copied(w, i->group, p);
         check_gradient(w, i->group, i->in, p, w->truth.grad);
@@ -88,7 +88,7 @@ void shadow_fetch_grad(shadow *w)
 static void await_gradient(shadow *w, int g)
 {
     const zero_group_state *state = &shadow_plan(w)->groups[g];
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         if (!holds(w, g, p)) continue;
         shadow_unlock_piece(w, g, state->grad, p);
         shadow_publish_piece(w, g, state->host_grad, p,
@@ -102,8 +102,8 @@ void shadow_store_param(shadow *w)
     const zero_instruction *i = shadow_now(w);
     const zero_group_state *state = &shadow_plan(w)->groups[i->group];
     shadow_expect(w, i->host == state->host_param && i->buffer == state->param);
-    for (int p = 0; p < w->job->n_ranks; p++) {
-        int64_t at = (int64_t)i->group * w->job->n_ranks + p;
+    for (int p = 0; p < shadow_pieces(w); p++) {
+        int64_t at = (int64_t)i->group * shadow_pieces(w) + p;
         if (!holds(w, i->group, p)) continue;
         check_copied(w, i->group, p);
         shadow_expect(w,
@@ -118,13 +118,17 @@ void shadow_norm(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
     zero_range shard =
-        zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, w->rank);
+        zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, shadow_own(w));
+    bool counts = shadow_first(w) == 0;     /* replicas have the same squares */
     shadow_expect(w, i->group == w->norms); /* groups in order: one sum on all ranks */
-    shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
+    if (counts)
+        shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
+    else
+        shadow_expect(w, zero_range_is_empty(i->range));
     shadow_expect(w, i->on_host == (shadow_plan(w)->input.offload_host == 1));
     if (i->on_host) await_gradient(w, i->group);
     if (zero_range_len(shard) > 0)
-        check_gradient(w, i->group, i->grad[0], w->rank, w->truth.grad);
+        check_gradient(w, i->group, i->grad[0], shadow_own(w), w->truth.grad);
     if (shadow_plan(w)->input.device && !i->on_host) write_squares(w);
     w->norms += w->rank == w->job->n_ranks - 1;
 }
@@ -140,9 +144,9 @@ void shadow_overflow(shadow *w)
 /* True if this rank has updated all that it holds of group g; a lazy plan may have nothing due. */
 static bool is_updated(const shadow *w, int g)
 {
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
-        bool is_held = shadow_updates_all(w) || p == w->rank;
+        bool is_held = shadow_updates_all(w) || p == shadow_own(w);
         int64_t expected = w->is_due && is_held ? zero_range_len(shard) : 0;
         if (*shadow_updated_of(w, g, p) != expected) return false;
     }
@@ -151,7 +155,7 @@ static bool is_updated(const shadow *w, int g)
 
 static bool is_untouched(const shadow *w, int g)
 {
-    for (int p = 0; p < w->job->n_ranks; p++)
+    for (int p = 0; p < shadow_pieces(w); p++)
         if (*shadow_updated_of(w, g, p) > 0) return false;
     return true;
 }
@@ -163,7 +167,8 @@ void shadow_check(shadow *w)
     shadow_expect(w, w->overflows == 1);
     for (int g = 0; g < shadow_groups(w); g++) {
         shadow_expect(w, is_lazy ? is_updated(w, g) : is_untouched(w, g));
-        shadow_expect(w, !w->gather[g].is_under_way && !w->reduce[g].is_under_way);
+        shadow_expect(w, !w->gather[g].is_under_way && !w->reduce[g].is_under_way &&
+                             !w->all_reduce[g].is_under_way);
     }
 }
 
@@ -180,7 +185,7 @@ void shadow_check_updates(shadow *w)
 /* UPDATE reads one value at a place, and leaves another there. */
 static void renew(shadow *w, int g, int buffer, int p, const term *old, const term *new)
 {
-    int64_t at = (int64_t)g * w->job->n_ranks + p;
+    int64_t at = (int64_t)g * shadow_pieces(w) + p;
     shadow_expect(w, shadow_read_piece(w, g, buffer, p) == old[at]);
     shadow_write_piece(w, g, buffer, p, new[at]);
 }
@@ -191,7 +196,7 @@ static void renew_part(shadow *w, int g, int buffer, int p, int64_t n)
 {
     const shadow_truth *t = &w->truth;
     zero_type type = shadow_plan(w)->input.type;
-    int64_t at = (int64_t)g * w->job->n_ranks + p, *updated = shadow_updated_of(w, g, p);
+    int64_t at = (int64_t)g * shadow_pieces(w) + p, *updated = shadow_updated_of(w, g, p);
     zero_range shard = zero_partition_shard(&shadow_plan(w)->groups[g].partition, p);
     term mixed = term_round(type, term_of(TERM_JUNK, 1, 0, 0));
     *updated += n;
@@ -222,10 +227,10 @@ static zero_range range_expected(const shadow *w, const zero_instruction *i)
     const zero_schedule *s = shadow_plan(w);
     const zero_partition *part = &s->groups[i->group].partition;
     bool is_all = shadow_updates_all(w);
-    zero_range own =
-        is_all ? (zero_range){0, part->n_params} : zero_partition_shard(part, w->rank);
+    zero_range own = is_all ? (zero_range){0, part->n_params}
+                            : zero_partition_shard(part, shadow_own(w));
     if (i->file == ZERO_NO_BUFFER) return own;
-    int64_t first = is_all ? 0 : zero_partition_piece(part, w->rank).begin;
+    int64_t first = is_all ? 0 : zero_partition_piece(part, shadow_own(w)).begin;
     int64_t begin =
         first + ZERO_OFFLOAD_BLOCK * (i->file - s->groups[i->group].first_block);
     return zero_range_overlap(own, (zero_range){begin, begin + ZERO_OFFLOAD_BLOCK});
@@ -249,7 +254,7 @@ void shadow_update(shadow *w)
     shadow_expect(w, i->on_host == (s->input.offload_host == 1));
     if (!w->is_due) return;
     if (i->file != ZERO_NO_BUFFER) shadow_update_block(w);
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         zero_range part = zero_range_overlap(
             range, zero_partition_shard(&s->groups[i->group].partition, p));
         if (!zero_range_is_empty(part)) update_piece(w, i, p, zero_range_len(part));
@@ -260,13 +265,13 @@ void shadow_update(shadow *w)
 static void copy_pieces(shadow *w, const term *expected)
 {
     const zero_instruction *i = shadow_now(w);
-    for (int p = 0; p < w->job->n_ranks; p++) {
+    for (int p = 0; p < shadow_pieces(w); p++) {
         zero_range shard =
             zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, p);
-        bool is_held = shadow_updates_all(w) || p == w->rank;
+        bool is_held = shadow_updates_all(w) || p == shadow_own(w);
         if (!is_held || zero_range_is_empty(shard)) continue;
         term value = shadow_read_piece(w, i->group, i->in, p);
-        shadow_expect(w, value == expected[(int64_t)i->group * w->job->n_ranks + p]);
+        shadow_expect(w, value == expected[(int64_t)i->group * shadow_pieces(w) + p]);
         shadow_expect(w, i->range.begin <= shard.begin && shard.end <= i->range.end);
         shadow_write_piece(w, i->group, i->buffer, p, value);
     }

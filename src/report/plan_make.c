@@ -1,5 +1,6 @@
 #include "report/plan_report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 #include "base/fail.h"
 #include "data/corpus.h"
 #include "math/backends.h"
+#include "report/plan_machine.h"
+#include "report/plan_pipeline.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
 
@@ -36,13 +39,24 @@ static int count_nodes(const zero_config *c, int n_ranks)
     return c->tp.across_nodes ? n_ranks : c->data_ranks;
 }
 
+static zero_status check_nodes(const zero_config *c, int n_ranks)
+{
+    if (c->fake_nodes > n_ranks)
+        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
+                         (int)c->fake_nodes, n_ranks);
+    if (!c->node_parameters || c->fake_nodes > 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--node-parameters without --fake-nodes: a plan then gives each rank, or TP "
+        "group, a node of its own, so none that shard together share memory; give "
+        "--fake-nodes K for K nodes");
+}
+
 static zero_status choose_layout(zero_plan_report *r)
 {
     const zero_config *c = &r->config;
     int n = r->request.n_ranks;
-    if (c->fake_nodes > n)
-        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
-                         (int)c->fake_nodes, n);
+    ZERO_TRY(check_nodes(c, n));
     ZERO_TRY(zero_layout_init_blocks(&r->layout, n, count_nodes(c, n)));
     ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
     ZERO_TRY(zero_tp_find_place(&c->tp, &r->layout, r->request.rank, &r->place));
@@ -79,11 +93,13 @@ static void add_rank(zero_plan_spread *spread, const zero_plan_input *in,
                      const zero_plan_ledger *l)
 {
     bool is_first = spread->n_ranks++ == 0;
-    zero_volume reduced = zero_traffic_total(&l->reduce.traffic),
-                gathered = zero_traffic_total(&l->gather.traffic);
+    zero_traffic sum = l->reduce.traffic;
+    zero_traffic_add(&sum, 1, &l->all_reduce.traffic);
+    zero_traffic_add(&sum, 1, &l->gather.traffic);
+    zero_volume all = zero_traffic_total(&sum);
     widen(&spread->needed, (int64_t)zero_plan_scarce(in, l), is_first);
-    widen(&spread->sent, reduced.bytes_sent + gathered.bytes_sent, is_first);
-    widen(&spread->received, reduced.bytes_received + gathered.bytes_received, is_first);
+    widen(&spread->sent, all.bytes_sent, is_first);
+    widen(&spread->received, all.bytes_received, is_first);
 }
 
 /* All pieces are equal but those of the last ranks; so are all nodes. */
@@ -95,6 +111,8 @@ static zero_status spread_over_ranks(zero_plan_input in, zero_partition_scheme s
     bool all = n <= ALL_RANKS;
     in.partition = scheme;
     *spread = (zero_plan_spread){0};
+    bool needs_slices = in.shard_ranks < n || in.node_parameters;
+    if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
     for (int k = 0; k < (all ? n : (int)(sizeof few / sizeof *few)); k++) {
         zero_plan_ledger l;
         in.rank = all ? k : few[k];
@@ -141,6 +159,45 @@ static zero_status find_hidden(const zero_plan_report *r, zero_plan_stage *stage
     return st;
 }
 
+/* ---- the largest batch ---- */
+
+bool zero_plan_batch_grows(const zero_plan_report *r)
+{
+    return r->request.config.global_batch == 0;
+}
+
+static zero_status find_batch(const zero_plan_report *r, zero_plan_input in,
+                              zero_plan_batch *batch)
+{
+    const zero_plan_room room = {.bytes = (size_t)r->request.fit_memory,
+                                 .context = zero_config_context(&r->config)};
+    int64_t sequences = r->config.global_batch / r->config.data_ranks;
+    if (zero_plan_batch_grows(r)) {
+        in.accumulation = 1;
+        sequences = 0;
+    }
+    return zero_plan_fit_batch(&in, sequences, &room, batch);
+}
+
+/* An error only if no stage has an answer: beside others, a stage without one shows 0. */
+static zero_status check_batches(const zero_plan_report *r)
+{
+    const zero_plan_batch *least = &r->stages[0].batch;
+    if (!r->request.fit_batch) return ZERO_OK;
+    for (int k = 0; k < r->n; k++) {
+        const zero_plan_batch *b = &r->stages[k].batch;
+        if (b->micro_batch > 0) return ZERO_OK;
+        if (b->needed < least->needed) least = b;
+    }
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--fit batch: no micro batch fits %" PRId64
+        " bytes: the smallest needs %zu per rank; give more bytes, more ranks, "
+        "a higher --stage, --recompute%s",
+        r->request.fit_memory, least->needed,
+        zero_plan_batch_grows(r) ? "" : ", or no --global-batch");
+}
+
 static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *stage)
 {
     const zero_plan_request *o = &r->request;
@@ -160,6 +217,8 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
                           &(zero_plan_room){(size_t)o->fit, zero_config_context(&r->config),
                                             (size_t)o->fit_disk},
                           &stage->fitted));
+    if (o->ablation) ZERO_TRY(zero_plan_ablate(&stage->schedule, &stage->ablation));
+    if (o->fit_batch) ZERO_TRY(find_batch(r, in, &stage->batch));
     return ZERO_OK;
 }
 
@@ -171,7 +230,7 @@ static zero_status make_stages(zero_plan_report *r)
     if (!r->stages) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d stages", n);
     r->n = n;
     for (int k = 0; k < n; k++) ZERO_TRY(make_stage(r, first + k, &r->stages[k]));
-    return ZERO_OK;
+    return check_batches(r);
 }
 
 static zero_status make(zero_plan_report *r)
@@ -183,9 +242,12 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(choose_shape(r));
     ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
+    ZERO_TRY(zero_plan_machine_fill(r));
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
-    return make_stages(r);
+    if (r->request.pipeline > 0) ZERO_TRY(zero_plan_pipelines_check(r));
+    ZERO_TRY(make_stages(r));
+    return r->request.pipeline > 0 ? zero_plan_pipelines_make(r) : ZERO_OK;
 }
 
 zero_status zero_plan_report_make(zero_plan_report *report,
@@ -226,6 +288,8 @@ void zero_plan_report_destroy(zero_plan_report *report)
         free(report->stages[k].kept);
     }
     free(report->stages);
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)
+        zero_pipeline_destroy(&report->pipelines[k].pipeline);
     zero_tp_place_destroy(&report->place);
     zero_layout_destroy(&report->layout);
     zero_model_destroy(&report->made);

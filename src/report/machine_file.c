@@ -1,0 +1,277 @@
+#include "report/machine_file.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "base/quantity.h"
+#include "io/bytes.h"
+#include "report/machine_texts.h"
+
+#define MOST_BYTES   ((size_t)64 << 10)
+#define MOST_LINE    200
+#define MOST_NUMBERS 2
+#define HUGE_NUMBER  1e30
+#define HUGE_MEMORY  1e18 /* a plan counts bytes in 64 bits */
+#define BLANKS       " "
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#define FIELD(name)  offsetof(zero_machine_file, name)
+
+/* ---- the keys ---- */
+
+typedef struct {
+    const char *name;
+    size_t at; /* char[ZERO_MACHINE_TEXT] of the struct */
+} text_key;
+
+typedef struct {
+    double low, high;
+    size_t at; /* double of the struct */
+} number;
+
+typedef struct {
+    const char *name, *expected;
+    number numbers[MOST_NUMBERS];
+    int n;
+    bool is_whole;
+} number_key;
+
+static const text_key texts[] = {{"name", FIELD(name)},
+                                 {"about", FIELD(about)},
+                                 {"source", FIELD(source)},
+                                 {"date", FIELD(date)},
+                                 {"fit", FIELD(fit)}};
+
+/* clang-format off */
+#define RATE(field) {1.0, HUGE_NUMBER, FIELD(field)}
+#define LINK(field) {{0.0, 1e6, FIELD(field.latency)}, RATE(field.bandwidth)}, 2, false
+static const number_key numbers[] = {
+    {"devices", "a whole number from 1 to 65536", {{1.0, 65536.0, FIELD(devices)}}, 1, true},
+    {"memory", "bytes from 1 to 1e18, such as 32G", {{1.0, HUGE_MEMORY, FIELD(memory)}}, 1, false},
+    {"memory-bandwidth", "bytes per second, such as 900G", {RATE(memory_bandwidth)}, 1, false},
+    {"efficiency", "SHARE TOKENS: a share above 0 and up to 1, then a number from 0 on",
+     {{1e-6, 1.0, FIELD(share)}, {0.0, 1e9, FIELD(tokens)}}, 2, false},
+    {"unaligned", "EVERY SHARE: a number from 1 on, then a share above 0 and up to 1",
+     {{1.0, 1e6, FIELD(unaligned_every)}, {1e-6, 1.0, FIELD(unaligned_share)}}, 2, false},
+    {"inside", "SECONDS RATE, such as 2e-6 150G", LINK(inside)},
+    {"between", "SECONDS RATE, such as 2e-6 100G", LINK(between)},
+    {"host", "bytes per second, such as 48G", {RATE(host)}, 1, false},
+};
+/* clang-format on */
+
+#define PEAK_EXPECTED "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T"
+
+typedef struct {
+    const char *path;
+    int line;
+    zero_machine_file machine;
+    bool has_text[COUNT(texts)], has_numbers[COUNT(numbers)];
+} reader;
+
+/* ---- one line ---- */
+
+static char *next_word(char **rest)
+{
+    char *word = *rest + strspn(*rest, BLANKS), *end = word + strcspn(word, BLANKS);
+    *rest = *end ? end + 1 : end;
+    *end = '\0';
+    return word;
+}
+
+static zero_status twice(const reader *r, const char *key)
+{
+    return zero_fail(ZERO_ERR_INVALID, "%.300s:%d: \"%s\" stands twice; keep one of them",
+                     r->path, r->line, key);
+}
+
+static zero_status wrong(const reader *r, const char *key, const char *expected,
+                         const char *found)
+{
+    return zero_fail(ZERO_ERR_INVALID, "%.300s:%d: %s: expected %s, found %s%s%s", r->path,
+                     r->line, key, expected, *found ? "\"" : "nothing", found,
+                     *found ? "\"" : "");
+}
+
+static zero_status store_text(reader *r, int i, char *rest)
+{
+    char expected[64];
+    rest += strspn(rest, BLANKS);
+    size_t length = strlen(rest);
+    while (length > 0 && strchr(BLANKS, rest[length - 1])) rest[--length] = '\0';
+    if (r->has_text[i]) return twice(r, texts[i].name);
+    snprintf(expected, sizeof expected, "a text of 1 to %d characters",
+             ZERO_MACHINE_TEXT - 1);
+    if (length == 0 || length >= ZERO_MACHINE_TEXT)
+        return wrong(r, texts[i].name, expected, rest);
+    memcpy((char *)&r->machine + texts[i].at, rest, length + 1);
+    r->has_text[i] = true;
+    return ZERO_OK;
+}
+
+static bool read_number(const char *word, const number *range, bool is_whole, double *value)
+{
+    return zero_quantity_rate(word, value) && *value >= range->low &&
+           *value <= range->high && (!is_whole || *value == floor(*value));
+}
+
+static zero_status store_numbers(reader *r, int i, char *rest)
+{
+    const number_key *key = &numbers[i];
+    if (r->has_numbers[i]) return twice(r, key->name);
+    for (int k = 0; k < key->n; k++) {
+        double value;
+        const char *word = next_word(&rest);
+        if (!read_number(word, &key->numbers[k], key->is_whole, &value))
+            return wrong(r, key->name, key->expected, word);
+        memcpy((char *)&r->machine + key->numbers[k].at, &value, sizeof value);
+    }
+    const char *more = next_word(&rest);
+    if (*more) return wrong(r, key->name, key->expected, more);
+    r->has_numbers[i] = true;
+    return ZERO_OK;
+}
+
+static zero_status store_peak(reader *r, char *rest)
+{
+    static const number range = {1.0, HUGE_NUMBER, 0};
+    zero_type type;
+    double value;
+    const char *word = next_word(&rest);
+    if (!zero_type_find(word, &type)) return wrong(r, "peak", PEAK_EXPECTED, word);
+    if (r->machine.peak[type] > 0.0) return twice(r, zero_type_name(type));
+    word = next_word(&rest);
+    if (!read_number(word, &range, false, &value))
+        return wrong(r, "peak", PEAK_EXPECTED, word);
+    word = next_word(&rest);
+    if (*word) return wrong(r, "peak", PEAK_EXPECTED, word);
+    r->machine.peak[type] = value;
+    return ZERO_OK;
+}
+
+static zero_status unknown_key(const reader *r, const char *key)
+{
+    char all[300] = "";
+    for (int i = 0; i < COUNT(texts) + COUNT(numbers); i++) {
+        size_t used = strlen(all);
+        const char *name =
+            i < COUNT(texts) ? texts[i].name : numbers[i - COUNT(texts)].name;
+        snprintf(all + used, sizeof all - used, "%s, ", name);
+    }
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%.300s:%d: no such key: \"%s\"; expected one of %speak", r->path,
+                     r->line, key, all);
+}
+
+static zero_status read_line(reader *r, char *line)
+{
+    char *rest = line;
+    const char *key = next_word(&rest);
+    if (*key == '\0' || *key == '#') return ZERO_OK;
+    for (int i = 0; i < COUNT(texts); i++)
+        if (strcmp(key, texts[i].name) == 0) return store_text(r, i, rest);
+    for (int i = 0; i < COUNT(numbers); i++)
+        if (strcmp(key, numbers[i].name) == 0) return store_numbers(r, i, rest);
+    if (strcmp(key, "peak") == 0) return store_peak(r, rest);
+    return unknown_key(r, key);
+}
+
+/* ---- all lines ---- */
+
+static zero_status check_bytes(const reader *r, const char *line, size_t length)
+{
+    if (length >= MOST_LINE)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%.300s:%d: expected a line of at most %d characters, found %zu",
+                         r->path, r->line, MOST_LINE - 1, length);
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)line[i];
+        if (c >= ' ' && c < 0x7f) continue;
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%.300s:%d: expected ASCII without tabs, found the byte 0x%02x in "
+                         "column %zu",
+                         r->path, r->line, c, i + 1);
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_complete(const reader *r)
+{
+    const char *missing = NULL;
+    bool has_peak = false;
+    for (int i = 0; i < COUNT(numbers); i++)
+        if (!r->has_numbers[i]) missing = numbers[i].name;
+    for (int i = 0; i < COUNT(texts); i++)
+        if (!r->has_text[i]) missing = texts[i].name;
+    for (int t = 0; t < ZERO_TYPES; t++) has_peak = has_peak || r->machine.peak[t] > 0.0;
+    if (!has_peak) missing = "peak";
+    if (!missing) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%.300s:%d: the file ends, and \"%s\" is missing; every key is needed",
+                     r->path, r->line, missing);
+}
+
+zero_status zero_machine_file_parse(const char *path, const char *text, size_t len,
+                                    zero_machine_file *machine)
+{
+    char shown[ZERO_SHOWN_BYTES], line[MOST_LINE];
+    reader r = {.path = zero_shown(path, shown)};
+    for (size_t at = 0; at < len;) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t length = end ? (size_t)(end - (text + at)) : len - at;
+        r.line++;
+        ZERO_TRY(check_bytes(&r, text + at, length));
+        memcpy(line, text + at, length);
+        line[length] = '\0';
+        ZERO_TRY(read_line(&r, line));
+        at += length + 1;
+    }
+    ZERO_TRY(check_complete(&r));
+    *machine = r.machine;
+    return ZERO_OK;
+}
+
+/* ---- by name ---- */
+
+const char *zero_machine_name_at(int i)
+{
+    return zero_machine_texts[i].name;
+}
+
+static bool is_path(const char *name)
+{
+    static const char ending[] = ".machine";
+    size_t length = strlen(name), n = sizeof ending - 1;
+    return strchr(name, '/') || (length > n && strcmp(name + length - n, ending) == 0);
+}
+
+/* An unreadable file is a usage error (2), not damaged data (4). */
+static zero_status load(const char *path, zero_machine_file *machine)
+{
+    zero_bytes text = {0};
+    zero_status st = zero_bytes_read_at_most(&text, path, MOST_BYTES);
+    if (st == ZERO_OK)
+        st = zero_machine_file_parse(path, (const char *)text.bytes, text.len, machine);
+    else if (st != ZERO_ERR_NOMEM)
+        st = zero_fail(ZERO_ERR_INVALID, "--machine: %s", zero_last_error());
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
+{
+    char all[300] = "", shown[ZERO_SHOWN_BYTES];
+    if (is_path(name)) return load(name, machine);
+    for (const zero_machine_text *t = zero_machine_texts; t->name; t++) {
+        if (strcmp(name, t->name) == 0)
+            return zero_machine_file_parse(name, t->text, strlen(t->text), machine);
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", used > 0 ? ", " : "", t->name);
+    }
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--machine %.80s: no such machine; there are %s (zero plan --machine "
+                     "help lists them); the path of a file has a / or ends in .machine",
+                     zero_shown(name, shown), all);
+}

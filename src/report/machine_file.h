@@ -1,0 +1,58 @@
+/* machine_file.h - machines as small text files of numbers, for --machine NAME|FILE.
+ *
+ * A file has one key per line, then its values; '#' begins a line that says nothing. Every key
+ * stands exactly once, but for `peak`, once per type, of which at least one is given. Numbers are
+ * as in base/quantity.h: 32G, 1e-6.
+ *
+ *     name, about, source, date, fit   texts; `fit` says which numbers were fitted, and to what
+ *     devices N                        devices of a node
+ *     memory BYTES                     of a device
+ *     memory-bandwidth RATE            of a device, bytes per second
+ *     peak TYPE RATE                   flops per second of a device
+ *     efficiency SHARE TOKENS          of products, see throughput.h
+ *     unaligned EVERY SHARE            attention products whose head size EVERY does not divide
+ *     inside SECONDS RATE              link of a device to its node: per message, bytes per second
+ *     between SECONDS RATE             link of a node to the others, which its devices share
+ *     host RATE                        between a node's devices and its host, all together
+ *
+ * Machines of the folder machines/ are part of the program. Nothing here is collective. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/type.h"
+#include "zero/status.h"
+
+#define ZERO_MACHINE_TEXT 120 /* bytes of a text, at most, with its end */
+
+typedef struct {
+    double latency;   /* seconds per message */
+    double bandwidth; /* bytes per second and direction */
+} zero_machine_link;
+
+typedef struct {
+    char name[ZERO_MACHINE_TEXT], about[ZERO_MACHINE_TEXT], source[ZERO_MACHINE_TEXT];
+    char date[ZERO_MACHINE_TEXT], fit[ZERO_MACHINE_TEXT];
+    double devices;          /* whole, >= 1 */
+    double memory;           /* bytes of a device */
+    double memory_bandwidth; /* bytes per second of a device */
+    double peak[ZERO_TYPES]; /* flops per second of a device; 0: it lacks the type */
+    double share, tokens;
+    double unaligned_every, unaligned_share;
+    zero_machine_link inside;  /* of a device */
+    zero_machine_link between; /* of a node */
+    double host;               /* bytes per second of a node */
+} zero_machine_file;
+
+/* Reads text[len]. ZERO_ERR_INVALID on the first mistake, with the file, the line, what was
+ * expected and what was found; *machine is then untouched. `path` is only for messages. */
+ZERO_NODISCARD zero_status zero_machine_file_parse(const char *path, const char *text,
+                                                   size_t len, zero_machine_file *machine);
+
+/* A machine of this program by name, or a file: its path has a '/' or ends in ".machine".
+ * ZERO_ERR_INVALID lists the names; also for a file that cannot be read. */
+ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
+                                                  zero_machine_file *machine);
+
+/* The name of machine i of this program, from 0 on; NULL past the last one. */
+const char *zero_machine_name_at(int i);

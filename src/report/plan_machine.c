@@ -1,0 +1,196 @@
+#include "report/plan_machine.h"
+
+#include <math.h>
+
+#include "base/fail.h"
+#include "report/json_put.h"
+#include "report/text.h"
+#include "report/throughput.h"
+
+#define TERA 1e12
+#define GIGA 1e9
+
+/* ---- filling in ---- */
+
+static zero_status fill_nodes(zero_plan_report *r, const zero_machine_file *m, int *sharers)
+{
+    zero_config *c = &r->config;
+    int n = r->request.n_ranks, devices = (int)m->devices;
+    if (c->fake_nodes == 0) {
+        c->fake_nodes = (n + devices - 1) / devices;
+        r->filled.nodes = true;
+    }
+    *sharers = (int)((n + c->fake_nodes - 1) / c->fake_nodes);
+    if (*sharers <= devices) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
+                     "there; give at least --fake-nodes %d",
+                     (int)c->fake_nodes, *sharers, m->name, devices,
+                     (n + devices - 1) / devices);
+}
+
+static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
+{
+    const zero_config *c = &r->config;
+    double tokens = (double)c->micro_batch * (double)r->shape.seq;
+    zero_type type;
+    if (r->request.machine.flops > 0.0) return ZERO_OK;
+    if (!zero_type_find(c->dtype, &type) || m->peak[type] <= 0.0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--machine %s has no peak for %s; give another --dtype, or --flops", m->name,
+            c->dtype);
+    r->filled.flops = true;
+    r->request.machine.flops = zero_throughput_products(m, type, &r->shape, tokens);
+    return ZERO_OK;
+}
+
+static void fill_network(zero_plan_report *r, const zero_machine_file *m, int sharers)
+{
+    zero_plan_machine *to = &r->request.machine;
+    bool is_one_node = r->config.fake_nodes == 1;
+    if (!r->request.has_network) {
+        const zero_machine_link *link = is_one_node ? &m->inside : &m->between;
+        to->latency = link->latency;
+        to->bandwidth = is_one_node ? link->bandwidth : link->bandwidth / sharers;
+        r->filled.network = true;
+    }
+    if (to->node_bandwidth > 0.0 || is_one_node) return;
+    to->node_latency = m->inside.latency;
+    to->node_bandwidth = m->inside.bandwidth;
+    r->filled.node_network = true;
+}
+
+static void fill_memory(zero_plan_report *r, const zero_machine_file *m)
+{
+    zero_config *c = &r->config;
+    bool has_device = zero_config_has_device(c);
+    int64_t *limit = has_device ? &c->device_memory : &c->memory_limit;
+    bool is_open = has_device ? *limit == 0 : *limit < 0;
+    if (!is_open) return;
+    *limit = (int64_t)m->memory;
+    if (r->request.fit_batch) r->request.fit_memory = *limit;
+    r->filled.memory = true;
+}
+
+zero_status zero_plan_machine_fill(zero_plan_report *r)
+{
+    const zero_machine_file *m = &r->request.file;
+    int sharers;
+    if (!r->request.has_file) return ZERO_OK;
+    ZERO_TRY(fill_nodes(r, m, &sharers));
+    ZERO_TRY(fill_flops(r, m));
+    fill_network(r, m, sharers);
+    fill_memory(r, m);
+    r->request.has_network = r->request.has_time = true;
+    return ZERO_OK;
+}
+
+/* ---- showing ---- */
+
+static void show_flops(const zero_plan_report *r, FILE *out)
+{
+    const zero_machine_file *m = &r->request.file;
+    zero_type type;
+    if (!r->filled.flops || !zero_type_find(r->config.dtype, &type)) return;
+    fprintf(out, "%15sflops %.4g/s, %.0f %% of its peak in %s at %.0f tokens\n", "",
+            r->request.machine.flops, 100.0 * r->request.machine.flops / m->peak[type],
+            r->config.dtype, (double)r->config.micro_batch * (double)r->shape.seq);
+}
+
+static void show_links(const zero_plan_report *r, FILE *out)
+{
+    const zero_plan_machine *m = &r->request.machine;
+    if (r->filled.network)
+        fprintf(out, "%15snetwork %.4g s, %.4g bytes/s%s\n", "", m->latency, m->bandwidth,
+                r->config.fake_nodes > 1 ? ", a rank's share of its node's link" : "");
+    if (r->filled.node_network)
+        fprintf(out, "%15sin a node %.4g s, %.4g bytes/s\n", "", m->node_latency,
+                m->node_bandwidth);
+}
+
+void zero_plan_machine_show(const zero_plan_report *r, FILE *out)
+{
+    const zero_machine_file *m = &r->request.file;
+    if (!r->request.has_file) return;
+    zero_text_row("machine", out);
+    fprintf(out, "%s, %s: a fit of ours, from which\n", m->name, m->date);
+    show_flops(r, out);
+    show_links(r, out);
+    if (r->filled.nodes)
+        fprintf(out, "%15s%.0f device%s per node\n", "", m->devices,
+                zero_text_plural((int)m->devices));
+    if (r->filled.memory)
+        fprintf(out, "%15s%.4g GB of memory to hold the plan against\n", "",
+                m->memory / GIGA);
+}
+
+/* Shard groups and TP groups whose ranks share a node, while other groups need the network. */
+static bool exchanges_in_nodes(const zero_schedule *s)
+{
+    const zero_layout *tp = s->input.tp_layout;
+    if (zero_schedule_data_layout(s)->n_nodes == 1) return false;
+    return zero_schedule_layout(s)->n_nodes == 1 ||
+           (s->n_joins > 0 && (!tp || tp->n_nodes == 1));
+}
+
+void zero_plan_node_rate_show(const zero_plan_report *r, const zero_schedule *s, FILE *out)
+{
+    const zero_plan_machine *m = &r->request.machine;
+    if (!r->request.has_network || !exchanges_in_nodes(s)) return;
+    if (m->node_bandwidth > 0.0)
+        fprintf(out, "%15s(in a node: %.4g s per message, %.4g bytes/s)\n", "",
+                m->node_latency, m->node_bandwidth);
+    else
+        fprintf(out, "%15s(in a node the same; --node-network gives its own rate)\n", "");
+}
+
+void zero_plan_machine_put(const zero_plan_report *r, json_t *machine)
+{
+    const zero_machine_file *m = &r->request.file;
+    if (!r->request.has_file) return;
+    json_t *filled = json_array();
+    put_text(machine, "name", m->name);
+    put_text(machine, "date", m->date);
+    put_text(machine, "source", m->source);
+    put_text(machine, "fit", m->fit);
+    if (r->filled.nodes) json_array_append_new(filled, json_string("nodes"));
+    if (r->filled.flops) json_array_append_new(filled, json_string("flops"));
+    if (r->filled.network) json_array_append_new(filled, json_string("network"));
+    if (r->filled.node_network) json_array_append_new(filled, json_string("node_network"));
+    if (r->filled.memory) json_array_append_new(filled, json_string("memory"));
+    json_object_set_new(machine, "filled", filled);
+}
+
+/* ---- the list ---- */
+
+static void show_machine(const zero_machine_file *m, FILE *out)
+{
+    fprintf(out, "%s, %s: a fit of ours\n  %s\n  source: %s\n  fitted: %s\n", m->name,
+            m->date, m->about, m->source, m->fit);
+    fprintf(out, "  %.0f device%s of %.4g GB per node; Tflop/s of a device:", m->devices,
+            zero_text_plural((int)m->devices), m->memory / GIGA);
+    for (int t = 0; t < ZERO_TYPES; t++)
+        if (m->peak[t] > 0.0)
+            fprintf(out, " %s %.4g", zero_type_name((zero_type)t), m->peak[t] / TERA);
+    fprintf(out, "\n  products of n tokens reach %.3g n / (n + %.4g) of that\n", m->share,
+            m->tokens);
+    fprintf(out,
+            "  links: %.4g GB/s of a device, %.4g of a node to others, %.4g to its host\n",
+            m->inside.bandwidth / GIGA, m->between.bandwidth / GIGA, m->host / GIGA);
+}
+
+zero_status zero_plan_machines_show(FILE *out)
+{
+    const char *name;
+    for (int i = 0; (name = zero_machine_name_at(i)) != NULL; i++) {
+        zero_machine_file machine;
+        ZERO_TRY(zero_machine_file_find(name, &machine));
+        if (i > 0) fputc('\n', out);
+        show_machine(&machine, out);
+    }
+    fputs("\nYour own machine: a file with the same keys (src/report/machines/), --machine "
+          "PATH.machine.\n",
+          out);
+    return ZERO_OK;
+}

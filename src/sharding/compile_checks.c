@@ -1,0 +1,319 @@
+#include "sharding/compile_checks.h"
+
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "comm/member.h"
+#include "nn/share.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/stages.h"
+#include "sharding/writer.h"
+
+/* These bounds keep every size far from 2^63. */
+#define MAX_TOKENS       (INT64_C(1) << 24)
+#define MAX_PARAMS       (INT64_C(1) << 56)
+#define MAX_ACCUMULATION (1 << (ZERO_COUNTER_LEVELS - 1))
+
+static zero_status check_sizes(const zero_plan_input *in)
+{
+    if (in->micro_batch > MAX_TOKENS / in->seq)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a microbatch of %" PRId64 " sequences of %" PRId64
+            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
+            in->micro_batch, in->seq);
+    if (in->model->n_params <= MAX_PARAMS && in->accumulation <= MAX_ACCUMULATION)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a plan for %" PRId64
+                     " parameters and %d microbatches per rank: expected at most 2^56 and "
+                     "%d",
+                     in->model->n_params, in->accumulation, MAX_ACCUMULATION);
+}
+
+static zero_status check_input(const zero_plan_input *in)
+{
+    if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for %d ranks, %d microbatches of %" PRId64
+                         " sequences and buckets of %" PRId64 " elements: each must be at "
+                         "least 1",
+                         in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
+    if (in->stage < 0 || in->stage >= ZERO_STAGE_COUNT || in->prefetch < 0 ||
+        in->persist < 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for stage %d, prefetch %" PRId64 ", persist %" PRId64
+                         ": expected a stage from 0 to %d, and no negative number",
+                         in->stage, in->prefetch, in->persist, ZERO_STAGE_COUNT - 1);
+    if (in->seq < 1 || in->seq > in->model->seq)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for sequences of %" PRId64
+                         " tokens: the model takes 1 to %" PRId64,
+                         in->seq, in->model->seq);
+    return check_sizes(in);
+}
+
+/* Only complete subtrees may move from one rank to another without changing the sum. */
+static zero_status check_reproducible(const zero_plan_input *in)
+{
+    if (!in->reproducible) return ZERO_OK;
+    if (!zero_algorithm_get(in->collectives)->adds_along_tree)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--reproducible with --collectives %s, which adds in an order of its own: use "
+            "--collectives auto",
+            zero_algorithm_name(in->collectives));
+    if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--reproducible needs powers of two, got %d ranks x %d microbatches: "
+                     "change the ranks, --global-batch or --micro-batch",
+                     in->n_ranks, in->accumulation);
+}
+
+static zero_status check_offload(const zero_plan_input *in)
+{
+    bool is_on = in->offload != ZERO_OFFLOAD_OFF;
+    if (is_on && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan with %d blocks of a file in memory: expected 1 to %d "
+                         "(--offload-depth)",
+                         in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
+    if (!is_on && (in->offload_parameters || in->offload_activations))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--offload-parameters and --offload-activations need --offload DIR, "
+            "the directory for the file");
+    if (is_on && in->forward_only)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan without steps has no optimizer states to offload");
+    if (in->offload_parameters && in->stage != 3)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-parameters needs --stage 3, got stage %d: below it "
+                         "each rank keeps all parameters",
+                         in->stage);
+    if (in->offload_activations && !in->recompute)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-activations needs --recompute: it moves what "
+                         "--recompute keeps");
+    return ZERO_OK;
+}
+
+static zero_status check_device(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    for (int u = 0; in->device && u < model->n_units; u++)
+        if (!model->units[u].computes_by_layers)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' cannot run on a device: loops of its own would run "
+                             "on the host, which cannot touch the device's memory. If all "
+                             "its arithmetic goes through zero/layers.h, set its "
+                             "computes_by_layers",
+                             model->units[u].name);
+    if (in->device && in->offload != ZERO_OFFLOAD_OFF)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload with --device: optimizer states in a file are not "
+                         "yet updated beside a device; give one of them");
+    return ZERO_OK;
+}
+
+static zero_status check_offload_host(const zero_plan_input *in)
+{
+    if (!in->offload_host) return ZERO_OK;
+    if (!in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload host without --device: optimizer states lie in the "
+                         "host's memory already; give a device, or --offload DIR");
+    if (in->offload != ZERO_OFFLOAD_OFF)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "optimizer states in the host's memory and in a file: give one "
+                         "--offload");
+    if (in->forward_only)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan without steps has no optimizer states to offload");
+    return ZERO_OK;
+}
+
+static zero_status check_delayed(const zero_plan_input *in)
+{
+    if (in->offload != ZERO_OFFLOAD_DELAYED) return ZERO_OK;
+    if (in->delayed_from < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "delayed updates from step %" PRId64 " on: expected 1 or more",
+                         in->delayed_from);
+    if (in->check_memory)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--delayed-update with --check-memory, which must look at all states "
+            "before the first update: give one of them");
+    if (!in->offload_parameters) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--delayed-update with --offload-parameters: the new parameters "
+                     "wait in memory until the step has ended; give one of them");
+}
+
+/* With `backward` a group is updated before all gradients are known. */
+static zero_status check_backward(const zero_plan_input *in)
+{
+    if (in->offload != ZERO_OFFLOAD_BACKWARD) return ZERO_OK;
+    if (in->type == ZERO_FP16)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-when backward with fp16, which must skip steps that "
+                         "overflow: use lazy or end");
+    if (in->check_memory)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-when backward with --check-memory, which must look at "
+                         "all states before the first update: use lazy or end");
+    return ZERO_OK;
+}
+
+/* A device's kernels and the JOINs of its memory are not built. */
+static zero_status check_share(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    const zero_share *share = &model->share;
+    if (!zero_share_has_parts(share) && share->ranks <= 1) return ZERO_OK;
+    if (share->ranks < 1 || share->rank < 0 || share->rank >= share->ranks ||
+        share->slices < share->ranks)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for rank %d of %d of a TP group, with sums in %d slices: "
+                         "expected a slice or more for each rank",
+                         share->rank, share->ranks, share->slices);
+    if (in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device with --tp %d --tp-slices %d: a device computes whole "
+                         "models only, in one slice; give one of them",
+                         share->ranks, share->slices);
+    for (int u = 0; u < model->n_units; u++)
+        if (!model->units[u].part)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' cannot be shared by %d ranks in %d slices: its "
+                             "passes have no parts (zero_unit_part in zero/model.h)",
+                             model->units[u].name, share->ranks, share->slices);
+    return ZERO_OK;
+}
+
+/* ---- hybrid sharding ---- */
+
+static zero_status refuse_shard_ranks(const zero_plan_input *in)
+{
+    char list[ZERO_SHARD_TEXT];
+    zero_list_shards(in->n_ranks, list);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--shard-ranks %d of %d data-parallel ranks: expected a power of two "
+                     "that divides them, or all of them: %s",
+                     in->shard_ranks, in->n_ranks, list);
+}
+
+static zero_status check_shard_ranks(const zero_plan_input *in)
+{
+    if (in->shard_ranks == 0 || in->shard_ranks == in->n_ranks) return ZERO_OK;
+    if (!zero_can_shard(in->n_ranks, in->shard_ranks)) return refuse_shard_ranks(in);
+    if (in->partition == ZERO_PARTITION_OWNER)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--shard-ranks %d with --partition owner, whose pieces are not "
+                         "equally long: replicas cannot divide them; use --partition slice",
+                         in->shard_ranks);
+    if (in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--shard-ranks %d with --device: sums across replicas are not yet "
+                         "made beside a device; give one of them",
+                         in->shard_ranks);
+    return ZERO_OK;
+}
+
+/* The places of a shard group's ranks. */
+enum spread { ALL_APART, ONE_NODE, SEVERAL_NODES };
+
+/* Looks at neighbours only: algorithms that share memory have the ranks of a node in blocks. */
+static enum spread spread_of(const zero_layout *data, int first, int size)
+{
+    int together = 0;
+    for (int rank = first + 1; rank < first + size; rank++)
+        together += data->node_of[rank] == data->node_of[rank - 1];
+    return together == 0 ? ALL_APART : together == size - 1 ? ONE_NODE : SEVERAL_NODES;
+}
+
+zero_status zero_check_shard_nodes(const zero_plan_input *in, const zero_layout *data,
+                                   int size)
+{
+    if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
+    for (int first = size; first < data->size; first += size)
+        if (spread_of(data, first, size) != spread_of(data, 0, size))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--shard-ranks %d: ranks 0 to %d are spread over nodes in "
+                             "another way than ranks %d to %d, but all shard groups must "
+                             "share memory alike: use --collectives p2p, or put a multiple "
+                             "of %d ranks on each node",
+                             size, size - 1, first, first + size - 1, size);
+    return ZERO_OK;
+}
+
+static zero_status check_node_parameters(const zero_plan_input *in)
+{
+    if (!in->node_parameters) return ZERO_OK;
+    if (in->stage != 3)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters needs --stage 3, got stage %d: below it all "
+                         "parameters stay whole",
+                         in->stage);
+    if (in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters with --device: whole parameters lie in each "
+                         "rank's device, not in the node's memory; give one of them");
+    if (in->partition == ZERO_PARTITION_SLICE) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--node-parameters with --partition owner, where each rank has whole "
+                     "parameters by itself: use --partition slice");
+}
+
+zero_status zero_check_node_memory(const zero_schedule *s)
+{
+    if (!s->input.node_parameters || zero_schedule_shares(s)) return ZERO_OK;
+    zero_algorithm given = s->input.collectives;
+    const char *remedy = "use --collectives auto, shm or hier, and ";
+    if (zero_algorithm_get(given)->works_in_window) remedy = "";
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--node-parameters with --collectives %s, where no two ranks that "
+                     "shard together share a node's memory: %sput several of them on each "
+                     "node",
+                     zero_algorithm_name(given), remedy);
+}
+
+/* ---- activations in pieces ---- */
+
+/* The ranks of a TP group divide what all of them have; a rank alone has nothing to divide. */
+static zero_status check_partition_activations(const zero_plan_input *in)
+{
+    if (!in->partition_activations) return ZERO_OK;
+    if (!in->recompute)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--partition-activations needs --recompute: it divides what "
+                         "--recompute keeps");
+    if (in->model->share.ranks > 1) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--partition-activations needs --tp 2 or more: the ranks of a TP group "
+        "divide the activations that all of them have; --offload-activations "
+        "moves those of any rank to a file");
+}
+
+/* ---- all of them ---- */
+
+zero_status zero_check_plan_input(const zero_plan_input *in)
+{
+    ZERO_TRY(check_input(in));
+    ZERO_TRY(check_shard_ranks(in));
+    ZERO_TRY(check_node_parameters(in));
+    ZERO_TRY(check_reproducible(in));
+    ZERO_TRY(check_offload(in));
+    ZERO_TRY(check_offload_host(in));
+    ZERO_TRY(check_backward(in));
+    ZERO_TRY(check_delayed(in));
+    ZERO_TRY(check_share(in));
+    ZERO_TRY(check_partition_activations(in));
+    ZERO_TRY(check_device(in));
+    return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
+}

@@ -1,0 +1,282 @@
+/* The outputs of units between their forward pass and the backward pass that reads them.
+ *
+ *     in memory        FORWARD u+1, ..., BACKWARD u+1 read out[u], which lives that long
+ *     in the file      FORWARD u+1, SAVE u, FORWARD u+2, SAVE_WAIT u, ...
+ *                      RESTORE u, BACKWARD u+3, BACKWARD u+2, RESTORE_WAIT u, BACKWARD u+1
+ *     in pieces        FORWARD u+1, KEEP u, FORWARD u+2, ...
+ *                      COLLECT u, BACKWARD u+2, COLLECT_WAIT u, RECOMPUTE u+1, BACKWARD u+1
+ *     pieces there     FORWARD u+1, KEEP u, SAVE u, FORWARD u+2, SAVE_WAIT u, ...
+ *                      RESTORE u, BACKWARD u+3, RESTORE_WAIT u, COLLECT u, BACKWARD u+2,
+ *                      COLLECT_WAIT u, RECOMPUTE u+1, BACKWARD u+1
+ *
+ * The pieces are the paper's P_a (section 6.1): all ranks of a TP group have the same output, so each
+ * of T ranks keeps 1/T of it until they collect it again. Only inputs of units that are computed
+ * again are cut. The last unit reads its input again at once, and units that save nothing are rare.
+ *
+ *                      KEEP writes                      COLLECT writes
+ *     messages         own [n / T]                      own [n]
+ *     one node         TP_NODE [n], its own piece       nothing: all pieces are in place
+ *     several nodes,   TP_PART [n / T]                  TP_NODE [n]
+ *     or with a file
+ *
+ * In the second row a rank has no whole copy of its own, and COLLECT moves nothing. schedule_join.c
+ * says why no rank overwrites there what another one still reads. */
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_device.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/writer.h"
+
+#define AHEAD 3 /* units between RESTORE and the use; the last ones stay in memory */
+
+static int64_t floats_of(const zero_writer *w, int u)
+{
+    const zero_unit *unit = &w->s->input.model->units[u];
+    return unit->sizes(unit, w->B, w->T).out;
+}
+
+static int tp_ranks(const zero_writer *w)
+{
+    return w->s->input.model->share.ranks;
+}
+
+/* True if unit u's output waits for a unit that is computed again. */
+static bool is_kept(const zero_writer *w, int u)
+{
+    return u >= 0 && zero_write_recomputes(w, u + 1) && floats_of(w, u) > 0;
+}
+
+static bool is_cut(const zero_writer *w, int u)
+{
+    return w->s->input.partition_activations && is_kept(w, u);
+}
+
+static bool is_saved(const zero_writer *w, int u)
+{
+    const zero_plan_input *in = &w->s->input;
+    return w->program == ZERO_PROGRAM_STEP && in->offload_activations && u >= 0 &&
+           u + AHEAD < in->model->n_units && floats_of(w, u) > 0;
+}
+
+/* True if KEEP writes where units read: the TP group is on one node, which has one copy. */
+static bool keeps_in_place(const zero_writer *w)
+{
+    bool one_node = zero_schedule_tp_layout(w->s)->n_nodes == 1;
+    return one_node && zero_schedule_join_shares(w->s) && !w->s->input.offload_activations;
+}
+
+/* ---- buffers ---- */
+
+static int add(zero_writer *w, zero_class cls, zero_space space, size_t bytes)
+{
+    if (bytes == 0) return ZERO_NO_BUFFER;
+    return zero_schedule_add_buffer(w->s, (zero_buffer){.class = cls,
+                                                        .program = w->program,
+                                                        .space = space,
+                                                        .bytes = bytes,
+                                                        .type = ZERO_FP32});
+}
+
+static size_t length_of(int64_t floats, bool is_moved)
+{
+    size_t bytes = (size_t)floats * sizeof(float);
+    return is_moved ? zero_offload_padded(bytes) : bytes;
+}
+
+int zero_write_output(zero_writer *w, int u, int64_t n)
+{
+    bool is_step = w->program == ZERO_PROGRAM_STEP, cut = is_cut(w, u);
+    zero_class cls = is_kept(w, u) && !cut ? ZERO_CLASS_KEPT : ZERO_CLASS_ACTIVATIONS;
+    return add(w, cls, zero_schedule_space(w->s, cls),
+               length_of(n, is_step && w->s->input.offload_activations && !cut));
+}
+
+/* The elements of this rank's piece. */
+static zero_range piece_of(const zero_writer *w, int u)
+{
+    int64_t n = floats_of(w, u) / tp_ranks(w);
+    int64_t begin = n * w->s->input.model->share.rank;
+    return (zero_range){begin, begin + n};
+}
+
+static int add_piece(zero_writer *w, int u)
+{
+    bool shares = zero_schedule_join_shares(w->s);
+    zero_range piece = piece_of(w, u);
+    int buffer = add(w, ZERO_CLASS_KEPT, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
+                     length_of(zero_range_len(piece), w->s->input.offload_activations));
+    if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].begin = piece.begin;
+    return buffer;
+}
+
+/* ---- the file ---- */
+
+/* The buffer that waits: the whole output, or this rank's piece. */
+static int *held(zero_writer *w, int u)
+{
+    return is_cut(w, u) ? &w->kept[u] : &w->out[u];
+}
+
+static void move(zero_writer *w, zero_op op, int u)
+{
+    zero_instruction *i = zero_write(w, op);
+    i->unit = u;
+    i->file = w->saved_file[u];
+    i->buffer = *held(w, u);
+}
+
+static int like(zero_writer *w, int buffer)
+{
+    zero_buffer b = w->s->buffers[buffer];
+    b.first = b.last = 0;
+    return zero_schedule_add_buffer(w->s, b);
+}
+
+static void save(zero_writer *w, int u)
+{
+    if (w->saved_file[u] == ZERO_NO_BUFFER)
+        w->saved_file[u] =
+            zero_offload_add_block(w->s, ZERO_CLASS_KEPT, w->s->buffers[*held(w, u)].bytes);
+    move(w, ZERO_OP_SAVE, u);
+    if (w->s->input.serial) move(w, ZERO_OP_SAVE_WAIT, u);
+}
+
+static void restore(zero_writer *w, int u)
+{
+    *held(w, u) = like(w, *held(w, u));
+    move(w, ZERO_OP_RESTORE, u);
+    if (w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
+}
+
+static void await_restored(zero_writer *w, int u)
+{
+    if (is_saved(w, u) && !w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
+}
+
+/* ---- pieces ---- */
+
+static bool refuse_length(zero_writer *w, int u)
+{
+    w->s->status =
+        zero_fail(ZERO_ERR_INVALID,
+                  "unit '%s' gives %" PRId64
+                  " floats: --partition-activations needs a multiple of the %d "
+                  "ranks of a TP group; give another --micro-batch or --seq",
+                  w->s->input.model->units[u].name, floats_of(w, u), tp_ranks(w));
+    return false;
+}
+
+static bool begins_forward(const zero_instruction *i, int u)
+{
+    return i->op == ZERO_OP_FORWARD && i->unit == u && i->part <= 0;
+}
+
+/* True if a JOIN stands in unit u's forward pass, the last one that was written. */
+static bool has_joined(const zero_writer *w, int u)
+{
+    const zero_program *p = &w->s->programs[w->program];
+    for (int at = p->length - 1; at >= 0 && !begins_forward(&p->code[at], u); at--)
+        if (p->code[at].op == ZERO_OP_JOIN && p->code[at].unit == u) return true;
+    return false;
+}
+
+static bool refuse_without_join(zero_writer *w, int u)
+{
+    w->s->status = zero_fail(
+        ZERO_ERR_INVALID,
+        "unit '%s' joins nothing in its forward pass: --partition-activations needs a join "
+        "there, so that no rank of the TP group still reads the memory where the unit's "
+        "input is kept; leave the option out",
+        w->s->input.model->units[u].name);
+    return false;
+}
+
+static bool may_keep(zero_writer *w, int u)
+{
+    if (w->s->status != ZERO_OK) return false;
+    if (floats_of(w, u) % tp_ranks(w) != 0) return refuse_length(w, u);
+    return has_joined(w, u + 1) || refuse_without_join(w, u + 1);
+}
+
+int zero_write_place_kept(zero_writer *w, int u)
+{
+    if (!is_cut(w, u - 1) || !keeps_in_place(w)) return ZERO_NO_BUFFER;
+    w->kept[u - 1] =
+        add(w, ZERO_CLASS_KEPT, ZERO_SPACE_TP_NODE, length_of(floats_of(w, u - 1), false));
+    return w->kept[u - 1];
+}
+
+static void keep(zero_writer *w, int u)
+{
+    if (!may_keep(w, u)) return;
+    if (!keeps_in_place(w)) w->kept[u] = add_piece(w, u);
+    zero_instruction *i = zero_write(w, ZERO_OP_KEEP);
+    i->unit = u;
+    i->in = w->out[u];
+    i->buffer = w->kept[u];
+    i->range = piece_of(w, u);
+    w->out[u] = ZERO_NO_BUFFER;
+}
+
+static int whole_of(zero_writer *w, int u)
+{
+    bool shares = zero_schedule_join_shares(w->s);
+    if (keeps_in_place(w)) return w->kept[u];
+    return add(w, ZERO_CLASS_ACTIVATIONS, shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
+               length_of(floats_of(w, u), false));
+}
+
+static void await_collected(zero_writer *w, const zero_instruction *collect)
+{
+    zero_instruction *i = zero_write(w, ZERO_OP_COLLECT_WAIT);
+    *i = *collect;
+    i->op = ZERO_OP_COLLECT_WAIT;
+}
+
+static void collect(zero_writer *w, int u)
+{
+    int whole = whole_of(w, u);
+    if (w->s->status != ZERO_OK) return;
+    zero_instruction *i = zero_write(w, ZERO_OP_COLLECT);
+    i->unit = u;
+    i->in = w->kept[u];
+    i->buffer = w->out[u] = whole;
+    i->range = piece_of(w, u);
+    i->join =
+        zero_schedule_add_join(w->s, (zero_join_exchange){.kind = ZERO_JOIN_GATHER,
+                                                          .collects = true,
+                                                          .count = zero_range_len(i->range),
+                                                          .in = i->in,
+                                                          .out = i->buffer});
+    if (i->join < 0) return;
+    i->staging = zero_write_join_staging(w, i->join);
+    w->collecting = *i;
+    if (w->s->input.serial) await_collected(w, &w->collecting);
+}
+
+/* ---- passes ---- */
+
+void zero_write_keep_after(zero_writer *w, int u)
+{
+    bool serial = w->s->input.serial;
+    if (is_saved(w, u - 2) && !serial) move(w, ZERO_OP_SAVE_WAIT, u - 2);
+    if (is_cut(w, u - 1)) keep(w, u - 1);
+    if (is_saved(w, u - 1)) save(w, u - 1);
+}
+
+/* A COLLECT ends before the next one begins. */
+void zero_write_bring_back_for(zero_writer *w, int u)
+{
+    bool serial = w->s->input.serial;
+    if (is_saved(w, u - AHEAD)) restore(w, u - AHEAD);
+    if (is_cut(w, u - 1)) {
+        if (!serial) await_collected(w, &w->collecting);
+    } else {
+        await_restored(w, u - 1);
+    }
+    if (!is_cut(w, u - 2)) return;
+    await_restored(w, u - 2);
+    collect(w, u - 2);
+}

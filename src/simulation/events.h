@@ -1,0 +1,39 @@
+/* events.h - what happens next: events in the order of their times.
+ *
+ * Events of one time come in the order in which they were added, so a simulation does not depend on
+ * how the queue is built. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zero/status.h"
+
+typedef struct {
+    double time;    /* seconds */
+    int64_t number; /* how many were added before */
+    int32_t kind;   /* whose event it is: zero_event_kind */
+    int32_t which;  /* as the owner of the kind numbers them */
+} zero_event;
+
+typedef enum {
+    ZERO_EVENT_NETWORK, /* `which`: the network's own number */
+    ZERO_EVENT_RANK,    /* rank `which` goes on */
+    ZERO_EVENT_DISK,    /* node `which`'s disk has ended a transfer */
+} zero_event_kind;
+
+typedef struct {
+    zero_event *heap; /* [n]: no event is before its parent, (i - 1) / 4 */
+    int64_t n, capacity;
+    int64_t added;
+    double now;  /* the time of the last event that was taken */
+    bool failed; /* no memory: an event is missing */
+} zero_events;
+
+void zero_events_destroy(
+    zero_events *e); /* accepts a zeroed struct, which is an empty queue */
+
+/* time >= e->now. A failure is kept in e->failed. */
+void zero_events_add(zero_events *e, double time, zero_event_kind kind, int32_t which);
+/* Takes the next event; false if there is none. */
+bool zero_events_next(zero_events *e, zero_event *event);

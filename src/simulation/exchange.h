@@ -1,0 +1,71 @@
+/* exchange.h - collectives of all ranks in flight, step by step over the network.
+ *
+ * The steps are those that a run executes (comm/step.h), packed. A rank's part of a collective goes
+ * on only when the rank looks at it, as in a run: a look posts messages, does the arithmetic for
+ * which data is there, and signals to neighbours. Who looks when is the caller's business; it is told
+ * when a look would find something new. */
+#pragma once
+
+#include "comm/spec.h"
+#include "simulation/network.h"
+
+typedef struct zero_exchanges zero_exchanges;
+
+typedef struct {
+    zero_network_input network;
+    /* Bytes per second at which a rank adds and copies, all operands counted; INFINITY: arithmetic
+     * takes no time. What is read in a neighbour's memory travels on the links inside a node
+     * besides. */
+    double memory_bandwidth;
+    /* Called when rank `rank` of the world could go on with a collective: at the earliest at
+     * events->now. May be called several times before it looks; it must not look in the call. */
+    void (*stir)(void *arg, int rank);
+    void *arg;
+} zero_exchanges_input;
+
+/* Borrows the events. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_exchanges_open(zero_exchanges **x,
+                                               const zero_exchanges_input *input,
+                                               zero_events *events);
+void zero_exchanges_close(zero_exchanges *x); /* accepts NULL */
+
+/* A group of ranks of the world: member i is rank ranks[i]. The layout is the group's, borrowed for
+ * the life of x. Groups with the same layout share their lists. *group: its number, from 0 on.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_exchanges_add_group(zero_exchanges *x, const int *ranks,
+                                                    const zero_layout *layout, int *group);
+/* The step lists of all members for this collective. Equal ones are kept once: fields that change
+ * no step (`unit`) do not count. *lists: their number. A status of zero_steps_init(). */
+ZERO_NODISCARD zero_status zero_exchanges_add_lists(zero_exchanges *x, int group,
+                                                    const zero_collective_spec *spec,
+                                                    int *lists);
+
+/* Member `member` of the group begins its part of the group's collective number `call`, at
+ * events->now, and takes a first look. Calls are counted from 0 on in every group; a member may have
+ * several in flight, and begins them in order. Returns the seconds of arithmetic of the look. */
+double zero_exchange_begin(zero_exchanges *x, int group, int64_t call, int lists,
+                           int member);
+/* Rank `rank` of the world looks at all that it has in flight. Returns seconds of arithmetic. */
+double zero_exchange_look(zero_exchanges *x, int rank);
+/* The member's part is over: what it takes part in later may reuse the buffers. */
+bool zero_exchange_is_over(const zero_exchanges *x, int group, int64_t call, int member);
+/* True if the rank has a collective in flight. */
+bool zero_exchange_is_busy(const zero_exchanges *x, int rank);
+
+/* Handles an event of kind ZERO_EVENT_NETWORK. */
+void zero_exchange_happens(zero_exchanges *x, const zero_event *event);
+
+/* A small message of all ranks of a group (a vote, losses, a norm) is simulated by the caller in
+ * rounds of messages between ranks of the world; `arrived` is called for each. */
+void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int64_t cookie);
+void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg);
+
+/* ZERO_ERR_NOMEM if memory has run out since the last call. */
+ZERO_NODISCARD zero_status zero_exchanges_status(const zero_exchanges *x);
+zero_network *zero_exchanges_network(zero_exchanges *x);
+
+/* For refusals before anything is simulated: messages of one collective over all members, and bytes
+ * of its packed lists, counted from the traffic of a few ranks. */
+ZERO_NODISCARD zero_status zero_exchange_estimate(const zero_collective_spec *spec,
+                                                  const zero_layout *layout,
+                                                  int64_t *messages, int64_t *bytes);

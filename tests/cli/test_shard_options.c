@@ -1,0 +1,209 @@
+/* --shard-ranks and --node-parameters: what a configuration makes of them, and what is refused. */
+#include "support/options_test.h"
+
+typedef struct {
+    const char *line, *said, *also;
+} wrong_line;
+
+static void contradictions_are_refused_before_ranks_are_known(void **state)
+{
+    (void)state;
+    parsed o;
+    const wrong_line wrong[] = {
+        {"--shard-ranks 2 --partition owner", "--shard-ranks 2 with --partition owner",
+         "give one of them"},
+        {"--shard-ranks 2 --device cuda", "--shard-ranks 2 with --device cuda",
+         "leave one of them out"},
+        {"--node-parameters --stage 3 --device cuda",
+         "--node-parameters with --device cuda", "leave one of them out"},
+        {"--node-parameters", "--node-parameters with --stage 0", "give --stage 3"},
+        {"--node-parameters --stage 2", "--node-parameters with --stage 2",
+         "give --stage 3"},
+        {"--node-parameters --stage 3 --collectives p2p",
+         "--node-parameters with --collectives p2p", "use --collectives auto, shm or hier"},
+        {"--node-parameters --stage 3 --collectives mpi",
+         "--node-parameters with --collectives mpi", "use --collectives auto, shm or hier"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        accepted(wrong[i].line, &o);
+        assert_int_equal(zero_config_check(&o.config), ZERO_ERR_INVALID);
+        must_contain(wrong[i].line, wrong[i].said);
+        must_contain(wrong[i].line, wrong[i].also);
+    }
+    assert_int_equal(zero_exit_code(ZERO_ERR_INVALID), 2);
+    refused(ZERO_ERR_INVALID, "--shard-ranks 0", "--shard-ranks 0", "from 1 to");
+    refused(ZERO_ERR_INVALID, "--shard-rank 2", "--shard-rank", "--shard-ranks");
+    const char *right[] = {"--shard-ranks 2 --partition slice --stage 0",
+                           "--node-parameters --stage 3",
+                           "--node-parameters --stage 3 --collectives shm --shard-ranks 4",
+                           "--node-parameters --stage 3 --collectives hier",
+                           "--node-parameters=off --stage 1 --collectives p2p"};
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        accepted(right[i], &o);
+        if (zero_config_check(&o.config) != ZERO_OK)
+            fail_msg("%s: %s", right[i], zero_last_error());
+    }
+}
+
+/* `line` for a number of ranks. */
+static zero_status complete(const char *line, int n_ranks, parsed *o)
+{
+    accepted(line, o);
+    return zero_config_complete(&o->config, n_ranks);
+}
+
+static void numbers_that_do_not_fit_the_ranks_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        int n_ranks;
+        wrong_line w;
+    } wrong[] = {
+        {8, {"--shard-ranks 3", "--shard-ranks 3 of 8 ranks", "(3 x 2 + 2); give 2, or 8"}},
+        {8, {"--shard-ranks 16", "--shard-ranks 16 of 8 ranks", "give 8 (all)"}},
+        {12, {"--shard-ranks 6", "--shard-ranks 6 of 12 ranks", "not a power of two"}},
+        {12, {"--shard-ranks 6", "replicas would add", "give 4, or 12 (all)"}},
+        {8, {"--tp 2 --shard-ranks 8", "8 of 4 (8 ranks / --tp 2)", "give 4 (all)"}},
+        {12,
+         {"--tp 2 --shard-ranks 4", "4 of 6 (12 ranks / --tp 2)",
+          "(4 x 1 + 2); give 2, or 6 (all)"}},
+        {3, {"--shard-ranks 2", "--shard-ranks 2 of 3 ranks", "give 1, or 3 (all)"}},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        parsed o;
+        assert_int_equal(complete(wrong[i].w.line, wrong[i].n_ranks, &o), ZERO_ERR_INVALID);
+        must_contain(wrong[i].w.line, wrong[i].w.said);
+        must_contain(wrong[i].w.line, wrong[i].w.also);
+    }
+}
+
+static void a_plan_shards_over_as_many_ranks_as_are_asked_for(void **state)
+{
+    (void)state;
+    const struct {
+        const char *line;
+        int n_ranks, shard_ranks;
+    } right[] = {
+        {"", 6, 6},
+        {"--shard-ranks 6", 6, 6}, /* all, though no power of two */
+        {"--shard-ranks 2", 6, 2},
+        {"--shard-ranks 1 --stage 3", 4, 1},
+        {"--shard-ranks 4 --tp 2 --stage 3 --node-parameters", 16, 4},
+    };
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        parsed o;
+        zero_model none = {.n_groups = 0};
+        if (complete(right[i].line, right[i].n_ranks, &o) != ZERO_OK)
+            fail_msg("%s: %s", right[i].line, zero_last_error());
+        assert_int_equal(zero_config_shard_ranks(&o.config), right[i].shard_ranks);
+        zero_plan_input in = zero_config_plan(&o.config, &none, ZERO_ALGORITHM_P2P,
+                                              (zero_config_place){.rank = 0});
+        assert_int_equal(in.shard_ranks, right[i].shard_ranks);
+        assert_int_equal(in.node_parameters, o.config.node_parameters);
+        assert_int_equal(in.n_ranks, o.config.data_ranks);
+    }
+}
+
+/* A checkpoint names them, and ranks must be given them alike. */
+static void they_are_part_of_a_runs_identity(void **state)
+{
+    (void)state;
+    parsed plain, hybrid;
+    accepted("--stage 3", &plain);
+    accepted("--stage 3 --shard-ranks 2 --node-parameters", &hybrid);
+    assert_true(zero_run_options_fingerprint(&plain.config) !=
+                zero_run_options_fingerprint(&hybrid.config));
+    json_t *a = zero_run_options_identity(&plain.config);
+    json_t *b = zero_run_options_identity(&hybrid.config);
+    assert_null(json_object_get(a, "shard-ranks"));
+    assert_string_equal(json_string_value(json_object_get(b, "shard-ranks")), "2");
+    assert_string_equal(json_string_value(json_object_get(a, "node-parameters")), "off");
+    assert_string_equal(json_string_value(json_object_get(b, "node-parameters")), "on");
+    json_decref(a);
+    json_decref(b);
+}
+
+/* The options of a run that was saved before there were groups of ranks. */
+static const char *const first_options[] = {"model",
+                                            "layers",
+                                            "hidden",
+                                            "heads",
+                                            "seq",
+                                            "dropout",
+                                            "backend",
+                                            "data",
+                                            "tokenizer",
+                                            "shuffle",
+                                            "seed",
+                                            "steps",
+                                            "global-batch",
+                                            "micro-batch",
+                                            "lr",
+                                            "lr-min",
+                                            "warmup",
+                                            "beta1",
+                                            "beta2",
+                                            "eps",
+                                            "weight-decay",
+                                            "clip",
+                                            "eval-every",
+                                            "eval-batches",
+                                            "eval-random",
+                                            "stage",
+                                            "bucket",
+                                            "dtype",
+                                            "partition",
+                                            "prefetch",
+                                            "persist",
+                                            "overlap",
+                                            "reproducible",
+                                            "recompute",
+                                            "collectives",
+                                            "offload-when",
+                                            "offload-parameters",
+                                            "offload-activations",
+                                            "offload-depth"};
+
+static bool is_first(const char *name)
+{
+    for (size_t i = 0; i < sizeof first_options / sizeof first_options[0]; i++)
+        if (strcmp(first_options[i], name) == 0) return true;
+    return false;
+}
+
+/* Resuming such a run with the defaults changes nothing, and no change is told. */
+static void defaults_of_later_options_are_what_older_runs_did(void **state)
+{
+    (void)state;
+    parsed o;
+    const char *key;
+    json_t *value;
+    int later = 0;
+    accepted("", &o);
+    assert_int_equal(zero_config_complete(&o.config, 1), ZERO_OK);
+    json_t *now = zero_run_options_identity(&o.config);
+    json_object_foreach(now, key, value)
+    {
+        if (is_first(key)) continue;
+        if (!zero_run_options_is_as_ever(key, json_string_value(value)))
+            fail_msg("--%s %s is told as a change", key, json_string_value(value));
+        assert_false(zero_run_options_is_as_ever(key, "2"));
+        assert_false(zero_run_options_is_as_ever(key, "on"));
+        later++;
+    }
+    assert_int_equal(later, 5);
+    assert_false(zero_run_options_is_as_ever("recompute", "off"));
+    json_decref(now);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contradictions_are_refused_before_ranks_are_known),
+        cmocka_unit_test(numbers_that_do_not_fit_the_ranks_are_refused),
+        cmocka_unit_test(a_plan_shards_over_as_many_ranks_as_are_asked_for),
+        cmocka_unit_test(they_are_part_of_a_runs_identity),
+        cmocka_unit_test(defaults_of_later_options_are_what_older_runs_did),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* Memory and bytes of pipelines, against closed forms and against a step of stage 0. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/plan.h"
+#include "math/backend.h"
+#include "sharding/compile.h"
+#include "support/pipeline_test.h"
+
+static void check_live(const zero_pipeline *p)
+{
+    int m = p->input.plan.accumulation, P = p->input.n_stages;
+    for (int s = 0; s < P; s++) {
+        int expected = p->kind == ZERO_PIPELINE_GPIPE ? m : m < P - s ? m : P - s;
+        assert_int_equal(zero_pipeline_live_formula(p->kind, P, s, m), expected);
+        assert_int_equal(p->stages[s].ledger.live, expected);
+    }
+}
+
+static void microbatches_alive_are_those_of_the_formula(void **state)
+{
+    (void)state;
+    for_all(check_live);
+}
+
+/* Classes add up to the peak, and the largest instruction is the peak. */
+static void check_sums(const zero_pipeline *p)
+{
+    for (int s = 0; s < p->input.n_stages; s++) {
+        const zero_pipe_stage *stage = &p->stages[s];
+        size_t sum = 0, most = 0;
+        for (int c = 0; c < ZERO_CLASSES; c++) {
+            sum += stage->ledger.at_peak[c];
+            assert_true(stage->ledger.at_peak[c] <= stage->ledger.class_peak[c]);
+        }
+        for (int at = 0; at < stage->length; at++)
+            most = stage->code[at].live_bytes > most ? stage->code[at].live_bytes : most;
+        assert_int_equal(sum, stage->ledger.peak_bytes);
+        assert_int_equal(most, stage->ledger.peak_bytes);
+        assert_int_equal(stage->code[stage->ledger.peak_at].live_bytes, most);
+        /* At the end only what lives for the whole run, and the last messages. */
+        size_t held = stage->ledger.states +
+                      stage->ledger.class_peak[ZERO_CLASS_ACCUMULATORS] +
+                      (size_t)zero_math_scratch() * sizeof(float);
+        size_t sides = (size_t)(s > 0) + (size_t)(s < p->input.n_stages - 1);
+        assert_int_equal(stage->code[stage->length - 1].live_bytes,
+                         held + sides * 2 * 16 * 24 * 4);
+    }
+}
+
+static void memory_adds_up(void **state)
+{
+    (void)state;
+    for_all(check_sums);
+}
+
+/* Units whose recomputation needs more memory than anything else. */
+static zero_unit_sizes large_forward(const zero_unit *unit, int64_t B, int64_t T)
+{
+    bool is_last = unit->n_groups == 2;
+    return (zero_unit_sizes){.out = is_last ? 0 : 1000,
+                             .saved = 500,
+                             .forward_work = 2000000,
+                             .row_loss = is_last ? B * T : 0};
+}
+
+static void an_output_is_recomputed_where_it_must(void **state)
+{
+    (void)state;
+    zero_model model;
+    describe(&model);
+    for (int u = 0; u < model.n_units; u++) model.units[u].sizes = large_forward;
+    for (int without = 0; without < 2; without++) {
+        zero_pipeline_input in = input(&model, 1, 2, 1);
+        zero_pipeline p;
+        zero_schedule s;
+        in.plan.recompute = true;
+        for (int u = 0; u < model.n_units; u++)
+            model.units[u].recompute_without_out = without;
+        assert_int_equal(zero_schedule_compile(&s, &in.plan), ZERO_OK);
+        make(&p, ZERO_PIPELINE_1F1B, &in);
+        assert_int_equal(p.stages[0].ledger.peak_bytes, s.peak_of[ZERO_PROGRAM_STEP].bytes);
+        assert_int_equal(p.stages[0].ledger.class_peak[ZERO_CLASS_WORKSPACE],
+                         s.peak_of[ZERO_PROGRAM_STEP].of_class[ZERO_CLASS_WORKSPACE]);
+        zero_schedule_destroy(&s);
+        zero_pipeline_destroy(&p);
+    }
+    zero_model_destroy(&model);
+}
+
+/* A pipeline of one stage is a rank of stage 0: the same bytes in all classes. */
+static void one_stage_is_plain_data_parallelism(void **state)
+{
+    (void)state;
+    zero_model model;
+    describe(&model);
+    for (int k = 0; k < 2 * 2 * 3 * 3; k++) {
+        zero_pipeline_input in = input(&model, 1, 1 + k / 4 % 3, 1 + k / 12 * 2);
+        zero_pipeline p;
+        zero_schedule s;
+        zero_plan_ledger l;
+        in.plan.type = k % 2 ? ZERO_BF16 : ZERO_FP32;
+        in.plan.recompute = k / 2 % 2;
+        in.plan.layout = NULL;
+        assert_int_equal(zero_schedule_compile(&s, &in.plan), ZERO_OK);
+        zero_plan_add_up(&s, &l);
+        in.staging = s.peak_of[ZERO_PROGRAM_STEP].of_class[ZERO_CLASS_BUCKETS];
+        make(&p, ZERO_PIPELINE_1F1B, &in);
+        const zero_pipe_ledger *ours = &p.stages[0].ledger;
+        for (int c = 0; c < ZERO_CLASSES; c++)
+            if (s.peak_of[ZERO_PROGRAM_STEP].of_class[c] != ours->class_peak[c])
+                fail_msg("case %d, %s: %zu and %zu", k, zero_class_name((zero_class)c),
+                         s.peak_of[ZERO_PROGRAM_STEP].of_class[c], ours->class_peak[c]);
+        if (in.plan.n_ranks == 1)
+            assert_int_equal(ours->peak_bytes, s.peak_of[ZERO_PROGRAM_STEP].bytes);
+        zero_traffic all = l.reduce.traffic;
+        zero_traffic_add(&all, 1, &l.gather.traffic);
+        assert_int_equal(ours->reduced_sent, zero_traffic_total(&all).bytes_sent);
+        zero_schedule_destroy(&s);
+        zero_pipeline_destroy(&p);
+    }
+    zero_model_destroy(&model);
+}
+
+/* 1F1B keeps what does not grow with the microbatches; GPipe keeps all of them. */
+static void only_gpipe_grows_with_microbatches(void **state)
+{
+    (void)state;
+    zero_model model;
+    describe(&model);
+    size_t before[ZERO_PIPELINE_KINDS] = {0};
+    for (int m = 4; m <= 16; m *= 2)
+        for (int kind = 0; kind < ZERO_PIPELINE_KINDS; kind++) {
+            zero_pipeline_input in = input(&model, 4, m, 1);
+            zero_pipeline p;
+            make(&p, (zero_pipeline_kind)kind, &in);
+            size_t now = p.stages[0].ledger.class_peak[ZERO_CLASS_ACTIVATIONS];
+            bool grows = kind == ZERO_PIPELINE_GPIPE;
+            assert_true(m == 4 || (grows ? now > before[kind] : now == before[kind]));
+            before[kind] = now;
+            zero_pipeline_destroy(&p);
+        }
+    zero_model_destroy(&model);
+}
+
+/* ---- bytes ---- */
+
+static void check_bytes(const zero_pipeline *p)
+{
+    const zero_plan_input *in = &p->input.plan;
+    int P = p->input.n_stages, D = in->n_ranks;
+    int64_t m = in->accumulation, message = 2 * 16 * 24 * 4, between = 0, instructions = 0;
+    for (int s = 0; s < P; s++) {
+        const zero_pipe_ledger *l = &p->stages[s].ledger;
+        int64_t padded = 0, tied = 0;
+        assert_int_equal(l->activations_sent, s < P - 1 ? m * message : 0);
+        assert_int_equal(l->gradients_sent, s > 0 ? m * message : 0);
+        between += l->activations_sent + l->gradients_sent;
+        for (int at = 0; at < p->stages[s].length; at++) {
+            const zero_pipe_instruction *i = &p->stages[s].code[at];
+            instructions += i->sent;
+            if (i->op == ZERO_PIPE_UPDATE) padded += p->partitions[i->group].padded;
+            if (i->op == ZERO_PIPE_TIE) tied += p->partitions[i->group].padded;
+        }
+        int64_t type = (int64_t)zero_type_size(in->type), sum = m > 1 ? 4 : type;
+        assert_int_equal(l->reduced_sent, padded / D * (D - 1) * (sum + type));
+        assert_int_equal(l->tied_sent, tied * sum); /* two stages */
+        instructions -= l->reduced_sent + l->tied_sent;
+    }
+    assert_int_equal(between, 2 * (P - 1) * m * message);
+    assert_int_equal(between, instructions);
+}
+
+static void bytes_are_those_of_the_formula(void **state)
+{
+    (void)state;
+    for_all(check_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(microbatches_alive_are_those_of_the_formula),
+        cmocka_unit_test(memory_adds_up),
+        cmocka_unit_test(an_output_is_recomputed_where_it_must),
+        cmocka_unit_test(one_stage_is_plain_data_parallelism),
+        cmocka_unit_test(only_gpipe_grows_with_microbatches),
+        cmocka_unit_test(bytes_are_those_of_the_formula),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* The reader of machine files: what it takes, and that it refuses everything else with the line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/machine_file.h"
+#include "report/machine_texts.h"
+
+#define F    "f.machine"
+#define MOST 4096
+
+static const char whole[] = "# a machine\n"
+                            "name             m\n"
+                            "about            four devices\n"
+                            "source           made up\n"
+                            "date             2026-11-23\n"
+                            "fit              nothing\n"
+                            "\n"
+                            "devices          4\n"
+                            "memory           8G\n"
+                            "memory-bandwidth 100G\n"
+                            "peak             fp32 1T\n"
+                            "peak             fp16 2T\n"
+                            "efficiency       0.5 100\n"
+                            "unaligned        8 0.25\n"
+                            "inside           1e-6 10G\n"
+                            "between          0 1.5G\n"
+                            "host             20G\n";
+
+/* Read from memory that ends with the text: a sanitizer sees one byte too many. */
+static zero_status parse(const char *text, size_t len, zero_machine_file *machine)
+{
+    char *exact = malloc(len);
+    assert_true(len == 0 || exact);
+    if (len > 0) memcpy(exact, text, len);
+    zero_status st = zero_machine_file_parse(F, exact, len, machine);
+    free(exact);
+    return st;
+}
+
+/* Refused with these words and the file, on one legible line, and nothing is written. */
+static void refused(const char *text, size_t len, const char *words)
+{
+    zero_machine_file machine, before;
+    memset(&machine, 0x5a, sizeof machine);
+    before = machine;
+    if (parse(text, len, &machine) != ZERO_ERR_INVALID) fail_msg("taken: %.80s", text);
+    if (memcmp(&machine, &before, sizeof machine) != 0) fail_msg("written: %.80s", text);
+    const char *said = zero_last_error();
+    if (!strstr(said, words) || !strstr(said, F)) fail_msg("'%s' lacks '%s'", said, words);
+    for (const char *c = said; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) fail_msg("control character: %s", said);
+}
+
+/* `whole` with the first `old` replaced. */
+static void with(const char *old, const char *new, char text[MOST])
+{
+    const char *at = strstr(whole, old);
+    assert_non_null(at);
+    snprintf(text, MOST, "%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old));
+}
+
+static void a_good_file_is_read_to_the_last_number(void **state)
+{
+    (void)state;
+    zero_machine_file m;
+    assert_int_equal(parse(whole, strlen(whole), &m), ZERO_OK);
+    assert_string_equal(m.name, "m");
+    assert_string_equal(m.about, "four devices");
+    assert_string_equal(m.source, "made up");
+    assert_string_equal(m.date, "2026-11-23");
+    assert_string_equal(m.fit, "nothing");
+    assert_true(m.devices == 4.0 && m.memory == 8e9 && m.memory_bandwidth == 100e9);
+    assert_true(m.peak[ZERO_FP32] == 1e12 && m.peak[ZERO_FP16] == 2e12);
+    assert_true(m.peak[ZERO_BF16] == 0.0);
+    assert_true(m.share == 0.5 && m.tokens == 100.0);
+    assert_true(m.unaligned_every == 8.0 && m.unaligned_share == 0.25);
+    assert_true(m.inside.latency == 1e-6 && m.inside.bandwidth == 10e9);
+    assert_true(m.between.latency == 0.0 && m.between.bandwidth == 1.5e9);
+    assert_true(m.host == 20e9);
+}
+
+static void order_blanks_and_a_missing_last_newline_do_not_matter(void **state)
+{
+    (void)state;
+    zero_machine_file a, b;
+    char text[MOST];
+    with("devices          4\n", "", text);
+    snprintf(text + strlen(text), MOST - strlen(text), "  devices   4  ");
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    assert_int_equal(parse(whole, strlen(whole), &a), ZERO_OK);
+    assert_int_equal(parse(text, strlen(text), &b), ZERO_OK);
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
+static void every_mistake_is_told_with_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *new, *words;
+    } cases[] = {
+        {"devices          4", "devices          0", F ":8: devices: expected a whole"},
+        {"devices          4", "devices          4.5", "found \"4.5\""},
+        {"devices          4", "devices          70000", "1 to 65536, found \"70000\""},
+        {"devices          4", "devices", "found nothing"},
+        {"devices          4", "devices 4 5", "found \"5\""},
+        {"devices          4", "device 4",
+         F ":8: no such key: \"device\"; expected one of name"},
+        {"memory           8G", "memory 8X", F ":9: memory: expected bytes"},
+        {"memory           8G", "memory -8G", "found \"-8G\""},
+        {"memory           8G", "memory inf", "found \"inf\""},
+        {"memory           8G", "memory 0", "found \"0\""},
+        {"memory           8G", "memory 1e30", "1 to 1e18, such as 32G, found \"1e30\""},
+        {"peak             fp32 1T", "peak fp64 1T", "found \"fp64\""},
+        {"peak             fp32 1T", "peak fp32", F ":11: peak: expected TYPE RATE"},
+        {"peak             fp32 1T", "peak fp32 1T 2T", "found \"2T\""},
+        {"peak             fp32 1T", "peak fp16 1T", F ":12: \"fp16\" stands twice"},
+        {"efficiency       0.5 100", "efficiency 1.5 100", "found \"1.5\""},
+        {"efficiency       0.5 100", "efficiency 0 100", "found \"0\""},
+        {"efficiency       0.5 100", "efficiency 0.5 -1", "found \"-1\""},
+        {"efficiency       0.5 100", "efficiency 0.5", F ":13: efficiency: expected SHARE"},
+        {"unaligned        8 0.25", "unaligned 8 2", "found \"2\""},
+        {"inside           1e-6 10G", "inside 10G", "found \"10G\""},
+        {"inside           1e-6 10G", "inside -1 10G", "found \"-1\""},
+        {"between          0 1.5G", "between 0 0", "found \"0\""},
+        {"host             20G", "host 20G\nhost 20G", F ":18: \"host\" stands twice"},
+        {"name             m", "name", F ":2: name: expected a text"},
+        {"name             m", "name m\nname n", "\"name\" stands twice"},
+        {"about            four", "about\tfour", F ":3: expected ASCII without tabs"},
+        {"about            four", "about caf\xc3\xa9", "0xc3 in column 10"},
+        {"about            four devices\n", "about four devices\r\n", "0x0d in column 19"},
+        {"host             20G\n", "", F ":16: the file ends, and \"host\" is missing"},
+        {"fit              nothing\n", "", "\"fit\" is missing"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[MOST];
+        with(cases[i].old, cases[i].new, text);
+        refused(text, strlen(text), cases[i].words);
+    }
+    refused("", 0, "is missing");
+    refused("name \0", 6, "0x00");
+}
+
+static void long_lines_and_texts_are_refused(void **state)
+{
+    (void)state;
+    char text[MOST], long_text[400];
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    with("four devices", long_text, text);
+    refused(text, strlen(text), F ":3: expected a line of at most 199 characters");
+    long_text[150] = '\0';
+    with("four devices", long_text, text);
+    refused(text, strlen(text), F ":3: about: expected a text of 1 to 119 characters");
+}
+
+static void without_any_peak_a_machine_is_incomplete(void **state)
+{
+    (void)state;
+    char text[MOST], *at;
+    with("peak             fp32 1T\n", "", text);
+    zero_machine_file m;
+    assert_int_equal(parse(text, strlen(text), &m), ZERO_OK);
+    assert_non_null(at = strstr(text, "peak"));
+    memmove(at, strchr(at, '\n') + 1, strlen(strchr(at, '\n')));
+    refused(text, strlen(text), "\"peak\" is missing");
+}
+
+/* ---- damage ---- */
+
+/* A file cut before the end of its last line's key lacks at least that key. */
+static void a_truncated_file_is_never_taken_for_a_whole_one(void **state)
+{
+    (void)state;
+    for (const zero_machine_text *t = zero_machine_texts; t->name; t++) {
+        size_t len = strlen(t->text), last = len - 1;
+        while (last > 0 && t->text[last - 1] != '\n') last--;
+        zero_machine_file m;
+        assert_int_equal(parse(t->text, len, &m), ZERO_OK);
+        for (size_t n = 0; n <= last; n++) refused(t->text, n, "");
+    }
+}
+
+/* Every byte, replaced by others: taken or refused, with a reason on one legible line. */
+static void any_changed_byte_is_taken_or_refused_in_words(void **state)
+{
+    (void)state;
+    static const char others[] = {'\0', '\n', ' ', '#',    '9',   '.',
+                                  '-',  'e',  'T', '\x80', '\x1b'};
+    char text[MOST];
+    size_t len = strlen(whole);
+    int taken = 0, tried = 0;
+    for (size_t at = 0; at < len; at++)
+        for (size_t k = 0; k < sizeof others; k++, tried++) {
+            zero_machine_file m;
+            memcpy(text, whole, len);
+            text[at] = others[k];
+            if (parse(text, len, &m) == ZERO_OK)
+                taken++;
+            else
+                refused(text, len, "");
+        }
+    assert_true(taken > 0 && taken < tried);
+}
+
+/* ---- machines of the program ---- */
+
+static void machines_of_the_program_have_their_files_names(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (; zero_machine_name_at(n); n++) {
+        zero_machine_file m;
+        assert_int_equal(zero_machine_file_find(zero_machine_name_at(n), &m), ZERO_OK);
+        assert_string_equal(m.name, zero_machine_name_at(n));
+        assert_non_null(strstr(m.date, "202"));
+    }
+    assert_true(n >= 3);
+}
+
+static void the_dgx2_has_the_papers_numbers(void **state)
+{
+    (void)state;
+    zero_machine_file m;
+    assert_int_equal(zero_machine_file_find("v100-dgx2", &m), ZERO_OK);
+    assert_true(m.devices == 16.0 && m.memory == 32e9 && m.peak[ZERO_FP16] == 125e12);
+    assert_true(m.peak[ZERO_BF16] == 0.0);
+    assert_true(m.inside.bandwidth == 150e9); /* 300 GB/s, half in each direction */
+    assert_true(m.between.bandwidth < 8 * 12.5e9);
+}
+
+static void unknown_names_are_answered_with_all_names(void **state)
+{
+    (void)state;
+    zero_machine_file m;
+    assert_int_equal(zero_machine_file_find("dgx\x1b[1m", &m), ZERO_ERR_INVALID);
+    for (int i = 0; zero_machine_name_at(i); i++)
+        assert_non_null(strstr(zero_last_error(), zero_machine_name_at(i)));
+    assert_null(strchr(zero_last_error(), '\x1b'));
+}
+
+static void a_path_is_read_and_a_bad_one_is_a_usage_error(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/zero-test-XXXXXX.machine", text[MOST];
+    int fd = mkstemps(path, 8);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    with("four", "five", text);
+    assert_int_equal(fputs(text, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+    zero_machine_file m;
+    zero_status st = zero_machine_file_find(path, &m);
+    remove(path);
+    assert_int_equal(st, ZERO_OK);
+    assert_string_equal(m.about, "five devices");
+    assert_int_equal(zero_machine_file_find(path, &m), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), path));
+    assert_int_equal(zero_machine_file_find("/tmp", &m), ZERO_ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_file_is_read_to_the_last_number),
+        cmocka_unit_test(order_blanks_and_a_missing_last_newline_do_not_matter),
+        cmocka_unit_test(every_mistake_is_told_with_its_line),
+        cmocka_unit_test(long_lines_and_texts_are_refused),
+        cmocka_unit_test(without_any_peak_a_machine_is_incomplete),
+        cmocka_unit_test(a_truncated_file_is_never_taken_for_a_whole_one),
+        cmocka_unit_test(any_changed_byte_is_taken_or_refused_in_words),
+        cmocka_unit_test(machines_of_the_program_have_their_files_names),
+        cmocka_unit_test(the_dgx2_has_the_papers_numbers),
+        cmocka_unit_test(unknown_names_are_answered_with_all_names),
+        cmocka_unit_test(a_path_is_read_and_a_bad_one_is_a_usage_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* plan_request.h - what `zero plan` without options asks for: a model in bf16, on some ranks. */
+#pragma once
+
+#include "report/plan_report.h"
+
+static inline zero_plan_request plan_request(const char *model, int n_ranks)
+{
+    return (zero_plan_request){.config = {.model = model,
+                                          .dtype = "bf16",
+                                          .partition = "slice",
+                                          .overlap = "on",
+                                          .backend = "cpu",
+                                          .device = "cpu",
+                                          .collectives = "auto",
+                                          .data = "stories",
+                                          .prefetch = 1,
+                                          .lr = -1.0,
+                                          .lr_min = -1.0,
+                                          .warmup = -1,
+                                          .eval_every = -1,
+                                          .sample = -1},
+                               .n_ranks = n_ranks,
+                               .all_stages = true};
+}
