@@ -92,13 +92,13 @@ zero_status zero_simulation_check_cost(const zero_schedule *s,
     if (cost->messages > input->most_messages)
         return zero_fail(ZERO_ERR_INVALID,
                          "%d steps of %d ranks are %" PRId64
-                         " messages, and at most %" PRId64 " are simulated: %s",
+                         " messages, more than --most-messages %" PRId64 ": %s",
                          input->steps, ranks, cost->messages, input->most_messages,
                          remedy_for(s));
     if (cost->bytes > input->memory_limit)
         return zero_fail(ZERO_ERR_INVALID,
                          "simulating %d ranks needs %" PRId64
-                         " bytes, and the memory limit is %" PRId64 ": %s",
+                         " bytes, more than --memory-limit %" PRId64 ": %s",
                          ranks, cost->bytes, input->memory_limit, remedy_for(s));
     return ZERO_OK;
 }
