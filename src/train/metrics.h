@@ -67,6 +67,7 @@ typedef struct {
     const zero_host *hosts; /* [n_hosts] the machines */
     int n_hosts;
     const char *mpi, *cpu, *blas; /* of rank 0 */
+    int cores;                    /* that rank 0 may use */
     const char *arithmetic;       /* backend, kernels and products, in words */
     int blas_threads;             /* per rank; 0: this BLAS cannot be told */
     const char *data;             /* in words, what --data was found to be */
