@@ -61,6 +61,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .mpi = t->mpi,
                               .cpu = s->topology.cpu,
                               .cores = s->topology.usable_cores,
+                              .node_cores = s->topology.allowed_cores,
                               .blas = t->blas,
                               .arithmetic = t->arithmetic,
                               .blas_threads = s->blas_threads,

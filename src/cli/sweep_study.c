@@ -8,7 +8,9 @@
 #include "base/fail.h"
 #include "cli/build.h"
 #include "cli/run_options.h"
+#include "cli/sweep_model.h"
 #include "io/json_input.h"
+#include "io/whole_file.h"
 #include "report/sweep_file.h"
 #include "zero/version.h"
 
@@ -103,7 +105,12 @@ static zero_status measure(zero_sweep_study *study, const zero_sweep_options *o,
     ZERO_TRY(is_same_run(file, o, point->stage, &same));
     if (!same)
         return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
-    return zero_sweep_measure(point, file, study->sweep.steps, study->sweep.warm_up);
+    ZERO_TRY(zero_sweep_measure(point, file, study->sweep.steps, study->sweep.warm_up));
+    if (zero_sweep_model_plan(o, point) == ZERO_OK) return ZERO_OK;
+    /* A model that cannot say a time must not cost a measurement. */
+    fprintf(stderr, "zero: warning: stage %d on %d ranks has no planned time: %s\n",
+            point->stage, point->ranks, zero_last_error());
+    return ZERO_OK;
 }
 
 zero_status zero_sweep_study_measure(zero_sweep_study *study,
@@ -330,22 +337,36 @@ void zero_sweep_study_close(zero_sweep_study *study)
 
 /* ---- its files ---- */
 
-static zero_status write_json(zero_sweep_study *s)
+static zero_status replace(const zero_sweep_study *s, const char *name, const void *data,
+                           size_t bytes)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_whole_file file;
+    zero_storage_path(&s->dir, name, path);
+    ZERO_TRY(zero_whole_file_begin(&file, path));
+    zero_status st = zero_whole_file_write(&file, data, bytes);
+    if (st == ZERO_OK) return zero_whole_file_end(&file);
+    zero_whole_file_abandon(&file);
+    return st;
+}
+
+static zero_status write_json(const zero_sweep_study *s)
 {
     json_t *study = zero_sweep_describe(&s->sweep);
-    char *text = study ? json_dumps(study, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text =
+        study ? json_dumps(study, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(study);
     if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for %s", JSON_NAME);
-    zero_status st = zero_storage_replace(&s->dir, JSON_NAME, text, strlen(text));
+    zero_status st = replace(s, JSON_NAME, text, strlen(text));
     free(text);
     return st;
 }
 
-static zero_status write_csv(zero_sweep_study *s)
+static zero_status write_csv(const zero_sweep_study *s)
 {
     zero_bytes text = {0};
     zero_status st = zero_sweep_write_csv(&s->sweep, &text);
-    if (st == ZERO_OK) st = zero_storage_replace(&s->dir, CSV_NAME, text.bytes, text.len);
+    if (st == ZERO_OK) st = replace(s, CSV_NAME, text.bytes, text.len);
     zero_bytes_destroy(&text);
     return st;
 }

@@ -122,9 +122,3 @@ ZERO_NODISCARD zero_status zero_storage_write(zero_storage_file *file, const voi
 /* Syncs and closes. After a failure the file is closed, too, and has to be removed. */
 ZERO_NODISCARD zero_status zero_storage_finish(zero_storage_file *file);
 void zero_storage_close_file(zero_storage_file *file); /* accepts a zeroed one */
-
-/* Writes a file whole under a temporary name, syncs it and renames it over the old one, if there is
- * one (storage_replace.c): after a crash one of the two is there, complete. */
-ZERO_NODISCARD zero_status zero_storage_replace(const zero_storage_dir *dir,
-                                                const char *name, const void *data,
-                                                size_t bytes);

@@ -127,6 +127,16 @@ static zero_status measure_nodes(zero_sweep_point *p, const zero_metrics_file *f
     return ZERO_OK;
 }
 
+/* Ranks that are bound have no more cores than that; ranks that are not share the machine's. */
+static void measure_cores(zero_sweep_point *p, const zero_metrics_file *file)
+{
+    json_int_t own = json_integer_value(json_object_get(file->run, "cores"));
+    json_int_t all = json_integer_value(json_object_get(file->run, "node_cores"));
+    size_t machines = json_array_size(json_object_get(file->run, "hosts"));
+    double share = (double)all * (double)machines / p->ranks;
+    p->cores = share < (double)own ? share : (double)own;
+}
+
 static zero_status check_whole(const zero_sweep_point *p, const zero_metrics_file *file,
                                int64_t steps)
 {
@@ -151,6 +161,7 @@ zero_status zero_sweep_measure(zero_sweep_point *point, const zero_metrics_file 
     ZERO_TRY(measure_steps(&p, file, warm_up));
     ZERO_TRY(measure_profile(&p, file));
     ZERO_TRY(measure_nodes(&p, file));
+    measure_cores(&p, file);
     p.run = json_incref(file->run);
     p.state = ZERO_SWEEP_MEASURED;
     json_decref(point->run);

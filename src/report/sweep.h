@@ -47,6 +47,7 @@ typedef struct {
     double exposed; /* share of all steps of rank 0 that waited for collectives */
     int nodes;
     bool fake_nodes;
+    double cores; /* of the machine, per rank: below 1 ranks share cores; 0: unknown */
     double efficiency;
     int base;    /* the number of ranks that it is relative to */
     json_t *run; /* what the run was: the first line of its metrics; owned */

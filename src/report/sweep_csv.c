@@ -108,7 +108,7 @@ PUT(load_5)       { return put_real(f, f->point->load[1] < 0.0 ? NAN : f->point-
 PUT(load_15)      { return put_real(f, f->point->load[2] < 0.0 ? NAN : f->point->load[2]); }
 PUT(hosts)        { return put_member(f, "hosts"); }
 PUT(cpu)          { return put_member(f, "cpu"); }
-PUT(cores)        { return put_member(f, "cores"); }
+PUT(cores)        { MEASURED(put_real(f, f->point->cores)); }
 PUT(collectives)  { return put_member(f, "collectives"); }
 PUT(mpi)          { return put_member(f, "mpi"); }
 PUT(commit)       { return put_member(f, "commit"); }
@@ -127,7 +127,7 @@ static const struct {
     {"exposed_share", put_exposed},
     {"planned_seconds", put_planned}, {"planned_exposed_share", put_planned_exposed},
     {"started", put_started}, {"load_1", put_load_1}, {"load_5", put_load_5}, {"load_15", put_load_15},
-    {"hosts", put_hosts}, {"cpu", put_cpu}, {"cores", put_cores}, {"collectives", put_collectives},
+    {"hosts", put_hosts}, {"cpu", put_cpu}, {"cores_per_rank", put_cores}, {"collectives", put_collectives},
     {"mpi", put_mpi}, {"commit", put_commit}, {"command", put_command},
 };
 /* clang-format on */

@@ -77,22 +77,17 @@ static const char *text_of(const zero_sweep_point *p, const char *key)
 
 static void print_machine(const zero_sweep_point *p, FILE *out)
 {
-    const json_t *cores = json_object_get(p->run, "cores");
-    fprintf(out, "%s", ZERO_SHOWN(text_of(p, "cpu")));
-    if (json_is_integer(cores))
-        fprintf(out, ", %d core%s for rank 0", (int)json_integer_value(cores),
-                zero_text_plural(json_integer_value(cores)));
-    fprintf(out, ", %s, zero %s", ZERO_SHOWN(text_of(p, "mpi")),
-            ZERO_SHOWN(text_of(p, "commit")));
+    fprintf(out, "%s, %s, zero %s", ZERO_SHOWN(text_of(p, "cpu")),
+            ZERO_SHOWN(text_of(p, "mpi")), ZERO_SHOWN(text_of(p, "commit")));
     if (p->load[0] >= 0.0) fprintf(out, "; load %.2f when the first one began", p->load[0]);
     fputc('\n', out);
 }
 
-/* Points that were measured on another machine or by another program cannot be compared. */
+/* Points that were measured on other machines or by another program cannot be compared. */
 static void print_differences(const zero_sweep *sweep, const zero_sweep_point *first,
                               FILE *out)
 {
-    static const char *const keys[] = {"cpu", "cores", "mpi", "commit", "arithmetic"};
+    static const char *const keys[] = {"cpu", "node_cores", "mpi", "commit", "arithmetic"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
         for (int i = 0; i < sweep->n; i++) {
             const zero_sweep_point *p = &sweep->points[i];
@@ -100,10 +95,27 @@ static void print_differences(const zero_sweep *sweep, const zero_sweep_point *f
             if (json_equal(json_object_get(p->run, keys[k]),
                            json_object_get(first->run, keys[k])))
                 continue;
-            fprintf(out, "not comparable: stage %d on %d ranks has another %s\n", p->stage,
+            fprintf(out, "not comparable: stage %d on %d ranks had another %s\n", p->stage,
                     p->ranks, keys[k]);
             break;
         }
+}
+
+/* Ranks that wait for a core, and not for each other. */
+static void print_shared_cores(const zero_sweep *sweep, FILE *out)
+{
+    int least = 0;
+    for (int i = 0; i < sweep->n; i++) {
+        const zero_sweep_point *p = &sweep->points[i];
+        bool is_shared =
+            p->state == ZERO_SWEEP_MEASURED && p->cores > 0.0 && p->cores < 1.0;
+        if (is_shared && (least == 0 || p->ranks < least)) least = p->ranks;
+    }
+    if (least > 0)
+        fprintf(out,
+                "from %d ranks on there are fewer cores than ranks: their times mean "
+                "little\n",
+                least);
 }
 
 static bool has_fake(const zero_sweep *sweep)
@@ -131,6 +143,7 @@ void zero_sweep_show(const zero_sweep *sweep, FILE *out)
     print_head(sweep, out);
     for (int i = 0; i < sweep->n; i++) print_row(sweep, &sweep->points[i], out);
     if (first) print_differences(sweep, first, out);
+    print_shared_cores(sweep, out);
     if (has_fake(sweep)) fprintf(out, "f: fake nodes; their times mean nothing\n");
     print_failures(sweep, out);
 }
