@@ -18,7 +18,7 @@ const zero_option zero_job_rows[] = {
     {.name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), .argument = "N", .words = "all", .absent = "0, or --config's",
      .name_at = zero_stage_words, .help = "ZeRO: all stages side by side, or what ranks hold in shards"},
     {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
-     .help = "seconds per message and bytes per second, such as 1e-6,12.5G; with --flops: the time of a step"},
+     .help = "seconds per message and bytes per second, such as 1us,12.5G; with --flops: the time of a step"},
     {.name = "node-network", TEXT, FIELD(node_network), .argument = "LATENCY,BANDWIDTH", .absent = "--network's",
      .help = "the same between ranks of a node, for what --tp and --shard-ranks exchange there"},
     {.name = "machine", TEXT, FIELD(machine), .argument = "NAME|FILE", .absent = "none",
@@ -47,7 +47,7 @@ static bool parse_network(const char *text, double *latency, double *bandwidth)
 {
     char first[ZERO_JOB_PART];
     const char *second = zero_job_cut(text, first);
-    return second && zero_quantity_rate(first, latency) && *latency >= 0.0 &&
+    return second && zero_quantity_seconds(first, latency) && *latency >= 0.0 &&
            zero_quantity_rate(second, bandwidth) && *bandwidth > 0.0;
 }
 
@@ -83,7 +83,7 @@ static zero_status read_network(const char *name, const char *text, double *late
     return zero_fail(
         ZERO_ERR_INVALID,
         "--%s %.80s: expected LATENCY,BANDWIDTH in seconds per message and bytes "
-        "per second, such as 1e-6,12.5G",
+        "per second, such as 1us,12.5G",
         name, text);
 }
 
