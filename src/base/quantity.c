@@ -59,11 +59,13 @@ bool zero_quantity_whole(const char *text, int64_t *number)
     return true;
 }
 
-/* strtod() would take nan, inf and hexadecimal, too. */
-static bool read_decimal(const char *text, double *number, const char **end)
+/* A number before a suffix that begins with one of those letters. strtod() would take nan, inf and
+ * hexadecimal, too. */
+static bool read_decimal(const char *text, const char *letters, double *number,
+                         const char **end)
 {
     char *after;
-    if (strspn(text, "0123456789+-.eE") < strcspn(text, "KMGT")) return false;
+    if (strspn(text, "0123456789+-.eE") < strcspn(text, letters)) return false;
     errno = 0;
     *number = strtod(text, &after);
     *end = after;
@@ -74,7 +76,7 @@ bool zero_quantity_real(const char *text, double *number)
 {
     double read;
     const char *end;
-    if (!read_decimal(text, &read, &end) || *end != '\0') return false;
+    if (!read_decimal(text, "KMGT", &read, &end) || *end != '\0') return false;
     *number = read;
     return true;
 }
@@ -83,9 +85,26 @@ bool zero_quantity_rate(const char *text, double *number)
 {
     double read;
     const char *end;
-    if (!read_decimal(text, &read, &end)) return false;
+    if (!read_decimal(text, "KMGT", &read, &end)) return false;
     read *= (double)scale_of(end);
     if (scale_of(end) == 0 || !isfinite(read)) return false;
     *number = read;
     return true;
+}
+
+bool zero_quantity_seconds(const char *text, double *seconds)
+{
+    static const struct {
+        const char *suffix;
+        double divisor; /* 1us is the number that 1e-6 is: 1e-6 itself is not exact */
+    } units[] = {{"s", 1.0}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
+    double read;
+    const char *end;
+    if (!read_decimal(text, "KMGTsmun", &read, &end)) return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].suffix) != 0) continue;
+        *seconds = read / units[i].divisor;
+        return true;
+    }
+    return zero_quantity_rate(text, seconds);
 }

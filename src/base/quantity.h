@@ -18,3 +18,6 @@ bool zero_quantity_real(const char *text, double *number);
 
 /* "1e-6", "12.5G": a finite number that may have a suffix, else false. */
 bool zero_quantity_rate(const char *text, double *number);
+
+/* "1us", "2ms", "1e-6", "30ns", "5s": seconds, or with the suffixes of a rate; else false. */
+bool zero_quantity_seconds(const char *text, double *seconds);

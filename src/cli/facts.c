@@ -6,37 +6,16 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "io/bytes.h"
-
-/* True if a shell takes the word as it stands. */
-static bool is_plain(const char *word)
-{
-    return *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "0123456789-_=+./:,@%") == strlen(word);
-}
-
-/* Appends one character of a word in quotes. Control characters would garble a terminal. */
-static zero_status append_quoted(zero_bytes *text, char c)
-{
-    bool is_control = (unsigned char)c < 0x20 || (unsigned char)c == 0x7f;
-    if (c == '\'') return zero_bytes_append(text, "'\\''", 4);
-    return zero_bytes_append(text, is_control ? "?" : &c, 1);
-}
-
-static zero_status append_word(zero_bytes *text, const char *word)
-{
-    ZERO_TRY(zero_bytes_append(text, " ", 1));
-    if (is_plain(word)) return zero_bytes_append(text, word, strlen(word));
-    ZERO_TRY(zero_bytes_append(text, "'", 1));
-    for (; *word; word++) ZERO_TRY(append_quoted(text, *word));
-    return zero_bytes_append(text, "'", 1);
-}
+#include "cli/words.h"
 
 static zero_status append_command(zero_bytes *text, int argc, char **argv)
 {
     const char *name = zero_command_train.name;
     ZERO_TRY(zero_bytes_append(text, name, strlen(name)));
-    for (int i = 0; i < argc; i++) ZERO_TRY(append_word(text, argv[i]));
+    for (int i = 0; i < argc; i++) {
+        ZERO_TRY(zero_bytes_append(text, " ", 1));
+        ZERO_TRY(zero_words_quote(argv[i], text));
+    }
     return zero_bytes_append(text, "", 1);
 }
 

@@ -57,7 +57,7 @@ static const struct {
     {2, 0, "usage or configuration"},
     {3, ZERO_EXIT_ENVIRONMENT, "environment: launcher, memory, devices, disk"},
     {4, ZERO_EXIT_DATA, "data or a checkpoint cannot be read, or is damaged"},
-    {75, ZERO_EXIT_STOPPED, "stopped on request, after a checkpoint"},
+    {75, ZERO_EXIT_STOPPED, "stopped on request; can be continued"},
     {86, ZERO_EXIT_WATCHDOG, "watchdog: nothing moved any more"},
 };
 

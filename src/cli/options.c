@@ -177,6 +177,16 @@ bool zero_options_is_set(const zero_options *given, const char *name)
     return set;
 }
 
+const char *zero_options_find_given(const zero_options *given, const char *const *list)
+{
+    const zero_option_table *in;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(given->command, i, &in)); i++)
+        for (int k = 0; given->set[i] && list[k]; k++)
+            if (strcmp(option->name, list[k]) == 0) return list[k];
+    return NULL;
+}
+
 bool zero_options_ask_for_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)

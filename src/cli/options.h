@@ -40,5 +40,8 @@ void zero_options_destroy(zero_options *given); /* accepts all zeros */
 /* True if the user chose a value, by flag or file. `name` is an option's, without dashes. */
 bool zero_options_is_set(const zero_options *given, const char *name);
 
+/* The first option of the list (ended by NULL) that the user chose a value for; NULL: none. */
+const char *zero_options_find_given(const zero_options *given, const char *const *list);
+
 /* True if --help or -h is among the words. */
 bool zero_options_ask_for_help(int argc, char **argv);

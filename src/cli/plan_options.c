@@ -1,12 +1,10 @@
 #include "cli/plan_options.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/run_options.h"
-#include "sharding/stages.h"
 
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -15,11 +13,7 @@
 
 /* clang-format off */
 static const zero_option own[] = {
-    {.group = "Plan", .name = "ranks", WHOLE(1, ZERO_PLAN_RANKS), FIELD(ranks), .argument = "N", .standard = "1",
-     .help = "how many ranks the plan is for"},
-    {.name = "rank", WHOLE(0, ZERO_PLAN_RANKS), FIELD(rank), .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
-    {.name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), .argument = "N", .words = "all", .absent = "0, or --config's",
-     .name_at = zero_stage_words, .help = "ZeRO: all stages side by side, or what ranks hold in shards"},
+    {.group = "Plan", .name = "rank", WHOLE(0, ZERO_PLAN_RANKS), FIELD(rank), .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
     {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
     {.name = "ablation", FLAG, FIELD(request.ablation), .help = "what the plan would take without one part of ZeRO and ZeRO-R: --recompute, P_a, a stage, small buckets, C_B"},
@@ -27,16 +21,6 @@ static const zero_option own[] = {
      .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file; batch: the largest --micro-batch that fits --memory-limit (with --device: --device-memory)"},
     {.name = "pipeline", WHOLE(2, ZERO_GPT2_LAYERS), FIELD(pipeline), .argument = "P", .absent = "none",
      .help = "GPipe and 1F1B of P stages beside ZeRO, for the same model, ranks and batch; with --show-schedule: their programs"},
-    {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH", .absent = "no times",
-     .help = "seconds per message and bytes per second, such as 1e-6,12.5G; with --flops: the time of a step"},
-    {.name = "node-network", TEXT, FIELD(node_network), .argument = "LATENCY,BANDWIDTH", .absent = "--network's",
-     .help = "the same between ranks of a node, for what --tp and --shard-ranks exchange there"},
-    {.name = "machine", TEXT, FIELD(machine), .argument = "NAME|FILE", .absent = "none",
-     .help = "the numbers of a machine (help lists the names): whichever of --flops, --network, --node-network, --fake-nodes and the memory limit is not given comes from it"},
-    {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE", .absent = "no times of transfers",
-     .help = "bytes per second of the disk of a node, which its ranks share, such as 0.8G,1.2G (zero info --offload DIR --trial measures them); with --flops and --offload: whether the step hides the transfers"},
-    {.name = "flops", .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30, FIELD(flops), .argument = "RATE", .absent = "no times",
-     .help = "floating-point operations per second of one rank, such as 50G"},
     {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2, figure1, fig2, fig3, fig4, fig6, fig7, fig8, turing-nlg or trillion beside ours"},
     {.name = "models", FLAG, FIELD(models), .help = "all models that --model knows"},
     {.name = "json", FLAG, FIELD(json), .help = "one JSON object instead of tables; sizes in bytes"},
@@ -45,6 +29,7 @@ static const zero_option own[] = {
 /* clang-format on */
 
 const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES] = {
+    {.rows = zero_job_rows, .base = offsetof(zero_plan_options, job)},
     {.rows = own},
     {.rows = zero_run_options,
      .base = offsetof(zero_plan_options, request.config),
@@ -62,44 +47,15 @@ zero_status zero_plan_options_complete(void *options)
 
 static zero_status check_rank(const zero_plan_options *o)
 {
-    if (o->rank < o->ranks) return ZERO_OK;
+    if (o->rank < o->job.ranks) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "--rank %d: --ranks %d has ranks 0 to %d",
-                     (int)o->rank, (int)o->ranks, (int)o->ranks - 1);
-}
-
-#define PART 64
-
-/* The text before the comma goes to first[]; returns what follows it, or NULL. */
-static const char *cut(const char *text, char first[PART])
-{
-    const char *comma = strchr(text, ',');
-    size_t length = comma ? (size_t)(comma - text) : PART;
-    if (length >= PART) return NULL;
-    memcpy(first, text, length);
-    first[length] = '\0';
-    return comma + 1;
-}
-
-static bool parse_network(const char *text, double *latency, double *bandwidth)
-{
-    char first[PART];
-    const char *second = cut(text, first);
-    return second && zero_quantity_rate(first, latency) && *latency >= 0.0 &&
-           zero_quantity_rate(second, bandwidth) && *bandwidth > 0.0;
-}
-
-static bool parse_disk(const char *text, zero_plan_machine *m)
-{
-    char read[PART];
-    const char *write = cut(text, read);
-    return write && zero_quantity_rate(read, &m->disk_read) && m->disk_read > 0.0 &&
-           zero_quantity_rate(write, &m->disk_write) && m->disk_write > 0.0;
+                     (int)o->rank, (int)o->job.ranks, (int)o->job.ranks - 1);
 }
 
 static bool parse_fit(const char *text, zero_plan_request *r)
 {
-    char memory[PART];
-    const char *disk = cut(text, memory);
+    char memory[ZERO_JOB_PART];
+    const char *disk = zero_job_cut(text, memory);
     if (!disk) return zero_quantity_whole(text, &r->fit) && r->fit > 0;
     return zero_quantity_whole(memory, &r->fit) && r->fit > 0 &&
            zero_quantity_whole(disk, &r->fit_disk) && r->fit_disk > 0;
@@ -114,7 +70,7 @@ static zero_status read_fit_batch(zero_plan_options *o)
     bool is_open = has_device ? r->config.device_memory == 0 : r->config.memory_limit < 0;
     r->fit_batch = true;
     r->fit_memory = has_device ? r->config.device_memory : r->config.memory_limit;
-    if (r->fit_memory > 0 || (o->machine && is_open)) return ZERO_OK;
+    if (r->fit_memory > 0 || (o->job.machine && is_open)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--fit batch needs the memory that a batch has to fit: give --%s BYTES, "
@@ -139,59 +95,6 @@ static zero_status read_fit(zero_plan_options *o)
         o->fit);
 }
 
-static zero_status read_disk(zero_plan_options *o)
-{
-    if (!o->disk) return ZERO_OK;
-    if (!parse_disk(o->disk, &o->request.machine))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--disk %.80s: expected READ,WRITE in bytes per second, such as "
-                         "0.8G,1.2G",
-                         o->disk);
-    if (!zero_config_directory(&o->request.config))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--disk without --offload: nothing is read or written; give "
-                         "--offload DIR as well");
-    if (o->flops > 0.0 || o->machine) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--disk and --flops go together: give --flops as well");
-}
-
-static zero_status read_network(const char *name, const char *text, double *latency,
-                                double *bandwidth)
-{
-    if (!text || parse_network(text, latency, bandwidth)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--%s %.80s: expected LATENCY,BANDWIDTH in seconds per message and bytes "
-        "per second, such as 1e-6,12.5G",
-        name, text);
-}
-
-static zero_status read_machine(zero_plan_options *o)
-{
-    zero_plan_machine *m = &o->request.machine;
-    bool has_flops = o->flops > 0.0;
-    ZERO_TRY(read_network("network", o->network, &m->latency, &m->bandwidth));
-    ZERO_TRY(read_network("node-network", o->node_network, &m->node_latency,
-                          &m->node_bandwidth));
-    if (o->node_network && !o->network && !o->machine)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-network without --network: give --network as well");
-    ZERO_TRY(read_disk(o));
-    o->request.has_network = o->network != NULL;
-    o->request.has_disk = o->disk != NULL;
-    if (!o->network) m->bandwidth = INFINITY; /* messages take no time */
-    if (!o->machine && (o->network || o->disk) != has_flops)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--network and --flops go together: give --%s as well",
-                         has_flops ? "network" : "flops");
-    m->flops = o->flops;
-    o->request.has_time = has_flops;
-    o->request.has_file = o->machine != NULL;
-    if (!o->machine) return ZERO_OK;
-    return zero_machine_file_find(o->machine, &o->request.file);
-}
-
 /* --models, --paper and --machine help are tables that no other option changes. */
 static zero_status check_alone(const zero_options *given, const char *table)
 {
@@ -208,22 +111,11 @@ static zero_status check_alone(const zero_options *given, const char *table)
     return ZERO_OK;
 }
 
-/* The first option of the list (ended by NULL) that is given; NULL: none is. */
-static const char *find_given(const zero_options *given, const char *const *list)
-{
-    const zero_option_table *in;
-    const zero_option *option;
-    for (int i = 0; (option = zero_command_option(given->command, i, &in)); i++)
-        for (int k = 0; given->set[i] && list[k]; k++)
-            if (strcmp(option->name, list[k]) == 0) return list[k];
-    return NULL;
-}
-
 /* Some options replace the tables of a plan. Refuses others whose numbers would not be shown. */
 static zero_status check_picture(const zero_options *given, const char *picture,
                                  const char *const *others, const char *why)
 {
-    const char *other = find_given(given, others);
+    const char *other = zero_options_find_given(given, others);
     if (!other) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "--%s with --%s: %s; give one of them", picture,
                      other, why);
@@ -252,7 +144,7 @@ static zero_status check_pipeline(const zero_options *given)
 {
     static const char *const others[] = {"stage",        "chart",    "fit", "disk",
                                          "memory-limit", "ablation", NULL};
-    const char *other = find_given(given, others);
+    const char *other = zero_options_find_given(given, others);
     if (!other) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--pipeline with --%s: it shows pipelines beside all stages of ZeRO; "
@@ -265,14 +157,12 @@ static zero_status check(zero_plan_options *o)
     zero_plan_request *r = &o->request;
     if (o->paper) ZERO_TRY(check_alone(&o->given, "paper"));
     if (o->models) ZERO_TRY(check_alone(&o->given, "models"));
-    o->machines = o->machine && strcmp(o->machine, "help") == 0;
+    o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return check_alone(&o->given, "machine");
     ZERO_TRY(check_rank(o));
-    r->n_ranks = (int)o->ranks;
     r->rank = (int)o->rank;
-    r->all_stages = o->stage == ZERO_OPTION_WORD || (o->chart && o->stage == -1);
+    r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1);
     ZERO_TRY(check_pictures(o));
-    if (o->stage >= 0) r->config.stage = o->stage;
     if (r->all_stages && r->show_schedule)
         return zero_fail(ZERO_ERR_INVALID,
                          "--show-schedule with --stage all: programs are shown for one "
@@ -281,7 +171,7 @@ static zero_status check(zero_plan_options *o)
     r->pipeline = (int)o->pipeline;
     r->all_stages = r->all_stages || o->pipeline > 0;
     ZERO_TRY(read_fit(o));
-    return read_machine(o);
+    return zero_job_options_read(&o->job, r);
 }
 
 zero_status zero_plan_options_parse(zero_plan_options *options, int argc, char **argv)

@@ -1,26 +1,22 @@
-/* plan_options.h - the options of `zero plan`: its own, and those of a run that decide a plan. */
+/* plan_options.h - the options of `zero plan`: its own, a job's, and those of a run
+ * that decide a plan. */
 #pragma once
 
-#include "cli/options.h"
-#include "report/plan_report.h"
-
-#define ZERO_PLAN_RANKS 65536 /* at most */
+#include "cli/job_options.h"
 
 typedef struct {
     bool models, machines, json, chart;
     const char *paper; /* the table's name; NULL: none */
     zero_plan_request request;
 
-    int64_t ranks, rank;
+    zero_job_options job;
+    int64_t rank;
     int64_t pipeline; /* stages; 0: no pipelines */
-    int64_t stage;    /* ZERO_OPTION_WORD: all; -1: not on the command line */
-    const char *network, *node_network, *disk, *fit;
-    const char *machine; /* a name or a path; "help": all machines are listed */
-    double flops;
+    const char *fit;
     zero_options given; /* owned */
 } zero_plan_options;
 
-#define ZERO_PLAN_TABLES 2
+#define ZERO_PLAN_TABLES 3
 extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
 
 /* Fills in what a preset decides, for --help. */

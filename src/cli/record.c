@@ -60,6 +60,8 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .n_hosts = s->n_hosts,
                               .mpi = t->mpi,
                               .cpu = s->topology.cpu,
+                              .cores = s->topology.usable_cores,
+                              .node_cores = s->topology.allowed_cores,
                               .blas = t->blas,
                               .arithmetic = t->arithmetic,
                               .blas_threads = s->blas_threads,

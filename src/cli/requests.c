@@ -28,7 +28,7 @@ static void pass_on(int signal)
  * signal sent to the process reaches one of them and by default ends the process. */
 static void handle(const sigset_t *set)
 {
-    const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM};
+    const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
     struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
@@ -57,13 +57,18 @@ static void handle_interrupt(void)
     if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL); /* as under nohup */
 }
 
+void zero_requests_hold(const sigset_t *set)
+{
+    /* The main thread blocks first: the handler is for the other threads. */
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+    handle(set);
+}
+
 void zero_requests_expect(bool can_save)
 {
     sigset_t set;
     fill(&set, can_save);
-    /* The main thread blocks first: the handler is for the other threads. */
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    handle(&set);
+    zero_requests_hold(&set);
     if (can_save) handle_interrupt();
 }
 

@@ -8,6 +8,7 @@
  * SIGINT, a Ctrl-C, reaches a rank without mpirun; a second one ends the process at once. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* Ordered: the highest of several requests is acted on. */
@@ -19,3 +20,7 @@ void zero_requests_expect(bool can_save);
 
 /* The highest request since the last call. Never blocks. */
 zero_request zero_requests_take(void);
+
+/* Keeps these signals pending for the main thread, which calls this, whatever thread they reach; it
+ * fetches them with sigtimedwait(). */
+void zero_requests_hold(const sigset_t *set);

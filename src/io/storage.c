@@ -101,6 +101,17 @@ zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
     return st;
 }
 
+zero_status zero_storage_open_or_make_public(const char *path, zero_storage_dir *dir)
+{
+    int failed;
+    ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
+    ZERO_AGAIN(failed, mkdir(path, PUBLIC_DIR));
+    if (failed && errno != EEXIST) return zero_cannot(ZERO_ERR_ENV, path, "made");
+    ZERO_TRY(zero_storage_open(path, dir));
+    dir->is_public = true;
+    return ZERO_OK;
+}
+
 void zero_storage_path(const zero_storage_dir *dir, const char *name,
                        char path[ZERO_STORAGE_FILE_PATH])
 {

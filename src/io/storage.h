@@ -48,6 +48,9 @@ ZERO_NODISCARD zero_status zero_storage_make(const zero_storage_dir *parent,
 ZERO_NODISCARD zero_status zero_storage_make_public(const zero_storage_dir *parent,
                                                     const char *name,
                                                     zero_storage_dir *dir);
+/* A public one by its path: a missing one is made. Its parent must exist. */
+ZERO_NODISCARD zero_status zero_storage_open_or_make_public(const char *path,
+                                                            zero_storage_dir *dir);
 void zero_storage_close(zero_storage_dir *dir); /* accepts a zeroed one */
 
 /* ZERO_ERR_INVALID if a path has more than `most` bytes: cut, it would name another directory. */

@@ -67,10 +67,11 @@ typedef struct {
     const zero_host *hosts; /* [n_hosts] the machines */
     int n_hosts;
     const char *mpi, *cpu, *blas; /* of rank 0 */
-    const char *arithmetic;       /* backend, kernels and products, in words */
-    int blas_threads;             /* per rank; 0: this BLAS cannot be told */
-    const char *data;             /* in words, what --data was found to be */
-    int64_t start;                /* steps that were done before this run */
+    int cores, node_cores;  /* that rank 0 may use; that all ranks on its machine may */
+    const char *arithmetic; /* backend, kernels and products, in words */
+    int blas_threads;       /* per rank; 0: this BLAS cannot be told */
+    const char *data;       /* in words, what --data was found to be */
+    int64_t start;          /* steps that were done before this run */
 } zero_metrics_run;
 
 /* What the last line is made from; all borrowed. */

@@ -39,9 +39,10 @@ static json_t *sharding(const zero_metrics_run *r)
 
 static json_t *machine(const zero_metrics_run *r)
 {
-    return json_pack("{s:o, s:s, s:s, s:s, s:i, s:s}", "hosts", hosts(r), "cpu", r->cpu,
-                     "arithmetic", r->arithmetic, "blas", r->blas, "blas_threads",
-                     r->blas_threads, "mpi", r->mpi);
+    return json_pack("{s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s}", "hosts", hosts(r), "cpu",
+                     r->cpu, "cores", r->cores, "node_cores", r->node_cores, "arithmetic",
+                     r->arithmetic, "blas", r->blas, "blas_threads", r->blas_threads, "mpi",
+                     r->mpi);
 }
 
 /* Adds the members of `part`, which it takes over; false without memory. */

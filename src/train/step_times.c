@@ -44,6 +44,21 @@ static double quantile(const double *sorted, int64_t n, double share)
     return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
 }
 
+static void set_quartiles(zero_step_time *time, double *seconds)
+{
+    qsort(seconds, (size_t)time->n, sizeof *seconds, compare);
+    time->lower = quantile(seconds, time->n, 0.25);
+    time->median = quantile(seconds, time->n, 0.5);
+    time->upper = quantile(seconds, time->n, 0.75);
+}
+
+zero_step_time zero_step_times_of(double *seconds, int64_t n, int64_t first)
+{
+    zero_step_time time = {.n = n - first, .first = first};
+    set_quartiles(&time, seconds + first);
+    return time;
+}
+
 zero_step_time zero_step_times_end(zero_step_times *t)
 {
     bool is_short = t->n <= ZERO_STEP_TIMES_FIRST;
@@ -52,9 +67,6 @@ zero_step_time zero_step_times_end(zero_step_times *t)
     zero_step_time time = {.n = is_short ? t->n : zero_min(later, t->room)};
     if (!is_short) time.first = ZERO_STEP_TIMES_FIRST;
     time.before = t->n - time.first - time.n;
-    qsort(seconds, (size_t)time.n, sizeof *seconds, compare);
-    time.lower = quantile(seconds, time.n, 0.25);
-    time.median = quantile(seconds, time.n, 0.5);
-    time.upper = quantile(seconds, time.n, 0.75);
+    set_quartiles(&time, seconds);
     return time;
 }

@@ -28,3 +28,6 @@ void zero_step_times_destroy(zero_step_times *t); /* accepts all zeros */
 void zero_step_times_add(zero_step_times *t, double seconds);
 /* Of the steps so far, at least one. Sorts them: call it once, at the end. */
 zero_step_time zero_step_times_end(zero_step_times *t);
+
+/* Of n steps without the first ones, at least one of which is left. Sorts what counts. */
+zero_step_time zero_step_times_of(double *seconds, int64_t n, int64_t first);

@@ -137,6 +137,27 @@ static void every_field_tells_two_structs_apart(void **state)
     }
 }
 
+static void seconds_have_units_and_the_suffixes_of_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double seconds;
+    } cases[] = {{"1us", 1e-6},  {"2ms", 2e-3},    {"1.5us", 1.5e-6},
+                 {"30ns", 3e-8}, {"5s", 5.0},      {"0", 0.0},
+                 {"1e-6", 1e-6}, {"1e-3ms", 1e-6}, {"1K", 1000.0}};
+    static const char *const not_seconds[] = {"",    "us",   "1h",   "1u",  "1mss", "1 us",
+                                              "1Ms", "nans", "0x1s", "1uS", "inf"};
+    double x = 0.0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_true(zero_quantity_seconds(cases[i].text, &x));
+        assert_true(x == cases[i].seconds);
+    }
+    for (size_t i = 0; i < sizeof not_seconds / sizeof not_seconds[0]; i++)
+        if (zero_quantity_seconds(not_seconds[i], &x))
+            fail_msg("'%s' is a time", not_seconds[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +165,7 @@ int main(void)
         cmocka_unit_test(fractions_count_where_the_result_is_whole),
         cmocka_unit_test(other_texts_are_no_numbers),
         cmocka_unit_test(only_rates_among_reals_have_a_suffix),
+        cmocka_unit_test(seconds_have_units_and_the_suffixes_of_rates),
         cmocka_unit_test(a_field_reads_as_a_user_would_write_it),
         cmocka_unit_test(every_field_tells_two_structs_apart),
     };

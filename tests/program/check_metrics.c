@@ -255,6 +255,8 @@ static void check_first(const json_t *object, long ranks, long steps, const char
             fail(run_objects[i], line);
     if (whole(run, "ranks", line) != ranks) fail("another number of ranks", line);
     if (json_array_size(json_object_get(run, "hosts")) < 1) fail("no hosts", line);
+    if (whole(run, "cores", line) < 1) fail("no cores", line);
+    if (whole(run, "node_cores", line) < whole(run, "cores", line)) fail("cores", line);
     if (whole(json_object_get(run, "config"), "steps", line) != steps) fail("steps", line);
     if (whole(json_object_get(run, "model"), "parameters", line) < 1) fail("empty", line);
     const char *started = json_string_value(json_object_get(run, "started"));

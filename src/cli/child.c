@@ -1,0 +1,183 @@
+#include "cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "cli/requests.h"
+
+#define PATIENCE 15.0            /* seconds from SIGTERM to SIGKILL */
+#define LOOK     (20 * 1000000L) /* nanoseconds between two looks at the child */
+
+static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
+#define N_REQUESTS (sizeof requests / sizeof requests[0])
+
+/* ---- requests to stop ---- */
+
+static bool is_ignored(int signal)
+{
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* An ignored signal that is blocked would be pending all the same. */
+static void fill(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < N_REQUESTS; i++)
+        if (!is_ignored(requests[i])) sigaddset(set, requests[i]);
+}
+
+void zero_child_expect_stop(void)
+{
+    sigset_t set;
+    fill(&set);
+    zero_requests_hold(&set);
+}
+
+static int take_request(long nanoseconds)
+{
+    const struct timespec wait = {0, nanoseconds};
+    sigset_t set;
+    fill(&set);
+    int signal = sigtimedwait(&set, NULL, &wait);
+    return signal > 0 ? signal : 0;
+}
+
+int zero_child_stop_requested(void)
+{
+    return take_request(0);
+}
+
+/* ---- in the child ---- */
+
+#ifdef __linux__
+static void end_with_parent(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1); /* it ended before */
+}
+#else
+static void end_with_parent(pid_t parent)
+{
+    (void)parent;
+}
+#endif
+
+static void restore_signals(void)
+{
+    sigset_t set;
+    fill(&set);
+    for (size_t i = 0; i < N_REQUESTS; i++)
+        if (!is_ignored(requests[i])) signal(requests[i], SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static bool redirect(int log)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+           dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0;
+}
+
+/* Ends here; an error number goes into the pipe `tell`, which a command that starts closes. */
+static _Noreturn void become(char *const words[], int log, int tell, pid_t parent)
+{
+    setpgid(0, 0);
+    end_with_parent(parent);
+    if (redirect(log)) {
+        restore_signals();
+        execvp(words[0], words);
+    }
+    int error = errno;
+    if (write(tell, &error, sizeof error) < 0) _exit(126);
+    _exit(127);
+}
+
+/* ---- in the parent ---- */
+
+/* The error number of a command that could not be started; 0 if it was. */
+static int read_error(int pipe)
+{
+    int error = 0;
+    ssize_t n;
+    do n = read(pipe, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof error ? error : 0;
+}
+
+static zero_status cannot(const char *command, int error)
+{
+    return zero_fail(ZERO_ERR_ENV, "%.200s: cannot be started: %s", command,
+                     strerror(error));
+}
+
+static zero_status start(char *const words[], int log, pid_t *child)
+{
+    int tell[2];
+    pid_t parent = getpid();
+    if (pipe(tell) != 0) return cannot(words[0], errno);
+    fcntl(tell[0], F_SETFD, FD_CLOEXEC);
+    fcntl(tell[1], F_SETFD, FD_CLOEXEC);
+    *child = fork();
+    if (*child == 0) become(words, log, tell[1], parent);
+    int error = *child < 0 ? errno : 0;
+    close(tell[1]);
+    if (*child > 0) {
+        setpgid(*child, *child); /* whichever of the two comes first */
+        error = read_error(tell[0]);
+    }
+    close(tell[0]);
+    if (error == 0) return ZERO_OK;
+    if (*child > 0) waitpid(*child, NULL, 0);
+    return cannot(words[0], error);
+}
+
+/* The whole group, for a script may stand between us and the launcher. */
+static void end_it(pid_t child, int signal)
+{
+    if (kill(-child, signal) != 0) kill(child, signal);
+}
+
+/* One look: acts on a request, and on patience that has ended. */
+static void look(pid_t child, zero_child_end *end, double *killed_at)
+{
+    int request = take_request(LOOK);
+    bool again = request && end->stopped;
+    if (request && !end->stopped) {
+        end->stopped = request;
+        *killed_at = zero_clock_seconds() + PATIENCE;
+        end_it(child, SIGTERM);
+    }
+    if (end->stopped && (again || zero_clock_seconds() > *killed_at))
+        end_it(child, SIGKILL);
+}
+
+zero_status zero_child_run(char *const words[], int log, zero_child_end *end)
+{
+    pid_t child = -1, ended;
+    int status = 0;
+    double killed_at = 0.0;
+    *end = (zero_child_end){0};
+    ZERO_TRY(start(words, log, &child));
+    while ((ended = waitpid(child, &status, WNOHANG)) == 0) look(child, end, &killed_at);
+    if (ended < 0)
+        return zero_fail(ZERO_ERR_ENV, "%.200s: cannot be waited for: %s", words[0],
+                         strerror(errno));
+    if (WIFSIGNALED(status)) end->signal = WTERMSIG(status);
+    if (WIFEXITED(status)) end->code = WEXITSTATUS(status);
+    return ZERO_OK;
+}

@@ -1,0 +1,299 @@
+#include "cli/sweep_options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quantity.h"
+#include "cli/run_options.h"
+
+#define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
+#define TEXT          .kind = ZERO_OPTION_TEXT
+#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
+#define FIELD(name)   .offset = offsetof(zero_sweep_options, name)
+#define MOST_STEPS    1000000
+#define STEPS         "20"
+
+/* clang-format off */
+static const zero_option own[] = {
+    {.group = "Study", .name = "ranks", TEXT, FIELD(ranks_list), .argument = "LIST", .absent = "must be given",
+     .help = "numbers of ranks, such as 1,2,4: each is a run"},
+    {.name = "stage", TEXT, FIELD(stage_list), .argument = "LIST", .absent = "0, or --config's",
+     .help = "stages of ZeRO, such as 0,3, on each number of ranks"},
+    {.name = "weak", FLAG, FIELD(weak), .help = "each rank has as much work on any number of ranks: give --micro-batch"},
+    {.name = "strong", FLAG, FIELD(strong),
+     .help = "all ranks share the same work: give --global-batch; with --micro-batch as well, fewer ranks compute more of them per step"},
+    {.name = "launch", TEXT, FIELD(launch), .argument = "LINE", .absent = "none: --ranks 1 alone",
+     .help = "what starts zero, with {} where the number of ranks goes: 'mpirun -n {}', 'srun --mpi=pmix -n {}'. Words and quotes are read as a shell reads them, but no shell runs the line"},
+    {.name = "out", TEXT, FIELD(out), .argument = "DIR", .absent = "must be given",
+     .help = "the study: study.csv, study.json, and metrics and output of each point; what is measured there is not run again"},
+    {.name = "steps", WHOLE(2, MOST_STEPS), FIELD(steps), .argument = "N", .standard = STEPS, .help = "steps of each point"},
+    {.name = "warm-up", WHOLE(0, MOST_STEPS), FIELD(warm_up), .argument = "N", .standard = "2",
+     .help = "first steps of each point that do not count"},
+    {.name = "keep-going", FLAG, FIELD(keep_going), .help = "run the other points if one fails, such as a stage that does not fit"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES] = {
+    {.rows = own},
+    {.rows = zero_job_rows, .base = offsetof(zero_sweep_options, job)},
+    {.rows = zero_run_options,
+     .base = offsetof(zero_sweep_options, request.config),
+     .in_file = true,
+     .shown = ZERO_OPTION_PLANNED},
+};
+
+zero_status zero_sweep_options_complete(void *options)
+{
+    zero_sweep_options *o = options;
+    return zero_config_take_preset(&o->request.config);
+}
+
+/* ---- lists ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static zero_status wrong_list(const char *option, const char *list, int least, int most,
+                              int room)
+{
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s %.80s: expected up to %d different numbers from %d to %d, with "
+                     "commas between them",
+                     option, list, room, least, most);
+}
+
+/* Numbers with commas between them, sorted; each once. */
+static zero_status read_list(const char *option, const char *list, int least, int most,
+                             int *numbers, int room, int *n)
+{
+    char one[32];
+    int64_t value;
+    *n = 0;
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        size_t length = strcspn(at, ",");
+        snprintf(one, sizeof one, "%.*s", (int)length, at);
+        if (length >= sizeof one || *n == room || !zero_quantity_whole(one, &value) ||
+            value < least || value > most)
+            return wrong_list(option, list, least, most, room);
+        numbers[(*n)++] = (int)value;
+    }
+    qsort(numbers, (size_t)*n, sizeof *numbers, by_size);
+    for (int i = 1; i < *n; i++)
+        if (numbers[i] == numbers[i - 1])
+            return wrong_list(option, list, least, most, room);
+    return ZERO_OK;
+}
+
+static zero_status read_lists(zero_sweep_options *o)
+{
+    if (!o->ranks_list)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero sweep needs the numbers of ranks: give --ranks 1,2,4");
+    ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
+                       ZERO_SWEEP_RANKS, &o->n_ranks));
+    o->stages[0] = (int)o->request.config.stage;
+    o->n_stages = 1;
+    if (!o->stage_list) return ZERO_OK;
+    return read_list("stage", o->stage_list, 0, ZERO_STAGE_COUNT - 1, o->stages,
+                     ZERO_STAGE_COUNT, &o->n_stages);
+}
+
+/* ---- what contradicts what ---- */
+
+/* A point has its own metrics and its own output, and saves nothing. */
+static zero_status check_run_options(const zero_sweep_options *o)
+{
+    static const char *const not_here[] = {
+        "checkpoint", "save-every",    "save-minutes", "keep",
+        "resume",     "resume-older",  "metrics",      "progress",
+        "quiet",      "expect-digest", "sample",       "save-required",
+        NULL};
+    const char *other = zero_options_find_given(&o->given, not_here);
+    if (other)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--%s: a point of a study neither saves nor resumes, and its output "
+            "goes to --out; leave it out",
+            other);
+    if (!zero_options_is_set(&o->given, "warmup")) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--warmup is about the learning rate, which changes no times; the first "
+        "steps, which do not count, are --warm-up N");
+}
+
+static zero_status check_scaling(const zero_sweep_options *o)
+{
+    bool has_micro = zero_options_is_set(&o->given, "micro-batch");
+    bool has_global = zero_options_is_set(&o->given, "global-batch");
+    if (o->weak == o->strong)
+        return zero_fail(ZERO_ERR_INVALID, "%s: give --weak or --strong",
+                         o->weak ? "--weak with --strong" : "neither --weak nor --strong");
+    if (o->weak && (!has_micro || has_global))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--weak %s: each rank has the same work; give --micro-batch N alone",
+            has_global ? "with --global-batch" : "without --micro-batch");
+    if (o->strong && !has_global)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--strong without --global-batch: all ranks together have the same "
+            "work; give --global-batch N");
+    return ZERO_OK;
+}
+
+static zero_status check_own(const zero_sweep_options *o)
+{
+    if (!o->out)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero sweep needs a directory for the study: give --out DIR");
+    ZERO_TRY(check_scaling(o));
+    if (o->warm_up >= o->steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--warm-up %" PRId64 ": --steps %" PRId64
+                         " leaves no step to measure; give more steps",
+                         o->warm_up, o->steps);
+    if (o->launch || o->ranks[o->n_ranks - 1] == 1) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--ranks %.80s without --launch: only one rank needs no launcher; give "
+        "--launch 'mpirun -n {}'",
+        o->ranks_list);
+}
+
+/* {} is missing, or the line needs a shell. */
+static zero_status check_launch(const zero_sweep_options *o)
+{
+    zero_words words = {0};
+    if (!o->launch) return ZERO_OK;
+    zero_status st = zero_words_split(&words, "launch", o->launch);
+    int n = st == ZERO_OK ? zero_words_fill(&words, 1) : 1;
+    int64_t n_words = words.n;
+    zero_words_destroy(&words);
+    ZERO_TRY(st);
+    if (n < 0) return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
+    if (n_words > 0 && n > 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--launch '%.200s': expected {} where the number of ranks goes, as in "
+                     "'mpirun -n {}'",
+                     o->launch);
+}
+
+/* ---- points ---- */
+
+static zero_status add_option(const zero_sweep_options *o, const zero_option *row,
+                              zero_words *words)
+{
+    char value[ZERO_OPTION_TEXT_BYTES];
+    char word[ZERO_OPTION_TEXT_BYTES + 64];
+    const char *text = zero_option_value(row, &o->request.config, value);
+    zero_bytes long_one = {0};
+    if (!text) return ZERO_OK;
+    snprintf(word, sizeof word, "--%s=", row->name);
+    zero_status st = zero_bytes_append(&long_one, word, strlen(word));
+    if (st == ZERO_OK) st = zero_bytes_append(&long_one, text, strlen(text) + 1);
+    if (st == ZERO_OK) st = zero_words_add(words, (const char *)long_one.bytes);
+    zero_bytes_destroy(&long_one);
+    return st;
+}
+
+/* The rows that the sweep itself decides. */
+static bool is_ours(const char *name)
+{
+    static const char *const ours[] = {"stage", "steps", "eval-every", "sample", "config"};
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (strcmp(ours[i], name) == 0) return true;
+    return false;
+}
+
+zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
+                                   zero_words *words)
+{
+    char word[64];
+    for (const zero_option *row = zero_run_options; row->name; row++)
+        if (!is_ours(row->name) && zero_options_is_set(&o->given, row->name))
+            ZERO_TRY(add_option(o, row, words));
+    snprintf(word, sizeof word, "--stage=%d", stage);
+    ZERO_TRY(zero_words_add(words, word));
+    snprintf(word, sizeof word, "--steps=%" PRId64, o->steps);
+    ZERO_TRY(zero_words_add(words, word));
+    snprintf(word, sizeof word, "--eval-every=%" PRId64, o->request.config.eval_every);
+    ZERO_TRY(zero_words_add(words, word));
+    return zero_words_add(words, "--sample=0");
+}
+
+/* What zero train would refuse for a point. Imported weights decide a shape that is not known
+ * here. */
+static zero_status check_point(const zero_sweep_options *o, int stage, int ranks)
+{
+    zero_config c = o->request.config;
+    c.stage = stage;
+    ZERO_TRY(zero_config_check(&c));
+    ZERO_TRY(zero_tp_check_ranks(&c.tp, ranks));
+    ZERO_TRY(zero_config_check_shard_ranks(&c, ranks));
+    return c.init_from ? ZERO_OK : zero_config_complete(&c, ranks);
+}
+
+static zero_status check_points(const zero_sweep_options *o)
+{
+    for (int s = 0; s < o->n_stages; s++)
+        for (int r = 0; r < o->n_ranks; r++) {
+            zero_status st = check_point(o, o->stages[s], o->ranks[r]);
+            if (st != ZERO_OK)
+                return zero_fail(st, "stage %d on %d ranks: %s", o->stages[s], o->ranks[r],
+                                 zero_last_error());
+        }
+    return ZERO_OK;
+}
+
+/* ---- all of it ---- */
+
+/* The file's steps, if the command line has none. */
+static void take_steps(zero_sweep_options *o)
+{
+    zero_config *c = &o->request.config;
+    const zero_options *given = &o->given;
+    int row = zero_command_find_option(given->command, 0, "steps", strlen("steps"));
+    if (!given->set[row] && c->steps >= 0) o->steps = c->steps;
+    c->steps = o->steps;
+    if (c->eval_every < 0) c->eval_every = 0;
+    c->sample = 0;
+}
+
+static zero_status check(zero_sweep_options *o)
+{
+    ZERO_TRY(check_run_options(o));
+    ZERO_TRY(read_lists(o));
+    take_steps(o);
+    ZERO_TRY(check_own(o));
+    ZERO_TRY(check_launch(o));
+    ZERO_TRY(check_points(o));
+    o->job.stage = -1;
+    return zero_job_options_read(&o->job, &o->request);
+}
+
+zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc, char **argv)
+{
+    zero_sweep_options read = {.weak = false};
+    ZERO_TRY(zero_options_read(&zero_command_sweep, argc, argv, &read, &read.given));
+    zero_status st = check(&read);
+    if (st == ZERO_OK)
+        *options = read;
+    else
+        zero_options_destroy(&read.given);
+    return st;
+}
+
+void zero_sweep_options_destroy(zero_sweep_options *options)
+{
+    zero_options_destroy(&options->given);
+    *options = (zero_sweep_options){0};
+}

@@ -1,0 +1,40 @@
+/* sweep_options.h - the options of `zero sweep`: its own, those of a job, and those of a run. */
+#pragma once
+
+#include "cli/job_options.h"
+#include "cli/words.h"
+#include "sharding/stages.h"
+
+#define ZERO_SWEEP_RANKS 64 /* different numbers of ranks, at most */
+
+typedef struct {
+    const char *ranks_list, *stage_list;
+    bool weak, strong, keep_going;
+    const char *launch; /* NULL: none, one rank alone */
+    const char *out;
+    int64_t warm_up, steps;
+    zero_job_options job; /* network and rates; its ranks and stage mean nothing */
+
+    zero_plan_request
+        request; /* the configuration of a point but for its stage, and the machine */
+    int ranks[ZERO_SWEEP_RANKS], n_ranks; /* ascending */
+    int stages[ZERO_STAGE_COUNT], n_stages;
+    zero_options given; /* owned */
+} zero_sweep_options;
+
+#define ZERO_SWEEP_TABLES 3
+extern const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES];
+
+/* Fills in what a preset decides, for --help. */
+ZERO_NODISCARD zero_status zero_sweep_options_complete(void *options);
+
+/* Reads what follows the subcommand, and checks each point's configuration: what would be refused
+ * for the last point is refused before the first one runs. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED,
+ * with *options untouched. `argv` outlives *options. */
+ZERO_NODISCARD zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc,
+                                                    char **argv);
+void zero_sweep_options_destroy(zero_sweep_options *options);
+
+/* Adds the options of zero train for a point, as --name=value, without --metrics. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_sweep_point_words(const zero_sweep_options *options,
+                                                  int stage, zero_words *words);

@@ -1,0 +1,379 @@
+#include "cli/sweep_study.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/build.h"
+#include "cli/run_options.h"
+#include "cli/sweep_model.h"
+#include "io/json_input.h"
+#include "io/whole_file.h"
+#include "report/sweep_file.h"
+#include "zero/version.h"
+
+#define JSON_NAME   "study.json"
+#define CSV_NAME    "study.csv"
+#define POINTS_NAME "points"
+
+void zero_sweep_study_path(const zero_sweep_study *study, const zero_sweep_point *point,
+                           const char *ending, char path[ZERO_STORAGE_FILE_PATH])
+{
+    char name[ZERO_SWEEP_NAME + 8];
+    snprintf(name, sizeof name, "%s%s", point->name, ending);
+    zero_storage_path(&study->points, name, path);
+}
+
+/* ---- options ---- */
+
+/* The options of a point's run that differ from their defaults, as its metrics will have them but
+ * for the metrics' own name. */
+static zero_status describe_options(const zero_sweep_options *o, int stage, json_t **chosen)
+{
+    zero_words words = {0};
+    zero_config config;
+    zero_options given;
+    zero_status st = zero_sweep_point_words(o, stage, &words);
+    if (st == ZERO_OK)
+        st = zero_options_read(&zero_command_train, (int)words.n, words.words, &config,
+                               &given);
+    if (st == ZERO_OK) {
+        *chosen = zero_run_options_chosen(&given, &config);
+        zero_options_destroy(&given);
+        if (!*chosen) st = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    }
+    zero_words_destroy(&words);
+    return st;
+}
+
+/* What the user gave of the models of time. */
+static json_t *describe_machine(const zero_job_options *job)
+{
+    char value[ZERO_OPTION_TEXT_BYTES];
+    json_t *machine = json_object();
+    for (const zero_option *row = zero_job_rows; row->name; row++) {
+        const char *text = zero_option_value(row, job, value);
+        bool is_ours = strcmp(row->name, "ranks") == 0 || strcmp(row->name, "stage") == 0;
+        if (text && !is_ours) json_object_set_new(machine, row->name, json_string(text));
+    }
+    if (json_object_size(machine) > 0) return machine;
+    json_decref(machine);
+    return NULL;
+}
+
+static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
+{
+    ZERO_TRY(describe_options(o, o->stages[0], &s->options));
+    json_object_del(s->options, "stage");
+    s->machine = describe_machine(&o->job);
+    ZERO_TRY(zero_sweep_init(&s->sweep, o->stages, o->n_stages, o->ranks, o->n_ranks));
+    s->sweep.is_strong = o->strong;
+    s->sweep.steps = o->steps;
+    s->sweep.warm_up = o->warm_up;
+    s->sweep.version = zero_version();
+    s->sweep.commit = zero_build_commit();
+    s->sweep.launch = o->launch;
+    s->sweep.options = s->options;
+    s->sweep.machine = s->machine;
+    s->sweep.has_plan = o->request.has_time || o->request.has_file;
+    return ZERO_OK;
+}
+
+/* ---- points that are measured ---- */
+
+/* True if the run had the options of this point. */
+static zero_status is_same_run(const zero_metrics_file *file, const zero_sweep_options *o,
+                               int stage, bool *same)
+{
+    json_t *wanted, *found = json_deep_copy(json_object_get(file->run, "options"));
+    zero_status st = describe_options(o, stage, &wanted);
+    if (st == ZERO_OK) {
+        json_object_del(found, "metrics");
+        *same = found && json_equal(found, wanted);
+        json_decref(wanted);
+    }
+    json_decref(found);
+    return st;
+}
+
+static zero_status measure(zero_sweep_study *study, const zero_sweep_options *o,
+                           zero_sweep_point *point, const zero_metrics_file *file)
+{
+    bool same;
+    ZERO_TRY(is_same_run(file, o, point->stage, &same));
+    if (!same)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
+    ZERO_TRY(zero_sweep_measure(point, file, study->sweep.steps, study->sweep.warm_up));
+    if (zero_sweep_model_plan(o, point) == ZERO_OK) return ZERO_OK;
+    /* A model that cannot say a time must not cost a measurement. */
+    fprintf(stderr, "zero: warning: stage %d on %d ranks has no planned time: %s\n",
+            point->stage, point->ranks, zero_last_error());
+    return ZERO_OK;
+}
+
+zero_status zero_sweep_study_measure(zero_sweep_study *study,
+                                     const zero_sweep_options *options,
+                                     zero_sweep_point *point, int64_t *steps)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_metrics_file file;
+    zero_sweep_study_path(study, point, ".jsonl", path);
+    *steps = 0;
+    ZERO_TRY(zero_metrics_read(&file, path));
+    *steps = file.n;
+    zero_status st = measure(study, options, point, &file);
+    zero_metrics_file_destroy(&file);
+    return st;
+}
+
+static bool is_incomplete(zero_status st)
+{
+    return st == ZERO_ERR_FORMAT || st == ZERO_ERR_IO;
+}
+
+/* The point of study.json with this stage and number of ranks; NULL: it has none. */
+static const json_t *find_point(const json_t *before, const zero_sweep_point *p)
+{
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(before, "points"), i, point)
+    {
+        if (json_integer_value(json_object_get(point, "stage")) == p->stage &&
+            json_integer_value(json_object_get(point, "ranks")) == p->ranks)
+            return point;
+    }
+    return NULL;
+}
+
+static zero_status take_points(zero_sweep_study *s, const zero_sweep_options *o)
+{
+    for (int i = 0; i < s->sweep.n; i++) {
+        int64_t steps;
+        zero_sweep_point *p = &s->sweep.points[i];
+        zero_sweep_recall(p, find_point(s->before, p));
+        zero_status st = zero_sweep_study_measure(s, o, p, &steps);
+        if (st != ZERO_OK && !is_incomplete(st)) return st;
+    }
+    zero_sweep_compare(&s->sweep);
+    return ZERO_OK;
+}
+
+/* ---- another study ---- */
+
+#define DIFFERENCES 512
+
+/* Appends "--name: before | now" if the values differ; a missing one is the default. */
+static void note_difference(char text[DIFFERENCES], const char *name, const json_t *before,
+                            const json_t *now)
+{
+    size_t used = strlen(text);
+    char *a = before ? json_dumps(before, JSON_ENCODE_ANY) : NULL;
+    char *b = now ? json_dumps(now, JSON_ENCODE_ANY) : NULL;
+    bool differ = before && now ? !json_equal(before, now) : before || now;
+    if (differ)
+        snprintf(text + used, DIFFERENCES - used, "%s--%s: %s | %s", used > 0 ? ", " : "",
+                 name, a ? a : "default", b ? b : "default");
+    free(a);
+    free(b);
+}
+
+static void note_options(char text[DIFFERENCES], const json_t *before, const json_t *now)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)before, key, value)
+        note_difference(text, key, value, json_object_get(now, key));
+    json_object_foreach((json_t *)now, key, value)
+    {
+        if (!json_object_get(before, key)) note_difference(text, key, NULL, value);
+    }
+}
+
+static bool has_measurements(const json_t *before)
+{
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(before, "points"), i, point)
+    {
+        const char *state = json_string_value(json_object_get(point, "state"));
+        if (state && strcmp(state, "measured") == 0) return true;
+    }
+    return false;
+}
+
+static zero_status compare_settings(const zero_sweep_study *s)
+{
+    char text[DIFFERENCES] = "";
+    json_t *now = zero_sweep_describe(&s->sweep);
+    if (!now) return zero_fail(ZERO_ERR_NOMEM, "no memory for the study");
+    note_difference(text, "weak or --strong", json_object_get(s->before, "scaling"),
+                    json_object_get(now, "scaling"));
+    note_difference(text, "launch", json_object_get(s->before, "launch"),
+                    json_object_get(now, "launch"));
+    note_options(text, json_object_get(s->before, "options"),
+                 json_object_get(now, "options"));
+    json_decref(now);
+    if (!text[0]) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "%s holds a study with other settings (there | here): %s; give them as "
+        "there, or another --out",
+        s->dir.path, text);
+}
+
+static bool has_point(const zero_sweep *sweep, int64_t stage, int64_t ranks)
+{
+    for (int i = 0; i < sweep->n; i++)
+        if (sweep->points[i].stage == stage && sweep->points[i].ranks == ranks) return true;
+    return false;
+}
+
+/* A study grows, but loses no measurements. */
+static zero_status compare_points(const zero_sweep_study *s)
+{
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(s->before, "points"), i, point)
+    {
+        int64_t stage = json_integer_value(json_object_get(point, "stage"));
+        int64_t ranks = json_integer_value(json_object_get(point, "ranks"));
+        if (!has_point(&s->sweep, stage, ranks))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%s has a point of stage %" PRId64 " on %" PRId64
+                             " ranks, which --stage and --ranks leave out: name all of its "
+                             "points, and new ones if you like, or give another --out",
+                             s->dir.path, stage, ranks);
+    }
+    return ZERO_OK;
+}
+
+/* ---- the directory ---- */
+
+static zero_status refuse_names(void *arg, const char *name)
+{
+    const zero_storage_dir *dir = arg;
+    if (name[0] == '.') return ZERO_OK; /* a lock, or what a crash left */
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s is not a study: it has no " JSON_NAME ", but %.100s; give --out "
+                     "another directory",
+                     dir->path, name);
+}
+
+static zero_status read_before(zero_sweep_study *s)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_bytes text = {0};
+    int64_t format;
+    if (!zero_storage_has(&s->dir, JSON_NAME))
+        return zero_storage_list(&s->dir, refuse_names, &s->dir);
+    zero_storage_path(&s->dir, JSON_NAME, path);
+    zero_status st = zero_bytes_read(&text, path);
+    if (st == ZERO_OK) st = zero_json_parse(path, text.bytes, text.len, &s->before);
+    zero_bytes_destroy(&text);
+    ZERO_TRY(st);
+    return zero_json_whole(path, s->before, "study", ZERO_SWEEP_FORMAT, ZERO_SWEEP_FORMAT,
+                           &format);
+}
+
+static zero_status take_lock(zero_sweep_study *s)
+{
+    bool taken;
+    char holder[ZERO_STORAGE_HOLDER_TEXT];
+    ZERO_TRY(zero_storage_lock(&s->dir, &taken));
+    if (taken) return zero_storage_sign(&s->dir);
+    zero_storage_holder(&s->dir, holder);
+    return zero_fail(ZERO_ERR_ENV, "%s: %s works on this study; wait for its end",
+                     s->dir.path, holder);
+}
+
+static zero_status open_points(zero_sweep_study *s)
+{
+    if (!zero_storage_has(&s->dir, POINTS_NAME))
+        return zero_storage_make_public(&s->dir, POINTS_NAME, &s->points);
+    return zero_storage_enter(&s->dir, POINTS_NAME, &s->points);
+}
+
+static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
+{
+    ZERO_TRY(describe(s, o));
+    ZERO_TRY(zero_storage_check_length(o->out, ZERO_STORAGE_PATH - sizeof POINTS_NAME - 2));
+    ZERO_TRY(zero_storage_open_or_make_public(o->out, &s->dir));
+    ZERO_TRY(take_lock(s));
+    ZERO_TRY(read_before(s));
+    if (has_measurements(s->before)) {
+        ZERO_TRY(compare_settings(s));
+        ZERO_TRY(compare_points(s));
+    }
+    /* From here on the directory is known as a study, whatever ends us. */
+    if (!s->before) ZERO_TRY(zero_sweep_study_write(s));
+    ZERO_TRY(open_points(s));
+    return take_points(s, o);
+}
+
+zero_status zero_sweep_study_open(zero_sweep_study *study,
+                                  const zero_sweep_options *options)
+{
+    zero_sweep_study s = {.before = NULL};
+    zero_status st = open_study(&s, options);
+    if (st == ZERO_OK)
+        *study = s;
+    else
+        zero_sweep_study_close(&s);
+    return st;
+}
+
+void zero_sweep_study_close(zero_sweep_study *study)
+{
+    zero_sweep_destroy(&study->sweep);
+    json_decref(study->before);
+    json_decref(study->options);
+    json_decref(study->machine);
+    zero_storage_close(&study->points);
+    zero_storage_close(&study->dir);
+    *study = (zero_sweep_study){.before = NULL};
+}
+
+/* ---- its files ---- */
+
+static zero_status replace(const zero_sweep_study *s, const char *name, const void *data,
+                           size_t bytes)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_whole_file file;
+    zero_storage_path(&s->dir, name, path);
+    ZERO_TRY(zero_whole_file_begin(&file, path));
+    zero_status st = zero_whole_file_write(&file, data, bytes);
+    if (st == ZERO_OK) return zero_whole_file_end(&file);
+    zero_whole_file_abandon(&file);
+    return st;
+}
+
+static zero_status write_json(const zero_sweep_study *s)
+{
+    json_t *study = zero_sweep_describe(&s->sweep);
+    char *text =
+        study ? json_dumps(study, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(study);
+    if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for %s", JSON_NAME);
+    zero_status st = replace(s, JSON_NAME, text, strlen(text));
+    free(text);
+    return st;
+}
+
+static zero_status write_csv(const zero_sweep_study *s)
+{
+    zero_bytes text = {0};
+    zero_status st = zero_sweep_write_csv(&s->sweep, &text);
+    if (st == ZERO_OK) st = replace(s, CSV_NAME, text.bytes, text.len);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+zero_status zero_sweep_study_write(zero_sweep_study *study)
+{
+    zero_sweep_compare(&study->sweep);
+    ZERO_TRY(write_csv(study));
+    return write_json(study);
+}

@@ -1,0 +1,75 @@
+#include "io/whole_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/system_call.h"
+
+/* "a/b/c" is c in a/b. */
+static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
+                         char name[ZERO_WHOLE_FILE_NAME + 1])
+{
+    const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+    size_t before = (size_t)(own - path), n = strlen(own);
+    bool is_dots = strcmp(own, ".") == 0 || strcmp(own, "..") == 0;
+    if (n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots || before >= ZERO_STORAGE_PATH)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%.200s: expected the path of a file, whose own name has 1 to %d bytes", path,
+            ZERO_WHOLE_FILE_NAME);
+    memcpy(name, own, n + 1);
+    snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);
+    if (before == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
+    return ZERO_OK;
+}
+
+/* A rename would put a file in the place of a device or of a link. */
+static zero_status check_target(const zero_whole_file *f, const char *path)
+{
+    struct stat info;
+    bool exists = fstatat(f->dir.fd, f->name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!exists || S_ISREG(info.st_mode)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%.200s: expected a regular file or a new name, found a %s", path,
+                     S_ISDIR(info.st_mode)   ? "directory"
+                     : S_ISLNK(info.st_mode) ? "symbolic link"
+                                             : "device, pipe or socket");
+}
+
+zero_status zero_whole_file_begin(zero_whole_file *f, const char *path)
+{
+    char folder[ZERO_STORAGE_PATH];
+    *f = (zero_whole_file){0};
+    ZERO_TRY(split(path, folder, f->name));
+    ZERO_TRY(zero_storage_open(folder, &f->dir));
+    f->dir.is_public = true;
+    snprintf(f->temporary, sizeof f->temporary, ".%s.%ld.tmp", f->name, (long)getpid());
+    zero_status st = check_target(f, path);
+    if (st == ZERO_OK) st = zero_storage_create(&f->dir, f->temporary, 0, &f->file);
+    if (st != ZERO_OK) zero_whole_file_abandon(f);
+    return st;
+}
+
+zero_status zero_whole_file_write(zero_whole_file *f, const void *data, size_t bytes)
+{
+    return zero_storage_write(&f->file, data, bytes);
+}
+
+zero_status zero_whole_file_end(zero_whole_file *f)
+{
+    zero_status st = zero_storage_finish(&f->file);
+    if (st == ZERO_OK) st = zero_storage_rename(&f->dir, f->temporary, f->name);
+    if (st == ZERO_OK) st = zero_storage_sync(&f->dir);
+    if (st != ZERO_OK) unlinkat(f->dir.fd, f->temporary, 0);
+    zero_storage_close(&f->dir);
+    return st;
+}
+
+void zero_whole_file_abandon(zero_whole_file *f)
+{
+    if (f->file.is_open) unlinkat(f->dir.fd, f->temporary, 0);
+    zero_storage_close_file(&f->file);
+    zero_storage_close(&f->dir);
+}
