@@ -3,13 +3,13 @@
 #include "comm/control.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/compare.h"
 #include "comm/family.h"
+#include "comm/merge.h"
 #include "comm/mpi_error.h"
 #include "comm/small.h"
 #include "comm/thread.h"
@@ -51,14 +51,19 @@ static zero_status enter(zero_comm *comm, zero_operation_kind kind, size_t bytes
     return ZERO_OK;
 }
 
-static zero_status finish(zero_comm *comm, const zero_operation *what, MPI_Request *request)
+static void count_time(zero_comm *comm, double start)
 {
     zero_duration *duration = &comm->duration[ZERO_CONTROL];
-    double start = zero_clock_seconds();
-    ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, request));
     double passed = zero_clock_seconds() - start;
     duration->total += passed;
     duration->exposed += passed;
+}
+
+static zero_status finish(zero_comm *comm, const zero_operation *what, MPI_Request *request)
+{
+    double start = zero_clock_seconds();
+    ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, request));
+    count_time(comm, start);
     return ZERO_OK;
 }
 
@@ -147,59 +152,15 @@ zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words)
 
 /* ---- spans ---- */
 
-/* n of a span that stands for two that do not adjoin: one ends at block `first`, the next one
- * begins at block `count`. */
-#define APART (-1)
-
-static void merge(const zero_tree_span *lower, zero_tree_span *upper)
-{
-    zero_tree_span both = lower->n == APART ? *lower : *upper;
-    if (lower->n != APART && upper->n != APART) {
-        both = *lower;
-        if (!zero_tree_span_merge(&both, upper))
-            both = (zero_tree_span){.blocks = lower->blocks,
-                                    .first = lower->first + lower->count,
-                                    .count = upper->first,
-                                    .n = APART};
-    }
-    *upper = both;
-}
-
-/* merge() as an MPI operation, whose first argument is of the lower ranks. */
-static void merge_all(void *lower, void *upper, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        merge((const zero_tree_span *)lower + i, (zero_tree_span *)upper + i);
-}
-
-static zero_status check_merged(int n, const zero_tree_span *spans)
-{
-    for (int i = 0; i < n; i++)
-        if (spans[i].n == APART)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "span %d of %d: on one rank it ends before block %" PRId64
-                             ", and on the next one begins at block %" PRId64
-                             ", or its tree there is not of %" PRId64
-                             " blocks: expected ranks to have adjoining parts of one tree",
-                             i, n, spans[i].first, spans[i].count, spans[i].blocks);
-    return ZERO_OK;
-}
-
-/* Merging is exactly associative, so MPI's grouping does not matter; it is not commutative. */
 zero_status zero_comm_merge_spans(zero_comm *comm, int n, zero_tree_span *spans)
 {
+    zero_operation what;
     assert(n >= 0);
-    reduction how = {.size = sizeof *spans};
-    ZERO_TRY(zero_mpi_check(MPI_Type_contiguous((int)sizeof *spans, MPI_BYTE, &how.type),
-                            "MPI_Type_contiguous"));
-    ZERO_TRY(zero_mpi_check(MPI_Type_commit(&how.type), "MPI_Type_commit"));
-    ZERO_TRY(zero_mpi_check(MPI_Op_create(merge_all, 0, &how.op), "MPI_Op_create"));
-    zero_status st = all_reduce(comm, ZERO_OPERATION_SPANS, &how, n, spans);
-    MPI_Op_free(&how.op);
-    MPI_Type_free(&how.type);
-    ZERO_TRY(st);
-    return check_merged(n, spans);
+    ZERO_TRY(enter(comm, ZERO_OPERATION_SPANS, (size_t)n * sizeof *spans, -1, &what));
+    double start = zero_clock_seconds();
+    ZERO_TRY(zero_merge(comm, &what, n, spans));
+    count_time(comm, start);
+    return zero_merge_check(n, spans);
 }
 
 /* ---- agreement ---- */

@@ -367,7 +367,7 @@ static const char *const trouble[] = {
     "\"Can we {wish} it?\" said {hero}. Then {pet} {problem}.",
     NULL};
 
-static const char *const alarm[] = {
+static const char *const alarmed[] = {
     "\"{cry}!\" {said} {hero}, who felt {feeling}.",
     "{hero} felt {feeling}. \"{cry}!\" {hero.he} {said}.",
     "\"{cry}!\" {hero.he} {said} in {a feeling} voice.",
@@ -429,7 +429,7 @@ const zero_story_variable zero_story_lines[] = {{"opening", "text", NULL, openin
                                                 {"trip", "text", NULL, trip},
                                                 {"find", "text", NULL, find},
                                                 {"trouble", "text", NULL, trouble},
-                                                {"alarm", "text", NULL, alarm},
+                                                {"alarm", "text", NULL, alarmed},
                                                 {"rescue", "text", NULL, rescue},
                                                 {"turn", "text", NULL, turn},
                                                 {"thanks", "text", NULL, thanks},

@@ -284,7 +284,7 @@ static void add_squares(const zero_schedule *s, zero_traffic *t)
     if (zero_share_has_parts(&model->share))
         zero_small_add_reduced(t, world, rank, ZERO_EXACT_WORDS, sizeof(int64_t));
     else
-        zero_small_add_reduced(t, world, rank, model->n_groups, sizeof(zero_tree_span));
+        zero_small_add_merged(t, world, rank, model->n_groups, sizeof(zero_tree_span));
     zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
 }
 

@@ -57,7 +57,7 @@ static void hold(zero_schedule *s)
     }
 }
 
-static void write(zero_schedule *s)
+static void write_programs(zero_schedule *s)
 {
     zero_write_programs(s, &all_reduced);
 }
@@ -68,4 +68,4 @@ const zero_stage zero_stage_none = {.name = "none",
                                     .gradients = ZERO_HOLD_WHOLE,
                                     .optimizer = ZERO_HOLD_WHOLE,
                                     .hold = hold,
-                                    .write = write};
+                                    .write = write_programs};

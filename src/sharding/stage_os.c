@@ -31,7 +31,7 @@ static void hold(zero_schedule *s)
     }
 }
 
-static void write(zero_schedule *s)
+static void write_programs(zero_schedule *s)
 {
     zero_write_programs(s, &reduced_once);
 }
@@ -42,4 +42,4 @@ const zero_stage zero_stage_os = {.name = "P_os",
                                   .gradients = ZERO_HOLD_WHOLE,
                                   .optimizer = ZERO_HOLD_PIECE,
                                   .hold = hold,
-                                  .write = write};
+                                  .write = write_programs};

@@ -21,7 +21,7 @@ static void hold(zero_schedule *s)
     }
 }
 
-static void write(zero_schedule *s)
+static void write_programs(zero_schedule *s)
 {
     zero_write_programs(s, &zero_gradient_in_pieces);
 }
@@ -32,4 +32,4 @@ const zero_stage zero_stage_os_g = {.name = "P_os+g",
                                     .gradients = ZERO_HOLD_PIECE,
                                     .optimizer = ZERO_HOLD_PIECE,
                                     .hold = hold,
-                                    .write = write};
+                                    .write = write_programs};

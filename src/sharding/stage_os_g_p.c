@@ -216,7 +216,7 @@ static void hold(zero_schedule *s)
     }
 }
 
-static void write(zero_schedule *s)
+static void write_programs(zero_schedule *s)
 {
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
@@ -230,4 +230,4 @@ const zero_stage zero_stage_os_g_p = {.name = "P_os+g+p",
                                       .gradients = ZERO_HOLD_PIECE,
                                       .optimizer = ZERO_HOLD_PIECE,
                                       .hold = hold,
-                                      .write = write};
+                                      .write = write_programs};

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "comm/launch.h"
+#include "comm/small.h"
 #include "support/span_oracle.h"
 #include "support/test_world.h"
 
@@ -252,22 +253,39 @@ static void control_traffic_is_counted_once_per_other_rank(void **state)
     assert_all(zero_comm_broadcast(&comm, 0, data, sizeof data) == ZERO_OK);
     int64_t most;
     uint64_t words[3] = {0};
-    zero_tree_span spans[2] = {{.blocks = 0}};
     assert_all(zero_comm_most(&comm, 1, &most) == ZERO_OK);
     assert_all(zero_comm_or(&comm, 3, words) == ZERO_OK);
-    assert_all(zero_comm_merge_spans(&comm, 2, spans) == ZERO_OK);
-    const int64_t bytes = 40 + 8 + 24 + 2 * (int64_t)sizeof *spans; /* in 4 messages */
+    const int64_t bytes = 40 + 8 + 24; /* in 3 messages */
     const zero_traffic *t = &comm.traffic[ZERO_CONTROL];
     zero_volume v = zero_traffic_total(t);
     int64_t others = test_size - 1,
             neighbours = zero_layout_local_size(&comm.layout, test_rank) - 1;
     assert_all(v.bytes_sent == bytes * others + (test_rank == 0 ? 100 * others : 0));
     assert_all(v.bytes_received == bytes * others + (test_rank == 0 ? 0 : 100));
-    assert_all(v.messages_sent == 4 * others + (test_rank == 0 ? others : 0));
-    assert_all(v.messages_received == 4 * others + (test_rank == 0 ? 0 : 1));
+    assert_all(v.messages_sent == 3 * others + (test_rank == 0 ? others : 0));
+    assert_all(v.messages_received == 3 * others + (test_rank == 0 ? 0 : 1));
     assert_all(t->bytes_sent[ZERO_INSIDE] == bytes * neighbours); /* rank 0 has none */
-    assert_all(t->messages_received[ZERO_INSIDE] == 4 * neighbours);
+    assert_all(t->messages_received[ZERO_INSIDE] == 3 * neighbours);
     zero_comm_destroy(&comm);
+}
+
+static void merged_spans_count_as_planned(void **state)
+{
+    (void)state;
+    enum { SPANS = 150 }; /* in three pieces */
+    zero_comm comm;
+    zero_traffic planned = {0};
+    zero_tree_span *spans = calloc(SPANS, sizeof *spans);
+    assert_non_null(spans);
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    assert_all(declare_nodes(&comm) == ZERO_OK);
+    memset(comm.traffic, 0, sizeof comm.traffic);
+    assert_all(zero_comm_merge_spans(&comm, SPANS, spans) == ZERO_OK);
+    zero_small_add_merged(&planned, &comm.layout, test_rank, SPANS, sizeof *spans);
+    assert_all(memcmp(&planned, &comm.traffic[ZERO_CONTROL], sizeof planned) == 0);
+    assert_all(zero_comm_merge_spans(&comm, 0, spans) == ZERO_OK);
+    zero_comm_destroy(&comm);
+    free(spans);
 }
 
 static void nodes_are_declared_but_not_joined(void **state)
@@ -390,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(doubles_arrive_in_rank_order),
         cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
         cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
+        cmocka_unit_test(merged_spans_count_as_planned),
         cmocka_unit_test(nodes_are_declared_but_not_joined),
         cmocka_unit_test(a_split_groups_equal_colors_in_key_order),
         cmocka_unit_test(a_group_from_another_communicator_is_our_own),

@@ -1,0 +1,101 @@
+#include "comm/merge.h"
+
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "comm/mpi_error.h"
+#include "comm/small.h"
+#include "comm/wait.h"
+
+#define TAG 0 /* nothing else sends point to point on the communicator for small messages */
+
+/* ---- one span ---- */
+
+/* n of a span that stands for two that do not adjoin: one ends at block `first`, the next one
+ * begins at block `count`. */
+#define APART (-1)
+
+/* *out may be one of the two. */
+static void join(const zero_tree_span *lower, const zero_tree_span *upper,
+                 zero_tree_span *out)
+{
+    zero_tree_span both = lower->n == APART ? *lower : *upper;
+    if (lower->n != APART && upper->n != APART) {
+        both = *lower;
+        if (!zero_tree_span_merge(&both, upper))
+            both = (zero_tree_span){.blocks = lower->blocks,
+                                    .first = lower->first + lower->count,
+                                    .count = upper->first,
+                                    .n = APART};
+    }
+    *out = both;
+}
+
+zero_status zero_merge_check(int n, const zero_tree_span *spans)
+{
+    for (int i = 0; i < n; i++)
+        if (spans[i].n == APART)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "span %d of %d: on one rank it ends before block %" PRId64
+                             ", and on the next one begins at block %" PRId64
+                             ", or its tree there is not of %" PRId64
+                             " blocks: expected ranks to have adjoining parts of one tree",
+                             i, n, spans[i].first, spans[i].count, spans[i].blocks);
+    return ZERO_OK;
+}
+
+/* ---- all ranks ---- */
+
+/* Joins the spans of lower ranks with those of higher ones, or takes over the result. */
+static void join_all(const zero_small_round *round, int rank, int n,
+                     const zero_tree_span *theirs, zero_tree_span *spans)
+{
+    for (int i = 0; i < n; i++) {
+        if (round->is_result)
+            spans[i] = theirs[i];
+        else if (round->partner < rank)
+            join(&theirs[i], &spans[i], &spans[i]);
+        else
+            join(&spans[i], &theirs[i], &spans[i]);
+    }
+}
+
+/* Both messages are on their way before this rank waits for either of them. */
+static zero_status exchange(zero_comm *comm, const zero_operation *what,
+                            const zero_small_round *round, int n, zero_tree_span *spans)
+{
+    zero_tree_span theirs[ZERO_SMALL_SPANS];
+    MPI_Request arrives, leaves;
+    int bytes = n * (int)sizeof *spans;
+    if (round->receives)
+        ZERO_TRY(zero_mpi_check(MPI_Irecv(theirs, bytes, MPI_BYTE, round->partner, TAG,
+                                          comm->control, &arrives),
+                                "MPI_Irecv of spans"));
+    if (round->sends)
+        ZERO_TRY(zero_mpi_check(
+            MPI_Isend(spans, bytes, MPI_BYTE, round->partner, TAG, comm->control, &leaves),
+            "MPI_Isend of spans"));
+    zero_small_add_round(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, round,
+                         bytes);
+    if (round->receives)
+        ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, &arrives));
+    if (round->sends) ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, &leaves));
+    if (round->receives) join_all(round, comm->rank, n, theirs, spans);
+    return ZERO_OK;
+}
+
+/* Merging is exactly associative, so only the order of ranks matters, and no rounding. */
+zero_status zero_merge(zero_comm *comm, const zero_operation *what, int n,
+                       zero_tree_span *spans)
+{
+    int rounds = zero_small_rounds(comm->size);
+    for (int at = 0; at < n; at += ZERO_SMALL_SPANS) {
+        int len = n - at < ZERO_SMALL_SPANS ? n - at : ZERO_SMALL_SPANS;
+        for (int k = 0; k < rounds; k++) {
+            zero_small_round round = zero_small_round_of(comm->size, comm->rank, k);
+            if (round.sends || round.receives)
+                ZERO_TRY(exchange(comm, what, &round, len, spans + at));
+        }
+    }
+    return ZERO_OK;
+}
