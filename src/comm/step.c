@@ -28,8 +28,19 @@ static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
 
 void zero_steps_add(zero_steps *steps, zero_collective_step step)
 {
+    if (steps->counted) {
+        if (steps->n++ > 0) zero_steps_count(steps, &steps->last, steps->counted);
+        steps->last = step;
+        return;
+    }
     steps->list = grow(steps, steps->list, steps->n, &steps->capacity, sizeof step);
     if (!steps->failed) steps->list[steps->n++] = step;
+}
+
+zero_collective_step *zero_steps_last(zero_steps *steps)
+{
+    bool is_kept = !steps->counted && !steps->failed;
+    return is_kept ? &steps->list[steps->n - 1] : &steps->last;
 }
 
 int zero_steps_add_sum(zero_steps *steps)
@@ -45,8 +56,13 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
 {
     if (steps->failed) return;
     zero_sum *s = &steps->sums[sum];
-    s->terms = grow(steps, s->terms, s->n, &s->capacity, sizeof term);
-    if (!steps->failed) s->terms[s->n++] = term;
+    if (!steps->counted) {
+        s->terms = grow(steps, s->terms, s->n, &s->capacity, sizeof term);
+        if (steps->failed) return;
+        s->terms[s->n] = term;
+    }
+    s->n_read += term.staged < 0 && term.first != steps->rank;
+    s->n++;
 }
 
 /* ---- chunks ---- */
@@ -108,8 +124,8 @@ void zero_steps_signal_in(zero_steps *steps, int64_t phase, int64_t first, int64
     int64_t at = zero_min(first * steps->chunk, steps->spec.count);
     int64_t end = zero_min((first + n) * steps->chunk, steps->spec.count);
     zero_steps_signal(steps, phase);
-    if (steps->failed || !steps->spec.on_device) return;
-    zero_collective_step *step = &steps->list[steps->n - 1];
+    if (!steps->spec.on_device) return;
+    zero_collective_step *step = zero_steps_last(steps);
     step->type = steps->spec.type;
     step->from = (zero_spot){ZERO_IN, steps->rank, at};
     step->len = end - at;
@@ -150,11 +166,7 @@ static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *s
     int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type);
     int64_t n = step->from.place != ZERO_STAGING && step->from.rank != steps->rank;
     if (step->kind != ZERO_STEP_ADD) return n * bytes;
-    const zero_sum *sum = &steps->sums[step->sum];
-    n = 0;
-    for (int64_t t = 0; t < sum->n; t++)
-        n += sum->terms[t].staged < 0 && sum->terms[t].first != steps->rank;
-    return n * bytes;
+    return steps->sums[step->sum].n_read * bytes;
 }
 
 /* Counts as if MPI sent directly to each rank. */

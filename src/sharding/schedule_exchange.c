@@ -226,14 +226,14 @@ zero_status zero_schedule_check_exchange(const zero_schedule *s)
 /* ---- traffic ---- */
 
 static zero_status count_of(const zero_schedule *s, zero_op op, int g,
-                            zero_traffic *traffic)
+                            zero_traffic_memo *memo, zero_traffic *traffic)
 {
     *traffic = (zero_traffic){0};
     for (int k = 0; k < zero_schedule_collectives(s, g); k++) {
         zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
         zero_traffic one;
-        ZERO_TRY(
-            zero_collective_traffic(&spec, zero_schedule_layout(s), s->shard.rank, &one));
+        ZERO_TRY(zero_collective_traffic_again(memo, &spec, zero_schedule_layout(s),
+                                               s->shard.rank, &one));
         zero_traffic_add(traffic, 1, &one);
     }
     return ZERO_OK;
@@ -241,12 +241,13 @@ static zero_status count_of(const zero_schedule *s, zero_op op, int g,
 
 zero_status zero_schedule_count_traffic(zero_schedule *s)
 {
+    zero_traffic_memo reduced = {0}, gathered = {0};
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         if (state->reduce.is_used)
-            ZERO_TRY(count_of(s, ZERO_OP_REDUCE, g, &state->reduce.traffic));
+            ZERO_TRY(count_of(s, ZERO_OP_REDUCE, g, &reduced, &state->reduce.traffic));
         if (state->gather.is_used)
-            ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &state->gather.traffic));
+            ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &gathered, &state->gather.traffic));
     }
     ZERO_TRY(zero_schedule_count_all_reduces(s));
     return zero_schedule_count_joins(s);
