@@ -25,6 +25,11 @@ if(NOT PKG_CONFIG_FOUND)
   zero_missing("pkg-config")
 endif()
 
+# Debian keeps several MPIs side by side (mpicc.mpich, mpiexec.mpich). The launcher must be that of
+# the compiler, or every rank would be alone.
+if(MPI_C_COMPILER MATCHES "mpicc(\\.[a-z]+)$")
+  find_program(MPIEXEC_EXECUTABLE mpiexec${CMAKE_MATCH_1})
+endif()
 find_package(MPI 3.1 COMPONENTS C)
 if(NOT MPI_C_FOUND)
   zero_missing("MPI (3.1 or newer, with its C compiler wrapper)")
