@@ -191,8 +191,6 @@ static zero_status make_program(bench_case *c)
     zero_comm *comm = c->field->comm;
     ZERO_TRY(zero_collective_init(&c->op, comm, &c->spec));
     size_t staging = zero_collective_staging(&c->spec, &comm->layout);
-    if (c->variant->blocking && zero_collective_sums(c->spec.kind)) /* in one chunk */
-        staging = (size_t)(comm->size + 1) * (size_t)c->spec.count * sizeof(float);
     return staging > 0 ? zero_arena_init(&c->staging, staging) : ZERO_OK;
 }
 
@@ -235,23 +233,9 @@ zero_status bench_case_prepare(void *arg)
     return ZERO_OK;
 }
 
-/* MPI adds no 16-bit floats: these travel as fp32, as in our steps that call MPI. */
-static zero_status sum_blocking(bench_case *c, int count, MPI_Comm mpi)
-{
-    bool widens = c->spec.type != ZERO_FP32;
-    int64_t terms = (int64_t)count * c->field->comm->size;
-    float *wide = (float *)(void *)c->staging.base, *sum = wide + terms;
-    if (widens) zero_convert(c->spec.type, ZERO_FP32, terms, c->in, wide);
-    ZERO_TRY(zero_mpi_check(MPI_Reduce_scatter_block(widens ? (void *)wide : c->in,
-                                                     widens ? (void *)sum : c->out, count,
-                                                     MPI_FLOAT, MPI_SUM, mpi),
-                            "MPI_Reduce_scatter_block"));
-    if (widens) zero_convert(ZERO_FP32, c->spec.type, count, sum, c->out);
-    return ZERO_OK;
-}
-
 static zero_status run_blocking(bench_case *c)
 {
+    MPI_Op add = c->op.add == MPI_OP_NULL ? MPI_SUM : c->op.add;
     MPI_Datatype type = zero_mpi_type(c->spec.type);
     MPI_Comm mpi = c->field->comm->mpi;
     int count = (int)c->spec.count;
@@ -259,7 +243,8 @@ static zero_status run_blocking(bench_case *c)
         return zero_mpi_check(
             MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi),
             "MPI_Allgather");
-    return sum_blocking(c, count, mpi);
+    return zero_mpi_check(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi),
+                          "MPI_Reduce_scatter_block");
 }
 
 zero_status bench_case_run(void *arg)

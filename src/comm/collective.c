@@ -11,6 +11,7 @@
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/mirror.h"
+#include "comm/mpi_call.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
 
@@ -39,12 +40,14 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                          const zero_collective_spec *spec, const zero_copier *copier)
 {
     zero_collective new = {.comm = comm,
+                           .add = MPI_OP_NULL,
                            .copier = copier,
                            .in_apart = zero_collective_in_apart(spec),
                            .out_apart = zero_collective_out_apart(spec)};
     ZERO_TRY(check_window(comm, spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     zero_status st = allocate_terms(&new);
+    if (st == ZERO_OK) st = zero_mpi_call_init(&new);
     if (st != ZERO_OK) {
         zero_collective_destroy(&new);
         return st;
@@ -85,6 +88,7 @@ void zero_collective_destroy(zero_collective *op)
     if (op->comm) zero_thread_lock(op->comm);
     if (op->is_active) zero_flight_leave(op);
     if (op->comm) zero_thread_unlock(op->comm);
+    zero_mpi_call_destroy(op);
     zero_steps_destroy(&op->steps);
     free(op->terms);
     *op = (zero_collective){0};

@@ -81,6 +81,7 @@ typedef struct zero_collective {
     zero_comm *comm;            /* borrowed */
     zero_steps steps;           /* owned; their spec is the collective's */
     zero_tree_term *terms;      /* owned; as many as the longest sum has */
+    MPI_Op add;                 /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
 

@@ -1,10 +1,9 @@
 /* MPI's own collectives, chunk by chunk: the baseline. MPI adds in an order of its own, so sums
- * have other bits.
+ * have other bits, and sums in 16 bits are rounded at each addition.
  *
- * MPI needs adjoining pieces and distinct buffers, and adds no 16-bit floats without an operation of
- * ours, which not every MPI gets right. Chunks that do not span the whole pieces are therefore
- * packed in staging, and so are 16-bit terms of a sum, which travel as fp32. A sum arrives in
- * staging as well, and is rounded once.
+ * MPI needs adjoining pieces and distinct buffers, and rounds to the type in which it adds.
+ * Chunks that do not span the whole pieces are therefore packed in staging, and so are 16-bit
+ * terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
  *
  *     staging    packed pieces [pieces][chunk] | the sum of this rank's piece [chunk] */
 #include "comm/algorithm.h"
@@ -18,15 +17,9 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     return spec->count > 0 && spec->count < most ? spec->count : most;
 }
 
-/* The type in which values travel. */
-static zero_type carried(const zero_collective_spec *spec)
-{
-    return zero_collective_sums(spec->kind) ? ZERO_FP32 : spec->type;
-}
-
 static bool is_widened(const zero_collective_spec *spec)
 {
-    return spec->type != carried(spec);
+    return spec->type != spec->result;
 }
 
 static bool is_packed(const zero_collective_spec *spec, const zero_layout *layout)
@@ -47,7 +40,7 @@ static int64_t packed_bytes(const zero_collective_spec *spec, const zero_layout 
 {
     if (!is_packed(spec, layout)) return 0;
     return pieces(spec, layout) * chunk(spec, layout) *
-           (int64_t)zero_type_size(carried(spec));
+           (int64_t)zero_type_size(spec->result);
 }
 
 static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
@@ -55,19 +48,19 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
     if (spec->count == 0) return 0;
     int64_t sum = zero_collective_sums(spec->kind) ? chunk(spec, layout) : 0;
     return (size_t)(packed_bytes(spec, layout) +
-                    sum * (int64_t)zero_type_size(carried(spec)));
+                    sum * (int64_t)zero_type_size(spec->result));
 }
 
 static zero_spot packed(const zero_steps *s, int piece, int64_t k)
 {
-    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(carried(&s->spec));
+    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(s->spec.result);
     return (zero_spot){ZERO_STAGING, s->rank, piece * len};
 }
 
 static void call_mpi(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
 {
     zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_MPI,
-                                             .type = carried(&s->spec),
+                                             .type = s->spec.result,
                                              .len = zero_steps_chunk_len(s, k),
                                              .from = from,
                                              .to = to});
@@ -79,7 +72,7 @@ enum { ARRIVED, OWN };
 static void add_sums(zero_steps *s)
 {
     int arrived = zero_steps_add_sum(s), own = zero_steps_add_sum(s);
-    zero_steps_add_term(s, arrived, (zero_term){0, s->layout->size, carried(&s->spec), 0});
+    zero_steps_add_term(s, arrived, (zero_term){0, s->layout->size, s->spec.result, 0});
     zero_steps_add_term(s, own, (zero_term){s->rank, 1, s->spec.type, -1});
 }
 
@@ -89,7 +82,7 @@ static void pack(zero_steps *s, int piece, int64_t k)
     if (is_widened(&s->spec))
         zero_steps_add(
             s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                      .type = carried(&s->spec),
+                                      .type = s->spec.result,
                                       .sum = OWN,
                                       .len = zero_steps_chunk_len(s, k),
                                       .from = from,

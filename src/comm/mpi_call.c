@@ -1,12 +1,56 @@
 #include "comm/mpi_call.h"
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "comm/algorithm.h"
 #include "comm/mpi_error.h"
 
-/* 16-bit values, which are not added, travel as bits. */
+#define TILE 512 /* elements */
+
+/* MPI adds floats itself; 16-bit values travel as bits. */
 MPI_Datatype zero_mpi_type(zero_type type)
 {
     return type == ZERO_FP32 ? MPI_FLOAT : MPI_UINT16_T;
+}
+
+static void add16(zero_type type, int len, const uint16_t *in, uint16_t *inout)
+{
+    float a[TILE], b[TILE];
+    for (int at = 0; at < len; at += TILE) {
+        int n = (int)zero_min(len - at, TILE);
+        zero_convert(type, ZERO_FP32, n, in + at, a);
+        zero_convert(type, ZERO_FP32, n, inout + at, b);
+        for (int i = 0; i < n; i++) a[i] += b[i];
+        zero_convert(ZERO_FP32, type, n, a, inout + at);
+    }
+}
+
+static void add_bf16(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    (void)type;
+    add16(ZERO_BF16, *len, in, inout);
+}
+
+static void add_fp16(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    (void)type;
+    add16(ZERO_FP16, *len, in, inout);
+}
+
+zero_status zero_mpi_call_init(zero_collective *op)
+{
+    const zero_collective_spec *spec = &op->steps.spec;
+    op->add = MPI_OP_NULL;
+    if (!zero_algorithm_get(spec->algorithm)->posts_mpi_collectives ||
+        spec->result == ZERO_FP32)
+        return ZERO_OK;
+    MPI_User_function *add = spec->type == ZERO_BF16 ? add_bf16 : add_fp16;
+    return zero_mpi_check(MPI_Op_create(add, 1, &op->add), "MPI_Op_create");
+}
+
+void zero_mpi_call_destroy(zero_collective *op)
+{
+    if (op->comm && op->add != MPI_OP_NULL && zero_mpi_is_up()) MPI_Op_free(&op->add);
 }
 
 /* MPI must be told if a piece is in place already. */
@@ -24,13 +68,14 @@ zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *
 {
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
+    MPI_Op add = op->add == MPI_OP_NULL ? MPI_SUM : op->add;
     int len = (int)step->len, root = op->steps.spec.root, code = MPI_ERR_OTHER;
     switch (op->steps.spec.kind) {
     case ZERO_REDUCE_SCATTER:
-        code = MPI_Ireduce_scatter_block(from, to, len, type, MPI_SUM, mpi, request);
+        code = MPI_Ireduce_scatter_block(from, to, len, type, add, mpi, request);
         return zero_mpi_check(code, "MPI_Ireduce_scatter_block");
     case ZERO_REDUCE:
-        code = MPI_Ireduce(from, to, len, type, MPI_SUM, root, mpi, request);
+        code = MPI_Ireduce(from, to, len, type, add, root, mpi, request);
         return zero_mpi_check(code, "MPI_Ireduce");
     case ZERO_ALL_GATHER:
         code = MPI_Iallgather(gathered_from(op, step, from, to), len, type, to, len, type,

@@ -4,6 +4,11 @@
 #include "comm/group.h"
 #include "zero/status.h"
 
+/* Sets op->add to an MPI operation that adds 16-bit values; MPI_OP_NULL if op needs none.
+ * Local. */
+ZERO_NODISCARD zero_status zero_mpi_call_init(zero_collective *op);
+void zero_mpi_call_destroy(zero_collective *op); /* accepts a zeroed struct */
+
 /* Posts the step on len elements from `from` to `to`, both packed. Collective. */
 ZERO_NODISCARD zero_status zero_mpi_call_post(zero_collective *op,
                                               const zero_collective_step *step,
