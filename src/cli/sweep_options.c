@@ -237,6 +237,9 @@ static zero_status check_point(const zero_sweep_options *o, int stage, int ranks
     zero_config c = o->request.config;
     c.stage = stage;
     ZERO_TRY(zero_config_check(&c));
+    if (c.fake_nodes > ranks)
+        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %" PRId64 " are more than ranks",
+                         c.fake_nodes);
     ZERO_TRY(zero_tp_check_ranks(&c.tp, ranks));
     ZERO_TRY(zero_config_check_shard_ranks(&c, ranks));
     return c.init_from ? ZERO_OK : zero_config_complete(&c, ranks);

@@ -11,13 +11,11 @@
 #include <unistd.h>
 
 #include "base/fail.h"
-#include "base/legible.h"
 #include "cli/child.h"
+#include "cli/child_log.h"
 #include "report/text.h"
 
 #define LOG_RIGHTS 0644
-#define LAST_LINES 8    /* of a run that failed */
-#define LAST_BYTES 4096 /* in which they are looked for */
 
 /* ---- what is started ---- */
 
@@ -95,35 +93,6 @@ static zero_status run(const zero_sweep_study *study, const zero_sweep_options *
 
 /* ---- how it ended ---- */
 
-/* The last lines of text[n]. */
-static const char *find_last_lines(const char *text, size_t n)
-{
-    const char *at = text + n;
-    int lines = 0;
-    while (at > text && !(at[-1] == '\n' && at < text + n && ++lines == LAST_LINES)) at--;
-    return at;
-}
-
-static void show_last_lines(const char *path)
-{
-    char text[LAST_BYTES + 1];
-    size_t n = 0;
-    zero_file file;
-    if (zero_file_open(path, &file) != ZERO_OK) return;
-    uint64_t from = file.bytes > LAST_BYTES ? file.bytes - LAST_BYTES : 0;
-    zero_status st = zero_file_read_some(&file, from, text, LAST_BYTES, &n);
-    zero_file_close(&file);
-    if (st != ZERO_OK) return;
-    text[n] = '\0';
-    for (const char *at = find_last_lines(text, n); *at; at += *at == '\n') {
-        size_t length = strcspn(at, "\n");
-        char line[ZERO_SHOWN_BYTES];
-        zero_legible(at, length, line, sizeof line);
-        fprintf(stderr, "  | %s\n", line);
-        at += length;
-    }
-}
-
 /* What another command line would see. */
 static zero_status status_of(int code)
 {
@@ -135,27 +104,36 @@ static zero_status status_of(int code)
     }
 }
 
+/* The run's own message, or else what its metrics or the launcher may have to do with it. */
+static void explain(const char *log, const zero_child_end *end, int64_t steps,
+                    const char *missing, char why[ZERO_SWEEP_WHY])
+{
+    bool is_well = end->code == 0 && !end->signal;
+    zero_child_log_tell(log, why);
+    if (is_well)
+        snprintf(why, ZERO_SWEEP_WHY, "%.300s", missing);
+    else if (!why[0] && steps == 0)
+        snprintf(why, ZERO_SWEEP_WHY,
+                 "the launch line may not be able to give so many ranks");
+}
+
 static zero_status fail_point(zero_sweep_study *study, zero_sweep_point *point,
                               const zero_child_end *end, int64_t steps, const char *missing)
 {
-    char log[ZERO_STORAGE_FILE_PATH], how[96], when[96];
+    char log[ZERO_STORAGE_FILE_PATH], how[96], when[96], why[ZERO_SWEEP_WHY];
     zero_sweep_study_path(study, point, ".log", log);
     if (end->signal)
         snprintf(how, sizeof how, "was ended by signal %d", end->signal);
     else
         snprintf(how, sizeof how, "ended with exit code %d", end->code);
     snprintf(when, sizeof when, "after step %" PRId64, steps);
+    explain(log, end, steps, missing, why);
     point->state = ZERO_SWEEP_FAILED;
     snprintf(point->why, sizeof point->why, "it %s %s%s%.300s", how,
-             steps > 0 ? when : "before its first step",
-             end->code == 0 && !end->signal ? ": " : "",
-             end->code == 0 && !end->signal ? missing : "");
-    fprintf(stderr, "  the last lines of %s:\n", ZERO_SHOWN(log));
-    show_last_lines(log);
-    return zero_fail(
-        status_of(end->code), "stage %d on %d rank%s: %s%s; all that it printed: %s",
-        point->stage, point->ranks, zero_text_plural(point->ranks), point->why,
-        steps > 0 ? "" : "; the launch line may not be able to give so many ranks", log);
+             steps > 0 ? when : "before its first step", why[0] ? ": " : "", why);
+    return zero_fail(status_of(end->code),
+                     "stage %d on %d rank%s: %s; all that it printed: %s", point->stage,
+                     point->ranks, zero_text_plural(point->ranks), point->why, log);
 }
 
 static zero_status stop(const zero_sweep_study *study, const zero_sweep_point *point,

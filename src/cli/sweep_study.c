@@ -353,8 +353,7 @@ static zero_status replace(const zero_sweep_study *s, const char *name, const vo
 static zero_status write_json(const zero_sweep_study *s)
 {
     json_t *study = zero_sweep_describe(&s->sweep);
-    char *text =
-        study ? json_dumps(study, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = study ? json_dumps(study, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(study);
     if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for %s", JSON_NAME);
     zero_status st = replace(s, JSON_NAME, text, strlen(text));
