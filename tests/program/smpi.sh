@@ -62,7 +62,7 @@ usual=smpi/send-is-detached-thresh:65536
 agrees $usual --stage 0
 agrees $usual --stage 3
 agrees $usual --stage 3 --shard-ranks 4 --dtype bf16
-# From that many bytes on SMPI's nonblocking all-reduce in place sends what it has begun to add to.
-# The digest with TP has such a message; other programs have none.
+# Above this many bytes SMPI's nonblocking all-reduce in place gives wrong sums. With TP the digest
+# has such a message; nothing else has.
 agrees smpi/send-is-detached-thresh:100000000 --stage 3 --tp 2
 finish
