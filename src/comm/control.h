@@ -41,7 +41,8 @@ ZERO_NODISCARD zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *wo
 
 /* spans[i] = the ranks' spans of index i, merged, in place, for i < n; n >= 0, the same on all
  * ranks. Spans of one index belong to one tree and adjoin in the order of ranks, empty ones
- * left out; ZERO_ERR_INVALID everywhere if they do not, and then all are lost. */
+ * left out; ZERO_ERR_INVALID everywhere if they do not, and then all are lost. Traffic:
+ * zero_small_add_merged(). */
 ZERO_NODISCARD zero_status zero_comm_merge_spans(zero_comm *comm, int n,
                                                  zero_tree_span *spans);
 

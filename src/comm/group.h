@@ -1,9 +1,9 @@
 /* group.h - what a group of ranks consists of, and its collectives in flight: the structs.
  *
  * A group owns its MPI communicators, so our messages never meet those of a program around us.
- * It counts what it moves: collectives on data count each message where it is posted; small
- * messages (control.h) leave the route to MPI, so they count as if each rank sent its data
- * directly to each of the other size - 1 ranks. */
+ * It counts what it moves: collectives on data, and spans, count each message where it is posted;
+ * other small messages (control.h) leave the route to MPI, so they count as if each rank sent its
+ * data directly to each of the other size - 1 ranks. */
 #pragma once
 
 #include <stdbool.h>

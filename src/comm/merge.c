@@ -15,20 +15,17 @@
  * begins at block `count`. */
 #define APART (-1)
 
-/* *out may be one of the two. */
-static void join(const zero_tree_span *lower, const zero_tree_span *upper,
-                 zero_tree_span *out)
+/* Appends `upper` to *lower. */
+static void append(zero_tree_span *lower, const zero_tree_span *upper)
 {
-    zero_tree_span both = lower->n == APART ? *lower : *upper;
-    if (lower->n != APART && upper->n != APART) {
-        both = *lower;
-        if (!zero_tree_span_merge(&both, upper))
-            both = (zero_tree_span){.blocks = lower->blocks,
-                                    .first = lower->first + lower->count,
-                                    .count = upper->first,
-                                    .n = APART};
-    }
-    *out = both;
+    if (lower->n == APART) return;
+    if (upper->n == APART)
+        *lower = *upper;
+    else if (!zero_tree_span_merge(lower, upper))
+        *lower = (zero_tree_span){.blocks = lower->blocks,
+                                  .first = lower->first + lower->count,
+                                  .count = upper->first,
+                                  .n = APART};
 }
 
 zero_status zero_merge_check(int n, const zero_tree_span *spans)
@@ -46,17 +43,18 @@ zero_status zero_merge_check(int n, const zero_tree_span *spans)
 
 /* ---- all ranks ---- */
 
-/* Joins the spans of lower ranks with those of higher ones, or takes over the result. */
-static void join_all(const zero_small_round *round, int rank, int n,
-                     const zero_tree_span *theirs, zero_tree_span *spans)
+/* Changes `theirs`, too. */
+static void take(const zero_small_round *round, int rank, int n, zero_tree_span *theirs,
+                 zero_tree_span *spans)
 {
+    bool is_above = round->partner > rank && !round->is_result;
     for (int i = 0; i < n; i++) {
-        if (round->is_result)
-            spans[i] = theirs[i];
-        else if (round->partner < rank)
-            join(&theirs[i], &spans[i], &spans[i]);
-        else
-            join(&spans[i], &theirs[i], &spans[i]);
+        if (is_above) {
+            append(&spans[i], &theirs[i]);
+            continue;
+        }
+        if (!round->is_result) append(&theirs[i], &spans[i]);
+        spans[i] = theirs[i];
     }
 }
 
@@ -80,7 +78,7 @@ static zero_status exchange(zero_comm *comm, const zero_operation *what,
     if (round->receives)
         ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, &arrives));
     if (round->sends) ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, &leaves));
-    if (round->receives) join_all(round, comm->rank, n, theirs, spans);
+    if (round->receives) take(round, comm->rank, n, theirs, spans);
     return ZERO_OK;
 }
 
