@@ -53,11 +53,17 @@ size_t zero_schedule_all_reduce_staging(const zero_schedule *s, int g)
     return most;
 }
 
+int64_t zero_schedule_least_all_reduce(const zero_schedule *s, int g, int k)
+{
+    zero_collective_spec spec = unbounded(s, g, k);
+    return zero_exchange_least_staging(&spec, &s->replica_layout);
+}
+
 static zero_status check_one(const zero_schedule *s, int g, int k)
 {
     zero_collective_spec spec = unbounded(s, g, k);
     ZERO_TRY(zero_collective_check(&spec, &s->replica_layout));
-    int64_t least = zero_exchange_least_staging(&spec, &s->replica_layout);
+    int64_t least = zero_schedule_least_all_reduce(s, g, k);
     if (s->input.bucket >= least) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--bucket %" PRId64 " is below the %" PRId64
