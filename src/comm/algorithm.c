@@ -101,6 +101,7 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
         .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
     new.chunk = algorithm->chunk(&new.spec, layout);
     algorithm->write(&new);
+    if (spec->message > 0) zero_steps_pace(&new);
     if (spec->on_device) zero_steps_add_copies(&new, spec->stride);
     new.spec = *spec;
     if (new.failed) {

@@ -49,9 +49,15 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
     show_shares(r, out);
     show_replicas(r, out);
     zero_text_row("collectives", out);
-    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
+    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each",
             zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
             r->is_auto ? r->why : "", r->is_auto ? ")" : "", r->config.bucket);
+    if (r->config.message > 0) {
+        zero_text_continue(out);
+        fprintf(out, "messages: up to %" PRId64 " bytes, ranks keep pace",
+                r->config.message);
+    }
+    fputc('\n', out);
 }
 
 static void show_batch(const zero_plan_report *r, FILE *out)

@@ -41,6 +41,7 @@ typedef struct {
 
     /* sharding and communication */
     int64_t stage, bucket;
+    int64_t message;               /* bytes; 0: as large as collectives like */
     const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
     int64_t prefetch, persist;
     const char *overlap; /* on, off */
