@@ -20,6 +20,11 @@ static bool has_replicas_of_nothing(const zero_config *c)
     return shards_nothing(c) && zero_config_shard_ranks(c) < c->data_ranks;
 }
 
+static bool sends_nothing(const zero_config *c)
+{
+    return strcmp(c->collectives, "shm") == 0;
+}
+
 /* Options, and the configurations in which they do little. */
 static const struct {
     const char *name;
@@ -32,6 +37,8 @@ static const struct {
      "has no effect below stage 3: parameters are not sharded"},
     {"partition", shards_nothing,
      "shards nothing at stage 0: it only changes which rank sums which gradients"},
+    {"message", sends_nothing,
+     "has no effect with --collectives shm, which sends no messages"},
     {"shard-ranks", has_replicas_of_nothing,
      "shards nothing at stage 0: it only changes which rank sums which gradients"},
 };

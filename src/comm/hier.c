@@ -54,10 +54,17 @@ static int64_t largest_staged_chunk(const zero_layout *layout)
     return zero_max(share, ZERO_STEP_ALIGN);
 }
 
+/* Bytes of a value that travels: partial sums are fp32. */
+static size_t largest_value(const zero_collective_spec *spec)
+{
+    return zero_type_size(zero_collective_sums(spec->kind) ? ZERO_FP32 : spec->type);
+}
+
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
+    most = zero_step_message(spec, most, largest_value(spec));
     if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(layout));
     return zero_step_chunk(spec->count, most);
 }

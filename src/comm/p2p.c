@@ -72,6 +72,7 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     size_t bytes = chunk_bytes(spec, layout);
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
+    most = zero_step_message(spec, most, zero_type_size(spec->type));
     if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
     if (spec->kind == ZERO_BROADCAST && spec->max_chunk == 0)
         most = zero_min(most, largest_chain_chunk(spec, layout->size));

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 
 #define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */
+#define MAX_MESSAGE  ((int64_t)1 << 30) /* bytes */
 #define MAX_ELEMENTS ((int64_t)1 << 60)
 
 const char *zero_collective_kind_name(zero_collective_kind kind)
@@ -34,6 +35,12 @@ static zero_status check_sizes(const zero_collective_spec *spec, int size)
         return zero_fail(ZERO_ERR_INVALID,
                          "messages of up to %" PRId64 " elements: expected 0 to %" PRId64,
                          spec->max_chunk, MAX_CHUNK);
+    if (spec->message != 0 &&
+        (spec->message < ZERO_LEAST_MESSAGE || spec->message > MAX_MESSAGE))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "messages of up to %" PRId64 " bytes: expected %d to %" PRId64
+                         ", or 0 for no limit",
+                         spec->message, ZERO_LEAST_MESSAGE, MAX_MESSAGE);
     if (has_root && (spec->root < 0 || spec->root >= size))
         return zero_fail(ZERO_ERR_INVALID, "a %s with root %d: expected a rank below %d",
                          zero_collective_kind_name(spec->kind), spec->root, size);

@@ -35,6 +35,7 @@ typedef enum {
 #define ZERO_COLLECTIVE_KINDS (ZERO_BROADCAST + 1)
 
 #define ZERO_COLLECTIVE_STAGING ((size_t)4 << 20) /* bytes to which staging is bounded */
+#define ZERO_LEAST_MESSAGE      256               /* bytes: 64 elements of fp32 */
 #define ZERO_NO_UNIT            (-1)
 
 typedef struct {
@@ -46,6 +47,11 @@ typedef struct {
     int64_t stride;    /* elements; unused if there is a root */
     int root;          /* reduce, broadcast */
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
+    /* Bytes per message, at most: ZERO_LEAST_MESSAGE to 2^30, for algorithms that send messages of
+     * their own. Ranks then keep pace with each other, too: a send waits for receives ZERO_PACE
+     * messages before it (step.h). 0: messages as large as the algorithm likes, sent as soon as
+     * the list allows. */
+    int64_t message;
 
     /* Bytes from a rank's `in` (`out`) to that of its next neighbour on the node, for algorithms
      * that work in a window. Sums need in_apart, a broadcast out_apart, an all-gather in_apart

@@ -67,6 +67,13 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
 
 /* ---- chunks ---- */
 
+int64_t zero_step_message(const zero_collective_spec *spec, int64_t most, size_t bytes)
+{
+    int64_t line = ZERO_STEP_ALIGN * (int64_t)bytes;
+    if (spec->message == 0) return most;
+    return zero_min(most, spec->message / line * ZERO_STEP_ALIGN);
+}
+
 int64_t zero_steps_chunks(const zero_steps *steps)
 {
     return zero_divide_up(steps->spec.count, steps->chunk);
@@ -145,6 +152,18 @@ int64_t zero_steps_until_sent(const zero_steps *steps)
     int64_t n = steps->n;
     while (n > 0 && steps->list[n - 1].kind != ZERO_STEP_SEND) n--;
     return n;
+}
+
+void zero_steps_pace(zero_steps *steps)
+{
+    int64_t sent_at[ZERO_PACE] = {0}, sends = 0; /* where the last sends stand */
+    for (int64_t i = 0; i < steps->n; i++) {
+        zero_collective_step *step = &steps->list[i];
+        if (step->kind != ZERO_STEP_SEND) continue;
+        int64_t *slot = &sent_at[sends++ % ZERO_PACE];
+        step->received = zero_max(step->received, *slot);
+        *slot = i;
+    }
 }
 
 /* ---- counting ---- */

@@ -105,6 +105,15 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
 /* How many steps of the list have to run until no send is left: 0 without sends. */
 int64_t zero_steps_until_sent(const zero_steps *steps);
 
+/* A rank whose messages are bounded (spec.message) sends that many more than it has received, at
+ * most, where it receives as many as it sends. */
+#define ZERO_PACE 8
+
+/* Makes each send wait for the receives that stand before the send ZERO_PACE sends earlier. The lists
+ * of all ranks have one order of messages, so ranks cannot wait in a circle if they could not
+ * before: each waits for earlier messages only. */
+void zero_steps_pace(zero_steps *steps);
+
 /* ---- for algorithms ---- */
 
 /* Appends a step; a failure is kept in steps->failed. */
@@ -123,6 +132,9 @@ static inline int64_t zero_step_chunk(int64_t count, int64_t most)
     int64_t whole = zero_round_up(count, ZERO_STEP_ALIGN);
     return whole > 0 ? zero_min(most, whole) : most;
 }
+
+/* `most` elements of `bytes` each, or as many whole lines as a message may have. */
+int64_t zero_step_message(const zero_collective_spec *spec, int64_t most, size_t bytes);
 
 int64_t zero_steps_chunks(const zero_steps *steps); /* ceil(count / chunk) */
 /* In how many portions `in` becomes ready: on a device chunk by chunk, else all at once. At least

@@ -79,6 +79,7 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
     put_text(object, "partition", c->partition);
     put_text(object, "collectives", zero_algorithm_name(r->collectives));
     put_whole(object, "bucket", r->stages[0].schedule.input.bucket);
+    if (c->message > 0) put_whole(object, "message", c->message);
     put_whole(object, "global_batch", c->global_batch);
     put_whole(object, "micro_batch", c->micro_batch);
     put_whole(object, "accumulation", c->accumulation);

@@ -33,6 +33,18 @@ static zero_status check_sizes(const zero_plan_input *in)
                      in->model->n_params, in->accumulation, MAX_ACCUMULATION);
 }
 
+/* The bounds of a message are those of each collective. */
+static zero_status check_message(const zero_plan_input *in)
+{
+    if (in->message == 0 || !zero_algorithm_get(in->collectives)->posts_mpi_collectives)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--message %" PRId64
+                     " with --collectives %s, which cuts messages as it likes: use "
+                     "--collectives auto, p2p or hier",
+                     in->message, zero_algorithm_name(in->collectives));
+}
+
 static zero_status check_input(const zero_plan_input *in)
 {
     if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
@@ -305,6 +317,7 @@ static zero_status check_partition_activations(const zero_plan_input *in)
 zero_status zero_check_plan_input(const zero_plan_input *in)
 {
     ZERO_TRY(check_input(in));
+    ZERO_TRY(check_message(in));
     ZERO_TRY(check_shard_ranks(in));
     ZERO_TRY(check_node_parameters(in));
     ZERO_TRY(check_reproducible(in));

@@ -66,6 +66,7 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, reproducible),
     ZERO_FIELD(zero_plan_input, recompute),
     ZERO_FIELD(zero_plan_input, bucket),
+    ZERO_FIELD(zero_plan_input, message),
     ZERO_FIELD(zero_plan_input, prefetch),
     ZERO_FIELD(zero_plan_input, persist),
     ZERO_FIELD(zero_plan_input, serial),

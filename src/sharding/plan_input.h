@@ -45,6 +45,7 @@ typedef struct {
     bool serial;        /* every collective is waited for at once */
     bool forward_only;  /* no step: no gradients, no optimizer states, no masters */
     int64_t bucket;     /* C_B, elements */
+    int64_t message;    /* bytes per message between ranks, paced; 0: as collectives like */
     int64_t prefetch;   /* uses of parameters that are gathered ahead */
     int64_t persist;    /* groups of at most this many parameters stay whole */
     int check_replicas; /* steps between comparisons of copies; 0: never */
@@ -78,5 +79,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 27
+#define ZERO_PLAN_FIELDS 28
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

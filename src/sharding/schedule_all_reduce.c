@@ -29,6 +29,7 @@ static zero_collective_spec unbounded(const zero_schedule *s, int g, int k)
     int64_t count = s->groups[g].partition.shard_len / s->shard.replicas;
     return (zero_collective_spec){.kind = k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
                                   .algorithm = algorithm_of(s),
+                                  .message = s->input.message,
                                   .type = ZERO_FP32,
                                   .result = ZERO_FP32,
                                   .count = count,

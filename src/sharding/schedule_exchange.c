@@ -73,6 +73,7 @@ static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
     const zero_partition *p = &s->groups[g].partition;
     zero_collective_spec spec = {.kind = zero_reduce_kinds[p->scheme],
                                  .algorithm = zero_schedule_algorithm(s),
+                                 .message = s->input.message,
                                  .type = s->buffers[x->in].type,
                                  .result = s->buffers[x->out].type,
                                  .count = p->shard_len,
@@ -99,6 +100,7 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
                                               ? zero_reduce_kinds[p->scheme]
                                               : zero_gather_kinds[p->scheme],
                                   .algorithm = zero_schedule_algorithm(s),
+                                  .message = s->input.message,
                                   .type = s->buffers[x->in].type,
                                   .result = s->buffers[x->out].type,
                                   .count = count,
@@ -204,6 +206,7 @@ static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
     int64_t count = s->groups[g].partition.shard_len;
     zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
                                  .algorithm = zero_schedule_algorithm(s),
+                                 .message = s->input.message,
                                  .type = s->input.type,
                                  .result = s->input.type,
                                  .count = count,

@@ -126,6 +126,7 @@ zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
     zero_collective_spec spec = {.kind =
                                      sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
                                  .algorithm = zero_schedule_join_algorithm(s),
+                                 .message = s->input.message,
                                  .type = ZERO_FP32,
                                  .result = ZERO_FP32,
                                  .count = count,

@@ -371,6 +371,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.recompute = c->recompute;
     in.partition_activations = c->partition_activations;
     in.bucket = c->bucket;
+    in.message = c->message;
     in.prefetch = c->prefetch;
     in.persist = c->persist;
     in.serial = strcmp(c->overlap, "off") == 0;

@@ -43,6 +43,7 @@ typedef struct {
     int64_t stage, bucket;
     bool
         bucket_grows; /* computed: the user left the bucket open, so many ranks may need more */
+    int64_t message;               /* bytes; 0: as large as collectives like */
     const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
     int64_t prefetch, persist;
     const char *overlap; /* on, off */

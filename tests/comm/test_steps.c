@@ -131,6 +131,58 @@ static void pieces_of_many_full_chunks_arrive(void **state)
     }
 }
 
+/* ---- bounded messages ---- */
+
+/* Where the send stands that is ZERO_PACE sends before step i, or 0. */
+static int64_t paced_send(const zero_steps *s, int64_t i)
+{
+    int sends = 0;
+    while (i > 0 && sends < ZERO_PACE) sends += s->list[--i].kind == ZERO_STEP_SEND;
+    return sends == ZERO_PACE ? i : 0;
+}
+
+static void check_messages(const zero_collective_spec *spec, const zero_layout *layout,
+                           int rank)
+{
+    zero_steps s;
+    assert_int_equal(zero_steps_init(&s, spec, layout, rank), ZERO_OK);
+    for (int64_t i = 0; i < s.n; i++) {
+        const zero_collective_step *step = &s.list[i];
+        int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
+        bool sends = step->kind == ZERO_STEP_SEND;
+        if (sends || step->kind == ZERO_STEP_RECEIVE) assert_true(bytes <= spec->message);
+        if (sends) assert_true(step->received >= paced_send(&s, i) && step->received <= i);
+    }
+    zero_steps_destroy(&s);
+}
+
+/* Larger than what the algorithms would choose for pieces of this length, and much smaller. */
+static void messages_are_bounded_and_keep_pace(void **state)
+{
+    (void)state;
+    static const node_sizes some[] = {{2}, {4}, {2, 2}, {3, 2, 1}, {1, 1, 1, 1}, {5, 3, 2}};
+    static const int64_t sizes[] = {ZERO_LEAST_MESSAGE, 1000, 60 << 10, 1 << 30};
+    for (size_t i = 0; i < LENGTH(some) * LENGTH(sizes) * ZERO_COLLECTIVE_KINDS; i++) {
+        zero_layout layout = layout_of(some[i % LENGTH(some)]);
+        zero_collective_spec spec = {
+            .kind = (zero_collective_kind)(i / LENGTH(some) % ZERO_COLLECTIVE_KINDS),
+            .type = i % 2 ? ZERO_BF16 : ZERO_FP32,
+            .count = 40000,
+            .stride = 40000,
+            .message = sizes[i / LENGTH(some) / ZERO_COLLECTIVE_KINDS],
+            .in_apart = 1 << 20,
+            .out_apart = 1 << 20};
+        spec.result = spec.type;
+        for (int rank = 0; rank < layout.size; rank++) {
+            spec.algorithm = ZERO_ALGORITHM_P2P;
+            check_messages(&spec, &layout, rank);
+            spec.algorithm = ZERO_ALGORITHM_HIER;
+            check_messages(&spec, &layout, rank);
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
 /* ---- printing, nonsense ---- */
 
 static void a_program_is_printed_line_by_line(void **state)
@@ -179,6 +231,9 @@ static void nonsense_is_refused_with_numbers(void **state)
         {.count = 1, .stride = ((int64_t)1 << 58) + 1},
         {.count = 10, .stride = 10, .max_chunk = -1},
         {.count = 10, .stride = 10, .max_chunk = ((int64_t)1 << 28) + 1},
+        {.count = 10, .stride = 10, .message = -1},
+        {.count = 10, .stride = 10, .message = ZERO_LEAST_MESSAGE - 1},
+        {.count = 10, .stride = 10, .message = ((int64_t)1 << 30) + 1},
         {.count = 10, .kind = ZERO_BROADCAST, .root = 4},
         {.count = 10, .kind = ZERO_BROADCAST, .root = -1},
         {.count = -1, .kind = ZERO_BROADCAST},
@@ -352,6 +407,7 @@ int main(void)
         cmocka_unit_test(two_level_broadcasts_arrive_in_any_order_of_events),
         cmocka_unit_test(ranks_in_no_order_exchange_in_pairs),
         cmocka_unit_test(pieces_of_many_full_chunks_arrive),
+        cmocka_unit_test(messages_are_bounded_and_keep_pace),
         cmocka_unit_test(a_program_is_printed_line_by_line),
         cmocka_unit_test(nonsense_is_refused_with_numbers),
         cmocka_unit_test(only_sums_may_result_in_another_type),

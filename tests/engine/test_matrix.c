@@ -1,5 +1,5 @@
 /* The matrix of settings: with one microbatch per rank, stage, partition, collectives, bucket,
- * overlap, prefetch, persistence and recomputation change no bit of the result.
+ * overlap, prefetch, persistence, recomputation and the size of messages change no bit of the result.
  *
  *     test_matrix               every pair of settings meets in some run, for each type; and a
  *                               few random combinations
@@ -11,12 +11,24 @@
 
 enum { NODES = 3 };
 
-enum { STAGE, PARTITION, COLLECTIVES, BUCKET, OVERLAP, PREFETCH, PERSIST, RECOMPUTE, AXES };
+enum {
+    STAGE,
+    PARTITION,
+    COLLECTIVES,
+    BUCKET,
+    OVERLAP,
+    PREFETCH,
+    PERSIST,
+    RECOMPUTE,
+    MESSAGE,
+    AXES
+};
 enum { LARGEST = 4 }; /* axis */
 enum { WHOLE_MODEL, ODD, LEAST };
 
-static const char *const names[AXES] = {"stage",   "partition", "collectives", "bucket",
-                                        "overlap", "prefetch",  "persist",     "recompute"};
+static const char *const names[AXES] = {"stage",   "partition", "collectives",
+                                        "bucket",  "overlap",   "prefetch",
+                                        "persist", "recompute", "message"};
 
 static const struct {
     zero_algorithm algorithm;
@@ -39,7 +51,7 @@ typedef struct {
 
 static int axis_length(int axis)
 {
-    static const int lengths[AXES] = {4, 2, 4, 3, 2, 3, 3, 2};
+    static const int lengths[AXES] = {4, 2, 4, 3, 2, 3, 3, 2, 3};
     if (axis == COLLECTIVES && test_size < NODES) return test_size + 1;
     return lengths[axis];
 }
@@ -58,7 +70,8 @@ static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
 
 static test_setup setup_of(const choice *c, zero_type type, zero_comm *comm)
 {
-    static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30};
+    static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30},
+                         message[] = {0, ZERO_LEAST_MESSAGE, 1000};
     test_setup setup = test_standard;
     setup.shape = (zero_gpt2_shape){.layers = 2,
                                     .hidden = 16,
@@ -79,7 +92,8 @@ static test_setup setup_of(const choice *c, zero_type type, zero_comm *comm)
                                    .serial = c->at[OVERLAP] == 1,
                                    .prefetch = prefetch[c->at[PREFETCH]],
                                    .persist = persist[c->at[PERSIST]],
-                                   .recompute = c->at[RECOMPUTE] == 1};
+                                   .recompute = c->at[RECOMPUTE] == 1,
+                                   .message = message[c->at[MESSAGE]]};
     int64_t least = least_bucket(&setup, comm);
     const int64_t buckets[] = {
         [WHOLE_MODEL] = 1 << 20, [ODD] = least + 77, [LEAST] = least};

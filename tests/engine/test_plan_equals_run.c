@@ -110,6 +110,8 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *co
     };
     if (plan.shard_ranks > 0) plan.partition = ZERO_PARTITION_SLICE;
     plan.node_parameters = has_node_memory(&plan, shard) && roll(d, 2) == 0;
+    if (plan.collectives != ZERO_ALGORITHM_MPI && roll(d, 3) == 0)
+        plan.message = ZERO_LEAST_MESSAGE + roll(d, 3000);
     bool may = is_power_of_two(data->size) && is_power_of_two(plan.accumulation);
     plan.reproducible = may && plan.collectives != ZERO_ALGORITHM_MPI && roll(d, 2) == 0;
     plan = test_plan(&plan, model, comm);

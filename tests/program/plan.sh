@@ -79,7 +79,20 @@ says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","partition":"slice","n_ranks":2,' squeezed
 says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","offload":"off",' squeezed
+says '"message":0,"prefetch":1,' squeezed
 says '"offload_depth":4,"delayed_from":0,"partition_activations":0,"device":"off","offload_host":"off","shard_ranks":2,"node_parameters":"off","collectives":"p2p"}' squeezed
+
+# Messages of a size of one's own: more of them, of as many bytes.
+for message in 512 1K; do
+    runs 0 plan $small --ranks 3 --stage 3 --message $message --json
+    is_json out
+    tr -d ' \n' <out >squeezed
+    says '"message":'"$(echo $message | sed 's/K/000/')"',"prefetch"' squeezed
+    grep -o '"reduce":{"collectives":[0-9]*,"bytes_sent":[0-9]*' squeezed >bytes.$message
+done
+same bytes.512 bytes.1K 'bytes with messages of either size'
+refuses 2 'cuts messages as it likes' 0 plan $small --ranks 3 --message 60K --collectives mpi
+refuses 2 '--message' 0 plan $small --ranks 3 --message 255
 
 # With a device, where none is: two columns. The numbers are those of test_schedule_device, by hand.
 xl="--model gpt2-xl --stage 3 --ranks 8 --dtype bf16 --device cuda"

@@ -115,5 +115,6 @@ vary_spec(zero_algorithm algorithm, zero_collective_kind kind, int size, uint64_
     spec.one_out = windows && !zero_collective_sums(kind) && toss(random);
     *random = oracle_mix(*random);
     spec.root = (int)(*random % (uint64_t)size);
+    spec.message = pick(random, 4, (const int64_t[]){0, 0, ZERO_LEAST_MESSAGE, 1000});
     return spec;
 }

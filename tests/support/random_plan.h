@@ -25,6 +25,8 @@ static inline zero_plan_input random_plan(const zero_model *model, uint64_t *ran
     input.collectives = (zero_algorithm)made_draw(random, ZERO_ALGORITHMS);
     if (tree && input.collectives == ZERO_ALGORITHM_MPI)
         input.collectives = ZERO_ALGORITHM_P2P;
+    if (input.collectives != ZERO_ALGORITHM_MPI && made_draw(random, 3) == 0)
+        input.message = 256 + made_draw(random, 2000);
     *nodes = 1 + made_draw(random, input.n_ranks);
     if (input.collectives == ZERO_ALGORITHM_SHM) *nodes = 1;
     input.device = made_draw(random, 2);

@@ -134,6 +134,19 @@ static void note_message(machine *m, int r, const request *q)
     (q->is_send ? t->messages_sent : t->messages_received)[where]++;
 }
 
+/* With bounded messages pairs keep pace: as many are received as are sent, in rounds. */
+static void check_pace(machine *m, int r)
+{
+    const zero_collective_spec *s = &m->c.spec;
+    rank_state *rank = &m->ranks[r];
+    bool is_paced = s->message > 0 && s->algorithm == ZERO_ALGORITHM_P2P &&
+                    !zero_collective_has_root(s->kind);
+    rank->n_sent++;
+    if (is_paced && rank->n_sent - rank->n_received > ZERO_PACE)
+        machine_fail(m, r, "sends message %" PRId64 " after receiving %" PRId64,
+                     rank->n_sent, rank->n_received);
+}
+
 void machine_post(machine *m, int r, const zero_collective_step *step)
 {
     rank_state *rank = &m->ranks[r];
@@ -149,6 +162,7 @@ void machine_post(machine *m, int r, const zero_collective_step *step)
         machine_note_read(m, r, spot, step->len, step->type);
     else
         machine_note_write(m, r, spot, step->len);
+    if (is_send) check_pace(m, r);
     if (m->failed) return;
     int slot = find_slot(m);
     int64_t *numbers = is_send ? rank->sent_to : rank->received_from;
@@ -184,6 +198,7 @@ bool machine_deliver(machine *m, uint64_t random)
         memcpy(receive->at, send->payload ? send->payload : send->at,
                (size_t)send->len * zero_type_size(send->type));
         m->ranks[receive->rank].in_flight--;
+        m->ranks[receive->rank].n_received++;
         send->payload ? m->ranks[send->rank].n_buffered--
                       : m->ranks[send->rank].in_flight--;
         free(send->payload);

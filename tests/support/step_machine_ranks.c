@@ -25,8 +25,10 @@ void machine_fail(machine *m, int rank, const char *format, ...)
             m->c.trial, zero_algorithm_name(s->algorithm),
             zero_collective_kind_name(s->kind), zero_type_name(s->type),
             zero_type_name(s->result), m->size, m->c.layout->n_nodes);
-    fprintf(stderr, "count %" PRId64 ", stride %" PRId64 ", max_chunk %" PRId64, s->count,
-            s->stride, s->max_chunk);
+    fprintf(stderr,
+            "count %" PRId64 ", stride %" PRId64 ", max_chunk %" PRId64
+            ", message %" PRId64,
+            s->count, s->stride, s->max_chunk, s->message);
     fprintf(stderr,
             "%s%s%s%s, root %d, %d requests: rank %d: ", s->one_out ? ", one out" : "",
             s->on_device ? ", on a device" : "", m->c.in_place ? ", in place" : "",

@@ -44,6 +44,7 @@ typedef struct {
     char *memory, *staging; /* memory: the mirrors, then staging */
     size_t memory_bytes, staging_bytes;
     int64_t *sent_to, *received_from; /* [size]: messages posted so far */
+    int64_t n_sent, n_received;       /* posted, and arrived */
     zero_traffic counted, moved;
 } rank_state;
 
