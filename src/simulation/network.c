@@ -35,7 +35,7 @@ struct zero_network {
     int64_t n_messages, capacity;
     int32_t unused;          /* a list of free messages */
     zero_queues connections; /* their messages in flight */
-    int64_t sent;
+    int64_t sent, sent_bytes;
     bool failed;
 };
 
@@ -245,6 +245,7 @@ static void start(zero_network *net, int from, int to, int64_t bytes, int64_t co
                     .bytes = bytes,
                     .cookie = cookie,
                     .connection = (uint64_t)from << 32 | (uint64_t)to};
+    net->sent_bytes += bytes;
     find_way(net, &made, from, to);
     post(net, made, pays_latency ? rate->latency : 0.0);
 }
@@ -349,4 +350,9 @@ void zero_network_forget(zero_network *net)
 int64_t zero_network_messages(const zero_network *net)
 {
     return net->sent;
+}
+
+int64_t zero_network_bytes(const zero_network *net)
+{
+    return net->sent_bytes;
 }

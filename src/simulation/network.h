@@ -86,3 +86,4 @@ bool zero_network_failed(const zero_network *network);
 zero_link_use zero_network_busiest(const zero_network *network);
 void zero_network_forget(zero_network *network);
 int64_t zero_network_messages(const zero_network *network); /* and reads, since the start */
+int64_t zero_network_bytes(const zero_network *network);    /* of these */

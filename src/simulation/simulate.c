@@ -144,10 +144,11 @@ static void add(zero_simulated_rank *sum, const zero_simulated_rank *r, double t
 
 static zero_simulated results_of(const simulation *x)
 {
+    const zero_network *network = zero_exchanges_network(x->exchanges);
     int n = x->groups.ranks;
     zero_simulated out = {.busiest = zero_walkers_busiest(x->walkers),
-                          .messages =
-                              zero_network_messages(zero_exchanges_network(x->exchanges)),
+                          .messages = zero_network_messages(network),
+                          .bytes = zero_network_bytes(network),
                           .events = x->events.added};
     for (int r = 0; r < n; r++) {
         const zero_simulated_rank *rank = zero_walkers_rank(x->walkers, r);

@@ -22,7 +22,9 @@ typedef struct {
 } zero_simulated_span;
 
 typedef struct {
-    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. */
+    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. On several
+     * without node_bandwidth, data within a node takes no time, unless a group of ranks lies on one
+     * node: then it has the network's rate there. */
     zero_plan_machine machine;
     double adapter;   /* network.h; INFINITY without --adapter */
     int switch_nodes; /* network.h; 0 without --switch */
@@ -50,11 +52,13 @@ typedef struct {
 } zero_simulated_rank;
 
 typedef struct {
-    double
-        step; /* of the slowest rank, which lasts longest in a step: all ranks keep pace */
+    double step; /* of the slowest rank; all ranks keep pace */
     int slowest; /* the rank that the others wait for longest: with the least exposed + waiting */
     zero_simulated_rank of_slowest, mean;
     zero_link_use busiest;
-    int64_t messages, events; /* in all steps */
-    zero_plan_time plan;      /* the same step by alpha-beta, without slow ranks */
+    /* In all steps. Reads in neighbours' memory count, unless links inside nodes are infinitely
+     * fast. */
+    int64_t messages, bytes;
+    int64_t events;
+    zero_plan_time plan; /* the same step by alpha-beta, without slow ranks */
 } zero_simulated;

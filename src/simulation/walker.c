@@ -19,9 +19,10 @@ static double next_poll(const zero_walkers *w, const zero_walker *k)
 void zero_walker_order_look(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
-    if (!k->stirred || k->state == ZERO_WALKER_ACTS) return;
-    double t = fmax(k->state == ZERO_WALKER_COMPUTES ? next_poll(w, k) : zero_walker_now(w),
-                    k->busy);
+    if (!k->stirred || k->looks || k->state == ZERO_WALKER_ACTS) return;
+    /* Arithmetic of the last look is part of it, and the look continues afterwards. */
+    bool polls = k->state == ZERO_WALKER_COMPUTES && k->busy <= zero_walker_now(w);
+    double t = fmax(polls ? next_poll(w, k) : zero_walker_now(w), k->busy);
     if (k->state == ZERO_WALKER_COMPUTES && t >= k->until) return;
     if (k->look_at >= 0.0 && k->look_at <= t) return;
     k->look_at = t;

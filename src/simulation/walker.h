@@ -38,6 +38,7 @@ typedef struct {
     int agreed;     /* agreements of the present action that are over */
     bool agrees;    /* one is in flight */
     bool stirred;   /* since the last look */
+    bool looks;     /* just now */
     double pace;    /* seconds of computing per second of an ordinary rank */
     double look_at; /* when a look is ordered; -1: none is */
     double from;    /* in this state: since when */

@@ -14,7 +14,8 @@ void zero_walker_run_ahead(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
     const zero_actions *all = zero_walker_actions(w, rank);
-    if (!w->disks) return;
+    /* The walk itself is at one of them. */
+    if (!w->disks || zero_walker_present(w, rank)->is_of_stream) return;
     for (; k->ahead < all->n; k->ahead++) {
         const zero_action *a = &all->list[k->ahead];
         if (!a->is_of_stream) continue;

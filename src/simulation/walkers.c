@@ -97,10 +97,10 @@ static bool wait_is_over(zero_walkers *w, int rank, const zero_action *a)
 static void wait(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
-    k->state = ZERO_WALKER_WAITS;
     k->from = zero_walker_now(w);
     k->sums = zero_walker_continue_chains(w, rank);
     k->busy = k->from + k->sums;
+    k->state = ZERO_WALKER_WAITS;
     if (wait_is_over(w, rank, zero_walker_present(w, rank)))
         zero_walker_order(w, rank, k->busy);
     zero_walker_order_look(w, rank);
@@ -111,9 +111,11 @@ static void look(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
     k->stirred = false;
+    k->looks = true;
     double seconds = zero_exchange_look(w->in.exchanges, rank);
     seconds += zero_walker_continue_chains(w, rank);
     zero_walker_run_ahead(w, rank);
+    k->looks = false;
     k->sums += seconds;
     k->busy = zero_walker_now(w) + seconds;
     if (k->state == ZERO_WALKER_COMPUTES) k->until += seconds;

@@ -191,7 +191,7 @@ static void polls_and_sums_take_time(void **state)
     simulate_open(&job, plan_of(&model, 3, 8), 8);
     job.input.machine.bandwidth = 1e9;
     double at_once = simulate_run(&job).step;
-    job.input.poll = 2e-3;
+    job.input.poll = 1.0;
     assert_true(simulate_run(&job).step > at_once);
     job.input.poll = 0.0;
     job.input.memory_bandwidth = 10e9;
@@ -216,7 +216,9 @@ static void what_would_take_too_much_is_refused(void **state)
     (void)state;
     zero_model model = the_model();
     simulate_job job;
-    simulate_open(&job, plan_of(&model, 3, 16384), 2048);
+    zero_plan_input in = plan_of(&model, 3, 16384);
+    in.bucket = 1 << 22;
+    simulate_open(&job, in, 2048);
     refused(&job, ZERO_ERR_INVALID, "--collectives hier");
     job.input.most_messages = INT64_MAX;
     job.input.memory_limit = 1000000;
