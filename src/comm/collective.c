@@ -46,6 +46,7 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                            .out_apart = zero_collective_out_apart(spec)};
     ZERO_TRY(check_window(comm, spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
+    new.until_sent = zero_steps_until_sent(&new.steps);
     zero_status st = allocate_terms(&new);
     if (st == ZERO_OK) st = zero_mpi_call_init(&new);
     if (st != ZERO_OK) {

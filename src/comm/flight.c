@@ -109,6 +109,18 @@ static void note_gap(zero_comm *whole)
     whole->last_poll = now;
 }
 
+/* Moves the earlier ones for whose sends it waits, too: otherwise a caller that polls for this one
+ * alone would never see it end. */
+static zero_status advance_one(zero_collective *op)
+{
+    for (zero_collective *o = op->comm->active, *next; o && o != op; o = next) {
+        next = o->next_active; /* one that has ended leaves the list */
+        if (op->is_active && op->steps.spec.in_turn && o->steps.spec.in_turn)
+            ZERO_TRY(advance(o));
+    }
+    return advance(op);
+}
+
 static zero_status advance_all(const zero_comm *comm)
 {
     for (zero_collective *op = comm->active, *next; op; op = next) {
@@ -131,6 +143,6 @@ zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
     zero_comm *whole = zero_family_whole(comm);
     ZERO_TRY(zero_thread_failure(whole));
     if (zero_family_is_active(whole)) note_gap(whole);
-    ZERO_TRY(only ? advance(only) : advance_family(whole));
+    ZERO_TRY(only ? advance_one(only) : advance_family(whole));
     return zero_stall_look(whole);
 }

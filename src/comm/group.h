@@ -84,6 +84,7 @@ typedef struct zero_collective {
     MPI_Op add;                 /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
+    int64_t until_sent;         /* zero_steps_until_sent() */
 
     /* All runs of this collective so far. The group's counters have them, too. */
     zero_traffic traffic;

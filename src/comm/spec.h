@@ -70,6 +70,12 @@ typedef struct {
      * that piece is not stored. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
 
+    /* Sends of this collective are posted only when all earlier ones of its group in flight that
+     * have in_turn, too, have posted theirs. Two exchanges of pairwise rounds that share the wire
+     * would otherwise lose their matching: a rank would receive from two others and a third from
+     * none. MPI's own collectives order themselves. */
+    bool in_turn;
+
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */
 } zero_collective_spec;
 

@@ -124,6 +124,13 @@ void zero_steps_await(zero_steps *steps, int peer, int64_t phase, int64_t n_read
                                                  .len = n_read});
 }
 
+int64_t zero_steps_until_sent(const zero_steps *steps)
+{
+    int64_t n = steps->n;
+    while (n > 0 && steps->list[n - 1].kind != ZERO_STEP_SEND) n--;
+    return n;
+}
+
 /* ---- counting ---- */
 
 static zero_reach reach(const zero_steps *steps, int peer)

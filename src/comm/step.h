@@ -97,6 +97,9 @@ void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
 void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
                       zero_traffic *traffic);
 
+/* How many steps of the list have to run until no send is left: 0 without sends. */
+int64_t zero_steps_until_sent(const zero_steps *steps);
+
 /* ---- for algorithms ---- */
 
 /* Appends a step; a failure is kept in steps->failed. */

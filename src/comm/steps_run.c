@@ -86,6 +86,15 @@ static bool may_call_mpi(const zero_collective *op)
     return true;
 }
 
+/* Ranks begin collectives in the same order, so the oldest in flight anywhere never waits here. */
+static bool may_send(const zero_collective *op)
+{
+    if (!op->steps.spec.in_turn) return true;
+    for (const zero_collective *o = op->comm->active; o != op; o = o->next_active)
+        if (o->steps.spec.in_turn && o->next_step < o->until_sent) return false;
+    return true;
+}
+
 static bool is_ready(const zero_collective *op, const zero_collective_step *step)
 {
     if (!have_ended(op, false, step->received) || !have_ended(op, true, step->sent))
@@ -93,7 +102,7 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
     if (!zero_device_copy_ended(&op->fetches, step->fetched)) return false;
     switch (step->kind) {
     case ZERO_STEP_MPI: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_call_mpi(op);
-    case ZERO_STEP_SEND:
+    case ZERO_STEP_SEND: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_send(op);
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
     case ZERO_STEP_AWAIT: return has_reached(op, step->peer, step->phase);
     case ZERO_STEP_FETCH: return zero_device_copy_fits(&op->fetches);

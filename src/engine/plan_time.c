@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "engine/plan_work.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 
@@ -33,74 +34,6 @@ struct clocks {
     bool has_computed;
     zero_plan_time spent;
 };
-
-double zero_plan_forward_flops(const zero_plan_input *in, int u)
-{
-    const zero_unit *unit = &in->model->units[u];
-    double flops = unit->sizes(unit, in->micro_batch, in->seq).flops;
-    double positions = (double)(in->micro_batch * in->seq);
-    if (flops > 0.0) return flops;
-    for (int k = 0; k < unit->n_groups; k++)
-        flops += 2.0 * positions * (double)in->model->groups[unit->groups[k]].n_params;
-    return flops;
-}
-
-double zero_plan_recompute_flops(const zero_plan_input *in, int u)
-{
-    const zero_unit *unit = &in->model->units[u];
-    double flops = unit->sizes(unit, in->micro_batch, in->seq).recompute_flops;
-    bool is_shorter = unit->recompute_without_out && flops > 0.0;
-    return is_shorter ? flops : zero_plan_forward_flops(in, u);
-}
-
-static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FORWARD: return zero_plan_forward_flops(&s->input, i->unit);
-    case ZERO_OP_RECOMPUTE: return zero_plan_recompute_flops(&s->input, i->unit);
-    case ZERO_OP_BACKWARD: return 2.0 * zero_plan_forward_flops(&s->input, i->unit);
-    default: return 0.0;
-    }
-}
-
-/* ---- parts ---- */
-
-static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i, int64_t k)
-{
-    const zero_unit *unit = &s->input.model->units[i->unit];
-    zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
-                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
-                                                  : ZERO_PASS_BACKWARD;
-    return unit->part(unit, pass, s->input.micro_batch, s->input.seq, k);
-}
-
-/* A pass ends by adding what its last join gave, but for a recomputation, which ends
- * without the last product. */
-static bool only_takes(const zero_instruction *i, const zero_unit_part *part)
-{
-    return part->is_last && part->waits && i->op != ZERO_OP_RECOMPUTE;
-}
-
-static double share_of_part(const zero_schedule *s, const zero_instruction *i)
-{
-    zero_unit_part part = {0};
-    int64_t n = 0;
-    for (int64_t k = 0; !part.is_last; k++) {
-        part = part_at(s, i, k);
-        n += !only_takes(i, &part);
-    }
-    return 1.0 / (double)n; /* the first part never waits */
-}
-
-/* The pass is looked at once, with its first part. */
-static double flops_of(struct clocks *c, const zero_instruction *i)
-{
-    double flops = flops_of_pass(c->s, i);
-    if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
-    if (i->part == 0) c->part = share_of_part(c->s, i);
-    zero_unit_part part = part_at(c->s, i, i->part);
-    return only_takes(i, &part) ? 0.0 : c->part * flops;
-}
 
 /* ---- exchanges ---- */
 
@@ -208,13 +141,9 @@ static void wait_for_part(struct clocks *c, double end, double *exposed)
 static double disk_seconds(const struct clocks *c, const zero_instruction *i)
 {
     const zero_plan_machine *m = c->machine;
-    zero_offload_traffic t = zero_offload_traffic_of(c->s, i);
-    zero_file_traffic all = zero_offload_total(&t);
     bool grows = i->op == ZERO_OP_SAVE || i->op == ZERO_OP_RESTORE;
-    if (m->disk_read <= 0.0) return 0.0;
     return (grows ? c->work : 1.0) * c->sharers *
-           ((double)all.bytes_read / m->disk_read +
-            (double)all.bytes_written / m->disk_write);
+           zero_work_disk_seconds(c->s, i, m->disk_read, m->disk_write);
 }
 
 /* A transfer that begins at a time, after those before it. */
@@ -287,26 +216,47 @@ static void use_disk(struct clocks *c, const zero_instruction *i)
 
 /* ---- a step ---- */
 
-static void execute(struct clocks *c, const zero_instruction *i)
+static void compute(struct clocks *c, const zero_instruction *i)
 {
-    double seconds = c->work * flops_of(c, i) / c->machine->flops;
+    double seconds = c->work * zero_work_flops(c->s, i, &c->part) / c->machine->flops;
     c->now += seconds;
     c->spent.compute += seconds;
     c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
+}
+
+static void begin_exchange(struct clocks *c, const zero_instruction *i)
+{
+    const zero_layout *layout = zero_work_layout(c->s, i->op);
     switch (i->op) {
-    case ZERO_OP_REDUCE: begin(c, i, zero_schedule_layout(c->s), c->reduced); break;
-    case ZERO_OP_GATHER: begin(c, i, zero_schedule_layout(c->s), c->gathered); break;
-    case ZERO_OP_ALL_REDUCE: begin(c, i, &c->s->replica_layout, c->all_reduced); break;
-    case ZERO_OP_ALL_REDUCE_WAIT: wait_until(c, c->all_reduced[i->group]); break;
-    case ZERO_OP_REDUCE_WAIT: wait_until(c, c->reduced[i->group]); break;
-    case ZERO_OP_GATHER_WAIT: wait_until(c, c->gathered[i->group]); break;
+    case ZERO_OP_REDUCE: begin(c, i, layout, c->reduced); break;
+    case ZERO_OP_GATHER: begin(c, i, layout, c->gathered); break;
+    case ZERO_OP_ALL_REDUCE: begin(c, i, layout, c->all_reduced); break;
     case ZERO_OP_JOIN: begin_join(c, i); break;
-    case ZERO_OP_JOIN_WAIT: wait_for_part(c, c->joined, &c->spent.join_exposed); break;
-    case ZERO_OP_COLLECT: begin_collect(c, i); break;
-    case ZERO_OP_COLLECT_WAIT:
-        wait_for_part(c, c->collected, &c->spent.collect_exposed);
-        break;
-    default: use_disk(c, i);
+    default: begin_collect(c, i);
+    }
+}
+
+static void end_exchange(struct clocks *c, const zero_instruction *i)
+{
+    switch (zero_work_of(i->op).begun_by) {
+    case ZERO_OP_REDUCE: wait_until(c, c->reduced[i->group]); break;
+    case ZERO_OP_GATHER: wait_until(c, c->gathered[i->group]); break;
+    case ZERO_OP_ALL_REDUCE: wait_until(c, c->all_reduced[i->group]); break;
+    case ZERO_OP_JOIN: wait_for_part(c, c->joined, &c->spent.join_exposed); break;
+    default: wait_for_part(c, c->collected, &c->spent.collect_exposed);
+    }
+}
+
+static void execute(struct clocks *c, const zero_instruction *i)
+{
+    switch (zero_work_of(i->op).kind) {
+    case ZERO_WORK_COMPUTE: compute(c, i); break;
+    case ZERO_WORK_EXCHANGE: begin_exchange(c, i); break;
+    case ZERO_WORK_EXCHANGE_WAIT: end_exchange(c, i); break;
+    case ZERO_WORK_TRANSFER:
+    case ZERO_WORK_TRANSFER_WAIT: use_disk(c, i); break;
+    case ZERO_WORK_AGREE: /* too small for this model */
+    case ZERO_WORK_FREE: break;
     }
 }
 

@@ -27,6 +27,7 @@
  * Source: Hockney 1994, "The communication challenge for MPP". */
 #pragma once
 
+#include "engine/plan_work.h"
 #include "sharding/schedule.h"
 
 typedef struct {
@@ -52,11 +53,6 @@ typedef struct {
     double disk_exposed;              /* waiting for them */
     double disk_first; /* of that: before the first FORWARD, where nothing can hide them */
 } zero_plan_time;
-
-/* Flops of a unit's forward pass over a microbatch, and of its recomputation, which leaves the output
- * out if the unit can. BACKWARD counts as two forward passes. */
-double zero_plan_forward_flops(const zero_plan_input *input, int unit);
-double zero_plan_recompute_flops(const zero_plan_input *input, int unit);
 
 /* The time of a step among other steps: collectives left in flight delay the next one.
  * ZERO_ERR_NOMEM. */

@@ -78,6 +78,7 @@ static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
                                  .count = p->shard_len,
                                  .stride = p->shard_len,
                                  .in_apart = between_wholes(s, x->in),
+                                 .in_turn = true,
                                  .unit = g};
     if (op == ZERO_OP_REDUCE) return spec;
     spec.kind = zero_gather_kinds[p->scheme];

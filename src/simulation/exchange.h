@@ -9,6 +9,10 @@
 #include "comm/spec.h"
 #include "simulation/network.h"
 
+/* Bytes up to which a message leaves at once, as Open MPI's do over TCP. Larger ones, and all of a
+ * reduce, whose sends are synchronous, leave when both ends are posted. */
+#define ZERO_EXCHANGE_EAGER 65536
+
 typedef struct zero_exchanges zero_exchanges;
 
 typedef struct {
@@ -35,14 +39,18 @@ void zero_exchanges_close(zero_exchanges *x); /* accepts NULL */
 ZERO_NODISCARD zero_status zero_exchanges_add_group(zero_exchanges *x, const int *ranks,
                                                     const zero_layout *layout, int *group);
 /* The step lists of all members for this collective. Equal ones are kept once: fields that change
- * no step (`unit`) do not count. *lists: their number. A status of zero_steps_init(). */
+ * no step (`unit`) do not count. *lists: their number. A status of zero_steps_init();
+ * ZERO_ERR_UNSUPPORTED for MPI's own collectives and data of a device. */
 ZERO_NODISCARD zero_status zero_exchanges_add_lists(zero_exchanges *x, int group,
                                                     const zero_collective_spec *spec,
                                                     int *lists);
 
 /* Member `member` of the group begins its part of the group's collective number `call`, at
  * events->now, and takes a first look. Calls are counted from 0 on in every group; a member may have
- * several in flight, and begins them in order. Returns the seconds of arithmetic of the look. */
+ * several in flight, and begins them in order. Returns the seconds of arithmetic of the look.
+ *
+ * A look ends with the first arithmetic that takes time, so that what follows begins after it. If it
+ * returns more than 0 the rank is stirred, and has to look again after these seconds. */
 double zero_exchange_begin(zero_exchanges *x, int group, int64_t call, int lists,
                            int member);
 /* Rank `rank` of the world looks at all that it has in flight. Returns seconds of arithmetic. */
@@ -56,7 +64,7 @@ bool zero_exchange_is_busy(const zero_exchanges *x, int rank);
 void zero_exchange_happens(zero_exchanges *x, const zero_event *event);
 
 /* A small message of all ranks of a group (a vote, losses, a norm) is simulated by the caller in
- * rounds of messages between ranks of the world; `arrived` is called for each. */
+ * rounds of messages between ranks of the world; `arrived` is called for each. 0 <= cookie < 2^61. */
 void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int64_t cookie);
 void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg);
 
@@ -64,8 +72,9 @@ void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, 
 ZERO_NODISCARD zero_status zero_exchanges_status(const zero_exchanges *x);
 zero_network *zero_exchanges_network(zero_exchanges *x);
 
-/* For refusals before anything is simulated: messages of one collective over all members, and bytes
- * of its packed lists, counted from the traffic of a few ranks. */
+/* For refusals before anything is simulated: messages and reads of one collective over all members,
+ * and bytes of its packed lists, counted from the lists of a few members. A status of
+ * zero_exchanges_add_lists(). */
 ZERO_NODISCARD zero_status zero_exchange_estimate(const zero_collective_spec *spec,
                                                   const zero_layout *layout,
                                                   int64_t *messages, int64_t *bytes);

@@ -9,9 +9,14 @@
  *               adapter of node 0 -- switch -- adapter of node 1
  *     rank 1 --/                                              \-- rank 3
  *
- * A message ends `latency` seconds after its last byte has left. The messages of one rank pay the
- * latency of a common link one after the other, as in the alpha-beta model: n messages and B bytes
- * alone take n * latency + B / bandwidth. No rank, no MPI, no payload. */
+ * Messages from one rank to the same other rank follow each other, as on a connection. Were they to
+ * share the link, the chunks of a broadcast would all arrive at its end, and a chain of ranks would
+ * never fill. So it is the connections that share a link.
+ *
+ * The links of a message serve it at the same time, each at its own pace, and it has arrived when the
+ * last of them has: bytes flow through. Latency is work of the rank's own links, out of the sender
+ * and into the receiver, as in the alpha-beta model: n messages of B bytes in all, alone on a link,
+ * take n * latency + B / bandwidth. Neither ranks' programs nor MPI nor payload here. */
 #pragma once
 
 #include "comm/layout.h"
@@ -28,9 +33,10 @@ typedef struct {
     zero_link_rate inside;     /* of a rank, for messages and reads within its node */
     double adapter;            /* bytes per second and direction that a node's ranks share;
                                 * INFINITY: each rank has `across` whatever the others do */
-    int switch_nodes;    /* nodes below one switch; 0: one switch that limits nothing */
-    double switch_ratio; /* oversubscription: the uplink of a switch has the rate of its
-                                * nodes' adapters / switch_ratio; >= 1 */
+    int switch_nodes; /* nodes below one switch; 0: one switch that limits nothing */
+    /* Oversubscription, >= 1: the uplink of a switch has the rate of its nodes' adapters divided by
+     * this; without adapters, that of its ranks. */
+    double switch_ratio;
 } zero_network_input;
 
 /* The links that can be the busiest one. */
@@ -64,9 +70,13 @@ ZERO_NODISCARD zero_status zero_network_open(zero_network **network,
                                              zero_message_arrived *arrived, void *arg);
 void zero_network_close(zero_network *network); /* accepts NULL */
 
-/* Sends from rank to rank, beginning at events->now. Running out of memory is kept:
+/* Sends from one rank to another, beginning at events->now. Running out of memory is kept:
  * zero_network_failed(). */
 void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
+                       int64_t cookie);
+/* The same for bytes that rank `to` reads in the memory of rank `from`, on the same node: without
+ * latency. */
+void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */
 void zero_network_happens(zero_network *network, const zero_event *event);
@@ -75,4 +85,5 @@ bool zero_network_failed(const zero_network *network);
 /* The link that was busy longest since the last zero_network_forget(); busy 0 if none was. */
 zero_link_use zero_network_busiest(const zero_network *network);
 void zero_network_forget(zero_network *network);
-int64_t zero_network_messages(const zero_network *network); /* since the start */
+int64_t zero_network_messages(const zero_network *network); /* and reads, since the start */
+int64_t zero_network_bytes(const zero_network *network);    /* of these */

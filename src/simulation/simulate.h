@@ -8,63 +8,7 @@
  * Deterministic: the same input gives the same numbers, to the last bit. */
 #pragma once
 
-#include "engine/plan_time.h"
-#include "simulation/network.h"
-
-#define ZERO_SLOW_RANKS 16 /* --slow, at most */
-
-typedef struct {
-    int rank;      /* of the world */
-    double factor; /* of the rate at which it computes, > 0: 0.8 is 20 % slower */
-} zero_slow_rank;
-
-typedef enum { ZERO_SPAN_COMPUTE, ZERO_SPAN_WAIT, ZERO_SPAN_KINDS } zero_span_kind;
-
-/* One instruction of one rank: from `begin` to `end`, seconds from the start of the step that is
- * reported; `waited` seconds of it for others. */
-typedef struct {
-    int rank; /* of the world */
-    const zero_instruction *instruction;
-    double begin, end, waited;
-} zero_simulated_span;
-
-typedef struct {
-    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. */
-    zero_plan_machine machine;
-    double adapter;   /* network.h; INFINITY without --adapter */
-    int switch_nodes; /* network.h; 0 without --switch */
-    double switch_ratio;
-    double memory_bandwidth; /* exchange.h; INFINITY */
-    double poll; /* seconds between two looks while a rank computes; 0: at once */
-    int steps;   /* >= 2: the last one is reported, since the first is like no other */
-    int n_slow;
-    zero_slow_rank slow[ZERO_SLOW_RANKS];
-    int64_t memory_limit;  /* bytes that the simulation may take; more is refused */
-    int64_t most_messages; /* more, in all steps, are refused */
-    /* Called for each instruction of the reported step, in the order in which they end; NULL: not. */
-    void (*span)(void *arg, const zero_simulated_span *span);
-    void *arg;
-} zero_simulate_input;
-
-/* Of one rank, in the reported step. */
-typedef struct {
-    double step;    /* from when it began its step to when it began the next one */
-    double compute; /* flops */
-    double sums;    /* arithmetic of collectives */
-    double exposed; /* waiting while its own data was still on links */
-    double waiting; /* waiting for another rank that had not come so far */
-    double disk;    /* waiting for the disk */
-} zero_simulated_rank;
-
-typedef struct {
-    double
-        step; /* of the slowest rank, which lasts longest in a step: all ranks keep pace */
-    int slowest; /* the rank that the others wait for longest: with the least exposed + waiting */
-    zero_simulated_rank of_slowest, mean;
-    zero_link_use busiest;
-    int64_t messages, events; /* in all steps */
-    zero_plan_time plan;      /* the same step by alpha-beta, without slow ranks */
-} zero_simulated;
+#include "simulation/simulated.h"
 
 /* Simulates the job of which `s` is the schedule of rank 0: s->input.n_ranks times the TP group's
  * ranks. ZERO_ERR_NOMEM; ZERO_ERR_INVALID if it would take more messages or memory than allowed,

@@ -76,6 +76,7 @@ static void check_piece(const schedule_job *job, int rank, zero_op op, int g, in
     assert_true(spec.stride == spec.count);
     if (!slice) assert_int_equal(spec.root, owner);
     assert_int_equal(spec.on_device, s->input.device);
+    assert_int_equal(spec.in_turn, slice);
     assert_int_equal(zero_collective_check(&spec, zero_schedule_layout(s)), ZERO_OK);
 }
 

@@ -1,0 +1,50 @@
+/* actions.h - a rank's step program, packed for the simulator.
+ *
+ * An action is an instruction with what the simulator needs of it: seconds, or the collectives that
+ * it begins or waits for. All ranks have the same actions, since they wait for each other in the same
+ * order; only blocks of a file under --partition owner are dealt unevenly, and then ranks have actions
+ * of their own.
+ *
+ * Collectives of a group of ranks are numbered in the order of their begins, from 0 on in each step:
+ *
+ *     GATHER 0, GATHER 1, ..., REDUCE 1, REDUCE 0     calls 0, 1, ..., n-2, n-1 of a step
+ *
+ * A JOIN or ALL_REDUCE that sums is a chain of two, of which the second begins when the first has
+ * ended. No other collective of its group begins in between. */
+#pragma once
+
+#include "comm/spec.h"
+#include "engine/plan_time.h"
+
+typedef struct {
+    const zero_instruction *instruction;
+    zero_work_kind kind;
+    zero_family_part part; /* of an exchange and its wait */
+    bool is_chain;
+    bool is_of_stream; /* of optimizer states: may run ahead of the walk */
+    int steps_ago;     /* of a wait: when it was begun, 1: in the step before; -1: never */
+    int nth; /* exchange and its wait: number of the begin in its part, in a step */
+    int call, n_calls; /* the collectives */
+    int first_spec;    /* exchange: of n_calls, in zero_actions.specs */
+    int file;          /* transfer and its wait: its number */
+    int after;         /* of the stream: it may run once this action is over; -1: at once */
+    int n_agreements;  /* of OVERFLOW 2: the squares and the vote; of other agreements 1 */
+    int64_t bytes[2];  /* of this rank's message in each */
+    bool gathers;      /* in the ZeRO group, and messages grow from round to round (LOSS) */
+    double seconds;    /* compute; transfer: alone on the disk */
+} zero_action;
+
+typedef struct {
+    zero_action *list; /* [n], owned */
+    int n;
+    int n_files;
+    int n_calls[ZERO_FAMILY_PARTS], n_begins[ZERO_FAMILY_PARTS]; /* of a step */
+    zero_collective_spec *specs; /* [n_specs], owned; of actions in order */
+    zero_family_part *part_of;   /* [n_specs]: the groups that use it */
+    int n_specs;
+} zero_actions;
+
+/* The actions of the schedule's rank; borrows its instructions. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_actions_init(zero_actions *a, const zero_schedule *s,
+                                             const zero_plan_machine *machine);
+void zero_actions_destroy(zero_actions *a); /* accepts a zeroed one */

@@ -1,0 +1,142 @@
+#include "simulation/agreements.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+
+/* No rank is more than two agreements ahead of another one: after one of all ranks, one of the ZeRO
+ * groups may follow, and of the next one of all ranks the first messages. */
+#define WINDOW 4
+
+typedef struct {
+    int64_t begun; /* agreements */
+    int round;     /* of the present one; -1: none */
+    int64_t bytes;
+    bool gathers;
+    uint32_t arrived[WINDOW]; /* rounds whose message is here, a bit each */
+} member;
+
+struct zero_agreements {
+    int ranks, tp;
+    zero_exchanges *x;
+    const zero_events *events;
+    zero_agreement_ended *ended;
+    void *arg;
+    member *members; /* [ranks] */
+    /* [tp + 1]: of ZeRO groups, and of all ranks: when the last one so far began an agreement */
+    double (*joined)[WINDOW];
+};
+
+static int rounds_of(int ranks)
+{
+    int n = 0;
+    while ((INT64_C(1) << n) < ranks) n++;
+    return n;
+}
+
+int64_t zero_agreement_messages(int ranks)
+{
+    return (int64_t)ranks * rounds_of(ranks);
+}
+
+/* ---- groups ---- */
+
+static int size_of(const zero_agreements *a, const member *m)
+{
+    return m->gathers ? a->ranks / a->tp : a->ranks;
+}
+
+static int peer_of(const zero_agreements *a, const member *m, int rank, int64_t distance)
+{
+    int n = size_of(a, m), stride = m->gathers ? a->tp : 1;
+    int64_t at = rank / stride;
+    return (int)((at + distance) % n) * stride + rank % stride;
+}
+
+static double *joined_of(const zero_agreements *a, int rank)
+{
+    const member *m = &a->members[rank];
+    return &a->joined[m->gathers ? rank % a->tp : a->tp][(m->begun - 1) % WINDOW];
+}
+
+double zero_agreement_joined(const zero_agreements *a, int rank)
+{
+    return *joined_of(a, rank);
+}
+
+/* ---- rounds ---- */
+
+static void send(zero_agreements *a, int rank)
+{
+    const member *m = &a->members[rank];
+    int64_t distance = INT64_C(1) << m->round;
+    int64_t times = m->gathers ? zero_min(distance, size_of(a, m) - distance) : 1;
+    int to = peer_of(a, m, rank, distance);
+    int64_t cookie = ((int64_t)to * WINDOW + (m->begun - 1) % WINDOW) * 32 + m->round;
+    zero_exchange_send(a->x, rank, to, times * m->bytes, cookie);
+}
+
+/* Goes on as far as messages are here. True if the agreement is over. */
+static bool proceed(zero_agreements *a, int rank)
+{
+    member *m = &a->members[rank];
+    uint32_t *arrived = &m->arrived[(m->begun - 1) % WINDOW];
+    int n = rounds_of(size_of(a, m));
+    while (m->round < n && *arrived >> m->round & 1)
+        if (++m->round < n) send(a, rank);
+    if (m->round < n) return false;
+    m->round = -1;
+    *arrived = 0;
+    return true;
+}
+
+static void arrive(void *arg, int64_t cookie)
+{
+    zero_agreements *a = arg;
+    int rank = (int)(cookie / 32 / WINDOW), which = (int)(cookie / 32 % WINDOW);
+    member *m = &a->members[rank];
+    m->arrived[which] |= UINT32_C(1) << cookie % 32;
+    bool is_present = m->round >= 0 && which == (m->begun - 1) % WINDOW;
+    if (is_present && proceed(a, rank)) a->ended(a->arg, rank);
+}
+
+bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers)
+{
+    member *m = &a->members[rank];
+    m->begun++;
+    m->bytes = bytes;
+    m->gathers = gathers;
+    m->round = 0;
+    *joined_of(a, rank) = a->events->now;
+    if (size_of(a, m) > 1) send(a, rank);
+    return proceed(a, rank);
+}
+
+/* ---- all ---- */
+
+zero_status zero_agreements_open(zero_agreements **agreements, int ranks, int tp,
+                                 zero_exchanges *x, const zero_events *events,
+                                 zero_agreement_ended *ended, void *arg)
+{
+    zero_agreements *a = calloc(1, sizeof *a);
+    *agreements = a;
+    if (!a) return zero_fail(ZERO_ERR_NOMEM, "no memory for agreements");
+    *a = (zero_agreements){
+        .ranks = ranks, .tp = tp, .x = x, .events = events, .ended = ended, .arg = arg};
+    a->members = calloc((size_t)ranks, sizeof *a->members);
+    a->joined = calloc((size_t)tp + 1, sizeof *a->joined);
+    if (!a->members || !a->joined)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for agreements of %d ranks", ranks);
+    for (int r = 0; r < ranks; r++) a->members[r].round = -1;
+    zero_exchange_on_arrival(x, arrive, a);
+    return ZERO_OK;
+}
+
+void zero_agreements_close(zero_agreements *a)
+{
+    if (!a) return;
+    free(a->members);
+    free(a->joined);
+    free(a);
+}

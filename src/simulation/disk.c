@@ -1,0 +1,185 @@
+#include "simulation/disk.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+
+#define IDLE (-2) /* `next` of a transfer that is not in flight */
+#define LAST (-1)
+
+/* A transfer is the first of its rank for as long as it is served. The clock of a node runs at 1 / k
+ * while k ranks have one, so a transfer of s seconds that becomes first at `clock` ends at clock + s. */
+typedef struct {
+    double clock;  /* at `since` */
+    double since;  /* time of the last change */
+    double due;    /* when the next transfer ends, unless something changes; -1: none */
+    int n_serving; /* k */
+} node_disk;
+
+typedef struct {
+    int first, last; /* transfers in flight, in order; LAST: none */
+    double end;      /* of the first one, on the node's clock */
+} rank_queue;
+
+struct zero_disks {
+    const zero_layout *layout;
+    zero_events *events;
+    zero_disk_ended *ended;
+    void *arg;
+    int files;
+    node_disk *nodes;   /* [layout->n_nodes] */
+    int *ranks;         /* [layout->size]: ranks by node, */
+    int *first_of;      /* [n_nodes + 1]: those of a node from here on */
+    rank_queue *queues; /* [layout->size] */
+    int *next;          /* [layout->size][files] */
+    double *seconds;    /* [layout->size][files] */
+};
+
+int64_t zero_disks_bytes(int ranks, int files)
+{
+    return (int64_t)ranks * files * (int64_t)(sizeof(int) + sizeof(double));
+}
+
+static bool allocate(zero_disks *d)
+{
+    size_t ranks = (size_t)d->layout->size, nodes = (size_t)d->layout->n_nodes;
+    size_t all = ranks * (size_t)d->files;
+    d->nodes = calloc(nodes, sizeof *d->nodes);
+    d->ranks = calloc(ranks, sizeof *d->ranks);
+    d->first_of = calloc(nodes + 1, sizeof *d->first_of);
+    d->queues = calloc(ranks, sizeof *d->queues);
+    d->next = calloc(all, sizeof *d->next);
+    d->seconds = calloc(all, sizeof *d->seconds);
+    return d->nodes && d->ranks && d->first_of && d->queues && d->next && d->seconds;
+}
+
+/* Lists the ranks of each node, in order. */
+static void list_nodes(zero_disks *d)
+{
+    const zero_layout *l = d->layout;
+    for (int r = 0; r < l->size; r++) d->first_of[l->node_of[r] + 1]++;
+    for (int n = 0; n < l->n_nodes; n++) d->first_of[n + 1] += d->first_of[n];
+    for (int r = 0; r < l->size; r++)
+        d->ranks[d->first_of[l->node_of[r]] + l->local_of[r]] = r;
+}
+
+zero_status zero_disks_open(zero_disks **disks, const zero_layout *layout, int files,
+                            zero_events *events, zero_disk_ended *ended, void *arg)
+{
+    zero_disks *d = calloc(1, sizeof *d);
+    *disks = d;
+    if (d)
+        *d = (zero_disks){.layout = layout,
+                          .events = events,
+                          .ended = ended,
+                          .arg = arg,
+                          .files = files + 1};
+    if (!d || !allocate(d))
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the disks of %d ranks",
+                         layout->size);
+    list_nodes(d);
+    for (int n = 0; n < layout->n_nodes; n++) d->nodes[n].due = -1.0;
+    for (int r = 0; r < layout->size; r++)
+        d->queues[r] = (rank_queue){.first = LAST, .last = LAST};
+    for (int64_t i = 0; i < (int64_t)layout->size * d->files; i++) d->next[i] = IDLE;
+    return ZERO_OK;
+}
+
+void zero_disks_close(zero_disks *d)
+{
+    if (!d) return;
+    free(d->nodes);
+    free(d->ranks);
+    free(d->first_of);
+    free(d->queues);
+    free(d->next);
+    free(d->seconds);
+    free(d);
+}
+
+static int64_t at(const zero_disks *d, int rank, int file)
+{
+    assert(file >= 0 && file < d->files);
+    return (int64_t)rank * d->files + file;
+}
+
+bool zero_disk_is_over(const zero_disks *d, int rank, int file)
+{
+    return d->next[at(d, rank, file)] == IDLE;
+}
+
+static void bring_clock(node_disk *n, double now)
+{
+    if (n->n_serving > 0) n->clock += (now - n->since) / n->n_serving;
+    n->since = now;
+}
+
+/* The rank of the node whose transfer ends first; the lowest of several. */
+static int first_to_end(const zero_disks *d, int node)
+{
+    int first = -1;
+    for (int k = d->first_of[node]; k < d->first_of[node + 1]; k++) {
+        int r = d->ranks[k];
+        if (d->queues[r].first == LAST) continue;
+        if (first < 0 || d->queues[r].end < d->queues[first].end) first = r;
+    }
+    return first;
+}
+
+/* After every change. An event that was announced before and is not due any more is ignored. */
+static void announce(zero_disks *d, int node)
+{
+    node_disk *n = &d->nodes[node];
+    int rank = first_to_end(d, node);
+    n->due = -1.0;
+    if (rank < 0) return;
+    double left = fmax(d->queues[rank].end - n->clock, 0.0) * n->n_serving;
+    n->due = d->events->now + left;
+    zero_events_add(d->events, n->due, ZERO_EVENT_DISK, node);
+}
+
+void zero_disk_begin(zero_disks *d, int rank, int file, double seconds)
+{
+    rank_queue *q = &d->queues[rank];
+    node_disk *n = &d->nodes[d->layout->node_of[rank]];
+    int64_t i = at(d, rank, file);
+    assert(d->next[i] == IDLE);
+    d->next[i] = LAST;
+    d->seconds[i] = seconds;
+    if (q->last != LAST) d->next[at(d, rank, q->last)] = file;
+    q->last = file;
+    if (q->first != LAST) return;
+    bring_clock(n, d->events->now);
+    q->first = file;
+    q->end = n->clock + seconds;
+    n->n_serving++;
+    announce(d, d->layout->node_of[rank]);
+}
+
+static void end_first(zero_disks *d, node_disk *n, int rank)
+{
+    rank_queue *q = &d->queues[rank];
+    int64_t i = at(d, rank, q->first);
+    n->clock = fmax(n->clock, q->end);
+    q->first = d->next[i];
+    d->next[i] = IDLE;
+    if (q->first == LAST) {
+        q->last = LAST;
+        n->n_serving--;
+    } else {
+        q->end = n->clock + d->seconds[at(d, rank, q->first)];
+    }
+}
+
+void zero_disk_happens(zero_disks *d, const zero_event *event)
+{
+    node_disk *n = &d->nodes[event->which];
+    if (event->time != n->due) return;
+    int rank = first_to_end(d, event->which);
+    bring_clock(n, event->time);
+    end_first(d, n, rank);
+    announce(d, event->which);
+    d->ended(d->arg, rank);
+}

@@ -1,0 +1,71 @@
+#include "base/fail.h"
+#include "comm/algorithm.h"
+#include "simulation/exchange.h"
+#include "simulation/step_lists.h"
+
+typedef struct {
+    int64_t sent, received, read, bytes; /* bytes: of the list */
+} list_size;
+
+static void count(const zero_packed_list *list, int64_t chunks, list_size *size)
+{
+    for (int64_t i = 0; i < list->n; i++) {
+        size->sent += chunks * (list->steps[i].kind == ZERO_PACKED_SEND);
+        size->received += chunks * (list->steps[i].kind == ZERO_PACKED_RECEIVE);
+    }
+    size->read += chunks * list->n_reads;
+    size->bytes += chunks * (list->n * (int64_t)sizeof *list->steps +
+                             list->n_reads * (int64_t)sizeof *list->reads);
+}
+
+/* The list with one chunk says what each chunk takes. */
+static zero_status measure(const zero_collective_spec *spec, const zero_layout *layout,
+                           int member, list_size *size)
+{
+    zero_peers peers = zero_peers_of(spec, layout);
+    int64_t chunk = zero_algorithm_get(spec->algorithm)->chunk(spec, layout);
+    int64_t chunks = zero_divide_up(spec->count, chunk);
+    zero_collective_spec one = *spec;
+    zero_packed_list list;
+    one.count = zero_min(chunk, spec->count);
+    one.max_chunk = one.count;
+    ZERO_TRY(zero_pack(&list, &one, &peers, member));
+    count(&list, chunks, size);
+    zero_packed_list_destroy(&list);
+    return ZERO_OK;
+}
+
+/* A broadcast is a chain over ranks, or over nodes; all messages of a reduce end at the root. */
+static int64_t messages_of(const zero_collective_spec *spec, const zero_layout *layout,
+                           const list_size *first, const list_size *second)
+{
+    bool is_hier = spec->algorithm == ZERO_ALGORITHM_HIER;
+    switch (spec->kind) {
+    case ZERO_REDUCE: return first->received;
+    case ZERO_BROADCAST:
+        return first->sent * ((is_hier ? layout->n_nodes : layout->size) - 1);
+    case ZERO_REDUCE_SCATTER:
+    case ZERO_ALL_GATHER: break;
+    }
+    return layout->size * zero_max(first->sent, second->sent);
+}
+
+/* From the lists of the root, or the first member, and of another one. */
+zero_status zero_exchange_estimate(const zero_collective_spec *spec,
+                                   const zero_layout *layout, int64_t *messages,
+                                   int64_t *bytes)
+{
+    list_size first = {0}, second = {0};
+    bool has_root = zero_collective_has_root(spec->kind);
+    int root = has_root ? spec->root : 0;
+    ZERO_TRY(zero_collective_check(spec, layout));
+    ZERO_TRY(measure(spec, layout, root, &first));
+    ZERO_TRY(measure(spec, layout, (root + layout->size - 1) % layout->size, &second));
+    int64_t written = zero_step_lists_distinct(spec, layout);
+    *messages = messages_of(spec, layout, &first, &second) +
+                layout->size * zero_max(first.read, second.read);
+    *bytes = has_root ? first.bytes + written * second.bytes
+                      : written * zero_max(first.bytes, second.bytes);
+    *bytes += layout->size * (int64_t)sizeof(int32_t);
+    return ZERO_OK;
+}

@@ -1,0 +1,49 @@
+/* groups.h - the groups of all ranks that exchange data, and the step lists of their collectives.
+ *
+ * The ranks of a job are a family (comm/member.h). Each rank is in one group of a part:
+ *
+ *     ZERO_SHARD_GROUP      REDUCE, GATHER: the shard group; the ZeRO group without replicas
+ *     ZERO_REPLICA_GROUP    ALL_REDUCE
+ *     ZERO_TP_GROUP         JOIN, COLLECT
+ *
+ * Groups of a part whose ranks share nodes in the same way have one layout, and their collectives one
+ * set of lists. */
+#pragma once
+
+#include "simulation/actions.h"
+#include "simulation/exchange.h"
+
+#define ZERO_GROUP_PARTS ZERO_FAMILY_PARTS
+
+typedef struct {
+    int32_t group, member; /* as exchange.h numbers them; group -1: there is none */
+    int32_t number;        /* of the group among all of its part */
+    int32_t layout;        /* in zero_groups.layouts */
+} zero_group_seat;
+
+typedef struct {
+    int ranks;                                /* of the world */
+    zero_group_seat *seats[ZERO_GROUP_PARTS]; /* [ranks]; NULL: the job has no such part */
+    int size[ZERO_GROUP_PARTS];               /* ranks of a group */
+    int n[ZERO_GROUP_PARTS];                  /* groups */
+    zero_layout **layouts;     /* [n_layouts]; owned, with what they point at */
+    zero_family_part *part_of; /* [n_layouts] */
+    int n_layouts;
+    int *lists; /* [n_layouts][n_specs]: numbers of exchange.h; -1: not of this part */
+    int n_specs;
+} zero_groups;
+
+/* Finds groups and layouts of the schedule's job. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_groups_init(zero_groups *g, const zero_schedule *s);
+void zero_groups_destroy(zero_groups *g); /* accepts a zeroed one */
+
+/* Adds them all to `x`, with the lists of the actions' collectives. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_groups_add(zero_groups *g, const zero_actions *a,
+                                           zero_exchanges *x);
+
+/* The lists of collective `spec` of the actions for the rank's group. */
+static inline int zero_groups_lists(const zero_groups *g, const zero_group_seat *seat,
+                                    int spec)
+{
+    return g->lists[(int64_t)seat->layout * g->n_specs + spec];
+}

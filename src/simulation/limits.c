@@ -1,0 +1,141 @@
+#include "simulation/limits.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "sharding/schedule_exchange.h"
+#include "simulation/agreements.h"
+
+/* ---- cost ---- */
+
+/* How many groups have a layout, and how often a step begins each collective. */
+typedef struct {
+    int64_t *groups; /* [n_layouts] */
+    int64_t *begins; /* [n_specs] */
+} uses;
+
+static void count(const zero_actions *a, const zero_groups *g, uses *u)
+{
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+        for (int r = 0; g->seats[part] && r < g->ranks; r++)
+            u->groups[g->seats[part][r].layout] += g->seats[part][r].member == 0;
+    for (int at = 0; at < a->n; at++)
+        for (int k = 0; a->list[at].kind == ZERO_WORK_EXCHANGE && k < a->list[at].n_calls;
+             k++)
+            u->begins[a->list[at].first_spec + k]++;
+}
+
+static zero_status add_up(const zero_actions *a, const zero_groups *g, const uses *u,
+                          zero_simulation_cost *cost)
+{
+    for (int l = 0; l < g->n_layouts; l++)
+        for (int k = 0; k < a->n_specs; k++) {
+            int64_t messages, bytes;
+            if (a->part_of[k] != g->part_of[l]) continue;
+            ZERO_TRY(
+                zero_exchange_estimate(&a->specs[k], g->layouts[l], &messages, &bytes));
+            cost->messages += messages * u->groups[l] * u->begins[k];
+            cost->bytes += bytes;
+        }
+    return ZERO_OK;
+}
+
+static int64_t agreements_of(const zero_actions *a, const zero_groups *g)
+{
+    int tp = g->seats[ZERO_TP_GROUP] ? g->size[ZERO_TP_GROUP] : 1;
+    int64_t sum = 0;
+    for (int at = 0; at < a->n; at++) {
+        const zero_action *i = &a->list[at];
+        int ranks = i->gathers ? g->ranks / tp : g->ranks;
+        sum += i->n_agreements * zero_agreement_messages(ranks) * (i->gathers ? tp : 1);
+    }
+    return sum;
+}
+
+zero_status zero_simulation_cost_of(const zero_actions *a, const zero_groups *g, int steps,
+                                    zero_simulation_cost *cost)
+{
+    uses u = {.groups = calloc((size_t)g->n_layouts + 1, sizeof *u.groups),
+              .begins = calloc((size_t)a->n_specs + 1, sizeof *u.begins)};
+    *cost = (zero_simulation_cost){.messages = agreements_of(a, g)};
+    zero_status st =
+        u.groups && u.begins
+            ? ZERO_OK
+            : zero_fail(ZERO_ERR_NOMEM, "no memory to count %d collectives", a->n_specs);
+    if (st == ZERO_OK) {
+        count(a, g, &u);
+        st = add_up(a, g, &u, cost);
+    }
+    cost->messages *= steps;
+    free(u.groups);
+    free(u.begins);
+    return st;
+}
+
+/* Pairwise exchanges take messages of all ranks to all others. */
+static const char *remedy_for(const zero_schedule *s)
+{
+    bool is_pairwise = s->input.collectives == ZERO_ALGORITHM_P2P;
+    return is_pairwise
+               ? "simulate --collectives hier on nodes of several ranks, fewer layers "
+                 "or fewer ranks"
+               : "simulate fewer layers or fewer ranks";
+}
+
+zero_status zero_simulation_check_cost(const zero_schedule *s,
+                                       const zero_simulate_input *input,
+                                       const zero_simulation_cost *cost)
+{
+    int ranks = zero_schedule_world_layout(s)->size;
+    if (cost->messages > input->most_messages)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%d steps of %d ranks are %" PRId64
+                         " messages, more than --most-messages %" PRId64 ": %s",
+                         input->steps, ranks, cost->messages, input->most_messages,
+                         remedy_for(s));
+    if (cost->bytes > input->memory_limit)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "simulating %d ranks needs %" PRId64
+                         " bytes, more than --memory-limit %" PRId64 ": %s",
+                         ranks, cost->bytes, input->memory_limit, remedy_for(s));
+    return ZERO_OK;
+}
+
+/* ---- the input ---- */
+
+static zero_status check_slow(const zero_simulate_input *in, int ranks)
+{
+    for (int k = 0; k < in->n_slow; k++) {
+        const zero_slow_rank *slow = &in->slow[k];
+        if (slow->rank < 0 || slow->rank >= ranks)
+            return zero_fail(ZERO_ERR_INVALID, "slow rank %d of %d ranks: expected 0 to %d",
+                             slow->rank, ranks, ranks - 1);
+        if (!(slow->factor > 0.0) || isinf(slow->factor))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "slow rank %d at %g times the usual rate: expected more than 0", slow->rank,
+                slow->factor);
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_simulation_check(const zero_schedule *s, const zero_simulate_input *input)
+{
+    if (s->input.forward_only)
+        return zero_fail(ZERO_ERR_INVALID, "a plan without steps has nothing to simulate");
+    if (s->input.collectives == ZERO_ALGORITHM_MPI)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "--collectives mpi cannot be simulated: MPI chooses its own "
+                         "messages; give p2p, shm or hier");
+    if (s->input.device)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "--device cannot be simulated: the simulator has no link between "
+                         "a device and its host; simulate without it");
+    if (input->steps < 2)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%d steps: expected 2 or more, since the first is like no other",
+                         input->steps);
+    return check_slow(input, zero_schedule_world_layout(s)->size);
+}

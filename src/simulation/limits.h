@@ -1,0 +1,25 @@
+/* limits.h - what a simulation would take, known before it begins. */
+#pragma once
+
+#include "simulation/groups.h"
+#include "simulation/simulated.h"
+
+typedef struct {
+    int64_t messages; /* in all steps */
+    int64_t bytes;    /* of memory */
+} zero_simulation_cost;
+
+/* ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_simulation_cost_of(const zero_actions *a,
+                                                   const zero_groups *g, int steps,
+                                                   zero_simulation_cost *cost);
+
+/* ZERO_ERR_INVALID, with both numbers and a remedy, if that is more than the input allows. */
+ZERO_NODISCARD zero_status zero_simulation_check_cost(const zero_schedule *s,
+                                                      const zero_simulate_input *input,
+                                                      const zero_simulation_cost *cost);
+
+/* ZERO_ERR_INVALID for an input out of range; ZERO_ERR_UNSUPPORTED for jobs that cannot be
+ * simulated. */
+ZERO_NODISCARD zero_status zero_simulation_check(const zero_schedule *s,
+                                                 const zero_simulate_input *input);

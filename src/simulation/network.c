@@ -1,0 +1,358 @@
+#include "simulation/network.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/grow.h"
+#include "simulation/links.h"
+#include "simulation/queues.h"
+
+#define LINK_KINDS (ZERO_LINK_SWITCH_DOWN + 1)
+#define HOPS       6 /* rank, node, switch, and down again */
+
+typedef struct {
+    int64_t number, bytes, cookie;
+    uint64_t connection; /* the key of its queue */
+    double mark[HOPS];   /* on each link */
+    int32_t link[HOPS];
+    int32_t
+        next; /* on its connection, or in the list of those that have arrived; -1: none */
+    int8_t n_hops;
+    uint8_t passed; /* bit h: link[h] has served it */
+} message;
+
+struct zero_network {
+    zero_network_input input;
+    zero_events *events; /* borrowed */
+    zero_message_arrived *arrived;
+    void *arg;
+
+    zero_link *links;              /* [first[LINK_KINDS]] */
+    int32_t first[LINK_KINDS + 1]; /* the links of a kind */
+    message *messages;             /* [n_messages] */
+    int64_t n_messages, capacity;
+    int32_t unused;          /* a list of free messages */
+    zero_queues connections; /* their messages in flight */
+    int64_t sent, sent_bytes;
+    bool failed;
+};
+
+/* ---- links ---- */
+
+static int count_links(const zero_network_input *input, zero_link_kind kind)
+{
+    const zero_layout *layout = input->layout;
+    switch (kind) {
+    case ZERO_LINK_RANK_OUT:
+    case ZERO_LINK_RANK_IN:
+    case ZERO_LINK_INSIDE_OUT:
+    case ZERO_LINK_INSIDE_IN: return layout->size;
+    case ZERO_LINK_NODE_OUT:
+    case ZERO_LINK_NODE_IN: return isinf(input->adapter) ? 0 : layout->n_nodes;
+    case ZERO_LINK_SWITCH_UP:
+    case ZERO_LINK_SWITCH_DOWN:
+        if (input->switch_nodes == 0) return 0;
+        return (layout->n_nodes + input->switch_nodes - 1) / input->switch_nodes;
+    }
+    return 0;
+}
+
+static int switch_of(const zero_network *net, int rank)
+{
+    return net->input.layout->node_of[rank] / net->input.switch_nodes;
+}
+
+/* Adds what each node or, without adapters, each rank contributes to the links of its switch. */
+static void set_switches(zero_network *net)
+{
+    const zero_network_input *in = &net->input;
+    for (int kind = ZERO_LINK_SWITCH_UP; kind <= ZERO_LINK_SWITCH_DOWN; kind++) {
+        zero_link *links = net->links + net->first[kind];
+        int n = count_links(in, (zero_link_kind)kind);
+        for (int i = 0; i < n; i++) links[i].seconds_per_byte = 0.0;
+        for (int rank = 0; n > 0 && rank < in->layout->size; rank++) {
+            bool counts = isinf(in->adapter) || in->layout->local_of[rank] == 0;
+            double rate = isinf(in->adapter) ? in->across.bandwidth : in->adapter;
+            if (counts) links[switch_of(net, rank)].seconds_per_byte += rate;
+        }
+        for (int i = 0; i < n; i++)
+            links[i].seconds_per_byte = in->switch_ratio / links[i].seconds_per_byte;
+    }
+}
+
+static void set_rates(zero_network *net)
+{
+    const zero_network_input *in = &net->input;
+    const double rates[] = {[ZERO_LINK_RANK_OUT] = in->across.bandwidth,
+                            [ZERO_LINK_RANK_IN] = in->across.bandwidth,
+                            [ZERO_LINK_INSIDE_OUT] = in->inside.bandwidth,
+                            [ZERO_LINK_INSIDE_IN] = in->inside.bandwidth,
+                            [ZERO_LINK_NODE_OUT] = in->adapter,
+                            [ZERO_LINK_NODE_IN] = in->adapter,
+                            [ZERO_LINK_SWITCH_UP] = INFINITY,
+                            [ZERO_LINK_SWITCH_DOWN] = INFINITY};
+    for (int kind = 0; kind < LINK_KINDS; kind++)
+        for (int i = net->first[kind]; i < net->first[kind + 1]; i++)
+            net->links[i] = (zero_link){.seconds_per_byte = 1.0 / rates[kind], .event = -1};
+    set_switches(net);
+}
+
+zero_status zero_network_open(zero_network **network, const zero_network_input *input,
+                              zero_events *events, zero_message_arrived *arrived, void *arg)
+{
+    zero_network *net = calloc(1, sizeof *net);
+    if (!net) return zero_fail(ZERO_ERR_NOMEM, "no memory for a network");
+    *net = (zero_network){
+        .input = *input, .events = events, .arrived = arrived, .arg = arg, .unused = -1};
+    for (int kind = 0; kind < LINK_KINDS; kind++)
+        net->first[kind + 1] = net->first[kind] + count_links(input, (zero_link_kind)kind);
+    net->links = calloc((size_t)net->first[LINK_KINDS], sizeof *net->links);
+    if (!net->links) {
+        zero_network_close(net);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the links of %d ranks",
+                         input->layout->size);
+    }
+    set_rates(net);
+    *network = net;
+    return ZERO_OK;
+}
+
+void zero_network_close(zero_network *net)
+{
+    if (!net) return;
+    for (int i = 0; net->links && i < net->first[LINK_KINDS]; i++)
+        free(net->links[i].served);
+    free(net->links);
+    free(net->messages);
+    zero_queues_destroy(&net->connections);
+    free(net);
+}
+
+/* ---- messages ---- */
+
+/* A free message, or -1. */
+static int32_t take_message(zero_network *net)
+{
+    int32_t m = net->unused;
+    if (m >= 0) {
+        net->unused = net->messages[m].next;
+        return m;
+    }
+    message *larger =
+        zero_grow(net->messages, net->n_messages, &net->capacity, sizeof *larger);
+    if (!larger) return -1;
+    net->messages = larger;
+    return (int32_t)net->n_messages++;
+}
+
+static void release_message(zero_network *net, int32_t m)
+{
+    net->messages[m].next = net->unused;
+    net->unused = m;
+}
+
+static void add_hop(const zero_network *net, message *m, zero_link_kind kind, int which)
+{
+    if (net->first[kind] < net->first[kind + 1])
+        m->link[m->n_hops++] = net->first[kind] + which;
+}
+
+static void find_way(const zero_network *net, message *m, int from, int to)
+{
+    const int *node_of = net->input.layout->node_of;
+    if (node_of[from] == node_of[to]) {
+        add_hop(net, m, ZERO_LINK_INSIDE_OUT, from);
+        add_hop(net, m, ZERO_LINK_INSIDE_IN, to);
+        return;
+    }
+    add_hop(net, m, ZERO_LINK_RANK_OUT, from);
+    add_hop(net, m, ZERO_LINK_NODE_OUT, node_of[from]);
+    if (net->input.switch_nodes > 0 && switch_of(net, from) != switch_of(net, to)) {
+        add_hop(net, m, ZERO_LINK_SWITCH_UP, switch_of(net, from));
+        add_hop(net, m, ZERO_LINK_SWITCH_DOWN, switch_of(net, to));
+    }
+    add_hop(net, m, ZERO_LINK_NODE_IN, node_of[to]);
+    add_hop(net, m, ZERO_LINK_RANK_IN, to);
+}
+
+/* ---- service ---- */
+
+/* Makes sure that an event comes no later than the next end. One that comes too early, since other
+ * messages have joined, does nothing but ask for another. */
+static void expect(zero_network *net, int32_t l)
+{
+    zero_link *link = &net->links[l];
+    if (link->n == 0) return;
+    double due = zero_link_next(link);
+    if (link->event >= 0 && link->due <= due) return;
+    link->event = net->events->added;
+    link->due = due;
+    zero_events_add(net->events, due, ZERO_EVENT_NETWORK, l);
+}
+
+static void serve(zero_network *net, int32_t m, int hop)
+{
+    const message *msg = &net->messages[m];
+    zero_served served = {
+        .mark = msg->mark[hop], .number = msg->number, .message = m, .hop = hop};
+    net->failed = !zero_link_add(&net->links[msg->link[hop]], &served) || net->failed;
+}
+
+/* A link serves the message at once unless it still has the one before it on the connection. */
+static void enter(zero_network *net, int32_t m, int32_t before, int hop, double latency)
+{
+    message *msg = &net->messages[m];
+    zero_link *link = &net->links[msg->link[hop]];
+    bool is_end = hop == 0 || hop == msg->n_hops - 1;
+    double work = (double)msg->bytes * link->seconds_per_byte + (is_end ? latency : 0.0);
+    zero_link_advance(link, net->events->now);
+    if (before >= 0 && !(net->messages[before].passed >> hop & 1)) {
+        msg->mark[hop] = net->messages[before].mark[hop] + work;
+        return;
+    }
+    msg->mark[hop] = link->clock + work;
+    serve(net, m, hop);
+    expect(net, msg->link[hop]);
+}
+
+static void post(zero_network *net, message made, double latency)
+{
+    zero_queue *connection = zero_queues_add(&net->connections, made.connection);
+    int32_t m = connection ? take_message(net) : -1;
+    if (m < 0) {
+        net->failed = true;
+        return;
+    }
+    int32_t before = connection->last;
+    if (before >= 0) net->messages[before].next = m;
+    connection->last = m;
+    connection->n++;
+    made.next = -1;
+    net->messages[m] = made;
+    for (int hop = 0; hop < made.n_hops; hop++) enter(net, m, before, hop, latency);
+}
+
+static void start(zero_network *net, int from, int to, int64_t bytes, int64_t cookie,
+                  bool pays_latency)
+{
+    assert(from != to);
+    const int *node_of = net->input.layout->node_of;
+    const zero_link_rate *rate =
+        node_of[from] == node_of[to] ? &net->input.inside : &net->input.across;
+    message made = {.number = net->sent++,
+                    .bytes = bytes,
+                    .cookie = cookie,
+                    .connection = (uint64_t)from << 32 | (uint64_t)to};
+    net->sent_bytes += bytes;
+    find_way(net, &made, from, to);
+    post(net, made, pays_latency ? rate->latency : 0.0);
+}
+
+void zero_network_send(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
+{
+    start(net, from, to, bytes, cookie, true);
+}
+
+void zero_network_read(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
+{
+    start(net, from, to, bytes, cookie, false);
+}
+
+/* ---- ends ---- */
+
+/* The link has served a message, and goes on with the next one of its connection. Returns whether
+ * the message has arrived. */
+static bool pass(zero_network *net, const zero_served *served)
+{
+    message *m = &net->messages[served->message];
+    net->links[m->link[served->hop]].bytes += m->bytes;
+    m->passed |= (uint8_t)(1u << served->hop);
+    if (m->next >= 0) serve(net, m->next, served->hop);
+    return m->passed == (1u << m->n_hops) - 1;
+}
+
+static void leave_connection(zero_network *net, const message *m)
+{
+    zero_queue *connection = zero_queues_find(&net->connections, m->connection);
+    if (--connection->n == 0) zero_queues_remove(&net->connections, connection);
+}
+
+/* The callee may send. */
+static void tell(zero_network *net, int32_t first)
+{
+    while (first >= 0) {
+        int64_t cookie = net->messages[first].cookie;
+        int32_t arrived = first;
+        first = net->messages[arrived].next;
+        release_message(net, arrived);
+        net->arrived(net->arg, cookie);
+    }
+}
+
+void zero_network_happens(zero_network *net, const zero_event *event)
+{
+    zero_link *link = &net->links[event->which];
+    zero_served served;
+    int32_t first = -1, *end = &first;
+    if (link->event != event->number) return;
+    link->event = -1;
+    zero_link_advance(link, net->events->now);
+    while (zero_link_take(link, &served)) {
+        if (!pass(net, &served)) continue;
+        message *m = &net->messages[served.message];
+        leave_connection(net, m);
+        m->next = -1;
+        *end = served.message;
+        end = &m->next;
+    }
+    expect(net, event->which);
+    tell(net, first);
+}
+
+bool zero_network_failed(const zero_network *net)
+{
+    return net->failed;
+}
+
+/* ---- counts ---- */
+
+static double busy_seconds(const zero_network *net, const zero_link *link)
+{
+    return link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+}
+
+zero_link_use zero_network_busiest(const zero_network *net)
+{
+    zero_link_use busiest = {0};
+    for (int kind = 0; kind < LINK_KINDS; kind++)
+        for (int i = net->first[kind]; i < net->first[kind + 1]; i++) {
+            double busy = busy_seconds(net, &net->links[i]);
+            if (busy > busiest.busy)
+                busiest = (zero_link_use){.kind = (zero_link_kind)kind,
+                                          .which = i - net->first[kind],
+                                          .busy = busy,
+                                          .bytes = net->links[i].bytes};
+        }
+    return busiest;
+}
+
+void zero_network_forget(zero_network *net)
+{
+    for (int i = 0; i < net->first[LINK_KINDS]; i++) {
+        zero_link_advance(&net->links[i], net->events->now);
+        net->links[i].busy = 0.0;
+        net->links[i].bytes = 0;
+    }
+}
+
+int64_t zero_network_messages(const zero_network *net)
+{
+    return net->sent;
+}
+
+int64_t zero_network_bytes(const zero_network *net)
+{
+    return net->sent_bytes;
+}

@@ -1,0 +1,299 @@
+#include "simulation/packing.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/grow.h"
+#include "comm/algorithm.h"
+
+/* ---- peers ---- */
+
+zero_peers zero_peers_of(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    bool by_nodes =
+        spec->algorithm == ZERO_ALGORITHM_HIER && layout->in_blocks && layout->n_nodes > 1;
+    return (zero_peers){layout, by_nodes ? zero_layout_largest_node(layout) : 0};
+}
+
+int zero_peers_member(const zero_peers *peers, int member, int64_t peer)
+{
+    const zero_layout *layout = peers->layout;
+    if (peers->largest_node == 0) {
+        int64_t i = member + peer;
+        return (int)(i < layout->size ? i : i - layout->size);
+    }
+    int64_t node = layout->node_of[member] + peer / peers->largest_node;
+    if (node >= layout->n_nodes) node -= layout->n_nodes;
+    return layout->first[node] + (int)(peer % peers->largest_node);
+}
+
+static int64_t relative(const zero_peers *peers, int member, int to)
+{
+    const zero_layout *layout = peers->layout;
+    if (peers->largest_node == 0) return (to - member + layout->size) % layout->size;
+    int away = layout->node_of[to] - layout->node_of[member];
+    if (away < 0) away += layout->n_nodes;
+    return (int64_t)away * peers->largest_node + layout->local_of[to];
+}
+
+/* ---- packing ---- */
+
+/* Of a member, while the list of another one is packed. */
+typedef struct {
+    int64_t awaited; /* phase */
+    int64_t read;    /* 1 + its place among the reads of the last step, or 0 */
+} neighbour;
+
+typedef struct {
+    const zero_steps *from;
+    const zero_peers *peers;
+    zero_packed_list *to;
+    neighbour *neighbours; /* [size] */
+    int64_t all_awaited;   /* phase */
+    int64_t waited_received,
+        waited_sent; /* steps of `from` whose messages have been awaited */
+    int32_t *packed; /* [from->n + 1]: steps of `to` before a step of `from` */
+    bool failed;
+} packer;
+
+static zero_packed_step *append(packer *p, zero_packed_kind kind, int64_t peer,
+                                int64_t value)
+{
+    zero_packed_list *to = p->to;
+    zero_packed_step *steps = zero_grow(to->steps, to->n, &to->capacity, sizeof *steps);
+    p->failed = p->failed || !steps || peer > INT32_MAX || to->n == INT32_MAX;
+    if (p->failed) return NULL;
+    to->steps = steps;
+    steps[to->n] = (zero_packed_step){.kind = kind, .peer = (int32_t)peer, .value = value};
+    return &steps[to->n++];
+}
+
+static int by_peer(const void *a, const void *b)
+{
+    int64_t x = ((const zero_packed_read *)a)->peer,
+            y = ((const zero_packed_read *)b)->peer;
+    return (x > y) - (x < y);
+}
+
+/* No more reads are added to the last step. */
+static void close_reads(packer *p)
+{
+    zero_packed_list *to = p->to;
+    if (p->failed || to->n == 0 || to->steps[to->n - 1].n_reads == 0) return;
+    zero_packed_read *first = to->reads + to->steps[to->n - 1].peer;
+    for (zero_packed_read *r = first; r < to->reads + to->n_reads; r++)
+        p->neighbours[zero_peers_member(p->peers, p->from->rank, r->peer)].read = 0;
+    qsort(first, to->steps[to->n - 1].n_reads, sizeof *first, by_peer);
+}
+
+/* The last step reads in the memory of `owner`. */
+static void add_read(packer *p, int owner, int64_t bytes)
+{
+    zero_packed_list *to = p->to;
+    if (p->failed || owner == p->from->rank || bytes == 0) return;
+    int64_t *read = &p->neighbours[owner].read;
+    if (*read > 0) {
+        to->reads[*read - 1].bytes += bytes;
+        return;
+    }
+    zero_packed_read *reads =
+        zero_grow(to->reads, to->n_reads, &to->read_capacity, sizeof *reads);
+    p->failed = !reads || to->n_reads >= INT32_MAX;
+    if (p->failed) return;
+    to->reads = reads;
+    reads[to->n_reads] =
+        (zero_packed_read){bytes, relative(p->peers, p->from->rank, owner)};
+    *read = ++to->n_reads;
+    to->steps[to->n - 1].n_reads++;
+}
+
+/* What the step still has to wait for, since steps run in order. */
+static void set_waits(packer *p, zero_packed_step *packed, const zero_collective_step *step)
+{
+    if (!packed) return;
+    if (step->received > p->waited_received) {
+        packed->received = p->packed[step->received];
+        p->waited_received = step->received;
+    }
+    if (step->sent > p->waited_sent) {
+        packed->sent = p->packed[step->sent];
+        p->waited_sent = step->sent;
+    }
+}
+
+static bool waits(const packer *p, const zero_collective_step *step)
+{
+    return step->received > p->waited_received || step->sent > p->waited_sent;
+}
+
+/* Opens a step that may read. */
+static zero_packed_step *open_reads(packer *p, zero_packed_kind kind)
+{
+    close_reads(p);
+    return append(p, kind, p->to->n_reads, 0);
+}
+
+static zero_packed_step *work(packer *p, const zero_collective_step *step)
+{
+    zero_packed_list *to = p->to;
+    zero_packed_step *last = to->n > 0 ? &to->steps[to->n - 1] : NULL;
+    if (last && last->kind == ZERO_PACKED_WORK && !waits(p, step)) return last;
+    zero_packed_step *made = open_reads(p, ZERO_PACKED_WORK);
+    set_waits(p, made, step);
+    return made;
+}
+
+static int64_t bytes_in(const packer *p, const zero_collective_step *step)
+{
+    return step->len * (int64_t)zero_type_size(p->from->spec.type);
+}
+
+static void pack_add(packer *p, const zero_collective_step *step)
+{
+    const zero_sum *sum = &p->from->sums[step->sum];
+    zero_packed_step *made = work(p, step);
+    if (!made) return;
+    made->value += step->len * (int64_t)zero_type_size(step->type);
+    for (int64_t t = 0; t < sum->n; t++) {
+        made->value += step->len * (int64_t)zero_type_size(sum->terms[t].type);
+        if (sum->terms[t].staged < 0) add_read(p, sum->terms[t].first, bytes_in(p, step));
+    }
+}
+
+/* With one `out` a piece that a neighbour wrote is in its place: it is read later, where the model
+ * uses it, but counts here, as in a run. */
+static void pack_copy(packer *p, const zero_collective_step *step)
+{
+    zero_packed_step *made = work(p, step);
+    bool is_there = p->from->spec.one_out && step->from.place == ZERO_OUT;
+    if (!made) return;
+    if (!is_there) made->value += 2 * step->len * (int64_t)zero_type_size(step->type);
+    if (step->from.place != ZERO_STAGING) add_read(p, step->from.rank, bytes_in(p, step));
+}
+
+static void pack_message(packer *p, const zero_collective_step *step)
+{
+    bool sends = step->kind == ZERO_STEP_SEND;
+    if (sends && step->from.place != ZERO_STAGING && step->from.rank != p->from->rank) {
+        set_waits(p, open_reads(p, ZERO_PACKED_READ), step);
+        add_read(p, step->from.rank, bytes_in(p, step));
+    }
+    close_reads(p);
+    zero_packed_step *made = append(p, sends ? ZERO_PACKED_SEND : ZERO_PACKED_RECEIVE,
+                                    relative(p->peers, p->from->rank, step->peer),
+                                    step->len * (int64_t)zero_type_size(step->type));
+    set_waits(p, made, step);
+    if (sends) p->to->until_sent = p->to->n;
+}
+
+static bool has_neighbours(const packer *p)
+{
+    return zero_layout_local_size(p->from->layout, p->from->rank) > 1;
+}
+
+/* A node of one rank has nobody who would wait. */
+static void pack_signal(packer *p, const zero_collective_step *step, bool is_needed)
+{
+    if (!is_needed && !waits(p, step)) return;
+    close_reads(p);
+    set_waits(p, append(p, ZERO_PACKED_SIGNAL, 0, step->phase), step);
+}
+
+static void pack_await(packer *p, const zero_collective_step *step, bool is_needed)
+{
+    bool of_all = step->peer == ZERO_ALL_NEIGHBOURS;
+    int64_t *awaited = of_all ? &p->all_awaited : &p->neighbours[step->peer].awaited;
+    bool is_new = step->phase > zero_max(*awaited, p->all_awaited) && is_needed;
+    if (!is_new && !waits(p, step)) return;
+    *awaited = zero_max(*awaited, step->phase);
+    close_reads(p);
+    int64_t peer =
+        of_all ? ZERO_ALL_NEIGHBOURS : relative(p->peers, p->from->rank, step->peer);
+    set_waits(p, append(p, ZERO_PACKED_AWAIT, peer, step->phase), step);
+}
+
+static void pack_all(packer *p)
+{
+    bool neighbours = has_neighbours(p);
+    for (int64_t i = 0; i < p->from->n && !p->failed; i++) {
+        const zero_collective_step *step = &p->from->list[i];
+        p->packed[i] = (int32_t)p->to->n;
+        switch (step->kind) {
+        case ZERO_STEP_SEND:
+        case ZERO_STEP_RECEIVE: pack_message(p, step); break;
+        case ZERO_STEP_ADD: pack_add(p, step); break;
+        case ZERO_STEP_COPY: pack_copy(p, step); break;
+        case ZERO_STEP_SIGNAL: pack_signal(p, step, neighbours); break;
+        case ZERO_STEP_AWAIT: pack_await(p, step, neighbours); break;
+        case ZERO_STEP_MPI:
+        case ZERO_STEP_FETCH:
+        case ZERO_STEP_STORE: break; /* refused */
+        }
+        p->packed[i + 1] = (int32_t)p->to->n;
+    }
+    close_reads(p);
+}
+
+static zero_status check(const zero_collective_spec *spec)
+{
+    if (zero_algorithm_get(spec->algorithm)->posts_mpi_collectives)
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "MPI's own collectives cannot be simulated, since it does not say what "
+            "they do: choose --collectives p2p, shm, hier or auto");
+    if (spec->on_device)
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "copies from and to a device are not simulated: leave --device out");
+    return ZERO_OK;
+}
+
+/* Gives back what growing has left over. */
+static void trim(zero_packed_list *list)
+{
+    void *steps = realloc(list->steps, (size_t)(list->n + 1) * sizeof *list->steps);
+    void *reads = realloc(list->reads, (size_t)(list->n_reads + 1) * sizeof *list->reads);
+    if (steps) list->steps = steps;
+    if (reads) list->reads = reads;
+    list->capacity = list->n;
+    list->read_capacity = list->n_reads;
+}
+
+static zero_status pack(zero_packed_list *list, const zero_steps *from,
+                        const zero_peers *peers)
+{
+    zero_packed_list made = {0};
+    packer p = {.from = from, .peers = peers, .to = &made};
+    p.neighbours = calloc((size_t)from->layout->size, sizeof *p.neighbours);
+    p.packed = calloc((size_t)from->n + 1, sizeof *p.packed);
+    p.failed = !p.neighbours || !p.packed;
+    if (!p.failed) pack_all(&p);
+    free(p.neighbours);
+    free(p.packed);
+    if (p.failed) {
+        zero_packed_list_destroy(&made);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of %lld steps",
+                         (long long)from->n);
+    }
+    trim(&made);
+    *list = made;
+    return ZERO_OK;
+}
+
+zero_status zero_pack(zero_packed_list *list, const zero_collective_spec *spec,
+                      const zero_peers *peers, int member)
+{
+    zero_steps steps;
+    ZERO_TRY(check(spec));
+    ZERO_TRY(zero_steps_init(&steps, spec, peers->layout, member));
+    zero_status st = pack(list, &steps, peers);
+    zero_steps_destroy(&steps);
+    return st;
+}
+
+void zero_packed_list_destroy(zero_packed_list *list)
+{
+    free(list->steps);
+    free(list->reads);
+    *list = (zero_packed_list){0};
+}

@@ -1,0 +1,58 @@
+/* packing.h - the step list of one member of a group, packed.
+ *
+ * A step takes 24 bytes. Peers are relative, so that members with the same part to play have equal
+ * lists: with hier on several nodes a distance between nodes and a place on the node, else a distance
+ * between members. A list says what a member waits for and what moves, no addresses:
+ *
+ *     SEND, RECEIVE   a message
+ *     WORK            arithmetic, after reading in neighbours' memory: adds and copies in a row
+ *     READ            reads whose end is not awaited: MPI sends from a neighbour's memory
+ *     SIGNAL, AWAIT   phases; an AWAIT for what an earlier one has awaited is left out */
+#pragma once
+
+#include "comm/step.h"
+
+typedef enum {
+    ZERO_PACKED_SEND,
+    ZERO_PACKED_RECEIVE,
+    ZERO_PACKED_WORK,
+    ZERO_PACKED_READ,
+    ZERO_PACKED_SIGNAL,
+    ZERO_PACKED_AWAIT,
+} zero_packed_kind;
+
+typedef struct {
+    int64_t
+        value; /* send, receive: bytes; work: bytes of all operands; signal, await: phase */
+    int32_t peer; /* relative, or ZERO_ALL_NEIGHBOURS; work, read: the first of its reads */
+    uint32_t kind : 3, n_reads : 29;
+    int32_t received, sent; /* as in comm/step.h */
+} zero_packed_step;
+
+typedef struct {
+    int64_t bytes;
+    int64_t peer; /* relative: whose memory is read */
+} zero_packed_read;
+
+typedef struct {
+    zero_packed_step *steps; /* [n]; owned */
+    zero_packed_read *reads; /* [n_reads]; owned */
+    int64_t n, n_reads, capacity, read_capacity;
+    int64_t until_sent; /* steps that have to run until no send is left */
+} zero_packed_list;
+
+/* How peers are relative. */
+typedef struct {
+    const zero_layout *layout; /* borrowed */
+    int largest_node; /* ranks: distances are between nodes; 0: they are between members */
+} zero_peers;
+
+zero_peers zero_peers_of(const zero_collective_spec *spec, const zero_layout *layout);
+/* The member that relative peer `peer` is to this member. */
+int zero_peers_member(const zero_peers *peers, int member, int64_t peer);
+
+/* The status of zero_steps_init(); ZERO_ERR_NOMEM. Release with _destroy. */
+ZERO_NODISCARD zero_status zero_pack(zero_packed_list *list,
+                                     const zero_collective_spec *spec,
+                                     const zero_peers *peers, int member);
+void zero_packed_list_destroy(zero_packed_list *list); /* accepts a zeroed struct */

@@ -1,0 +1,68 @@
+#include "simulation/queues.h"
+
+#include <stdlib.h>
+
+/* A table of a power of two places, at most half of them taken. A queue is at the first free place
+ * from that of its key on. */
+
+void zero_queues_destroy(zero_queues *q)
+{
+    free(q->table);
+    *q = (zero_queues){0};
+}
+
+static int64_t place_of(const zero_queues *q, uint64_t key)
+{
+    uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+    return (int64_t)(mixed >> 20 & (uint64_t)(q->capacity - 1));
+}
+
+/* Where the queue is, or would be. */
+static zero_queue *find_place(const zero_queues *q, uint64_t key)
+{
+    int64_t i = place_of(q, key);
+    while (q->table[i].n > 0 && q->table[i].key != key) i = (i + 1) & (q->capacity - 1);
+    return &q->table[i];
+}
+
+zero_queue *zero_queues_find(const zero_queues *q, uint64_t key)
+{
+    zero_queue *found = q->capacity > 0 ? find_place(q, key) : NULL;
+    return found && found->n > 0 ? found : NULL;
+}
+
+static bool grow(zero_queues *q)
+{
+    zero_queues larger = {.n = q->n, .capacity = q->capacity > 0 ? 2 * q->capacity : 256};
+    larger.table = calloc((size_t)larger.capacity, sizeof *larger.table);
+    if (!larger.table) return false;
+    for (int64_t i = 0; i < q->capacity; i++)
+        if (q->table[i].n > 0) *find_place(&larger, q->table[i].key) = q->table[i];
+    free(q->table);
+    *q = larger;
+    return true;
+}
+
+zero_queue *zero_queues_add(zero_queues *q, uint64_t key)
+{
+    if (2 * q->n >= q->capacity && !grow(q)) return NULL;
+    zero_queue *queue = find_place(q, key);
+    if (queue->n > 0) return queue;
+    *queue = (zero_queue){.key = key, .first = -1, .last = -1};
+    q->n++;
+    return queue;
+}
+
+/* Queues after it move up to the gap, unless they would come before the place of their key. */
+void zero_queues_remove(zero_queues *q, zero_queue *queue)
+{
+    int64_t mask = q->capacity - 1, gap = queue - q->table;
+    for (int64_t i = (gap + 1) & mask; q->table[i].n > 0; i = (i + 1) & mask) {
+        int64_t home = place_of(q, q->table[i].key);
+        if (((i - home) & mask) < ((i - gap) & mask)) continue;
+        q->table[gap] = q->table[i];
+        gap = i;
+    }
+    q->table[gap].n = 0;
+    q->n--;
+}

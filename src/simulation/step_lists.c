@@ -1,0 +1,192 @@
+#include "simulation/step_lists.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/grow.h"
+
+void zero_step_lists_destroy(zero_step_lists *l)
+{
+    for (int64_t i = 0; i < l->n; i++) zero_packed_list_destroy(&l->lists[i]);
+    for (int64_t i = 0; i < l->n_sets; i++) free(l->sets[i].list_of);
+    free(l->lists);
+    free(l->next);
+    free(l->sets);
+    zero_queues_destroy(&l->by_hash);
+    *l = (zero_step_lists){0};
+}
+
+/* ---- equal lists ---- */
+
+static uint64_t hash_words(uint64_t hash, const void *words, int64_t n)
+{
+    const unsigned char *at = words;
+    for (int64_t i = 0; i < n; i++, at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static uint64_t hash_of(const zero_packed_list *list)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    hash = hash_words(hash, list->steps, list->n * (int64_t)(sizeof *list->steps / 8));
+    return hash_words(hash, list->reads,
+                      list->n_reads * (int64_t)(sizeof *list->reads / 8));
+}
+
+static bool are_equal(const zero_packed_list *a, const zero_packed_list *b)
+{
+    return a->n == b->n && a->n_reads == b->n_reads &&
+           memcmp(a->steps, b->steps, (size_t)a->n * sizeof *a->steps) == 0 &&
+           memcmp(a->reads, b->reads, (size_t)a->n_reads * sizeof *a->reads) == 0;
+}
+
+static int32_t find_equal(const zero_step_lists *l, const zero_packed_list *list,
+                          const zero_queue *same_hash)
+{
+    int32_t i = same_hash->n > 0 ? same_hash->first : -1;
+    while (i >= 0 && !are_equal(&l->lists[i], list)) i = l->next[i];
+    return i;
+}
+
+static bool grow(zero_step_lists *l)
+{
+    zero_packed_list *lists = zero_grow(l->lists, l->n, &l->capacity, sizeof *lists);
+    if (lists) l->lists = lists;
+    int32_t *next = zero_grow(l->next, l->n, &l->next_capacity, sizeof *next);
+    if (next) l->next = next;
+    return lists && next;
+}
+
+/* The number of the list, which is kept or, if an equal one is there, freed. */
+static zero_status keep(zero_step_lists *l, zero_packed_list *list, int32_t *number)
+{
+    zero_queue *same_hash = grow(l) ? zero_queues_add(&l->by_hash, hash_of(list)) : NULL;
+    if (!same_hash) {
+        zero_packed_list_destroy(list);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of steps");
+    }
+    *number = find_equal(l, list, same_hash);
+    if (*number >= 0) {
+        zero_packed_list_destroy(list);
+        return ZERO_OK;
+    }
+    *number = (int32_t)l->n;
+    l->next[l->n] = same_hash->first;
+    l->lists[l->n++] = *list;
+    same_hash->first = *number;
+    same_hash->n++;
+    return ZERO_OK;
+}
+
+/* ---- what is known to be equal ---- */
+
+/* Nodes of as many ranks, a power of two, are subtrees of equal shape in the tree of sums. */
+static bool nodes_are_alike(const zero_layout *layout)
+{
+    int n = layout->size / layout->n_nodes;
+    if (!layout->in_blocks || !zero_is_power_of_two(n)) return false;
+    for (int node = 0; node < layout->n_nodes; node++)
+        if (layout->first[node] != node * n) return false;
+    return true;
+}
+
+/* p2p and shm know distances between members only. */
+static bool goes_by_distance(const zero_collective_spec *spec)
+{
+    return spec->algorithm == ZERO_ALGORITHM_P2P || spec->algorithm == ZERO_ALGORITHM_SHM;
+}
+
+int zero_step_lists_distinct(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (zero_collective_has_root(spec->kind)) return layout->size;
+    if (goes_by_distance(spec)) return 1;
+    bool by_nodes = spec->algorithm == ZERO_ALGORITHM_HIER && layout->n_nodes > 1;
+    return by_nodes && nodes_are_alike(layout) ? layout->size / layout->n_nodes
+                                               : layout->size;
+}
+
+/* ---- sets ---- */
+
+static bool are_equal_specs(const zero_collective_spec *a, const zero_collective_spec *b)
+{
+    return a->kind == b->kind && a->algorithm == b->algorithm && a->type == b->type &&
+           a->result == b->result && a->count == b->count && a->stride == b->stride &&
+           a->root == b->root && a->max_chunk == b->max_chunk &&
+           a->in_apart == b->in_apart && a->out_apart == b->out_apart &&
+           a->one_out == b->one_out && a->on_device == b->on_device &&
+           a->in_place == b->in_place && a->in_turn == b->in_turn;
+}
+
+static int find_set(const zero_step_lists *l, const zero_collective_spec *spec,
+                    const zero_layout *layout)
+{
+    for (int64_t i = l->n_sets - 1; i >= 0; i--)
+        if (l->sets[i].peers.layout == layout && are_equal_specs(&l->sets[i].spec, spec))
+            return (int)i;
+    return -1;
+}
+
+static zero_status write_lists(zero_step_lists *l, zero_list_set *set)
+{
+    const zero_layout *layout = set->peers.layout;
+    int distinct = zero_step_lists_distinct(&set->spec, layout);
+    set->list_of = calloc((size_t)layout->size, sizeof *set->list_of);
+    if (!set->list_of)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the lists of %d ranks",
+                         layout->size);
+    for (int member = 0; member < layout->size; member++) {
+        zero_packed_list list;
+        set->list_of[member] = member < distinct ? -1 : set->list_of[member % distinct];
+        if (member >= distinct) continue;
+        ZERO_TRY(zero_pack(&list, &set->spec, &set->peers, member));
+        ZERO_TRY(keep(l, &list, &set->list_of[member]));
+    }
+    return ZERO_OK;
+}
+
+static zero_status make_set(zero_step_lists *l, zero_list_set *set)
+{
+    zero_collective_spec first = set->spec;
+    bool is_turned =
+        zero_collective_has_root(first.kind) && goes_by_distance(&first) && first.root > 0;
+    if (!is_turned) return write_lists(l, set);
+    first.root = 0;
+    return zero_step_lists_add(l, &first, set->peers.layout, &set->like);
+}
+
+zero_status zero_step_lists_add(zero_step_lists *l, const zero_collective_spec *spec,
+                                const zero_layout *layout, int *number)
+{
+    zero_list_set set = {.spec = *spec, .peers = zero_peers_of(spec, layout), .like = -1};
+    *number = find_set(l, spec, layout);
+    if (*number >= 0) return ZERO_OK;
+    zero_status st = make_set(l, &set);
+    zero_list_set *sets =
+        st == ZERO_OK ? zero_grow(l->sets, l->n_sets, &l->set_capacity, sizeof *sets)
+                      : NULL;
+    if (st == ZERO_OK && !sets)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for lists of steps");
+    if (st != ZERO_OK) {
+        free(set.list_of);
+        return st;
+    }
+    l->sets = sets;
+    *number = (int)l->n_sets;
+    l->sets[l->n_sets++] = set;
+    return ZERO_OK;
+}
+
+const zero_packed_list *zero_step_lists_get(const zero_step_lists *l, int number,
+                                            int member)
+{
+    const zero_list_set *set = &l->sets[number];
+    if (set->list_of) return &l->lists[set->list_of[member]];
+    int size = set->peers.layout->size;
+    return &l->lists[l->sets[set->like].list_of[(member - set->spec.root + size) % size]];
+}

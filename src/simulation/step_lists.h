@@ -1,0 +1,43 @@
+/* step_lists.h - the packed lists of all members of a group; equal lists are kept once.
+ *
+ * Most collectives look alike from all members, or from all with the same place on their node. Lists
+ * that are known to be equal are not even written: a thousand ranks have a thousand lists of
+ * thousands of steps. */
+#pragma once
+
+#include "simulation/packing.h"
+#include "simulation/queues.h"
+
+/* Of all members of a group for one collective. */
+typedef struct {
+    zero_collective_spec spec;
+    zero_peers peers;
+    int32_t *
+        list_of; /* [size]; owned. NULL: member i has the list of member i - root of set 'like' */
+    int like;
+} zero_list_set;
+
+typedef struct {
+    zero_packed_list *lists; /* [n]; owned */
+    int32_t *next;           /* [n]: another list with the same hash, or -1; owned */
+    int64_t n, capacity, next_capacity;
+    zero_queues by_hash;
+    zero_list_set *sets; /* [n_sets]; owned */
+    int64_t n_sets, set_capacity;
+} zero_step_lists;
+
+void zero_step_lists_destroy(zero_step_lists *l); /* accepts a zeroed struct */
+
+/* The lists of this collective, made unless they are there. Borrows the layout: two with other
+ * addresses count as different. *set: their number. The status of zero_steps_init(), and
+ * ZERO_ERR_UNSUPPORTED for MPI's own collectives and data of a device. */
+ZERO_NODISCARD zero_status zero_step_lists_add(zero_step_lists *l,
+                                               const zero_collective_spec *spec,
+                                               const zero_layout *layout, int *set);
+
+/* Valid until the next call that adds. */
+const zero_packed_list *zero_step_lists_get(const zero_step_lists *l, int set, int member);
+
+/* How many members' lists are written, if other members' are known to be equal to theirs: the lists
+ * of members 0 to n - 1. */
+int zero_step_lists_distinct(const zero_collective_spec *spec, const zero_layout *layout);

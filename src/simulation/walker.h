@@ -1,0 +1,106 @@
+/* walker.h - one rank on its walk: the state that the files walker_*.c and walkers.c share. */
+#pragma once
+
+#include "simulation/agreements.h"
+#include "simulation/disk.h"
+#include "simulation/groups.h"
+#include "simulation/simulated.h"
+
+typedef struct {
+    const zero_simulate_input *input; /* borrowed, like all below */
+    const zero_layout *world;
+    const zero_actions *actions; /* [n_programs] */
+    int n_programs;
+    const int *program_of; /* [ZeRO ranks]: index of `actions`; NULL: all have the first */
+    const zero_groups *groups; /* added to `exchanges` */
+    zero_exchanges *exchanges;
+    zero_events *events;
+} zero_walkers_input;
+
+typedef enum {
+    ZERO_WALKER_ACTS,     /* now: executes actions until one takes time */
+    ZERO_WALKER_COMPUTES, /* until a time; looks at its collectives at polls */
+    ZERO_WALKER_WAITS,    /* looks as soon as it could go on */
+    ZERO_WALKER_ENDED,    /* has done all steps; looks, since other ranks may need it */
+} zero_walker_state;
+
+/* A chain of two collectives in flight (engine/run_chain.h). */
+typedef struct {
+    const zero_action *action; /* NULL: none */
+    int64_t call;              /* of the first */
+    int begun;
+} zero_chain;
+
+typedef struct {
+    zero_walker_state state;
+    int step, at;   /* the present action */
+    int ahead;      /* actions of the stream before this one are over */
+    int agreed;     /* agreements of the present action that are over */
+    bool agrees;    /* one is in flight */
+    bool stirred;   /* since the last look */
+    bool looks;     /* just now */
+    double pace;    /* seconds of computing per second of an ordinary rank */
+    double look_at; /* when a look is ordered; -1: none is */
+    double from;    /* in this state: since when */
+    double until;   /* COMPUTES: when it ends; arithmetic of looks makes it later */
+    double due;     /* COMPUTES: time of the event that was ordered for its end */
+    double busy;    /* arithmetic of the last look or begin ends */
+    double sums;    /* arithmetic since `from` */
+    double seconds; /* COMPUTES: without that arithmetic */
+    double began;   /* the present action */
+    double waited;  /* in the present action */
+    double joined;  /* when the last rank began the first agreement of the present action */
+    double step_began;
+    zero_chain chains[2];      /* JOIN; ALL_REDUCE */
+    zero_simulated_rank spent; /* in this step */
+} zero_walker;
+
+typedef struct {
+    zero_walkers_input in;
+    int ranks, tp;
+    zero_walker *list; /* [ranks] */
+    /* [groups][2 steps][begins of a step]: when the last member so far began an exchange */
+    double *joined[ZERO_FAMILY_PARTS];
+    zero_agreements *agreements;
+    zero_disks *disks;     /* NULL: no transfers */
+    int ended;             /* ranks that have done all steps */
+    bool is_reported;      /* a rank has begun the last step */
+    double origin;         /* when the first rank did */
+    bool has_ended;        /* all ranks have */
+    zero_link_use busiest; /* then */
+} zero_walkers;
+
+/* ---- tables ---- */
+
+static inline const zero_actions *zero_walker_actions(const zero_walkers *w, int rank)
+{
+    return w->in.program_of ? &w->in.actions[w->in.program_of[rank / w->tp]]
+                            : w->in.actions;
+}
+
+/* The action at which the rank is. */
+static inline const zero_action *zero_walker_present(const zero_walkers *w, int rank)
+{
+    return &zero_walker_actions(w, rank)->list[w->list[rank].at];
+}
+
+static inline const zero_group_seat *zero_walker_seat(const zero_walkers *w, int rank,
+                                                      zero_family_part part)
+{
+    return &w->in.groups->seats[part][rank];
+}
+
+static inline double zero_walker_now(const zero_walkers *w)
+{
+    return w->in.events->now;
+}
+
+/* ---- events ---- */
+
+/* Orders an event of the rank. */
+void zero_walker_order(zero_walkers *w, int rank, double time);
+/* Orders the look that a stirred rank needs, unless it has one or its state ends before. */
+void zero_walker_order_look(zero_walkers *w, int rank);
+/* Tells of an action that has ended now, if its step is reported. */
+void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, double began,
+                      double waited);

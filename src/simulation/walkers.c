@@ -1,0 +1,372 @@
+#include "simulation/walkers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "simulation/walker_exchange.h"
+#include "simulation/walker_stream.h"
+
+void zero_walkers_stir(void *walkers, int rank)
+{
+    zero_walkers *w = walkers;
+    w->list[rank].stirred = true;
+    zero_walker_order_look(w, rank);
+}
+
+/* ---- states ---- */
+
+static void next_action(zero_walkers *w, int rank);
+
+/* The rank computes, or adds, until `until`. */
+static void compute(zero_walkers *w, int rank, double seconds, double sums)
+{
+    zero_walker *k = &w->list[rank];
+    k->state = ZERO_WALKER_COMPUTES;
+    k->from = zero_walker_now(w);
+    k->seconds = seconds;
+    k->sums = sums;
+    k->until = k->from + seconds + sums;
+    k->busy = k->from + sums;
+    k->due = k->until;
+    zero_walker_order(w, rank, k->due);
+    zero_walker_order_look(w, rank);
+}
+
+static void end_computing(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    k->spent.compute += k->seconds;
+    k->spent.sums += k->sums;
+    next_action(w, rank);
+}
+
+/* When the last rank came to what this rank waits for. */
+static double joined(const zero_walkers *w, int rank, const zero_action *a)
+{
+    if (a->kind == ZERO_WORK_AGREE) return w->list[rank].joined;
+    return zero_walker_joined(w, rank, a);
+}
+
+/* Adds up a wait that is over: until the last rank had come, it was for that rank; then for links. */
+static void note_wait(zero_walkers *w, int rank, const zero_action *a)
+{
+    zero_walker *k = &w->list[rank];
+    double waited = fmax(zero_walker_now(w) - k->from - k->sums, 0.0);
+    k->waited += waited;
+    k->spent.sums += k->sums;
+    if (a->kind == ZERO_WORK_TRANSFER_WAIT) {
+        k->spent.disk += waited;
+        return;
+    }
+    double for_rank = fmin(fmax(joined(w, rank, a) - k->from, 0.0), waited);
+    k->spent.waiting += for_rank;
+    k->spent.exposed += waited - for_rank;
+}
+
+static void end_agreement(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    if (k->agreed++ == 0) k->joined = zero_agreement_joined(w->agreements, rank);
+    k->agrees = false;
+}
+
+/* Begins agreements of the present action until one is not over at once. */
+static bool agreements_are_over(zero_walkers *w, int rank, const zero_action *a)
+{
+    zero_walker *k = &w->list[rank];
+    while (!k->agrees && k->agreed < a->n_agreements) {
+        int64_t bytes = a->bytes[k->agreed];
+        k->agrees = true;
+        if (zero_agreement_begin(w->agreements, rank, bytes, a->gathers))
+            end_agreement(w, rank);
+    }
+    return !k->agrees;
+}
+
+static bool wait_is_over(zero_walkers *w, int rank, const zero_action *a)
+{
+    switch (a->kind) {
+    case ZERO_WORK_EXCHANGE_WAIT: return zero_walker_exchange_is_over(w, rank, a);
+    case ZERO_WORK_TRANSFER_WAIT: return zero_walker_transfer_is_over(w, rank, a);
+    case ZERO_WORK_AGREE: return agreements_are_over(w, rank, a);
+    default: return true;
+    }
+}
+
+static void wait(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    k->from = zero_walker_now(w);
+    k->sums = zero_walker_continue_chains(w, rank);
+    k->busy = k->from + k->sums;
+    k->state = ZERO_WALKER_WAITS;
+    if (wait_is_over(w, rank, zero_walker_present(w, rank)))
+        zero_walker_order(w, rank, k->busy);
+    zero_walker_order_look(w, rank);
+}
+
+/* The rank looks at all that it has in flight. */
+static void look(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    k->stirred = false;
+    k->looks = true;
+    double seconds = zero_exchange_look(w->in.exchanges, rank);
+    seconds += zero_walker_continue_chains(w, rank);
+    zero_walker_run_ahead(w, rank);
+    k->looks = false;
+    k->sums += seconds;
+    k->busy = zero_walker_now(w) + seconds;
+    if (k->state == ZERO_WALKER_COMPUTES) k->until += seconds;
+    zero_walker_order_look(w, rank);
+}
+
+/* ---- the walk ---- */
+
+static void begin_step(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    k->at = k->ahead = 0;
+    k->step_began = zero_walker_now(w);
+    k->spent = (zero_simulated_rank){0};
+    if (k->step < w->in.input->steps - 1 || w->is_reported) return;
+    w->is_reported = true;
+    w->origin = zero_walker_now(w);
+    zero_network_forget(zero_exchanges_network(w->in.exchanges));
+}
+
+static void end_step(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    k->spent.step = zero_walker_now(w) - k->step_began;
+    if (++k->step < w->in.input->steps) {
+        begin_step(w, rank);
+        return;
+    }
+    k->state = ZERO_WALKER_ENDED;
+    w->ended++;
+    zero_walker_order_look(w, rank);
+}
+
+/* Executes the present action, unless it takes time: then the state changes. */
+static void execute(zero_walkers *w, int rank, const zero_action *a)
+{
+    zero_walker *k = &w->list[rank];
+    double seconds;
+    switch (a->kind) {
+    case ZERO_WORK_COMPUTE:
+        if (a->seconds > 0.0) compute(w, rank, a->seconds * k->pace, 0.0);
+        break;
+    case ZERO_WORK_EXCHANGE:
+        seconds = zero_walker_begin_exchange(w, rank, a);
+        if (seconds > 0.0) compute(w, rank, 0.0, seconds);
+        break;
+    case ZERO_WORK_TRANSFER: zero_walker_begin_transfer(w, rank, a); break;
+    case ZERO_WORK_FREE: break;
+    default:
+        if (!wait_is_over(w, rank, a)) wait(w, rank);
+    }
+}
+
+/* The present action is over. */
+static void pass(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    const zero_action *a = zero_walker_present(w, rank);
+    zero_walker_emit(w, rank, a, k->began, k->waited);
+    k->at++;
+}
+
+static void act(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    k->state = ZERO_WALKER_ACTS;
+    while (k->state == ZERO_WALKER_ACTS) {
+        if (k->at == zero_walker_actions(w, rank)->n) {
+            end_step(w, rank);
+            continue;
+        }
+        const zero_action *a = zero_walker_present(w, rank);
+        zero_walker_run_ahead(w, rank);
+        if (a->is_of_stream && k->at < k->ahead) {
+            k->at++;
+            continue;
+        }
+        if (k->ahead <= k->at) k->ahead = k->at + 1;
+        k->began = zero_walker_now(w);
+        k->waited = 0.0;
+        k->agreed = 0;
+        execute(w, rank, a);
+        if (k->state == ZERO_WALKER_ACTS) pass(w, rank);
+    }
+}
+
+static void next_action(zero_walkers *w, int rank)
+{
+    pass(w, rank);
+    act(w, rank);
+}
+
+/* A rank that waits goes on if it can, after the arithmetic of its last look. */
+static void try_to_go_on(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    const zero_action *a = zero_walker_present(w, rank);
+    if (!wait_is_over(w, rank, a)) return;
+    if (k->busy > zero_walker_now(w)) {
+        zero_walker_order(w, rank, k->busy);
+        return;
+    }
+    note_wait(w, rank, a);
+    next_action(w, rank);
+}
+
+static void rank_happens(zero_walkers *w, int rank)
+{
+    zero_walker *k = &w->list[rank];
+    if (k->look_at >= 0.0 && zero_walker_now(w) >= k->look_at) {
+        k->look_at = -1.0;
+        look(w, rank);
+    }
+    if (k->state == ZERO_WALKER_WAITS) {
+        try_to_go_on(w, rank);
+    } else if (k->state == ZERO_WALKER_COMPUTES && zero_walker_now(w) >= k->until) {
+        end_computing(w, rank);
+    } else if (k->state == ZERO_WALKER_COMPUTES && zero_walker_now(w) >= k->due) {
+        k->due = k->until;
+        zero_walker_order(w, rank, k->due);
+    }
+}
+
+static void agreement_ended(void *arg, int rank)
+{
+    zero_walkers *w = arg;
+    end_agreement(w, rank);
+    zero_walker_order(w, rank, fmax(zero_walker_now(w), w->list[rank].busy));
+}
+
+static void happens(zero_walkers *w, const zero_event *event)
+{
+    switch ((zero_event_kind)event->kind) {
+    case ZERO_EVENT_NETWORK: zero_exchange_happens(w->in.exchanges, event); break;
+    case ZERO_EVENT_RANK: rank_happens(w, event->which); break;
+    case ZERO_EVENT_DISK: zero_disk_happens(w->disks, event); break;
+    }
+}
+
+static zero_status fail_stuck(const zero_walkers *w)
+{
+    int rank = 0;
+    while (w->list[rank].state == ZERO_WALKER_ENDED) rank++;
+    const zero_action *a = zero_walker_present(w, rank);
+    return zero_fail(ZERO_ERR_STALLED,
+                     "simulated rank %d of %d waits for ever at instruction %d of step %d, "
+                     "%s; %d ranks have ended. This is a defect; please report it",
+                     rank, w->ranks, w->list[rank].at, w->list[rank].step,
+                     zero_op_name(a->instruction->op), w->ended);
+}
+
+zero_status zero_walkers_run(zero_walkers *w)
+{
+    zero_event event;
+    for (int r = 0; r < w->ranks; r++) {
+        begin_step(w, r);
+        act(w, r);
+    }
+    while (zero_events_next(w->in.events, &event)) {
+        happens(w, &event);
+        if (w->ended < w->ranks || w->has_ended) continue;
+        w->has_ended = true; /* what is still in flight belongs to the next step */
+        w->busiest = zero_network_busiest(zero_exchanges_network(w->in.exchanges));
+    }
+    ZERO_TRY(zero_exchanges_status(w->in.exchanges));
+    if (w->in.events->failed)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the events of %d simulated ranks",
+                         w->ranks);
+    return w->ended == w->ranks ? ZERO_OK : fail_stuck(w);
+}
+
+const zero_simulated_rank *zero_walkers_rank(const zero_walkers *w, int rank)
+{
+    return &w->list[rank].spent;
+}
+
+zero_link_use zero_walkers_busiest(const zero_walkers *w)
+{
+    return w->busiest;
+}
+
+/* ---- opening ---- */
+
+static int64_t n_joined(const zero_groups *g, const zero_actions *a, int part)
+{
+    return 2 * (int64_t)g->n[part] * a->n_begins[part];
+}
+
+int64_t zero_walkers_bytes(const zero_groups *groups, const zero_actions *actions)
+{
+    int64_t bytes = groups->ranks * (int64_t)sizeof(zero_walker);
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+        bytes += n_joined(groups, actions, part) * (int64_t)sizeof(double);
+    return bytes + zero_disks_bytes(groups->ranks, actions->n_files);
+}
+
+static int most_files(const zero_walkers_input *in)
+{
+    int most = 0;
+    for (int k = 0; k < in->n_programs; k++)
+        most = in->actions[k].n_files > most ? in->actions[k].n_files : most;
+    return in->input->machine.disk_read > 0.0 ? most : 0;
+}
+
+static zero_status open_parts(zero_walkers *w)
+{
+    int files = most_files(&w->in);
+    if (files > 0)
+        ZERO_TRY(zero_disks_open(&w->disks, w->in.world, files, w->in.events,
+                                 zero_walkers_stir, w));
+    return zero_agreements_open(&w->agreements, w->ranks, w->tp, w->in.exchanges,
+                                w->in.events, agreement_ended, w);
+}
+
+static zero_status allocate(zero_walkers *w)
+{
+    bool failed = !(w->list = calloc((size_t)w->ranks, sizeof *w->list));
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) {
+        int64_t n = n_joined(w->in.groups, w->in.actions, part);
+        if (n > 0) w->joined[part] = calloc((size_t)n, sizeof *w->joined[part]);
+        failed = failed || (n > 0 && !w->joined[part]);
+    }
+    if (failed)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d simulated ranks", w->ranks);
+    for (int r = 0; r < w->ranks; r++)
+        w->list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
+    return ZERO_OK;
+}
+
+zero_status zero_walkers_open(zero_walkers **walkers, const zero_walkers_input *input)
+{
+    const zero_groups *g = input->groups;
+    zero_walkers *w = calloc(1, sizeof *w);
+    *walkers = w;
+    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for simulated ranks");
+    *w = (zero_walkers){.in = *input, .ranks = g->ranks, .tp = 1};
+    if (g->seats[ZERO_TP_GROUP]) w->tp = g->size[ZERO_TP_GROUP];
+    ZERO_TRY(allocate(w));
+    for (int k = 0; k < input->input->n_slow; k++) {
+        const zero_slow_rank *slow = &input->input->slow[k];
+        w->list[slow->rank].pace = 1.0 / slow->factor;
+    }
+    return open_parts(w);
+}
+
+void zero_walkers_close(zero_walkers *w)
+{
+    if (!w) return;
+    zero_agreements_close(w->agreements);
+    zero_disks_close(w->disks);
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) free(w->joined[part]);
+    free(w->list);
+    free(w);
+}

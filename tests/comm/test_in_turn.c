@@ -1,0 +1,182 @@
+/* Collectives whose sends are posted in turn (comm/spec.h, in_turn). */
+#include "support/collective_shapes.h"
+
+#define POLLS 300
+#define LONG  8000 /* elements: more chunks than are in flight at once */
+
+static zero_collective_spec long_sum(bool in_turn)
+{
+    return (zero_collective_spec){.count = LONG,
+                                  .stride = LONG,
+                                  .max_chunk = 64,
+                                  .in_turn = in_turn,
+                                  .unit = ZERO_NO_UNIT};
+}
+
+static zero_collective_spec short_gather(bool in_turn)
+{
+    return (zero_collective_spec){.kind = ZERO_ALL_GATHER,
+                                  .count = 300,
+                                  .stride = 320,
+                                  .max_chunk = 64,
+                                  .in_turn = in_turn,
+                                  .unit = ZERO_NO_UNIT};
+}
+
+static int64_t sent(const job *j)
+{
+    return zero_traffic_total(&j->op.traffic).messages_sent;
+}
+
+static int64_t to_send(const job *j)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < j->op.steps.n; i++)
+        n += j->op.steps.list[i].kind == ZERO_STEP_SEND;
+    return n;
+}
+
+/* Messages are counted where they are posted. */
+static bool is_in_turn(const job *first, const job *second)
+{
+    return sent(second) == 0 || sent(first) == to_send(first);
+}
+
+static field open_field(void)
+{
+    return field_open(arrange(ALONE), (size_t)world.size * LONG * sizeof(float));
+}
+
+/* Rank 0 is late. The others have posted as many messages of the first as may be in flight, and would
+ * have posted the second's. */
+static void begin_without_rank_0(job *first, job *second)
+{
+    if (test_rank == 0) return;
+    job_begin(first);
+    job_begin(second);
+    for (int i = 0; i < POLLS; i++) {
+        assert_int_equal(zero_collective_poll(&first->f->comm), ZERO_OK);
+        if (first->spec.in_turn && second->spec.in_turn)
+            assert_true(is_in_turn(first, second));
+    }
+}
+
+/* True if the second collective had sent something while the first could not. */
+static bool overtakes(bool first_in_turn, bool second_in_turn)
+{
+    field f = open_field();
+    job first = job_init(&f, long_sum(first_in_turn), 1, false, 0);
+    job second = job_init(&f, short_gather(second_in_turn), 2, false, 1);
+    job_fill(&first);
+    job_fill(&second);
+    begin_without_rank_0(&first, &second);
+    bool overtaken = test_rank > 0 && sent(&second) > 0;
+    assert_true(test_rank == 0 || sent(&first) < to_send(&first));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 0) {
+        job_begin(&first);
+        job_begin(&second);
+    }
+    assert_int_equal(zero_collective_wait(&second.op), ZERO_OK);
+    assert_int_equal(zero_collective_wait(&first.op), ZERO_OK);
+    assert_all(job_is_right(&first) && job_is_right(&second));
+    job_destroy(&first);
+    job_destroy(&second);
+    field_close(&f);
+    return overtaken;
+}
+
+static void a_later_one_sends_nothing_before_the_first_has_sent_all(void **state)
+{
+    (void)state;
+    assert_all(!overtakes(true, true));
+}
+
+static void others_are_not_held_up(void **state)
+{
+    (void)state;
+    assert_all(overtakes(true, false) || test_rank == 0);
+    assert_all(overtakes(false, true) || test_rank == 0);
+}
+
+/* Several of any kind and algorithm, some of them in turn; ranks are late and wait in different
+ * orders. */
+static bool run_mixed(field *f, uint64_t trial)
+{
+    enum { JOBS = FIELD_JOBS };
+    job jobs[JOBS];
+    uint64_t shared = oracle_mix(trial),
+             random = oracle_mix(64 * trial + (uint64_t)test_rank);
+    bool right = true;
+    for (int i = 0; i < JOBS; i++) {
+        zero_algorithm algorithm;
+        do algorithm = (zero_algorithm)((shared = oracle_mix(shared)) % ZERO_ALGORITHMS);
+        while (!fits(algorithm, &f->comm.layout));
+        zero_collective_kind kind =
+            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
+        zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &shared);
+        spec.in_turn = (shared >> 16) % 4 > 0;
+        bool exact = zero_algorithm_get(algorithm)->adds_along_tree;
+        jobs[i] = job_init(f, spec, exact ? trial : ORACLE_SMALL, false, i);
+        job_fill(&jobs[i]);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        dawdle(random = oracle_mix(random));
+        job_begin(&jobs[i]);
+    }
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % JOBS].op), ZERO_OK);
+    for (int i = 0; i < JOBS; i++) {
+        right = job_is_right(&jobs[i]) && right;
+        job_destroy(&jobs[i]);
+    }
+    return right;
+}
+
+static void no_rank_waits_for_ever(void **state)
+{
+    (void)state;
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
+        for (uint64_t trial = 0; trial < 6; trial++)
+            right = run_mixed(&f, trial + 100 * (uint64_t)a) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
+
+/* A caller that looks at the second alone moves the first as well. */
+static void progress_of_a_later_one_moves_the_first(void **state)
+{
+    (void)state;
+    field f = open_field();
+    job first = job_init(&f, long_sum(true), 1, false, 0);
+    job second = job_init(&f, short_gather(true), 2, false, 1);
+    job_fill(&first);
+    job_fill(&second);
+    job_begin(&first);
+    job_begin(&second);
+    for (bool done = false; !done;) {
+        assert_int_equal(zero_collective_progress(&second.op, &done), ZERO_OK);
+        assert_true(is_in_turn(&first, &second));
+    }
+    assert_int_equal(zero_collective_wait(&first.op), ZERO_OK);
+    assert_all(job_is_right(&first) && job_is_right(&second));
+    job_destroy(&first);
+    job_destroy(&second);
+    field_close(&f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_later_one_sends_nothing_before_the_first_has_sent_all),
+        cmocka_unit_test(others_are_not_held_up),
+        cmocka_unit_test(no_rank_waits_for_ever),
+        cmocka_unit_test(progress_of_a_later_one_moves_the_first),
+    };
+    test_begin(&argc, &argv);
+    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+}
