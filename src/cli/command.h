@@ -66,6 +66,6 @@ int zero_command_find_option(const zero_command *command, int from, const char *
 /* The option whose name is nearest to a wrong one; NULL if none is near. */
 const char *zero_command_nearest_option(const zero_command *command, const char *name);
 
-extern const zero_command zero_command_train, zero_command_plan, zero_command_generate,
-    zero_command_checkpoint, zero_command_compare, zero_command_config, zero_command_info,
-    zero_command_sweep, zero_command_help;
+extern const zero_command zero_command_train, zero_command_plan, zero_command_simulate,
+    zero_command_sweep, zero_command_generate, zero_command_checkpoint,
+    zero_command_compare, zero_command_config, zero_command_info, zero_command_help;

@@ -7,6 +7,6 @@
 #include "cli/sweep_options.h"
 #include "report/sweep.h"
 
-/* The alpha-beta time on the machine of the options; nothing without one. Errors are the plan's. */
-ZERO_NODISCARD zero_status zero_sweep_model_plan(const zero_sweep_options *options,
-                                                 zero_sweep_point *point);
+/* The alpha-beta time, and the simulated one, as far as the options ask for them. A time that a model
+ * refuses stays unknown, with a warning on stderr: it must not cost a measurement. */
+void zero_sweep_model_point(const zero_sweep_options *options, zero_sweep_point *point);

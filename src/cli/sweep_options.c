@@ -1,6 +1,7 @@
 #include "cli/sweep_options.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
 #define TEXT          .kind = ZERO_OPTION_TEXT
 #define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
+#define RATE          .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30
 #define FIELD(name)   .offset = offsetof(zero_sweep_options, name)
 #define MOST_STEPS    1000000
 #define STEPS         "20"
@@ -33,6 +35,14 @@ static const zero_option own[] = {
     {.name = "warm-up", WHOLE(0, MOST_STEPS), FIELD(warm_up), .argument = "N", .standard = "2",
      .help = "first steps of each point that do not count"},
     {.name = "keep-going", FLAG, FIELD(keep_going), .help = "run the other points if one fails, such as a stage that does not fit"},
+    {.group = "Models of time", .name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",
+     .help = "simulated: time between two looks at messages while a rank computes, such as 1ms; 0: it sees them at once"},
+    {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
+     .help = "simulated: bytes per second and direction that the ranks of a node share for messages to other nodes, such as 25G"},
+    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE", .absent = "sums take no time",
+     .help = "simulated: bytes per second at which a rank adds and copies what collectives bring, such as 10G"},
+    {.name = "most-messages", WHOLE(0, INT64_MAX), FIELD(most_messages), .argument = "N", .standard = "20M",
+     .help = "messages of a point that is simulated; one with more has no simulated time; 0: none has"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -257,6 +267,40 @@ static zero_status check_points(const zero_sweep_options *o)
     return ZERO_OK;
 }
 
+/* ---- models of time ---- */
+
+#define SIMULATED_STEPS  2
+#define SIMULATED_MEMORY INT64_C(2000000000) /* bytes */
+
+static zero_status read_models(zero_sweep_options *o)
+{
+    zero_simulate_input *in = &o->simulation;
+    o->job.stage = -1;
+    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
+    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
+    in->steps = SIMULATED_STEPS;
+    in->switch_ratio = 1.0;
+    in->memory_limit = SIMULATED_MEMORY;
+    in->most_messages = o->most_messages;
+    if (!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+    return zero_job_options_read(&o->job, &o->request);
+}
+
+bool zero_sweep_has_plan(const zero_sweep_options *options)
+{
+    return options->request.has_time || options->request.has_file;
+}
+
+/* MPI's own collectives have no step lists, and copies to a device are not simulated. */
+bool zero_sweep_has_simulation(const zero_sweep_options *options)
+{
+    const zero_config *c = &options->request.config;
+    return zero_sweep_has_plan(options) && options->most_messages > 0 &&
+           strcmp(c->collectives, "mpi") != 0 && !zero_config_has_device(c);
+}
+
 /* ---- all of it ---- */
 
 /* The file's steps, if the command line has none. */
@@ -279,8 +323,7 @@ static zero_status check(zero_sweep_options *o)
     ZERO_TRY(check_own(o));
     ZERO_TRY(check_launch(o));
     ZERO_TRY(check_points(o));
-    o->job.stage = -1;
-    return zero_job_options_read(&o->job, &o->request);
+    return read_models(o);
 }
 
 zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc, char **argv)

@@ -4,6 +4,7 @@
 #include "cli/job_options.h"
 #include "cli/words.h"
 #include "sharding/stages.h"
+#include "simulation/simulated.h"
 
 #define ZERO_SWEEP_RANKS 64 /* different numbers of ranks, at most */
 
@@ -13,10 +14,14 @@ typedef struct {
     const char *launch; /* NULL: none, one rank alone */
     const char *out;
     int64_t warm_up, steps;
+    const char *poll;
+    double adapter, memory_bandwidth; /* 0: not given */
+    int64_t most_messages;            /* of a simulated point; 0: nothing is simulated */
     zero_job_options job; /* network and rates; its ranks and stage mean nothing */
 
     zero_plan_request
         request; /* the configuration of a point but for its stage, and the machine */
+    zero_simulate_input simulation;       /* but for the machine */
     int ranks[ZERO_SWEEP_RANKS], n_ranks; /* ascending */
     int stages[ZERO_STAGE_COUNT], n_stages;
     zero_options given; /* owned */
@@ -33,6 +38,9 @@ ZERO_NODISCARD zero_status zero_sweep_options_complete(void *options);
  * with *options untouched. `argv` outlives *options. */
 ZERO_NODISCARD zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc,
                                                     char **argv);
+/* True if times are asked for from the plan, and from a simulation. */
+bool zero_sweep_has_plan(const zero_sweep_options *options);
+bool zero_sweep_has_simulation(const zero_sweep_options *options);
 void zero_sweep_options_destroy(zero_sweep_options *options);
 
 /* Adds the options of zero train for a point, as --name=value, without --metrics. ZERO_ERR_NOMEM. */

@@ -48,26 +48,39 @@ static zero_status describe_options(const zero_sweep_options *o, int stage, json
     return st;
 }
 
-/* What the user gave of the models of time. */
-static json_t *describe_machine(const zero_job_options *job)
+/* Adds the rows of this table that are about models of time and have a value, as a user would write
+ * them. */
+static void add_rates(json_t *machine, const zero_option *rows, const void *from)
 {
+    static const char *const names[] = {"network", "node-network",    "machine",
+                                        "disk",    "flops",           "adapter",
+                                        "poll",    "memory-bandwidth"};
     char value[ZERO_OPTION_TEXT_BYTES];
+    for (const zero_option *row = rows; row->name; row++)
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            const char *text = zero_option_value(row, from, value);
+            if (text && strcmp(names[i], row->name) == 0)
+                json_object_set_new(machine, row->name, json_string(text));
+        }
+}
+
+static json_t *describe_machine(const zero_sweep_options *o)
+{
     json_t *machine = json_object();
-    for (const zero_option *row = zero_job_rows; row->name; row++) {
-        const char *text = zero_option_value(row, job, value);
-        bool is_ours = strcmp(row->name, "ranks") == 0 || strcmp(row->name, "stage") == 0;
-        if (text && !is_ours) json_object_set_new(machine, row->name, json_string(text));
+    if (!zero_sweep_has_plan(o)) {
+        json_decref(machine);
+        return NULL;
     }
-    if (json_object_size(machine) > 0) return machine;
-    json_decref(machine);
-    return NULL;
+    add_rates(machine, zero_job_rows, &o->job);
+    add_rates(machine, zero_sweep_tables[0].rows, o);
+    return machine;
 }
 
 static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
 {
     ZERO_TRY(describe_options(o, o->stages[0], &s->options));
     json_object_del(s->options, "stage");
-    s->machine = describe_machine(&o->job);
+    s->machine = describe_machine(o);
     ZERO_TRY(zero_sweep_init(&s->sweep, o->stages, o->n_stages, o->ranks, o->n_ranks));
     s->sweep.is_strong = o->strong;
     s->sweep.steps = o->steps;
@@ -77,7 +90,8 @@ static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
     s->sweep.launch = o->launch;
     s->sweep.options = s->options;
     s->sweep.machine = s->machine;
-    s->sweep.has_plan = o->request.has_time || o->request.has_file;
+    s->sweep.has_plan = zero_sweep_has_plan(o);
+    s->sweep.has_simulation = zero_sweep_has_simulation(o);
     return ZERO_OK;
 }
 
@@ -106,10 +120,7 @@ static zero_status measure(zero_sweep_study *study, const zero_sweep_options *o,
     if (!same)
         return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
     ZERO_TRY(zero_sweep_measure(point, file, study->sweep.steps, study->sweep.warm_up));
-    if (zero_sweep_model_plan(o, point) == ZERO_OK) return ZERO_OK;
-    /* A model that cannot say a time must not cost a measurement. */
-    fprintf(stderr, "zero: warning: stage %d on %d ranks has no planned time: %s\n",
-            point->stage, point->ranks, zero_last_error());
+    zero_sweep_model_point(o, point);
     return ZERO_OK;
 }
 

@@ -278,7 +278,7 @@ static json_t *price_json(const zero_plan_stage *stage)
     return object;
 }
 
-static json_t *time_json(const zero_plan_report *r, const zero_plan_time *t)
+json_t *zero_plan_time_json(const zero_plan_report *r, const zero_plan_time *t)
 {
     json_t *object = json_object();
     put_real(object, "step_seconds", t->step);
@@ -375,7 +375,8 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
         json_object_set_new(
             object, r->config.reproducible ? "without_reproducible" : "with_reproducible",
             price_json(stage));
-    if (o->has_time) json_object_set_new(object, "time", time_json(r, &stage->time));
+    if (o->has_time)
+        json_object_set_new(object, "time", zero_plan_time_json(r, &stage->time));
     if (o->has_disk) json_object_set_new(object, "disk", disk_json(r, stage));
     if (o->fit > 0) json_object_set_new(object, "fits", fitted_json(&stage->fitted));
     if (o->ablation)

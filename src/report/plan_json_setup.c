@@ -40,17 +40,18 @@ static json_t *machine_json(const zero_plan_report *r)
     return object;
 }
 
-/* The share of the rank that is shown. */
+/* The share of the rank that is shown; a simulation shows none. */
 static json_t *shares_json(const zero_plan_report *r)
 {
     const zero_share *share = &r->part->share;
+    bool has_rank = !r->request.simulated;
     json_t *object = json_object();
     put_whole(object, "ranks", share->ranks);
     put_whole(object, "slices", share->slices);
-    put_whole(object, "rank", share->rank);
+    if (has_rank) put_whole(object, "rank", share->rank);
     put_whole(object, "data_ranks", r->config.data_ranks);
-    put_whole(object, "data_rank", r->place.rank);
-    put_whole(object, "parameters", r->part->n_params);
+    if (has_rank) put_whole(object, "data_rank", r->place.rank);
+    if (has_rank) put_whole(object, "parameters", r->part->n_params);
     return object;
 }
 
@@ -58,11 +59,12 @@ static json_t *shares_json(const zero_plan_report *r)
 static json_t *shards_json(const zero_plan_report *r)
 {
     const zero_shard_place *at = &r->stages[0].schedule.shard;
+    bool has_rank = !r->request.simulated;
     json_t *object = json_object();
     put_whole(object, "ranks", at->size);
-    put_whole(object, "rank", at->rank);
+    if (has_rank) put_whole(object, "rank", at->rank);
     put_whole(object, "replicas", at->replicas);
-    put_whole(object, "replica", at->replica);
+    if (has_rank) put_whole(object, "replica", at->replica);
     return object;
 }
 
@@ -71,7 +73,7 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
     const zero_config *c = &r->config;
     json_object_set_new(object, "model", model_json(r));
     put_whole(object, "ranks", r->request.n_ranks);
-    put_whole(object, "rank", r->request.rank);
+    if (!r->request.simulated) put_whole(object, "rank", r->request.rank);
     put_whole(object, "nodes", r->layout.n_nodes);
     json_object_set_new(object, "tp", shares_json(r));
     json_object_set_new(object, "shards", shards_json(r));
@@ -89,7 +91,8 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
         json_object_set_new(object, "partition_activations", json_true());
     json_object_set_new(object, "reproducible", json_boolean(c->reproducible));
     json_object_set_new(object, "node_parameters", json_boolean(c->node_parameters));
-    if (c->memory_limit > 0) put_whole(object, "memory_limit", c->memory_limit);
+    if (c->memory_limit > 0 && !r->request.simulated)
+        put_whole(object, "memory_limit", c->memory_limit);
     if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
     if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
     if (r->request.has_time) json_object_set_new(object, "machine", machine_json(r));

@@ -67,7 +67,7 @@ static void fill_memory(zero_plan_report *r, const zero_machine_file *m)
     bool has_device = zero_config_has_device(c);
     int64_t *limit = has_device ? &c->device_memory : &c->memory_limit;
     bool is_open = has_device ? *limit == 0 : *limit < 0;
-    if (!is_open) return;
+    if (!is_open || r->request.simulated) return;
     *limit = (int64_t)m->memory;
     if (r->request.fit_batch) r->request.fit_memory = *limit;
     r->filled.memory = true;

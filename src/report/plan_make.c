@@ -203,6 +203,7 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
     const zero_plan_request *o = &r->request;
     zero_plan_input in = input_of(r, number);
     ZERO_TRY(zero_schedule_compile(&stage->schedule, &in));
+    if (o->simulated) return ZERO_OK;
     zero_plan_add_up(&stage->schedule, &stage->ledger);
     ZERO_TRY(find_kept(stage, r->part));
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)

@@ -23,9 +23,10 @@ typedef struct {
     int64_t fit_disk;   /* bytes of a rank's file; 0: any number */
     bool fit_batch;     /* the largest micro batch is asked for that fits fit_memory */
     int64_t fit_memory; /* bytes of a rank, or of its device */
-    bool ablation;      /* plans without one part each are asked for */
-    int pipeline;  /* stages of pipelines beside it; 0: none. Then all_stages is true */
-    bool has_time; /* times are asked for, on this machine */
+    bool simulated; /* all ranks are shown, in time: none is `rank`, memory is left out */
+    bool ablation;  /* plans without one part each are asked for */
+    int pipeline;   /* stages of pipelines beside it; 0: none. Then all_stages is true */
+    bool has_time;  /* times are asked for, on this machine */
     zero_plan_machine machine;
     bool has_network, has_disk; /* of the machine, what was given */
     bool has_file; /* --machine: what was not given comes from there (plan_machine.h) */

@@ -24,7 +24,7 @@ static void show_shares(const zero_plan_report *r, FILE *out)
     if (text[0] == '\0') return;
     zero_text_row("tensor", out);
     fprintf(out, "%s\n", text);
-    if (r->part->share.ranks > 1)
+    if (r->part->share.ranks > 1 && !r->request.simulated)
         fprintf(out, "%15sthis rank has %" PRId64 " parameters\n", "", r->part->n_params);
 }
 
@@ -58,8 +58,9 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
 {
     const zero_layout *l = &r->layout;
     zero_text_row("ranks", out);
-    fprintf(out, "%d on %d node%s; this is rank %d\n", l->size, l->n_nodes,
-            zero_text_plural(l->n_nodes), r->request.rank);
+    fprintf(out, "%d on %d node%s", l->size, l->n_nodes, zero_text_plural(l->n_nodes));
+    if (!r->request.simulated) fprintf(out, "; this is rank %d", r->request.rank);
+    fputc('\n', out);
     if (r->config.fake_nodes == 0 && l->size > 1)
         fprintf(out, "%15sone node per %s; --fake-nodes K: K nodes\n", "",
                 l->n_nodes < l->size ? "TP group" : "rank, as in the paper's formulas");

@@ -102,6 +102,8 @@ PUT(base)         { MEASURED(put_whole(f, f->point->base)); }
 PUT(exposed)      { MEASURED(put_real(f, f->point->exposed)); }
 PUT(planned)      { return put_real(f, f->point->planned.step); }
 PUT(planned_exposed) { return put_real(f, f->point->planned.exposed); }
+PUT(simulated)    { return put_real(f, f->point->simulated.step); }
+PUT(simulated_exposed) { return put_real(f, f->point->simulated.exposed); }
 PUT(started)      { return put_text(f, f->point->started); }
 PUT(load_1)       { return put_real(f, f->point->load[0] < 0.0 ? NAN : f->point->load[0]); }
 PUT(load_5)       { return put_real(f, f->point->load[1] < 0.0 ? NAN : f->point->load[1]); }
@@ -126,6 +128,7 @@ static const struct {
     {"efficiency", put_efficiency}, {"efficiency_to_ranks", put_base},
     {"exposed_share", put_exposed},
     {"planned_seconds", put_planned}, {"planned_exposed_share", put_planned_exposed},
+    {"simulated_seconds", put_simulated}, {"simulated_exposed_share", put_simulated_exposed},
     {"started", put_started}, {"load_1", put_load_1}, {"load_5", put_load_5}, {"load_15", put_load_15},
     {"hosts", put_hosts}, {"cpu", put_cpu}, {"cores_per_rank", put_cores}, {"collectives", put_collectives},
     {"mpi", put_mpi}, {"commit", put_commit}, {"command", put_command},

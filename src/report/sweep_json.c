@@ -59,6 +59,7 @@ static json_t *describe_point(const zero_sweep_point *p)
     }
     if (p->state == ZERO_SWEEP_MEASURED) put_measurement(object, p);
     json_object_set_new(object, "planned", describe_model(&p->planned));
+    json_object_set_new(object, "simulated", describe_model(&p->simulated));
     if (p->run) json_object_set(object, "run", p->run);
     return object;
 }

@@ -34,6 +34,7 @@ static void print_head(const zero_sweep *sweep, FILE *out)
     fprintf(out, "%5s%7s%6s%12s%11s%19s%13s%7s%9s", "stage", "ranks", "nodes",
             "tokens/rank", "step ms", "quartiles ms", "tokens/s", "eff.", "exposed");
     if (sweep->has_plan) fprintf(out, "%11s%9s", "planned", "exposed");
+    if (sweep->has_simulation) fprintf(out, "%11s%9s", "simulated", "exposed");
     fputc('\n', out);
 }
 
@@ -57,6 +58,7 @@ static void print_row(const zero_sweep *sweep, const zero_sweep_point *p, FILE *
     }
     print_measurement(p, out);
     if (sweep->has_plan) print_model(&p->planned, out);
+    if (sweep->has_simulation) print_model(&p->simulated, out);
     fputc('\n', out);
 }
 

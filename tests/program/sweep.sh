@@ -168,8 +168,16 @@ planned=$(value 3 2 planned_seconds)
 "$zero" plan $tiny --ranks 2 --stage 3 --micro-batch 2 --collectives shm --fake-nodes 1 \
     --network 1us,1G --flops 10G --json >plan 2>err
 near "$planned" "$(sed -n 's/.*"step_seconds": *\([0-9.e-]*\).*/\1/p' plan | head -n 1)" 'a planned time'
+"$zero" simulate $tiny --ranks 2 --stage 3 --micro-batch 2 --collectives shm --fake-nodes 1 \
+    --network 1us,1G --flops 10G --json >simulated 2>err
+near "$(value 3 2 simulated_seconds)" \
+    "$(sed -n 's/.*"simulated_step_seconds": *\([0-9.e-]*\).*/\1/p' simulated | head -n 1)" 'a simulated time'
 is_json study/study.json
 says '"network": "1us,1G"' study/study.json
+sweep 0 $weak $tiny --launch "$line" --out study --stage 0,1,3 --network 1us,1G --flops 10G \
+    --most-messages 20
+says 'warning: stage 3 on 4 ranks has no simulated time: ' err
+[ "$(value 3 4 simulated_seconds)" = '' ] || complain "$words: a time that was refused"
 
 # Changed settings, points left out, and directories of others are refused.
 no_sweep 2 '--micro-batch: 2 | 4' $weak $tiny --micro-batch 4 --launch "$line" --out study

@@ -1,0 +1,59 @@
+/* zero simulate: a training step of all ranks over a network, without MPI. */
+#include "cli/simulate_options.h"
+
+#include "base/fail.h"
+#include "cli/notes.h"
+#include "comm/launch.h"
+#include "report/plan_machine.h"
+#include "report/simulation_json.h"
+#include "report/simulation_show.h"
+
+static zero_status simulate(zero_simulate_options *options)
+{
+    zero_simulation_report report;
+    bool is_first = zero_launch_rank_hint() == 0;
+    if (!is_first) options->request.trace = NULL; /* all ranks of a launcher do the same */
+    ZERO_TRY(zero_simulation_report_make(&report, &options->request));
+    if (report.plan.n == 1 && is_first) zero_notes_show(&report.plan.config);
+    zero_status st = ZERO_OK;
+    if (options->json)
+        st = zero_simulation_show_json(&report, stdout);
+    else
+        zero_simulation_show(&report, stdout);
+    zero_simulation_report_destroy(&report);
+    return st;
+}
+
+static zero_status run(int argc, char **argv)
+{
+    zero_simulate_options options;
+    ZERO_TRY(zero_simulate_options_parse(&options, argc, argv));
+    zero_status st =
+        options.machines ? zero_plan_machines_show(stdout) : simulate(&options);
+    zero_simulate_options_destroy(&options);
+    return st;
+}
+
+const zero_command zero_command_simulate = {
+    .name = "zero simulate",
+    .summary = "how long a step of all ranks takes, without running it",
+    .usage = "zero simulate --network LATENCY,BANDWIDTH --flops RATE [options]",
+    .about =
+        "Simulates a training step: each rank walks the program that a run would walk, and "
+        "its collectives send the same messages, over links that ranks share. So it shows "
+        "what the alpha-beta time of zero plan, printed beside it, cannot: ranks that wait "
+        "for a slow one, links that several groups use, messages that are seen late. It "
+        "starts no MPI and moves no data.\n"
+        "--network and --flops are needed, or --machine. Without --fake-nodes every rank "
+        "has a node of its own, or with --tp every TP group; --fake-nodes K puts the ranks "
+        "on K nodes, in blocks. zero train's other options are accepted, too, and change "
+        "nothing here.",
+    .example =
+        "zero simulate --model gpt2 --ranks 8 --stage 3 --network 1us,10G --flops 1T",
+    .exits = ZERO_EXIT_ENVIRONMENT,
+    .tables = zero_simulate_tables,
+    .n_tables = ZERO_SIMULATE_TABLES,
+    .size = sizeof(zero_simulate_options),
+    .complete = zero_simulate_options_complete,
+    .run = run,
+};

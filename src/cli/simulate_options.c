@@ -1,0 +1,280 @@
+#include "cli/simulate_options.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quantity.h"
+#include "cli/run_options.h"
+
+#define STEPS 1000 /* at most */
+
+#define TEXT          .kind = ZERO_OPTION_TEXT
+#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
+#define RATE          .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30
+#define FIELD(name)   .offset = offsetof(zero_simulate_options, name)
+
+/* clang-format off */
+static const zero_option own[] = {
+    {.group = "Simulation", .name = "slow", TEXT, FIELD(slow), .argument = "RANK:FACTOR,...", .absent = "none",
+     .help = "ranks that compute at another rate than --flops, such as 5:0.8 for a rank 5 that is 20 % slower; at most 16"},
+    {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
+     .help = "bytes per second and direction that the ranks of a node share for messages to other nodes, such as 25G; --network has the rate of one rank"},
+    {.name = "switch", TEXT, FIELD(switches), .argument = "NODES[:RATIO]", .absent = "one that limits nothing",
+     .help = "so many nodes below each switch; its uplink has the rate of their adapters (without --adapter: of their ranks) / RATIO, which is 1 if not given"},
+    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE", .absent = "sums take no time",
+     .help = "bytes per second at which a rank adds and copies what collectives bring, such as 10G"},
+    {.name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",
+     .help = "time between two looks at messages while a rank computes, such as 1ms; 0: it sees them at once"},
+    {.name = "simulated-steps", WHOLE(2, STEPS), FIELD(steps), .argument = "N", .standard = "2",
+     .help = "steps to simulate; the last one is shown, since the first is like no other"},
+    {.name = "trace", TEXT, FIELD(request.trace), .argument = "FILE", .absent = "none",
+     .help = "writes the step that is shown, instruction by instruction, in the format of Chrome's trace viewer; ui.perfetto.dev opens it"},
+    {.name = "trace-ranks", TEXT, FIELD(trace_ranks), .argument = "LIST", .absent = "0-63, if there are that many",
+     .help = "ranks in the --trace, such as 0-7,64"},
+    {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .argument = "BYTES", .standard = "8G",
+     .help = "memory that the simulation itself may take; refused if it needs more; 0: do not check"},
+    {.name = "most-messages", WHOLE(1, INT64_MAX), FIELD(most_messages), .argument = "N", .standard = "500M",
+     .help = "messages that may be simulated in all steps, half a million to a million per second; refused if there are more"},
+    {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json), .help = "one JSON object instead of tables"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES] = {
+    {.rows = zero_job_rows, .base = offsetof(zero_simulate_options, job)},
+    {.rows = own},
+    {.rows = zero_run_options,
+     .base = offsetof(zero_simulate_options, request.plan.config),
+     .in_file = true,
+     .shown = ZERO_OPTION_PLANNED},
+};
+
+zero_status zero_simulate_options_complete(void *options)
+{
+    zero_simulate_options *o = options;
+    return zero_config_take_preset(&o->request.plan.config);
+}
+
+/* ---- lists ---- */
+
+#define PART ZERO_JOB_PART
+
+/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if it
+ * is longer than any that is right. */
+static bool take_part(const char **list, char part[PART])
+{
+    size_t length = strcspn(*list, ",");
+    bool is_last = (*list)[length] == '\0';
+    if (length >= PART) return false;
+    memcpy(part, *list, length);
+    part[length] = '\0';
+    *list = is_last ? NULL : *list + length + 1;
+    return true;
+}
+
+/* Cuts "a:b" in two: the part after the character, or NULL without it. */
+static char *cut_at(char *text, char at)
+{
+    char *found = strchr(text, at);
+    if (!found) return NULL;
+    *found = '\0';
+    return found + 1;
+}
+
+static bool read_rank(const char *text, int *rank)
+{
+    int64_t number;
+    if (!zero_quantity_whole(text, &number) || number < 0 || number > INT_MAX) return false;
+    *rank = (int)number;
+    return true;
+}
+
+static zero_status check_rank(const char *option, int rank, int64_t ranks)
+{
+    if (rank < ranks) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "--%s: rank %d: --ranks %d has ranks 0 to %d",
+                     option, rank, (int)ranks, (int)ranks - 1);
+}
+
+/* ---- --slow ---- */
+
+static zero_status bad_slow(const char *text)
+{
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--slow %.80s: expected RANK:FACTOR, or several with commas between them, with a "
+        "factor above 0, such as 5:0.8 for a rank 5 that computes 20 %% slower",
+        text);
+}
+
+static zero_status add_slow(const zero_simulate_options *o, char *part,
+                            zero_simulate_input *in)
+{
+    zero_slow_rank slow;
+    const char *factor = cut_at(part, ':');
+    if (!factor || !read_rank(part, &slow.rank) ||
+        !zero_quantity_real(factor, &slow.factor) || !(slow.factor > 0.0))
+        return bad_slow(o->slow);
+    ZERO_TRY(check_rank("slow", slow.rank, o->job.ranks));
+    for (int k = 0; k < in->n_slow; k++)
+        if (in->slow[k].rank == slow.rank)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--slow %.80s: rank %d is there twice; give it one factor",
+                             o->slow, slow.rank);
+    if (in->n_slow == ZERO_SLOW_RANKS)
+        return zero_fail(ZERO_ERR_INVALID, "--slow %.80s: expected at most %d ranks",
+                         o->slow, ZERO_SLOW_RANKS);
+    in->slow[in->n_slow++] = slow;
+    return ZERO_OK;
+}
+
+static zero_status read_slow(zero_simulate_options *o)
+{
+    char part[PART];
+    for (const char *list = o->slow; list;) {
+        if (!take_part(&list, part)) return bad_slow(o->slow);
+        ZERO_TRY(add_slow(o, part, &o->request.input));
+    }
+    return ZERO_OK;
+}
+
+/* ---- --trace ---- */
+
+#define TRACED 64 /* ranks, unless a list is given */
+
+static zero_status bad_trace_ranks(const char *text)
+{
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--trace-ranks %.80s: expected ranks and ranges of ranks with commas "
+                     "between them, such as 0-7,64; at most %d of them",
+                     text, ZERO_TRACE_RANGES);
+}
+
+static zero_status add_range(const zero_simulate_options *o, char *part,
+                             zero_trace_ranks *to)
+{
+    int first, last;
+    const char *end = cut_at(part, '-');
+    if (!read_rank(part, &first) || !read_rank(end ? end : part, &last) || first > last ||
+        to->n == ZERO_TRACE_RANGES)
+        return bad_trace_ranks(o->trace_ranks);
+    ZERO_TRY(check_rank("trace-ranks", last, o->job.ranks));
+    to->range[to->n].first = first;
+    to->range[to->n++].last = last;
+    return ZERO_OK;
+}
+
+static zero_status read_trace(zero_simulate_options *o)
+{
+    zero_trace_ranks *to = &o->request.trace_ranks;
+    char part[PART];
+    if (o->trace_ranks && !o->request.trace)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--trace-ranks without --trace: give --trace FILE as well");
+    if (o->request.trace && o->request.plan.all_stages)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--trace with --stage all: it has the step of one stage, as in "
+                         "--stage 3");
+    *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
+    if (o->trace_ranks) to->n = 0;
+    for (const char *list = o->trace_ranks; list;) {
+        if (!take_part(&list, part)) return bad_trace_ranks(o->trace_ranks);
+        ZERO_TRY(add_range(o, part, to));
+    }
+    return ZERO_OK;
+}
+
+/* ---- the rest ---- */
+
+static zero_status read_switch(zero_simulate_options *o)
+{
+    zero_simulate_input *in = &o->request.input;
+    char nodes[PART];
+    const char *list = o->switches;
+    in->switch_ratio = 1.0;
+    if (!list) return ZERO_OK;
+    bool is_read = take_part(&list, nodes) && !list;
+    const char *ratio = is_read ? cut_at(nodes, ':') : NULL;
+    is_read = is_read && read_rank(nodes, &in->switch_nodes) && in->switch_nodes > 0 &&
+              (!ratio ||
+               (zero_quantity_real(ratio, &in->switch_ratio) && in->switch_ratio >= 1.0));
+    if (is_read) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--switch %.80s: expected NODES[:RATIO], nodes per switch from 1 on "
+                     "and an oversubscription from 1 on, such as 16:2",
+                     o->switches);
+}
+
+static zero_status read_poll(zero_simulate_options *o)
+{
+    double *poll = &o->request.input.poll;
+    if (zero_quantity_seconds(o->poll, poll) && *poll >= 0.0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+}
+
+/* What has no step lists, or no time on a host. */
+static zero_status check_supported(const zero_config *c)
+{
+    if (strcmp(c->collectives, "mpi") == 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--collectives mpi: MPI chooses its own messages, so there is "
+                         "nothing to simulate; give --collectives p2p, shm or hier");
+    if (!zero_config_has_device(c)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--device %.40s: copies to a device are not simulated; leave out "
+                     "--device, and give --flops of a device",
+                     c->device);
+}
+
+static zero_status check_rates(const zero_job_options *job)
+{
+    const char *missing = !job->network ? "network" : "flops";
+    const char *value =
+        !job->network ? "LATENCY,BANDWIDTH, such as 1us,12.5G" : "RATE, such as 1T";
+    if (job->machine || (job->network && job->flops > 0.0)) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--%s is missing: give --%s %s, or --machine NAME for both --network and --flops",
+        missing, missing, value);
+}
+
+static zero_status check(zero_simulate_options *o)
+{
+    zero_simulate_input *in = &o->request.input;
+    o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
+    if (o->machines) return ZERO_OK;
+    ZERO_TRY(check_rates(&o->job));
+    ZERO_TRY(check_supported(&o->request.plan.config));
+    ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
+    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
+    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
+    in->steps = (int)o->steps;
+    in->memory_limit = o->memory_limit > 0 ? o->memory_limit : INT64_MAX;
+    in->most_messages = o->most_messages;
+    ZERO_TRY(read_slow(o));
+    ZERO_TRY(read_switch(o));
+    ZERO_TRY(read_poll(o));
+    return read_trace(o);
+}
+
+zero_status zero_simulate_options_parse(zero_simulate_options *options, int argc,
+                                        char **argv)
+{
+    zero_simulate_options read = {.json = false};
+    ZERO_TRY(zero_options_read(&zero_command_simulate, argc, argv, &read, &read.given));
+    zero_status st = check(&read);
+    if (st == ZERO_OK)
+        *options = read;
+    else
+        zero_options_destroy(&read.given);
+    return st;
+}
+
+void zero_simulate_options_destroy(zero_simulate_options *options)
+{
+    zero_options_destroy(&options->given);
+    *options = (zero_simulate_options){0};
+}

@@ -1,0 +1,296 @@
+/* Pictures of a simulation whose numbers are set by hand: text, JSON, trace. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fail.h"
+#include "cli/simulate_options.h"
+#include "report/simulation_json.h"
+#include "report/simulation_show.h"
+#include "report/simulation_trace.h"
+
+static char place[] = "/tmp/zero_test_shown_XXXXXX"; /* also the current directory */
+
+static const zero_simulated example = {
+    .step = 2.0,
+    .slowest = 1,
+    .of_slowest = {2.0, 1.0, 0.5, 0.25, 0.125, 0.0625},
+    .mean = {2.0, 0.75, 0.5, 0.25, 0.375, 0.125},
+    .busiest = {ZERO_LINK_NODE_IN, 3, 0.5, 2048},
+    .messages = 10,
+    .events = 20,
+    .plan = {.step = 1.6, .compute = 1.5, .exposed = 0.1},
+};
+
+/* A report with the plan of a line of options, and these results for all stages. */
+static void make(const char *line, const zero_simulated *results, zero_simulate_options *o,
+                 char *words, zero_simulation_report *r)
+{
+    char *argv[32];
+    int argc = 0;
+    snprintf(words, 512, "%s", line);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
+    if (zero_simulate_options_parse(o, argc, argv) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    *r = (zero_simulation_report){.request = o->request, .input = o->request.input};
+    r->request.plan.simulated = true;
+    if (zero_plan_report_make(&r->plan, &r->request.plan) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    r->input.machine = r->plan.request.machine;
+    r->results = calloc((size_t)r->plan.n, sizeof *r->results);
+    assert_non_null(r->results);
+    for (int k = 0; k < r->plan.n; k++) r->results[k] = *results;
+}
+
+static void destroy(zero_simulate_options *o, zero_simulation_report *r)
+{
+    zero_simulation_report_destroy(r);
+    zero_simulate_options_destroy(o);
+}
+
+/* What is printed; the caller's (free). */
+static char *text_of(const zero_simulation_report *r, bool json)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    if (json)
+        assert_int_equal(zero_simulation_show_json(r, out), ZERO_OK);
+    else
+        zero_simulation_show(r, out);
+    fclose(out);
+    return text;
+}
+
+static double real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) fail_msg("no number %s", key);
+    return json_number_value(value);
+}
+
+static bool has_text(const json_t *object, const char *key, const char *expected)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text && strcmp(text, expected) == 0;
+}
+
+#define RATES "--network 1us,12.5G --flops 1T --vocab 256 "
+
+static void the_json_has_every_number(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"step_seconds",    "compute_seconds",
+                                        "sums_seconds",    "exposed_seconds",
+                                        "waiting_seconds", "disk_seconds"};
+    zero_simulate_options o;
+    zero_simulation_report r;
+    char words[512];
+    make(RATES "--ranks 8 --fake-nodes 4 --stage 3 --slow 5:0.8 --adapter 2G --switch 2:4 "
+               "--poll 1ms --memory-bandwidth 3G --json",
+         &example, &o, words, &r);
+    char *text = text_of(&r, true);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_true(real(root, "ranks") == 8 && real(root, "nodes") == 4);
+    assert_null(json_object_get(root, "rank"));
+    assert_null(json_object_get(root, "memory_limit"));
+
+    const json_t *in = json_object_get(root, "simulation");
+    const json_t *slow = json_array_get(json_object_get(in, "slow"), 0);
+    assert_true(real(slow, "rank") == 5 && real(slow, "factor") == 0.8);
+    assert_true(real(in, "steps") == 2 && real(in, "poll_seconds") == 1e-3);
+    assert_true(real(in, "adapter_bytes_per_second") == 2e9);
+    assert_true(real(in, "memory_bytes_per_second") == 3e9);
+    assert_true(real(in, "switch_nodes") == 2 && real(in, "switch_ratio") == 4.0);
+
+    const json_t *stage = json_array_get(json_object_get(root, "stages"), 0);
+    const json_t *slowest = json_object_get(stage, "of_slowest_rank");
+    const json_t *mean = json_object_get(stage, "mean_of_ranks");
+    assert_true(real(stage, "stage") == 3 && real(stage, "simulated_step_seconds") == 2.0);
+    assert_true(real(stage, "simulated_tokens_per_second") ==
+                real(root, "tokens_per_step") / 2.0);
+    assert_true(real(stage, "slowest_rank") == 1);
+    for (int k = 0; k < 6; k++) {
+        assert_true(real(slowest, parts[k]) == (&example.of_slowest.step)[k]);
+        assert_true(real(mean, parts[k]) == (&example.mean.step)[k]);
+    }
+    const json_t *link = json_object_get(stage, "busiest_link");
+    assert_true(has_text(link, "kind", "adapter_in") && real(link, "which") == 3);
+    assert_true(real(link, "busy_seconds") == 0.5 && real(link, "busy_share") == 0.25);
+    assert_true(real(link, "bytes") == 2048);
+    assert_true(real(stage, "messages") == 10 && real(stage, "events") == 20);
+    assert_true(real(json_object_get(stage, "alpha_beta"), "step_seconds") == 1.6);
+    assert_true(real(stage, "simulated_to_alpha_beta") == 2.0 / 1.6);
+    json_decref(root);
+    free(text);
+    destroy(&o, &r);
+}
+
+static void what_limits_nothing_is_left_out(void **state)
+{
+    (void)state;
+    zero_simulated alone = example;
+    zero_simulate_options o;
+    zero_simulation_report r;
+    char words[512];
+    alone.busiest.busy = 0.0;
+    make(RATES "--stage all", &alone, &o, words, &r);
+    char *text = text_of(&r, true);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_int_equal(json_array_size(json_object_get(root, "stages")), 4);
+    assert_int_equal(json_object_size(json_object_get(root, "simulation")), 3);
+    const json_t *stage = json_array_get(json_object_get(root, "stages"), 3);
+    assert_true(real(stage, "stage") == 3);
+    assert_true(json_is_null(json_object_get(stage, "busiest_link")));
+    json_decref(root);
+    free(text);
+
+    text = text_of(&r, false);
+    assert_non_null(strstr(text, "simulated, seconds (step 2 of 2)"));
+    assert_non_null(strstr(text, "none was used"));
+    assert_null(strstr(text, "adapters"));
+    assert_null(strstr(text, "this is rank"));
+    free(text);
+    destroy(&o, &r);
+}
+
+static void the_text_has_the_slowest_rank_and_the_busiest_link(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "simulated      2 s per step; ",
+        "rank 1:        compute 1 + sums 0.5 + exposed 0.25 + waiting 0.125\n",
+        "mean of ranks: compute 0.75 + sums 0.5 + exposed 0.25 + waiting 0.375\n",
+        "alpha-beta     1.6 s per step = compute 1.5 + exposed 0.1\n",
+        "simulated / alpha-beta = 1.2500",
+        "slowest rank   1: it waits least",
+        "adapter of node 3, in: busy for 25.0 % of the step, 2.00 KiB",
+        "messages       10, 20 events in 2 steps",
+        "rank 5: 0.8 times that",
+    };
+    zero_simulate_options o;
+    zero_simulation_report r;
+    char words[512];
+    make(RATES "--ranks 8 --slow 5:0.8", &example, &o, words, &r);
+    char *text = text_of(&r, false);
+    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
+        if (!strstr(text, lines[k])) fail_msg("no '%s' in\n%s", lines[k], text);
+    free(text);
+    destroy(&o, &r);
+}
+
+static void every_link_has_a_name(void **state)
+{
+    (void)state;
+    char names[ZERO_LINK_SWITCH_DOWN + 1][ZERO_LINK_TEXT];
+    for (int k = 0; k <= ZERO_LINK_SWITCH_DOWN; k++) {
+        zero_link_use link = {.kind = (zero_link_kind)k, .which = 7};
+        zero_simulation_link(&link, names[k]);
+        assert_non_null(strchr(names[k], '7'));
+        for (int before = 0; before < k; before++)
+            assert_string_not_equal(names[before], names[k]);
+    }
+}
+
+/* ---- the trace ---- */
+
+/* Two instructions of every rank; the second one waits. */
+static void put_spans(const zero_simulation_report *r, zero_simulation_trace *trace)
+{
+    static const zero_instruction forward = {
+        .op = ZERO_OP_FORWARD, .unit = 1, .part = ZERO_PART_ALL, .group = -1};
+    static const zero_instruction wait = {
+        .op = ZERO_OP_GATHER_WAIT, .unit = -1, .part = ZERO_PART_ALL, .group = 1};
+    for (int rank = 0; rank < r->plan.layout.size; rank++) {
+        zero_simulated_span span = {rank, &forward, 0.5, 1.5, 0.0};
+        zero_simulation_trace_span(trace, &span);
+        span = (zero_simulated_span){rank, &wait, 1.5, 1.75, 0.125};
+        zero_simulation_trace_span(trace, &span);
+    }
+}
+
+/* The first event of this category and thread. */
+static const json_t *find(const json_t *events, const char *category, int thread)
+{
+    size_t k;
+    const json_t *event;
+    json_array_foreach(events, k,
+                       event) if (has_text(event, "cat", category) &&
+                                  (int)real(event, "tid") == thread) return event;
+    return NULL;
+}
+
+static void a_trace_has_the_spans_of_its_ranks(void **state)
+{
+    (void)state;
+    zero_simulate_options o;
+    zero_simulation_report r;
+    zero_simulation_trace *trace;
+    char words[512];
+    make(RATES "--ranks 6 --fake-nodes 3 --stage 3 --trace t.json --trace-ranks 1,4-5",
+         &example, &o, words, &r);
+    assert_int_equal(zero_simulation_trace_begin(&trace, &r), ZERO_OK);
+    put_spans(&r, trace);
+    assert_int_equal(access("t.json", F_OK), -1);
+    assert_int_equal(zero_simulation_trace_end(trace, ZERO_OK), ZERO_OK);
+
+    json_t *root = json_load_file("t.json", 0, NULL);
+    const json_t *events = json_object_get(root, "traceEvents");
+    assert_int_equal(json_array_size(events), 2 + 3 + 3 * 3); /* nodes, ranks, slices */
+    assert_null(find(events, "compute", 0));
+    const json_t *compute = find(events, "compute", 4);
+    assert_true(has_text(compute, "name", "FORWARD block 0, microbatch 0"));
+    assert_true(real(compute, "ts") == 5e5 && real(compute, "dur") == 1e6);
+    assert_true(real(compute, "pid") == 2);
+    assert_true(real(find(events, "communication", 1), "dur") == 2.5e5);
+    const json_t *wait = find(events, "wait", 5);
+    assert_true(has_text(wait, "name", "waiting"));
+    assert_true(real(wait, "ts") == 1.5e6 && real(wait, "dur") == 1.25e5);
+    json_decref(root);
+    unlink("t.json");
+    destroy(&o, &r);
+}
+
+static void a_trace_of_a_failed_simulation_is_not_there(void **state)
+{
+    (void)state;
+    zero_simulate_options o;
+    zero_simulation_report r;
+    zero_simulation_trace *trace;
+    char words[512];
+    make(RATES "--ranks 2 --stage 3 --trace t.json", &example, &o, words, &r);
+    assert_int_equal(zero_simulation_trace_begin(&trace, &r), ZERO_OK);
+    put_spans(&r, trace);
+    assert_int_equal(zero_simulation_trace_end(trace, ZERO_ERR_NOMEM), ZERO_ERR_NOMEM);
+    assert_int_equal(access("t.json", F_OK), -1);
+    r.request.trace = "no/such/t.json";
+    assert_int_equal(zero_simulation_trace_begin(&trace, &r), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "--trace no/such"));
+    destroy(&o, &r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_json_has_every_number),
+        cmocka_unit_test(what_limits_nothing_is_left_out),
+        cmocka_unit_test(the_text_has_the_slowest_rank_and_the_busiest_link),
+        cmocka_unit_test(every_link_has_a_name),
+        cmocka_unit_test(a_trace_has_the_spans_of_its_ranks),
+        cmocka_unit_test(a_trace_of_a_failed_simulation_is_not_there),
+    };
+    if (!mkdtemp(place) || chdir(place) != 0) return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return rmdir(place) != 0 || failed;
+}
