@@ -64,6 +64,17 @@ runs 0 simulate $gpt2 --stage 3 --slow 5:0.8
 says 'slowest rank   5' out
 says 'rank 5: 0.8 times that' out
 
+# The parts of a rank's step are the step.
+for options in '--memory-bandwidth 1G --poll 10ms' '--slow 3:0.5 --adapter 1G --tp 2'; do
+    runs 0 simulate $gpt2 --layers 2 --stage all --fake-nodes 4 $options --json
+    awk '/"step_seconds"/ { step = $2 }
+        /"(compute|sums|exposed|waiting|disk)_seconds"/ { sum += $2 }
+        /_rank(s?)": {/ { sum = 0; is_rank = 1 }
+        /}/ { if (is_rank) print sum / step; is_rank = 0 }' out >sums
+    within 0.999999 1.000001 'parts / step' <sums
+    [ "$(wc -l <sums)" -eq 8 ] || complain "$words: expected two ranks of four stages"
+done
+
 # Links that ranks share, arithmetic and polls make a step longer.
 nodes="--model gpt2 --layers 2 --ranks 8 --fake-nodes 4 --stage 3"
 alone=$(step $nodes)
