@@ -113,7 +113,8 @@ refuses 2 'most-messages' 0 simulate $gpt2 --most-messages 10 --trace new.json
 refuses 2 '--network is missing' 0 simulate --model gpt2 --ranks 8
 refuses 2 '--flops is missing' 0 simulate --network 1us,12.5G
 refuses 2 '--ranks 8 has ranks 0 to 7' 0 simulate $gpt2 --slow 8:0.5
-refuses 2 'a factor above 0' 0 simulate $gpt2 --slow 1:0
+refuses 2 'a factor from 0.001 to 1000' 0 simulate $gpt2 --slow 1:0
+refuses 2 'no finite time' 0 simulate --model gpt2 --ranks 8 --network 1us,1e-305 --flops 1T
 refuses 2 'rank 1 is there twice' 0 simulate $gpt2 --slow 1:0.5,1:2
 refuses 2 'MPI chooses its own messages' 0 simulate $gpt2 --collectives mpi
 refuses 2 'not simulated' 0 simulate $gpt2 --device cuda
