@@ -7,15 +7,14 @@ typedef struct {
     int64_t sent, received, read, bytes; /* bytes: of the list */
 } list_size;
 
-static void count(const zero_packed_list *list, int64_t chunks, list_size *size)
+static list_size size_of(const zero_packed_list *list, int64_t chunks)
 {
-    for (int64_t i = 0; i < list->n; i++) {
-        size->sent += chunks * (list->steps[i].kind == ZERO_PACKED_SEND);
-        size->received += chunks * (list->steps[i].kind == ZERO_PACKED_RECEIVE);
-    }
-    size->read += chunks * list->n_reads;
-    size->bytes += chunks * (list->n * (int64_t)sizeof *list->steps +
-                             list->n_reads * (int64_t)sizeof *list->reads);
+    int64_t n[ZERO_PACKED_AWAIT + 1] = {0};
+    for (int64_t i = 0; i < list->n; i++) n[list->steps[i].kind] += chunks;
+    return (list_size){.sent = n[ZERO_PACKED_SEND],
+                       .received = n[ZERO_PACKED_RECEIVE],
+                       .read = n[ZERO_PACKED_READ] + n[ZERO_PACKED_LEND],
+                       .bytes = chunks * list->n * (int64_t)sizeof *list->steps};
 }
 
 /* The list with one chunk says what each chunk takes. */
@@ -30,7 +29,7 @@ static zero_status measure(const zero_collective_spec *spec, const zero_layout *
     one.count = zero_min(chunk, spec->count);
     one.max_chunk = one.count;
     ZERO_TRY(zero_pack(&list, &one, &peers, member));
-    count(&list, chunks, size);
+    *size = size_of(&list, chunks);
     zero_packed_list_destroy(&list);
     return ZERO_OK;
 }

@@ -22,7 +22,7 @@ static void message_arrived(void *arg, int64_t cookie)
         for (int i = 0; i < 2; i++)
             if (ended[i] >= 0) zero_looks_notice(x, ended[i]);
         break;
-    case ZERO_COOKIE_READS: zero_looks_has_read(x, (int32_t)number); break;
+    case ZERO_COOKIE_READ: zero_looks_has_read(x, (int32_t)number); break;
     case ZERO_COOKIE_NOTHING: break;
     case ZERO_COOKIE_CALLER: x->arrived(x->arrived_arg, number); break;
     }

@@ -74,8 +74,11 @@ void zero_network_close(zero_network *network); /* accepts NULL */
  * zero_network_failed(). */
 void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
+#define ZERO_NETWORK_SEVERAL (-1)
+
 /* The same for bytes that rank `to` reads in the memory of rank `from`, on the same node: without
- * latency. */
+ * latency. `from` may be ZERO_NETWORK_SEVERAL, when `to` reads everywhere at once; then only its own
+ * link counts. */
 void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */

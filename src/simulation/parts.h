@@ -22,8 +22,7 @@ typedef struct {
     int32_t set;                       /* of lists */
     int32_t next_step;
     int32_t next_of_rank; /* a part that the rank began later, or a free one */
-    int32_t reads;        /* in flight, of the step that is next */
-    bool has_read;        /* that step has begun its reads */
+    bool is_reading;      /* its next step, a READ, has begun */
     bool is_waiting;      /* in the list of another member's waiters */
     int32_t next_waiter;  /* in that list */
     int64_t phase;        /* that it has signalled */
@@ -94,7 +93,7 @@ struct zero_exchanges {
 /* Cookies of messages: what they are for, and its number. */
 typedef enum {
     ZERO_COOKIE_TRANSFER, /* a transfer */
-    ZERO_COOKIE_READS,    /* reads that this part waits for */
+    ZERO_COOKIE_READ,     /* the READ of this part */
     ZERO_COOKIE_NOTHING,
     ZERO_COOKIE_CALLER, /* the caller's cookie */
 } zero_cookie_kind;
