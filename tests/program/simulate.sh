@@ -119,7 +119,6 @@ refuses 2 'rank 1 is there twice' 0 simulate $gpt2 --slow 1:0.5,1:2
 refuses 2 'MPI chooses its own messages' 0 simulate $gpt2 --collectives mpi
 refuses 2 'not simulated' 0 simulate $gpt2 --device cuda
 refuses 2 '--switch 0: expected NODES' 0 simulate $gpt2 --switch 0
-refuses 2 '500000000' 0 simulate --model gpt2 --layers 1 --ranks 16384 --stage 3 --collectives p2p \
-    --bucket 4M $rates
+refuses 2 '500000000' 0 simulate --model gpt2 --layers 1 --ranks 16384 --stage 3 --collectives p2p $rates
 says 'hier' err
 finish
