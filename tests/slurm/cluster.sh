@@ -38,12 +38,11 @@ finish() {
 
 # await SECONDS COMMAND...: repeats the command until it succeeds; fails after that time.
 await() {
-    tries=$((10 * $1))
+    until=$(($(date +%s) + $1))
     shift
     until "$@"; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || return 1
-        sleep 0.1
+        [ "$(date +%s)" -lt $until ] || return 1
+        sleep 0.2
     done
 }
 
@@ -62,15 +61,14 @@ daemon() {
         </dev/null >"$slurm/$1.$where.out" 2>&1 &
 }
 
-# A job that is put back into the queue waits for cred_expire seconds, by default 120. Without
-# config_overrides a node with fewer CPUs than it is said to have would not be used.
+# Without config_overrides a node with fewer CPUs than it is said to have would not be used.
 configure() {
     cat >"$slurm/slurm.conf" <<END
 ClusterName=zero
 SlurmctldHost=$(on head hostname)(10.77.0.254)
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$slurm/munge,cred_expire=3
+AuthInfo=socket=$slurm/munge
 StateSaveLocation=$slurm/state
 SlurmdSpoolDir=$slurm/spool.%n
 SlurmctldPidFile=$slurm/slurmctld.pid

@@ -1,21 +1,153 @@
-# srun.sh ZERO LAUNCH...: zero under Slurm, on four nodes: the launchers that Slurm has, signals, and
-# the script that users start from.
+# srun.sh ZERO LAUNCH...: zero under Slurm on four nodes. Signals ask for checkpoints; what stops with
+# exit code 75 is resumed by cmake/slurm/zero.sbatch, which goes back into the queue when it is
+# signalled and when it loses a node. The digest is that of a run that never stopped.
 . "$(dirname "$0")/cluster.sh"
 zero=$1
 shift
-launch=$*
-small='train --layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --data stories:64K
-    --eval-every 0 --sample 0 --stage 3'
-steps=300
-$(echo "$launch" | sed 's/RANKS/8/') "$zero" $small --steps $steps >out 2>&1
-grep digest out
-grep -E 'time  ' out
-time on head srun --mpi=pmix -N4 -n8 $zero $small --steps $steps >out 2>&1
-grep -E 'digest|time  ' out
-export OMPI_MCA_mpi_yield_when_idle=1 
-time on head srun --mpi=pmix -N4 -n8 $zero $small --steps $steps  >out 2>&1
-grep -E 'digest|time  ' out
-for how in ; do
-time on head srun --mpi=$how -N4 -n8 $zero $small --steps $steps  >out 2>&1
-echo $?; cat out; done
+script=$tests/../cmake/slurm/zero.sbatch
+steps=120
+model="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --data stories:64K --eval-every 0
+    --sample 0 --stage 3 --steps $steps --log-every 1000"
+saving="$model --save-every 10"
+
+# Open MPI 4.1.4 started by srun dies in about 1 of 20 starts before our first line, by a signal 11 at
+# address 0. The cause is not known, so one such start is repeated.
+again=yes
+crashed() { # crashed FILE: its last start did
+    sed -n 'H; /^zero.sbatch: start/h; ${ x; p; }' "$1" >last
+    [ $again = yes ] && ! grep -q '^zero 0' last && grep -q 'Segmentation fault' last || return 1
+    again=no
+    echo "Open MPI crashed before zero's first line; this start is repeated: $(grep -m 3 'Sig' last)"
+}
+
+# begins NAME WORDS...: starts zero on 8 ranks in the background and waits for its fifth step.
+begins() {
+    name=$1
+    shift
+    words="srun zero train $*"
+    while :; do
+        rm -f out m
+        # shellcheck disable=SC2086 # words
+        on head srun --job-name="$name" --mpi=pmix -N4 -n8 "$zero" train $saving --metrics "$work/m" \
+            "$@" >out 2>&1 &
+        job=$!
+        await 120 step_of m 5 && kill -0 $job && return
+        crashed out && continue
+        complain "$words: expected step 5 in two minutes: $(cat out)"
+        finish
+    done
+}
+
+# step_of FILE STEP: these metrics have come to this step, or the run has ended.
+step_of() {
+    grep -qs "\"step\": *$2[,}]" "$1" || ! kill -0 "$job" 2>/dev/null
+}
+
+# ends CODE: the run in the background ends with this exit code.
+ends() {
+    wait "$job"
+    code=$?
+    [ $code -eq "$1" ] || complain "$words: exit code $code, expected $1: $(cat out)"
+}
+
+says() { # says 'TEXT' FILE
+    grep -qF -e "$1" "$2" || complain "$words: expected '$1' in $2: $(cat "$2")"
+}
+
+saved() { # saved FILE: prints the steps of the checkpoints in this output
+    sed -n 's/^checkpoint: step \([0-9]*\) .*/\1/p' "$1"
+}
+
+same_digest() { # same_digest FILE
+    found=$(sed -n 's/^  digest *//p' "$1")
+    [ "$found" = "$alone" ] || complain "$words: digest '$found', of a run that never stopped $alone"
+}
+
+# The reference: the same on one node.
+# shellcheck disable=SC2086 # words
+$(echo "$*" | sed 's/RANKS/8/') "$zero" train $model >alone.out 2>&1 || complain "$(cat alone.out)"
+alone=$(sed -n 's/^  digest *//p' alone.out)
+[ ${#alone} -eq 32 ] || complain "expected a digest: $(cat alone.out)"
+
+# All ranks save after the same step, and the run continues.
+begins asked --checkpoint asked
+on head scancel --signal=USR1 --name=asked
+ends 0
+says '8 ranks, 2 on this node, 4 nodes' out
+says 'hier (auto: several nodes with several ranks)' out
+[ "$(saved out | grep -vc '0$')" -eq 1 ] || complain "$words: expected one checkpoint on request: $(cat out)"
+same_digest out
+
+# They save and stop; the exit code of srun is theirs.
+mkdir runs
+begins stopped --checkpoint runs/a
+on head scancel --signal=USR2 --name=stopped
+ends 75
+says 'stopped on request after step' out
+stopped=$(saved out | tail -n 1)
+[ "$stopped" -lt $steps ] || complain "$words: stopped after step $stopped, expected less than $steps"
+
+# The script resumes it. Signalled, it goes back into the queue.
+state_is() { # state_is WORDS: what scontrol says of the job
+    on head scontrol show job "$id" >state 2>&1 && grep -q "$1" state
+}
+
+# A job that is put back waits for two minutes; not here.
+starts_at_once() {
+    await 60 state_is 'JobState=PENDING' || complain "$words: not put back: $(cat state batch.out)"
+    on head scontrol update jobid="$id" starttime=now
+    restarts=$((restarts + 1))
+}
+
+# Succeeds when this start of the job has made ten steps or, with an argument, has ended. Sets
+# $failed_job if the job has failed.
+has_worked() {
+    state_is 'JobState=FAILED' && failed_job=yes && return
+    if [ $# -eq 1 ]; then
+        state_is 'JobState=COMPLETED'
+    else
+        state_is 'JobState=RUNNING' && grep -q " Restarts=$restarts " state &&
+            [ "$(grep -c '"step":' runs/a.jsonl)" -ge $((made + 10)) ]
+    fi
+}
+
+# works 'WHAT' [end]: waits for has_worked.
+works() {
+    what=$1
+    shift
+    while :; do
+        failed_job=
+        await 120 has_worked "$@" && [ ! "$failed_job" ] && break
+        if crashed batch.out; then
+            on head scontrol requeue "$id"
+            starts_at_once
+        else
+            complain "$words: $what: not at work, or not done, in two minutes: $(cat state batch.out)"
+            finish
+        fi
+    done
+    made=$(grep -c '"step":' runs/a.jsonl)
+}
+
+words="sbatch $(basename "$script")"
+: >runs/a.jsonl
+made=0 restarts=0
+# shellcheck disable=SC2086 # words
+id=$(RUN=runs/a ZERO=$zero on head sbatch --parsable --output=batch.out "$script" $saving) ||
+    complain "$words: cannot be submitted"
+works 'the first start'
+on head scancel --signal=USR2 "$id"
+starts_at_once
+works 'after USR2'
+says "zero.sbatch: start $((restarts + 1)) of this job" batch.out
+
+# Slurm puts it back after the loss of a node.
+on head scontrol update nodename=n3 state=down reason=test
+on head scontrol update nodename=n3 state=resume
+starts_at_once
+works 'after the loss of a node' end
+says 'ExitCode=0:0' state
+says "zero.sbatch: start $((restarts + 1)) of this job" batch.out
+[ "$(grep -c '^  resumed ' batch.out)" -ge 3 ] || complain "$words: expected three starts that resume"
+same_digest batch.out
 finish
