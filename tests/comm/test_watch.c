@@ -182,6 +182,10 @@ static void run_everything(float *sums, zero_traffic *traffic)
                most == test_size - 1);
     assert_all(zero_comm_or(&world, 1, &word) == ZERO_OK);
     assert_all(word == ((uint64_t)1 << test_size) - 1);
+    zero_tree_span span = {.blocks = test_size, .first = test_rank};
+    zero_tree_span_append(&span, 1, 0.25);
+    assert_all(zero_comm_merge_spans(&world, 1, &span) == ZERO_OK);
+    assert_all(zero_tree_span_sum(&span) == 0.25 * test_size);
     assert_all(zero_comm_barrier(&world) == ZERO_OK);
     assert_all(zero_collective_wait(&a.op) == ZERO_OK);
     memcpy(sums, a.out, COUNT * sizeof *sums);
