@@ -25,7 +25,7 @@ typedef struct {
 
 /* Keys of a step's line that no two runs have in common. */
 static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
-                                       "lost_lines"};
+                                       "exposed_seconds", "lost_lines"};
 
 /* Members of the first line that say how a run was made, besides its configuration. */
 static const char *const facts[] = {"version", "commit", "build",      "resumed_step",
@@ -202,9 +202,9 @@ static zero_status compare(const pair *p)
     printf("%s | %s\n", ZERO_SHOWN(p->a.path), ZERO_SHOWN(p->b.path));
     show_results(p, &d);
     show_settings(p);
-    printf("not compared, because they are measured: %s, %s, %s, and the last line but for "
-           "its digest\n",
-           measured[0], measured[1], measured[2]);
+    printf("not compared, because they are measured: %s, %s, %s, %s, and the last line but "
+           "for its digest\n",
+           measured[0], measured[1], measured[2], measured[3]);
     if (!d.key[0]) return ZERO_OK;
     if (d.step == 0)
         return zero_fail(ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
@@ -249,9 +249,10 @@ const zero_command zero_command_compare = {
         "digest "
         "at the end. It names the first step and key that differ, then the settings that "
         "differ.\n"
-        "step_seconds, tokens_per_second and elapsed are measured, and not compared; "
-        "neither "
-        "are the ledgers and the profile of the last line. Of steps that a resumed run has "
+        "step_seconds, tokens_per_second, elapsed and exposed_seconds are measured, and "
+        "not "
+        "compared; neither are the ledgers and the profile of the last line. Of steps that "
+        "a resumed run has "
         "taken again the last ones count. Settings do not change the exit code.",
     .example = "zero train --metrics a.jsonl\n"
                "zero train --metrics b.jsonl --bucket 64K\n"

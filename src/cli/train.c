@@ -6,6 +6,7 @@
 #include "cli/saving.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,14 @@ static void add_step(sums *sum, const zero_metrics_step *line)
     totals->has_val_loss = totals->has_val_loss || line->has_val_loss;
 }
 
+/* Seconds in which this rank has waited for collectives. Where the host only queues they are known
+ * after the last step. */
+static double exposed_so_far(const zero_session *s)
+{
+    const zero_runner *r = &s->engine.runner;
+    return r->times.watch ? NAN : zero_profile_exposed(&r->profile, ZERO_PROGRAM_STEP);
+}
+
 /* Step number `step`, from 1, and what is due after it. */
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
@@ -162,6 +171,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
+    double exposed = exposed_so_far(s);
     double start = zero_clock_seconds();
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
@@ -173,6 +183,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
                               .loss_scale = loss_scale,
                               .skipped = out.overflow,
                               .seconds = end - start,
+                              .exposed = exposed_so_far(s) - exposed,
                               .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
     ZERO_TRY(evaluate_if_due(s, &line));

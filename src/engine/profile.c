@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "engine/plan_work.h"
 
 /* "block 11" is a "block", and so are "block_11" and "block11". */
 static size_t kind_length(const char *name)
@@ -97,6 +98,17 @@ const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_ki
                                           zero_op op, int column)
 {
     return entries_of(p, program, op) + column;
+}
+
+double zero_profile_exposed(const zero_profile *p, zero_program_kind program)
+{
+    double seconds = 0.0;
+    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+        zero_op op = (zero_op)i;
+        if (zero_work_of(op).kind == ZERO_WORK_EXCHANGE_WAIT)
+            seconds += zero_profile_at(p, program, op, ZERO_ALL_UNITS)->seconds;
+    }
+    return seconds;
 }
 
 void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NAME])

@@ -61,17 +61,27 @@ const char *zero_sweep_state_name(zero_sweep_state state)
 
 /* ---- a measurement ---- */
 
+static zero_status read_step(const char *path, const json_t *step, double *seconds,
+                             double *exposed, int64_t *tokens)
+{
+    ZERO_TRY(zero_json_real(path, step, "step_seconds", seconds));
+    *exposed = NAN; /* on a device, whose times are read after the last step */
+    if (!json_is_null(json_object_get(step, "exposed_seconds")))
+        ZERO_TRY(zero_json_real(path, step, "exposed_seconds", exposed));
+    return zero_json_whole(path, step, "tokens", 1, INT64_MAX, tokens);
+}
+
+/* Times of all steps, and of each the share that was exposed. */
 static zero_status read_steps(const zero_metrics_file *file, double *seconds,
-                              int64_t *tokens)
+                              double *shares, int64_t *tokens)
 {
     for (int64_t i = 0; i < file->n; i++) {
         json_t *step;
         ZERO_TRY(zero_metrics_step_at(file, i, &step));
-        zero_status st = zero_json_real(file->path, step, "step_seconds", &seconds[i]);
-        if (st == ZERO_OK)
-            st = zero_json_whole(file->path, step, "tokens", 1, INT64_MAX, tokens);
+        zero_status st = read_step(file->path, step, &seconds[i], &shares[i], tokens);
         json_decref(step);
         ZERO_TRY(st);
+        shares[i] = seconds[i] > 0.0 ? shares[i] / seconds[i] : 0.0;
     }
     return ZERO_OK;
 }
@@ -79,41 +89,18 @@ static zero_status read_steps(const zero_metrics_file *file, double *seconds,
 static zero_status measure_steps(zero_sweep_point *p, const zero_metrics_file *file,
                                  int64_t warm_up)
 {
-    double *seconds = malloc((size_t)file->n * sizeof *seconds);
+    double *seconds = malloc(2 * (size_t)file->n * sizeof *seconds);
     if (!seconds)
         return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %" PRId64 " steps", file->path,
                          file->n);
-    zero_status st = read_steps(file, seconds, &p->tokens);
-    if (st == ZERO_OK) p->time = zero_step_times_of(seconds, file->n, warm_up);
+    double *shares = seconds + file->n;
+    zero_status st = read_steps(file, seconds, shares, &p->tokens);
+    if (st == ZERO_OK) {
+        p->time = zero_step_times_of(seconds, file->n, warm_up);
+        p->exposed = zero_step_times_of(shares, file->n, warm_up).median;
+    }
     free(seconds);
     return st;
-}
-
-/* Rank 0 stands still in these instructions until a collective has ended. */
-static bool is_exposed(const char *instruction)
-{
-    static const char *const waits[] = {"GATHER_WAIT", "REDUCE_WAIT", "ALL_REDUCE_WAIT",
-                                        "JOIN_WAIT", "COLLECT_WAIT"};
-    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++)
-        if (strcmp(waits[i], instruction) == 0) return true;
-    return false;
-}
-
-static zero_status measure_profile(zero_sweep_point *p, const zero_metrics_file *file)
-{
-    const json_t *profile;
-    const char *instruction;
-    json_t *entry;
-    double exposed = 0.0, all = 0.0, seconds;
-    ZERO_TRY(zero_json_object(file->path, file->final, "profile", &profile));
-    json_object_foreach((json_t *)profile, instruction, entry)
-    {
-        ZERO_TRY(zero_json_real(file->path, entry, "seconds", &seconds));
-        all += seconds;
-        if (is_exposed(instruction)) exposed += seconds;
-    }
-    p->exposed = all > 0.0 ? exposed / all : 0.0;
-    return ZERO_OK;
 }
 
 static zero_status measure_nodes(zero_sweep_point *p, const zero_metrics_file *file)
@@ -159,7 +146,6 @@ zero_status zero_sweep_measure(zero_sweep_point *point, const zero_metrics_file 
     zero_sweep_point p = *point;
     ZERO_TRY(check_whole(&p, file, steps));
     ZERO_TRY(measure_steps(&p, file, warm_up));
-    ZERO_TRY(measure_profile(&p, file));
     ZERO_TRY(measure_nodes(&p, file));
     measure_cores(&p, file);
     p.run = json_incref(file->run);

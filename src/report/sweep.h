@@ -44,7 +44,8 @@ typedef struct {
     /* ZERO_SWEEP_MEASURED */
     zero_step_time time;
     int64_t tokens; /* of a step, over all ranks */
-    double exposed; /* share of all steps of rank 0 that waited for collectives */
+    double
+        exposed; /* median share of a step in which rank 0 waits for collectives, or NAN */
     int nodes;
     bool fake_nodes;
     double cores; /* of the machine, per rank: below 1 ranks share cores; 0: unknown */

@@ -36,7 +36,7 @@ static void put_measurement(json_t *object, const zero_sweep_point *p)
     put_real(object, "tokens_per_rank_and_second", rate / p->ranks);
     put_real(object, "efficiency", p->efficiency);
     put_whole(object, "efficiency_to_ranks", p->base);
-    put_real(object, "exposed_share", p->exposed);
+    json_object_set_new(object, "exposed_share", real(p->exposed));
     put_real(object, "cores_per_rank", p->cores);
     json_object_set_new(
         object, "nodes",

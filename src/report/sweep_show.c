@@ -20,13 +20,18 @@ static void print_ms(double seconds, int width, FILE *out)
         fprintf(out, "%*s", width, "-");
 }
 
+static void print_share(double share, FILE *out)
+{
+    if (isfinite(share))
+        fprintf(out, "%9.3f", share);
+    else
+        fprintf(out, "%9s", "-");
+}
+
 static void print_model(const zero_sweep_model *m, FILE *out)
 {
     print_ms(m->step, 11, out);
-    if (isfinite(m->exposed))
-        fprintf(out, "%9.3f", m->exposed);
-    else
-        fprintf(out, "%9s", "-");
+    print_share(m->exposed, out);
 }
 
 static void print_head(const zero_sweep *sweep, FILE *out)
@@ -45,8 +50,8 @@ static void print_measurement(const zero_sweep_point *p, FILE *out)
     print_ms(p->time.median, 11, out);
     print_ms(p->time.lower, 10, out);
     print_ms(p->time.upper, 9, out);
-    fprintf(out, "%13.6g%7.3f%9.3f", zero_sweep_tokens_per_second(p), p->efficiency,
-            p->exposed);
+    fprintf(out, "%13.6g%7.3f", zero_sweep_tokens_per_second(p), p->efficiency);
+    print_share(p->exposed, out);
 }
 
 static void print_row(const zero_sweep *sweep, const zero_sweep_point *p, FILE *out)

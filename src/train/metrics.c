@@ -72,12 +72,12 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
 {
     if (!m->file.is_open) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
-    json_t *line =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step",
-                  json_integer(s->step), "loss", real(s->loss), "lr", real(s->lr),
-                  "grad_norm", real(s->grad_norm), "loss_scale", real(s->loss_scale),
-                  "tokens", json_integer(s->tokens), "step_seconds", real(s->seconds),
-                  "tokens_per_second", real(rate), "elapsed", real(s->elapsed));
+    json_t *line = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", json_integer(s->step),
+        "loss", real(s->loss), "lr", real(s->lr), "grad_norm", real(s->grad_norm),
+        "loss_scale", real(s->loss_scale), "tokens", json_integer(s->tokens),
+        "step_seconds", real(s->seconds), "exposed_seconds", real(s->exposed),
+        "tokens_per_second", real(rate), "elapsed", real(s->elapsed));
     if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
     if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
     zero_metrics_write(m, line);

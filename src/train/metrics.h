@@ -3,7 +3,7 @@
  *
  *     {"run": {"version": "...", "commit": "...", "command": "...", "options": {...}, ...}}
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
- *      "step_seconds": ..., "tokens_per_second": ..., "elapsed": ...}
+ *      "step_seconds": ..., "exposed_seconds": ..., "tokens_per_second": ..., "elapsed": ...}
  *                                                         (+ "val_loss", "skipped": true)
  *     {"final": true, "digest": "...", "ranks": ..., "nodes": {"count": ..., "fake": ...},
  *      "step_time": {"median": ..., "lower_quartile": ..., ...}, "memory": {...},
@@ -42,6 +42,7 @@ typedef struct {
 typedef struct {
     int64_t step; /* from 1 */
     double loss, lr, grad_norm, loss_scale, seconds;
+    double exposed; /* of these seconds, waiting for collectives; NAN: unknown */
     double elapsed; /* seconds from the start of the run to the end of the step */
     bool skipped;   /* a gradient overflowed: nothing was updated */
     int64_t tokens;

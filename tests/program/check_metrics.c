@@ -284,6 +284,16 @@ static void print_config(FILE *file)
     json_decref(first);
 }
 
+/* Unknown on a device, whose times are read after the last step. */
+static void check_exposed(const json_t *object, const char *line)
+{
+    const json_t *exposed = json_object_get(object, "exposed_seconds");
+    if (json_is_null(exposed)) return;
+    if (!json_is_real(exposed) || json_real_value(exposed) < 0.0 ||
+        json_real_value(exposed) > real(object, "step_seconds", line))
+        fail("a step waited longer than it took", line);
+}
+
 static void check_run(FILE *file, long ranks, long steps)
 {
     char line[LINE_BYTES];
@@ -296,6 +306,7 @@ static void check_run(FILE *file, long ranks, long steps)
         json_t *object = read_line(line);
         last = check_step(object, step, line);
         seconds += real(object, "step_seconds", line);
+        check_exposed(object, line);
         if (real(object, "elapsed", line) < elapsed + real(object, "step_seconds", line))
             fail("less time has elapsed than the step took", line);
         elapsed = real(object, "elapsed", line);

@@ -55,7 +55,7 @@ differs() { # differs 'TEXT' A B: zero compare says so and ends with 1
 runs 0 compare loud loud
 says "equal: 8 steps, digest \"$digest\"" out
 says 'the settings are equal' out
-says 'not compared, because they are measured: step_seconds, tokens_per_second, elapsed' out
+says 'not compared, because they are measured: step_seconds, tokens_per_second, elapsed, exposed_seconds' out
 runs 3 train $small $length --sample 5 --metrics sharded --stage 3 --bucket 600
 runs 0 compare loud sharded
 says 'equal: 8 steps' out

@@ -69,9 +69,15 @@ near() { # near A B 'WHAT': equal but for rounding
         complain "$3: $1, expected $2"
 }
 
-# quartile SHARE FILE FIRST: of the times of all steps but the first ones.
+# shares FILE: seconds of each step, and the share that waits for collectives.
+shares() {
+    sed -n 's/.*"step":.*"step_seconds":\([^,]*\).*"exposed_seconds":\([^,]*\).*/\1 \2/p' "$1" |
+        awk '{ printf "%.17g %.17g\n", $1, $2 / $1 }'
+}
+
+# quartile SHARE FILE FIRST [COLUMN]: of the times of all steps but the first ones.
 quartile() {
-    sed -n 's/.*"step":.*"step_seconds":\([^,]*\).*/\1/p' "$2" | sed "1,$3d" | sort -g |
+    shares "$2" | cut -d ' ' -f "${4:-1}" | sed "1,$3d" | sort -g |
         awk -v share="$1" '{ t[NR - 1] = $1 } END {
             at = share * (NR - 1); below = int(at); above = below < NR - 1 ? below + 1 : below
             printf "%.17g", t[below] + (at - below) * (t[above] - t[below]) }'
@@ -101,16 +107,9 @@ right() {
         near "$(value "$stage" "$ranks" tokens "$csv")" "$tokens" "tokens of $what"
         near "$(value "$stage" "$ranks" tokens_per_second "$csv")" \
             "$(awk -v n="$tokens" -v t="$t" 'BEGIN { printf "%.17g", n / t }')" "rate of $what"
-        near "$(value "$stage" "$ranks" exposed_share "$csv")" "$(exposed "$file")" \
+        near "$(value "$stage" "$ranks" exposed_share "$csv")" "$(quartile 0.5 "$file" "$3" 2)" \
             "exposed share of $what"
     done
-}
-
-# exposed FILE: the waits' share of the profile, without its parts by kinds of units.
-exposed() {
-    sed -n 's/.*"profile"://p' "$1" | sed 's/,"units":{\("[^"]*":{[^}]*},*\)*}//g' | tr '}' '\n' |
-        sed -n 's/.*"\([A-Z_]*\)":{"count":[0-9]*,"seconds":\([^,]*\),.*/\1 \2/p' |
-        awk '{ all += $2 } $1 ~ /_WAIT$/ { waits += $2 } END { printf "%.17g", waits / all }'
 }
 
 # A study that is interrupted twice: the second call runs the rest but one, the third nothing.

@@ -89,13 +89,10 @@ static void each_stage_is_compared_with_its_fewest_measured_ranks(void **state)
     "{\"run\": {\"resumed_step\": 0, \"ranks\": 2, \"nodes\": {\"count\": 1, \"fake\": " \
     "false}, \"hosts\": [\"a\"], \"cores\": 2, \"node_cores\": 3}}\n"
 #define STEPS \
-    "{\"step\": 1, \"tokens\": 8, \"step_seconds\": 9.0}\n" \
-    "{\"step\": 2, \"tokens\": 8, \"step_seconds\": 2.0}\n" \
-    "{\"step\": 3, \"tokens\": 8, \"step_seconds\": 4.0}\n"
-#define FINAL \
-    "{\"final\": true, \"profile\": {\"FORWARD\": {\"seconds\": 6.0, \"units\": " \
-    "{\"block\": {\"seconds\": 6.0}}}, \"GATHER\": {\"seconds\": 1.0}, \"GATHER_WAIT\": " \
-    "{\"seconds\": 2.0}, \"REDUCE_WAIT\": {\"seconds\": 1.0}}}\n"
+    "{\"step\": 1, \"tokens\": 8, \"step_seconds\": 9.0, \"exposed_seconds\": 9.0}\n" \
+    "{\"step\": 2, \"tokens\": 8, \"step_seconds\": 2.0, \"exposed_seconds\": 0.5}\n" \
+    "{\"step\": 3, \"tokens\": 8, \"step_seconds\": 4.0, \"exposed_seconds\": 3.0}\n"
+#define FINAL "{\"final\": true}\n"
 
 static zero_status measure_text(const char *text, zero_sweep_point *p)
 {
@@ -118,7 +115,7 @@ static void a_point_is_what_its_metrics_say(void **state)
     zero_sweep_point *p = &s.points[1];
     assert_int_equal(measure_text(RUN STEPS FINAL, p), ZERO_OK);
     assert_true(p->time.median == 3.0 && p->time.n == 2 && p->tokens == 8);
-    assert_true(p->exposed == 0.3);
+    assert_true(p->exposed == 0.5);
     assert_true(p->nodes == 1 && !p->fake_nodes && p->cores == 1.5);
     assert_int_equal(p->state, ZERO_SWEEP_MEASURED);
     assert_true(zero_sweep_tokens_per_second(p) == 8.0 / 3.0);
@@ -128,9 +125,10 @@ static void a_point_is_what_its_metrics_say(void **state)
 static void metrics_that_are_not_whole_measure_nothing(void **state)
 {
     (void)state;
-    static const char *const texts[] = {RUN STEPS, STEPS FINAL,
-                                        RUN "{\"step\": 1, \"tokens\": 8}\n" FINAL,
-                                        RUN STEPS "{\"final\": true}\n"};
+    static const char *const texts[] = {
+        RUN STEPS, STEPS FINAL, RUN "{\"step\": 1, \"tokens\": 8}\n" FINAL,
+        RUN "{\"step\": 1, \"tokens\": 8, \"step_seconds\": 1.0}\n"
+            "{\"step\": 2}\n{\"step\": 3}\n" FINAL};
     zero_sweep s = make();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_int_equal(measure_text(texts[i], &s.points[1]), ZERO_ERR_FORMAT);
