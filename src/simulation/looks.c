@@ -1,7 +1,5 @@
 #include "simulation/looks.h"
 
-#include <math.h>
-
 #include "simulation/matching.h"
 
 /* ---- what steps wait for ---- */
@@ -152,7 +150,7 @@ static bool begin_read(zero_exchanges *x, const zero_part *p, const zero_packed_
 {
     const zero_peers *peers = &x->lists.sets[p->set].peers;
     const int *ranks = x->groups[p->group].ranks;
-    if (isinf(x->input.network.inside.bandwidth)) return false;
+    if (!x->reads_take_time) return false;
     int owner = step->peer == ZERO_ALL_NEIGHBOURS
                     ? ZERO_NETWORK_SEVERAL
                     : ranks[zero_peers_member(peers, p->member, step->peer)];
@@ -172,7 +170,7 @@ static double run(zero_exchanges *x, int32_t part, const zero_packed_step *step)
     switch ((zero_packed_kind)step->kind) {
     case ZERO_PACKED_SEND: zero_matching_send(x, part, step); break;
     case ZERO_PACKED_RECEIVE: zero_matching_receive(x, part, step); break;
-    case ZERO_PACKED_WORK: return (double)step->value / x->input.memory_bandwidth;
+    case ZERO_PACKED_WORK: return (double)step->value / x->memory_bandwidth;
     case ZERO_PACKED_READ: read_memory(x, part, step); break;
     case ZERO_PACKED_LEND:
         begin_read(x, &x->parts[part], step, zero_parts_cookie(ZERO_COOKIE_NOTHING, 0));

@@ -322,22 +322,23 @@ bool zero_network_failed(const zero_network *net)
 
 /* ---- counts ---- */
 
-static double busy_seconds(const zero_network *net, const zero_link *link)
+zero_link_use zero_network_use(const zero_network *net, zero_link_kind kind, int which)
 {
-    return link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+    zero_link_use use = {.kind = kind, .which = which};
+    if (net->first[kind] == net->first[kind + 1]) return use;
+    const zero_link *link = &net->links[net->first[kind] + which];
+    use.busy = link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+    use.bytes = link->bytes;
+    return use;
 }
 
 zero_link_use zero_network_busiest(const zero_network *net)
 {
     zero_link_use busiest = {0};
     for (int kind = 0; kind < LINK_KINDS; kind++)
-        for (int i = net->first[kind]; i < net->first[kind + 1]; i++) {
-            double busy = busy_seconds(net, &net->links[i]);
-            if (busy > busiest.busy)
-                busiest = (zero_link_use){.kind = (zero_link_kind)kind,
-                                          .which = i - net->first[kind],
-                                          .busy = busy,
-                                          .bytes = net->links[i].bytes};
+        for (int i = 0; i < net->first[kind + 1] - net->first[kind]; i++) {
+            zero_link_use use = zero_network_use(net, (zero_link_kind)kind, i);
+            if (use.busy > busiest.busy) busiest = use;
         }
     return busiest;
 }

@@ -9,7 +9,7 @@
  *     exchange.c   groups, begin, looks, events */
 #pragma once
 
-#include "simulation/exchange.h"
+#include "simulation/network.h"
 #include "simulation/queues.h"
 #include "simulation/step_lists.h"
 
@@ -67,10 +67,14 @@ typedef struct {
     bool is_stirred;     /* and has not looked since */
 } zero_exchange_rank;
 
-struct zero_exchanges {
-    zero_exchanges_input input;
+typedef struct zero_exchanges {
+    double memory_bandwidth;
+    bool reads_take_time;
+    void (*stir)(void *arg, int rank);
+    void *arg;
     zero_events *events; /* borrowed */
     zero_network *network;
+    int size; /* of the world */
     zero_step_lists lists;
 
     zero_exchange_rank *ranks; /* [layout->size] */
@@ -88,7 +92,7 @@ struct zero_exchanges {
     zero_message_arrived *arrived; /* the caller's messages */
     void *arrived_arg;
     bool failed; /* no memory */
-};
+} zero_exchanges;
 
 /* Cookies of messages: what they are for, and its number. */
 typedef enum {

@@ -81,7 +81,9 @@ static zero_status keep(zero_step_lists *l, zero_packed_list *list, int32_t *num
 static bool nodes_are_alike(const zero_layout *layout)
 {
     int n = layout->size / layout->n_nodes;
-    if (!layout->in_blocks || !zero_is_power_of_two(n)) return false;
+    if (!layout->in_blocks || layout->size != layout->n_nodes * n ||
+        !zero_is_power_of_two(n))
+        return false;
     for (int node = 0; node < layout->n_nodes; node++)
         if (layout->first[node] != node * n) return false;
     return true;
