@@ -15,7 +15,7 @@
 # Measured for each rate: the goodput of one TCP stream (the wire) and half a round trip (latency).
 # For each width: the flops of a rank, from four runs of one rank at the same time, since four ranks
 # share this machine's cores; all of such a step counts, the update as well. For each case: the median
-# step, and its exposed part (waiting for REDUCE and GATHER, rank 0; the part of all steps). Columns:
+# step, and its exposed part, in which rank 0 waited. Columns:
 #     wire       bytes that a rank sends per step / goodput
 #     share      wire / (exposed + what the plan hides behind computing): 1 is a wire without a gap
 #     planned, simulated    the step by zero plan and zero simulate with these numbers / measured
@@ -108,6 +108,8 @@ plan() { # WIDTH STAGE
         --network "$latency,$wire" --flops "$flops" --json >"$work/plan" || return 1
     tr -d ' \n' <"$work/plan" | sed 's/.*"time"://' >"$work/time"
     planned=$(number step_seconds "$work/time")
+    sent=$(tr -d ' \n' <"$work/plan" | grep -o '"\(reduce\|gather\)":{[^}]*}' |
+        sed 's/.*"bytes_sent":\([0-9]*\).*/\1/' | awk '{ sum += $1 } END { printf "%.0f", sum }')
     hidden=$(calculate "$(number communication_seconds "$work/time") - \
         $(number exposed_seconds "$work/time")")
 }
@@ -128,7 +130,14 @@ ledger() {
         grep -o "\"$1\":[^,}]*" | awk -F: '{ sum += $2 } END { printf "%.15g", sum }'
 }
 
-# Sets step, exposed, sent.
+# What rank 0 did itself, in all steps. The time it waited is not used: it has the start, too, and
+# stages 1 and 2 gather once more after the last step.
+own_seconds() {
+    tail -n 1 "$work/m" | sed 's/.*"profile"://' | grep -o '"[A-Z_]*":{"count":[0-9]*,"seconds":[^,]*' |
+        grep -v '_WAIT"\|"LOSS"\|"OVERFLOW"' | awk -F: '{ sum += $NF } END { printf "%.9g", sum }'
+}
+
+# Sets step, exposed.
 run() { # WIDTH STAGE
     n=$(awk "BEGIN { n = int($seconds / $planned); print (n < 6 ? 6 : n > 60 ? 60 : n) }")
     rm -f "$work/m"
@@ -137,10 +146,9 @@ run() { # WIDTH STAGE
         $options --tokenizer byte --data stories:64K --eval-every 0 --sample 0 --steps "$n" \
         --metrics "$work/m" >"$work/out" 2>&1 || return 1
     step=$(steps_of "$work/m" | median)
-    all=$(sed -n 's/.*"step_seconds":\([^,]*\),.*/\1/p' "$work/m" | awk '{ sum += $1 } END { print sum }')
-    exposed=$(calculate "$(ledger exposed_seconds) / $all * $step")
-    sent=$(calculate "$(ledger planned_bytes_sent) / $n")
-    [ "$(ledger planned_bytes_sent)" = "$(ledger bytes_sent)" ] || say 'planned and counted bytes differ'
+    [ "$(ledger planned_bytes_sent)" = "$(ledger bytes_sent)" ] ||
+        say 'planned and counted bytes differ'
+    exposed=$(calculate "$step - $(own_seconds) / $n")
 }
 
 row() { # RATE WIDTH STAGE
