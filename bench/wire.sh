@@ -8,14 +8,14 @@
 # In the environment, with their defaults:
 #     RATES='100mbit 1gbit'  WIDTHS='256 640'  STAGES='0 1 2 3'
 #     MESSAGE=60K     --message of zero train; none: without it
-#     SECONDS_EACH=25 a case takes about that long, and 6 steps at least
+#     SECONDS_EACH=20 a case takes about that long, and 6 steps at least
 #     POLL=1ms        --poll of zero simulate
 #     PYTHON=python3
 #
 # Measured for each rate: the goodput of one TCP stream (the wire) and half a round trip (latency).
 # For each width: the flops of a rank, from four runs of one rank at the same time, since four ranks
 # share this machine's cores; all of such a step counts, the update as well. For each case: the median
-# step, and the exposed time per step (waiting for REDUCE and GATHER, rank 0). Columns:
+# step, and its exposed part, in which rank 0 waited. Columns:
 #     wire       bytes that a rank sends per step / goodput
 #     share      wire / (exposed + what the plan hides behind computing): 1 is a wire without a gap
 #     planned, simulated    the step by zero plan and zero simulate with these numbers / measured
@@ -26,7 +26,7 @@ result=${2:-$here/results/$(date +%F)-wire.md}
 program=$(cd "$build" && pwd)/zero
 nodes=$here/../tests/multinode/nodes.sh
 rates=${RATES:-100mbit 1gbit} widths=${WIDTHS:-256 640} stages=${STAGES:-0 1 2 3}
-message=${MESSAGE:-60K} seconds=${SECONDS_EACH:-25} poll=${POLL:-1ms} python=${PYTHON:-python3}
+message=${MESSAGE:-60K} seconds=${SECONDS_EACH:-20} poll=${POLL:-1ms} python=${PYTHON:-python3}
 export ZERO_NODES_OWNER=$$ OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 begun=$(date +%s)
 skipped=2 # first steps: they touch memory for the first time
@@ -87,12 +87,14 @@ measure_wire() {
 # Sets flops of a rank while all four compute.
 measure_flops() {
     rm -f "$work"/one.*
+    pids=''
     for k in 0 1 2 3; do
         # shellcheck disable=SC2046 # words
         "$program" train $(model_of "$1") --tokenizer byte --data stories:64K --eval-every 0 \
-            --sample 0 --quiet --steps 24 --metrics "$work/one.$k" >"$work/out.$k" 2>&1 &
+            --sample 0 --quiet --steps 24 --metrics "$work/one.$k" >"$work/out" 2>&1 &
+        pids="$pids $!"
     done
-    wait || return 1
+    for pid in $pids; do wait "$pid" || return 1; done
     for k in 0 1 2 3; do steps_of "$work/one.$k"; done >"$work/ones"
     # shellcheck disable=SC2046
     "$program" plan $(model_of "$1") --ranks 1 --network 1,1 --flops 1 --json >"$work/plan"
@@ -106,6 +108,8 @@ plan() { # WIDTH STAGE
         --network "$latency,$wire" --flops "$flops" --json >"$work/plan" || return 1
     tr -d ' \n' <"$work/plan" | sed 's/.*"time"://' >"$work/time"
     planned=$(number step_seconds "$work/time")
+    sent=$(tr -d ' \n' <"$work/plan" | grep -o '"\(reduce\|gather\)":{[^}]*}' |
+        sed 's/.*"bytes_sent":\([0-9]*\).*/\1/' | awk '{ sum += $1 } END { printf "%.0f", sum }')
     hidden=$(calculate "$(number communication_seconds "$work/time") - \
         $(number exposed_seconds "$work/time")")
 }
@@ -120,7 +124,20 @@ simulate() { # WIDTH STAGE
     simulated=$(number simulated_step_seconds "$work/simulation")
 }
 
-# Sets step, exposed, sent.
+# ledger KEY: of REDUCE and GATHER together, in the last line of the metrics.
+ledger() {
+    tail -n 1 "$work/m" | sed 's/.*"communication"://; s/"control".*//; s/"[a-z]*_nodes":{[^}]*}//g' |
+        grep -o "\"$1\":[^,}]*" | awk -F: '{ sum += $2 } END { printf "%.15g", sum }'
+}
+
+# What rank 0 did itself, in all steps. The time it waited is not used: it has the start, too, and
+# stages 1 and 2 gather once more after the last step.
+own_seconds() {
+    tail -n 1 "$work/m" | sed 's/.*"profile"://' | grep -o '"[A-Z_]*":{"count":[0-9]*,"seconds":[^,]*' |
+        grep -v '_WAIT"\|"LOSS"\|"OVERFLOW"' | awk -F: '{ sum += $NF } END { printf "%.9g", sum }'
+}
+
+# Sets step, exposed.
 run() { # WIDTH STAGE
     n=$(awk "BEGIN { n = int($seconds / $planned); print (n < 6 ? 6 : n > 60 ? 60 : n) }")
     rm -f "$work/m"
@@ -129,11 +146,9 @@ run() { # WIDTH STAGE
         $options --tokenizer byte --data stories:64K --eval-every 0 --sample 0 --steps "$n" \
         --metrics "$work/m" >"$work/out" 2>&1 || return 1
     step=$(steps_of "$work/m" | median)
-    # A line per step before the last; its first ledgers are those of REDUCE and GATHER.
-    exposed=$(calculate "$(tail -n 1 "$work/m" | sed 's/.*"communication"://; s/"control".*//' |
-        grep -o '"exposed_seconds":[^,}]*' | awk -F: '{ sum += $2 } END { print sum }') / $n")
-    sent=$(calculate "$(tail -n 1 "$work/m" | sed 's/.*"communication"://; s/"control".*//' |
-        grep -o '"planned_bytes_sent":[0-9]*' | awk -F: '{ sum += $2 } END { printf "%.0f", sum }') / $n")
+    [ "$(ledger planned_bytes_sent)" = "$(ledger bytes_sent)" ] ||
+        say 'planned and counted bytes differ'
+    exposed=$(calculate "$step - $(own_seconds) / $n")
 }
 
 row() { # RATE WIDTH STAGE
@@ -154,7 +169,7 @@ row() { # RATE WIDTH STAGE
 : >"$work/wires"
 : >"$work/cores"
 for width in $widths; do
-    measure_flops "$width"
+    measure_flops "$width" || { cat "$work/out" && exit 1; }
     echo "$flops" >"$work/flops.$width"
     say "width $width: $(calculate "$flops / 1e9") Gflop/s of a rank, four at once"
     echo "| $width | $(calculate "int($flops / 1e7) / 100") |" >>"$work/cores"
