@@ -25,7 +25,7 @@ static zero_status parse(zero_simulate_options *o, const char *line, char *words
     return zero_simulate_options_parse(o, argc, argv);
 }
 
-static void parse(zero_simulate_options *o, const char *line, char *words)
+static void take(zero_simulate_options *o, const char *line, char *words)
 {
     if (parse(o, line, words) != ZERO_OK) fail_msg("%s: %s", line, zero_last_error());
 }
@@ -35,7 +35,7 @@ static void what_is_left_out_limits_nothing(void **state)
     (void)state;
     zero_simulate_options o;
     char words[512];
-    parse(&o, RATES, words);
+    take(&o, RATES, words);
     const zero_simulate_input *in = &o.request.input;
     assert_true(isinf(in->adapter) && isinf(in->memory_bandwidth));
     assert_true(in->poll == 0.0 && in->n_slow == 0 && in->switch_nodes == 0);
@@ -54,7 +54,7 @@ static void all_values_are_taken(void **state)
     (void)state;
     zero_simulate_options o;
     char words[512];
-    parse(&o,
+    take(&o,
          RATES
          "--ranks 100 --stage 2 --tp 2 --slow 5:0.8,99:2 --adapter 25G --switch 16:2.5 "
          "--poll 2ms --memory-bandwidth 10G --simulated-steps 5 --trace t.json "
@@ -78,12 +78,12 @@ static void all_values_are_taken(void **state)
     assert_true(o.request.plan.config.stage == 2 && o.request.plan.config.tp.ranks == 2);
     zero_simulate_options_destroy(&o);
 
-    parse(&o, RATES "--stage all --switch 4 --adapter 1G --memory-limit 0", words);
+    take(&o, RATES "--stage all --switch 4 --adapter 1G --memory-limit 0", words);
     assert_true(o.request.plan.all_stages && o.request.input.switch_ratio == 1.0);
     assert_true(o.request.input.memory_limit == INT64_MAX);
     zero_simulate_options_destroy(&o);
 
-    parse(&o, "--machine v100-dgx2 --ranks 4", words);
+    take(&o, "--machine v100-dgx2 --ranks 4", words);
     assert_true(o.request.plan.has_file);
     zero_simulate_options_destroy(&o);
 }
@@ -93,7 +93,7 @@ static void without_a_list_64_ranks_are_traced(void **state)
     (void)state;
     zero_simulate_options o;
     char words[512];
-    parse(&o, RATES "--ranks 100 --trace t.json", words);
+    take(&o, RATES "--ranks 100 --trace t.json", words);
     assert_int_equal(o.request.trace_ranks.n, 1);
     assert_int_equal(o.request.trace_ranks.range[0].first, 0);
     assert_int_equal(o.request.trace_ranks.range[0].last, 63);
