@@ -8,7 +8,7 @@
 #include "simulation/packing.h"
 #include "simulation/queues.h"
 
-/* Of all members of a group for one collective. */
+/* The lists of all members of a group for one collective. */
 typedef struct {
     zero_collective_spec spec;
     zero_peers peers;
