@@ -3,7 +3,8 @@
 #include "simulation/exchange.h"
 #include "simulation/step_lists.h"
 
-#define MOST_STEPS 100000 /* of a list that is written to be measured */
+#define MOST_STEPS    100000 /* of a list that is written to be measured */
+#define WRITTEN_BYTES 5      /* of a list as comm/step.h writes it, for each byte packed */
 
 typedef struct {
     int64_t sent, received, read, bytes; /* bytes: of the list */
@@ -81,5 +82,7 @@ zero_status zero_exchange_estimate(const zero_collective_spec *spec,
     *bytes = has_root ? first.bytes + written * second.bytes
                       : written * zero_max(first.bytes, second.bytes);
     *bytes += layout->size * (int64_t)sizeof(int32_t);
+    *bytes +=
+        WRITTEN_BYTES * zero_max(first.bytes, second.bytes); /* one while it is packed */
     return ZERO_OK;
 }

@@ -31,7 +31,7 @@ typedef struct {
     int32_t step_of[ZERO_PART_REQUESTS];
 } zero_part;
 
-/* Of a member of a call. */
+/* How far a member of a call is. */
 typedef struct {
     int32_t part;   /* ZERO_NO_PART: not begun, or over */
     int32_t waiter; /* the first part that waits for this member's phase, or ZERO_NO_PART */

@@ -89,19 +89,23 @@ static bool nodes_are_alike(const zero_layout *layout)
     return true;
 }
 
-/* p2p and shm know distances between members only. */
-static bool goes_by_distance(const zero_collective_spec *spec)
+/* p2p and shm know distances between members only. So does hier on one node. */
+static bool goes_by_distance(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    return spec->algorithm == ZERO_ALGORITHM_P2P || spec->algorithm == ZERO_ALGORITHM_SHM;
+    bool is_hier = spec->algorithm == ZERO_ALGORITHM_HIER;
+    return !is_hier || layout->n_nodes == 1;
+}
+
+/* Members this far apart have equal lists, if there is no root or it is as far away. */
+static int period(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (goes_by_distance(spec, layout)) return 1;
+    return nodes_are_alike(layout) ? layout->size / layout->n_nodes : layout->size;
 }
 
 int zero_step_lists_distinct(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (zero_collective_has_root(spec->kind)) return layout->size;
-    if (goes_by_distance(spec)) return 1;
-    bool by_nodes = spec->algorithm == ZERO_ALGORITHM_HIER && layout->n_nodes > 1;
-    return by_nodes && nodes_are_alike(layout) ? layout->size / layout->n_nodes
-                                               : layout->size;
+    return zero_collective_has_root(spec->kind) ? layout->size : period(spec, layout);
 }
 
 /* ---- sets ---- */
@@ -143,10 +147,9 @@ static zero_status write_lists(zero_step_lists *l, zero_list_set *set)
 static zero_status make_set(zero_step_lists *l, zero_list_set *set)
 {
     zero_collective_spec first = set->spec;
-    bool is_turned =
-        zero_collective_has_root(first.kind) && goes_by_distance(&first) && first.root > 0;
-    if (!is_turned) return write_lists(l, set);
-    first.root = 0;
+    first.root %= period(&first, set->peers.layout);
+    if (!zero_collective_has_root(first.kind) || first.root == set->spec.root)
+        return write_lists(l, set);
     return zero_step_lists_add(l, &first, set->peers.layout, &set->like);
 }
 
@@ -178,6 +181,7 @@ const zero_packed_list *zero_step_lists_get(const zero_step_lists *l, int number
 {
     const zero_list_set *set = &l->sets[number];
     if (set->list_of) return &l->lists[set->list_of[member]];
-    int size = set->peers.layout->size;
-    return &l->lists[l->sets[set->like].list_of[(member - set->spec.root + size) % size]];
+    const zero_list_set *like = &l->sets[set->like];
+    int size = set->peers.layout->size, away = set->spec.root - like->spec.root;
+    return &l->lists[like->list_of[(member - away + size) % size]];
 }

@@ -8,12 +8,13 @@
 #include "simulation/packing.h"
 #include "simulation/queues.h"
 
-/* Of all members of a group for one collective. */
+/* The lists of all members of a group for one collective. */
 typedef struct {
     zero_collective_spec spec;
     zero_peers peers;
-    int32_t *
-        list_of; /* [size]; owned. NULL: member i has the list of member i - root of set 'like' */
+    /* [size]; owned. NULL: those of set `like`, whose root is another member with the same part to
+     * play, turned by the distance between the roots. */
+    int32_t *list_of;
     int like;
 } zero_list_set;
 

@@ -37,7 +37,7 @@ static zero_collective_spec make_spec(zero_algorithm algorithm, zero_collective_
 
 /* ---- alpha-beta ---- */
 
-/* Of a rank, as plan_time.h counts: on several nodes, what travels between them. */
+/* A rank's seconds, as plan_time.h counts: on several nodes, what travels between them. */
 static double seconds_of(const zero_traffic *t, const zero_layout *layout)
 {
     zero_volume v = zero_traffic_total(t);
@@ -49,7 +49,7 @@ static double seconds_of(const zero_traffic *t, const zero_layout *layout)
     return messages * rate.latency + bytes / rate.bandwidth;
 }
 
-/* Of the rank that moves most. */
+/* The seconds of the rank that moves most. */
 static double alpha_beta(const zero_collective_spec *spec, const zero_layout *layout)
 {
     double most = 0.0;

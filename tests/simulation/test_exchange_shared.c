@@ -1,4 +1,4 @@
-/* What collectives share: adapters, the memory of a rank, turns. And what is said of them before. */
+/* Collectives share adapters, the memory of a rank, and turns; and how much they take is estimated. */
 #include <math.h>
 
 #include "simulation/step_lists.h"

@@ -178,6 +178,22 @@ static void infinite_links_take_no_time(void **state)
     close_wires(&w);
 }
 
+/* Where numbers of seconds are coarser than what a message takes. */
+static void messages_end_late_in_a_long_run(void **state)
+{
+    (void)state;
+    wires w;
+    open_wires(&w, 0.0);
+    plug(&w);
+    wait_until(&w, 1e9);
+    for (int i = 0; i < 200; i++)
+        zero_network_send(w.network, i % 8, 8 + i % 5, 1 + i % 3, i);
+    run_until(&w, INFINITY);
+    assert_int_equal(w.n_arrived, 200);
+    assert_near(w.events.now, 1e9);
+    close_wires(&w);
+}
+
 static void reads_pay_no_latency(void **state)
 {
     (void)state;
@@ -299,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_message_that_comes_later_takes_its_share),
         cmocka_unit_test(directions_and_other_links_do_not_meet),
         cmocka_unit_test(infinite_links_take_no_time),
+        cmocka_unit_test(messages_end_late_in_a_long_run),
         cmocka_unit_test(reads_pay_no_latency),
         cmocka_unit_test(ranks_of_a_node_share_its_adapter),
         cmocka_unit_test(an_uplink_is_oversubscribed),
