@@ -10,9 +10,7 @@
 
 int64_t zero_tree_left(int64_t n)
 {
-    int64_t left = 1;
-    while (2 * left < n) left *= 2;
-    return left;
+    return INT64_C(1) << (63 - __builtin_clzll((unsigned long long)n - 1));
 }
 
 /* Elements [at, at + len) of every term. */

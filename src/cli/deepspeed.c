@@ -111,7 +111,7 @@ static zero_status take_type(const input *in)
 static zero_status take_bucket(const input *in)
 {
     const char *key = ZERO_KEY("reduce_bucket_size");
-    const int64_t least = 64, most = 64 * ZERO_CONFIG_BUCKET;
+    const int64_t least = 64, most = ZERO_PLAN_MOST_BUCKET;
     int64_t bucket = 0;
     ZERO_TRY(zero_deepspeed_whole(in, key, 0, &bucket));
     if (!zero_deepspeed_value(in, key)) return ZERO_OK;

@@ -5,7 +5,7 @@
 #include "cli/options.h"
 #include "report/plan_report.h"
 
-#define ZERO_PLAN_RANKS 65536 /* at most */
+#define ZERO_PLAN_RANKS 1048576 /* at most */
 
 typedef struct {
     int64_t ranks;

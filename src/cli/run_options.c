@@ -78,8 +78,8 @@ const zero_option zero_run_options[] = {
 
     {.group = "Sharding and communication", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), PLAN, .standard = "0",
      .name_at = zero_stage_words, .help = "ZeRO: what ranks hold in shards"},
-    {.name = "bucket", WHOLE(64, 64 * ZERO_CONFIG_BUCKET), FIELD(bucket), PLAN, .standard = "1048576",
-     .help = "elements of other ranks' gradients staged at a time"},
+    {.name = "bucket", WHOLE(64, ZERO_PLAN_MOST_BUCKET), FIELD(bucket), PLAN, .absent = "1048576, or the least that very many ranks need",
+     .help = "elements of other ranks' gradients staged at a time; without --bucket, very many ranks get the least that they need"},
     {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
     {.name = "partition", CHOICE, FIELD(partition), PLAN, .words = "slice|owner", .standard = "slice",
      .help = "every group in shards, or the model cut once (the paper)"},

@@ -8,7 +8,8 @@
 #include "base/quantity.h"
 #include "cli/run_options.h"
 
-#define STEPS 1000 /* at most */
+#define STEPS  1000   /* at most */
+#define FASTER 1000.0 /* a rank's factor, or that much slower */
 
 #define TEXT          .kind = ZERO_OPTION_TEXT
 #define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
@@ -105,7 +106,7 @@ static zero_status bad_slow(const char *text)
     return zero_fail(
         ZERO_ERR_INVALID,
         "--slow %.80s: expected RANK:FACTOR, or several with commas between them, with a "
-        "factor above 0, such as 5:0.8 for a rank 5 that computes 20 %% slower",
+        "factor from 0.001 to 1000, such as 5:0.8 for a rank 5 that computes 20 %% slower",
         text);
 }
 
@@ -115,7 +116,8 @@ static zero_status add_slow(const zero_simulate_options *o, char *part,
     zero_slow_rank slow;
     const char *factor = cut_at(part, ':');
     if (!factor || !read_rank(part, &slow.rank) ||
-        !zero_quantity_real(factor, &slow.factor) || !(slow.factor > 0.0))
+        !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
+        slow.factor > FASTER)
         return bad_slow(o->slow);
     ZERO_TRY(check_rank("slow", slow.rank, o->job.ranks));
     for (int k = 0; k < in->n_slow; k++)

@@ -90,58 +90,128 @@ size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layo
            tables[spec->algorithm]->staging(&mirrored, layout);
 }
 
-/* ---- steps and traffic ---- */
+/* ---- steps ---- */
+
+static void write_steps(zero_steps *steps)
+{
+    const zero_algorithm_table *algorithm = tables[steps->spec.algorithm];
+    steps->chunk = algorithm->chunk(&steps->spec, steps->layout);
+    algorithm->write(steps);
+}
+
+static zero_status check_written(const zero_steps *steps)
+{
+    const zero_collective_spec *spec = &steps->spec;
+    if (!steps->failed) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM,
+                     "no memory for a %s of %" PRId64 " steps and more (%" PRId64
+                     " elements in chunks of %" PRId64 "): choose larger chunks",
+                     zero_collective_kind_name(spec->kind), steps->n, spec->count,
+                     steps->chunk);
+}
 
 zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
                             const zero_layout *layout, int rank)
 {
     ZERO_TRY(zero_collective_check(spec, layout));
-    const zero_algorithm_table *algorithm = tables[spec->algorithm];
     zero_steps new = {
         .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
-    new.chunk = algorithm->chunk(&new.spec, layout);
-    algorithm->write(&new);
+    write_steps(&new);
     if (spec->on_device) zero_steps_add_copies(&new, spec->stride);
     new.spec = *spec;
-    if (new.failed) {
-        zero_fail(ZERO_ERR_NOMEM,
-                  "no memory for a %s of %" PRId64 " steps and more (%" PRId64
-                  " elements in chunks of %" PRId64 "): choose larger chunks",
-                  zero_collective_kind_name(spec->kind), new.n, spec->count, new.chunk);
+    zero_status st = check_written(&new);
+    if (st == ZERO_OK)
+        *steps = new;
+    else
         zero_steps_destroy(&new);
-        return ZERO_ERR_NOMEM;
-    }
-    *steps = new;
-    return ZERO_OK;
+    return st;
 }
 
-/* Adds the traffic of `times` runs with a single chunk of `len` elements. */
-static zero_status add_chunks(const zero_collective_spec *spec, const zero_layout *layout,
-                              int rank, int64_t times, int64_t len, zero_traffic *traffic)
+/* ---- traffic ---- */
+
+/* With a device, copies are put between the steps of a finished list. */
+static zero_status count_list(const zero_collective_spec *spec, const zero_layout *layout,
+                              int rank, zero_traffic *traffic)
 {
-    zero_collective_spec one = *spec;
     zero_steps steps;
-    zero_traffic of_one = {0};
-    if (times == 0 || len == 0) return ZERO_OK;
-    one.count = len;
-    one.max_chunk = len;
-    ZERO_TRY(zero_steps_init(&steps, &one, layout, rank));
-    for (int64_t i = 0; i < steps.n; i++) zero_steps_count(&steps, &steps.list[i], &of_one);
-    zero_traffic_add(traffic, times, &of_one);
+    ZERO_TRY(zero_steps_init(&steps, spec, layout, rank));
+    for (int64_t i = 0; i < steps.n; i++) zero_steps_count(&steps, &steps.list[i], traffic);
     zero_steps_destroy(&steps);
     return ZERO_OK;
 }
 
-/* All chunks but the last are alike. */
+/* Adds to *traffic what the algorithm's steps move, as they are written. */
+static zero_status count_steps(const zero_collective_spec *spec, const zero_layout *layout,
+                               int rank, zero_traffic *traffic)
+{
+    if (spec->on_device) return count_list(spec, layout, rank, traffic);
+    zero_steps steps = {.spec = *spec, .layout = layout, .rank = rank, .counted = traffic};
+    write_steps(&steps);
+    if (steps.n > 0) zero_steps_count(&steps, &steps.last, traffic);
+    zero_status st = check_written(&steps);
+    zero_steps_destroy(&steps);
+    return st;
+}
+
+/* True if only the lengths of steps can tell the two apart. */
+static bool is_alike(const zero_collective_spec *a, const zero_collective_spec *b)
+{
+    return a->kind == b->kind && a->algorithm == b->algorithm && a->type == b->type &&
+           a->result == b->result && a->root == b->root &&
+           (a->in_apart > 0) == (b->in_apart > 0) &&
+           (a->out_apart > 0) == (b->out_apart > 0) && a->one_out == b->one_out &&
+           a->on_device == b->on_device && a->in_place == b->in_place;
+}
+
+/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So the
+ * steps of one chunk of one element tell all. */
+static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
+                             const zero_layout *layout, int rank)
+{
+    bool is_known = memo->layout == layout && memo->rank == rank;
+    if (is_known && is_alike(&memo->spec, spec)) return ZERO_OK;
+    zero_collective_spec unit = *spec;
+    zero_traffic traffic = {0};
+    unit.count = unit.max_chunk = 1;
+    ZERO_TRY(count_steps(&unit, layout, rank, &traffic));
+    *memo = (zero_traffic_memo){unit, layout, rank, traffic};
+    return ZERO_OK;
+}
+
+static zero_traffic scaled(const zero_traffic *unit, int64_t elements, int64_t chunks)
+{
+    zero_traffic t = {.bytes_fetched = elements * unit->bytes_fetched,
+                      .bytes_stored = elements * unit->bytes_stored};
+    for (int reach = 0; reach < ZERO_REACHES; reach++) {
+        t.bytes_sent[reach] = elements * unit->bytes_sent[reach];
+        t.bytes_received[reach] = elements * unit->bytes_received[reach];
+        t.messages_sent[reach] = chunks * unit->messages_sent[reach];
+        t.messages_received[reach] = chunks * unit->messages_received[reach];
+    }
+    return t;
+}
+
+zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
+                                          const zero_collective_spec *spec,
+                                          const zero_layout *layout, int rank,
+                                          zero_traffic *traffic)
+{
+    *traffic = (zero_traffic){0};
+    ZERO_TRY(zero_collective_check(spec, layout));
+    if (spec->count == 0) return ZERO_OK;
+    ZERO_TRY(take_unit(memo, spec, layout, rank));
+    int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
+    *traffic = scaled(&memo->unit, spec->count, zero_divide_up(spec->count, chunk));
+    return ZERO_OK;
+}
+
 zero_status zero_collective_traffic(const zero_collective_spec *spec,
                                     const zero_layout *layout, int rank,
                                     zero_traffic *traffic)
 {
-    zero_traffic all = {0};
-    ZERO_TRY(zero_collective_check(spec, layout));
-    int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
-    ZERO_TRY(add_chunks(spec, layout, rank, spec->count / chunk, chunk, &all));
-    ZERO_TRY(add_chunks(spec, layout, rank, 1, spec->count % chunk, &all));
+    zero_traffic_memo memo = {0};
+    zero_traffic all;
+    ZERO_TRY(zero_collective_traffic_again(&memo, spec, layout, rank, &all));
     *traffic = all;
     return ZERO_OK;
 }

@@ -63,11 +63,27 @@ ZERO_NODISCARD zero_status zero_collective_check(const zero_collective_spec *spe
  * come in addition: zero_collective_mirrors() (mirror.h) says how many bytes they are. */
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout);
 
-/* The traffic of one run on rank `rank`: known before any step is written, in time proportional
- * to the ranks. The status of zero_collective_check(), or ZERO_ERR_NOMEM. */
+/* The traffic of one run on rank `rank`, in time proportional to the ranks: the steps of one chunk
+ * are written and counted, and none is kept. The status of zero_collective_check(), or
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_collective_traffic(const zero_collective_spec *spec,
                                                    const zero_layout *layout, int rank,
                                                    zero_traffic *traffic);
+
+/* What one chunk of one element of the last collective moved; begins zeroed. */
+typedef struct {
+    zero_collective_spec spec;
+    const zero_layout *layout; /* borrowed */
+    int rank;
+    zero_traffic unit;
+} zero_traffic_memo;
+
+/* The same, in no time if the collective differs from the memo's last one only in count, stride,
+ * chunk or unit: as those of a model's groups do. Outputs are undefined after a failure. */
+ZERO_NODISCARD zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
+                                                         const zero_collective_spec *spec,
+                                                         const zero_layout *layout,
+                                                         int rank, zero_traffic *traffic);
 
 /* Writes the steps of one rank of the layout. Borrows the layout. Local; the status of
  * zero_collective_check(), or ZERO_ERR_NOMEM. Release with zero_steps_destroy(). */

@@ -285,7 +285,8 @@ static int64_t grain(const zero_steps *s)
 
 static bool allocate(writer *w)
 {
-    size_t pieces = (size_t)w->s->layout->size, n = (size_t)w->n;
+    bool has_root = zero_collective_has_root(w->s->spec.kind);
+    size_t pieces = has_root ? 1 : (size_t)w->s->layout->size, n = (size_t)w->n;
     w->fetched_until = calloc(pieces, sizeof *w->fetched_until);
     w->moved_to = calloc(n, sizeof *w->moved_to);
     w->arriving = calloc(n + pieces, sizeof *w->arriving);

@@ -36,14 +36,7 @@ static bool is_staged(const zero_collective_spec *spec, const zero_layout *layou
 /* Subtrees that a rank receives from all other nodes together, at most. */
 static int count_remote(const zero_layout *layout)
 {
-    zero_tree_term terms[ZERO_TREE_COVER_MAX];
-    int all = 0, least = layout->size;
-    for (int node = 0; node < layout->n_nodes; node++) {
-        int n = zero_hier_cover(layout, node, terms);
-        all += n;
-        if (n < least) least = n;
-    }
-    return all - least;
+    return layout->subtrees - layout->fewest_subtrees;
 }
 
 /* Chunks in flight at once, in each direction. */

@@ -61,5 +61,5 @@ static inline int zero_hier_node_size(const zero_hier *w, int node)
 /* Makes the last step wait for the receives among the first `received` steps. */
 static inline void zero_hier_set_received(const zero_hier *w, int64_t received)
 {
-    if (!w->s->failed) w->s->list[w->s->n - 1].received = received;
+    zero_steps_last(w->s)->received = received;
 }

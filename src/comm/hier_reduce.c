@@ -8,10 +8,12 @@
 
 typedef struct {
     zero_hier w;
-    int n_remote; /* subtrees received */
-    int *slot;    /* [n_nodes]: the first of them that comes from the node; owned */
-    int final;    /* the sum of this rank's piece */
-    int n_cover;  /* subtrees of this rank's node */
+    int n_remote; /* subtrees of the other nodes, which owners receive */
+    /* Of an owner: [n_nodes], the first of them that comes from the node; owned. And the sum of this
+     * rank's piece. */
+    int *slot;
+    int final;
+    int n_cover; /* subtrees of this rank's node */
     zero_tree_term cover[ZERO_TREE_COVER_MAX];
     int partial[ZERO_TREE_COVER_MAX];    /* their sums */
     int64_t sends;                       /* partial sums sent so far */
@@ -27,6 +29,12 @@ static int64_t slot_bytes(const reducer *r)
 static zero_type type_of(const reducer *r, const zero_tree_term *term)
 {
     return term->count == 1 ? r->w.s->spec.type : ZERO_FP32;
+}
+
+/* True if that rank gets a sum: each does, or in a reduce the root alone. */
+static bool is_owner(const reducer *r, int rank)
+{
+    return r->w.s->spec.kind != ZERO_REDUCE || rank == r->w.s->spec.root;
 }
 
 /* The sum over ranks first .. first+count-1 of this node. */
@@ -58,13 +66,13 @@ static void add_final_sum(reducer *r)
                                 (zero_term){terms[t].first, terms[t].count,
                                             type_of(r, &terms[t]), slot++ * slot_bytes(r)});
     }
-    r->n_remote = slot;
 }
 
 static void add_sums(reducer *r)
 {
-    add_final_sum(r);
     r->n_cover = zero_hier_cover(r->w.layout, r->w.node, r->cover);
+    r->n_remote = r->w.layout->subtrees - r->n_cover;
+    if (is_owner(r, r->w.s->rank)) add_final_sum(r);
     for (int t = 0; t < r->n_cover; t++)
         if (r->cover[t].count > 1)
             r->partial[t] = add_local_sum(r, r->cover[t].first, r->cover[t].count);
@@ -83,14 +91,8 @@ static void receive_from(reducer *r, int64_t k, int node)
         int64_t at = staged_at(r, k) + (r->slot[node] + t) * slot_bytes(r);
         zero_steps_receive(r->w.s, k, zero_layout_delegate(r->w.layout, node, r->w.local),
                            (zero_spot){ZERO_STAGING, r->w.s->rank, at});
-        if (!r->w.s->failed) r->w.s->list[r->w.s->n - 1].type = type_of(r, &terms[t]);
+        zero_steps_last(r->w.s)->type = type_of(r, &terms[t]);
     }
-}
-
-/* True if that rank gets a sum: each does, or in a reduce the root alone. */
-static bool is_owner(const reducer *r, int rank)
-{
-    return r->w.s->spec.kind != ZERO_REDUCE || rank == r->w.s->spec.root;
 }
 
 /* Chunk k of the owner's piece in the `in` of `rank`. */
@@ -125,7 +127,7 @@ static void send_to(reducer *r, int64_t k, int owner)
             is_sum ? add_partial(r, k, owner, t) : piece_of(r, r->cover[t].first, owner, k);
         zero_steps_send(r->w.s, k, owner, from);
         if (!is_sum) continue;
-        if (!r->w.s->failed) r->w.s->list[r->w.s->n - 1].type = ZERO_FP32;
+        zero_steps_last(r->w.s)->type = ZERO_FP32;
         r->sent[r->sends++ % r->w.depth] = r->w.s->n;
     }
 }
@@ -141,6 +143,12 @@ static void reduce_round(reducer *r, int64_t k, int i)
         if (l < n_ahead && l % r->w.n_local == r->w.local && is_owner(r, owner))
             send_to(r, k, owner);
     }
+}
+
+static int rounds_to(const reducer *r, int node)
+{
+    int n = r->w.layout->n_nodes;
+    return (node - r->w.node + n) % n;
 }
 
 static void add_final(reducer *r, int64_t k)
@@ -172,6 +180,14 @@ static void become_ready(reducer *r, int64_t k)
     zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY + k, 0);
 }
 
+static void reduce_chunk(reducer *r, int64_t k)
+{
+    int first = 1, last = r->w.layout->n_nodes - 1;
+    if (!is_owner(r, r->w.s->rank)) /* sends to the root, and to nobody else */
+        first = last = rounds_to(r, r->w.layout->node_of[r->w.s->spec.root]);
+    for (int i = first; i <= last; i++) reduce_round(r, k, i);
+}
+
 /* Ends with the signal that neighbours' `in` has been read. */
 static void write_reduction(reducer *r)
 {
@@ -180,12 +196,12 @@ static void write_reduction(reducer *r)
     add_sums(r);
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < zero_steps_portions(s)) become_ready(r, k);
-        for (int i = 1; k < chunks && i < r->w.layout->n_nodes; i++) reduce_round(r, k, i);
+        if (k < chunks) reduce_chunk(r, k);
         if (k < chunks) r->posted[k % r->w.depth] = s->n;
         if (k >= late && is_owner(r, s->rank)) add_final(r, k - late);
     }
     zero_steps_signal(s, zero_hier_read_phase(&r->w));
-    if (!s->failed) s->list[s->n - 1].sent = s->n; /* messages leave neighbours' memory */
+    zero_steps_last(s)->sent = s->n; /* messages leave neighbours' memory */
 }
 
 static void with_slots(const zero_hier *w, void (*write_steps)(reducer *))
@@ -215,8 +231,12 @@ void zero_hier_write_reduce(const zero_hier *w)
 {
     int root = w->s->spec.root;
     int reader = zero_layout_delegate(w->layout, w->node, w->layout->local_of[root]);
-    if (w->s->rank == reader) {
+    if (w->s->rank == root) {
         with_slots(w, write_reduction);
+        return;
+    }
+    if (w->s->rank == reader) {
+        write_reduction(&(reducer){.w = *w});
         return;
     }
     for (int64_t k = 0; k < zero_steps_portions(w->s); k++) zero_hier_signal_portion(w, k);

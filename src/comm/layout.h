@@ -19,6 +19,10 @@ typedef struct {
     int *node_of;  /* [size] */
     int *local_of; /* [size]: number of lower ranks on the same node */
     int *first;    /* [n_nodes + 1]; meaningless unless in_blocks */
+    int largest;   /* ranks of the largest node */
+    /* In blocks: the complete subtrees of a sum over all ranks (base/tree.h) that tile nodes: of all
+     * nodes together, and of the one that has fewest. */
+    int subtrees, fewest_subtrees;
 } zero_layout;
 
 /* Ranks with equal ids share a node. ZERO_ERR_NOMEM; release with _destroy. */

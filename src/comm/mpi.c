@@ -117,7 +117,7 @@ static void write_all_gather(zero_steps *s, int64_t k)
     int64_t received = s->n;
     for (int r = 0; packs && r < s->layout->size; r++) {
         zero_steps_copy(s, k, packed(s, r, k), zero_steps_out(s, s->rank, r, k));
-        if (!s->failed) s->list[s->n - 1].received = received;
+        zero_steps_last(s)->received = received;
     }
 }
 

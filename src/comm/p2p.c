@@ -153,7 +153,7 @@ static void write_contribution(zero_steps *s)
     int64_t most = depth(s->layout), sent[ACROSS_CHUNKS] = {0};
     for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
         zero_steps_send(s, k, s->spec.root, zero_steps_in(s, s->rank, 0, k));
-        if (!s->failed) s->list[s->n - 1].sent = sent[k % most];
+        zero_steps_last(s)->sent = sent[k % most];
         sent[k % most] = s->n;
     }
 }
@@ -203,7 +203,7 @@ static void write_link(zero_steps *s, int before, int next)
         }
         if (k < late || next == s->spec.root) continue;
         zero_steps_send(s, k - late, next, zero_steps_out(s, s->rank, 0, k - late));
-        if (!s->failed) s->list[s->n - 1].received = posted[(k - late) % (late + 1)];
+        zero_steps_last(s)->received = posted[(k - late) % (late + 1)];
     }
 }
 

@@ -28,8 +28,19 @@ static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
 
 void zero_steps_add(zero_steps *steps, zero_collective_step step)
 {
+    if (steps->counted) {
+        if (steps->n++ > 0) zero_steps_count(steps, &steps->last, steps->counted);
+        steps->last = step;
+        return;
+    }
     steps->list = grow(steps, steps->list, steps->n, &steps->capacity, sizeof step);
     if (!steps->failed) steps->list[steps->n++] = step;
+}
+
+zero_collective_step *zero_steps_last(zero_steps *steps)
+{
+    bool is_kept = !steps->counted && !steps->failed;
+    return is_kept ? &steps->list[steps->n - 1] : &steps->last;
 }
 
 int zero_steps_add_sum(zero_steps *steps)
@@ -45,8 +56,13 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
 {
     if (steps->failed) return;
     zero_sum *s = &steps->sums[sum];
-    s->terms = grow(steps, s->terms, s->n, &s->capacity, sizeof term);
-    if (!steps->failed) s->terms[s->n++] = term;
+    if (!steps->counted) {
+        s->terms = grow(steps, s->terms, s->n, &s->capacity, sizeof term);
+        if (steps->failed) return;
+        s->terms[s->n] = term;
+    }
+    s->n_read += term.staged < 0 && term.first != steps->rank;
+    s->n++;
 }
 
 /* ---- chunks ---- */
@@ -108,8 +124,8 @@ void zero_steps_signal_in(zero_steps *steps, int64_t phase, int64_t first, int64
     int64_t at = zero_min(first * steps->chunk, steps->spec.count);
     int64_t end = zero_min((first + n) * steps->chunk, steps->spec.count);
     zero_steps_signal(steps, phase);
-    if (steps->failed || !steps->spec.on_device) return;
-    zero_collective_step *step = &steps->list[steps->n - 1];
+    if (!steps->spec.on_device) return;
+    zero_collective_step *step = zero_steps_last(steps);
     step->type = steps->spec.type;
     step->from = (zero_spot){ZERO_IN, steps->rank, at};
     step->len = end - at;
@@ -139,16 +155,16 @@ static zero_reach reach(const zero_steps *steps, int peer)
     return node_of[peer] == node_of[steps->rank] ? ZERO_INSIDE : ZERO_ACROSS;
 }
 
-static void count_send(const zero_steps *steps, int peer, int64_t bytes, zero_traffic *t)
+static void count_sends(zero_reach to, int64_t n, int64_t bytes, zero_traffic *t)
 {
-    t->bytes_sent[reach(steps, peer)] += bytes;
-    t->messages_sent[reach(steps, peer)]++;
+    t->bytes_sent[to] += n * bytes;
+    t->messages_sent[to] += n;
 }
 
-static void count_receive(const zero_steps *steps, int peer, int64_t bytes, zero_traffic *t)
+static void count_receives(zero_reach from, int64_t n, int64_t bytes, zero_traffic *t)
 {
-    t->bytes_received[reach(steps, peer)] += bytes;
-    t->messages_received[reach(steps, peer)]++;
+    t->bytes_received[from] += n * bytes;
+    t->messages_received[from] += n;
 }
 
 /* Bytes of neighbours' memory that the step reads: now, or later where data stays in place. */
@@ -157,11 +173,7 @@ static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *s
     int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type);
     int64_t n = step->from.place != ZERO_STAGING && step->from.rank != steps->rank;
     if (step->kind != ZERO_STEP_ADD) return n * bytes;
-    const zero_sum *sum = &steps->sums[step->sum];
-    n = 0;
-    for (int64_t t = 0; t < sum->n; t++)
-        n += sum->terms[t].staged < 0 && sum->terms[t].first != steps->rank;
-    return n * bytes;
+    return steps->sums[step->sum].n_read * bytes;
 }
 
 /* Counts as if MPI sent directly to each rank. */
@@ -169,12 +181,19 @@ static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic 
 {
     const zero_collective_spec *spec = &steps->spec;
     bool spreads = spec->kind == ZERO_BROADCAST, collects = spec->kind == ZERO_REDUCE;
-    for (int peer = 0; peer < steps->layout->size; peer++) {
-        if (peer == steps->rank) continue;
-        bool from_root = steps->rank == spec->root, to_root = peer == spec->root;
-        if (spreads ? from_root : !collects || to_root) count_send(steps, peer, bytes, t);
-        if (spreads ? to_root : !collects || from_root)
-            count_receive(steps, peer, bytes, t);
+    bool is_root = steps->rank == spec->root;
+    if ((spreads || collects) && !is_root) {
+        zero_reach root = reach(steps, spec->root);
+        count_sends(root, collects, bytes, t);
+        count_receives(root, spreads, bytes, t);
+        return;
+    }
+    int inside = zero_layout_local_size(steps->layout, steps->rank) - 1;
+    int others[ZERO_REACHES] = {
+        [ZERO_INSIDE] = inside, [ZERO_ACROSS] = steps->layout->size - 1 - inside};
+    for (int to = 0; to < ZERO_REACHES; to++) {
+        count_sends((zero_reach)to, collects ? 0 : others[to], bytes, t);
+        count_receives((zero_reach)to, spreads ? 0 : others[to], bytes, t);
     }
 }
 
@@ -184,10 +203,12 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
     int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
     switch (step->kind) {
     case ZERO_STEP_SEND:
-        count_send(steps, step->peer, bytes, traffic);
+        count_sends(reach(steps, step->peer), 1, bytes, traffic);
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
         break;
-    case ZERO_STEP_RECEIVE: count_receive(steps, step->peer, bytes, traffic); break;
+    case ZERO_STEP_RECEIVE:
+        count_receives(reach(steps, step->peer), 1, bytes, traffic);
+        break;
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);

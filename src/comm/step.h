@@ -74,10 +74,12 @@ typedef struct {
 
 typedef struct {
     int64_t n, capacity;
-    zero_term *terms; /* [n], in the order of ranks */
+    zero_term *terms; /* [n], in the order of ranks; NULL while steps are counted */
+    int64_t n_read;   /* the terms that lie in neighbours' memory */
 } zero_sum;
 
-/* The steps of rank `rank`, while they are written and afterwards. */
+/* The steps of rank `rank`, while they are written and afterwards. A plan only counts what they
+ * move: then algorithms write them as ever, and nothing is kept but the last step. */
 typedef struct {
     zero_collective_spec spec;
     const zero_layout *layout; /* borrowed */
@@ -89,6 +91,9 @@ typedef struct {
     zero_sum *sums; /* [n_sums] */
     int64_t n_sums, sum_capacity;
     bool failed; /* no memory: the list is incomplete */
+
+    zero_traffic *counted; /* borrowed: of all steps but the last; NULL: steps are kept */
+    zero_collective_step last; /* counting: this one may still change */
 } zero_steps;
 
 void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
@@ -104,6 +109,8 @@ int64_t zero_steps_until_sent(const zero_steps *steps);
 
 /* Appends a step; a failure is kept in steps->failed. */
 void zero_steps_add(zero_steps *steps, zero_collective_step step);
+/* The step that was appended last, to be changed. After a failure a step that nobody reads. */
+zero_collective_step *zero_steps_last(zero_steps *steps);
 /* A new sum without terms; returns its number. */
 int zero_steps_add_sum(zero_steps *steps);
 void zero_steps_add_term(zero_steps *steps, int sum, zero_term term);

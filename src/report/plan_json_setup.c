@@ -80,7 +80,7 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
     put_text(object, "dtype", c->dtype);
     put_text(object, "partition", c->partition);
     put_text(object, "collectives", zero_algorithm_name(r->collectives));
-    put_whole(object, "bucket", c->bucket);
+    put_whole(object, "bucket", r->stages[0].schedule.input.bucket);
     put_whole(object, "global_batch", c->global_batch);
     put_whole(object, "micro_batch", c->micro_batch);
     put_whole(object, "accumulation", c->accumulation);

@@ -37,6 +37,20 @@ static void show_replicas(const zero_plan_report *r, FILE *out)
     fprintf(out, "%s\n", text);
 }
 
+static void show_collectives(const zero_plan_report *r, FILE *out)
+{
+    int64_t bucket = r->stages[0].schedule.input.bucket;
+    zero_text_row("collectives", out);
+    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
+            zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
+            r->is_auto ? r->why : "", r->is_auto ? ")" : "", bucket);
+    if (bucket > r->config.bucket)
+        fprintf(out,
+                "%15sthe default of %" PRId64
+                " is too small: this is the least that %d ranks need\n",
+                "", r->config.bucket, r->config.data_ranks);
+}
+
 static void show_ranks(const zero_plan_report *r, FILE *out)
 {
     const zero_layout *l = &r->layout;
@@ -49,10 +63,7 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
                 l->n_nodes < l->size ? "TP group" : "rank, as in the paper's formulas");
     show_shares(r, out);
     show_replicas(r, out);
-    zero_text_row("collectives", out);
-    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
-            zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
-            r->is_auto ? r->why : "", r->is_auto ? ")" : "", r->config.bucket);
+    show_collectives(r, out);
 }
 
 static void show_batch(const zero_plan_report *r, FILE *out)

@@ -1,5 +1,6 @@
 #include "report/simulation_report.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -7,7 +8,11 @@
 
 static zero_status simulate_stage(const zero_simulation_report *r, int k)
 {
-    return zero_simulate(&r->plan.stages[k].schedule, &r->input, &r->results[k]);
+    ZERO_TRY(zero_simulate(&r->plan.stages[k].schedule, &r->input, &r->results[k]));
+    if (isfinite(r->results[k].step)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a simulated step has no finite time: give higher rates (--network, "
+                     "--node-network, --adapter, --disk, --flops)");
 }
 
 static zero_status simulate_with_trace(zero_simulation_report *r)

@@ -84,6 +84,19 @@ static void show_busiest(const zero_simulated *s, FILE *out)
             100.0 * zero_simulation_busy(s), bytes);
 }
 
+#define ALIKE 1e-3 /* of the step */
+
+static void show_slowest(const zero_simulated *s, FILE *out)
+{
+    double others = s->mean.exposed + s->mean.waiting;
+    double least = s->of_slowest.exposed + s->of_slowest.waiting;
+    zero_text_row("slowest rank", out);
+    if (others - least < ALIKE * s->step)
+        fputs("none: all wait alike\n", out);
+    else
+        fprintf(out, "%d: it waits least\n", s->slowest);
+}
+
 static void show_plan(const zero_simulation_report *r, const zero_simulated *s, FILE *out)
 {
     const zero_plan_time *t = &s->plan;
@@ -106,8 +119,7 @@ static void show_stage(const zero_simulation_report *r, FILE *out)
     show_rank(whose, &s->of_slowest, has_disk, out);
     show_rank("mean of ranks:", &s->mean, has_disk, out);
     show_plan(r, s, out);
-    zero_text_row("slowest rank", out);
-    fprintf(out, "%d: it waits least\n", s->slowest);
+    show_slowest(s, out);
     zero_text_row("busiest link", out);
     show_busiest(s, out);
     zero_text_row("messages", out);

@@ -188,6 +188,23 @@ zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input
 
 /* ---- the least ---- */
 
+static zero_status find_least_bucket(zero_schedule *s, int64_t *least)
+{
+    ZERO_TRY(zero_check_plan_input(&s->input));
+    ZERO_TRY(choose_layout(s));
+    ZERO_TRY(add_groups(s));
+    return zero_schedule_find_least_bucket(s, least);
+}
+
+int64_t zero_schedule_least_bucket(const zero_plan_input *input)
+{
+    int64_t least = 0;
+    zero_schedule s = begin(input);
+    zero_status st = find_least_bucket(&s, &least);
+    zero_schedule_destroy(&s);
+    return st == ZERO_OK ? least : 0;
+}
+
 /* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
  * every other unit still has its output, and what it saved unless that is computed again. */
 static size_t least_activations(const zero_plan_input *in)

@@ -14,6 +14,10 @@
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
 
+/* The least bucket with which the input compiles, as far as groups and replicas exchange; 0 if it
+ * does not compile with any. The input's own bucket does not matter. */
+int64_t zero_schedule_least_bucket(const zero_plan_input *input);
+
 /* Bounds from below of a schedule: quick to find for any model. */
 typedef struct {
     size_t bytes;         /* of arena and window; with a device: of the device's memory */

@@ -53,11 +53,17 @@ size_t zero_schedule_all_reduce_staging(const zero_schedule *s, int g)
     return most;
 }
 
+int64_t zero_schedule_least_all_reduce(const zero_schedule *s, int g, int k)
+{
+    zero_collective_spec spec = unbounded(s, g, k);
+    return zero_exchange_least_staging(&spec, &s->replica_layout);
+}
+
 static zero_status check_one(const zero_schedule *s, int g, int k)
 {
     zero_collective_spec spec = unbounded(s, g, k);
     ZERO_TRY(zero_collective_check(&spec, &s->replica_layout));
-    int64_t least = zero_exchange_least_staging(&spec, &s->replica_layout);
+    int64_t least = zero_schedule_least_all_reduce(s, g, k);
     if (s->input.bucket >= least) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--bucket %" PRId64 " is below the %" PRId64
@@ -73,14 +79,15 @@ zero_status zero_schedule_check_all_reduce(const zero_schedule *s)
     return ZERO_OK;
 }
 
-static zero_status count(const zero_schedule *s, int g, zero_traffic *traffic)
+static zero_status count(const zero_schedule *s, int g, zero_traffic_memo *memos,
+                         zero_traffic *traffic)
 {
     *traffic = (zero_traffic){0};
     for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
         zero_collective_spec spec = zero_schedule_all_reduce(s, g, k);
         zero_traffic one;
-        ZERO_TRY(
-            zero_collective_traffic(&spec, &s->replica_layout, s->shard.replica, &one));
+        ZERO_TRY(zero_collective_traffic_again(&memos[k], &spec, &s->replica_layout,
+                                               s->shard.replica, &one));
         zero_traffic_add(traffic, 1, &one);
     }
     return ZERO_OK;
@@ -88,9 +95,10 @@ static zero_status count(const zero_schedule *s, int g, zero_traffic *traffic)
 
 zero_status zero_schedule_count_all_reduces(zero_schedule *s)
 {
+    zero_traffic_memo memos[ZERO_ALL_REDUCE_COLLECTIVES] = {0};
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_exchange *x = &s->groups[g].all_reduce;
-        if (x->is_used) ZERO_TRY(count(s, g, &x->traffic));
+        if (x->is_used) ZERO_TRY(count(s, g, memos, &x->traffic));
     }
     return ZERO_OK;
 }

@@ -199,21 +199,41 @@ size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k)
 }
 
 /* The smallest exchange needs the same staging for shards of any length and type. */
+static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
+{
+    int64_t count = s->groups[g].partition.shard_len;
+    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
+                                 .algorithm = zero_schedule_algorithm(s),
+                                 .type = s->input.type,
+                                 .result = s->input.type,
+                                 .count = count,
+                                 .stride = count,
+                                 .in_apart = ZERO_BUFFER_ALIGN,
+                                 .unit = g};
+    ZERO_TRY(zero_collective_check(&spec, zero_schedule_layout(s)));
+    *least = zero_exchange_least_staging(&spec, zero_schedule_layout(s));
+    return ZERO_OK;
+}
+
+zero_status zero_schedule_find_least_bucket(const zero_schedule *s, int64_t *least)
+{
+    int64_t most = 0;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        int64_t of_group;
+        ZERO_TRY(least_of_group(s, g, &of_group));
+        most = zero_max(most, of_group);
+        for (int k = 0; s->shard.replicas > 1 && k < ZERO_ALL_REDUCE_COLLECTIVES; k++)
+            most = zero_max(most, zero_schedule_least_all_reduce(s, g, k));
+    }
+    *least = most;
+    return ZERO_OK;
+}
+
 zero_status zero_schedule_check_exchange(const zero_schedule *s)
 {
-    const zero_layout *layout = zero_schedule_layout(s);
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        int64_t count = s->groups[g].partition.shard_len;
-        zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                     .algorithm = zero_schedule_algorithm(s),
-                                     .type = s->input.type,
-                                     .result = s->input.type,
-                                     .count = count,
-                                     .stride = count,
-                                     .in_apart = ZERO_BUFFER_ALIGN,
-                                     .unit = g};
-        ZERO_TRY(zero_collective_check(&spec, layout));
-        int64_t least = zero_exchange_least_staging(&spec, layout);
+        int64_t least;
+        ZERO_TRY(least_of_group(s, g, &least));
         if (s->input.bucket < least)
             return zero_fail(ZERO_ERR_INVALID,
                              "--bucket %" PRId64 " is below the %" PRId64
@@ -227,14 +247,14 @@ zero_status zero_schedule_check_exchange(const zero_schedule *s)
 /* ---- traffic ---- */
 
 static zero_status count_of(const zero_schedule *s, zero_op op, int g,
-                            zero_traffic *traffic)
+                            zero_traffic_memo *memo, zero_traffic *traffic)
 {
     *traffic = (zero_traffic){0};
     for (int k = 0; k < zero_schedule_collectives(s, g); k++) {
         zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
         zero_traffic one;
-        ZERO_TRY(
-            zero_collective_traffic(&spec, zero_schedule_layout(s), s->shard.rank, &one));
+        ZERO_TRY(zero_collective_traffic_again(memo, &spec, zero_schedule_layout(s),
+                                               s->shard.rank, &one));
         zero_traffic_add(traffic, 1, &one);
     }
     return ZERO_OK;
@@ -242,12 +262,13 @@ static zero_status count_of(const zero_schedule *s, zero_op op, int g,
 
 zero_status zero_schedule_count_traffic(zero_schedule *s)
 {
+    zero_traffic_memo reduced = {0}, gathered = {0};
     for (int g = 0; g < s->input.model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         if (state->reduce.is_used)
-            ZERO_TRY(count_of(s, ZERO_OP_REDUCE, g, &state->reduce.traffic));
+            ZERO_TRY(count_of(s, ZERO_OP_REDUCE, g, &reduced, &state->reduce.traffic));
         if (state->gather.is_used)
-            ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &state->gather.traffic));
+            ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &gathered, &state->gather.traffic));
     }
     ZERO_TRY(zero_schedule_count_all_reduces(s));
     return zero_schedule_count_joins(s);

@@ -28,6 +28,10 @@ zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op
  * collectives: the bytes of all. */
 size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k);
 
+/* The least bucket for every exchange among N_d ranks, and among replicas. Fails as
+ * zero_collective_check() does. */
+ZERO_NODISCARD zero_status zero_schedule_find_least_bucket(const zero_schedule *s,
+                                                           int64_t *least);
 /* ZERO_ERR_INVALID if the bucket is too small for an exchange among N_d ranks. */
 ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
 
@@ -61,6 +65,9 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 #define ZERO_ALL_REDUCE_COLLECTIVES 2
 zero_collective_spec zero_schedule_all_reduce(const zero_schedule *s, int g, int k);
 size_t zero_schedule_all_reduce_staging(const zero_schedule *s, int g); /* bytes */
+
+/* Elements that the k-th one stages when chunks are smallest. */
+int64_t zero_schedule_least_all_reduce(const zero_schedule *s, int g, int k);
 
 /* As zero_schedule_check_exchange() and zero_schedule_count_traffic(). They do nothing
  * without replicas. */

@@ -13,9 +13,11 @@ static size_t aligned(const zero_schedule *s, size_t bytes)
     return zero_round_up_size(bytes, s->align);
 }
 
-/* This rank's share of memory that its group has once per node. */
+/* This rank's share of memory that its group has once per node. Without any there may be no group,
+ * and no layout. */
 static size_t share_of_node(const zero_layout *layout, int rank, size_t bytes)
 {
+    if (bytes == 0) return 0;
     size_t ranks = (size_t)zero_layout_local_size(layout, rank);
     return (bytes + ranks - 1) / ranks;
 }

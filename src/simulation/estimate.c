@@ -3,34 +3,48 @@
 #include "simulation/exchange.h"
 #include "simulation/step_lists.h"
 
+#define MOST_STEPS 100000 /* of a list that is written to be measured */
+
 typedef struct {
     int64_t sent, received, read, bytes; /* bytes: of the list */
 } list_size;
 
-static void count(const zero_packed_list *list, int64_t chunks, list_size *size)
+static list_size size_of(const zero_packed_list *list, int64_t chunks)
 {
-    for (int64_t i = 0; i < list->n; i++) {
-        size->sent += chunks * (list->steps[i].kind == ZERO_PACKED_SEND);
-        size->received += chunks * (list->steps[i].kind == ZERO_PACKED_RECEIVE);
-    }
-    size->read += chunks * list->n_reads;
-    size->bytes += chunks * (list->n * (int64_t)sizeof *list->steps +
-                             list->n_reads * (int64_t)sizeof *list->reads);
+    int64_t n[ZERO_PACKED_AWAIT + 1] = {0};
+    for (int64_t i = 0; i < list->n; i++) n[list->steps[i].kind] += chunks;
+    return (list_size){.sent = n[ZERO_PACKED_SEND],
+                       .received = n[ZERO_PACKED_RECEIVE],
+                       .read = n[ZERO_PACKED_READ] + n[ZERO_PACKED_LEND],
+                       .bytes = chunks * list->n * (int64_t)sizeof *list->steps};
 }
 
-/* The list with one chunk says what each chunk takes. */
+/* The list of this many chunks. */
+static zero_status pack_chunks(const zero_collective_spec *spec, const zero_layout *layout,
+                               int member, int64_t chunk, int64_t chunks,
+                               zero_packed_list *list)
+{
+    zero_peers peers = zero_peers_of(spec, layout);
+    zero_collective_spec some = *spec;
+    some.count = zero_min(spec->count, chunk * chunks);
+    some.max_chunk = zero_min(spec->count, chunk);
+    return zero_pack(list, &some, &peers, member);
+}
+
+/* A short list is written. A list with one chunk says what each chunk of a long one takes. */
 static zero_status measure(const zero_collective_spec *spec, const zero_layout *layout,
                            int member, list_size *size)
 {
-    zero_peers peers = zero_peers_of(spec, layout);
     int64_t chunk = zero_algorithm_get(spec->algorithm)->chunk(spec, layout);
-    int64_t chunks = zero_divide_up(spec->count, chunk);
-    zero_collective_spec one = *spec;
+    int64_t chunks = zero_divide_up(spec->count, chunk), times = chunks;
     zero_packed_list list;
-    one.count = zero_min(chunk, spec->count);
-    one.max_chunk = one.count;
-    ZERO_TRY(zero_pack(&list, &one, &peers, member));
-    count(&list, chunks, size);
+    ZERO_TRY(pack_chunks(spec, layout, member, chunk, 1, &list));
+    if (list.n * chunks < MOST_STEPS) {
+        times = 1;
+        zero_packed_list_destroy(&list);
+        ZERO_TRY(pack_chunks(spec, layout, member, chunk, chunks, &list));
+    }
+    *size = size_of(&list, times);
     zero_packed_list_destroy(&list);
     return ZERO_OK;
 }

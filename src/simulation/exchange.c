@@ -1,5 +1,6 @@
 #include "simulation/exchange.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static void message_arrived(void *arg, int64_t cookie)
         for (int i = 0; i < 2; i++)
             if (ended[i] >= 0) zero_looks_notice(x, ended[i]);
         break;
-    case ZERO_COOKIE_READS: zero_looks_has_read(x, (int32_t)number); break;
+    case ZERO_COOKIE_READ: zero_looks_has_read(x, (int32_t)number); break;
     case ZERO_COOKIE_NOTHING: break;
     case ZERO_COOKIE_CALLER: x->arrived(x->arrived_arg, number); break;
     }
@@ -57,8 +58,12 @@ zero_status zero_exchanges_open(zero_exchanges **exchanges,
         zero_exchanges_close(x);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the exchanges of %d ranks", size);
     }
-    x->input = *input;
+    x->memory_bandwidth = input->memory_bandwidth;
+    x->reads_take_time = !isinf(input->network.inside.bandwidth);
+    x->stir = input->stir;
+    x->arg = input->arg;
     x->events = events;
+    x->size = size;
     x->free_call = x->free_part = x->free_transfer = -1;
     for (int r = 0; r < size; r++)
         x->ranks[r] = (zero_exchange_rank){.first = ZERO_NO_PART, .last = ZERO_NO_PART};
@@ -94,8 +99,7 @@ zero_status zero_exchanges_status(const zero_exchanges *x)
 {
     if (!x->failed && !x->events->failed && !zero_network_failed(x->network))
         return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the messages of %d ranks",
-                     x->input.network.layout->size);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the messages of %d ranks", x->size);
 }
 
 zero_network *zero_exchanges_network(zero_exchanges *x)

@@ -3,15 +3,14 @@
  * The steps are those that a run executes (comm/step.h), packed. A rank's part of a collective goes
  * on only when the rank looks at it, as in a run: a look posts messages, does the arithmetic for
  * which data is there, and signals to neighbours. Who looks when is the caller's business; it is told
- * when a look would find something new. */
+ * when a look would find something new.
+ *
+ * Messages of up to 64 KiB leave when they are sent; larger ones, and all of a reduce, when they are
+ * awaited as well, as MPI's do. */
 #pragma once
 
 #include "comm/spec.h"
 #include "simulation/network.h"
-
-/* Bytes up to which a message leaves at once, as Open MPI's do over TCP. Larger ones, and all of a
- * reduce, whose sends are synchronous, leave when both ends are posted. */
-#define ZERO_EXCHANGE_EAGER 65536
 
 typedef struct zero_exchanges zero_exchanges;
 

@@ -1,7 +1,5 @@
 #include "simulation/looks.h"
 
-#include <math.h>
-
 #include "simulation/matching.h"
 
 /* ---- what steps wait for ---- */
@@ -76,9 +74,10 @@ static bool is_ready(const zero_exchanges *x, int32_t part, const zero_packed_st
     switch ((zero_packed_kind)step->kind) {
     case ZERO_PACKED_SEND: return has_room(p) && may_send(x, part);
     case ZERO_PACKED_RECEIVE: return has_room(p);
-    case ZERO_PACKED_WORK: return p->reads == 0;
+    case ZERO_PACKED_READ: return !p->is_reading;
     case ZERO_PACKED_AWAIT: return !p->is_waiting && find_missing(x, p, step) < 0;
-    case ZERO_PACKED_READ:
+    case ZERO_PACKED_WORK:
+    case ZERO_PACKED_LEND:
     case ZERO_PACKED_SIGNAL: break;
     }
     return true;
@@ -95,7 +94,10 @@ void zero_looks_notice(zero_exchanges *x, int32_t part)
 
 void zero_looks_has_read(zero_exchanges *x, int32_t part)
 {
-    if (--x->parts[part].reads == 0) zero_parts_stir(x, x->parts[part].rank);
+    zero_part *p = &x->parts[part];
+    p->is_reading = false;
+    p->next_step++;
+    zero_parts_stir(x, p->rank);
 }
 
 /* ---- phases ---- */
@@ -142,35 +144,24 @@ static void signal_phase(zero_exchanges *x, int32_t part, int64_t phase)
 
 /* ---- what steps do ---- */
 
-/* Reads of infinite rate take no time, and there are many. */
-static bool reads_take_time(const zero_exchanges *x)
-{
-    return x->input.network.inside.bandwidth < (double)INFINITY;
-}
-
-static int begin_reads(zero_exchanges *x, int32_t part, const zero_packed_step *step,
+/* Returns false if that takes no time: there are many reads. */
+static bool begin_read(zero_exchanges *x, const zero_part *p, const zero_packed_step *step,
                        int64_t cookie)
 {
-    const zero_part *p = &x->parts[part];
-    const zero_packed_read *reads = list_of(x, p)->reads + step->peer;
     const zero_peers *peers = &x->lists.sets[p->set].peers;
     const int *ranks = x->groups[p->group].ranks;
-    if (!reads_take_time(x)) return 0;
-    for (uint32_t i = 0; i < step->n_reads; i++) {
-        int owner = zero_peers_member(peers, p->member, reads[i].peer);
-        zero_network_read(x->network, ranks[owner], p->rank, reads[i].bytes, cookie);
-    }
-    return (int)step->n_reads;
+    if (!x->reads_take_time) return false;
+    int owner = step->peer == ZERO_ALL_NEIGHBOURS
+                    ? ZERO_NETWORK_SEVERAL
+                    : ranks[zero_peers_member(peers, p->member, step->peer)];
+    zero_network_read(x->network, owner, p->rank, step->value, cookie);
+    return true;
 }
 
-/* Arithmetic begins when all has been read. Returns false while it has not. */
-static bool has_read(zero_exchanges *x, int32_t part, const zero_packed_step *step)
+static void read_memory(zero_exchanges *x, int32_t part, const zero_packed_step *step)
 {
     zero_part *p = &x->parts[part];
-    if (p->has_read) return p->reads == 0;
-    p->has_read = true;
-    p->reads = begin_reads(x, part, step, zero_parts_cookie(ZERO_COOKIE_READS, part));
-    return p->reads == 0;
+    p->is_reading = begin_read(x, p, step, zero_parts_cookie(ZERO_COOKIE_READ, part));
 }
 
 /* Returns the seconds of arithmetic. */
@@ -179,9 +170,10 @@ static double run(zero_exchanges *x, int32_t part, const zero_packed_step *step)
     switch ((zero_packed_kind)step->kind) {
     case ZERO_PACKED_SEND: zero_matching_send(x, part, step); break;
     case ZERO_PACKED_RECEIVE: zero_matching_receive(x, part, step); break;
-    case ZERO_PACKED_WORK: return (double)step->value / x->input.memory_bandwidth;
-    case ZERO_PACKED_READ:
-        begin_reads(x, part, step, zero_parts_cookie(ZERO_COOKIE_NOTHING, 0));
+    case ZERO_PACKED_WORK: return (double)step->value / x->memory_bandwidth;
+    case ZERO_PACKED_READ: read_memory(x, part, step); break;
+    case ZERO_PACKED_LEND:
+        begin_read(x, &x->parts[part], step, zero_parts_cookie(ZERO_COOKIE_NOTHING, 0));
         break;
     case ZERO_PACKED_SIGNAL: signal_phase(x, part, step->value); break;
     case ZERO_PACKED_AWAIT: break;
@@ -200,9 +192,8 @@ double zero_looks_advance(zero_exchanges *x, int32_t part)
             if (step->kind == ZERO_PACKED_AWAIT) await(x, part, step);
             break;
         }
-        if (step->kind == ZERO_PACKED_WORK && !has_read(x, part, step)) break;
         seconds = run(x, part, step);
-        p->has_read = false;
+        if (p->is_reading) break; /* the step is over when its bytes are here */
         p->next_step++;
     }
     if (seconds == 0.0 && p->next_step == list->n && p->pending == 0)

@@ -9,5 +9,5 @@ double zero_looks_advance(zero_exchanges *x, int32_t part);
 
 /* Something that the part may wait for has ended: stirs the rank if the part could go on. */
 void zero_looks_notice(zero_exchanges *x, int32_t part);
-/* One of the reads of its next step has ended. */
+/* The READ that is its next step has ended. */
 void zero_looks_has_read(zero_exchanges *x, int32_t part);

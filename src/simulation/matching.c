@@ -2,6 +2,8 @@
 
 #include "base/grow.h"
 
+#define EAGER 65536 /* bytes: Open MPI's limit over TCP */
+
 /* ---- transfers ---- */
 
 static int32_t take_transfer(zero_exchanges *x)
@@ -94,7 +96,7 @@ static int32_t append(zero_exchanges *x, zero_queue *queue, const zero_transfer 
  * are synchronous (comm/steps_run.c). */
 static bool is_eager(const zero_exchanges *x, const zero_part *p, int64_t bytes)
 {
-    return bytes <= ZERO_EXCHANGE_EAGER && x->lists.sets[p->set].spec.kind != ZERO_REDUCE;
+    return bytes <= EAGER && x->lists.sets[p->set].spec.kind != ZERO_REDUCE;
 }
 
 static int peer_of(const zero_exchanges *x, const zero_part *p,

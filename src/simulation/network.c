@@ -234,30 +234,34 @@ static void post(zero_network *net, message made, double latency)
     for (int hop = 0; hop < made.n_hops; hop++) enter(net, m, before, hop, latency);
 }
 
-static void start(zero_network *net, int from, int to, int64_t bytes, int64_t cookie,
-                  bool pays_latency)
+static message make(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
 {
-    assert(from != to);
-    const int *node_of = net->input.layout->node_of;
-    const zero_link_rate *rate =
-        node_of[from] == node_of[to] ? &net->input.inside : &net->input.across;
-    message made = {.number = net->sent++,
-                    .bytes = bytes,
-                    .cookie = cookie,
-                    .connection = (uint64_t)from << 32 | (uint64_t)to};
     net->sent_bytes += bytes;
-    find_way(net, &made, from, to);
-    post(net, made, pays_latency ? rate->latency : 0.0);
+    return (message){.number = net->sent++,
+                     .bytes = bytes,
+                     .cookie = cookie,
+                     .connection = (uint64_t)(uint32_t)from << 32 | (uint32_t)to};
 }
 
 void zero_network_send(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
 {
-    start(net, from, to, bytes, cookie, true);
+    assert(from != to);
+    const int *node_of = net->input.layout->node_of;
+    bool is_inside = node_of[from] == node_of[to];
+    message made = make(net, from, to, bytes, cookie);
+    find_way(net, &made, from, to);
+    post(net, made, is_inside ? net->input.inside.latency : net->input.across.latency);
 }
 
 void zero_network_read(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
 {
-    start(net, from, to, bytes, cookie, false);
+    assert(from != to);
+    message made = make(net, from, to, bytes, cookie);
+    if (from == ZERO_NETWORK_SEVERAL)
+        add_hop(net, &made, ZERO_LINK_INSIDE_IN, to);
+    else
+        find_way(net, &made, from, to);
+    post(net, made, 0.0);
 }
 
 /* ---- ends ---- */
@@ -318,22 +322,23 @@ bool zero_network_failed(const zero_network *net)
 
 /* ---- counts ---- */
 
-static double busy_seconds(const zero_network *net, const zero_link *link)
+zero_link_use zero_network_use(const zero_network *net, zero_link_kind kind, int which)
 {
-    return link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+    zero_link_use use = {.kind = kind, .which = which};
+    if (net->first[kind] == net->first[kind + 1]) return use;
+    const zero_link *link = &net->links[net->first[kind] + which];
+    use.busy = link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+    use.bytes = link->bytes;
+    return use;
 }
 
 zero_link_use zero_network_busiest(const zero_network *net)
 {
     zero_link_use busiest = {0};
     for (int kind = 0; kind < LINK_KINDS; kind++)
-        for (int i = net->first[kind]; i < net->first[kind + 1]; i++) {
-            double busy = busy_seconds(net, &net->links[i]);
-            if (busy > busiest.busy)
-                busiest = (zero_link_use){.kind = (zero_link_kind)kind,
-                                          .which = i - net->first[kind],
-                                          .busy = busy,
-                                          .bytes = net->links[i].bytes};
+        for (int i = 0; i < net->first[kind + 1] - net->first[kind]; i++) {
+            zero_link_use use = zero_network_use(net, (zero_link_kind)kind, i);
+            if (use.busy > busiest.busy) busiest = use;
         }
     return busiest;
 }

@@ -74,14 +74,19 @@ void zero_network_close(zero_network *network); /* accepts NULL */
  * zero_network_failed(). */
 void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
+#define ZERO_NETWORK_SEVERAL (-1)
+
 /* The same for bytes that rank `to` reads in the memory of rank `from`, on the same node: without
- * latency. */
+ * latency. `from` may be ZERO_NETWORK_SEVERAL, when `to` reads everywhere at once; then only its own
+ * link counts. */
 void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */
 void zero_network_happens(zero_network *network, const zero_event *event);
 bool zero_network_failed(const zero_network *network);
 
+/* One link's use since the last zero_network_forget(); nothing for a link that limits nothing. */
+zero_link_use zero_network_use(const zero_network *network, zero_link_kind kind, int which);
 /* The link that was busy longest since the last zero_network_forget(); busy 0 if none was. */
 zero_link_use zero_network_busiest(const zero_network *network);
 void zero_network_forget(zero_network *network);

@@ -38,79 +38,39 @@ static int64_t relative(const zero_peers *peers, int member, int to)
 
 /* ---- packing ---- */
 
-/* Of a member, while the list of another one is packed. */
-typedef struct {
-    int64_t awaited; /* phase */
-    int64_t read;    /* 1 + its place among the reads of the last step, or 0 */
-} neighbour;
-
 typedef struct {
     const zero_steps *from;
     const zero_peers *peers;
     zero_packed_list *to;
-    neighbour *neighbours; /* [size] */
-    int64_t all_awaited;   /* phase */
+    int64_t *awaited;    /* [size]: a phase of each member */
+    int64_t all_awaited; /* and of all neighbours */
     int64_t waited_received,
         waited_sent; /* steps of `from` whose messages have been awaited */
     int32_t *packed; /* [from->n + 1]: steps of `to` before a step of `from` */
     bool failed;
 } packer;
 
-static zero_packed_step *append(packer *p, zero_packed_kind kind, int64_t peer,
-                                int64_t value)
+static void append(packer *p, zero_packed_kind kind, int64_t peer, int64_t value)
 {
     zero_packed_list *to = p->to;
     zero_packed_step *steps = zero_grow(to->steps, to->n, &to->capacity, sizeof *steps);
     p->failed = p->failed || !steps || peer > INT32_MAX || to->n == INT32_MAX;
-    if (p->failed) return NULL;
-    to->steps = steps;
-    steps[to->n] = (zero_packed_step){.kind = kind, .peer = (int32_t)peer, .value = value};
-    return &steps[to->n++];
-}
-
-static int by_peer(const void *a, const void *b)
-{
-    int64_t x = ((const zero_packed_read *)a)->peer,
-            y = ((const zero_packed_read *)b)->peer;
-    return (x > y) - (x < y);
-}
-
-/* No more reads are added to the last step. */
-static void close_reads(packer *p)
-{
-    zero_packed_list *to = p->to;
-    if (p->failed || to->n == 0 || to->steps[to->n - 1].n_reads == 0) return;
-    zero_packed_read *first = to->reads + to->steps[to->n - 1].peer;
-    for (zero_packed_read *r = first; r < to->reads + to->n_reads; r++)
-        p->neighbours[zero_peers_member(p->peers, p->from->rank, r->peer)].read = 0;
-    qsort(first, to->steps[to->n - 1].n_reads, sizeof *first, by_peer);
-}
-
-/* The last step reads in the memory of `owner`. */
-static void add_read(packer *p, int owner, int64_t bytes)
-{
-    zero_packed_list *to = p->to;
-    if (p->failed || owner == p->from->rank || bytes == 0) return;
-    int64_t *read = &p->neighbours[owner].read;
-    if (*read > 0) {
-        to->reads[*read - 1].bytes += bytes;
-        return;
-    }
-    zero_packed_read *reads =
-        zero_grow(to->reads, to->n_reads, &to->read_capacity, sizeof *reads);
-    p->failed = !reads || to->n_reads >= INT32_MAX;
     if (p->failed) return;
-    to->reads = reads;
-    reads[to->n_reads] =
-        (zero_packed_read){bytes, relative(p->peers, p->from->rank, owner)};
-    *read = ++to->n_reads;
-    to->steps[to->n - 1].n_reads++;
+    to->steps = steps;
+    steps[to->n++] =
+        (zero_packed_step){.kind = (int32_t)kind, .peer = (int32_t)peer, .value = value};
 }
 
-/* What the step still has to wait for, since steps run in order. */
-static void set_waits(packer *p, zero_packed_step *packed, const zero_collective_step *step)
+static bool waits(const packer *p, const zero_collective_step *step)
 {
-    if (!packed) return;
+    return step->received > p->waited_received || step->sent > p->waited_sent;
+}
+
+/* Makes packed step i wait for what the step still has to wait for, since steps run in order. */
+static void set_waits(packer *p, int64_t i, const zero_collective_step *step)
+{
+    if (p->failed) return;
+    zero_packed_step *packed = &p->to->steps[i];
     if (step->received > p->waited_received) {
         packed->received = p->packed[step->received];
         p->waited_received = step->received;
@@ -121,26 +81,46 @@ static void set_waits(packer *p, zero_packed_step *packed, const zero_collective
     }
 }
 
-static bool waits(const packer *p, const zero_collective_step *step)
-{
-    return step->received > p->waited_received || step->sent > p->waited_sent;
-}
-
-/* Opens a step that may read. */
-static zero_packed_step *open_reads(packer *p, zero_packed_kind kind)
-{
-    close_reads(p);
-    return append(p, kind, p->to->n_reads, 0);
-}
-
-static zero_packed_step *work(packer *p, const zero_collective_step *step)
+static zero_packed_step *last_if(const packer *p, int64_t before, zero_packed_kind kind)
 {
     zero_packed_list *to = p->to;
-    zero_packed_step *last = to->n > 0 ? &to->steps[to->n - 1] : NULL;
-    if (last && last->kind == ZERO_PACKED_WORK && !waits(p, step)) return last;
-    zero_packed_step *made = open_reads(p, ZERO_PACKED_WORK);
-    set_waits(p, made, step);
-    return made;
+    bool is = to->n >= before && to->steps[to->n - before].kind == (int32_t)kind;
+    return is ? &to->steps[to->n - before] : NULL;
+}
+
+/* The last step becomes a WORK, which adds and copies in a row have together. */
+static void open_work(packer *p, const zero_collective_step *step)
+{
+    if (last_if(p, 1, ZERO_PACKED_WORK) && !waits(p, step)) return;
+    int64_t first = p->to->n;
+    append(p, ZERO_PACKED_WORK, 0, 0);
+    set_waits(p, first, step);
+}
+
+/* The last WORK reads bytes of another member first, in one READ: each owner's link carries no more
+ * than the reader's. */
+static void read_first(packer *p, int owner, int64_t bytes)
+{
+    if (p->failed || owner == p->from->rank || bytes == 0) return;
+    int64_t peer = relative(p->peers, p->from->rank, owner);
+    zero_packed_step *read = last_if(p, 2, ZERO_PACKED_READ);
+    if (read) {
+        read->value += bytes;
+        if (read->peer != peer) read->peer = ZERO_ALL_NEIGHBOURS;
+        return;
+    }
+    zero_packed_step work = p->to->steps[p->to->n - 1];
+    p->to->n--;
+    append(p, ZERO_PACKED_READ, peer, bytes);
+    append(p, ZERO_PACKED_WORK, 0, work.value);
+    if (p->failed) return;
+    p->to->steps[p->to->n - 2].received = work.received;
+    p->to->steps[p->to->n - 2].sent = work.sent;
+}
+
+static void work_on(packer *p, int64_t bytes)
+{
+    if (!p->failed) p->to->steps[p->to->n - 1].value += bytes;
 }
 
 static int64_t bytes_in(const packer *p, const zero_collective_step *step)
@@ -151,12 +131,11 @@ static int64_t bytes_in(const packer *p, const zero_collective_step *step)
 static void pack_add(packer *p, const zero_collective_step *step)
 {
     const zero_sum *sum = &p->from->sums[step->sum];
-    zero_packed_step *made = work(p, step);
-    if (!made) return;
-    made->value += step->len * (int64_t)zero_type_size(step->type);
+    open_work(p, step);
+    work_on(p, step->len * (int64_t)zero_type_size(step->type));
     for (int64_t t = 0; t < sum->n; t++) {
-        made->value += step->len * (int64_t)zero_type_size(sum->terms[t].type);
-        if (sum->terms[t].staged < 0) add_read(p, sum->terms[t].first, bytes_in(p, step));
+        work_on(p, step->len * (int64_t)zero_type_size(sum->terms[t].type));
+        if (sum->terms[t].staged < 0) read_first(p, sum->terms[t].first, bytes_in(p, step));
     }
 }
 
@@ -164,25 +143,23 @@ static void pack_add(packer *p, const zero_collective_step *step)
  * uses it, but counts here, as in a run. */
 static void pack_copy(packer *p, const zero_collective_step *step)
 {
-    zero_packed_step *made = work(p, step);
     bool is_there = p->from->spec.one_out && step->from.place == ZERO_OUT;
-    if (!made) return;
-    if (!is_there) made->value += 2 * step->len * (int64_t)zero_type_size(step->type);
-    if (step->from.place != ZERO_STAGING) add_read(p, step->from.rank, bytes_in(p, step));
+    open_work(p, step);
+    if (!is_there) work_on(p, 2 * step->len * (int64_t)zero_type_size(step->type));
+    if (step->from.place != ZERO_STAGING) read_first(p, step->from.rank, bytes_in(p, step));
 }
 
 static void pack_message(packer *p, const zero_collective_step *step)
 {
     bool sends = step->kind == ZERO_STEP_SEND;
-    if (sends && step->from.place != ZERO_STAGING && step->from.rank != p->from->rank) {
-        set_waits(p, open_reads(p, ZERO_PACKED_READ), step);
-        add_read(p, step->from.rank, bytes_in(p, step));
-    }
-    close_reads(p);
-    zero_packed_step *made = append(p, sends ? ZERO_PACKED_SEND : ZERO_PACKED_RECEIVE,
-                                    relative(p->peers, p->from->rank, step->peer),
-                                    step->len * (int64_t)zero_type_size(step->type));
-    set_waits(p, made, step);
+    int64_t first = p->to->n;
+    if (sends && step->from.place != ZERO_STAGING && step->from.rank != p->from->rank)
+        append(p, ZERO_PACKED_LEND, relative(p->peers, p->from->rank, step->from.rank),
+               bytes_in(p, step));
+    append(p, sends ? ZERO_PACKED_SEND : ZERO_PACKED_RECEIVE,
+           relative(p->peers, p->from->rank, step->peer),
+           step->len * (int64_t)zero_type_size(step->type));
+    set_waits(p, first, step);
     if (sends) p->to->until_sent = p->to->n;
 }
 
@@ -195,21 +172,21 @@ static bool has_neighbours(const packer *p)
 static void pack_signal(packer *p, const zero_collective_step *step, bool is_needed)
 {
     if (!is_needed && !waits(p, step)) return;
-    close_reads(p);
-    set_waits(p, append(p, ZERO_PACKED_SIGNAL, 0, step->phase), step);
+    append(p, ZERO_PACKED_SIGNAL, 0, step->phase);
+    set_waits(p, p->to->n - 1, step);
 }
 
 static void pack_await(packer *p, const zero_collective_step *step, bool is_needed)
 {
     bool of_all = step->peer == ZERO_ALL_NEIGHBOURS;
-    int64_t *awaited = of_all ? &p->all_awaited : &p->neighbours[step->peer].awaited;
+    int64_t *awaited = of_all ? &p->all_awaited : &p->awaited[step->peer];
     bool is_new = step->phase > zero_max(*awaited, p->all_awaited) && is_needed;
     if (!is_new && !waits(p, step)) return;
     *awaited = zero_max(*awaited, step->phase);
-    close_reads(p);
-    int64_t peer =
-        of_all ? ZERO_ALL_NEIGHBOURS : relative(p->peers, p->from->rank, step->peer);
-    set_waits(p, append(p, ZERO_PACKED_AWAIT, peer, step->phase), step);
+    append(p, ZERO_PACKED_AWAIT,
+           of_all ? ZERO_ALL_NEIGHBOURS : relative(p->peers, p->from->rank, step->peer),
+           step->phase);
+    set_waits(p, p->to->n - 1, step);
 }
 
 static void pack_all(packer *p)
@@ -231,7 +208,6 @@ static void pack_all(packer *p)
         }
         p->packed[i + 1] = (int32_t)p->to->n;
     }
-    close_reads(p);
 }
 
 static zero_status check(const zero_collective_spec *spec)
@@ -252,11 +228,8 @@ static zero_status check(const zero_collective_spec *spec)
 static void trim(zero_packed_list *list)
 {
     void *steps = realloc(list->steps, (size_t)(list->n + 1) * sizeof *list->steps);
-    void *reads = realloc(list->reads, (size_t)(list->n_reads + 1) * sizeof *list->reads);
     if (steps) list->steps = steps;
-    if (reads) list->reads = reads;
     list->capacity = list->n;
-    list->read_capacity = list->n_reads;
 }
 
 static zero_status pack(zero_packed_list *list, const zero_steps *from,
@@ -264,11 +237,11 @@ static zero_status pack(zero_packed_list *list, const zero_steps *from,
 {
     zero_packed_list made = {0};
     packer p = {.from = from, .peers = peers, .to = &made};
-    p.neighbours = calloc((size_t)from->layout->size, sizeof *p.neighbours);
+    p.awaited = calloc((size_t)from->layout->size, sizeof *p.awaited);
     p.packed = calloc((size_t)from->n + 1, sizeof *p.packed);
-    p.failed = !p.neighbours || !p.packed;
+    p.failed = !p.awaited || !p.packed;
     if (!p.failed) pack_all(&p);
-    free(p.neighbours);
+    free(p.awaited);
     free(p.packed);
     if (p.failed) {
         zero_packed_list_destroy(&made);
@@ -294,6 +267,5 @@ zero_status zero_pack(zero_packed_list *list, const zero_collective_spec *spec,
 void zero_packed_list_destroy(zero_packed_list *list)
 {
     free(list->steps);
-    free(list->reads);
     *list = (zero_packed_list){0};
 }

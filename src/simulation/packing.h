@@ -5,8 +5,9 @@
  * between members. A list says what a member waits for and what moves, no addresses:
  *
  *     SEND, RECEIVE   a message
- *     WORK            arithmetic, after reading in neighbours' memory: adds and copies in a row
- *     READ            reads whose end is not awaited: MPI sends from a neighbour's memory
+ *     READ            bytes in neighbours' memory
+ *     WORK            arithmetic: adds and copies in a row, on what one READ before it has read
+ *     LEND            a READ whose end is not awaited: MPI sends from a neighbour's memory
  *     SIGNAL, AWAIT   phases; an AWAIT for what an earlier one has awaited is left out */
 #pragma once
 
@@ -15,29 +16,23 @@
 typedef enum {
     ZERO_PACKED_SEND,
     ZERO_PACKED_RECEIVE,
-    ZERO_PACKED_WORK,
     ZERO_PACKED_READ,
+    ZERO_PACKED_WORK,
+    ZERO_PACKED_LEND,
     ZERO_PACKED_SIGNAL,
     ZERO_PACKED_AWAIT,
 } zero_packed_kind;
 
 typedef struct {
-    int64_t
-        value; /* send, receive: bytes; work: bytes of all operands; signal, await: phase */
-    int32_t peer; /* relative, or ZERO_ALL_NEIGHBOURS; work, read: the first of its reads */
-    uint32_t kind : 3, n_reads : 29;
+    int64_t value; /* bytes; work: of all operands; signal, await: phase */
+    int32_t peer;  /* relative; await, read: or ZERO_ALL_NEIGHBOURS, which is several */
+    int32_t kind;
     int32_t received, sent; /* as in comm/step.h */
 } zero_packed_step;
 
 typedef struct {
-    int64_t bytes;
-    int64_t peer; /* relative: whose memory is read */
-} zero_packed_read;
-
-typedef struct {
     zero_packed_step *steps; /* [n]; owned */
-    zero_packed_read *reads; /* [n_reads]; owned */
-    int64_t n, n_reads, capacity, read_capacity;
+    int64_t n, capacity;
     int64_t until_sent; /* steps that have to run until no send is left */
 } zero_packed_list;
 

@@ -150,5 +150,5 @@ void zero_parts_stir(zero_exchanges *x, int rank)
 {
     if (x->ranks[rank].is_stirred) return;
     x->ranks[rank].is_stirred = true;
-    x->input.stir(x->input.arg, rank);
+    x->stir(x->arg, rank);
 }

@@ -9,7 +9,7 @@
  *     exchange.c   groups, begin, looks, events */
 #pragma once
 
-#include "simulation/exchange.h"
+#include "simulation/network.h"
 #include "simulation/queues.h"
 #include "simulation/step_lists.h"
 
@@ -22,8 +22,7 @@ typedef struct {
     int32_t set;                       /* of lists */
     int32_t next_step;
     int32_t next_of_rank; /* a part that the rank began later, or a free one */
-    int32_t reads;        /* in flight, of the step that is next */
-    bool has_read;        /* that step has begun its reads */
+    bool is_reading;      /* its next step, a READ, has begun */
     bool is_waiting;      /* in the list of another member's waiters */
     int32_t next_waiter;  /* in that list */
     int64_t phase;        /* that it has signalled */
@@ -68,10 +67,14 @@ typedef struct {
     bool is_stirred;     /* and has not looked since */
 } zero_exchange_rank;
 
-struct zero_exchanges {
-    zero_exchanges_input input;
+typedef struct zero_exchanges {
+    double memory_bandwidth;
+    bool reads_take_time;
+    void (*stir)(void *arg, int rank);
+    void *arg;
     zero_events *events; /* borrowed */
     zero_network *network;
+    int size; /* of the world */
     zero_step_lists lists;
 
     zero_exchange_rank *ranks; /* [layout->size] */
@@ -89,12 +92,12 @@ struct zero_exchanges {
     zero_message_arrived *arrived; /* the caller's messages */
     void *arrived_arg;
     bool failed; /* no memory */
-};
+} zero_exchanges;
 
 /* Cookies of messages: what they are for, and its number. */
 typedef enum {
     ZERO_COOKIE_TRANSFER, /* a transfer */
-    ZERO_COOKIE_READS,    /* reads that this part waits for */
+    ZERO_COOKIE_READ,     /* the READ of this part */
     ZERO_COOKIE_NOTHING,
     ZERO_COOKIE_CALLER, /* the caller's cookie */
 } zero_cookie_kind;

@@ -1,7 +1,9 @@
 #include "simulation/simulate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "sharding/compile.h"
@@ -41,7 +43,12 @@ static zero_status add_program(simulation *x, int rank)
     ZERO_TRY(zero_schedule_compile(&x->schedules[rank], &input));
     x->program_of[rank] = rank;
     x->n_programs++;
-    return zero_actions_init(&x->actions[rank], &x->schedules[rank], &x->input->machine);
+    ZERO_TRY(zero_actions_init(&x->actions[rank], &x->schedules[rank], &x->input->machine));
+    /* All ranks begin the same collectives in the same order. */
+    assert(x->actions[rank].n_specs == x->actions[0].n_specs);
+    assert(memcmp(x->actions[rank].n_calls, x->actions[0].n_calls,
+                  sizeof x->actions[0].n_calls) == 0);
+    return ZERO_OK;
 }
 
 static zero_status make_first_program(simulation *x)

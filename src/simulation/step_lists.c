@@ -19,11 +19,12 @@ void zero_step_lists_destroy(zero_step_lists *l)
 
 /* ---- equal lists ---- */
 
-static uint64_t hash_words(uint64_t hash, const void *words, int64_t n)
+static uint64_t hash_of(const zero_packed_list *list)
 {
-    const unsigned char *at = words;
-    for (int64_t i = 0; i < n; i++, at += sizeof(uint64_t)) {
-        uint64_t word;
+    const char *at = (const char *)list->steps,
+               *end = (const char *)(list->steps + list->n);
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (uint64_t word; at < end; at += sizeof word) {
         memcpy(&word, at, sizeof word);
         hash = (hash ^ word) * 0x100000001b3u;
         hash ^= hash >> 29;
@@ -31,19 +32,9 @@ static uint64_t hash_words(uint64_t hash, const void *words, int64_t n)
     return hash;
 }
 
-static uint64_t hash_of(const zero_packed_list *list)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    hash = hash_words(hash, list->steps, list->n * (int64_t)(sizeof *list->steps / 8));
-    return hash_words(hash, list->reads,
-                      list->n_reads * (int64_t)(sizeof *list->reads / 8));
-}
-
 static bool are_equal(const zero_packed_list *a, const zero_packed_list *b)
 {
-    return a->n == b->n && a->n_reads == b->n_reads &&
-           memcmp(a->steps, b->steps, (size_t)a->n * sizeof *a->steps) == 0 &&
-           memcmp(a->reads, b->reads, (size_t)a->n_reads * sizeof *a->reads) == 0;
+    return a->n == b->n && memcmp(a->steps, b->steps, (size_t)a->n * sizeof *a->steps) == 0;
 }
 
 static int32_t find_equal(const zero_step_lists *l, const zero_packed_list *list,
@@ -90,7 +81,9 @@ static zero_status keep(zero_step_lists *l, zero_packed_list *list, int32_t *num
 static bool nodes_are_alike(const zero_layout *layout)
 {
     int n = layout->size / layout->n_nodes;
-    if (!layout->in_blocks || !zero_is_power_of_two(n)) return false;
+    if (!layout->in_blocks || layout->size != layout->n_nodes * n ||
+        !zero_is_power_of_two(n))
+        return false;
     for (int node = 0; node < layout->n_nodes; node++)
         if (layout->first[node] != node * n) return false;
     return true;

@@ -10,6 +10,7 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 #include "engine/plan.h"
+#include "sharding/compile.h"
 
 #define DIGEST_DIGITS 32
 
@@ -167,6 +168,7 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->log_every, 0, r.log_every);
     take_default(&c->sample, -1, r.sample);
     take_default(&c->warmup, -1, c->steps / 5);
+    if (c->bucket == 0) c->bucket_grows = true;
     take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
     take_default(&c->keep, 0, 2);
     if (c->save_minutes < 0.0)
@@ -386,5 +388,6 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.collectives = collectives;
     in.layout = place.layout;
     in.tp_layout = place.tp_layout;
+    if (c->bucket_grows) in.bucket = zero_max(in.bucket, zero_schedule_least_bucket(&in));
     return in;
 }

@@ -41,6 +41,8 @@ typedef struct {
 
     /* sharding and communication */
     int64_t stage, bucket;
+    bool
+        bucket_grows; /* computed: the user left the bucket open, so many ranks may need more */
     const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
     int64_t prefetch, persist;
     const char *overlap; /* on, off */

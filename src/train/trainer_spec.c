@@ -6,11 +6,13 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "comm/algorithm.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
 #include "math/device.h"
+#include "sharding/compile.h"
 #include "train/config.h"
 #include "train/trainer.h"
 #include "zero/gpt2.h"
@@ -105,8 +107,6 @@ static zero_status read_backend(const zero_trainer_spec *spec, zero_engine_spec 
     return ZERO_OK;
 }
 
-#define LARGEST_BUCKET (64 * ZERO_PLAN_BUCKET) /* as the program's --bucket */
-
 static zero_status check_whole(const char *name, int64_t value, int64_t least, int64_t most)
 {
     if (value >= least && value <= most) return ZERO_OK;
@@ -124,7 +124,8 @@ static zero_status check_spec(const zero_trainer_spec *spec)
                          (int)spec->type);
     ZERO_TRY(check_whole("seed", spec->seed, 0, INT64_MAX));
     if (spec->bucket != 0)
-        ZERO_TRY(check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE, LARGEST_BUCKET));
+        ZERO_TRY(
+            check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE, ZERO_PLAN_MOST_BUCKET));
     if (spec->accumulation >= 0 && spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
         spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX)
         return ZERO_OK;
@@ -166,6 +167,8 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, e));
+    if (spec->bucket == 0)
+        e->plan.bucket = zero_max(e->plan.bucket, zero_schedule_least_bucket(&e->plan));
     return read_backend(spec, e);
 }
 

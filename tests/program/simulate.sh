@@ -64,6 +64,17 @@ runs 0 simulate $gpt2 --stage 3 --slow 5:0.8
 says 'slowest rank   5' out
 says 'rank 5: 0.8 times that' out
 
+# The parts of a rank's step are the step.
+for options in '--memory-bandwidth 1G --poll 10ms' '--slow 3:0.5 --adapter 1G --tp 2'; do
+    runs 0 simulate $gpt2 --layers 2 --stage all --fake-nodes 4 $options --json
+    awk '/"step_seconds"/ { step = $2 }
+        /"(compute|sums|exposed|waiting|disk)_seconds"/ { sum += $2 }
+        /_rank(s?)": {/ { sum = 0; is_rank = 1 }
+        /}/ { if (is_rank) print sum / step; is_rank = 0 }' out >sums
+    within 0.999999 1.000001 'parts / step' <sums
+    [ "$(wc -l <sums)" -eq 8 ] || complain "$words: expected two ranks of four stages"
+done
+
 # Links that ranks share, arithmetic and polls make a step longer.
 nodes="--model gpt2 --layers 2 --ranks 8 --fake-nodes 4 --stage 3"
 alone=$(step $nodes)
@@ -102,12 +113,12 @@ refuses 2 'most-messages' 0 simulate $gpt2 --most-messages 10 --trace new.json
 refuses 2 '--network is missing' 0 simulate --model gpt2 --ranks 8
 refuses 2 '--flops is missing' 0 simulate --network 1us,12.5G
 refuses 2 '--ranks 8 has ranks 0 to 7' 0 simulate $gpt2 --slow 8:0.5
-refuses 2 'a factor above 0' 0 simulate $gpt2 --slow 1:0
+refuses 2 'a factor from 0.001 to 1000' 0 simulate $gpt2 --slow 1:0
+refuses 2 'no finite time' 0 simulate --model gpt2 --ranks 8 --network 1us,1e-305 --flops 1T
 refuses 2 'rank 1 is there twice' 0 simulate $gpt2 --slow 1:0.5,1:2
 refuses 2 'MPI chooses its own messages' 0 simulate $gpt2 --collectives mpi
 refuses 2 'not simulated' 0 simulate $gpt2 --device cuda
 refuses 2 '--switch 0: expected NODES' 0 simulate $gpt2 --switch 0
-refuses 2 '500000000' 0 simulate --model gpt2 --layers 1 --ranks 16384 --stage 3 --collectives p2p \
-    --bucket 4M $rates
+refuses 2 '500000000' 0 simulate --model gpt2 --layers 1 --ranks 16384 --stage 3 --collectives p2p $rates
 says 'hier' err
 finish

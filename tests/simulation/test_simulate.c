@@ -27,11 +27,12 @@ static void check_ratio(zero_plan_input in, int nodes, double least, double most
 {
     simulate_job job;
     simulate_open(&job, in, nodes);
+    if (in.offload) job.input.machine.disk_read = job.input.machine.disk_write = 1e9;
     double ratio = ratio_of(&job);
     if (ratio < least || ratio > most) {
         zero_simulated r = simulate_run(&job);
-        fail_msg("stage %d: simulated %.9f s, planned %.9f s: ratio %.6f", in.stage, r.step,
-                 r.plan.step, ratio);
+        fail_msg("stage %d on %d nodes: simulated %.9f s, planned %.9f s: ratio %.6f",
+                 in.stage, nodes, r.step, r.plan.step, ratio);
     }
     simulate_close(&job);
 }
@@ -62,6 +63,78 @@ static void so_does_a_step_of_every_kind(void **state)
         check_ratio(in, 8, 0.998, 1.002);
         in.type = ZERO_BF16;
         check_ratio(in, 8, 0.998, 1.002);
+    }
+    zero_model_destroy(&model);
+}
+
+/* Of each rank, and of four that share a node. */
+static void so_does_a_step_beside_a_disk(void **state)
+{
+    (void)state;
+    zero_model model = the_model();
+    for (int stage = 0; stage < 4; stage++)
+        for (int nodes = 2; nodes <= 8; nodes *= 4) {
+            zero_plan_input in = plan_of(&model, stage, 8);
+            in.offload = ZERO_OFFLOAD_END;
+            check_ratio(in, nodes, 0.99, 1.01);
+            in.offload = ZERO_OFFLOAD_LAZY;
+            check_ratio(in, nodes, 0.99, 1.01);
+            in.offload = ZERO_OFFLOAD_BACKWARD;
+            check_ratio(in, nodes, 0.99, 1.01);
+            in.recompute = true;
+            in.offload_activations = 1;
+            in.offload_parameters = stage == 3;
+            check_ratio(in, nodes, 0.99, 1.01);
+        }
+    zero_model_destroy(&model);
+}
+
+/* Shard groups on one node each, or all ranks on nodes of their own. In a window ranks wait for their
+ * neighbours' phases, which a plan does not know. */
+static void so_does_a_step_of_replicas(void **state)
+{
+    (void)state;
+    zero_model model = the_model();
+    for (int stage = 0; stage < 4; stage++)
+        for (int R = 2; R <= 4; R *= 2) {
+            zero_plan_input in = plan_of(&model, stage, 8);
+            in.shard_ranks = R;
+            check_ratio(in, 8, 0.998, 1.005);
+            check_ratio(in, 8 / R, 0.998, 1.005);
+            in.collectives = ZERO_ALGORITHM_HIER;
+            check_ratio(in, 8 / R, 0.998, 1.02);
+        }
+    zero_model_destroy(&model);
+}
+
+static void so_does_a_step_of_tp_groups(void **state)
+{
+    (void)state;
+    zero_model whole = the_model();
+    for (int stage = 0; stage < 4; stage++)
+        for (int tp = 2; tp <= 4; tp *= 2) {
+            zero_model model;
+            assert_int_equal(zero_model_share(&whole, (zero_share){tp, 0, tp}, &model),
+                             ZERO_OK);
+            zero_plan_input in = plan_of(&model, stage, 4);
+            check_ratio(in, 4, 0.998, 1.005);
+            in.recompute = true;
+            in.partition_activations = 1;
+            check_ratio(in, 4, 0.998, 1.005);
+            zero_model_destroy(&model);
+        }
+    zero_model_destroy(&whole);
+}
+
+/* Chains of broadcasts take longer than their bytes: they fill. */
+static void owners_take_little_more(void **state)
+{
+    (void)state;
+    zero_model model = the_model();
+    for (int stage = 0; stage < 4; stage++) {
+        zero_plan_input in = plan_of(&model, stage, 8);
+        in.partition = ZERO_PARTITION_OWNER;
+        check_ratio(in, 8, 0.99, 1.1);
     }
     zero_model_destroy(&model);
 }
@@ -259,6 +332,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_takes_the_planned_time),
         cmocka_unit_test(so_does_a_step_of_every_kind),
+        cmocka_unit_test(so_does_a_step_beside_a_disk),
+        cmocka_unit_test(so_does_a_step_of_replicas),
+        cmocka_unit_test(so_does_a_step_of_tp_groups),
+        cmocka_unit_test(owners_take_little_more),
         cmocka_unit_test(a_slow_rank_is_named),
         cmocka_unit_test(each_instruction_is_one_span),
         cmocka_unit_test(two_runs_are_equal),

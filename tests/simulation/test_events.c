@@ -1,0 +1,84 @@
+/* The queue of events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "simulation/events.h"
+#include "simulation/queues.h"
+#include "support/tree_oracle.h"
+
+static void events_come_in_the_order_of_their_times(void **state)
+{
+    (void)state;
+    zero_events e = {0};
+    zero_event event, before = {.time = -1.0};
+    uint64_t random = 1;
+    int n = 0;
+    for (int i = 0; i < 20000; i++) {
+        random = oracle_mix(random);
+        for (uint64_t k = 0; k < random % 3; k++)
+            zero_events_add(&e, e.now + (double)(random >> 8 & 15), ZERO_EVENT_RANK, i);
+        if (!zero_events_next(&e, &event)) continue;
+        n++;
+        assert_true(event.time > before.time ||
+                    (event.time == before.time && event.number > before.number));
+        assert_true(e.now == event.time);
+        before = event;
+    }
+    while (zero_events_next(&e, &event)) n++;
+    assert_true(!e.failed && n == e.added && n > 10000);
+    zero_events_destroy(&e);
+}
+
+static void events_of_one_time_come_as_they_were_added(void **state)
+{
+    (void)state;
+    zero_events e = {0};
+    zero_event event;
+    for (int i = 0; i < 1000; i++) zero_events_add(&e, 1.0, ZERO_EVENT_DISK, i);
+    for (int i = 0; i < 1000; i++) {
+        assert_true(zero_events_next(&e, &event));
+        assert_true(event.which == i && event.kind == ZERO_EVENT_DISK);
+    }
+    assert_false(zero_events_next(&e, &event));
+    zero_events_destroy(&e);
+}
+
+/* Against an array that has all keys. */
+static void queues_are_found_until_they_are_empty(void **state)
+{
+    (void)state;
+    enum { KEYS = 500 };
+    zero_queues q = {0};
+    int64_t n[KEYS] = {0};
+    uint64_t random = 7;
+    for (int i = 0; i < 100000; i++) {
+        random = oracle_mix(random);
+        uint64_t k = random % KEYS, key = k << 32 | k % 7;
+        zero_queue *found = zero_queues_find(&q, key);
+        assert_true((found != NULL) == (n[k] > 0));
+        if (random >> 40 & 1) {
+            found = zero_queues_add(&q, key);
+            assert_true(found && found->key == key && found->n == n[k]);
+            found->n = ++n[k];
+        } else if (found && (found->n = --n[k]) == 0) {
+            zero_queues_remove(&q, found);
+        }
+    }
+    for (uint64_t k = 0; k < KEYS; k++) {
+        zero_queue *found = zero_queues_find(&q, k << 32 | k % 7);
+        assert_true(found ? found->n == n[k] : n[k] == 0);
+    }
+    zero_queues_destroy(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_come_in_the_order_of_their_times),
+        cmocka_unit_test(events_of_one_time_come_as_they_were_added),
+        cmocka_unit_test(queues_are_found_until_they_are_empty)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
