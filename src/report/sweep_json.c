@@ -3,6 +3,7 @@
 
 #include "report/json_put.h"
 #include "report/sweep_file.h"
+#include "train/metrics.h"
 
 static json_t *real(double value)
 {
@@ -50,7 +51,8 @@ static json_t *describe_point(const zero_sweep_point *p)
     put_whole(object, "stage", p->stage);
     put_whole(object, "ranks", p->ranks);
     put_text(object, "state", zero_sweep_state_name(p->state));
-    if (p->state == ZERO_SWEEP_FAILED) put_text(object, "why", p->why);
+    if (p->state == ZERO_SWEEP_FAILED)
+        json_object_set_new(object, "why", zero_metrics_text(p->why));
     snprintf(path, sizeof path, "points/%s.jsonl", p->name);
     put_text(object, "metrics", path);
     if (p->started[0]) {
@@ -82,7 +84,7 @@ json_t *zero_sweep_describe(const zero_sweep *sweep)
     put_whole(study, "steps", sweep->steps);
     put_whole(study, "warm_up", sweep->warm_up);
     json_object_set_new(study, "launch",
-                        sweep->launch ? json_string(sweep->launch) : json_null());
+                        sweep->launch ? zero_metrics_text(sweep->launch) : json_null());
     json_object_set_new(study, "options", json_deep_copy(sweep->options));
     json_object_set_new(study, "machine",
                         sweep->machine ? json_deep_copy(sweep->machine) : json_null());

@@ -270,6 +270,21 @@ kill -USR2 $holder
 wait $holder
 [ $? -eq 75 ] && gone || complain 'a held study did not end with 75'
 
+# A sweep that is stopped ends the ranks of its point.
+"$zero" sweep --ranks 2 --weak --micro-batch 2 --steps 500000 $tiny --launch "$line" --out busy \
+    >busy.out 2>busy.err &
+sweep=$!
+await 60 test -s busy/points/stage0-ranks2.jsonl || complain 'a point did not start'
+ranks=$(ranks_of $sweep)
+[ "$(echo $ranks | wc -w)" -eq 2 ] || complain "expected 2 ranks below the sweep, found '$ranks'"
+kill -TERM $sweep
+wait $sweep
+[ $? -eq 75 ] || complain 'a sweep that was stopped did not end with 75'
+for rank in $ranks; do
+    echo "$rank" >left
+    await 10 gone || complain 'a rank outlives the sweep'
+done
+
 # Strong scaling, options from a file, fake nodes; one rank needs no launcher.
 printf '{"layers": 1, "hidden": 16, "heads": 2, "seq": 8, "data": "stories:16K", "tokenizer": "byte",
     "stage": 2, "steps": 5, "global-batch": 8, "micro-batch": 2, "prefetch": 1}' >strong.json
