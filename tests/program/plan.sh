@@ -190,9 +190,9 @@ says 'Psi = 1007988403200' out
 unset OMPI_MCA_pml
 
 # mistakes
-refuses 2 'give --bucket 2097024 or more' 0 plan --model gpt2 --ranks 16384
+refuses 2 'give --bucket 2097024 or more' 0 plan --model gpt2 --ranks 16384 --bucket 1000000
 runs 0 plan --model gpt2 --ranks 16384 --bucket 2097024
-refuses 2 'whole number from 1 to 65536' 0 plan --ranks 0
+refuses 2 'whole number from 1 to 1048576' 0 plan --ranks 0
 refuses 2 'LATENCY,BANDWIDTH' 0 plan --network fast --flops 1G
 refuses 2 'not even one layer fits' 0 plan --fit 1
 refuses 2 'did you mean --show-schedule' 0 plan --show-schedul
