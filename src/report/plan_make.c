@@ -103,8 +103,8 @@ static void add_rank(zero_plan_spread *spread, const zero_plan_input *in,
 }
 
 /* All pieces are equal but those of the last ranks; so are all nodes. */
-static zero_status spread_over_ranks(zero_plan_input in, zero_partition_scheme scheme,
-                                     zero_plan_spread *spread)
+static zero_status spread_over_ranks(const zero_plan_report *r, zero_plan_input in,
+                                     zero_partition_scheme scheme, zero_plan_spread *spread)
 {
     int n = in.n_ranks;
     const int few[] = {0, n / 2, n - 1};
@@ -113,6 +113,7 @@ static zero_status spread_over_ranks(zero_plan_input in, zero_partition_scheme s
     *spread = (zero_plan_spread){0};
     bool needs_slices = in.shard_ranks < n || in.node_parameters;
     if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
+    in.bucket = zero_config_bucket(&r->config, &in);
     for (int k = 0; k < (all ? n : (int)(sizeof few / sizeof *few)); k++) {
         zero_plan_ledger l;
         in.rank = all ? k : few[k];
@@ -207,7 +208,7 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
     zero_plan_add_up(&stage->schedule, &stage->ledger);
     ZERO_TRY(find_kept(stage, r->part));
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
-        ZERO_TRY(spread_over_ranks(in, (zero_partition_scheme)k, &stage->spread[k]));
+        ZERO_TRY(spread_over_ranks(r, in, (zero_partition_scheme)k, &stage->spread[k]));
     if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
     if (o->has_time)
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));

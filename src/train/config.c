@@ -357,6 +357,12 @@ static zero_offload offload_of(const zero_config *c)
     return ZERO_OFFLOAD_OFF; /* an option's word is valid */
 }
 
+int64_t zero_config_bucket(const zero_config *c, const zero_plan_input *in)
+{
+    return c->bucket_grows ? zero_max(c->bucket, zero_schedule_least_bucket(in))
+                           : c->bucket;
+}
+
 zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
                                  zero_algorithm collectives, zero_config_place place)
 {
@@ -370,7 +376,6 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.reproducible = c->reproducible;
     in.recompute = c->recompute;
     in.partition_activations = c->partition_activations;
-    in.bucket = c->bucket;
     in.message = c->message;
     in.prefetch = c->prefetch;
     in.persist = c->persist;
@@ -389,6 +394,6 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.collectives = collectives;
     in.layout = place.layout;
     in.tp_layout = place.tp_layout;
-    if (c->bucket_grows) in.bucket = zero_max(in.bucket, zero_schedule_least_bucket(&in));
+    in.bucket = zero_config_bucket(c, &in);
     return in;
 }

@@ -135,6 +135,10 @@ typedef struct {
 zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
                                  zero_algorithm collectives, zero_config_place place);
 
+/* The bucket for an input, whatever its own is: the user's, or else the default or the least that
+ * its ranks need. */
+int64_t zero_config_bucket(const zero_config *config, const zero_plan_input *in);
+
 /* --shard-ranks and --node-parameters (config_shards.c): ZERO_ERR_INVALID if they contradict other
  * options. The second one: if R does not divide N = n_ranks / T, or is neither N nor a power of two;
  * the message has the numbers. */

@@ -216,7 +216,7 @@ static void stages_buckets_and_thresholds(void **state)
     gives(SHARDED("\"stage\": 3, \"stage3_prefetch_bucket_size\": 0"), 0,
           "{\"prefetch\": 0}");
     names(SHARDED("\"stage\": 1, \"reduce_bucket_size\": 5e8"),
-          "zero_optimization.reduce_bucket_size", "64 to 67108864", false);
+          "zero_optimization.reduce_bucket_size", "64 to 268435456", false);
     names(SHARDED("\"stage\": 2, \"stage3_prefetch_bucket_size\": 5"),
           "zero_optimization.stage3_prefetch_bucket_size", "below stage 3", false);
     names(SHARDED("\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}"),

@@ -250,9 +250,9 @@ static zero_status bad_spec(program *p, int i)
 
 static const refusal bad_spec_texts[] = {
     {ZERO_ERR_INVALID, "seed -1: expected 0 to 9223372036854775807"},
-    {ZERO_ERR_INVALID, "bucket 63: expected 64 to 67108864"},
+    {ZERO_ERR_INVALID, "bucket 63: expected 64 to 268435456"},
     {ZERO_ERR_INVALID, "bucket -1: expected 64 to"},
-    {ZERO_ERR_INVALID, "bucket 67108865: expected 64 to"},
+    {ZERO_ERR_INVALID, "bucket 268435457: expected 64 to"},
     {ZERO_ERR_INVALID, "at most 2^24"},
     {ZERO_ERR_INVALID, "at least 1"},
     {ZERO_ERR_INVALID, "stage 4"},

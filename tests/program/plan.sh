@@ -203,7 +203,8 @@ says 'Psi = 1007988403200' out
 unset OMPI_MCA_pml
 
 # mistakes
-refuses 2 'give --bucket 2097024 or more' 0 plan --model gpt2 --ranks 16384 --bucket 1048576
+refuses 2 'give --bucket 2097024 or more' 0 plan --model gpt2 --ranks 16384 --bucket 1000000
+runs 0 plan --model gpt2 --ranks 16384 --bucket 2097024
 runs 0 plan --model gpt2 --ranks 16384
 refuses 2 'whole number from 1 to 1048576' 0 plan --ranks 0
 refuses 2 'LATENCY,BANDWIDTH' 0 plan --network fast --flops 1G
