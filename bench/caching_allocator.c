@@ -107,7 +107,7 @@ static zero_status split(caching_allocator *a, int id, size_t bytes)
                           .is_small = whole.is_small};
     bool may = rest.bytes > 0 &&
                (whole.is_small ? rest.bytes >= CACHING_ROUND : rest.bytes > CACHING_SMALL);
-    int after;
+    int after = CACHING_NONE; /* gcc 14 does not see that new_block() sets it */
     if (!may) return ZERO_OK;
     ZERO_TRY(new_block(a, &rest, &after));
     if (rest.next != CACHING_NONE) a->blocks[rest.next].previous = after;

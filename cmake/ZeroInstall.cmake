@@ -18,6 +18,10 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(ZERO_PROGRAM)
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/slurm/zero.sbatch
+    ${PROJECT_SOURCE_DIR}/cmake/slurm/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/zero/slurm)
+endif()
 # Man pages: a target of src/cli writes them to man/ of the build (zero.1, zero-train.1, ...).
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
   FILES_MATCHING PATTERN "*.1")

@@ -70,9 +70,9 @@ static zero_status check_launcher(void)
     return zero_fail(ZERO_ERR_ENV,
                      "%s started %ld ranks (%s=%ld), but this one is alone: the program is "
                      "linked with %s, which does not understand this launcher. "
-                     "Start it with the mpirun of %s (under Slurm: srun --mpi=pmix; "
-                     "srun --mpi=list shows the choices), or rebuild it with the "
-                     "launcher's MPI",
+                     "Start it with the mpirun of %s (under Slurm: srun --mpi=pmix for "
+                     "Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list shows the "
+                     "choices), or rebuild it with the launcher's MPI",
                      by.name, launched, by.variable, launched, library, library);
 }
 

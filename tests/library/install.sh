@@ -20,6 +20,8 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
     done
     [ ! -f "$build/libzero_cuda.so" ] || echo "$libdir/libzero_cuda.so"
     echo share/doc/zero/LICENSE
+    echo share/zero/slurm/README.md
+    echo share/zero/slurm/zero.sbatch
     for page in "$build"/man/*.1; do
         [ ! -f "$page" ] || echo "share/man/man1/$(basename "$page")"
     done

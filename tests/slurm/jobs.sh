@@ -1,4 +1,4 @@
-# srun.sh ZERO LAUNCH...: zero under Slurm on four nodes. Signals ask for checkpoints; what stops with
+# jobs.sh ZERO LAUNCH...: zero under Slurm on four nodes. Signals ask for checkpoints; what stops with
 # exit code 75 is resumed by cmake/slurm/zero.sbatch, which goes back into the queue when it is
 # signalled and when it loses a node. The digest is that of a run that never stopped.
 . "$(dirname "$0")/cluster.sh"
@@ -10,19 +10,18 @@ model="--layers 2 --hidden 48 --heads 3 --seq 32 --global-batch 8 --data stories
     --sample 0 --stage 3 --steps $steps --log-every 1000"
 saving="$model --save-every 10"
 
-# Open MPI 4.1.4 started by srun dies in about 1 of 20 starts before our first line, by a signal 11 at
-# address 0. The cause is not known, so one such start is repeated.
-again=yes
-crashed() { # crashed FILE: its last start did
-    sed -n 'H; /^zero.sbatch: start/h; ${ x; p; }' "$1" >last
-    [ $again = yes ] && ! grep -q '^zero 0' last && grep -q 'Segmentation fault' last || return 1
-    again=no
-    echo "Open MPI crashed before zero's first line; this start is repeated: $(grep -m 3 'Sig' last)"
+# Open MPI 4.1.4 started by srun may crash before our first line (cmake/slurm/README.md), on a busy
+# machine in one of eight starts. Such a start is repeated, here and by the script.
+repeats=0
+crashed() {
+    ! grep -q '^zero 0' out && grep -q 'Segmentation fault' out && [ $repeats -lt 3 ] || return 1
+    repeats=$((repeats + 1))
+    echo "Open MPI crashed in MPI_Init; this start is repeated ($repeats of 3)"
 }
 
 # begins NAME WORDS...: starts zero on 8 ranks in the background and waits for its fifth step.
 begins() {
-    name=$1
+    name=$1 repeats=0
     shift
     words="srun zero train $*"
     while :; do
@@ -32,7 +31,7 @@ begins() {
             "$@" >out 2>&1 &
         job=$!
         await 120 step_of m 5 && kill -0 $job && return
-        crashed out && continue
+        crashed && continue
         complain "$words: expected step 5 in two minutes: $(cat out)"
         finish
     done
@@ -92,17 +91,19 @@ state_is() { # state_is WORDS: what scontrol says of the job
     on head scontrol show job "$id" >state 2>&1 && grep -q "$1" state
 }
 
-# A job that is put back waits for two minutes; not here.
+# A job that is put back waits for two minutes, so that its processes are gone everywhere; here until
+# the nodes say so.
 starts_at_once() {
     await 60 state_is 'JobState=PENDING' || complain "$words: not put back: $(cat state batch.out)"
+    await 60 all_idle || complain "$words: the nodes are not idle: $(on head sinfo)"
+    sleep 2
     on head scontrol update jobid="$id" starttime=now
     restarts=$((restarts + 1))
 }
 
-# Succeeds when this start of the job has made ten steps or, with an argument, has ended. Sets
-# $failed_job if the job has failed.
+# Succeeds when this start of the job has made ten steps or, with an argument, when the job is done.
 has_worked() {
-    state_is 'JobState=FAILED' && failed_job=yes && return
+    state_is 'JobState=FAILED' && return
     if [ $# -eq 1 ]; then
         state_is 'JobState=COMPLETED'
     else
@@ -115,17 +116,10 @@ has_worked() {
 works() {
     what=$1
     shift
-    while :; do
-        failed_job=
-        await 120 has_worked "$@" && [ ! "$failed_job" ] && break
-        if crashed batch.out; then
-            on head scontrol requeue "$id"
-            starts_at_once
-        else
-            complain "$words: $what: not at work, or not done, in two minutes: $(cat state batch.out)"
-            finish
-        fi
-    done
+    if ! await 120 has_worked "$@" || grep -q 'JobState=FAILED' state; then
+        complain "$words: $what: not at work, or not done, in two minutes: $(cat state batch.out; logs)"
+        finish
+    fi
     made=$(grep -c '"step":' runs/a.jsonl)
 }
 
