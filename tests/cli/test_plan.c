@@ -366,7 +366,7 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
 {
     (void)state;
     static const char *const lines[][2] = {
-        {"--ranks 0", "from 1 to 65536"},
+        {"--ranks 0", "from 1 to 1048576"},
         {"--ranks", "--ranks needs a value"},
         {"--ranks --json", "--ranks needs a value"},
         {"--ranks 4 --rank 4", "--ranks 4 has ranks 0 to 3"},
