@@ -32,7 +32,7 @@ static void without_options_everything_is_default(void **state)
     assert_true(c->lr == -1.0 && c->lr_min == -1.0 && c->dropout == 0.0);
     assert_true(c->beta1 == 0.9 && c->beta2 == 0.95 && c->eps == 1e-8);
     assert_true(c->weight_decay == 0.1 && c->clip == 1.0);
-    assert_true(c->seed == 1337 && c->stage == 0 && c->bucket == ZERO_CONFIG_BUCKET &&
+    assert_true(c->seed == 1337 && c->stage == 0 && c->bucket == 0 && !c->bucket_grows &&
                 c->threads == 0);
     assert_true(c->log_every == 0 && c->sample == -1);
     for (int i = 0; i < ZERO_OPTIONS_MOST; i++) assert_false(o.given.set[i]);

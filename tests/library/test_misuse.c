@@ -232,7 +232,7 @@ static zero_status bad_spec(program *p, int i)
     case 0: s.seed = -1; break;
     case 1: s.bucket = 63; break;
     case 2: s.bucket = -1; break;
-    case 3: s.bucket = (INT64_C(1) << 26) + 1; break;
+    case 3: s.bucket = (INT64_C(1) << 28) + 1; break;
     case 4: s.micro_batch = INT64_C(1) << 40; break;
     case 5: s.micro_batch = INT64_MIN; break;
     case 6: s.stage = 4; break;
