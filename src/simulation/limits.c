@@ -8,6 +8,10 @@
 #include "sharding/schedule_exchange.h"
 #include "simulation/agreements.h"
 
+/* Bytes of a rank's links, messages and steps in flight: 12 to 15 KiB have been measured with 1024 and
+ * 4096 ranks. */
+#define IN_FLIGHT 16384
+
 /* ---- cost ---- */
 
 /* How many groups have a layout, and how often a step begins each collective. */
@@ -59,7 +63,8 @@ zero_status zero_simulation_cost_of(const zero_actions *a, const zero_groups *g,
 {
     uses u = {.groups = calloc((size_t)g->n_layouts + 1, sizeof *u.groups),
               .begins = calloc((size_t)a->n_specs + 1, sizeof *u.begins)};
-    *cost = (zero_simulation_cost){.messages = agreements_of(a, g)};
+    *cost = (zero_simulation_cost){.messages = agreements_of(a, g),
+                                   .bytes = g->ranks * (int64_t)IN_FLIGHT};
     zero_status st =
         u.groups && u.begins
             ? ZERO_OK

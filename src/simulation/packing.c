@@ -194,7 +194,7 @@ static void pack_all(packer *p)
     bool neighbours = has_neighbours(p);
     for (int64_t i = 0; i < p->from->n && !p->failed; i++) {
         const zero_collective_step *step = &p->from->list[i];
-        p->packed[i] = (int32_t)p->to->n;
+        p->packed[i + 1] = (int32_t)p->to->n; /* a SIGNAL waits for sends until itself */
         switch (step->kind) {
         case ZERO_STEP_SEND:
         case ZERO_STEP_RECEIVE: pack_message(p, step); break;

@@ -275,6 +275,24 @@ static void polls_and_sums_take_time(void **state)
     zero_model_destroy(&model);
 }
 
+/* ---- the table of work ---- */
+
+/* A wait that the table does not know would take no time, in a plan and here. */
+static void every_wait_waits(void **state)
+{
+    (void)state;
+    for (int op = 0; op < ZERO_OP_KINDS; op++) {
+        zero_work work = zero_work_of((zero_op)op);
+        bool waits =
+            work.kind == ZERO_WORK_EXCHANGE_WAIT || work.kind == ZERO_WORK_TRANSFER_WAIT;
+        assert_int_equal(waits, strstr(zero_op_name((zero_op)op), "_WAIT") != NULL);
+        if (work.kind != ZERO_WORK_EXCHANGE_WAIT) continue;
+        zero_work begin = zero_work_of(work.begun_by);
+        assert_int_equal(begin.kind, ZERO_WORK_EXCHANGE);
+        assert_int_equal(begin.part, work.part);
+    }
+}
+
 /* ---- refusals ---- */
 
 static void refused(const simulate_job *job, zero_status st, const char *word)
@@ -340,6 +358,7 @@ int main(void)
         cmocka_unit_test(each_instruction_is_one_span),
         cmocka_unit_test(two_runs_are_equal),
         cmocka_unit_test(polls_and_sums_take_time),
+        cmocka_unit_test(every_wait_waits),
         cmocka_unit_test(what_would_take_too_much_is_refused),
         cmocka_unit_test(what_cannot_be_simulated_is_refused),
     };
