@@ -56,7 +56,7 @@ typedef struct {
     bool reproducible;    /* the same bits on 1, 2, 4, ... ranks with accumulation */
     bool recompute;       /* computes activations twice instead of keeping them */
     bool serial;          /* waits for every collective at once */
-    int64_t bucket;       /* elements that a collective stages at most, 64 to 2^26 [2^20] */
+    int64_t bucket;       /* elements that a collective stages at most, 64 to 2^28 [2^20] */
     int64_t prefetch;     /* stage 3: uses of parameters gathered ahead */
     int64_t persist;      /* stage 3: groups of up to that many parameters stay whole */
     int64_t seed;         /* of the initial parameters, not negative */
