@@ -27,8 +27,8 @@ begins() {
     while :; do
         rm -f out m
         # shellcheck disable=SC2086 # words
-        on head srun --job-name="$name" --mpi=pmix -N4 -n8 "$zero" train $saving --metrics "$work/m" \
-            "$@" >out 2>&1 &
+        on head srun --job-name="$name" --mpi=pmix --wait=10 -N4 -n8 "$zero" train $saving \
+            --metrics "$work/m" "$@" >out 2>&1 &
         job=$!
         await 120 step_of m 5 && kill -0 $job && return
         crashed && continue
@@ -116,8 +116,8 @@ has_worked() {
 works() {
     what=$1
     shift
-    if ! await 120 has_worked "$@" || grep -q 'JobState=FAILED' state; then
-        complain "$words: $what: not at work, or not done, in two minutes: $(cat state batch.out; logs)"
+    if ! await 300 has_worked "$@" || grep -q 'JobState=FAILED' state; then
+        complain "$words: $what: not at work, or not done, in five minutes: $(cat state batch.out; logs)"
         finish
     fi
     made=$(grep -c '"step":' runs/a.jsonl)
