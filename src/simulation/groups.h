@@ -13,8 +13,6 @@
 #include "simulation/actions.h"
 #include "simulation/exchange.h"
 
-#define ZERO_GROUP_PARTS ZERO_FAMILY_PARTS
-
 typedef struct {
     int32_t group, member; /* as exchange.h numbers them; group -1: there is none */
     int32_t number;        /* of the group among all of its part */
@@ -22,10 +20,10 @@ typedef struct {
 } zero_group_seat;
 
 typedef struct {
-    int ranks;                                /* of the world */
-    zero_group_seat *seats[ZERO_GROUP_PARTS]; /* [ranks]; NULL: the job has no such part */
-    int size[ZERO_GROUP_PARTS];               /* ranks of a group */
-    int n[ZERO_GROUP_PARTS];                  /* groups */
+    int ranks;                                 /* of the world */
+    zero_group_seat *seats[ZERO_FAMILY_PARTS]; /* [ranks]; NULL: the job has no such part */
+    int size[ZERO_FAMILY_PARTS];               /* ranks of a group */
+    int n[ZERO_FAMILY_PARTS];                  /* groups */
     zero_layout **layouts;     /* [n_layouts]; owned, with what they point at */
     zero_family_part *part_of; /* [n_layouts] */
     int n_layouts;

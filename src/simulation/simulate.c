@@ -16,10 +16,9 @@ typedef struct {
     const zero_schedule *s;
     const zero_simulate_input *input;
     zero_groups groups;
-    zero_schedule
-        *schedules;        /* [n_programs]: the first is borrowed, the others are owned */
-    zero_actions *actions; /* [n_programs] */
-    int *program_of;       /* [n_ranks]; NULL: all have the first */
+    zero_schedule *schedules; /* [n_programs]; owned. The first is empty: it is `s` */
+    zero_actions *actions;    /* [n_programs] */
+    int *program_of;          /* [n_ranks]; NULL: all have the first */
     int n_programs;
     zero_events events;
     zero_exchanges *exchanges;

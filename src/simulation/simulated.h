@@ -11,8 +11,6 @@ typedef struct {
     double factor; /* of the rate at which it computes, > 0: 0.8 is 20 % slower */
 } zero_slow_rank;
 
-typedef enum { ZERO_SPAN_COMPUTE, ZERO_SPAN_WAIT, ZERO_SPAN_KINDS } zero_span_kind;
-
 /* One instruction of one rank: from `begin` to `end`, seconds from the start of the step that is
  * reported; `waited` seconds of it for others. */
 typedef struct {
