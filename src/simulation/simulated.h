@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
     double step; /* of the slowest rank; all ranks keep pace */
     int slowest; /* the rank that the others wait for longest: with the least exposed + waiting */
+    int as_slow; /* ranks that wait as little, to a thousandth of the step; with `slowest` */
     zero_simulated_rank of_slowest, mean;
     zero_link_use busiest;
     /* In all steps. Reads in neighbours' memory count, unless links inside nodes are infinitely
