@@ -62,8 +62,8 @@ zero_status zero_simulate_options_complete(void *options)
 
 #define PART ZERO_JOB_PART
 
-/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if it
- * is longer than any that is right. */
+/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if
+ * it is longer than any that is right. */
 static bool take_part(const char **list, char part[PART])
 {
     size_t length = strcspn(*list, ",");

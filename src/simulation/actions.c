@@ -31,7 +31,7 @@ typedef struct {
     int *files;        /* [n_buffers + n_groups]: number of a transfer, or -1 */
 } builder;
 
-/* Number of the exchange that an instruction begins or waits for, in tables of all that there are. */
+/* Number of the exchange that an instruction begins or waits for, in tables of all of them. */
 static int exchange_of(const builder *b, const zero_instruction *i)
 {
     int n_groups = b->s->input.model->n_groups;

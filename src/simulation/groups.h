@@ -6,8 +6,8 @@
  *     ZERO_REPLICA_GROUP    ALL_REDUCE
  *     ZERO_TP_GROUP         JOIN, COLLECT
  *
- * Groups of a part whose ranks share nodes in the same way have one layout, and their collectives one
- * set of lists. */
+ * Groups of a part whose ranks share nodes in the same way have one layout, and their collectives
+ * one set of lists. */
 #pragma once
 
 #include "simulation/actions.h"

@@ -9,8 +9,8 @@
 #include "sharding/schedule_exchange.h"
 #include "simulation/agreements.h"
 
-/* Bytes of a rank's links, messages and steps in flight: 12 to 15 KiB have been measured with 1024 and
- * 4096 ranks. */
+/* Bytes of a rank's links, messages and steps in flight: 12 to 15 KiB have been measured with 1024
+ * and 4096 ranks. */
 #define IN_FLIGHT 16384
 
 /* ---- cost ---- */
@@ -47,8 +47,8 @@ static int64_t plus(int64_t a, int64_t b)
 }
 
 /* The last few collectives that were estimated on a layout. Layers are equal, and with --partition
- * owner only roots differ, so most collectives are found here: to write the lists of 64000 ranks for
- * each of 64000 roots would take minutes. */
+ * owner only roots differ, so most collectives are found here: to write the lists of 64000 ranks
+ * for each of 64000 roots would take minutes. */
 #define KNOWN 4
 
 typedef struct {

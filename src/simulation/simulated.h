@@ -20,9 +20,9 @@ typedef struct {
 } zero_simulated_span;
 
 typedef struct {
-    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. On several
-     * without node_bandwidth, data within a node takes no time, unless a group of ranks lies on one
-     * node: then it has the network's rate there. */
+    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. On
+     * several without node_bandwidth, data within a node takes no time, unless a group of ranks
+     * lies on one node: then it has the network's rate there. */
     zero_plan_machine machine;
     double adapter;   /* network.h; INFINITY without --adapter */
     int switch_nodes; /* network.h; 0 without --switch */
@@ -34,7 +34,7 @@ typedef struct {
     zero_slow_rank slow[ZERO_SLOW_RANKS];
     int64_t memory_limit;  /* bytes that the simulation may take; more is refused */
     int64_t most_messages; /* more, in all steps, are refused */
-    /* Called for each instruction of the reported step, in the order in which they end; NULL: not. */
+    /* Called for each instruction of the reported step, in the order of their ends; NULL: not. */
     void (*span)(void *arg, const zero_simulated_span *span);
     void *arg;
 } zero_simulate_input;
