@@ -22,7 +22,7 @@ const zero_option zero_job_rows[] = {
     {.name = "node-network", TEXT, FIELD(node_network), .argument = "LATENCY,BANDWIDTH", .absent = "--network's",
      .help = "the same between ranks of a node, for what --tp and --shard-ranks exchange there"},
     {.name = "machine", TEXT, FIELD(machine), .argument = "NAME|FILE", .absent = "none",
-     .help = "the numbers of a machine (help lists the names): whichever of --flops, --network, --node-network, --fake-nodes and the memory limit is not given comes from it"},
+     .help = "the numbers of a machine (help lists the names): whichever of --flops, --network, --node-network, --fake-nodes and, of a plan, --memory-limit is not given comes from it"},
     {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE", .absent = "no times of transfers",
      .help = "bytes per second of the disk of a node, which its ranks share, such as 0.8G,1.2G (zero info --offload DIR --trial measures them); with --flops and --offload: whether the step hides the transfers"},
     {.name = "flops", .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30, FIELD(flops), .argument = "RATE", .absent = "no times",

@@ -46,7 +46,9 @@ const zero_command zero_command_simulate = {
         "starts no MPI and moves no data.\n"
         "--network and --flops are needed, or --machine. Without --fake-nodes every rank "
         "has a node of its own, or with --tp every TP group; --fake-nodes K puts the ranks "
-        "on K nodes, in blocks. zero train's other options are accepted, too, and change "
+        "on K nodes, in blocks. Without --node-network what moves within one of "
+        "several nodes takes no time, unless groups of --tp or --shard-ranks lie on one "
+        "node. zero train's other options are accepted, too, and change "
         "nothing here.",
     .example =
         "zero simulate --model gpt2 --ranks 8 --stage 3 --network 1us,10G --flops 1T",

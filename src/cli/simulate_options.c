@@ -23,7 +23,7 @@ static const zero_option own[] = {
     {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
      .help = "bytes per second and direction that the ranks of a node share for messages to other nodes, such as 25G; --network has the rate of one rank"},
     {.name = "switch", TEXT, FIELD(switches), .argument = "NODES[:RATIO]", .absent = "one that limits nothing",
-     .help = "so many nodes below each switch; its uplink has the rate of their adapters (without --adapter: of their ranks) / RATIO, which is 1 if not given"},
+     .help = "nodes below each switch; its uplink has the rate of their adapters (without --adapter: of their ranks) / RATIO, which is 1 if not given"},
     {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE", .absent = "sums take no time",
      .help = "bytes per second at which a rank adds and copies what collectives bring, such as 10G"},
     {.name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",
@@ -62,8 +62,8 @@ zero_status zero_simulate_options_complete(void *options)
 
 #define PART ZERO_JOB_PART
 
-/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if it
- * is longer than any that is right. */
+/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if
+ * it is longer than any that is right. */
 static bool take_part(const char **list, char part[PART])
 {
     size_t length = strcspn(*list, ",");

@@ -1,5 +1,5 @@
-/* simulate_options.h - the options of `zero simulate`: its own, a job's, and those of a run that decide
- * a plan. */
+/* simulate_options.h - the options of `zero simulate`: its own, a job's, and those of a run that
+ * decide a plan. */
 #pragma once
 
 #include "cli/job_options.h"

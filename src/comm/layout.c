@@ -136,6 +136,13 @@ void zero_layout_destroy(zero_layout *layout)
     *layout = (zero_layout){0};
 }
 
+bool zero_layout_are_equal(const zero_layout *a, const zero_layout *b)
+{
+    return a == b ||
+           (a->size == b->size && a->n_nodes == b->n_nodes &&
+            memcmp(a->node_of, b->node_of, (size_t)a->size * sizeof *a->node_of) == 0);
+}
+
 int zero_layout_local_size(const zero_layout *layout, int rank)
 {
     int node = layout->node_of[rank], n = 0;

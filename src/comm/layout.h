@@ -34,6 +34,9 @@ ZERO_NODISCARD zero_status zero_layout_init_blocks(zero_layout *layout, int size
 
 void zero_layout_destroy(zero_layout *layout); /* accepts a zeroed layout */
 
+/* True if the same ranks share nodes in both. */
+bool zero_layout_are_equal(const zero_layout *a, const zero_layout *b);
+
 int zero_layout_local_size(const zero_layout *layout, int rank); /* ranks on its node */
 int zero_layout_largest_node(const zero_layout *layout);
 

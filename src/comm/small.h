@@ -2,8 +2,8 @@
  *
  * MPI chooses the way of most of them, so they count as if each rank sent its data directly to each
  * other. Spans go a way of our own, message by message. Where the number of ranks is not a power
- * of two, the lowest ranks form pairs, and the lower rank of a pair speaks for both. Those that speak
- * exchange what they have with one other per round, at twice the distance each time, so
+ * of two, the lowest ranks form pairs, and the lower rank of a pair speaks for both. Those that
+ * speak exchange what they have with one other per round, at twice the distance each time, so
  * what each has is always that of ranks in a row:
  *
  *     6 ranks           0   1   2   3   4   5

@@ -4,8 +4,8 @@
  * `count` each take part (a bucket is such a window over a group's flat space):
  *
  *     0           stride        2*stride             size*stride
- *     |xxxxx      |xxxxx        |xxxxx      ...      |         x = takes part: count
- * elements piece 0     piece 1       piece 2              piece r belongs to rank r
+ *     |xxxxx      |xxxxx        |xxxxx      ...      |         x: takes part, `count` elements
+ *      piece 0     piece 1       piece 2                        piece r belongs to rank r
  *
  *     reduce-scatter   in[size][stride]  ->  out[count] = the sum over ranks of piece `rank`
  *     all-gather       in[count]         ->  out[size][stride], out[r] = rank r's `in`
@@ -78,8 +78,8 @@ typedef struct {
 
     /* Sends of this collective are posted only when all earlier ones of its group in flight that
      * have in_turn, too, have posted theirs. Two exchanges of pairwise rounds that share the wire
-     * would otherwise lose their matching: a rank would receive from two others and a third from
-     * none. MPI's own collectives order themselves. */
+     * would otherwise lose their matching: one rank would receive from two others, and another rank
+     * from none. MPI's own collectives order themselves. */
     bool in_turn;
 
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */

@@ -109,8 +109,8 @@ int64_t zero_steps_until_sent(const zero_steps *steps);
  * most, where it receives as many as it sends. */
 #define ZERO_PACE 8
 
-/* Makes each send wait for the receives that stand before the send ZERO_PACE sends earlier. The lists
- * of all ranks have one order of messages, so ranks cannot wait in a circle if they could not
+/* Makes each send wait for the receives that stand before the send ZERO_PACE sends earlier. The
+ * lists of all ranks have one order of messages, so ranks cannot wait in a circle if they could not
  * before: each waits for earlier messages only. */
 void zero_steps_pace(zero_steps *steps);
 

@@ -93,6 +93,8 @@ static void show_slowest(const zero_simulated *s, FILE *out)
     zero_text_row("slowest rank", out);
     if (others - least < ALIKE * s->step)
         fputs("none: all wait alike\n", out);
+    else if (s->as_slow > 1)
+        fprintf(out, "%d and %d more: they wait least\n", s->slowest, s->as_slow - 1);
     else
         fprintf(out, "%d: it waits least\n", s->slowest);
 }

@@ -2,8 +2,8 @@
  *
  * A file in the format of Chrome's trace viewer, which Perfetto (ui.perfetto.dev) reads, too: a
  * process per node, a thread per rank, a slice per instruction. Categories are `compute`,
- * `communication`, `disk` and `other`. Within an instruction that waited lies a slice `waiting` of the
- * category `wait`: the sum of its waits, drawn from its beginning on. */
+ * `communication`, `disk` and `other`. Within an instruction that waited lies a slice `waiting` of
+ * the category `wait`: the sum of its waits, drawn from its beginning on. */
 #pragma once
 
 #include "report/simulation_report.h"

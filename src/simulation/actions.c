@@ -31,7 +31,7 @@ typedef struct {
     int *files;        /* [n_buffers + n_groups]: number of a transfer, or -1 */
 } builder;
 
-/* Number of the exchange that an instruction begins or waits for, in tables of all that there are. */
+/* Number of the exchange that an instruction begins or waits for, in tables of all of them. */
 static int exchange_of(const builder *b, const zero_instruction *i)
 {
     int n_groups = b->s->input.model->n_groups;
@@ -73,8 +73,7 @@ static zero_status add_specs(builder *b, const zero_instruction *i, spec_range *
 {
     zero_actions *a = b->a;
     int n = count_collectives(b->s, i);
-    size_t all =
-        (size_t)a->n_specs + (size_t)n + 1; /* a group without parameters has none */
+    size_t all = (size_t)a->n_specs + (size_t)n + 1; /* n: 0 without parameters */
     void *specs = realloc(a->specs, all * sizeof *a->specs);
     if (specs) a->specs = specs;
     void *parts = realloc(a->part_of, all * sizeof *a->part_of);

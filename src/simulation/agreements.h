@@ -1,8 +1,9 @@
 /* agreements.h - the small messages in which all ranks become of one mind: losses, norms, the vote.
  *
- * MPI chooses their way in a run. Here a group of n ranks takes ceil(log2 n) rounds: in round k rank r
- * sends to r + 2^k and receives from r - 2^k (mod n), and begins the next round when the message has
- * come. So an agreement is over when data of all ranks has passed, even if n is no power of two.
+ * MPI chooses their way in a run. Here a group of n ranks takes ceil(log2 n) rounds: in round k
+ * rank r sends to r + 2^k and receives from r - 2^k (mod n), and begins the next round when the
+ * message has come. So an agreement is over when data of all ranks has passed, even if n is no
+ * power of two.
  *
  *     round 0   0 -> 1, 1 -> 2, 2 -> 0        round 1   0 -> 2, 1 -> 0, 2 -> 1
  *
@@ -25,8 +26,8 @@ ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements, in
 void zero_agreements_close(zero_agreements *a); /* accepts NULL */
 
 /* Begins the rank's next agreement: of all ranks with `bytes` in every round, or, if it gathers, of
- * its ZeRO group, with all the bytes that have come so far. All ranks begin the same ones in the same
- * order. True if it is over at once; else `ended` is called. */
+ * its ZeRO group, with all the bytes that have come so far. All ranks begin the same ones in the
+ * same order. True if it is over at once; else `ended` is called. */
 bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers);
 
 /* When the last rank of its group began the rank's present or last agreement, if all have; else the

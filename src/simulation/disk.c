@@ -9,8 +9,9 @@
 #define IDLE (-2) /* `next` of a transfer that is not in flight */
 #define LAST (-1)
 
-/* A transfer is the first of its rank for as long as it is served. The clock of a node runs at 1 / k
- * while k ranks have one, so a transfer of s seconds that becomes first at `clock` ends at clock + s. */
+/* A transfer is the first of its rank for as long as it is served. The clock of a node runs at
+ * 1 / k while k ranks have one, so a transfer of s seconds that becomes first at `clock` ends at
+ * clock + s. */
 typedef struct {
     double clock;  /* at `since` */
     double since;  /* time of the last change */

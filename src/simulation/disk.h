@@ -1,8 +1,8 @@
 /* disk.h - the disk of each node, which its ranks share fairly.
  *
  * A rank's transfers are served in the order in which they begin. While k ranks of a node have one,
- * each gets a k-th of the disk, as plan_time.h has it if all have. Transfers of a rank are numbered as
- * the caller likes, and at most one of a number is in flight. */
+ * each gets a k-th of the disk, as plan_time.h has it if all have. Transfers of a rank are
+ * numbered as the caller likes, and at most one of a number is in flight. */
 #pragma once
 
 #include "comm/layout.h"

@@ -82,7 +82,6 @@ zero_status zero_exchange_estimate(const zero_collective_spec *spec,
     *bytes = has_root ? first.bytes + written * second.bytes
                       : written * zero_max(first.bytes, second.bytes);
     *bytes += layout->size * (int64_t)sizeof(int32_t);
-    *bytes +=
-        WRITTEN_BYTES * zero_max(first.bytes, second.bytes); /* one while it is packed */
+    *bytes += WRITTEN_BYTES * zero_max(first.bytes, second.bytes); /* one being packed */
     return ZERO_OK;
 }

@@ -30,8 +30,8 @@ typedef struct {
     bool failed; /* no memory: an event is missing */
 } zero_events;
 
-void zero_events_destroy(
-    zero_events *e); /* accepts a zeroed struct, which is an empty queue */
+/* Accepts a zeroed struct, which is an empty queue. */
+void zero_events_destroy(zero_events *e);
 
 /* time >= e->now. A failure is kept in e->failed. */
 void zero_events_add(zero_events *e, double time, zero_event_kind kind, int32_t which);

@@ -109,18 +109,11 @@ zero_network *zero_exchanges_network(zero_exchanges *x)
 
 /* ---- groups and lists ---- */
 
-static bool are_equal(const zero_layout *a, const zero_layout *b)
-{
-    return a == b ||
-           (a->size == b->size && a->n_nodes == b->n_nodes &&
-            memcmp(a->node_of, b->node_of, (size_t)a->size * sizeof *a->node_of) == 0);
-}
-
 /* The layout of the first group with an equal one. */
 static const zero_layout *find_layout(const zero_exchanges *x, const zero_layout *layout)
 {
     for (int64_t i = 0; i < x->n_groups; i++)
-        if (are_equal(x->groups[i].layout, layout)) return x->groups[i].layout;
+        if (zero_layout_are_equal(x->groups[i].layout, layout)) return x->groups[i].layout;
     return layout;
 }
 

@@ -2,11 +2,11 @@
  *
  * The steps are those that a run executes (comm/step.h), packed. A rank's part of a collective goes
  * on only when the rank looks at it, as in a run: a look posts messages, does the arithmetic for
- * which data is there, and signals to neighbours. Who looks when is the caller's business; it is told
- * when a look would find something new.
+ * which data is there, and signals to neighbours. Who looks when is the caller's business; it is
+ * told when a look would find something new.
  *
- * Messages of up to 64 KiB leave when they are sent; larger ones, and all of a reduce, when they are
- * awaited as well, as MPI's do. */
+ * Messages of up to 64 KiB leave when they are sent; larger ones, and all of a reduce, when they
+ * are awaited as well, as MPI's do. */
 #pragma once
 
 #include "comm/spec.h"
@@ -45,11 +45,11 @@ ZERO_NODISCARD zero_status zero_exchanges_add_lists(zero_exchanges *x, int group
                                                     int *lists);
 
 /* Member `member` of the group begins its part of the group's collective number `call`, at
- * events->now, and takes a first look. Calls are counted from 0 on in every group; a member may have
- * several in flight, and begins them in order. Returns the seconds of arithmetic of the look.
+ * events->now, and takes a first look. Calls are counted from 0 on in every group; a member may
+ * have several in flight, and begins them in order. Returns the seconds of arithmetic of the look.
  *
- * A look ends with the first arithmetic that takes time, so that what follows begins after it. If it
- * returns more than 0 the rank is stirred, and has to look again after these seconds. */
+ * A look ends with the first arithmetic that takes time, so that what follows begins after it. If
+ * it returns more than 0 the rank is stirred, and has to look again after these seconds. */
 double zero_exchange_begin(zero_exchanges *x, int group, int64_t call, int lists,
                            int member);
 /* Rank `rank` of the world looks at all that it has in flight. Returns seconds of arithmetic. */
@@ -63,7 +63,8 @@ bool zero_exchange_is_busy(const zero_exchanges *x, int rank);
 void zero_exchange_happens(zero_exchanges *x, const zero_event *event);
 
 /* A small message of all ranks of a group (a vote, losses, a norm) is simulated by the caller in
- * rounds of messages between ranks of the world; `arrived` is called for each. 0 <= cookie < 2^61. */
+ * rounds of messages between ranks of the world; `arrived` is called for each.
+ * 0 <= cookie < 2^61. */
 void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int64_t cookie);
 void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg);
 

@@ -1,7 +1,6 @@
 #include "simulation/groups.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "comm/member.h"
@@ -13,18 +12,12 @@ static const zero_family_part parts[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
 
 /* ---- layouts ---- */
 
-static bool are_equal(const zero_layout *a, const zero_layout *b)
-{
-    return a->size == b->size && a->n_nodes == b->n_nodes &&
-           memcmp(a->node_of, b->node_of, (size_t)a->size * sizeof *a->node_of) == 0;
-}
-
 /* The number of an equal layout of the part, or of this one, which then belongs to g. */
 static zero_status keep_layout(zero_groups *g, zero_family_part part, zero_layout *layout,
                                int *number)
 {
     for (int k = g->n_layouts - 1; k >= 0; k--)
-        if (g->part_of[k] == part && are_equal(g->layouts[k], layout)) {
+        if (g->part_of[k] == part && zero_layout_are_equal(g->layouts[k], layout)) {
             zero_layout_destroy(layout);
             *number = k;
             return ZERO_OK;
@@ -106,7 +99,7 @@ zero_status zero_groups_init(zero_groups *g, const zero_schedule *s)
 
 void zero_groups_destroy(zero_groups *g)
 {
-    for (int k = 0; k < ZERO_GROUP_PARTS; k++) free(g->seats[k]);
+    for (int k = 0; k < ZERO_FAMILY_PARTS; k++) free(g->seats[k]);
     for (int k = 0; k < g->n_layouts; k++) {
         zero_layout_destroy(g->layouts[k]);
         free(g->layouts[k]);

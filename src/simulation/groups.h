@@ -6,14 +6,12 @@
  *     ZERO_REPLICA_GROUP    ALL_REDUCE
  *     ZERO_TP_GROUP         JOIN, COLLECT
  *
- * Groups of a part whose ranks share nodes in the same way have one layout, and their collectives one
- * set of lists. */
+ * Groups of a part whose ranks share nodes in the same way have one layout, and their collectives
+ * one set of lists. */
 #pragma once
 
 #include "simulation/actions.h"
 #include "simulation/exchange.h"
-
-#define ZERO_GROUP_PARTS ZERO_FAMILY_PARTS
 
 typedef struct {
     int32_t group, member; /* as exchange.h numbers them; group -1: there is none */
@@ -22,10 +20,10 @@ typedef struct {
 } zero_group_seat;
 
 typedef struct {
-    int ranks;                                /* of the world */
-    zero_group_seat *seats[ZERO_GROUP_PARTS]; /* [ranks]; NULL: the job has no such part */
-    int size[ZERO_GROUP_PARTS];               /* ranks of a group */
-    int n[ZERO_GROUP_PARTS];                  /* groups */
+    int ranks;                                 /* of the world */
+    zero_group_seat *seats[ZERO_FAMILY_PARTS]; /* [ranks]; NULL: the job has no such part */
+    int size[ZERO_FAMILY_PARTS];               /* ranks of a group */
+    int n[ZERO_FAMILY_PARTS];                  /* groups */
     zero_layout **layouts;     /* [n_layouts]; owned, with what they point at */
     zero_family_part *part_of; /* [n_layouts] */
     int n_layouts;

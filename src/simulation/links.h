@@ -1,9 +1,9 @@
 /* links.h - one link, which its messages share fairly. For network.c.
  *
- * The messages that a link serves at a time have equal shares of its rate. Each of them ends when the
- * link's own clock, which advances by 1/n of a second per second while n are served, shows the
- * message's mark: the clock when it came, and the seconds it takes alone. So a message that comes or
- * ends changes one clock and no other message.
+ * The messages that a link serves at a time have equal shares of its rate. Each of them ends when
+ * the link's own clock, which advances by 1/n of a second per second while n are served, shows the
+ * message's mark: the clock when it came, and the seconds it takes alone. So a message that comes
+ * or ends changes one clock and no other message.
  * Source: Parekh and Gallager 1993, "A generalized processor sharing approach to flow control". */
 #pragma once
 

@@ -17,8 +17,7 @@ typedef struct {
     uint64_t connection; /* the key of its queue */
     double mark[HOPS];   /* on each link */
     int32_t link[HOPS];
-    int32_t
-        next; /* on its connection, or in the list of those that have arrived; -1: none */
+    int32_t next; /* on its connection, or of those that have arrived; -1: none */
     int8_t n_hops;
     uint8_t passed; /* bit h: link[h] has served it */
 } message;

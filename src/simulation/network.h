@@ -13,10 +13,10 @@
  * share the link, the chunks of a broadcast would all arrive at its end, and a chain of ranks would
  * never fill. So it is the connections that share a link.
  *
- * The links of a message serve it at the same time, each at its own pace, and it has arrived when the
- * last of them has: bytes flow through. Latency is work of the rank's own links, out of the sender
- * and into the receiver, as in the alpha-beta model: n messages of B bytes in all, alone on a link,
- * take n * latency + B / bandwidth. Neither ranks' programs nor MPI nor payload here. */
+ * The links of a message serve it at the same time, each at its own pace, and it has arrived when
+ * the last of them has: bytes flow through. Latency is work of the rank's own links, out of the
+ * sender and into the receiver, as in the alpha-beta model: n messages of B bytes in all, alone on
+ * a link, take n * latency + B / bandwidth. Neither ranks' programs nor MPI nor payload here. */
 #pragma once
 
 #include "comm/layout.h"
@@ -77,8 +77,8 @@ void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
 #define ZERO_NETWORK_SEVERAL (-1)
 
 /* The same for bytes that rank `to` reads in the memory of rank `from`, on the same node: without
- * latency. `from` may be ZERO_NETWORK_SEVERAL, when `to` reads everywhere at once; then only its own
- * link counts. */
+ * latency. `from` may be ZERO_NETWORK_SEVERAL, when `to` reads everywhere at once; then only its
+ * own link counts. */
 void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */

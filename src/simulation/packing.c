@@ -42,10 +42,9 @@ typedef struct {
     const zero_steps *from;
     const zero_peers *peers;
     zero_packed_list *to;
-    int64_t *awaited;    /* [size]: a phase of each member */
-    int64_t all_awaited; /* and of all neighbours */
-    int64_t waited_received,
-        waited_sent; /* steps of `from` whose messages have been awaited */
+    int64_t *awaited;                     /* [size]: a phase of each member */
+    int64_t all_awaited;                  /* and of all neighbours */
+    int64_t waited_received, waited_sent; /* steps of `from` whose messages were awaited */
     int32_t *packed; /* [from->n + 1]: steps of `to` before a step of `from` */
     bool failed;
 } packer;

@@ -13,9 +13,9 @@
 #include "simulation/queues.h"
 #include "simulation/step_lists.h"
 
-#define ZERO_PART_REQUESTS \
-    32 /* ZERO_COLLECTIVE_REQUESTS of comm/group.h, which needs MPI */
-#define ZERO_NO_PART (-1)
+/* As ZERO_COLLECTIVE_REQUESTS of comm/group.h, which needs MPI. */
+#define ZERO_PART_REQUESTS 32
+#define ZERO_NO_PART       (-1)
 
 typedef struct {
     int32_t group, call, member, rank; /* rank: of the world */

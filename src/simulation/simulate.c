@@ -16,10 +16,9 @@ typedef struct {
     const zero_schedule *s;
     const zero_simulate_input *input;
     zero_groups groups;
-    zero_schedule
-        *schedules;        /* [n_programs]: the first is borrowed, the others are owned */
-    zero_actions *actions; /* [n_programs] */
-    int *program_of;       /* [n_ranks]; NULL: all have the first */
+    zero_schedule *schedules; /* [n_programs]; owned. The first is empty: it is `s` */
+    zero_actions *actions;    /* [n_programs] */
+    int *program_of;          /* [n_ranks]; NULL: all have the first */
     int n_programs;
     zero_events events;
     zero_exchanges *exchanges;
@@ -149,6 +148,8 @@ static void add(zero_simulated_rank *sum, const zero_simulated_rank *r, double t
     sum->disk += times * r->disk;
 }
 
+#define ALIKE 1e-3 /* of the step */
+
 static zero_simulated results_of(const simulation *x)
 {
     const zero_network *network = zero_exchanges_network(x->exchanges);
@@ -165,6 +166,10 @@ static zero_simulated results_of(const simulation *x)
     }
     out.of_slowest = *zero_walkers_rank(x->walkers, out.slowest);
     out.step = out.of_slowest.step;
+    for (int r = 0; r < n; r++) {
+        double more = waited(zero_walkers_rank(x->walkers, r)) - waited(&out.of_slowest);
+        out.as_slow += more < ALIKE * out.step;
+    }
     return out;
 }
 

@@ -11,8 +11,6 @@ typedef struct {
     double factor; /* of the rate at which it computes, > 0: 0.8 is 20 % slower */
 } zero_slow_rank;
 
-typedef enum { ZERO_SPAN_COMPUTE, ZERO_SPAN_WAIT, ZERO_SPAN_KINDS } zero_span_kind;
-
 /* One instruction of one rank: from `begin` to `end`, seconds from the start of the step that is
  * reported; `waited` seconds of it for others. */
 typedef struct {
@@ -22,9 +20,9 @@ typedef struct {
 } zero_simulated_span;
 
 typedef struct {
-    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. On several
-     * without node_bandwidth, data within a node takes no time, unless a group of ranks lies on one
-     * node: then it has the network's rate there. */
+    /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. On
+     * several without node_bandwidth, data within a node takes no time, unless a group of ranks
+     * lies on one node: then it has the network's rate there. */
     zero_plan_machine machine;
     double adapter;   /* network.h; INFINITY without --adapter */
     int switch_nodes; /* network.h; 0 without --switch */
@@ -36,7 +34,7 @@ typedef struct {
     zero_slow_rank slow[ZERO_SLOW_RANKS];
     int64_t memory_limit;  /* bytes that the simulation may take; more is refused */
     int64_t most_messages; /* more, in all steps, are refused */
-    /* Called for each instruction of the reported step, in the order in which they end; NULL: not. */
+    /* Called for each instruction of the reported step, in the order of their ends; NULL: not. */
     void (*span)(void *arg, const zero_simulated_span *span);
     void *arg;
 } zero_simulate_input;
@@ -54,6 +52,7 @@ typedef struct {
 typedef struct {
     double step; /* of the slowest rank; all ranks keep pace */
     int slowest; /* the rank that the others wait for longest: with the least exposed + waiting */
+    int as_slow; /* ranks that wait as little, to a thousandth of the step; with `slowest` */
     zero_simulated_rank of_slowest, mean;
     zero_link_use busiest;
     /* In all steps. Reads in neighbours' memory count, unless links inside nodes are infinitely

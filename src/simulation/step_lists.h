@@ -1,7 +1,7 @@
 /* step_lists.h - the packed lists of all members of a group; equal lists are kept once.
  *
- * Most collectives look alike from all members, or from all with the same place on their node. Lists
- * that are known to be equal are not even written: a thousand ranks have a thousand lists of
+ * Most collectives look alike from all members, or from all with the same place on their node.
+ * Lists that are known to be equal are not even written: a thousand ranks have a thousand lists of
  * thousands of steps. */
 #pragma once
 

@@ -48,7 +48,8 @@ static double joined(const zero_walkers *w, int rank, const zero_action *a)
     return zero_walker_joined(w, rank, a);
 }
 
-/* Adds up a wait that is over: until the last rank had come, it was for that rank; then for links. */
+/* Adds up a wait that is over: until the last rank had come, it was for that rank; then for
+ * links. */
 static void note_wait(zero_walkers *w, int rank, const zero_action *a)
 {
     zero_walker *k = &w->list[rank];

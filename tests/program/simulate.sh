@@ -121,4 +121,7 @@ refuses 2 'not simulated' 0 simulate $gpt2 --device cuda
 refuses 2 '--switch 0: expected NODES' 0 simulate $gpt2 --switch 0
 refuses 2 '500000000' 0 simulate --model gpt2 --layers 1 --ranks 16384 --stage 3 --collectives p2p $rates
 says 'hier' err
+# Quickly, although 64000 ranks are roots: their collectives are equal.
+owner='--ranks 64000 --fake-nodes 8192 --stage 3 --partition owner'
+refuses 2 'more than --most-messages 500000000' 0 simulate --model gpt2 $owner $rates
 finish

@@ -1,5 +1,5 @@
-/* One collective alone takes what the alpha-beta model says, and a broadcast the filling of its chain
- * besides. */
+/* One collective alone takes what the alpha-beta model says, and a broadcast the filling of its
+ * chain besides. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Random collectives on random layouts, several in flight, whose ranks come and look when they like:
- * everybody gets to the end, and what has travelled is what a run would move. */
+/* Random collectives on random layouts, several in flight, whose ranks come and look when they
+ * like: everybody gets to the end, and what has travelled is what a run would move. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Collectives share adapters, the memory of a rank, and turns; and how much they take is estimated. */
+/* Collectives share adapters, the memory of a rank, and turns; and how much they take is
+ * estimated. */
 #include <math.h>
 
 #include "simulation/step_lists.h"
@@ -78,8 +79,8 @@ static void arithmetic_takes_the_bytes_of_its_operands(void **state)
 
 /* ---- groups ---- */
 
-/* Seconds until the collectives of two groups have ended: of ranks 0 and 1 on node 0 with 2 and 3 on
- * node 1, each local rank with its counterpart. */
+/* Seconds until the collectives of two groups have ended: of ranks 0 and 1 on node 0 with 2 and 3
+ * on node 1, each local rank with its counterpart. */
 static double run_two_groups(double adapter)
 {
     exchange_run run;

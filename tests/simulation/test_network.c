@@ -233,7 +233,7 @@ static void ranks_of_a_node_share_its_adapter(void **state)
     close_wires(&w);
 }
 
-/* Two switches of four nodes. Eight ranks send up at once, and what stays below one is not slower. */
+/* Two switches of four nodes. Eight ranks send up at once; what stays below one is not slower. */
 static void an_uplink_is_oversubscribed(void **state)
 {
     (void)state;

@@ -89,8 +89,8 @@ static void so_does_a_step_beside_a_disk(void **state)
     zero_model_destroy(&model);
 }
 
-/* Shard groups on one node each, or all ranks on nodes of their own. In a window ranks wait for their
- * neighbours' phases, which a plan does not know. */
+/* Shard groups on one node each, or all ranks on nodes of their own. In a window ranks wait for
+ * their neighbours' phases, which a plan does not know. */
 static void so_does_a_step_of_replicas(void **state)
 {
     (void)state;
@@ -151,8 +151,8 @@ static void check_account(const zero_simulated_rank *r)
     assert_true(fabs(sum_of(r) - r->step) <= 1e-9 * r->step);
 }
 
-/* The links are fast enough to hide all but the start and the end, so a step grows as the slow rank's
- * computing does. */
+/* The links are fast enough to hide all but the start and the end, so a step grows as the slow
+ * rank's computing does. */
 static void a_slow_rank_is_named(void **state)
 {
     (void)state;

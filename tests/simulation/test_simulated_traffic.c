@@ -1,5 +1,5 @@
-/* All bytes and messages of a job's programs are simulated, and nobody waits for ever: random plans,
- * and groups of every part of a family. */
+/* All bytes and messages of a job's programs are simulated, and nobody waits for ever: random
+ * plans, and groups of every part of a family. */
 #include "support/random_plan.h"
 #include "support/simulate_job.h"
 
