@@ -23,7 +23,7 @@ static const zero_option own[] = {
     {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
      .help = "bytes per second and direction that the ranks of a node share for messages to other nodes, such as 25G; --network has the rate of one rank"},
     {.name = "switch", TEXT, FIELD(switches), .argument = "NODES[:RATIO]", .absent = "one that limits nothing",
-     .help = "so many nodes below each switch; its uplink has the rate of their adapters (without --adapter: of their ranks) / RATIO, which is 1 if not given"},
+     .help = "nodes below each switch, whose uplink has the rate of their adapters (without --adapter: of their ranks) / RATIO, which is 1 if not given"},
     {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE", .absent = "sums take no time",
      .help = "bytes per second at which a rank adds and copies what collectives bring, such as 10G"},
     {.name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/run_options.h"
+#include "report/text.h"
 
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -261,8 +262,8 @@ static zero_status check_points(const zero_sweep_options *o)
         for (int r = 0; r < o->n_ranks; r++) {
             zero_status st = check_point(o, o->stages[s], o->ranks[r]);
             if (st != ZERO_OK)
-                return zero_fail(st, "stage %d on %d ranks: %s", o->stages[s], o->ranks[r],
-                                 zero_last_error());
+                return zero_fail(st, "stage %d on %d rank%s: %s", o->stages[s], o->ranks[r],
+                                 zero_text_plural(o->ranks[r]), zero_last_error());
         }
     return ZERO_OK;
 }

@@ -51,10 +51,12 @@ typedef struct {
 
 static zero_status refuse(const splitter *s, char c)
 {
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s: %c would need a shell, and none reads this line: put it in "
-                     "single quotes if it belongs to a word, or start with sh -c",
-                     s->option, c);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--%s: %c would need a shell, and none reads this line: put it in "
+        "single quotes if it belongs to a word, or give sh -c 'exec LINE \"$@\"' "
+        "sh, where \"$@\" is what the line starts",
+        s->option, c);
 }
 
 static zero_status take_character(splitter *s)

@@ -17,6 +17,6 @@ void zero_flight_leave(zero_collective *op);
 /* The collective, whose sequence number is set, as errors name it. */
 zero_operation zero_flight_operation(const zero_collective *op);
 
-/* Moves `only` and what its sends wait for (spec.in_turn), or with NULL all that are in flight on the family's groups, as far as can be without
- * waiting; answers the watchdogs of other ranks. */
+/* Moves `only` and what its sends wait for (spec.in_turn), or with NULL all that are in flight on
+ * the family's groups, as far as can be without waiting; answers the watchdogs of other ranks. */
 ZERO_NODISCARD zero_status zero_flight_poll(zero_comm *comm, zero_collective *only);

@@ -44,8 +44,8 @@ typedef struct {
     /* ZERO_SWEEP_MEASURED */
     zero_step_time time;
     int64_t tokens; /* of a step, over all ranks */
-    double
-        exposed; /* median share of a step in which rank 0 waits for collectives, or NAN */
+    /* Median share of a step in which rank 0 waits for collectives; NAN: unknown. */
+    double exposed;
     int nodes;
     bool fake_nodes;
     double cores; /* of the machine, per rank: below 1 ranks share cores; 0: unknown */
@@ -77,7 +77,7 @@ ZERO_NODISCARD zero_status zero_sweep_init(zero_sweep *sweep, const int *stages,
 void zero_sweep_destroy(zero_sweep *sweep); /* accepts all zeros */
 
 /* Takes the measurement from a finished run's metrics. ZERO_ERR_FORMAT, with the point as it was, if
- * something is missing; then *file has not ended, or it is no run of so many ranks and steps. */
+ * something is missing: the run has not ended, or it had other ranks or steps. */
 ZERO_NODISCARD zero_status zero_sweep_measure(zero_sweep_point *point,
                                               const zero_metrics_file *file, int64_t steps,
                                               int64_t warm_up);
