@@ -87,8 +87,8 @@ static zero_status read_list(const char *option, const char *list, int least, in
     char one[32];
     int64_t value;
     *n = 0;
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
+    for (const char *at = list, *comma; at; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
         size_t length = strcspn(at, ",");
         snprintf(one, sizeof one, "%.*s", (int)length, at);
         if (length >= sizeof one || *n == room || !zero_quantity_whole(one, &value) ||

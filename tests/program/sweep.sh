@@ -208,7 +208,7 @@ no_sweep 2 '--weak without --micro-batch' --ranks 1,2 --weak $study
 no_sweep 2 '--weak with --global-batch' --ranks 1,2 --weak --global-batch 4 --micro-batch 2 $study
 no_sweep 2 '--strong without --global-batch' --ranks 1,2 --strong --micro-batch 2 $study
 no_sweep 2 'stage 0 on 3 ranks: ' --ranks 1,3 --strong --global-batch 4 $study
-for list in 1,,2 1,1 0 1,x 2, 1-4; do
+for list in 1,,2 1,1 0 1,x 2, ,2 1-4; do
     no_sweep 2 "--ranks $list: expected" --ranks $list --weak --micro-batch 2 $study
 done
 no_sweep 2 '--stage 0,4: expected' --ranks 1 --stage 0,4 --weak --micro-batch 2 $study
