@@ -241,7 +241,7 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
     return zero_words_add(words, "--sample=0");
 }
 
-/* What zero train would refuse for a point. Imported weights decide a shape that is not known
+/* Refuses a point that zero train would refuse. Imported weights decide a shape that is not known
  * here. */
 static zero_status check_point(const zero_sweep_options *o, int stage, int ranks)
 {

@@ -93,7 +93,7 @@ static zero_status run(const zero_sweep_study *study, const zero_sweep_options *
 
 /* ---- how it ended ---- */
 
-/* What another command line would see. */
+/* The status whose exit code is the run's. */
 static zero_status status_of(int code)
 {
     switch (code) {

@@ -64,7 +64,7 @@ static zero_status take_character(splitter *s)
     return zero_bytes_append(&s->word, s->at++, 1);
 }
 
-/* What stands in quotes, from the opening one to after the closing one. */
+/* Takes the text in quotes, and both quotes. */
 static zero_status take_quoted(splitter *s)
 {
     char quote = *s->at++;

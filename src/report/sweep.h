@@ -63,7 +63,7 @@ typedef struct {
     int n;
     bool has_plan, has_simulation; /* these columns are asked for */
 
-    /* What the points have in common, borrowed: for the files. */
+    /* Common to all points, for the files; borrowed. */
     const char *version, *commit; /* of the program that made the study */
     const char *launch;           /* NULL: none */
     const json_t *options;        /* of zero train, by name */
@@ -83,7 +83,7 @@ ZERO_NODISCARD zero_status zero_sweep_measure(zero_sweep_point *point,
                                               int64_t warm_up);
 /* Efficiencies of all measured points. */
 void zero_sweep_compare(zero_sweep *sweep);
-/* Of a point with step time t on n ranks, relative to t1 on n1. */
+/* The efficiency of step time t on n ranks, relative to t1 on n1. */
 double zero_sweep_efficiency(bool is_strong, double t1, int n1, double t, int n);
 
 int zero_sweep_count(const zero_sweep *sweep, zero_sweep_state state);
