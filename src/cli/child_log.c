@@ -67,8 +67,10 @@ void zero_child_log_tell(const char *path, char message[ZERO_CHILD_MESSAGE])
     char text[BYTES + 1];
     size_t n = read_end(path, text);
     find_message(text, message);
-    fprintf(stderr, "  the last lines of %s:\n", ZERO_SHOWN(path));
-    for (const char *line = find_last_lines(text, n); line; line = next(line)) {
+    fprintf(stderr, n > 0 ? "  the last lines of %s:\n" : "  %s is empty\n",
+            ZERO_SHOWN(path));
+    for (const char *line = n > 0 ? find_last_lines(text, n) : NULL; line;
+         line = next(line)) {
         char shown[ZERO_SHOWN_BYTES];
         zero_legible(line, strcspn(line, "\n"), shown, sizeof shown);
         fprintf(stderr, "  | %s\n", shown);

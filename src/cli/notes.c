@@ -38,13 +38,15 @@ static const struct {
     {"partition", shards_nothing,
      "shards nothing at stage 0: it only changes which rank sums which gradients"},
     {"message", sends_nothing,
-     "has no effect with --collectives shm, which sends no messages"},
+     "has no effect with collectives shm, which send no messages"},
     {"shard-ranks", has_replicas_of_nothing,
      "shards nothing at stage 0: it only changes which rank sums which gradients"},
 };
 
-void zero_notes_show(const zero_config *config)
+void zero_notes_show(const zero_config *config, zero_algorithm collectives)
 {
+    zero_config chosen = *config;
+    chosen.collectives = zero_algorithm_name(collectives); /* not auto */
     const zero_command *train = &zero_command_train;
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         char text[ZERO_OPTION_TEXT_BYTES];
@@ -54,7 +56,7 @@ void zero_notes_show(const zero_config *config)
         const zero_option *row = zero_command_option(train, index, &table);
         const char *value = zero_option_value(row, config, text);
         bool is_given = value && (!row->standard || strcmp(value, row->standard) != 0);
-        if (is_given && notes[i].is_idle(config))
+        if (is_given && notes[i].is_idle(&chosen))
             fprintf(stderr, "zero: note: --%s %s %s\n", name, value, notes[i].words);
     }
 }

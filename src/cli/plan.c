@@ -39,7 +39,7 @@ static zero_status plan(const zero_plan_options *options)
     const zero_plan_request *request = &options->request;
     ZERO_TRY(zero_plan_report_make(&report, request));
     if (!request->all_stages && zero_launch_rank_hint() == 0)
-        zero_notes_show(&report.config);
+        zero_notes_show(&report.config, report.collectives);
     zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;

@@ -14,7 +14,8 @@ static zero_status simulate(zero_simulate_options *options)
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->request.trace = NULL; /* all ranks of a launcher do the same */
     ZERO_TRY(zero_simulation_report_make(&report, &options->request));
-    if (report.plan.n == 1 && is_first) zero_notes_show(&report.plan.config);
+    if (report.plan.n == 1 && is_first)
+        zero_notes_show(&report.plan.config, report.plan.collectives);
     zero_status st = ZERO_OK;
     if (options->json)
         st = zero_simulation_show_json(&report, stdout);

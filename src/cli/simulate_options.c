@@ -217,7 +217,7 @@ static zero_status read_poll(zero_simulate_options *o)
                      "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
 }
 
-/* What has no step lists, or no time on a host. */
+/* Refuses collectives without step lists, and devices, whose time the host does not spend. */
 static zero_status check_supported(const zero_config *c)
 {
     if (strcmp(c->collectives, "mpi") == 0)

@@ -78,20 +78,18 @@ const zero_command zero_command_sweep = {
              "    --launch LINE --out DIR [options]\n"
              "zero sweep --ranks LIST [--stage LIST] --strong --global-batch N\n"
              "    --launch LINE --out DIR [options]",
-    .about =
-        "Runs zero train once for each stage and number of ranks, one run after another, "
-        "and "
-        "shows median and quartiles of the step time, efficiency relative to the fewest "
-        "ranks, and the share of the time that waits for collectives. With --network and "
-        "--flops planned and simulated times stand beside the measured ones. DIR/study.csv "
-        "and "
-        "DIR/study.json hold the same, and what was run where.\n"
-        "Start it without mpirun: it needs no MPI itself. Points that DIR has already are "
-        "not "
-        "run again, so a study that was interrupted (Ctrl-C, SIGTERM, SIGUSR2, a killed "
-        "job) continues with the same command; more --ranks and stages may be added to it. "
-        "Other options are those of zero train, all of which are accepted but those that "
-        "save, resume or print; --config holds them, too.",
+    .about = "Runs zero train once for each stage and number of ranks, one run after "
+             "another, and shows median and quartiles of the step time, efficiency "
+             "relative to the fewest ranks, and the share of the time that waits for "
+             "collectives. With --network and --flops planned and simulated times stand "
+             "beside the measured ones. DIR/study.csv and DIR/study.json hold the same, "
+             "and what was run where.\n"
+             "Start it without mpirun: it needs no MPI itself. Points that DIR has already "
+             "are not run again, so a study that was interrupted (Ctrl-C, SIGTERM, "
+             "SIGUSR2, a killed job) continues with the same command; more --ranks and "
+             "stages may be added to it. Other options are those of zero train, all of "
+             "which are accepted but those that save, resume or print; --config holds "
+             "them, too.",
     .example = "zero sweep --ranks 1,2,4 --stage 0,3 --weak --micro-batch 4 \\\n"
                "    --launch 'mpirun -n {} --map-by :OVERSUBSCRIBE' --out study",
     .exits =

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/run_options.h"
+#include "report/text.h"
 
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -86,8 +87,8 @@ static zero_status read_list(const char *option, const char *list, int least, in
     char one[32];
     int64_t value;
     *n = 0;
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
+    for (const char *at = list, *comma; at; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
         size_t length = strcspn(at, ",");
         snprintf(one, sizeof one, "%.*s", (int)length, at);
         if (length >= sizeof one || *n == room || !zero_quantity_whole(one, &value) ||
@@ -240,7 +241,7 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
     return zero_words_add(words, "--sample=0");
 }
 
-/* What zero train would refuse for a point. Imported weights decide a shape that is not known
+/* Refuses a point that zero train would refuse. Imported weights decide a shape that is not known
  * here. */
 static zero_status check_point(const zero_sweep_options *o, int stage, int ranks)
 {
@@ -261,8 +262,8 @@ static zero_status check_points(const zero_sweep_options *o)
         for (int r = 0; r < o->n_ranks; r++) {
             zero_status st = check_point(o, o->stages[s], o->ranks[r]);
             if (st != ZERO_OK)
-                return zero_fail(st, "stage %d on %d ranks: %s", o->stages[s], o->ranks[r],
-                                 zero_last_error());
+                return zero_fail(st, "stage %d on %d rank%s: %s", o->stages[s], o->ranks[r],
+                                 zero_text_plural(o->ranks[r]), zero_last_error());
         }
     return ZERO_OK;
 }

@@ -19,8 +19,8 @@ typedef struct {
     int64_t most_messages;            /* of a simulated point; 0: nothing is simulated */
     zero_job_options job; /* network and rates; its ranks and stage mean nothing */
 
-    zero_plan_request
-        request; /* the configuration of a point but for its stage, and the machine */
+    /* The configuration of a point but for its stage, and the machine. */
+    zero_plan_request request;
     zero_simulate_input simulation;       /* but for the machine */
     int ranks[ZERO_SWEEP_RANKS], n_ranks; /* ascending */
     int stages[ZERO_STAGE_COUNT], n_stages;

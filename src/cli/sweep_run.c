@@ -93,7 +93,7 @@ static zero_status run(const zero_sweep_study *study, const zero_sweep_options *
 
 /* ---- how it ended ---- */
 
-/* What another command line would see. */
+/* The status whose exit code is the run's. */
 static zero_status status_of(int code)
 {
     switch (code) {
@@ -114,7 +114,7 @@ static void explain(const char *log, const zero_child_end *end, int64_t steps,
         snprintf(why, ZERO_SWEEP_WHY, "%.300s", missing);
     else if (!why[0] && steps == 0)
         snprintf(why, ZERO_SWEEP_WHY,
-                 "the launch line may not be able to give so many ranks");
+                 "the launch line may not be able to start that many ranks");
 }
 
 static zero_status fail_point(zero_sweep_study *study, zero_sweep_point *point,
@@ -143,7 +143,7 @@ static zero_status stop(const zero_sweep_study *study, const zero_sweep_point *p
     if (end->stopped) snprintf(why, sizeof why, "stopped by signal %d", end->stopped);
     return zero_fail(ZERO_STOPPED,
                      "%s, in stage %d on %d rank%s; %d of %d points are measured; the same "
-                     "command goes on from there",
+                     "command continues",
                      why, point->stage, point->ranks, zero_text_plural(point->ranks),
                      zero_sweep_count(&study->sweep, ZERO_SWEEP_MEASURED), study->sweep.n);
 }

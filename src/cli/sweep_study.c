@@ -12,6 +12,7 @@
 #include "io/json_input.h"
 #include "io/whole_file.h"
 #include "report/sweep_file.h"
+#include "report/text.h"
 #include "zero/version.h"
 
 #define JSON_NAME   "study.json"
@@ -174,14 +175,15 @@ static zero_status take_points(zero_sweep_study *s, const zero_sweep_options *o)
 /* ---- another study ---- */
 
 #define DIFFERENCES 512
+#define AS_WRITTEN  (JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) /* 0.1 as 0.1 */
 
 /* Appends "--name: before | now" if the values differ; a missing one is the default. */
 static void note_difference(char text[DIFFERENCES], const char *name, const json_t *before,
                             const json_t *now)
 {
     size_t used = strlen(text);
-    char *a = before ? json_dumps(before, JSON_ENCODE_ANY) : NULL;
-    char *b = now ? json_dumps(now, JSON_ENCODE_ANY) : NULL;
+    char *a = before ? json_dumps(before, AS_WRITTEN) : NULL;
+    char *b = now ? json_dumps(now, AS_WRITTEN) : NULL;
     bool differ = before && now ? !json_equal(before, now) : before || now;
     if (differ)
         snprintf(text + used, DIFFERENCES - used, "%s--%s: %s | %s", used > 0 ? ", " : "",
@@ -251,11 +253,12 @@ static zero_status compare_points(const zero_sweep_study *s)
         int64_t stage = json_integer_value(json_object_get(point, "stage"));
         int64_t ranks = json_integer_value(json_object_get(point, "ranks"));
         if (!has_point(&s->sweep, stage, ranks))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s has a point of stage %" PRId64 " on %" PRId64
-                             " ranks, which --stage and --ranks leave out: name all of its "
-                             "points, and new ones if you like, or give another --out",
-                             s->dir.path, stage, ranks);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "%s has a point of stage %" PRId64 " on %" PRId64
+                " rank%s, which --stage and --ranks leave out: name all of its "
+                "points, and new ones if you like, or give another --out",
+                s->dir.path, stage, ranks, zero_text_plural(ranks));
     }
     return ZERO_OK;
 }

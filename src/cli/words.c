@@ -51,10 +51,12 @@ typedef struct {
 
 static zero_status refuse(const splitter *s, char c)
 {
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s: %c would need a shell, and none reads this line: put it in "
-                     "single quotes if it belongs to a word, or start with sh -c",
-                     s->option, c);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--%s: %c would need a shell, and none reads this line: put it in "
+        "single quotes if it belongs to a word, or give sh -c 'exec LINE \"$@\"' "
+        "sh, where \"$@\" is what the line starts",
+        s->option, c);
 }
 
 static zero_status take_character(splitter *s)
@@ -62,7 +64,7 @@ static zero_status take_character(splitter *s)
     return zero_bytes_append(&s->word, s->at++, 1);
 }
 
-/* What stands in quotes, from the opening one to after the closing one. */
+/* Takes the text in quotes, and both quotes. */
 static zero_status take_quoted(splitter *s)
 {
     char quote = *s->at++;

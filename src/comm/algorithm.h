@@ -70,7 +70,7 @@ ZERO_NODISCARD zero_status zero_collective_traffic(const zero_collective_spec *s
                                                    const zero_layout *layout, int rank,
                                                    zero_traffic *traffic);
 
-/* What one chunk of one element of the last collective moved; begins zeroed. */
+/* The traffic of one chunk of one element of the last collective; begins zeroed. */
 typedef struct {
     zero_collective_spec spec;
     const zero_layout *layout; /* borrowed */

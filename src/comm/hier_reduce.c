@@ -9,10 +9,9 @@
 typedef struct {
     zero_hier w;
     int n_remote; /* subtrees of the other nodes, which owners receive */
-    /* Of an owner: [n_nodes], the first of them that comes from the node; owned. And the sum of this
-     * rank's piece. */
-    int *slot;
-    int final;
+    /* On an owner alone. */
+    int *slot;   /* [n_nodes]: the first of them that comes from the node; owned */
+    int final;   /* the sum of this rank's piece */
     int n_cover; /* subtrees of this rank's node */
     zero_tree_term cover[ZERO_TREE_COVER_MAX];
     int partial[ZERO_TREE_COVER_MAX];    /* their sums */

@@ -49,7 +49,7 @@ static void show_collectives(const zero_plan_report *r, FILE *out)
                 "%15sthe default of %" PRId64
                 " is too small: this is the least that %d ranks need\n",
                 "", r->config.bucket, r->config.data_ranks);
-    if (r->config.message > 0)
+    if (r->config.message > 0 && r->collectives != ZERO_ALGORITHM_SHM)
         fprintf(out, "%15smessages: up to %" PRId64 " bytes; ranks keep pace\n", "",
                 r->config.message);
 }

@@ -20,7 +20,7 @@ static json_t *slow_json(const zero_simulate_input *in)
     return list;
 }
 
-/* What the options of `simulate` say; what has no limit is left out. */
+/* The options of `simulate`; rates without a limit are left out. */
 static json_t *input_json(const zero_simulate_input *in)
 {
     json_t *object = json_object();

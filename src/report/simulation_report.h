@@ -19,7 +19,7 @@ typedef struct {
 
 typedef struct {
     zero_plan_request plan; /* `simulated` is set by _make() */
-    /* What --machine, --network and --flops say of a machine is the plan's. */
+    /* Without the numbers of --machine, --network and --flops, which the plan has. */
     zero_simulate_input input;
     const char *trace; /* the path; NULL: none. One stage only */
     zero_trace_ranks trace_ranks;

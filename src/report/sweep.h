@@ -44,8 +44,8 @@ typedef struct {
     /* ZERO_SWEEP_MEASURED */
     zero_step_time time;
     int64_t tokens; /* of a step, over all ranks */
-    double
-        exposed; /* median share of a step in which rank 0 waits for collectives, or NAN */
+    /* Median share of a step in which rank 0 waits for collectives; NAN: unknown. */
+    double exposed;
     int nodes;
     bool fake_nodes;
     double cores; /* of the machine, per rank: below 1 ranks share cores; 0: unknown */
@@ -63,7 +63,7 @@ typedef struct {
     int n;
     bool has_plan, has_simulation; /* these columns are asked for */
 
-    /* What the points have in common, borrowed: for the files. */
+    /* Common to all points, for the files; borrowed. */
     const char *version, *commit; /* of the program that made the study */
     const char *launch;           /* NULL: none */
     const json_t *options;        /* of zero train, by name */
@@ -77,13 +77,13 @@ ZERO_NODISCARD zero_status zero_sweep_init(zero_sweep *sweep, const int *stages,
 void zero_sweep_destroy(zero_sweep *sweep); /* accepts all zeros */
 
 /* Takes the measurement from a finished run's metrics. ZERO_ERR_FORMAT, with the point as it was, if
- * something is missing; then *file has not ended, or it is no run of so many ranks and steps. */
+ * something is missing: the run has not ended, or it had other ranks or steps. */
 ZERO_NODISCARD zero_status zero_sweep_measure(zero_sweep_point *point,
                                               const zero_metrics_file *file, int64_t steps,
                                               int64_t warm_up);
 /* Efficiencies of all measured points. */
 void zero_sweep_compare(zero_sweep *sweep);
-/* Of a point with step time t on n ranks, relative to t1 on n1. */
+/* The efficiency of step time t on n ranks, relative to t1 on n1. */
 double zero_sweep_efficiency(bool is_strong, double t1, int n1, double t, int n);
 
 int zero_sweep_count(const zero_sweep *sweep, zero_sweep_state state);

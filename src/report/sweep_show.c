@@ -86,7 +86,8 @@ static void print_machine(const zero_sweep_point *p, FILE *out)
 {
     fprintf(out, "%s, %s, zero %s", ZERO_SHOWN(text_of(p, "cpu")),
             ZERO_SHOWN(text_of(p, "mpi")), ZERO_SHOWN(text_of(p, "commit")));
-    if (p->load[0] >= 0.0) fprintf(out, "; load %.2f when the first one began", p->load[0]);
+    if (p->load[0] >= 0.0)
+        fprintf(out, "; load %.2f when the first point began", p->load[0]);
     fputc('\n', out);
 }
 
@@ -102,8 +103,8 @@ static void print_differences(const zero_sweep *sweep, const zero_sweep_point *f
             if (json_equal(json_object_get(p->run, keys[k]),
                            json_object_get(first->run, keys[k])))
                 continue;
-            fprintf(out, "not comparable: stage %d on %d ranks had another %s\n", p->stage,
-                    p->ranks, keys[k]);
+            fprintf(out, "not comparable: stage %d on %d rank%s had another %s\n", p->stage,
+                    p->ranks, zero_text_plural(p->ranks), keys[k]);
             break;
         }
 }
@@ -137,8 +138,9 @@ static void print_failures(const zero_sweep *sweep, FILE *out)
 {
     for (int i = 0; i < sweep->n; i++)
         if (sweep->points[i].state == ZERO_SWEEP_FAILED)
-            fprintf(out, "stage %d on %d ranks: %s\n", sweep->points[i].stage,
-                    sweep->points[i].ranks, ZERO_SHOWN(sweep->points[i].why));
+            fprintf(out, "stage %d on %d rank%s: %s\n", sweep->points[i].stage,
+                    sweep->points[i].ranks, zero_text_plural(sweep->points[i].ranks),
+                    ZERO_SHOWN(sweep->points[i].why));
 }
 
 void zero_sweep_show(const zero_sweep *sweep, FILE *out)

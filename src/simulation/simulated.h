@@ -39,7 +39,7 @@ typedef struct {
     void *arg;
 } zero_simulate_input;
 
-/* Of one rank, in the reported step. */
+/* One rank in the reported step. */
 typedef struct {
     double step;    /* from when it began its step to when it began the next one */
     double compute; /* flops */

@@ -19,6 +19,6 @@ void zero_walkers_stir(void *walkers, int rank);
  * be a mistake in this simulator or a program. */
 ZERO_NODISCARD zero_status zero_walkers_run(zero_walkers *w);
 
-/* Of the last step. */
+/* Results of the last step. */
 const zero_simulated_rank *zero_walkers_rank(const zero_walkers *w, int rank);
 zero_link_use zero_walkers_busiest(const zero_walkers *w);

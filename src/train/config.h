@@ -41,8 +41,8 @@ typedef struct {
 
     /* sharding and communication */
     int64_t stage, bucket;
-    bool
-        bucket_grows; /* computed: the user left the bucket open, so many ranks may need more */
+    /* Computed: the user gave no bucket, so it grows where the ranks need more. */
+    bool bucket_grows;
     int64_t message;               /* bytes; 0: as large as collectives like */
     const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
     int64_t prefetch, persist;

@@ -21,7 +21,7 @@ typedef struct {
     int64_t first, before;       /* steps left out at the beginning, and after those */
 } zero_step_time;
 
-/* For a run of so many steps. ZERO_ERR_NOMEM; release with _destroy. */
+/* For a run of that many steps. ZERO_ERR_NOMEM; release with _destroy. */
 ZERO_NODISCARD zero_status zero_step_times_init(zero_step_times *t, int64_t steps);
 void zero_step_times_destroy(zero_step_times *t); /* accepts all zeros */
 
@@ -29,5 +29,5 @@ void zero_step_times_add(zero_step_times *t, double seconds);
 /* Of the steps so far, at least one. Sorts them: call it once, at the end. */
 zero_step_time zero_step_times_end(zero_step_times *t);
 
-/* Of n steps without the first ones, at least one of which is left. Sorts what counts. */
+/* The median and quartiles of n > first steps without the first ones. Sorts those that count. */
 zero_step_time zero_step_times_of(double *seconds, int64_t n, int64_t first);

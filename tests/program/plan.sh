@@ -89,8 +89,14 @@ for message in 512 1K; do
     tr -d ' \n' <out >squeezed
     says '"message":'"$(echo $message | sed 's/K/000/')"',"prefetch"' squeezed
     grep -o '"reduce":{"collectives":[0-9]*,"bytes_sent":[0-9]*' squeezed >bytes.$message
+    sed 's/.*"reduce":{[^}]*"messages_sent":\([0-9]*\).*/\1/' squeezed >messages.$message
 done
+[ -s bytes.512 ] || complain 'no bytes of REDUCE in the JSON'
 same bytes.512 bytes.1K 'bytes with messages of either size'
+[ "$(cat messages.512)" -gt "$(cat messages.1K)" ] ||
+    complain "messages of 512 bytes: $(cat messages.512), of 1000: $(cat messages.1K)"
+runs 0 plan $small --ranks 2 --fake-nodes 1 --message 512
+says 'note: --message 512 has no effect with collectives shm' err
 refuses 2 'cuts messages as it likes' 0 plan $small --ranks 3 --message 60K --collectives mpi
 refuses 2 '--message' 0 plan $small --ranks 3 --message 255
 

@@ -119,7 +119,7 @@ sweep 75 $weak $tiny --launch "$line" --out study
 started 1 2 4 1
 says 'stopped by signal 15, in stage 3 on 1 rank; 3 of 6 points are measured' err
 [ -s out ] && complain "$words: expected no table"
-gone || complain "$words: the point's run goes on"
+gone || complain "$words: the point's run is still there"
 is_json study/study.json
 [ "$(wc -l <study/study.csv)" -eq 7 ] || complain "$words: expected 6 rows"
 [ "$(grep -c ',missing,' study/study.csv)" -eq 3 ] || complain "$words: expected 3 missing points"
@@ -186,7 +186,7 @@ no_sweep 2 '--launch: "sh start.sh {}" | "sh other.sh {}"' $weak $tiny --launch 
     --out study
 no_sweep 2 '--weak or --strong: "weak" | "strong"' --strong --global-batch 8 --ranks 1,2,4 \
     --stage 0,1,3 $tiny --launch "$line" --out study
-no_sweep 2 'stage 1 on 1 ranks, which --stage and --ranks leave out' $weak $tiny --launch "$line" \
+no_sweep 2 'stage 1 on 1 rank, which --stage and --ranks leave out' $weak $tiny --launch "$line" \
     --out study
 mkdir other && echo 1 >other/notes
 no_sweep 2 'other is not a study: it has no study.json, but notes' $weak $tiny --launch "$line" \
@@ -208,7 +208,7 @@ no_sweep 2 '--weak without --micro-batch' --ranks 1,2 --weak $study
 no_sweep 2 '--weak with --global-batch' --ranks 1,2 --weak --global-batch 4 --micro-batch 2 $study
 no_sweep 2 '--strong without --global-batch' --ranks 1,2 --strong --micro-batch 2 $study
 no_sweep 2 'stage 0 on 3 ranks: ' --ranks 1,3 --strong --global-batch 4 $study
-for list in 1,,2 1,1 0 1,x 2, 1-4; do
+for list in 1,,2 1,1 0 1,x 2, ,2 1-4; do
     no_sweep 2 "--ranks $list: expected" --ranks $list --weak --micro-batch 2 $study
 done
 no_sweep 2 '--stage 0,4: expected' --ranks 1 --stage 0,4 --weak --micro-batch 2 $study
@@ -294,7 +294,7 @@ started 1 2 4
 right strong strong 2
 near "$(value 2 4 tokens_per_rank strong/study.csv)" 16 'tokens per rank'
 says 'strong scaling, 5 steps a point without the first 2' out
-no_sweep 2 'stage 2 on 1 ranks: --fake-nodes 2' --ranks 1,2 --strong --config strong.json \
+no_sweep 2 'stage 2 on 1 rank: --fake-nodes 2' --ranks 1,2 --strong --config strong.json \
     --fake-nodes 2 --launch "$line" --out fake
 sweep 0 --ranks 2 --strong --config strong.json --fake-nodes 2 --launch "$line" --out fake
 [ "$(value 2 2 nodes fake/study.csv) $(value 2 2 fake_nodes fake/study.csv)" = '2 true' ] ||
