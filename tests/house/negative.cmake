@@ -66,6 +66,8 @@ must_fail(src/math/a.c "#include <train/train.h>\n" "<train/train.h>: our own he
 must_fail(src/math/a.c "/* a */ /* b\n*/ #include \"nn/nn.h\"\n" "\"nn/nn.h\": nn/ is not")
 must_not_include(src/comm/a.c math/math.h "math/ is not its own folder")
 must_not_include(src/math/a.c comm/comm.h "comm/ is not its own folder")
+must_not_include(src/simulation/a.c checkpoint/checkpoint.h "checkpoint/ is not its own folder")
+must_not_include(src/engine/a.c simulation/simulation.h "simulation/ is not its own folder")
 must_fail(src/math/CMakeLists.txt "zero_layer(math FILES math.c\n  LINKS zero_base zero_comm)\n"
   "links zero_comm: comm/ is not a lower floor")
 must_fail(src/base/CMakeLists.txt "zero_layer(base FILES a.c LINKS zero_train)\n"
