@@ -81,7 +81,7 @@ const zero_option zero_run_options[] = {
     {.name = "bucket", WHOLE(64, ZERO_PLAN_MOST_BUCKET), FIELD(bucket), PLAN, .absent = "1048576, or the least that very many ranks need",
      .help = "elements of other ranks' gradients staged at a time; without --bucket, very many ranks get the least that they need"},
     {.name = "message", .kind = ZERO_OPTION_WHOLE, .min = ZERO_LEAST_MESSAGE, .max = INT64_C(1) << 30, .argument = "BYTES", FIELD(message), PLAN, .absent = "512 KiB between nodes, sent as soon as possible",
-     .help = "largest message of p2p and hier; ranks then also keep pace with each other. For networks of about 100 Mbit/s: 60K, which TCP sends at once; equal bits"},
+     .help = "largest message of p2p and hier; ranks then also keep pace with each other. For networks of up to 1 Gbit/s: 60K, which TCP sends at once; equal bits"},
     {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
     {.name = "partition", CHOICE, FIELD(partition), PLAN, .words = "slice|owner", .standard = "slice",
      .help = "every group in shards, or the model cut once (the paper)"},
