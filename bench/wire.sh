@@ -37,9 +37,9 @@ command -v "$python" >/dev/null || { echo "wire.sh: no $python; give PYTHON=" >&
 options=''
 [ "$message" = none ] || options="--message $message"
 work=$(mktemp -d)
-sh "$nodes" up wire 4
 trap 'sh "$nodes" down wire; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
+sh "$nodes" up wire 4
 load=$(cut -d' ' -f1 /proc/loadavg)
 
 say() {
@@ -54,7 +54,7 @@ model_of() { # WIDTH
     echo "--layers 4 --hidden $1 --heads 8 --seq 16 --vocab 512 --micro-batch 1"
 }
 
-# number KEY FILE: the first number of this key in JSON, 0 if there is none.
+# number KEY FILE: the first number of this key in JSON, or 0 if the key is missing.
 number() {
     tr -d ' \n' <"$2" | sed 's/[,{}]/\n/g' | sed -n "s/^\"$1\"://p" | head -n 1 | grep . || echo 0
 }

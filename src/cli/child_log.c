@@ -46,7 +46,7 @@ static bool is_message(const char *line)
            !begins(line, "zero: warning: ");
 }
 
-/* The line after this one; NULL: there is none. */
+/* Returns the line after this one, or NULL after the last. */
 static const char *next(const char *line)
 {
     const char *end = strchr(line, '\n');

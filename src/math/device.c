@@ -51,8 +51,8 @@ static zero_status refuse_name(const char *where)
                      where, names);
 }
 
-/* Reads a number of at most four digits and moves *text past it. Returns -1 if there is none, or
- * more digits. */
+/* Reads a number of at most four digits and moves *text past it. Returns -1 if the text
+ * begins otherwise or has more digits. */
 static int read_number(const char **text)
 {
     int number = 0, digits = 0;

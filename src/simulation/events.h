@@ -35,5 +35,5 @@ void zero_events_destroy(zero_events *e);
 
 /* time >= e->now. A failure is kept in e->failed. */
 void zero_events_add(zero_events *e, double time, zero_event_kind kind, int32_t which);
-/* Takes the next event; false if there is none. */
+/* Takes the next event; false if the queue is empty. */
 bool zero_events_next(zero_events *e, zero_event *event);

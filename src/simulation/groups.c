@@ -42,7 +42,7 @@ static zero_status keep_layout(zero_groups *g, zero_family_part part, zero_layou
 
 /* ---- seats ---- */
 
-/* The group of the family that exchanges for a part; ZERO_FAMILY_PARTS: there is none. */
+/* The group of the family that exchanges for a part; ZERO_FAMILY_PARTS if no group does. */
 static int group_for(zero_family_part part, const zero_division *d)
 {
     if (zero_division_has(d, part)) return (int)part;

@@ -14,7 +14,7 @@
 #include "simulation/exchange.h"
 
 typedef struct {
-    int32_t group, member; /* as exchange.h numbers them; group -1: there is none */
+    int32_t group, member; /* as exchange.h numbers them; group -1: nothing is exchanged */
     int32_t number;        /* of the group among all of its part */
     int32_t layout;        /* in zero_groups.layouts */
 } zero_group_seat;

@@ -32,7 +32,7 @@ typedef struct {
 void zero_link_advance(zero_link *link, double now);
 /* Serves a message from now on. False: no memory. */
 bool zero_link_add(zero_link *link, const zero_served *message);
-/* Takes the next message that has ended by `now`, the time of the clock; false if there is none. */
+/* Takes the next message that has ended by `now`, the time of the clock; false if no message has. */
 bool zero_link_take(zero_link *link, zero_served *message);
 /* The time when the next message ends if none comes; n > 0. */
 double zero_link_next(const zero_link *link);

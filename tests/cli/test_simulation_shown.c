@@ -56,7 +56,7 @@ static void destroy(zero_simulate_options *o, zero_simulation_report *r)
     zero_simulate_options_destroy(o);
 }
 
-/* What is printed; the caller's (free). */
+/* Returns the printed text, which the caller frees. */
 static char *text_of(const zero_simulation_report *r, bool json)
 {
     char *text = NULL;

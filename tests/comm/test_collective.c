@@ -123,15 +123,11 @@ static bool run_at_once(field *f, uint64_t trial)
 {
     enum { JOBS = FIELD_JOBS };
     job jobs[JOBS];
-    bool right = true, done;
+    bool done;
     uint64_t random = oracle_mix(trial * 64 + (uint64_t)test_rank),
              shared = oracle_mix(trial);
     for (int i = 0; i < JOBS; i++) {
-        zero_algorithm algorithm;
-        do {
-            shared = oracle_mix(shared);
-            algorithm = (zero_algorithm)(shared % ZERO_ALGORITHMS);
-        } while (!fits(algorithm, &f->comm.layout));
+        zero_algorithm algorithm = draw_algorithm(f, &shared);
         zero_collective_kind kind =
             (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
         jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
@@ -150,28 +146,13 @@ static bool run_at_once(field *f, uint64_t trial)
                              ZERO_OK);
         dawdle(random);
     }
-    for (int i = 0; i < JOBS; i++)
-        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % JOBS].op), ZERO_OK);
-    assert_true(f->comm.active == NULL);
-    for (int i = 0; i < JOBS; i++) {
-        right = job_is_right(&jobs[i]) && right;
-        job_destroy(&jobs[i]);
-    }
-    return right;
+    return end_jobs(jobs, JOBS);
 }
 
 static void several_are_in_flight_and_ranks_are_late(void **state)
 {
     (void)state;
-    for (int a = 0; a < ARRANGEMENTS; a++) {
-        if (!is_possible(a)) continue;
-        bool right = true;
-        field f = field_open(arrange(a), (size_t)world.size * MAX_STRIDE * sizeof(float));
-        for (uint64_t trial = 0; trial < 6; trial++)
-            right = run_at_once(&f, trial + 100 * (uint64_t)a) && right;
-        assert_all(right);
-        field_close(&f);
-    }
+    run_trials(run_at_once, 6, (size_t)world.size * MAX_STRIDE * sizeof(float));
 }
 
 static zero_collective_spec small_sum(zero_algorithm algorithm)

@@ -88,26 +88,15 @@ static void pieces_of_many_full_chunks_reach_the_device(void **state)
 
 /* ---- several at once ---- */
 
-static zero_algorithm choose(const field *f, uint64_t *random)
-{
-    zero_algorithm algorithm;
-    do {
-        *random = oracle_mix(*random);
-        algorithm = (zero_algorithm)(*random % ZERO_ALGORITHMS);
-    } while (!fits(algorithm, &f->comm.layout));
-    return algorithm;
-}
-
 /* Ranks begin in the same order, poll and sleep at random, and wait in different orders. */
 static bool run_at_once(field *f, uint64_t trial)
 {
     enum { JOBS = FIELD_JOBS };
     job jobs[JOBS];
-    bool right = true;
     uint64_t random = oracle_mix(trial * 64 + (uint64_t)test_rank),
              shared = oracle_mix(trial);
     for (int i = 0; i < JOBS; i++) {
-        zero_algorithm algorithm = choose(f, &shared);
+        zero_algorithm algorithm = draw_algorithm(f, &shared);
         zero_collective_kind kind =
             (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
         jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
@@ -118,27 +107,13 @@ static bool run_at_once(field *f, uint64_t trial)
         job_begin(&jobs[i]);
         assert_int_equal(zero_collective_poll(&f->comm), ZERO_OK);
     }
-    for (int i = 0; i < JOBS; i++)
-        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % JOBS].op), ZERO_OK);
-    for (int i = 0; i < JOBS; i++) {
-        right = job_is_right(&jobs[i]) && right;
-        job_destroy(&jobs[i]);
-    }
-    return right;
+    return end_jobs(jobs, JOBS);
 }
 
 static void several_of_devices_and_hosts_are_in_flight(void **state)
 {
     (void)state;
-    for (int a = 0; a < ARRANGEMENTS; a++) {
-        if (!is_possible(a)) continue;
-        bool right = true;
-        field f = field_open(arrange(a), room(MAX_STRIDE));
-        for (uint64_t trial = 0; trial < 3; trial++)
-            right = run_at_once(&f, trial + 100 * (uint64_t)a) && right;
-        assert_all(right);
-        field_close(&f);
-    }
+    run_trials(run_at_once, 3, room(MAX_STRIDE));
 }
 
 static zero_collective_spec small_sum(zero_algorithm algorithm)

@@ -11,7 +11,7 @@
 
 #define MOST 260
 
-/* What each rank has: the values of ranks begin .. end - 1. */
+/* A rank has the values of ranks begin .. end - 1. */
 typedef struct {
     int begin, end;
 } row;

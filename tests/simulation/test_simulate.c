@@ -46,8 +46,7 @@ static void a_step_takes_the_planned_time(void **state)
     zero_model_destroy(&model);
 }
 
-/* What makes programs different: none of it shares a link with anything that the plan does not
- * know of. */
+/* These options change the program, and put nothing on a link that the plan does not know of. */
 static void so_does_a_step_of_every_kind(void **state)
 {
     (void)state;
@@ -67,7 +66,7 @@ static void so_does_a_step_of_every_kind(void **state)
     zero_model_destroy(&model);
 }
 
-/* Of each rank, and of four that share a node. */
+/* A disk may belong to one rank, or to four ranks of a node. */
 static void so_does_a_step_beside_a_disk(void **state)
 {
     (void)state;

@@ -72,3 +72,45 @@ static inline void run_shapes(zero_algorithm algorithm, job_maker *make, uint64_
         field_close(&f);
     }
 }
+
+/* ---- several in flight ---- */
+
+/* One of the algorithms that fit; *random goes on. */
+static inline zero_algorithm draw_algorithm(const field *f, uint64_t *random)
+{
+    zero_algorithm algorithm;
+    do {
+        *random = oracle_mix(*random);
+        algorithm = (zero_algorithm)(*random % ZERO_ALGORITHMS);
+    } while (!fits(algorithm, &f->comm.layout));
+    return algorithm;
+}
+
+/* Each rank waits for the jobs in an order of its own. True if all results are right. */
+static inline bool end_jobs(job *jobs, int n)
+{
+    bool right = true;
+    for (int i = 0; i < n; i++)
+        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % n].op), ZERO_OK);
+    assert_true(jobs[0].f->comm.active == NULL);
+    for (int i = 0; i < n; i++) {
+        right = job_is_right(&jobs[i]) && right;
+        job_destroy(&jobs[i]);
+    }
+    return right;
+}
+
+/* Runs the trials of a whole test on every arrangement of nodes; `room`: bytes of a field. */
+static inline void run_trials(bool (*run)(field *f, uint64_t trial), uint64_t trials,
+                              size_t room)
+{
+    for (int a = 0; a < ARRANGEMENTS; a++) {
+        if (!is_possible(a)) continue;
+        bool right = true;
+        field f = field_open(arrange(a), room);
+        for (uint64_t trial = 0; trial < trials; trial++)
+            right = run(&f, trial + 100 * (uint64_t)a) && right;
+        assert_all(right);
+        field_close(&f);
+    }
+}
