@@ -8,7 +8,7 @@ reason=$($nodes possible 2>&1) || {
 }
 failed=0
 ours=
-limit=60 # seconds for a job
+limit=150 # seconds for a job
 grep -q __asan_init "$1" && limit=300
 work=$(mktemp -d) && cd "$work" || exit 1
 trap 'for name in $ours; do $nodes down $name; done; cd / && rm -rf "$work"' EXIT

@@ -1,10 +1,10 @@
 # cut.sh ZERO: the link of rank 0's node, or of another, is cut.
 #
 # mpirun and Open MPI's daemons give each other up after 25 s of silence because nodes.sh makes them
-# probe; the default is 8 minutes. The kernel does not probe while it has data to send again. If
-# rank 0 had printed something at the wrong moment, its daemon would wait 15 minutes (tcp_retries2),
-# so the ranks here print nothing. The kernel ends some processes a few seconds after the daemons:
-# 30 s were measured on a busy machine, and 40 s are allowed.
+# probe; the default is 8 minutes. The kernel does not probe while it has data to send again, which
+# it gives up after 25 s as well (nodes.sh), and a connection may meet both, one after the other.
+# The kernel ends some processes a few seconds after the daemons. Alone on a machine 30 s were
+# measured, and on a busy one more than 40 s.
 . "$(dirname "$0")/common.sh"
 zero=$1
 
@@ -14,8 +14,8 @@ for k in 0 1; do
     eval "job$k=$job since$k=$(now)"
     $nodes cut cut$k $k
 done
-ends cut0 "$job0" "$since0" 40000 "the node of rank 0 cut off"
-ends cut1 "$job1" "$since1" 40000 "the other node cut off"
+ends cut0 "$job0" "$since0" 100000 "the node of rank 0 cut off"
+ends cut1 "$job1" "$since1" 100000 "the other node cut off"
 # mpirun says that it lost a node, and which one.
 for k in 0 1; do
     grep -q 'lost communication with a remote daemon' cut$k.out ||

@@ -38,6 +38,10 @@ mpirun=${MPIRUN:-mpirun}
 keepalive='--mca oob_tcp_keepalive_time 10 --mca oob_tcp_keepalive_intvl 5
     --mca oob_tcp_keepalive_probes 3'
 
+# A connection that has data to send is not probed. It is given up after this many attempts to send
+# again, which take 25 s; the kernel's 15 take as many minutes.
+attempts=6
+
 fail() {
     echo "nodes.sh: $*" >&2
     exit 1
@@ -116,6 +120,7 @@ up() {
 keep() {
     echo $$ >"$state/node.head"
     hostname "head-$name-$owner"
+    limit_attempts
     ip link set lo up
     ip link add br0 type bridge
     ip link set br0 up
@@ -135,6 +140,11 @@ keep() {
     exec env -u ZERO_NODES sh "$self" sweep
 }
 
+# Of this network namespace. Where /proc may not be written, the kernel's number stays.
+limit_attempts() {
+    { echo $attempts >/proc/sys/net/ipv4/tcp_retries2; } 2>/dev/null || true
+}
+
 add_node() {
     # shellcheck disable=SC2016 # expanded there
     unshare --net --uts sh -c 'hostname "n$0-$2" && ip link set lo up &&
@@ -147,6 +157,8 @@ add_node() {
     done
     ip link add "p$1" type veth peer name e0 netns $pid
     ip link set "p$1" master br0 up
+    nsenter --target $pid --net sh -c "echo $attempts >/proc/sys/net/ipv4/tcp_retries2" \
+        2>/dev/null || true
     nsenter --target $pid --net ip addr add "10.77.0.$(($1 + 1))/24" dev e0
     nsenter --target $pid --net ip link set e0 up
 }
