@@ -6,18 +6,20 @@
 
 /* Shares are from 0 to 1 (imbalance from 0 on). NAN: unknown, as the metrics do not have it. */
 typedef struct {
-    double loss, val_loss;  /* the last ones that are finite or null; val_loss NAN: none */
-    int64_t step, val_step; /* of these; val_step 0: none */
+    double loss, val_loss;    /* of the last step; the last that was measured, NAN: none */
+    int64_t step, val_step;   /* the steps of these; val_step 0: none */
     zero_step_time step_time; /* without the first steps, as the run's own summary */
     double tokens_per_second; /* median of the same steps */
-    int64_t planned_peak, measured_peak; /* bytes; 0: unknown */
+    int64_t planned_peak, measured_peak; /* bytes of rank 0; 0: unknown */
     double waited;                       /* = exposed: the sixth figure */
 
-    double compute;   /* share of rank 0's step time in arithmetic */
-    double exposed;   /* share of it in which it waited for others' data */
+    /* Of all ranks; of rank 0 alone where the file has no seconds by rank (an older version's, or
+     * of a run that has not ended). */
+    bool of_all_ranks;
+    double compute;   /* share of the step's time in arithmetic */
+    double exposed;   /* share of it that is spent waiting for others' data */
     double imbalance; /* most / mean - 1 of the ranks' seconds of arithmetic */
-    double
-        overlap; /* share of the time that collectives were in flight that computing hid */
+    double overlap;   /* share of collectives' time in flight that computing hid */
 } zero_figures;
 
 /* One row per figure, in the order in which they are shown. */

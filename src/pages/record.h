@@ -42,12 +42,36 @@ typedef struct {
     double seconds, exchange, least, most; /* of rank 0; of all ranks; NAN: unknown */
 } zero_record_profile;
 
-/* An instruction of the training step as the first line has it ("schedule"). */
+/* An instruction of rank 0's training step, as the first line has it ("schedule"). */
 typedef struct {
-    char name[64]; /* "BACKWARD block 3" */
+    int number; /* from 1, as --show-schedule has it; of a long program some are left out */
+    char name[64]; /* "BACKWARD block 3, microbatch 0" */
     char op[24];
-    int64_t live[ZERO_CLASSES];
+    int64_t bytes;              /* -1: none */
+    int64_t live[ZERO_CLASSES]; /* bytes alive while it runs */
+    int64_t live_bytes;         /* their sum */
 } zero_record_instruction;
+
+/* Seconds of the ranks in the training steps, by what they were spent on. The first is the sum of
+ * the next five, rank by rank. */
+typedef enum {
+    ZERO_SPENT_STEP,
+    ZERO_SPENT_COMPUTE, /* arithmetic of units, gradients, norms and updates, without polls */
+    ZERO_SPENT_EXCHANGE,  /* polls within it, and beginning collectives */
+    ZERO_SPENT_EXPOSED,   /* waits for collectives on data */
+    ZERO_SPENT_WAITED,    /* agreements of all ranks */
+    ZERO_SPENT_TRANSFERS, /* waits for a scratch file or a device */
+    ZERO_SPENT_IN_FLIGHT, /* collectives on data, from begin to end; these overlap each other */
+    ZERO_SPENT_AWAITED, /* of this, doing nothing but wait */
+    ZERO_SPENT
+} zero_record_spent;
+
+const char *zero_record_spent_name(zero_record_spent spent); /* "in_flight" */
+
+typedef struct {
+    double least, mean, most;
+    double *ranks; /* [n_rank_seconds]; owned */
+} zero_record_seconds;
 
 typedef struct {
     zero_metrics_file file;  /* owned */
@@ -69,8 +93,12 @@ typedef struct {
     int n_traffic;
     zero_record_profile *profile;
     int n_profile;
+    bool has_rank_seconds; /* older files have none, nor has a run that has not ended */
+    zero_record_seconds rank_seconds[ZERO_SPENT];
+    int n_rank_seconds;               /* ranks that are listed; 0: too many */
     zero_record_instruction *program; /* n_program = 0: an older file has none */
-    int n_program, peak_at;           /* the first of the largest; -1 without a program */
+    int n_program, program_length;    /* listed here, and all */
+    int peak_at; /* index of the peak's instruction; -1 without a program */
     /* Bytes from rank to rank, [n_peers][n_peers] by row = sender; n_peers 0: none (more than
      * ZERO_RECORD_PEERS ranks, older files). `peer` is NULL unless the run has ended. */
     int n_peers;

@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.20)
 
 function(make_tree)
   file(REMOVE_RECURSE ${WORK})
-  foreach(layer base io math comm data nn sharding engine checkpoint simulation train report cli)
+  foreach(layer base io math comm data nn sharding engine checkpoint simulation train report pages cli)
     file(WRITE ${WORK}/src/${layer}/${layer}.h "#pragma once\n")
   endforeach()
   file(WRITE ${WORK}/include/zero/status.h "#pragma once\n#include <stdint.h>\n")
