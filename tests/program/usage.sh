@@ -100,7 +100,7 @@ says 'no command given' err
 says 'zero train' out
 refuses 2 "did you mean 'train'" 0 trian
 refuses 2 "no command 'nonsense'" 0 nonsense
-refuses 2 'not in this version' 0 report here
+refuses 4 'here' 0 report here
 refuses 2 'did you mean --json' 0 info --jsno
 
 # Output to a full disk fails.
