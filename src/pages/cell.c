@@ -18,7 +18,11 @@ static bool is_known(double value, char text[ZERO_CELL])
 static void write_digits(double value, char text[ZERO_CELL])
 {
     double size = fabs(value);
-    int digits = size < 10.0 ? 3 : size < 100.0 ? 2 : size < 1000.0 ? 1 : 0;
+    int digits = size == 0.0     ? 0
+                 : size < 10.0   ? 3
+                 : size < 100.0  ? 2
+                 : size < 1000.0 ? 1
+                                 : 0;
     if (size > 1e15 || (size > 0.0 && size < 0.001))
         snprintf(text, ZERO_CELL, "%.3e", value);
     else
@@ -32,7 +36,7 @@ void zero_cell_number(double value, char text[ZERO_CELL])
 
 void zero_cell_seconds(double value, char text[ZERO_CELL])
 {
-    bool is_long = value >= 10.0, is_short = value > 0.0 && value < 1e-3;
+    bool is_long = value >= 1.0, is_short = value > 0.0 && value < 1e-3;
     if (!is_known(value, text)) return;
     write_digits(is_long ? value : is_short ? 1e6 * value : 1e3 * value, text);
     strcat(text, is_long ? " s" : is_short ? " us" : " ms");

@@ -50,6 +50,7 @@ static zero_status read_names(zero_record *r, const char *where, const json_t *r
     zero_type type;
     ZERO_TRY(zero_json_object(where, run, "model", &model));
     ZERO_TRY(zero_field_text(where, model, "name", r->model, sizeof r->model));
+    ZERO_TRY(zero_json_whole(where, model, "parameters", 1, INT64_MAX, &r->parameters));
     ZERO_TRY(zero_field_text(where, run, "started", r->started, sizeof r->started));
     ZERO_TRY(
         zero_field_text(where, run, "collectives", r->collectives, sizeof r->collectives));

@@ -84,6 +84,7 @@ typedef struct {
     int64_t resumed_step;
     bool has_run; /* the first line is there; else what it says is zero */
     int ranks, nodes, stage, tp;
+    int64_t parameters; /* of the model */
     bool fake_nodes;
     char dtype[8], digest[33], model[64], started[32], collectives[16];
     zero_record_class *classes;

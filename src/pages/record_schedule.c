@@ -133,6 +133,18 @@ static zero_status read_instructions(schedule *s, const json_t *object)
     return s->after == n ? read_peak(s, object) : ZERO_OK;
 }
 
+static zero_status check_peak(const schedule *s)
+{
+    const zero_record *r = s->record;
+    for (int i = 0; i < r->n_program; i++)
+        if (r->program[i].live_bytes > r->program[r->peak_at].live_bytes)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: \"peak\": expected the instruction with the most "
+                             "bytes, found %" PRId64 ", and more at %d",
+                             s->where, s->peak, r->program[i].number);
+    return ZERO_OK;
+}
+
 zero_status zero_record_read_schedule(zero_record *record, const char *where,
                                       const json_t *object)
 {
@@ -143,5 +155,6 @@ zero_status zero_record_read_schedule(zero_record *record, const char *where,
     ZERO_TRY(read_left_out(&s, object));
     ZERO_TRY(read_classes(&s, object));
     record->program_length = (int)s.length;
-    return read_instructions(&s, object);
+    ZERO_TRY(read_instructions(&s, object));
+    return check_peak(&s);
 }

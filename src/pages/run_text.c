@@ -22,9 +22,11 @@ static const char *text_of(const zero_record *r, const char *key)
 static void print_setup(const zero_record *r, FILE *out)
 {
     if (!r->has_run) return;
-    fprintf(out, MARGIN "%s, stage %d, %s, %d rank%s on %d %snode%s", ZERO_SHOWN(r->model),
-            r->stage, r->dtype, r->ranks, zero_text_plural(r->ranks), r->nodes,
-            r->fake_nodes ? "fake " : "", zero_text_plural(r->nodes));
+    fprintf(out,
+            MARGIN "%s, %" PRId64 " parameters, stage %d, %s, %d rank%s on %d %snode%s",
+            ZERO_SHOWN(r->model), r->parameters, r->stage, r->dtype, r->ranks,
+            zero_text_plural(r->ranks), r->nodes, r->fake_nodes ? "fake " : "",
+            zero_text_plural(r->nodes));
     if (r->tp > 1) fprintf(out, ", TP %d", r->tp);
     fprintf(out, ", %s\n", ZERO_SHOWN(r->collectives));
     fprintf(out, MARGIN "started %s, zero %s %s\n", ZERO_SHOWN(r->started),
@@ -167,13 +169,15 @@ static void print_profile(const zero_record *r, FILE *out)
 
 static void print_peak(const zero_record *r, FILE *out)
 {
-    char text[ZERO_CELL];
+    char text[ZERO_CELL], sentence[240];
     if (r->peak_at < 0) return;
     const zero_record_instruction *i = &r->program[r->peak_at];
     zero_cell_bytes((double)i->live_bytes, text);
-    fprintf(out,
-            "\n" MARGIN "a step has %d instructions; memory peaks at %d, %s, with %s\n",
-            r->program_length, i->number, ZERO_SHOWN(i->name), text);
+    snprintf(sentence, sizeof sentence,
+             "a step has %d instructions; memory peaks at %d, %s, with %s",
+             r->program_length, i->number, i->name, text);
+    fputc('\n', out);
+    print_sentence(" ", ZERO_SHOWN(sentence), out);
 }
 
 static void print_spent(const zero_record *r, FILE *out)
