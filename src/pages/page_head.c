@@ -78,7 +78,7 @@ static void write_version(const zero_record *r, FILE *out)
     fact("version", text, out);
 }
 
-static void write_facts(const zero_record *r, FILE *out)
+void zero_page_facts(const zero_record *r, FILE *out)
 {
     fputs("<dl class=\"facts\">\n", out);
     const char *command = text_of(r, "command");
@@ -158,7 +158,6 @@ void zero_page_head(const zero_record *r, FILE *out)
 {
     write_subtitle(r, out);
     write_notes(r, out);
-    write_facts(r, out);
 }
 
 /* ---- figures ---- */
