@@ -206,7 +206,10 @@ void zero_page_figures(const zero_figures *f, FILE *out)
     zero_html_seconds(f->step_time.median, value);
     zero_html_seconds(f->step_time.lower, low);
     zero_html_seconds(f->step_time.upper, high);
-    snprintf(more, sizeof more, "median; half: %s to %s", low, high);
+    if (f->step_time.lower < f->step_time.upper)
+        snprintf(more, sizeof more, "median; quartiles %s, %s", low, high);
+    else
+        snprintf(more, sizeof more, "median");
     figure("step", value, more, out);
     figure_of_memory(f, out);
     zero_html_share(f->waited, value);
