@@ -1,4 +1,4 @@
-/* zero report: runs, read from their metrics, as text, CSV or JSON. */
+/* zero report: runs and studies, read from their files, as text, CSV, JSON or a page. */
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -9,8 +9,11 @@
 
 #include "base/fail.h"
 #include "base/legible.h"
+#include "comm/launch.h"
 #include "io/whole_file.h"
+#include "pages/page.h"
 #include "pages/runs.h"
+#include "pages/study_forms.h"
 #include "report/json_put.h"
 
 typedef struct {
@@ -22,12 +25,12 @@ typedef struct {
 
 /* clang-format off */
 static const zero_option rows[] = {
-    {.group = "Report", .name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
-     .help = "a row per step and run, with 17 digits"},
+    {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out), .argument = "FILE", .absent = "text, on the standard output",
+     .help = "writes a page there, one HTML file that needs no network and no script; with --csv or --json that form"},
+    {.name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
+     .help = "a row per run and step, or per study and point; 17 digits"},
     {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
      .help = "one JSON object with everything"},
-    {.name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out), .argument = "FILE", .absent = "the standard output",
-     .help = "writes the report there, completely or not at all"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -39,12 +42,24 @@ typedef struct {
     zero_record records[ZERO_OPERANDS_MOST];
     zero_figures figures[ZERO_OPERANDS_MOST];
     int n_records;
+    zero_study studies[ZERO_OPERANDS_MOST];
+    int n_studies;
 } sources;
+
+/* ---- reading ---- */
 
 static void destroy(sources *s)
 {
     for (int i = 0; i < s->n_records; i++) zero_record_destroy(&s->records[i]);
+    for (int i = 0; i < s->n_studies; i++) zero_study_destroy(&s->studies[i]);
     free(s);
+}
+
+static zero_status read_study(sources *s, const char *path)
+{
+    ZERO_TRY(zero_study_read(&s->studies[s->n_studies], path));
+    s->n_studies++;
+    return ZERO_OK;
 }
 
 static zero_status read_run(sources *s, const char *path)
@@ -57,27 +72,66 @@ static zero_status read_run(sources *s, const char *path)
 
 static zero_status read_all(sources *s, const zero_options *given)
 {
-    for (int i = 0; i < given->n_operands; i++) ZERO_TRY(read_run(s, given->operands[i]));
+    for (int i = 0; i < given->n_operands; i++) {
+        bool is_study;
+        ZERO_TRY(zero_study_is(given->operands[i], &is_study));
+        ZERO_TRY(is_study ? read_study(s, given->operands[i])
+                          : read_run(s, given->operands[i]));
+    }
     return ZERO_OK;
 }
 
 /* ---- forms ---- */
 
-static zero_status print_json(const zero_runs *runs, FILE *out)
+static zero_runs runs_of(const sources *s)
 {
-    json_t *object = zero_runs_describe(runs);
-    if (!object) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
-    put_out(object, out);
+    return (zero_runs){s->records, s->figures, s->n_records};
+}
+
+static zero_status print_text(const sources *s, FILE *out)
+{
+    zero_runs runs = runs_of(s);
+    if (runs.n > 0) ZERO_TRY(zero_runs_print(&runs, out));
+    for (int i = 0; i < s->n_studies; i++) {
+        if (i > 0 || runs.n > 0) fputc('\n', out);
+        zero_study_print(&s->studies[i], out);
+    }
     return ZERO_OK;
+}
+
+static zero_status print_csv(const sources *s, FILE *out)
+{
+    zero_runs runs = runs_of(s);
+    if (s->n_studies == 0)
+        zero_runs_print_csv(&runs, out);
+    else
+        zero_studies_print_csv(s->studies, s->n_studies, out);
+    return ZERO_OK;
+}
+
+static zero_status print_json(const sources *s, FILE *out)
+{
+    zero_runs runs = runs_of(s);
+    json_t *object = zero_runs_describe(&runs), *studies = json_array();
+    bool is_whole = object && studies;
+    for (int i = 0; i < s->n_studies; i++)
+        is_whole =
+            json_array_append_new(studies, zero_study_describe(&s->studies[i])) == 0 &&
+            is_whole;
+    is_whole = json_object_set_new(object, "studies", studies) == 0 && is_whole;
+    if (is_whole)
+        put_out(object, out);
+    else
+        json_decref(object);
+    return is_whole ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
 }
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)
 {
-    zero_runs runs = {s->records, s->figures, s->n_records};
-    if (o->json) return print_json(&runs, out);
-    if (!o->csv) return zero_runs_print(&runs, out);
-    zero_runs_print_csv(&runs, out);
-    return ZERO_OK;
+    zero_page page = {s->records, s->figures, s->n_records, s->studies, s->n_studies, NULL};
+    if (o->json) return print_json(s, out);
+    if (o->csv) return print_csv(s, out);
+    return o->out ? zero_page_print(&page, out) : print_text(s, out);
 }
 
 /* ---- --out ---- */
@@ -94,7 +148,7 @@ static zero_status check_out(const char *out, const zero_options *given)
     for (int i = 0; i < given->n_operands; i++)
         if (is_same_file(out, given->operands[i]))
             return zero_fail(ZERO_ERR_INVALID,
-                             "--out %.300s is one of the files to report on; it would be "
+                             "--out %.300s is one of the files to report on, and would be "
                              "overwritten: give another name",
                              out);
     return ZERO_OK;
@@ -105,12 +159,12 @@ static zero_status write_whole(const char *path, const char *text, size_t len)
     zero_whole_file file;
     ZERO_TRY(zero_whole_file_begin(&file, path));
     zero_status st = zero_whole_file_write(&file, text, len);
-    if (st == ZERO_OK) st = zero_whole_file_end(&file);
+    if (st == ZERO_OK) return zero_whole_file_end(&file);
     zero_whole_file_abandon(&file);
     return st;
 }
 
-/* The report is made in memory, since a stream's error would come too late to say what it was. */
+/* The report is made in memory first: a file that is not whole is never there. */
 static zero_status write_out(const sources *s, const report_options *o)
 {
     char *text = NULL;
@@ -119,7 +173,8 @@ static zero_status write_out(const sources *s, const report_options *o)
     if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = print(s, o, memory);
     bool is_whole = !ferror(memory);
-    if (fclose(memory) != 0 || !is_whole)
+    is_whole = fclose(memory) == 0 && is_whole;
+    if (st == ZERO_OK && !is_whole)
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     if (st == ZERO_OK) st = write_whole(o->out, text, len);
     if (st == ZERO_OK) printf("%s: %zu bytes\n", ZERO_SHOWN(o->out), len);
@@ -133,10 +188,27 @@ static zero_status check(const report_options *o, const zero_options *given)
 {
     if (given->n_operands == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero report needs a file: metrics of zero train --metrics FILE");
+                         "zero report needs a file: the metrics of a run (zero train "
+                         "--metrics FILE), or the directory of a study (zero sweep)");
     if (o->csv && o->json)
         return zero_fail(ZERO_ERR_INVALID, "--csv and --json: give one, not both");
     return o->out ? check_out(o->out, given) : ZERO_OK;
+}
+
+static zero_status check_sources(const sources *s, const report_options *o)
+{
+    if (!o->csv || s->n_records == 0 || s->n_studies == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--csv: %.200s is a run and %.200s is a study, which have other "
+                     "columns: report on them one after the other",
+                     s->records[0].path, s->studies[0].path);
+}
+
+static zero_status show(const sources *s, const report_options *o)
+{
+    ZERO_TRY(check_sources(s, o));
+    if (!o->out) return print(s, o, stdout);
+    return zero_launch_rank_hint() == 0 ? write_out(s, o) : ZERO_OK;
 }
 
 static zero_status report(const report_options *o, const zero_options *given)
@@ -144,7 +216,7 @@ static zero_status report(const report_options *o, const zero_options *given)
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, given);
-    if (st == ZERO_OK) st = o->out ? write_out(s, o) : print(s, o, stdout);
+    if (st == ZERO_OK) st = show(s, o);
     destroy(s);
     return st;
 }
@@ -162,19 +234,21 @@ static zero_status run(int argc, char **argv)
 
 const zero_command zero_command_report = {
     .name = "zero report",
-    .summary = "what runs were, from their metrics: figures, ledgers, comparisons",
-    .usage = "zero report RUN.jsonl... [--csv | --json] [--out FILE]",
+    .summary = "what runs and studies were: figures, ledgers, comparisons, a page",
+    .usage = "zero report FILE... [--out FILE] [--csv | --json]",
     .about =
         "Reads the --metrics of a run and shows its figures, where its time went, and "
         "whether memory and messages were as planned. Several runs stand side by side; "
         "ratios are relative to the first one, and the settings in which they differ "
-        "follow. A run that was stopped is shown as far as it went, and said to be.\n"
-        "It starts no MPI. A file that is not what zero train writes is refused, with the "
-        "line; keys that this version does not know are ignored. Of steps that a resumed "
-        "run has taken again the later ones count.",
+        "follow. The directory, study.json or study.csv of a zero sweep is shown as a "
+        "table of efficiencies. --out FILE writes a page for a browser.\n"
+        "A run that was stopped is shown as far as it went, and said to be. Of steps that "
+        "a resumed run has taken again the later ones count. A file that is not what zero "
+        "writes is refused, with the line; keys that this version does not know are "
+        "ignored. It starts no MPI, and reads at most 64 files.",
     .example = "zero train --metrics run.jsonl\n"
                "zero report run.jsonl\n"
-               "zero report run.jsonl --csv --out run.csv",
+               "zero report run.jsonl --out run.html",
     .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
     .tables = &table,
     .n_tables = 1,

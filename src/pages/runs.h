@@ -11,7 +11,7 @@
 typedef struct {
     const zero_record *records;
     const zero_figures *figures;
-    int n; /* at least 1 */
+    int n;
 } zero_runs;
 
 /* For a terminal of 80 columns: one run in full; several side by side. ZERO_ERR_NOMEM. */

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "pages/runs.h"
+#include "pages/study_forms.h"
 
-static void put_text(const char *text, FILE *out)
+void zero_csv_text(const char *text, FILE *out)
 {
     bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
     if (is_quoted) fputc('"', out);
@@ -25,7 +26,7 @@ static void put_real(double value, FILE *out)
 
 static void put_step(const char *path, const zero_record_step *s, FILE *out)
 {
-    put_text(path, out);
+    zero_csv_text(path, out);
     fprintf(out, ",%" PRId64, s->step);
     put_real(s->loss, out);
     put_real(s->val_loss, out);
