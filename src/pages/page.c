@@ -55,6 +55,7 @@ static zero_status write_one(const zero_page *page, FILE *out)
 {
     zero_page_head(&page->records[0], out);
     zero_page_figures(&page->figures[0], out);
+    zero_page_facts(&page->records[0], out);
     ZERO_TRY(zero_page_curves(page, out));
     return write_details(page, 0, out);
 }
@@ -70,6 +71,7 @@ static zero_status write_several(const zero_page *page, FILE *out)
         fputs("</h1>\n", out);
         zero_page_head(&page->records[run], out);
         zero_page_figures(&page->figures[run], out);
+        zero_page_facts(&page->records[run], out);
         ZERO_TRY(write_details(page, run, out));
         fputs("</div>\n", out);
     }

@@ -206,13 +206,8 @@ static void draw_median(struct plot *p)
 {
     double median = p->page->figures[0].tokens_per_second;
     if (p->n != 1 || !isfinite(median)) return;
-    char number[ZERO_HTML_TEXT], text[ZERO_HTML_TEXT + 16];
     double y = zero_axis_at(&p->y, median);
-    zero_html_number(median, number);
-    snprintf(text, sizeof text, "median %s", number);
     zero_svg_line(LEFT, y, WIDTH - RIGHT, y, "median", p->out);
-    /* Below everything that is drawn, where nothing crosses it. */
-    zero_svg_text(WIDTH - RIGHT, BOTTOM - 8.0, ZERO_SVG_RIGHT, "tick", text, p->out);
 }
 
 /* ---- numbers under the pointer ---- */
@@ -339,12 +334,15 @@ static void write_speed(struct plot *p)
     int64_t longest = 0;
     for (int run = 0; run < p->n; run++)
         longest = zero_max(longest, p->page->records[run].n_steps);
-    char lead[160] = "Of each step; all ranks together.";
+    char lead[240], median[ZERO_HTML_TEXT], windows[96] = "";
+    zero_html_number(p->page->figures[0].tokens_per_second, median);
     if (longest >= 2 * WINDOW)
-        snprintf(lead, sizeof lead,
-                 "All ranks together. Line and band: median and quartiles of every %" PRId64
-                 " steps.",
+        snprintf(windows, sizeof windows,
+                 " Line and band: median and quartiles of every %" PRId64 " steps.",
                  zero_max(WINDOW, (longest + WINDOWS - 1) / WINDOWS));
+    snprintf(lead, sizeof lead, "All ranks together.%s%s%s%s", windows,
+             p->n == 1 ? " Dotted: the median of all, " : "", p->n == 1 ? median : "",
+             p->n == 1 ? "." : "");
     p->what = SPEED;
     zero_html_section("Tokens per second", lead, p->out);
     draw(p);

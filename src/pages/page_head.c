@@ -78,7 +78,7 @@ static void write_version(const zero_record *r, FILE *out)
     fact("version", text, out);
 }
 
-static void write_facts(const zero_record *r, FILE *out)
+void zero_page_facts(const zero_record *r, FILE *out)
 {
     fputs("<dl class=\"facts\">\n", out);
     const char *command = text_of(r, "command");
@@ -158,7 +158,6 @@ void zero_page_head(const zero_record *r, FILE *out)
 {
     write_subtitle(r, out);
     write_notes(r, out);
-    write_facts(r, out);
 }
 
 /* ---- figures ---- */
@@ -207,7 +206,10 @@ void zero_page_figures(const zero_figures *f, FILE *out)
     zero_html_seconds(f->step_time.median, value);
     zero_html_seconds(f->step_time.lower, low);
     zero_html_seconds(f->step_time.upper, high);
-    snprintf(more, sizeof more, "median; half: %s to %s", low, high);
+    if (f->step_time.lower < f->step_time.upper)
+        snprintf(more, sizeof more, "median; quartiles %s, %s", low, high);
+    else
+        snprintf(more, sizeof more, "median");
     figure("step", value, more, out);
     figure_of_memory(f, out);
     zero_html_share(f->waited, value);

@@ -53,6 +53,10 @@ void zero_html_seconds(double seconds, char text[ZERO_HTML_TEXT])
     double size = fabs(seconds);
     if (!isfinite(seconds))
         strcpy(text, NOTHING);
+    else if (size >= 3.6e7)
+        snprintf(text, ZERO_HTML_TEXT, "%.3g h", seconds / 3600.0);
+    else if (size >= 7200.0)
+        snprintf(text, ZERO_HTML_TEXT, "%.1f h", seconds / 3600.0);
     else if (size >= 120.0)
         snprintf(text, ZERO_HTML_TEXT, "%.1f min", seconds / 60.0);
     else if (size >= 1.0)

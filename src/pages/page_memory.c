@@ -147,8 +147,8 @@ static void draw_peak(const struct stairs *s)
     double from = left_of(s, peak), to = left_of(s, peak + 1), x = 0.5 * (from + to);
     double y = zero_axis_at(&s->y, s->total[peak] / s->unit);
     zero_html_bytes(s->total[peak], bytes);
-    snprintf(text, sizeof text, "peak %s: %d %s", bytes, s->worst[peak] + 1,
-             s->r->program[s->worst[peak]].name);
+    snprintf(text, sizeof text, "peak %s: %d %s", bytes,
+             s->r->program[s->worst[peak]].number, s->r->program[s->worst[peak]].name);
     zero_svg_line(from, y, fmax(to, from + 2.0), y, "peak", s->out);
     zero_svg_line(x, y, x, TOP - 12.0, "peak", s->out);
     zero_svg_anchor anchor = x < 0.3 * WIDTH   ? ZERO_SVG_LEFT
@@ -167,8 +167,7 @@ static void draw_hits(const struct stairs *s)
         const zero_record_instruction *i = &s->r->program[s->worst[worst]];
         char title[1024], bytes[ZERO_HTML_TEXT];
         zero_html_bytes(s->total[worst], bytes);
-        int n =
-            snprintf(title, sizeof title, "%d %s: %s", s->worst[worst] + 1, i->name, bytes);
+        int n = snprintf(title, sizeof title, "%d %s: %s", i->number, i->name, bytes);
         for (int c = ZERO_CLASSES - 1; c >= 0; c--) {
             if (i->live[c] == 0) continue;
             zero_html_bytes((double)i->live[c], bytes);

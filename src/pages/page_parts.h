@@ -9,9 +9,11 @@
 
 #define ZERO_PAGE_RUNS 6 /* curves that colours and dashes keep apart */
 
-/* A run: what it is, warnings, six figures; then four numbers with their definitions. */
+/* A run: in a line what it is, with notes; six figures; what else it was; later on four numbers with
+ * their definitions. */
 void zero_page_head(const zero_record *record, FILE *out);
 void zero_page_figures(const zero_figures *figures, FILE *out);
+void zero_page_facts(const zero_record *record, FILE *out);
 void zero_page_numbers(const zero_figures *figures, FILE *out);
 /* A short name of a run: the last part of its path. */
 const char *zero_page_name(const zero_record *record);

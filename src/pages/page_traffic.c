@@ -6,7 +6,7 @@
 #include "pages/page_html.h"
 #include "pages/svg.h"
 
-#define SIDE   360.0 /* of the matrix */
+#define SIDE   340.0 /* of the matrix */
 #define LEFT   64.0
 #define TOP    44.0
 #define TITLED 20  /* ranks of a matrix whose squares have titles of their own */
@@ -94,7 +94,7 @@ static void draw_ranks(const struct matrix *m)
 static void draw(const struct matrix *m)
 {
     zero_svg_frame frame = {"Bytes from rank to rank; the area of a square is their number",
-                            520.0, TOP + SIDE + 8.0, false};
+                            LEFT + SIDE + 8.0, TOP + SIDE + 8.0, false};
     zero_svg_begin(&frame, m->out);
     draw_borders(m);
     draw_ranks(m);
@@ -158,10 +158,13 @@ static void write_matrix(const zero_record *r, FILE *out)
     zero_html_key("inside", "inside a node", out);
     zero_html_key("across", "across nodes", out);
     zero_html_legend_end(out);
+    fputs("<div class=\"pair matrix\">\n", out);
     draw(&m);
+    fputs("<div>\n", out);
     if (r->n_peers > 8) zero_html_details("Ranks as a table", out);
     write_ranks(&m);
     if (r->n_peers > 8) zero_html_details_end(out);
+    fputs("</div></div>\n", out);
 }
 
 /* ---- collectives ---- */
@@ -216,7 +219,9 @@ void zero_page_traffic(const zero_record *r, FILE *out)
         out);
     write_matrix(r, out);
     zero_html_section_end(out);
-    zero_html_section("Collectives", NULL, out);
+    zero_html_section("Collectives",
+                      "Hidden: the share of the time in flight that computing covered.",
+                      out);
     write_collectives(r, out);
     zero_html_section_end(out);
 }

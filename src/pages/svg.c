@@ -110,23 +110,37 @@ void zero_svg_bottom_axis(const zero_axis *x, double bottom, FILE *out)
 
 /* ---- curves ---- */
 
+static bool is_there(const zero_svg_points *p, int64_t n, int64_t k)
+{
+    return k >= 0 && k < n && isfinite(p->value[p->kept[k]]);
+}
+
+/* A line through the kept points; or, each for itself, those without a neighbour. */
+static void draw_path(const zero_axis *x, const zero_axis *y, const zero_svg_points *p,
+                      int64_t n, bool of_lonely, FILE *out)
+{
+    for (int64_t k = 0; k < n; k++) {
+        bool follows = is_there(p, n, k - 1);
+        bool is_lonely = !follows && !is_there(p, n, k + 1);
+        if (!is_there(p, n, k) || is_lonely != of_lonely) continue;
+        int64_t i = p->kept[k];
+        fprintf(out, "%c%.1f %.1f%s", follows ? 'L' : 'M', zero_axis_at(x, p->at[i]),
+                zero_axis_at(y, p->value[i]), of_lonely ? "h0" : "");
+    }
+}
+
 void zero_svg_curve(const zero_axis *x, const zero_axis *y, const zero_svg_points *p,
                     const char *class, FILE *out)
 {
     int64_t n = zero_axis_thin(x, p->at, p->value, p->n, p->kept);
-    bool is_drawn = false, is_lonely = false;
+    bool has_lonely = false;
+    for (int64_t k = 0; k < n; k++)
+        has_lonely |= is_there(p, n, k) && !is_there(p, n, k - 1) && !is_there(p, n, k + 1);
     fprintf(out, "<path class=\"curve %s\" d=\"", class);
-    for (int64_t k = 0; k < n; k++) {
-        int64_t i = p->kept[k];
-        if (!isfinite(p->value[i])) {
-            if (is_lonely) fputs("h0", out); /* round ends make it a dot */
-            is_drawn = is_lonely = false;
-            continue;
-        }
-        fprintf(out, "%c%.1f %.1f", is_drawn ? 'L' : 'M', zero_axis_at(x, p->at[i]),
-                zero_axis_at(y, p->value[i]));
-        is_lonely = !is_drawn;
-        is_drawn = true;
-    }
-    fputs(is_lonely ? "h0\"/>\n" : "\"/>\n", out);
+    draw_path(x, y, p, n, false, out);
+    fputs("\"/>\n", out);
+    if (!has_lonely) return;
+    fprintf(out, "<path class=\"curve lonely %s\" d=\"", class);
+    draw_path(x, y, p, n, true, out);
+    fputs("\"/>\n", out);
 }

@@ -24,36 +24,37 @@ typedef struct {
     int64_t waited;   /* simulations: of this, for others, from `begin` on; else 0 */
     const char *name; /* "BACKWARD block 3, microbatch 0"; owned by the trace */
     zero_traced_kind kind;
-    int64_t step; /* from 1 */
-    int at;       /* number of the instruction in its program, from 1 */
-    int group;    /* or -1 */
-    int64_t bytes, live;
-    int64_t order; /* of its line in the file */
+    int64_t step;        /* from 1 */
+    int at;              /* number of the instruction in its program, from 1 */
+    int group;           /* or -1 */
+    int64_t bytes, live; /* bytes: -1: none */
+    int64_t line;        /* of the file */
 } zero_traced_span;
 
-/* A collective in flight on a rank. Flights with equal step, sequence and name on several ranks are
+/* A collective in flight on a rank. Flights with equal step, sequence and first on several ranks are
  * one collective. */
 typedef struct {
     int64_t begin, end;
-    const char *name; /* "reduce-scatter block 3"; owned by the trace */
-    int64_t step, sequence, sent, order;
+    const char *name;       /* "reduce-scatter block 3"; owned by the trace */
+    int64_t step, sequence; /* step: in which it was begun; 0: before the first */
+    int first;              /* the lowest rank that takes part */
+    int64_t sent, line;
 } zero_traced_flight;
 
 /* From `at` until the next one the rank has these bytes. */
 typedef struct {
     int64_t at;
     int64_t of_class[ZERO_CLASSES];
-    int64_t order;
+    int64_t line;
 } zero_traced_sample;
 
 /* A row below a rank: a device's queue. */
 typedef struct {
-    const char *name; /* owned by the trace */
-    zero_traced_span *spans;
+    int number;              /* from 1 */
+    const char *name;        /* owned by the trace */
+    zero_traced_span *spans; /* [n] by begin; they do not overlap */
     int64_t n, room;
 } zero_traced_row;
-
-#define ZERO_TRACED_ROWS 16 /* of a rank, at most */
 
 typedef struct {
     int rank, node;
@@ -63,8 +64,8 @@ typedef struct {
     int64_t n_flights, flight_room;
     zero_traced_sample *samples; /* [n_samples] by time */
     int64_t n_samples, sample_room;
-    zero_traced_row rows[ZERO_TRACED_ROWS]; /* [n_rows] */
-    int n_rows;
+    zero_traced_row *rows; /* [n_rows] */
+    int64_t n_rows, row_room;
 } zero_traced_rank;
 
 typedef struct {
