@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "pages/page.h"
+#include "pages/record_read.h"
 
 #define MOST_BYTES 300000 /* of a page of 8 ranks and 3 steps */
 
