@@ -195,7 +195,11 @@ static void draw_speed(struct plot *p, int run, int64_t n)
     char class[32];
     struct window windows[WINDOWS];
     bool has_windows = n >= 2 * WINDOW;
-    run_class(run, has_windows ? "faint" : "strong", class);
+    run_class(run,
+              n > 4 * (int64_t)WIDTH ? "dense"
+              : has_windows          ? "faint"
+                                     : "strong",
+              class);
     draw_curve(p, n, class);
     if (!has_windows) return;
     int n_windows = make_windows(p, n, windows);

@@ -246,10 +246,7 @@ static void write_classes(const zero_record *r, FILE *out)
     for (int c = 0; c < r->n_classes; c++)
         most = fmax(most, (double)r->classes[c].measured);
     most = fmax(most, (double)r->measured_peak);
-    zero_html_table(
-        "Memory of rank 0: each class at its own worst instruction, so their sum "
-        "is above the peak",
-        heads, 5, out);
+    zero_html_table("Each class at its own worst instruction", heads, 5, out);
     for (int c = 0; c < r->n_classes; c++) {
         const zero_record_class *class = &r->classes[c];
         if (class->planned > 0 || class->measured > 0)

@@ -23,7 +23,7 @@
 #define TOP     26.0
 #define RANKS   64   /* rows, at most */
 #define STEPS   3    /* that are drawn, at most: the last ones */
-#define MARKS   700  /* boxes with titles, about */
+#define MARKS   800  /* boxes with titles, at most */
 #define LETTER  6.2  /* units of the picture, in labels */
 #define COLUMNS 2000 /* of a row, at most */
 #define LANES   3    /* rows of collectives in flight */
@@ -79,6 +79,11 @@ static int64_t count_wide(const struct picture *p)
             const zero_traced_span *s = &p->trace->ranks[r].spans[i];
             n += is_drawn(p, s->step) && (double)(s->end - s->begin) * scale >= p->least;
         }
+    for (int64_t r = 0; r < p->n; r++)
+        for (int64_t i = 0; i < p->trace->ranks[r].n_flights; i++) {
+            const zero_traced_flight *f = &p->trace->ranks[r].flights[i];
+            n += is_drawn(p, f->step) && (double)(f->end - f->begin) * scale >= p->least;
+        }
     return n;
 }
 
@@ -116,7 +121,7 @@ static void draw_box(const struct picture *p, const zero_traced_span *s, double 
     zero_kind_shorten(s->name, label);
     if (!label[0] || p->row < 12.0) return;
     snprintf(class, sizeof class, "on %s", zero_kind_class(kind));
-    if (LETTER * (double)strlen(label) + 4.0 <= to - from)
+    if (LETTER * (double)strlen(label) + 3.0 <= to - from)
         zero_svg_text(0.5 * (from + to), top + 0.5 * p->row + 4.0, ZERO_SVG_MIDDLE, class,
                       label, p->out);
 }
@@ -197,7 +202,7 @@ static void draw_flights(const struct picture *p, const zero_traced_rank *rank, 
                  f->step, f->name, took, bytes);
         if (to - from < 0.3) continue;
         zero_svg_box(from, top + lane * (p->lane + 1.0), to - from, p->lane, "flight",
-                     to - from >= fmax(p->least, 3.0) ? title : NULL, p->out);
+                     to - from >= p->least ? title : NULL, p->out);
     }
 }
 
@@ -312,11 +317,15 @@ static void write_lead(const struct picture *p)
 {
     const zero_traced *t = p->trace;
     char text[400], uncertain[ZERO_HTML_TEXT];
+    char steps[64];
+    if (p->first_step == p->last_step)
+        snprintf(steps, sizeof steps, "step %" PRId64, p->last_step);
+    else
+        snprintf(steps, sizeof steps, "steps %" PRId64 " to %" PRId64, p->first_step,
+                 p->last_step);
     int n = snprintf(text, sizeof text,
-                     "%s%" PRId64 " of %d ranks, steps %" PRId64 " to %" PRId64
-                     ". Nodes are divided by a dashed line.",
-                     t->is_simulated ? "Simulated. " : "", p->n, t->world, p->first_step,
-                     p->last_step);
+                     "%s%" PRId64 " of %d ranks, %s. Nodes are divided by a dashed line.",
+                     t->is_simulated ? "Simulated. " : "", p->n, t->world, steps);
     if (t->clock_uncertainty > 0) {
         zero_html_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
         n += snprintf(text + n, sizeof text - (size_t)n,

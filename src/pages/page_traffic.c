@@ -202,10 +202,7 @@ static void write_collectives(const zero_record *r, FILE *out)
                           out);
         return;
     }
-    zero_html_table(
-        "Collectives of rank 0 in all steps; hidden: share of the time in flight "
-        "that computing covered",
-        heads, 9, out);
+    zero_html_table("Of rank 0, in all steps", heads, 9, out);
     for (int k = 0; k < r->n_traffic; k++) write_traffic(&r->traffic[k], out);
     zero_html_table_end(out);
 }
