@@ -12,8 +12,10 @@
 #include "comm/launch.h"
 #include "io/whole_file.h"
 #include "pages/page.h"
+#include "pages/record_read.h"
 #include "pages/runs.h"
 #include "pages/study_forms.h"
+#include "pages/study_read.h"
 #include "report/json_put.h"
 
 typedef struct {
@@ -143,10 +145,22 @@ static bool is_same_file(const char *a, const char *b)
            of_a.st_ino == of_b.st_ino;
 }
 
+/* The directory of a study has two files of its own. */
+static bool is_read(const char *out, const char *operand)
+{
+    static const char *const names[] = {"", "/study.json", "/study.csv"};
+    char path[ZERO_STORAGE_FILE_PATH];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int n = snprintf(path, sizeof path, "%s%s", operand, names[i]);
+        if (n < (int)sizeof path && is_same_file(out, path)) return true;
+    }
+    return false;
+}
+
 static zero_status check_out(const char *out, const zero_options *given)
 {
     for (int i = 0; i < given->n_operands; i++)
-        if (is_same_file(out, given->operands[i]))
+        if (is_read(out, given->operands[i]))
             return zero_fail(ZERO_ERR_INVALID,
                              "--out %.300s is one of the files to report on, and would be "
                              "overwritten: give another name",

@@ -107,10 +107,4 @@ typedef struct {
     int *node_of; /* [n_peers] */
 } zero_record;
 
-/* Reads the metrics at `path`, which outlives the record; "-" is no special name. ZERO_ERR_IO,
- * ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. Release it with _destroy. */
-ZERO_NODISCARD zero_status zero_record_read(zero_record *record, const char *path);
-/* The same from bytes in memory, which are copied. */
-ZERO_NODISCARD zero_status zero_record_parse(zero_record *record, const char *path,
-                                             const void *text, size_t len);
 void zero_record_destroy(zero_record *record); /* accepts all zeros */

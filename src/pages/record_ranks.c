@@ -87,14 +87,6 @@ static zero_status read_peers(zero_record *r, const char *where)
 
 /* ---- seconds of the ranks ---- */
 
-const char *zero_record_spent_name(zero_record_spent spent)
-{
-    static const char *const names[ZERO_SPENT] = {"step",      "compute", "exchange",
-                                                  "exposed",   "waited",  "transfers",
-                                                  "in_flight", "awaited"};
-    return names[spent];
-}
-
 /* Lists have all ranks, or none of a run with very many. */
 static zero_status read_each(zero_record *r, const char *where, const json_t *entry,
                              zero_record_seconds *to)

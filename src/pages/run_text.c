@@ -208,20 +208,25 @@ void zero_run_print(const zero_record *record, const zero_figures *figures, FILE
     print_profile(record, out);
 }
 
+/* Numbers of a ledger that are not as planned, the peak among them. */
+static int count_differences(const zero_record *r)
+{
+    int n = r->planned_peak != r->measured_peak;
+    for (int i = 0; i < r->n_classes; i++)
+        n += r->classes[i].planned != r->classes[i].measured;
+    for (int i = 0; i < r->n_traffic; i++)
+        n += r->traffic[i].planned_sent != r->traffic[i].sent;
+    return n;
+}
+
 void zero_run_print_equality(const zero_record *record, FILE *out)
 {
-    int classes = 0, collectives = 0;
-    for (int i = 0; i < record->n_classes; i++)
-        classes += record->classes[i].planned != record->classes[i].measured;
-    for (int i = 0; i < record->n_traffic; i++)
-        collectives += record->traffic[i].planned_sent != record->traffic[i].sent;
+    int differ = count_differences(record);
     if (!record->ended) return;
-    if (classes + collectives == 0)
+    if (differ > 0)
+        fprintf(out, MARGIN "DIFFERS from its plan in %d number%s of its ledgers\n", differ,
+                zero_text_plural(differ));
+    else
         fprintf(out, MARGIN "%d classes of memory and %d kinds of messages as planned\n",
                 record->n_classes, record->n_traffic);
-    else
-        fprintf(out,
-                MARGIN "DIFFERS from its plan: %d of %d classes of memory, %d of %d kinds "
-                       "of messages\n",
-                classes, record->n_classes, collectives, record->n_traffic);
 }

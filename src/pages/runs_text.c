@@ -120,7 +120,7 @@ static void print_digests(const zero_runs *runs, FILE *out)
     for (int r = 1; r < runs->n; r++)
         if (runs->records[r].ended)
             fprintf(
-                out, "%s digest of %s and A: %s\n", r == 1 ? "\n " : " ", letter(r, name),
+                out, "%s digests of %s and A: %s\n", r == 1 ? "\n " : " ", letter(r, name),
                 strcmp(base->digest, runs->records[r].digest) == 0 ? "equal" : "DIFFERS");
 }
 

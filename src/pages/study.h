@@ -32,9 +32,4 @@ typedef struct {
     zero_study_series *series; /* owned, by stage */
 } zero_study;
 
-/* True if the path names a study: a directory, or a file that begins as one. *is is set only on
- * success. ZERO_ERR_IO. */
-ZERO_NODISCARD zero_status zero_study_is(const char *path, bool *is);
-/* ZERO_ERR_IO, ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. Release it with _destroy. */
-ZERO_NODISCARD zero_status zero_study_read(zero_study *study, const char *path);
 void zero_study_destroy(zero_study *study); /* accepts all zeros */

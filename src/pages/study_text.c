@@ -21,7 +21,7 @@ static void print_point(int stage, const zero_study_point *p, FILE *out)
     zero_cell_bytes(p->memory > 0 ? (double)p->memory : NAN, memory);
     zero_cell_seconds(p->planned, planned);
     zero_cell_seconds(p->simulated, simulated);
-    fprintf(out, "%5d%7d%c%9s%10s%9s%9s%11s%10s%10s\n", stage, p->ranks,
+    fprintf(out, "%5d%7d%c%9s%10s%8s%9s%11s%10s%10s\n", stage, p->ranks,
             p->fake_nodes ? 'f' : ' ', rate, step, efficiency, exposed, memory, planned,
             simulated);
 }
@@ -31,7 +31,7 @@ void zero_study_print(const zero_study *study, FILE *out)
     bool has_fake = false;
     fprintf(out, "%s\n  %s scaling; efficiency relative to a stage's fewest ranks\n\n",
             ZERO_SHOWN(study->path), study->is_strong ? "strong" : "weak");
-    fprintf(out, "%5s%7s %9s%10s%9s%9s%11s%10s%10s\n", "stage", "ranks", "tokens/s", "step",
+    fprintf(out, "%5s%7s %9s%10s%8s%9s%11s%10s%10s\n", "stage", "ranks", "tokens/s", "step",
             "eff.", "exposed", "memory", "planned", "simulated");
     for (int s = 0; s < study->n_series; s++)
         for (int i = 0; i < study->series[s].n; i++) {

@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "pages/notes.h"
+#include "pages/record_read.h"
 #include "pages/runs.h"
 
 static void check_steps(const zero_record *r)

@@ -4,7 +4,7 @@
 
 #include "pages/figures.h"
 #include "pages/notes.h"
-#include "pages/record.h"
+#include "pages/record_read.h"
 
 #define PATH "small.jsonl"
 
