@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "pages/cell.h"
 #include "pages/escape.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
@@ -364,9 +365,9 @@ static void write_step(const zero_record_step *s, FILE *out)
     zero_html_cell(text, out);
     zero_html_number(s->tokens_per_second, text);
     zero_html_cell(text, out);
-    zero_html_seconds(s->seconds, text);
+    zero_cell_seconds(s->seconds, text);
     zero_html_cell(text, out);
-    zero_html_seconds(s->exposed, text);
+    zero_cell_seconds(s->exposed, text);
     zero_html_cell(text, out);
     zero_html_row_end(out);
 }

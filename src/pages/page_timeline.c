@@ -13,6 +13,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "pages/cell.h"
 #include "pages/page_html.h"
 #include "pages/page_kind.h"
 #include "pages/svg.h"
@@ -105,8 +106,8 @@ static void describe(const zero_traced_span *s, const struct picture *p, char *t
                      size_t size)
 {
     char took[ZERO_HTML_TEXT], from[ZERO_HTML_TEXT];
-    zero_html_seconds((double)(s->end - s->begin) * 1e-9, took);
-    zero_html_seconds((double)(s->begin - p->begin) * 1e-9, from);
+    zero_cell_seconds((double)(s->end - s->begin) * 1e-9, took);
+    zero_cell_seconds((double)(s->begin - p->begin) * 1e-9, from);
     snprintf(text, size, "step %" PRId64 ", %d %s: %s from %s on", s->step, s->at, s->name,
              took, from);
 }
@@ -196,8 +197,8 @@ static void draw_flights(const struct picture *p, const zero_traced_rank *rank, 
             if (free_from[k] < free_from[lane]) lane = k;
         free_from[lane] = to;
         char title[200], took[ZERO_HTML_TEXT], bytes[ZERO_HTML_TEXT];
-        zero_html_seconds((double)(f->end - f->begin) * 1e-9, took);
-        zero_html_bytes((double)f->sent, bytes);
+        zero_cell_seconds((double)(f->end - f->begin) * 1e-9, took);
+        zero_cell_bytes((double)f->sent, bytes);
         snprintf(title, sizeof title, "step %" PRId64 ", %s: %s in flight, %s sent",
                  f->step, f->name, took, bytes);
         if (to - from < 0.3) continue;
@@ -299,10 +300,10 @@ static void write_sums(const struct picture *p)
         for (int k = 0; k < ZERO_KINDS; k++) all += p->spent[r][k];
         snprintf(text, sizeof text, "%d", p->trace->ranks[r].rank);
         zero_html_row(text, p->out);
-        zero_html_seconds(all * 1e-9, text);
+        zero_cell_seconds(all * 1e-9, text);
         zero_html_cell(text, p->out);
         for (int k = 0; k < ZERO_KINDS; k++) {
-            zero_html_share(p->spent[r][k] / all, text);
+            zero_cell_share(p->spent[r][k] / all, text);
             zero_html_cell(text, p->out);
         }
         write_stack(p->spent[r], fmax(all, 1.0), p->out);
@@ -327,7 +328,7 @@ static void write_lead(const struct picture *p)
                      "%s%" PRId64 " of %d ranks, %s. Nodes are divided by a dashed line.",
                      t->is_simulated ? "Simulated. " : "", p->n, t->world, steps);
     if (t->clock_uncertainty > 0) {
-        zero_html_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
+        zero_cell_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
         n += snprintf(text + n, sizeof text - (size_t)n,
                       " Clocks of nodes are known to %s.", uncertain);
     }
