@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "pages/cell.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
 
@@ -36,8 +37,8 @@ static void describe(const struct matrix *m, int from, int to, char *title, size
     char bytes[ZERO_HTML_TEXT], other[ZERO_HTML_TEXT];
     int64_t planned =
         m->r->planned_peer ? m->r->planned_peer[from * m->r->n_peers + to] : -1;
-    zero_html_bytes((double)at(m, from, to), bytes);
-    zero_html_bytes((double)planned, other);
+    zero_cell_bytes((double)at(m, from, to), bytes);
+    zero_cell_bytes((double)planned, other);
     int n = snprintf(title, size, "rank %d to rank %d, %s: %s", from, to,
                      is_across(m->r, from, to) ? "across nodes" : "inside a node", bytes);
     if (m->bytes == m->r->planned_peer || planned < 0)
@@ -48,18 +49,40 @@ static void describe(const struct matrix *m, int from, int to, char *title, size
         snprintf(title + n, size - (size_t)n, "; planned %s: DIFFERS", other);
 }
 
-/* The area of a square is its share of the most. */
-static void draw_square(const struct matrix *m, int from, int to)
+/* The side of a square whose area is its share of the most. */
+static double side_of(const struct matrix *m, int from, int to)
 {
-    char title[200];
     double share = (double)at(m, from, to) / m->most;
-    double side = fmax(sqrt(share) * (m->cell - 2.0), share > 0.0 ? 1.5 : 0.0);
-    double x = LEFT + (to + 0.5) * m->cell, y = TOP + (from + 0.5) * m->cell;
-    describe(m, from, to, title, sizeof title);
-    if (side > 0.0)
-        zero_svg_box(x - 0.5 * side, y - 0.5 * side, side, side,
-                     is_across(m->r, from, to) ? "across" : "inside",
-                     m->r->n_peers <= TITLED ? title : NULL, m->out);
+    return share > 0.0 ? fmax(sqrt(share) * (m->cell - 2.0), 1.5) : 0.0;
+}
+
+static void draw_titled(const struct matrix *m, bool across)
+{
+    for (int from = 0; from < m->r->n_peers; from++)
+        for (int to = 0; to < m->r->n_peers; to++) {
+            double side = side_of(m, from, to);
+            if (side == 0.0 || is_across(m->r, from, to) != across) continue;
+            char title[200];
+            describe(m, from, to, title, sizeof title);
+            zero_svg_box(LEFT + (to + 0.5) * m->cell - 0.5 * side,
+                         TOP + (from + 0.5) * m->cell - 0.5 * side, side, side,
+                         across ? "across" : "inside", title, m->out);
+        }
+}
+
+/* All squares of a colour as one path: of many ranks they are too small for titles. */
+static void draw_plain(const struct matrix *m, bool across)
+{
+    fprintf(m->out, "<path class=\"%s\" d=\"", across ? "across" : "inside");
+    for (int from = 0; from < m->r->n_peers; from++)
+        for (int to = 0; to < m->r->n_peers; to++) {
+            double side = side_of(m, from, to);
+            if (side == 0.0 || is_across(m->r, from, to) != across) continue;
+            fprintf(m->out, "M%.1f %.1fh%.1fv%.1fh%.1fz",
+                    LEFT + (to + 0.5) * m->cell - 0.5 * side,
+                    TOP + (from + 0.5) * m->cell - 0.5 * side, side, side, -side);
+        }
+    fputs("\"/>\n", m->out);
 }
 
 static void draw_borders(const struct matrix *m)
@@ -98,8 +121,11 @@ static void draw(const struct matrix *m)
     zero_svg_begin(&frame, m->out);
     draw_borders(m);
     draw_ranks(m);
-    for (int from = 0; from < m->r->n_peers; from++)
-        for (int to = 0; to < m->r->n_peers; to++) draw_square(m, from, to);
+    for (int across = 0; across < 2; across++)
+        if (m->r->n_peers <= TITLED)
+            draw_titled(m, across);
+        else
+            draw_plain(m, across);
     zero_svg_end(&frame, m->out);
 }
 
@@ -117,11 +143,11 @@ static void write_rank(const struct matrix *m, int rank)
     }
     snprintf(text, sizeof text, "%d", rank);
     zero_html_row(text, m->out);
-    zero_html_bytes(inside, text);
+    zero_cell_bytes(inside, text);
     zero_html_cell(text, m->out);
-    zero_html_bytes(across, text);
+    zero_cell_bytes(across, text);
     zero_html_cell(text, m->out);
-    zero_html_bytes(received, text);
+    zero_cell_bytes(received, text);
     zero_html_cell(text, m->out);
     if (m->bytes != m->r->planned_peer && m->r->planned_peer)
         zero_html_equal(is_equal, m->out);
@@ -174,18 +200,18 @@ static void write_traffic(const zero_record_traffic *t, FILE *out)
     char text[ZERO_HTML_TEXT];
     double hidden = zero_traffic_hidden(t);
     zero_html_row(t->name, out);
-    zero_html_bytes((double)t->planned_sent, text);
+    zero_cell_bytes((double)t->planned_sent, text);
     zero_html_cell(text, out);
     zero_html_equal(t->planned_sent == t->sent && t->planned_received == t->received, out);
-    zero_html_bytes((double)t->sent, text);
+    zero_cell_bytes((double)t->sent, text);
     zero_html_cell(text, out);
-    zero_html_bytes((double)t->received, text);
+    zero_cell_bytes((double)t->received, text);
     zero_html_cell(text, out);
     zero_html_number((double)t->messages, text);
     zero_html_cell(text, out);
-    zero_html_seconds(t->seconds, text);
+    zero_cell_seconds(t->seconds, text);
     zero_html_cell(text, out);
-    zero_html_share(hidden, text);
+    zero_cell_share(hidden, text);
     zero_html_cell(text, out);
     zero_html_bar(hidden, "measured", out);
     zero_html_row_end(out);
@@ -202,10 +228,7 @@ static void write_collectives(const zero_record *r, FILE *out)
                           out);
         return;
     }
-    zero_html_table(
-        "Collectives of rank 0 in all steps; hidden: share of the time in flight "
-        "that computing covered",
-        heads, 9, out);
+    zero_html_table("Of rank 0, in all steps", heads, 9, out);
     for (int k = 0; k < r->n_traffic; k++) write_traffic(&r->traffic[k], out);
     zero_html_table_end(out);
 }
