@@ -1,8 +1,8 @@
 /* The training step's program in the first line of the metrics. */
 #include <stdlib.h>
 
-#include "engine/plan.h"
 #include "sharding/instruction_text.h"
+#include "sharding/schedule_live.h"
 #include "train/metrics.h"
 #include "train/metrics_parts.h"
 
@@ -17,8 +17,8 @@ typedef struct {
 
 static void measure(staircase *c)
 {
+    zero_schedule_live(c->s, ZERO_PROGRAM_STEP, c->live);
     for (int at = 0; at < c->p->length; at++) {
-        zero_plan_live(c->s, ZERO_PROGRAM_STEP, at, c->live[at]);
         for (int k = 0; k < ZERO_CLASSES; k++)
             c->used[k] = c->used[k] || c->live[at][k] > 0;
         if (c->p->code[at].live_bytes > c->p->code[c->peak].live_bytes) c->peak = at;
