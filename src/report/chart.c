@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/legend_show.h"
 #include "report/text.h"
+#include "sharding/legend.h"
 #include "sharding/stages.h"
 
 #define ROWS  16 /* of the picture */
@@ -250,6 +252,32 @@ static void print_higher_peaks(const struct chart *c)
     }
 }
 
+static bool is_used(const struct chart *c, int cls)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->panels[i].s->peak_of[ZERO_PROGRAM_STEP].of_class[cls] > 0) return true;
+    return false;
+}
+
+/* The marks, the classes of memory that each stands for, and the instructions at the peaks. */
+static void print_legend(const struct chart *c)
+{
+    zero_legend legend = {0};
+    fputs(
+        "\n# model states   o activations   . the rest   _ below half a row   ^ the peak\n"
+        "instructions from left to right: f forward   b backward   u update\n\n",
+        c->out);
+    for (int k = 0; k < ZERO_CLASSES; k++)
+        if (is_used(c, k))
+            fprintf(c->out, "%c %-*s  %s\n", layer_marks[layer_of[k]], ZERO_LEGEND_WORD,
+                    zero_class_name((zero_class)k), zero_class_meaning((zero_class)k));
+    for (int i = 0; i < c->n; i++) {
+        const struct panel *panel = &c->panels[i];
+        legend.ops[panel->s->programs[ZERO_PROGRAM_STEP].code[panel->peak].op] = true;
+    }
+    zero_legend_show(&legend, c->out);
+}
+
 static void print_chart(const struct chart *c)
 {
     print_title(c);
@@ -263,11 +291,8 @@ static void print_chart(const struct chart *c)
     print_words(c, "states", OF_LAYER, STATES);
     print_words(c, "activations", OF_LAYER, ACTIVATIONS);
     print_words(c, "the rest", OF_LAYER, REST);
-    fputs(
-        "\n# model states   o activations   . the rest   _ below half a row   ^ the peak\n"
-        "instructions from left to right: f forward   b backward   u update\n",
-        c->out);
     print_higher_peaks(c);
+    print_legend(c);
 }
 
 void zero_plan_show_chart(const zero_plan_report *report, FILE *out)
