@@ -1,10 +1,10 @@
 #include "report/chart.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "report/legend_show.h"
+#include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/legend.h"
 #include "sharding/stages.h"
@@ -224,21 +224,6 @@ static void print_words(const struct chart *c, const char *heading, word what, l
     while (print_text_line(c, heading, left)) heading = "";
 }
 
-static void print_title(const struct chart *c)
-{
-    const zero_plan_report *r = c->r;
-    const zero_config *config = &r->config;
-    fprintf(c->out,
-            "bytes live on rank %d over a training step of %s, Psi = %" PRId64
-            "\n%s, %d rank%s on %d node%s, %" PRId64 " microbatch%s of %" PRId64
-            " sequence%s\n\n",
-            r->request.rank, config->model, r->model.n_params, config->dtype,
-            r->layout.size, zero_text_plural(r->layout.size), r->layout.n_nodes,
-            zero_text_plural(r->layout.n_nodes), config->accumulation,
-            config->accumulation == 1 ? "" : "es", config->micro_batch,
-            zero_text_plural(config->micro_batch));
-}
-
 /* Evaluation may need more than a step that keeps nothing. */
 static void print_higher_peaks(const struct chart *c)
 {
@@ -280,7 +265,10 @@ static void print_legend(const struct chart *c)
 
 static void print_chart(const struct chart *c)
 {
-    print_title(c);
+    char what[ZERO_PLAN_TEXT];
+    snprintf(what, sizeof what, "bytes live on rank %d over", c->r->request.rank);
+    zero_plan_show_title(c->r, what, c->out);
+    fputc('\n', c->out);
     print_words(c, "stage", STAGE, 0);
     print_words(c, "shards", SHARDS, 0);
     print_picture(c);

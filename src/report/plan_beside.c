@@ -190,7 +190,9 @@ static zero_status fill(table *t)
 static zero_status print(const table *t, FILE *out)
 {
     zero_legend legend = {0};
-    zero_plan_show_setup(t->r, out);
+    char what[ZERO_PLAN_TEXT];
+    snprintf(what, sizeof what, "instructions of rank %d in", t->r->request.rank);
+    zero_plan_show_title(t->r, what, out);
     print_heading(t, out);
     ZERO_TRY(print_rows(t, out));
     fputc('\n', out);

@@ -202,7 +202,7 @@ static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage
 
 void zero_plan_show_peers(const zero_plan_report *r, FILE *out)
 {
-    zero_plan_show_setup(r, out);
+    zero_plan_show_title(r, "bytes between ranks in", out);
     fputs(
         "\nbytes of data that a rank (row) sends to another (column) in a step; what one\n"
         "reads in another's memory counts as sent to it. Left out: losses, norms, votes.\n",
