@@ -115,11 +115,12 @@ static void print_heading(const table *t, FILE *out)
         char name[ZERO_PLAN_TEXT];
         snprintf(name, sizeof name, "%d %.20s", zero_plan_stage_number(&t->r->stages[k]),
                  stage->name);
-        fprintf(out, " %*s ", CELL - 2, name);
+        fprintf(out, " %*s%s", CELL - 2, name, k + 1 < t->r->n ? " " : "");
     }
     fprintf(out, "\n%-*s%s", words, "", t->has_microbatches ? " mic" : "");
     for (int k = 0; k < t->r->n; k++)
-        fprintf(out, " %*s %*s ", SHORT, "bytes", SHORT, "live");
+        fprintf(out, " %*s %*s%s", SHORT, "bytes", SHORT, "live",
+                k + 1 < t->r->n ? " " : "");
     fputc('\n', out);
 }
 
