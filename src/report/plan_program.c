@@ -92,16 +92,20 @@ static zero_status show_program(const zero_schedule *s, zero_program_kind kind,
 /* The step comes first: most readers want it. */
 zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
 {
-    zero_legend legend = {0};
+    /* The lines above the programs name these, whether there are any or not. */
+    zero_legend legend = {
+        .ops = {
+            [ZERO_OP_REDUCE] = true, [ZERO_OP_GATHER] = true, [ZERO_OP_RELEASE] = true}};
     const zero_schedule *s = &r->stages[0].schedule;
     fprintf(out, "%-14s %d\n", "stage", s->input.stage);
     zero_plan_show_setup(r, out);
     bool is_shared = zero_share_has_parts(&r->part->share);
-    fprintf(out, "bytes          that %s%sREDUCE and GATHER send, RELEASE gives back, %s\n",
-            is_shared ? "JOIN, " : "", s->shard.replicas > 1 ? "ALL_REDUCE, " : "",
-            is_shared ? "passes (on their first part) and the "
-                        "others write"
-                      : "the others write");
+    fprintf(
+        out,
+        "bytes          that %s%sREDUCE and GATHER send, RELEASE and (freed) give back,\n",
+        is_shared ? "JOIN, " : "", s->shard.replicas > 1 ? "ALL_REDUCE, " : "");
+    fprintf(out, "%15s%sthe others write\n", "",
+            is_shared ? "passes (on their first part) and " : "");
     fputs(
         "               of transfers: that are read from the file or written to it\n"
         "bytes live     planned memory in use while the instruction runs, of all classes\n",
