@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "trace/trace_read.h"
+#include "trace/traced.h"
 
 /* A wait within an instruction, or the end of a flight: they find their partners when all lines have
  * been read. */
