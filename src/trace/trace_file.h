@@ -3,8 +3,8 @@
  *
  *     process  a node                         "pid": node
  *       thread   a rank: instructions         "ph": "X", spans that do not overlap
- *       rows     its collectives in flight    "ph": "b" and "e", by (rank, step, sequence)
- *       rows     its queues                   "ph": "X", a thread of their own
+ *       rows     its collectives in flight    "ph": "X", threads below it: as many as there are at once
+ *       rows     its queues                   "ph": "X", threads below it
  *       counter  its bytes by class           "ph": "C", a staircase
  *
  * One event per line, in any order; a file that was cut off is read up to its last whole line. Times
@@ -19,6 +19,12 @@
 #define ZERO_TRACE_VERSION 1
 #define ZERO_TRACE_NAME    160                 /* bytes of a name, at most */
 #define ZERO_TRACE_MOST    ((int64_t)64 << 20) /* bytes of a file that is written */
+
+/* Threads: rank r is number r, and its row k number k * ZERO_TRACE_ROW + r. Rows from 1 on are for
+ * flights, those from ZERO_TRACE_QUEUES on are queues. */
+#define ZERO_TRACE_ROW    1000000
+#define ZERO_TRACE_QUEUES 1000
+#define ZERO_TRACE_ROWS   16 /* queues */
 
 typedef struct zero_trace_file zero_trace_file;
 
@@ -39,7 +45,7 @@ typedef struct {
     int rank;
     int64_t step;         /* from 1 */
     const char *name;     /* zero_text_instruction() */
-    const char *category; /* zero_trace_category() */
+    const char *category; /* zero_trace_category() of trace_name.h */
     int at;    /* number of the instruction in its program, from 1, as --show-schedule */
     int group; /* or -1 */
     int64_t bytes; /* as --show-schedule; -1: none */
@@ -53,15 +59,17 @@ typedef struct {
     int rank;
     /* The same on all ranks of the group that take part in it; on a rank no two flights have equal
      * ones. */
-    int64_t step, sequence;
-    const char *name; /* "reduce-scatter block 3" */
+    int64_t step, sequence; /* zero_trace_sequence() */
+    int first;              /* the lowest rank of that group */
+    const char *name;       /* zero_trace_collective() */
     int64_t bytes_sent;
     double begin, end;
 } zero_trace_flight;
 
 /* Events that are to come, of all ranks. */
 typedef struct {
-    int64_t spans, flights, samples; /* samples: of memory */
+    int64_t spans, waits, flights,
+        samples; /* waits: spans that waited; samples: of memory */
 } zero_trace_counts;
 
 /* Bytes of a file with that many events, within a quarter. */
@@ -77,18 +85,17 @@ ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file, const c
 void zero_trace_file_rank(zero_trace_file *f,
                           int rank); /* names; once, before its events */
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
+/* Fewest rows are needed if a rank's flights come in the order of their ends. */
 void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight);
 /* From `at` on the rank has these bytes. */
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
                             const size_t of_class[ZERO_CLASSES]);
 /* A row of its own below a rank: a device's queue, the transfers of a file. At most
  * ZERO_TRACE_ROWS different rows; spans of a row do not overlap. */
-#define ZERO_TRACE_ROWS 16
 void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
                            const zero_trace_span *span);
 /* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the first
  * failure: times that are not finite are one. */
 ZERO_NODISCARD zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
-
-/* "compute", "communication", "disk", "other" */
-const char *zero_trace_category(zero_op op);
+/* Keeps a failure of the caller's, which _end() returns. */
+void zero_trace_file_fail(zero_trace_file *f, zero_status st);
