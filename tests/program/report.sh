@@ -62,6 +62,7 @@ runs 0 report killed.jsonl
 says '7 steps' out
 says 'the end is missing: the run was stopped after step 7 of 12' out
 grep -q 'optimizer states' out && complain "$words: a ledger without its line"
+grep -q ' $' out && complain "$words: blanks at the end of a line"
 { head -n 8 a.jsonl && sed -n 9p a.jsonl | head -c 60; } >half.jsonl
 runs 0 report half.jsonl
 says '7 steps' out
