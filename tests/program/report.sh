@@ -168,6 +168,9 @@ is_json out
 refuses 2 'would be overwritten' 0 report a.jsonl --trace trace.json --out trace.json
 refuses 2 'other columns' 0 report a.jsonl --trace trace.json --csv
 refuses 4 'a.jsonl' 0 report --trace a.jsonl
+"$zero" simulate --model gpt2 --ranks 2 --stage 3 --micro-batch 1 --network 1us,10G --flops 1T \
+    --trace other.json >out 2>err || complain "the simulation failed"
+refuses 2 'is of 2 ranks, but a.jsonl of 3' 0 report a.jsonl --trace other.json
 
 # ---- studies ----
 
