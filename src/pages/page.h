@@ -1,0 +1,25 @@
+/* page.h - a report as one HTML file: no network, no script, light and dark, and it prints.
+ *
+ * The page is well-formed XML, so that anything can check it. Texts from outside come in through
+ * escape.h alone. A section without data says why it has none. */
+#pragma once
+
+#include <stdio.h>
+
+#include "pages/figures.h"
+#include "pages/record.h"
+#include "pages/study.h"
+#include "trace/trace_read.h"
+
+/* All borrowed. */
+typedef struct {
+    const zero_record *records;  /* [n_records] runs, side by side */
+    const zero_figures *figures; /* [n_records] */
+    int n_records;
+    const zero_study *studies; /* [n_studies] */
+    int n_studies;
+    const zero_traced *trace; /* of the first run; NULL: none was given */
+} zero_page;
+
+/* Writes the page to a stream, whose errors the caller sees by ferror(). ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_page_print(const zero_page *page, FILE *out);
