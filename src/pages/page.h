@@ -6,20 +6,7 @@
 
 #include <stdio.h>
 
-#include "pages/figures.h"
-#include "pages/record.h"
-#include "pages/study.h"
-#include "trace/trace_read.h"
-
-/* All borrowed. */
-typedef struct {
-    const zero_record *records;  /* [n_records] runs, side by side */
-    const zero_figures *figures; /* [n_records] */
-    int n_records;
-    const zero_study *studies; /* [n_studies] */
-    int n_studies;
-    const zero_traced *trace; /* of the first run; NULL: none was given */
-} zero_page;
+#include "pages/page_input.h"
 
 /* Writes the page to a stream, whose errors the caller sees by ferror(). ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_page_print(const zero_page *page, FILE *out);

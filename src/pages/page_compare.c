@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "pages/cell.h"
 #include "pages/escape.h"
 #include "pages/page_html.h"
 #include "pages/settings.h"
@@ -12,26 +13,14 @@
 /* Figures in the order of zero_six_figures. */
 enum { LOSS_FIGURE, VALIDATION, SPEED, STEP, MEMORY, WAITED };
 
-static void figure_text(int i, double value, char text[ZERO_HTML_TEXT])
-{
-    switch (i) {
-    case STEP: zero_html_seconds(value, text); return;
-    case WAITED: zero_html_share(value, text); return;
-    case MEMORY:
-        if (isfinite(value))
-            zero_html_bytes(value, text);
-        else
-            zero_html_number(value, text);
-        return;
-    default: zero_html_number(value, text);
-    }
-}
-
 /* Beside the first run's value; shares and losses are compared by eye. */
 static void cell(int i, double value, double first, FILE *out)
 {
     char text[ZERO_HTML_TEXT], both[2 * ZERO_HTML_TEXT];
-    figure_text(i, value, text);
+    if (i == SPEED)
+        zero_html_number(value, text);
+    else
+        zero_cell_figure(i, value, text);
     bool has_change = (i == SPEED || i == STEP || i == MEMORY) && isfinite(value) &&
                       isfinite(first) && first > 0.0 && value != first;
     if (has_change)
@@ -54,7 +43,7 @@ static void write_figures(const zero_page *page, FILE *out)
         zero_html_row(zero_four_numbers[i].name, out);
         for (int run = 0; run < page->n_records; run++) {
             char text[ZERO_HTML_TEXT];
-            zero_html_share(zero_four_numbers_value(&page->figures[run], i), text);
+            zero_cell_share(zero_four_numbers_value(&page->figures[run], i), text);
             zero_html_cell(text, out);
         }
         zero_html_row_end(out);

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "pages/cell.h"
 #include "pages/escape.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
@@ -195,7 +196,11 @@ static void draw_speed(struct plot *p, int run, int64_t n)
     char class[32];
     struct window windows[WINDOWS];
     bool has_windows = n >= 2 * WINDOW;
-    run_class(run, has_windows ? "faint" : "strong", class);
+    run_class(run,
+              n > 4 * (int64_t)WIDTH ? "dense"
+              : has_windows          ? "faint"
+                                     : "strong",
+              class);
     draw_curve(p, n, class);
     if (!has_windows) return;
     int n_windows = make_windows(p, n, windows);
@@ -360,9 +365,9 @@ static void write_step(const zero_record_step *s, FILE *out)
     zero_html_cell(text, out);
     zero_html_number(s->tokens_per_second, text);
     zero_html_cell(text, out);
-    zero_html_seconds(s->seconds, text);
+    zero_cell_seconds(s->seconds, text);
     zero_html_cell(text, out);
-    zero_html_seconds(s->exposed, text);
+    zero_cell_seconds(s->exposed, text);
     zero_html_cell(text, out);
     zero_html_row_end(out);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pages/cell.h"
 #include "pages/escape.h"
 #include "pages/notes.h"
 #include "pages/page_html.h"
@@ -181,13 +182,13 @@ static void figure_of_loss(const char *name, double loss, int64_t step, FILE *ou
 
 static void figure_of_memory(const zero_figures *f, FILE *out)
 {
-    char value[ZERO_HTML_TEXT] = "\u2013", more[2 * ZERO_HTML_TEXT] = "the run did not end";
-    if (f->planned_peak > 0) zero_html_bytes((double)f->planned_peak, value);
+    char value[ZERO_HTML_TEXT] = "-", more[2 * ZERO_HTML_TEXT] = "the run did not end";
+    if (f->planned_peak > 0) zero_cell_bytes((double)f->planned_peak, value);
     if (f->planned_peak > 0 && f->planned_peak == f->measured_peak)
         snprintf(more, sizeof more, "planned = used");
     else if (f->planned_peak > 0 && f->measured_peak > 0) {
         char used[ZERO_HTML_TEXT];
-        zero_html_bytes((double)f->measured_peak, used);
+        zero_cell_bytes((double)f->measured_peak, used);
         snprintf(more, sizeof more, "planned; used DIFFERS: %s", used);
     } else if (f->planned_peak > 0)
         snprintf(more, sizeof more, "planned");
@@ -203,16 +204,16 @@ void zero_page_figures(const zero_figures *f, FILE *out)
     figure_of_loss("validation loss", f->val_loss, f->val_step, out);
     zero_html_number(f->tokens_per_second, value);
     figure("tokens per second", value, "median", out);
-    zero_html_seconds(f->step_time.median, value);
-    zero_html_seconds(f->step_time.lower, low);
-    zero_html_seconds(f->step_time.upper, high);
+    zero_cell_seconds(f->step_time.median, value);
+    zero_cell_seconds(f->step_time.lower, low);
+    zero_cell_seconds(f->step_time.upper, high);
     if (f->step_time.lower < f->step_time.upper)
         snprintf(more, sizeof more, "median; quartiles %s, %s", low, high);
     else
         snprintf(more, sizeof more, "median");
     figure("step", value, more, out);
     figure_of_memory(f, out);
-    zero_html_share(f->waited, value);
+    zero_cell_share(f->waited, value);
     figure("waited for others", value, "of the steps' time", out);
     fputs("</dl>\n", out);
 }
@@ -224,7 +225,7 @@ void zero_page_numbers(const zero_figures *f, FILE *out)
     for (int i = 0; i < ZERO_FOUR_NUMBERS; i++) {
         double share = zero_four_numbers_value(f, i);
         char value[ZERO_HTML_TEXT];
-        zero_html_share(share, value);
+        zero_cell_share(share, value);
         fputs("<div><dt>", out);
         zero_escape(zero_four_numbers[i].name, out);
         fprintf(out, "</dt><dd class=\"big\">%s</dd><dd class=\"more\">", value);

@@ -5,11 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pages/cell.h"
 #include "pages/escape.h"
-#include "report/text.h"
 
-#define GAP     "\u202f" /* a narrow blank that does not break, between thousands */
-#define NOTHING "\u2013"
+#define GAP "\u202f" /* a narrow blank that does not break, between thousands */
 
 /* ---- numbers ---- */
 
@@ -24,67 +23,13 @@ static void group(int64_t n, char text[ZERO_HTML_TEXT])
     }
 }
 
-/* Four digits; zeros at the end of a fraction say nothing. */
-static void fraction(double value, char text[ZERO_HTML_TEXT])
-{
-    int places = 3 - (int)floor(log10(fabs(value)));
-    snprintf(text, ZERO_HTML_TEXT, "%.*f", places < 0 ? 0 : places, value);
-    size_t n = strlen(text);
-    if (!strchr(text, '.')) return;
-    while (text[n - 1] == '0') text[--n] = '\0';
-    if (text[n - 1] == '.') text[n - 1] = '\0';
-}
-
 void zero_html_number(double value, char text[ZERO_HTML_TEXT])
 {
-    double size = fabs(value);
-    if (!isfinite(value))
-        strcpy(text, NOTHING);
-    else if (size >= 1e15 || (size < 1e-3 && size > 0.0))
-        snprintf(text, ZERO_HTML_TEXT, "%.3g", value);
-    else if (size >= 1000.0 || value == 0.0)
+    bool is_count = value == round(value) || fabs(value) >= 1000.0;
+    if (isfinite(value) && is_count && fabs(value) < 1e15)
         group(llround(value), text);
     else
-        fraction(value, text);
-}
-
-void zero_html_seconds(double seconds, char text[ZERO_HTML_TEXT])
-{
-    double size = fabs(seconds);
-    if (!isfinite(seconds))
-        strcpy(text, NOTHING);
-    else if (size >= 3.6e7)
-        snprintf(text, ZERO_HTML_TEXT, "%.3g h", seconds / 3600.0);
-    else if (size >= 7200.0)
-        snprintf(text, ZERO_HTML_TEXT, "%.1f h", seconds / 3600.0);
-    else if (size >= 120.0)
-        snprintf(text, ZERO_HTML_TEXT, "%.1f min", seconds / 60.0);
-    else if (size >= 1.0)
-        snprintf(text, ZERO_HTML_TEXT, "%.2f s", seconds);
-    else if (size >= 1e-3)
-        snprintf(text, ZERO_HTML_TEXT, "%.*f ms",
-                 size >= 0.1    ? 0
-                 : size >= 0.01 ? 1
-                                : 2,
-                 1e3 * seconds);
-    else
-        snprintf(text, ZERO_HTML_TEXT, "%.*f µs", size >= 1e-5 || size == 0.0 ? 0 : 1,
-                 1e6 * seconds);
-}
-
-void zero_html_share(double share, char text[ZERO_HTML_TEXT])
-{
-    if (isfinite(share))
-        snprintf(text, ZERO_HTML_TEXT, "%.1f %%", 100.0 * share);
-    else
-        strcpy(text, NOTHING);
-}
-
-void zero_html_bytes(double bytes, char text[ZERO_HTML_TEXT])
-{
-    char plan[ZERO_PLAN_TEXT];
-    zero_text_bytes(bytes, plan);
-    snprintf(text, ZERO_HTML_TEXT, "%.*s", ZERO_HTML_TEXT - 1, plan);
+        zero_cell_number(value, text);
 }
 
 /* ---- sections ---- */

@@ -1,5 +1,5 @@
-/* page_html.h - small parts that all sections of the page share: numbers in words, headings,
- * tables, bars. Texts are escaped here. */
+/* page_html.h - small parts that all sections of the page share: headings, tables, bars. Texts are
+ * escaped here. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +7,8 @@
 
 #define ZERO_HTML_TEXT 64
 
-/* "42 189", "3.457", "1.2e-07"; "–" if it is not finite. */
+/* As zero_cell_number, but whole numbers and large ones in groups of three digits: "42 189". */
 void zero_html_number(double value, char text[ZERO_HTML_TEXT]);
-void zero_html_seconds(double seconds, char text[ZERO_HTML_TEXT]); /* "12.3 ms" */
-void zero_html_share(double share, char text[ZERO_HTML_TEXT]);     /* "12.3 %" */
-void zero_html_bytes(double bytes, char text[ZERO_HTML_TEXT]);     /* "63.2 MiB" */
 
 /* A section with its heading, and a sentence that says how to read it (NULL: none). */
 void zero_html_section(const char *title, const char *lead, FILE *out);

@@ -34,8 +34,8 @@ const char *zero_kind_class(zero_kind kind)
 
 const char *zero_kind_name(zero_kind kind)
 {
-    static const char *const names[ZERO_KINDS] = {
-        "forward", "backward", "waits for a transfer", "waits for all ranks", "the rest"};
+    static const char *const names[ZERO_KINDS] = {"forward", "backward", "waits for data",
+                                                  "waits for all ranks", "the rest"};
     return names[kind];
 }
 

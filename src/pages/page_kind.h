@@ -13,7 +13,7 @@ typedef enum {
 /* Of an instruction's name, as "BACKWARD block 3, microbatch 0". */
 zero_kind zero_kind_of(const char *name);
 const char *zero_kind_class(zero_kind kind); /* "forward": a word of the style */
-const char *zero_kind_name(zero_kind kind);  /* "waits for a collective" */
+const char *zero_kind_name(zero_kind kind);  /* "waits for data" */
 
 /* "F3" for FORWARD block 3, "B3", "Be" for BACKWARD embedding; empty for the others. */
 #define ZERO_KIND_SHORT 16

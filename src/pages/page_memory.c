@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pages/cell.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
 
@@ -146,7 +147,7 @@ static void draw_peak(const struct stairs *s)
     char bytes[ZERO_HTML_TEXT], text[160];
     double from = left_of(s, peak), to = left_of(s, peak + 1), x = 0.5 * (from + to);
     double y = zero_axis_at(&s->y, s->total[peak] / s->unit);
-    zero_html_bytes(s->total[peak], bytes);
+    zero_cell_bytes(s->total[peak], bytes);
     snprintf(text, sizeof text, "peak %s: %d %s", bytes,
              s->r->program[s->worst[peak]].number, s->r->program[s->worst[peak]].name);
     zero_svg_line(from, y, fmax(to, from + 2.0), y, "peak", s->out);
@@ -166,11 +167,11 @@ static void draw_hits(const struct stairs *s)
             if (s->total[i] > s->total[worst]) worst = i;
         const zero_record_instruction *i = &s->r->program[s->worst[worst]];
         char title[1024], bytes[ZERO_HTML_TEXT];
-        zero_html_bytes(s->total[worst], bytes);
+        zero_cell_bytes(s->total[worst], bytes);
         int n = snprintf(title, sizeof title, "%d %s: %s", i->number, i->name, bytes);
         for (int c = ZERO_CLASSES - 1; c >= 0; c--) {
             if (i->live[c] == 0) continue;
-            zero_html_bytes((double)i->live[c], bytes);
+            zero_cell_bytes((double)i->live[c], bytes);
             n += snprintf(title + n, sizeof title - (size_t)n, "\n%s %s",
                           zero_class_name((zero_class)c), bytes);
         }
@@ -199,7 +200,7 @@ static void draw(struct stairs *s)
     s->x = zero_axis_make(ZERO_AXIS_EXACT, 1.0, n + 1.0, 12, LEFT, WIDTH - RIGHT);
     if (s->x.step < 1.0) s->x.step = 1.0;
     s->y = zero_axis_make(ZERO_AXIS_ZERO, 0.0, s->total[peak] / s->unit, 6, BOTTOM, TOP);
-    zero_html_bytes(s->total[peak], bytes);
+    zero_cell_bytes(s->total[peak], bytes);
     snprintf(label, sizeof label,
              "Memory by class over the %d instructions of a step; the peak is %s at %s", n,
              bytes, s->r->program[s->worst[peak]].name);
@@ -223,10 +224,10 @@ static void write_class(const char *name, int64_t planned, int64_t measured, dou
 {
     char text[ZERO_HTML_TEXT];
     zero_html_row(name, out);
-    zero_html_bytes((double)planned, text);
+    zero_cell_bytes((double)planned, text);
     zero_html_cell(text, out);
     zero_html_equal(planned == measured, out);
-    zero_html_bytes((double)measured, text);
+    zero_cell_bytes((double)measured, text);
     zero_html_cell(text, out);
     zero_html_bar((double)measured / most, "measured", out);
     zero_html_row_end(out);
@@ -246,10 +247,7 @@ static void write_classes(const zero_record *r, FILE *out)
     for (int c = 0; c < r->n_classes; c++)
         most = fmax(most, (double)r->classes[c].measured);
     most = fmax(most, (double)r->measured_peak);
-    zero_html_table(
-        "Memory of rank 0: each class at its own worst instruction, so their sum "
-        "is above the peak",
-        heads, 5, out);
+    zero_html_table("Each class at its own worst instruction", heads, 5, out);
     for (int c = 0; c < r->n_classes; c++) {
         const zero_record_class *class = &r->classes[c];
         if (class->planned > 0 || class->measured > 0)

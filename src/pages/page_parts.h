@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "pages/page.h"
+#include "pages/page_input.h"
 
 #define ZERO_PAGE_RUNS 6 /* curves that colours and dashes keep apart */
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "pages/cell.h"
 #include "pages/escape.h"
 #include "pages/page_html.h"
 #include "pages/page_kind.h"
@@ -31,13 +32,13 @@ static void write_row(const zero_record_profile *p, double most, double all, FIL
     zero_html_row(text, out);
     zero_html_number((double)p->count, text);
     zero_html_cell(text, out);
-    zero_html_seconds(p->seconds, text);
+    zero_cell_seconds(p->seconds, text);
     zero_html_cell(text, out);
-    zero_html_share(p->seconds / all, text);
+    zero_cell_share(p->seconds / all, text);
     zero_html_cell(text, out);
-    zero_html_seconds(p->least, text);
+    zero_cell_seconds(p->least, text);
     zero_html_cell(text, out);
-    zero_html_seconds(p->most, text);
+    zero_cell_seconds(p->most, text);
     zero_html_cell(text, out);
     write_range(p, most, out);
     zero_html_row_end(out);

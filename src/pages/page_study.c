@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "pages/cell.h"
 #include "pages/escape.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
@@ -108,7 +109,7 @@ static void draw_series(const struct plot *p, int index)
         if (!isfinite(value)) continue;
         snprintf(class, sizeof class, "dot r%d", index % ZERO_PAGE_RUNS);
         if (p->what == MEMORY)
-            zero_html_bytes(value, number);
+            zero_cell_bytes(value, number);
         else
             zero_html_number(value, number);
         snprintf(title, sizeof title, "stage %d, %d ranks: %s%s", s->stage,
@@ -194,18 +195,18 @@ static void write_point(int stage, const zero_study_point *point, FILE *out)
     zero_html_row(text, out);
     zero_html_number(point->tokens_per_second, text);
     zero_html_cell(text, out);
-    zero_html_share(point->efficiency, text);
+    zero_cell_share(point->efficiency, text);
     zero_html_cell(text, out);
-    zero_html_seconds(point->step, text);
+    zero_cell_seconds(point->step, text);
     zero_html_cell(text, out);
-    zero_html_share(point->exposed, text);
+    zero_cell_share(point->exposed, text);
     zero_html_cell(text, out);
-    zero_html_seconds(point->planned, text);
+    zero_cell_seconds(point->planned, text);
     zero_html_cell(text, out);
-    zero_html_seconds(point->simulated, text);
+    zero_cell_seconds(point->simulated, text);
     zero_html_cell(text, out);
     if (point->memory > 0)
-        zero_html_bytes((double)point->memory, text);
+        zero_cell_bytes((double)point->memory, text);
     else
         zero_html_number(NAN, text);
     zero_html_cell(text, out);

@@ -13,6 +13,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "pages/cell.h"
 #include "pages/page_html.h"
 #include "pages/page_kind.h"
 #include "pages/svg.h"
@@ -23,7 +24,7 @@
 #define TOP     26.0
 #define RANKS   64   /* rows, at most */
 #define STEPS   3    /* that are drawn, at most: the last ones */
-#define MARKS   700  /* boxes with titles, about */
+#define MARKS   800  /* boxes with titles, at most */
 #define LETTER  6.2  /* units of the picture, in labels */
 #define COLUMNS 2000 /* of a row, at most */
 #define LANES   3    /* rows of collectives in flight */
@@ -79,6 +80,11 @@ static int64_t count_wide(const struct picture *p)
             const zero_traced_span *s = &p->trace->ranks[r].spans[i];
             n += is_drawn(p, s->step) && (double)(s->end - s->begin) * scale >= p->least;
         }
+    for (int64_t r = 0; r < p->n; r++)
+        for (int64_t i = 0; i < p->trace->ranks[r].n_flights; i++) {
+            const zero_traced_flight *f = &p->trace->ranks[r].flights[i];
+            n += is_drawn(p, f->step) && (double)(f->end - f->begin) * scale >= p->least;
+        }
     return n;
 }
 
@@ -100,8 +106,8 @@ static void describe(const zero_traced_span *s, const struct picture *p, char *t
                      size_t size)
 {
     char took[ZERO_HTML_TEXT], from[ZERO_HTML_TEXT];
-    zero_html_seconds((double)(s->end - s->begin) * 1e-9, took);
-    zero_html_seconds((double)(s->begin - p->begin) * 1e-9, from);
+    zero_cell_seconds((double)(s->end - s->begin) * 1e-9, took);
+    zero_cell_seconds((double)(s->begin - p->begin) * 1e-9, from);
     snprintf(text, size, "step %" PRId64 ", %d %s: %s from %s on", s->step, s->at, s->name,
              took, from);
 }
@@ -116,7 +122,7 @@ static void draw_box(const struct picture *p, const zero_traced_span *s, double 
     zero_kind_shorten(s->name, label);
     if (!label[0] || p->row < 12.0) return;
     snprintf(class, sizeof class, "on %s", zero_kind_class(kind));
-    if (LETTER * (double)strlen(label) + 4.0 <= to - from)
+    if (LETTER * (double)strlen(label) + 3.0 <= to - from)
         zero_svg_text(0.5 * (from + to), top + 0.5 * p->row + 4.0, ZERO_SVG_MIDDLE, class,
                       label, p->out);
 }
@@ -191,13 +197,13 @@ static void draw_flights(const struct picture *p, const zero_traced_rank *rank, 
             if (free_from[k] < free_from[lane]) lane = k;
         free_from[lane] = to;
         char title[200], took[ZERO_HTML_TEXT], bytes[ZERO_HTML_TEXT];
-        zero_html_seconds((double)(f->end - f->begin) * 1e-9, took);
-        zero_html_bytes((double)f->sent, bytes);
+        zero_cell_seconds((double)(f->end - f->begin) * 1e-9, took);
+        zero_cell_bytes((double)f->sent, bytes);
         snprintf(title, sizeof title, "step %" PRId64 ", %s: %s in flight, %s sent",
                  f->step, f->name, took, bytes);
         if (to - from < 0.3) continue;
         zero_svg_box(from, top + lane * (p->lane + 1.0), to - from, p->lane, "flight",
-                     to - from >= fmax(p->least, 3.0) ? title : NULL, p->out);
+                     to - from >= p->least ? title : NULL, p->out);
     }
 }
 
@@ -294,10 +300,10 @@ static void write_sums(const struct picture *p)
         for (int k = 0; k < ZERO_KINDS; k++) all += p->spent[r][k];
         snprintf(text, sizeof text, "%d", p->trace->ranks[r].rank);
         zero_html_row(text, p->out);
-        zero_html_seconds(all * 1e-9, text);
+        zero_cell_seconds(all * 1e-9, text);
         zero_html_cell(text, p->out);
         for (int k = 0; k < ZERO_KINDS; k++) {
-            zero_html_share(p->spent[r][k] / all, text);
+            zero_cell_share(p->spent[r][k] / all, text);
             zero_html_cell(text, p->out);
         }
         write_stack(p->spent[r], fmax(all, 1.0), p->out);
@@ -312,13 +318,17 @@ static void write_lead(const struct picture *p)
 {
     const zero_traced *t = p->trace;
     char text[400], uncertain[ZERO_HTML_TEXT];
+    char steps[64];
+    if (p->first_step == p->last_step)
+        snprintf(steps, sizeof steps, "step %" PRId64, p->last_step);
+    else
+        snprintf(steps, sizeof steps, "steps %" PRId64 " to %" PRId64, p->first_step,
+                 p->last_step);
     int n = snprintf(text, sizeof text,
-                     "%s%" PRId64 " of %d ranks, steps %" PRId64 " to %" PRId64
-                     ". Nodes are divided by a dashed line.",
-                     t->is_simulated ? "Simulated. " : "", p->n, t->world, p->first_step,
-                     p->last_step);
+                     "%s%" PRId64 " of %d ranks, %s. Nodes are divided by a dashed line.",
+                     t->is_simulated ? "Simulated. " : "", p->n, t->world, steps);
     if (t->clock_uncertainty > 0) {
-        zero_html_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
+        zero_cell_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
         n += snprintf(text + n, sizeof text - (size_t)n,
                       " Clocks of nodes are known to %s.", uncertain);
     }

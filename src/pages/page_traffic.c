@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "pages/cell.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
 
@@ -36,8 +37,8 @@ static void describe(const struct matrix *m, int from, int to, char *title, size
     char bytes[ZERO_HTML_TEXT], other[ZERO_HTML_TEXT];
     int64_t planned =
         m->r->planned_peer ? m->r->planned_peer[from * m->r->n_peers + to] : -1;
-    zero_html_bytes((double)at(m, from, to), bytes);
-    zero_html_bytes((double)planned, other);
+    zero_cell_bytes((double)at(m, from, to), bytes);
+    zero_cell_bytes((double)planned, other);
     int n = snprintf(title, size, "rank %d to rank %d, %s: %s", from, to,
                      is_across(m->r, from, to) ? "across nodes" : "inside a node", bytes);
     if (m->bytes == m->r->planned_peer || planned < 0)
@@ -117,11 +118,11 @@ static void write_rank(const struct matrix *m, int rank)
     }
     snprintf(text, sizeof text, "%d", rank);
     zero_html_row(text, m->out);
-    zero_html_bytes(inside, text);
+    zero_cell_bytes(inside, text);
     zero_html_cell(text, m->out);
-    zero_html_bytes(across, text);
+    zero_cell_bytes(across, text);
     zero_html_cell(text, m->out);
-    zero_html_bytes(received, text);
+    zero_cell_bytes(received, text);
     zero_html_cell(text, m->out);
     if (m->bytes != m->r->planned_peer && m->r->planned_peer)
         zero_html_equal(is_equal, m->out);
@@ -174,18 +175,18 @@ static void write_traffic(const zero_record_traffic *t, FILE *out)
     char text[ZERO_HTML_TEXT];
     double hidden = zero_traffic_hidden(t);
     zero_html_row(t->name, out);
-    zero_html_bytes((double)t->planned_sent, text);
+    zero_cell_bytes((double)t->planned_sent, text);
     zero_html_cell(text, out);
     zero_html_equal(t->planned_sent == t->sent && t->planned_received == t->received, out);
-    zero_html_bytes((double)t->sent, text);
+    zero_cell_bytes((double)t->sent, text);
     zero_html_cell(text, out);
-    zero_html_bytes((double)t->received, text);
+    zero_cell_bytes((double)t->received, text);
     zero_html_cell(text, out);
     zero_html_number((double)t->messages, text);
     zero_html_cell(text, out);
-    zero_html_seconds(t->seconds, text);
+    zero_cell_seconds(t->seconds, text);
     zero_html_cell(text, out);
-    zero_html_share(hidden, text);
+    zero_cell_share(hidden, text);
     zero_html_cell(text, out);
     zero_html_bar(hidden, "measured", out);
     zero_html_row_end(out);
@@ -202,10 +203,7 @@ static void write_collectives(const zero_record *r, FILE *out)
                           out);
         return;
     }
-    zero_html_table(
-        "Collectives of rank 0 in all steps; hidden: share of the time in flight "
-        "that computing covered",
-        heads, 9, out);
+    zero_html_table("Of rank 0, in all steps", heads, 9, out);
     for (int k = 0; k < r->n_traffic; k++) write_traffic(&r->traffic[k], out);
     zero_html_table_end(out);
 }
