@@ -8,6 +8,7 @@
 #include "cli/dataset.h"
 #include "cli/facts.h"
 #include "cli/importing.h"
+#include "cli/progress.h"
 #include "comm/deadline.h"
 #include "comm/hosts.h"
 #include "data/loader.h"
@@ -55,8 +56,9 @@ typedef struct {
     zero_importing importing;    /* with --init-from */
     zero_hugging_face initial;   /* the same, while the engine begins */
     zero_engine engine;
-    zero_metrics metrics; /* rank 0's; the others write nothing */
-    bool metrics_warned;  /* that the file is incomplete */
+    zero_metrics metrics;        /* rank 0's; the others write nothing */
+    bool metrics_warned;         /* that the file is incomplete */
+    zero_progress_view progress; /* rank 0's; the others show nothing */
     zero_saving saving;
 } zero_session;
 

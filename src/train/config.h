@@ -80,7 +80,7 @@ typedef struct {
     /* what is shown and written */
     const char *metrics; /* NULL: no file */
     int64_t log_every, sample;
-    const char *progress; /* lines, bar */
+    const char *progress; /* auto, live, lines, none */
     bool quiet;
     const char *expect_digest; /* 32 hexadecimal digits; NULL: any */
     int64_t threads; /* BLAS threads per rank; 0: 1, or what the environment says */
