@@ -109,13 +109,13 @@ exits() {
 }
 
 # runs N words...: zero succeeds, prints nothing but warnings and notes on stderr, and draws no
-# progress bar.
+# live line.
 runs() {
     run "$@"
     exits 0
     grep '^zero: ' err | grep -qv '^zero: \(warning\|note\): ' &&
         complain "$words: unexpected error message"
-    grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress bar"
+    grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress live"
     return 0
 }
 
