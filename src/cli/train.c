@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "train/learning_rate.h"
+#include "train/step_input.h"
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)
@@ -72,20 +72,6 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
         zero_show_sample(&view, title, text + known, n);
     free(text);
     return st;
-}
-
-/* The rate follows the updates made, so a skipped step does not change it. */
-static zero_step_input step_input(const zero_config *c, int64_t step, int64_t updates)
-{
-    zero_learning_rate lr = {
-        .peak = c->lr, .least = c->lr_min, .warmup = c->warmup, .steps = c->steps};
-    return (zero_step_input){.step = step,
-                             .lr = zero_learning_rate_at(&lr, updates),
-                             .beta1 = c->beta1,
-                             .beta2 = c->beta2,
-                             .eps = c->eps,
-                             .weight_decay = c->weight_decay,
-                             .clip = c->clip};
 }
 
 static bool is_due(int64_t step, int64_t every, int64_t last)
@@ -168,7 +154,7 @@ static double exposed_so_far(const zero_session *s)
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
-    zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
+    zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
     double exposed = exposed_so_far(s);

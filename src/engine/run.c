@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "engine/run_memory.h"
+#include "engine/tell.h"
 
 static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
@@ -102,9 +103,17 @@ static void note(const zero_walk *w, const zero_instruction *i, double seconds,
     zero_profile_note(&r->profile, w->in->program, i, seconds, exchange);
 }
 
+/* The events of this walk; NULL: nobody asks. */
+static zero_told *events_of(const zero_walk *w)
+{
+    bool is_step = w->in->program == ZERO_PROGRAM_STEP && !w->in->finds_origin;
+    return is_step ? w->r->told : NULL;
+}
+
 static zero_status walk_all(zero_walk *w)
 {
     zero_runner *r = w->r;
+    zero_told *told = events_of(w);
     const zero_program *p = &r->schedule->programs[w->in->program];
     double start = zero_clock_seconds();
     if (r->times.watch) zero_device_times_begin(&r->times, w->in->program);
@@ -114,7 +123,9 @@ static zero_status walk_all(zero_walk *w)
         if (zero_run_was_ahead(w, i)) continue;
         if (r->times.watch) zero_device_times_next(&r->times, i);
         zero_lifetimes_begin(r, i);
+        if (told) zero_tell_before(w, i, &told[r->at]);
         ZERO_TRY(execute[i->op](w, i));
+        if (told) zero_tell_after(w, i, &told[r->at]);
         /* Generated logits outlive their program: the caller reads them. */
         if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
         double end = zero_clock_seconds();

@@ -13,6 +13,7 @@
 #include "engine/link.h"
 #include "engine/profile.h"
 #include "engine/tier.h"
+#include "engine/told.h"
 #include "math/backend.h"
 #include "sharding/schedule.h"
 
@@ -96,9 +97,11 @@ typedef struct {
     zero_tier tier;                 /* the file, if something lies there */
     int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
     double streamed;                /* seconds of the stream during other instructions */
-    zero_walk *walk;                /* the present one, for polls */
-    int at;                         /* the instruction being executed */
-    zero_touch *touched;            /* [n_buffers] */
+    zero_told
+        *told; /* borrowed; [instructions of a step], which each step fills; or NULL */
+    zero_walk *walk;     /* the present one, for polls */
+    int at;              /* the instruction being executed */
+    zero_touch *touched; /* [n_buffers] */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
