@@ -14,6 +14,7 @@
 #include "engine/profile.h"
 #include "engine/tier.h"
 #include "engine/told.h"
+#include "engine/trace.h"
 #include "math/backend.h"
 #include "sharding/schedule.h"
 
@@ -33,6 +34,7 @@ typedef struct {
 typedef struct {
     zero_runner_chain *chain; /* NULL: none is in flight */
     int begun;                /* collectives */
+    int64_t label;            /* of the instruction: what comm/spans.h records */
     char *own;                /* of a chain of two: this rank's piece of the result */
     char *whole;              /* the result */
     void *staging;
@@ -97,11 +99,11 @@ typedef struct {
     zero_tier tier;                 /* the file, if something lies there */
     int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
     double streamed;                /* seconds of the stream during other instructions */
-    zero_told
-        *told; /* borrowed; [instructions of a step], which each step fills; or NULL */
-    zero_walk *walk;     /* the present one, for polls */
-    int at;              /* the instruction being executed */
-    zero_touch *touched; /* [n_buffers] */
+    zero_walk *walk;                /* the present one, for polls */
+    int at;                         /* the instruction being executed */
+    zero_touch *touched;            /* [n_buffers] */
+    zero_trace *trace;              /* borrowed; NULL: nothing is recorded */
+    zero_told *told; /* borrowed; [instructions of a step]; NULL: nothing is told */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
