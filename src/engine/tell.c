@@ -63,6 +63,27 @@ static zero_told_number number(double value)
 
 /* ---- what an instruction is ---- */
 
+static void tell_range(const zero_walk *w, int group, zero_range range, zero_told *told)
+{
+    zero_range all = {0, partition_of(w, group)->n_params};
+    told->begin = range.begin;
+    told->end = range.end;
+    told->real = zero_range_len(zero_range_overlap(range, all));
+}
+
+static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    tell_range(w, i->group,
+               zero_partition_piece(partition_of(w, i->group), w->r->shard->rank), told);
+}
+
+static bool is_gradient(const zero_walk *w, int buffer)
+{
+    zero_class class = w->r->schedule->buffers[buffer].class;
+    return class == ZERO_CLASS_GRADIENTS || class == ZERO_CLASS_IN_FLIGHT ||
+           class == ZERO_CLASS_ACCUMULATORS;
+}
+
 static void identify(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     const zero_runner *r = w->r;
@@ -79,20 +100,12 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
                         .microbatch = i->microbatch,
                         .live_bytes = (int64_t)i->live_bytes,
                         .sent = moved.bytes_sent,
-                        .received = moved.bytes_received,
-                        .begin = i->range.begin,
-                        .end = i->range.end};
+                        .received = moved.bytes_received};
+    if (i->group >= 0) tell_range(w, i->group, i->range, told);
     if (i->buffer != ZERO_NO_BUFFER)
         told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;
     for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
-}
-
-static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
-{
-    zero_range piece = zero_partition_piece(partition_of(w, i->group), w->r->shard->rank);
-    told->begin = piece.begin;
-    told->end = piece.end;
 }
 
 /* The master; in fp32 the parameter. States in a file are in memory for a moment only. */
@@ -113,6 +126,7 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
     case ZERO_OP_GATHER:
         tell_piece(w, i, told);
         read_own(w, i, i->in, told);
+        told->is_gradient = is_gradient(w, i->buffer);
         break;
     case ZERO_OP_UPDATE:
         told->numbers[0] = read_master(w, i);
@@ -193,6 +207,7 @@ void zero_tell_after(const zero_walk *w, const zero_instruction *i, zero_told *t
     case ZERO_OP_GATHER_WAIT:
         tell_piece(w, i, told);
         read_pieces(w, i, i->buffer, told);
+        told->is_gradient = is_gradient(w, i->buffer);
         break;
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE: told->numbers[0] = read(w, i->buffer, element_in(w, i)); break;
