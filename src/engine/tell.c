@@ -150,6 +150,7 @@ static void tell_tokens(const zero_walk *w, zero_told *told)
 static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     if (i->row_loss == ZERO_NO_BUFFER) return false;
+    told->is_loss = 1;
     told->numbers[0] =
         number(w->r->losses[i->microbatch] / (double)(w->batch.B * w->batch.T));
     return true;

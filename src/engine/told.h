@@ -48,6 +48,7 @@ typedef struct {
      * no padding. */
     int64_t begin, end, real;
     int64_t is_gradient; /* GATHER: of gradients, not of parameters */
+    int64_t is_loss;     /* FORWARD, BACKWARD: numbers[0] is a loss */
     int64_t done; /* UPDATE: 1 if it was made; OVERFLOW: 1 if all numbers are finite */
     int64_t tokens[ZERO_TOLD_TOKENS]; /* -1: none */
     zero_told_number numbers[ZERO_TOLD_RANKS];

@@ -118,16 +118,17 @@ static bool has(const zero_told *t, int k)
 
 typedef void teller(page *p, const zero_narrator *n, const zero_told *t);
 
-/* "rank 0 ..., rank 1 ..., rank 2 ..." of the ranks that have something to say. */
+/* "title: rank 0 ..., rank 1 ..., rank 2 ..." of the ranks that have something to say. */
 static void put_ranks(page *p, const zero_narrator *n, const zero_tale *tale, int at,
-                      bool (*speaks)(const zero_told *), teller *tell)
+                      const char *title, bool (*speaks)(const zero_told *), teller *tell)
 {
     bool is_first = true;
     for (int r = 0; r < tale->n_ranks; r++) {
         const zero_told *t = find(tale, at, r);
         if (!t || !speaks(t)) continue;
         if (is_first) begin_line(p, INDENT);
-        put(p, "%srank %d ", is_first ? "" : ", ", r);
+        put(p, "%s", is_first ? title : ",");
+        put(p, "%srank %d: ", is_first ? "" : " ", r);
         tell(p, n, t);
         is_first = false;
     }
@@ -198,7 +199,7 @@ static void put_traffic(page *p, const zero_narrator *n, const zero_tale *tale, 
         are_equal = t && t->sent == first->sent && t->received == first->received;
     }
     if (!are_equal) {
-        put_ranks(p, n, tale, at, sends, tell_bytes);
+        put_ranks(p, n, tale, at, "", sends, tell_bytes);
         return;
     }
     if (!sends(first)) return;
@@ -266,18 +267,27 @@ static void put_sums(page *p, const zero_narrator *n, const zero_tale *tale, int
 
 /* ---- gathered groups ---- */
 
+static int tp_ranks(const zero_tale *tale)
+{
+    int64_t most = 0;
+    for (int r = 0; r < tale->n_ranks; r++)
+        if (zero_tale_at(tale, r, 0)->tp > most) most = zero_tale_at(tale, r, 0)->tp;
+    return (int)most + 1;
+}
+
 /* Rank 0's copy stands for all of its ZeRO group: they are equal. */
 static void put_gathered(page *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
     const zero_told *t = find(tale, at, leader_of(tale));
     bool is_first = true;
+    int T = tp_ranks(tale);
     (void)n;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) {
         if (!has(t, k)) continue;
         if (is_first) begin_line(p, INDENT);
         put(p, "%s%c[%" PRId64 "] = %.4g", is_first ? "" : ", ", t->is_gradient ? 'g' : 'p',
             t->numbers[k].at, t->numbers[k].value);
-        put(p, " from rank %d", k * (tale->n_ranks > 0 ? 1 : 1));
+        put(p, " from rank %d", k * T + (int)t->tp);
         is_first = false;
     }
     if (!is_first) end_line(p);
@@ -315,25 +325,34 @@ static void put_updates(page *p, const zero_narrator *n, const zero_tale *tale, 
 
 static void put_samples(page *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
-    put_ranks(p, n, tale, at, has_tokens, tell_sample);
+    put_ranks(p, n, tale, at, "", has_tokens, tell_sample);
 }
 
 static void put_numbers(page *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
-    put_ranks(p, n, tale, at, has_first, tell_first);
+    put_ranks(p, n, tale, at, "", has_first, tell_first);
 }
 
-static void put_backward(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static bool has_loss(const zero_told *t)
+{
+    return has(t, 0) && t->is_loss;
+}
+
+static bool has_output(const zero_told *t)
+{
+    return has(t, 0) && !t->is_loss;
+}
+
+static void put_pass(page *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
     const zero_told *t = find(tale, at, leader_of(tale));
-    put_ranks(p, n, tale, at, has_first, tell_first);
-    if (has(t, 1) && t->group >= 0) {
-        begin_line(p, INDENT);
-        put(p, "g[%" PRId64 "] of %s, so far:", t->numbers[1].at,
-            n->model->groups[t->group].name);
-        end_line(p);
-    }
-    put_ranks(p, n, tale, at, has_second, tell_gradient);
+    char title[ZERO_NARRATE_WIDTH];
+    put_ranks(p, n, tale, at, "loss of its sample: ", has_loss, tell_first);
+    put_ranks(p, n, tale, at, "first number of the output: ", has_output, tell_first);
+    if (!has(t, 1)) return;
+    snprintf(title, sizeof title, "g[%" PRId64 "] of %.40s, its own: ", t->numbers[1].at,
+             n->model->groups[t->group].name);
+    put_ranks(p, n, tale, at, title, has_second, tell_gradient);
 }
 
 static void put_agreed(page *p, const zero_narrator *n, const zero_tale *tale, int at)
@@ -365,14 +384,11 @@ typedef struct {
 
 static const sentence sentences[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = {"each rank reads samples of its own", put_samples},
-    [ZERO_OP_GATHER] = {"each rank begins to send its piece to all others", put_traffic},
-    [ZERO_OP_GATHER_WAIT] = {"now every rank has the whole group", put_gathered},
-    [ZERO_OP_FORWARD] = {"each rank computes the unit on its own samples; the first number "
-                         "of the output, or the loss:",
-                         put_numbers},
-    [ZERO_OP_RECOMPUTE] = {"the same once more, for what backward reads", put_numbers},
-    [ZERO_OP_BACKWARD] = {"each rank computes the gradient of its own samples",
-                          put_backward},
+    [ZERO_OP_GATHER] = {"each rank begins to send its piece to the others", put_traffic},
+    [ZERO_OP_GATHER_WAIT] = {"now each rank has the whole group", put_gathered},
+    [ZERO_OP_FORWARD] = {"each rank computes with samples of its own", put_pass},
+    [ZERO_OP_RECOMPUTE] = {"the same once more, for what backward reads", put_pass},
+    [ZERO_OP_BACKWARD] = {"gradients of each rank's own samples", put_pass},
     [ZERO_OP_JOIN] = {"the ranks of a TP group begin to put their parts together",
                       put_traffic},
     [ZERO_OP_JOIN_WAIT] = {"now each of them has the result", NULL},
@@ -380,17 +396,14 @@ static const sentence sentences[ZERO_OP_KINDS] = {
     [ZERO_OP_COLLECT] = {"the ranks of a TP group begin to gather the pieces", put_traffic},
     [ZERO_OP_COLLECT_WAIT] = {"now each of them has the whole output", NULL},
     [ZERO_OP_RELEASE] = {"each rank gives the gathered group back", put_size},
-    [ZERO_OP_ROUND] = {"the gradient in fp32 becomes one of the gradients' type",
-                       put_numbers},
+    [ZERO_OP_ROUND] = {"the gradient is rounded to the type of gradients", put_numbers},
     [ZERO_OP_ACCUMULATE] = {"this microbatch's gradient is added to the sum", put_numbers},
-    [ZERO_OP_REDUCE] = {"each rank begins to send all pieces but its own to their owners",
-                        put_traffic},
+    [ZERO_OP_REDUCE] = {"each rank begins to send pieces to their owners", put_traffic},
     [ZERO_OP_REDUCE_WAIT] = {"each rank has the sum of its own piece", put_sums},
     [ZERO_OP_ALL_REDUCE] = {"replicas begin to add up their pieces", put_traffic},
     [ZERO_OP_ALL_REDUCE_WAIT] = {"each replica has the sum of all", NULL},
     [ZERO_OP_LOSS] = {"the losses of all ranks, averaged", put_agreed},
-    [ZERO_OP_NORM] = {"each rank squares the gradient of its piece, and adds up",
-                      put_numbers},
+    [ZERO_OP_NORM] = {"squares of the gradient, each rank's piece added up", put_numbers},
     [ZERO_OP_OVERFLOW] = {"all ranks add their squares, and vote", put_agreed},
     [ZERO_OP_VERIFY] = {"each rank looks for flipped bits in its states", NULL},
     [ZERO_OP_COMPARE] = {"copies are compared, in steps where that is due", NULL},
