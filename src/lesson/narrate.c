@@ -116,7 +116,9 @@ static bool has(const zero_told *t, int k)
 
 /* ---- what several ranks say ---- */
 
-typedef void teller(page *p, const zero_narrator *n, const zero_told *t);
+/* What a rank says. */
+typedef void teller(const zero_narrator *n, const zero_told *t,
+                    char text[ZERO_NARRATE_WIDTH]);
 
 /* "title: rank 0 ..., rank 1 ..., rank 2 ..." of the ranks that have something to say. */
 static void put_ranks(page *p, const zero_narrator *n, const zero_tale *tale, int at,
@@ -126,10 +128,11 @@ static void put_ranks(page *p, const zero_narrator *n, const zero_tale *tale, in
     for (int r = 0; r < tale->n_ranks; r++) {
         const zero_told *t = find(tale, at, r);
         if (!t || !speaks(t)) continue;
+        char text[ZERO_NARRATE_WIDTH];
+        tell(n, t, text);
         if (is_first) begin_line(p, INDENT);
         put(p, "%s", is_first ? title : ",");
-        put(p, "%srank %d: ", is_first ? "" : " ", r);
-        tell(p, n, t);
+        put(p, "%srank %d: %s", is_first ? "" : " ", r, text);
         is_first = false;
     }
     if (!is_first) end_line(p);
@@ -145,16 +148,26 @@ static bool has_second(const zero_told *t)
     return has(t, 1);
 }
 
-static void tell_first(page *p, const zero_narrator *n, const zero_told *t)
+static void tell_first(const zero_narrator *n, const zero_told *t,
+                       char text[ZERO_NARRATE_WIDTH])
 {
     (void)n;
-    put(p, "%.4g", t->numbers[0].value);
+    snprintf(text, ZERO_NARRATE_WIDTH, "%.4g", t->numbers[0].value);
 }
 
-static void tell_gradient(page *p, const zero_narrator *n, const zero_told *t)
+static void tell_gradient(const zero_narrator *n, const zero_told *t,
+                          char text[ZERO_NARRATE_WIDTH])
 {
     (void)n;
-    put(p, "%.4g", t->numbers[1].value);
+    snprintf(text, ZERO_NARRATE_WIDTH, "%.4g", t->numbers[1].value);
+}
+
+static void tell_element(const zero_narrator *n, const zero_told *t,
+                         char text[ZERO_NARRATE_WIDTH])
+{
+    (void)n;
+    snprintf(text, ZERO_NARRATE_WIDTH, "g[%" PRId64 "] = %.4g", t->numbers[0].at,
+             t->numbers[0].value);
 }
 
 static bool has_tokens(const zero_told *t)
@@ -162,19 +175,30 @@ static bool has_tokens(const zero_told *t)
     return t->tokens[0] >= 0;
 }
 
-static void tell_sample(page *p, const zero_narrator *n, const zero_told *t)
+/* Tokens of other tokenizers are shown as numbers: their texts may have any bytes. */
+static bool is_letter(const zero_tokenizer *tok, int32_t token)
 {
-    char text[ZERO_TOLD_TOKENS * 16 + 1] = "";
+    if (!tok || token >= tok->vocab || tok->starts[token + 1] - tok->starts[token] != 1)
+        return false;
+    unsigned char c = tok->bytes[tok->starts[token]];
+    return c > ' ' && c < 0x7f;
+}
+
+static void tell_sample(const zero_narrator *n, const zero_told *t,
+                        char text[ZERO_NARRATE_WIDTH])
+{
+    int at = snprintf(text, ZERO_NARRATE_WIDTH, "sample %" PRId64 " \"", t->sample);
     for (int k = 0; k < ZERO_TOLD_TOKENS && t->tokens[k] >= 0; k++) {
-        size_t at = strlen(text);
         const zero_tokenizer *tok = n->tokenizer;
         int32_t token = (int32_t)t->tokens[k];
-        if (tok && token < tok->vocab && tok->starts[token + 1] - tok->starts[token] == 1)
-            snprintf(text + at, sizeof text - at, "%c", tok->bytes[tok->starts[token]]);
+        if (is_letter(tok, token))
+            at += snprintf(text + at, (size_t)(ZERO_NARRATE_WIDTH - at), "%c",
+                           tok->bytes[tok->starts[token]]);
         else
-            snprintf(text + at, sizeof text - at, "%s%" PRId32, at > 0 ? " " : "", token);
+            at += snprintf(text + at, (size_t)(ZERO_NARRATE_WIDTH - at), "%s%" PRId32,
+                           k > 0 ? " " : "", token);
     }
-    put(p, "sample %" PRId64 " \"%s\"", t->sample, text);
+    snprintf(text + at, (size_t)(ZERO_NARRATE_WIDTH - at), "\"");
 }
 
 static bool sends(const zero_told *t)
@@ -182,11 +206,12 @@ static bool sends(const zero_told *t)
     return t->sent > 0 || t->received > 0;
 }
 
-static void tell_bytes(page *p, const zero_narrator *n, const zero_told *t)
+static void tell_bytes(const zero_narrator *n, const zero_told *t,
+                       char text[ZERO_NARRATE_WIDTH])
 {
     (void)n;
-    put(p, "sends %" PRId64 " B", t->sent);
-    if (t->received != t->sent) put(p, " and receives %" PRId64, t->received);
+    snprintf(text, ZERO_NARRATE_WIDTH, "sends %" PRId64 " B, receives %" PRId64 " B",
+             t->sent, t->received);
 }
 
 /* In one sentence if all ranks do the same. */
@@ -204,7 +229,7 @@ static void put_traffic(page *p, const zero_narrator *n, const zero_tale *tale, 
     }
     if (!sends(first)) return;
     begin_line(p, INDENT);
-    put(p, "each rank sends %" PRId64 " B and receives %" PRId64 " B", first->sent,
+    put(p, "each rank sends %" PRId64 " B, receives %" PRId64 " B", first->sent,
         first->received);
     end_line(p);
 }
@@ -333,6 +358,11 @@ static void put_numbers(page *p, const zero_narrator *n, const zero_tale *tale, 
     put_ranks(p, n, tale, at, "", has_first, tell_first);
 }
 
+static void put_elements(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+{
+    put_ranks(p, n, tale, at, "", has_first, tell_element);
+}
+
 static bool has_loss(const zero_told *t)
 {
     return has(t, 0) && t->is_loss;
@@ -396,8 +426,8 @@ static const sentence sentences[ZERO_OP_KINDS] = {
     [ZERO_OP_COLLECT] = {"the ranks of a TP group begin to gather the pieces", put_traffic},
     [ZERO_OP_COLLECT_WAIT] = {"now each of them has the whole output", NULL},
     [ZERO_OP_RELEASE] = {"each rank gives the gathered group back", put_size},
-    [ZERO_OP_ROUND] = {"the gradient is rounded to the type of gradients", put_numbers},
-    [ZERO_OP_ACCUMULATE] = {"this microbatch's gradient is added to the sum", put_numbers},
+    [ZERO_OP_ROUND] = {"the gradient is rounded to the type of gradients", put_elements},
+    [ZERO_OP_ACCUMULATE] = {"this microbatch's gradient is added to the sum", put_elements},
     [ZERO_OP_REDUCE] = {"each rank begins to send pieces to their owners", put_traffic},
     [ZERO_OP_REDUCE_WAIT] = {"each rank has the sum of its own piece", put_sums},
     [ZERO_OP_ALL_REDUCE] = {"replicas begin to add up their pieces", put_traffic},
