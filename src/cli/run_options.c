@@ -37,7 +37,7 @@
 /* clang-format off */
 const zero_option zero_run_options[] = {
     {.group = "Model", .name = "model", TEXT, FIELD(model), PLAN, .argument = "NAME", .standard = "tiny",
-     .help = "tiny, lesson, gpt2, gpt2-medium, gpt2-large, gpt2-xl, ...; zero plan --models lists all"},
+     .help = "tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl, lesson, ...; zero plan --models lists all"},
     {.name = "layers", WHOLE(1, 10000), FIELD(layers), PLAN, PRESET, .help = "transformer blocks"},
     {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PLAN, PRESET, .help = "channels, a multiple of heads"},
     {.name = "heads", WHOLE(1, 65536), FIELD(heads), PLAN, PRESET, .help = "attention heads"},

@@ -1,11 +1,12 @@
 #include "lesson/narrate.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "lesson/lines.h"
+#include "lesson/tale.h"
 #include "sharding/schedule.h"
 
 zero_status zero_narrate_check(const zero_model *model, int n_ranks)
@@ -20,94 +21,9 @@ zero_status zero_narrate_check(const zero_model *model, int n_ranks)
                      model->n_params, n_ranks, ZERO_NARRATE_PARAMS, ZERO_TOLD_RANKS);
 }
 
-/* ---- lines ---- */
-
-/* Text that continues on the next line where it would become too long. */
-typedef struct {
-    FILE *out;
-    int column, indent;
-} page;
-
-enum { HEAD = 28, INDENT = 6, DEEPER = 8 };
-
-__attribute__((format(printf, 2, 3))) static void put(page *p, const char *format, ...)
-{
-    char text[ZERO_NARRATE_WIDTH + 1];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    const char *from = text;
-    if (p->column + n > ZERO_NARRATE_WIDTH) {
-        fprintf(p->out, "\n%*s", p->indent, "");
-        p->column = p->indent;
-        while (*from == ' ') from++;
-    }
-    fputs(from, p->out);
-    p->column += (int)strlen(from);
-}
-
-static void put_words(page *p, const char *text)
-{
-    while (*text) {
-        int n = (int)strcspn(text + 1, " ") + 1;
-        put(p, "%.*s", n, text);
-        text += n;
-    }
-}
-
-static void end_line(page *p)
-{
-    fputc('\n', p->out);
-    p->column = 0;
-}
-
-static void begin_line(page *p, int indent)
-{
-    p->indent = indent + 2;
-    fprintf(p->out, "%*s", indent, "");
-    p->column = indent;
-}
+enum { HEAD = 28, OPERAND = 9, INDENT = 6 };
 
 /* ---- events ---- */
-
-static bool are_alike(const zero_told *a, const zero_told *b)
-{
-    return a->op == b->op && a->unit == b->unit && a->group == b->group &&
-           a->microbatch == b->microbatch;
-}
-
-/* The number of such events before index `at`. */
-static int count_before(const zero_tale *tale, int rank, int at, const zero_told *like)
-{
-    int n = 0;
-    for (int k = 0; k < at; k++) n += are_alike(zero_tale_at(tale, rank, k), like);
-    return n;
-}
-
-/* The rank whose program all others are compared with: the first of the longest. */
-static int leader_of(const zero_tale *tale)
-{
-    int last = tale->length - 1;
-    for (int r = 0; r < tale->n_ranks; r++)
-        if (zero_tale_at(tale, r, last)->op != ZERO_TOLD_NONE) return r;
-    return 0;
-}
-
-/* What `rank` did in the leader's instruction `at`; NULL: nothing. */
-static const zero_told *find(const zero_tale *tale, int at, int rank)
-{
-    int leader = leader_of(tale);
-    const zero_told *like = zero_tale_at(tale, leader, at);
-    const zero_told *same = zero_tale_at(tale, rank, at);
-    if (are_alike(same, like)) return same;
-    int left = count_before(tale, leader, at, like);
-    for (int k = 0; k < tale->length; k++) {
-        const zero_told *t = zero_tale_at(tale, rank, k);
-        if (are_alike(t, like) && left-- == 0) return t;
-    }
-    return NULL;
-}
 
 static bool has(const zero_told *t, int k)
 {
@@ -121,21 +37,21 @@ typedef void teller(const zero_narrator *n, const zero_told *t,
                     char text[ZERO_NARRATE_WIDTH]);
 
 /* "title: rank 0 ..., rank 1 ..., rank 2 ..." of the ranks that have something to say. */
-static void put_ranks(page *p, const zero_narrator *n, const zero_tale *tale, int at,
+static void put_ranks(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at,
                       const char *title, bool (*speaks)(const zero_told *), teller *tell)
 {
     bool is_first = true;
     for (int r = 0; r < tale->n_ranks; r++) {
-        const zero_told *t = find(tale, at, r);
+        const zero_told *t = zero_tale_find(tale, at, r);
         if (!t || !speaks(t)) continue;
         char text[ZERO_NARRATE_WIDTH];
         tell(n, t, text);
-        if (is_first) begin_line(p, INDENT);
-        put(p, "%s", is_first ? title : ",");
-        put(p, "%srank %d: %s", is_first ? "" : " ", r, text);
+        if (is_first) zero_lines_begin(p, INDENT);
+        zero_lines_put(p, "%s", is_first ? title : ",");
+        zero_lines_put(p, "%srank %d: %s", is_first ? "" : " ", r, text);
         is_first = false;
     }
-    if (!is_first) end_line(p);
+    if (!is_first) zero_lines_end(p);
 }
 
 static bool has_first(const zero_told *t)
@@ -181,7 +97,7 @@ static bool is_letter(const zero_tokenizer *tok, int32_t token)
     if (!tok || token >= tok->vocab || tok->starts[token + 1] - tok->starts[token] != 1)
         return false;
     unsigned char c = tok->bytes[tok->starts[token]];
-    return c > ' ' && c < 0x7f;
+    return c >= ' ' && c < 0x7f;
 }
 
 static void tell_sample(const zero_narrator *n, const zero_told *t,
@@ -215,12 +131,13 @@ static void tell_bytes(const zero_narrator *n, const zero_told *t,
 }
 
 /* In one sentence if all ranks do the same. */
-static void put_traffic(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_traffic(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
+                        int at)
 {
-    const zero_told *first = find(tale, at, 0);
+    const zero_told *first = zero_tale_find(tale, at, 0);
     bool are_equal = first != NULL;
     for (int r = 1; r < tale->n_ranks && are_equal; r++) {
-        const zero_told *t = find(tale, at, r);
+        const zero_told *t = zero_tale_find(tale, at, r);
         are_equal = t && t->sent == first->sent && t->received == first->received;
     }
     if (!are_equal) {
@@ -228,137 +145,127 @@ static void put_traffic(page *p, const zero_narrator *n, const zero_tale *tale, 
         return;
     }
     if (!sends(first)) return;
-    begin_line(p, INDENT);
-    put(p, "each rank sends %" PRId64 " B, receives %" PRId64 " B", first->sent,
-        first->received);
-    end_line(p);
+    zero_lines_begin(p, INDENT);
+    zero_lines_put(p, "each rank sends %" PRId64 " B, receives %" PRId64 " B", first->sent,
+                   first->received);
+    zero_lines_end(p);
 }
 
 /* ---- sums ---- */
 
-/* The REDUCE that a REDUCE_WAIT of `rank` waits for: the last one of its group before it. */
-static const zero_told *find_reduce(const zero_tale *tale, int rank, const zero_told *wait)
-{
-    for (int64_t k = wait->at - 1; k >= 0; k--) {
-        const zero_told *t = zero_tale_at(tale, rank, (int)k);
-        if (t->op == ZERO_OP_REDUCE && t->group == wait->group) return t;
-    }
-    return NULL;
-}
-
-static void put_term(page *p, bool is_first, double x)
+static void put_term(zero_lines *p, bool is_first, double x)
 {
     if (is_first)
-        put(p, " %.4g", x);
+        zero_lines_put(p, " %.4g", x);
     else
-        put(p, " %c %.4g", x < 0.0 ? '-' : '+', x < 0.0 ? -x : x);
+        zero_lines_put(p, " %c %.4g", x < 0.0 ? '-' : '+', x < 0.0 ? -x : x);
 }
 
 /* "rank 0 keeps elements 0..127 of the sum: g[5] = -0.0132 + 0.0417 + 0.0008 = 0.0293" */
-static void put_sum(page *p, const zero_tale *tale, const zero_told *t)
+static void put_sum(zero_lines *p, const zero_tale *tale, const zero_told *t)
 {
     const zero_told_number *sum = &t->numbers[t->shard];
     bool is_first = true;
-    begin_line(p, INDENT);
-    put(p, "rank %" PRId64 " keeps %" PRId64 "..%" PRId64 " of the sum:", t->rank, t->begin,
-        t->end - 1);
-    put(p, " g[%" PRId64 "] =", sum->at);
+    zero_lines_begin(p, INDENT);
+    zero_lines_put(p,
+                   "rank %" PRId64 " keeps %" PRId64 "..%" PRId64 " of the sum:", t->rank,
+                   t->begin, t->end - 1);
+    zero_lines_put(p, " g[%" PRId64 "] =", sum->at);
     for (int r = 0; r < tale->n_ranks; r++) {
-        const zero_told *given = find_reduce(tale, r, t);
+        const zero_told *given = zero_tale_reduce(tale, r, t);
         if (!given || given->tp != t->tp || !has(given, (int)t->shard)) continue;
         put_term(p, is_first, given->numbers[t->shard].value);
         is_first = false;
     }
-    put(p, " = %.4g", sum->value);
-    end_line(p);
+    zero_lines_put(p, " = %.4g", sum->value);
+    zero_lines_end(p);
 }
 
-static void put_sums(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_sums(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
     (void)n;
     for (int r = 0; r < tale->n_ranks; r++) {
-        const zero_told *t = find(tale, at, r);
+        const zero_told *t = zero_tale_find(tale, at, r);
         if (!t || t->end <= t->begin) continue;
         if (has(t, (int)t->shard)) {
             put_sum(p, tale, t);
             continue;
         }
-        begin_line(p, INDENT);
-        put(p, "rank %d keeps %" PRId64 "..%" PRId64 ", which is padding: zeros", r,
-            t->begin, t->end - 1);
-        end_line(p);
+        zero_lines_begin(p, INDENT);
+        zero_lines_put(p, "rank %d keeps %" PRId64 "..%" PRId64 ", which is padding: zeros",
+                       r, t->begin, t->end - 1);
+        zero_lines_end(p);
     }
 }
 
 /* ---- gathered groups ---- */
 
-static int tp_ranks(const zero_tale *tale)
-{
-    int64_t most = 0;
-    for (int r = 0; r < tale->n_ranks; r++)
-        if (zero_tale_at(tale, r, 0)->tp > most) most = zero_tale_at(tale, r, 0)->tp;
-    return (int)most + 1;
-}
-
 /* Rank 0's copy stands for all of its ZeRO group: they are equal. */
-static void put_gathered(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_gathered(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
+                         int at)
 {
-    const zero_told *t = find(tale, at, leader_of(tale));
+    const zero_told *t = zero_tale_find(tale, at, zero_tale_leader(tale));
     bool is_first = true;
-    int T = tp_ranks(tale);
+    int T = zero_tale_tp(tale);
     (void)n;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) {
         if (!has(t, k)) continue;
-        if (is_first) begin_line(p, INDENT);
-        put(p, "%s%c[%" PRId64 "] = %.4g", is_first ? "" : ", ", t->is_gradient ? 'g' : 'p',
-            t->numbers[k].at, t->numbers[k].value);
-        put(p, " from rank %d", k * T + (int)t->tp);
+        if (is_first) zero_lines_begin(p, INDENT);
+        zero_lines_put(p, "%s%c[%" PRId64 "] = %.4g", is_first ? "" : ", ",
+                       t->is_gradient ? 'g' : 'p', t->numbers[k].at, t->numbers[k].value);
+        zero_lines_put(p, " from rank %d", k * T + (int)t->tp);
         is_first = false;
     }
-    if (!is_first) end_line(p);
+    if (!is_first) zero_lines_end(p);
 }
 
 /* ---- updates ---- */
 
-static void put_update(page *p, const zero_told *t)
+static void put_update(zero_lines *p, const zero_told *t)
 {
-    begin_line(p, INDENT);
-    put(p, "rank %" PRId64 ":", t->rank);
+    zero_lines_begin(p, INDENT);
+    zero_lines_put(p, "rank %" PRId64 ":", t->rank);
     if (t->real == 0)
-        put(p, " its piece is padding");
+        zero_lines_put(p, " its piece is padding");
     else if (!t->done)
-        put(p, " no update is due, so its %" PRId64 " parameters stay", t->real);
+        zero_lines_put(p, " no update is due, so its %" PRId64 " parameters stay", t->real);
     else
-        put(p, " updates %" PRId64 "..%" PRId64, t->begin, t->begin + t->real - 1);
+        zero_lines_put(p, " updates %" PRId64 "..%" PRId64, t->begin,
+                       t->begin + t->real - 1);
     if (t->real > 0 && t->done && has(t, 0) && has(t, 1))
-        put(p, ": w[%" PRId64 "] = %.4g -> %.4g", t->numbers[0].at, t->numbers[0].value,
-            t->numbers[1].value);
-    if (t->real > 0 && t->done && has(t, 2)) put(p, " (g = %.4g)", t->numbers[2].value);
-    end_line(p);
+        zero_lines_put(p, ": w[%" PRId64 "] = %.4g -> %.4g", t->numbers[0].at,
+                       t->numbers[0].value, t->numbers[1].value);
+    if (t->real > 0 && t->done && has(t, 2))
+        zero_lines_put(p, " (g = %.4g)", t->numbers[2].value);
+    zero_lines_end(p);
 }
 
-static void put_updates(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_updates(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
+                        int at)
 {
     (void)n;
     for (int r = 0; r < tale->n_ranks; r++) {
-        const zero_told *t = find(tale, at, r);
+        const zero_told *t = zero_tale_find(tale, at, r);
         if (t) put_update(p, t);
     }
 }
 
 /* ---- one number, or one for each rank ---- */
 
-static void put_samples(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_samples(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
+                        int at)
 {
     put_ranks(p, n, tale, at, "", has_tokens, tell_sample);
 }
 
-static void put_numbers(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_numbers(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
+                        int at)
 {
     put_ranks(p, n, tale, at, "", has_first, tell_first);
 }
 
-static void put_elements(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_elements(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
+                         int at)
 {
     put_ranks(p, n, tale, at, "", has_first, tell_element);
 }
@@ -373,9 +280,9 @@ static bool has_output(const zero_told *t)
     return has(t, 0) && !t->is_loss;
 }
 
-static void put_pass(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_pass(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
-    const zero_told *t = find(tale, at, leader_of(tale));
+    const zero_told *t = zero_tale_find(tale, at, zero_tale_leader(tale));
     char title[ZERO_NARRATE_WIDTH];
     put_ranks(p, n, tale, at, "loss of its sample: ", has_loss, tell_first);
     put_ranks(p, n, tale, at, "first number of the output: ", has_output, tell_first);
@@ -385,31 +292,33 @@ static void put_pass(page *p, const zero_narrator *n, const zero_tale *tale, int
     put_ranks(p, n, tale, at, title, has_second, tell_gradient);
 }
 
-static void put_agreed(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_agreed(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
-    const zero_told *t = find(tale, at, leader_of(tale));
+    const zero_told *t = zero_tale_find(tale, at, zero_tale_leader(tale));
     (void)n;
-    begin_line(p, INDENT);
-    put(p, "%s %.6g", t->op == ZERO_OP_LOSS ? "loss" : "norm", t->numbers[0].value);
+    zero_lines_begin(p, INDENT);
+    zero_lines_put(p, "%s %.6g", t->op == ZERO_OP_LOSS ? "loss" : "norm",
+                   t->numbers[0].value);
     if (t->op == ZERO_OP_OVERFLOW)
-        put(p, t->done ? ", finite on all ranks: the update is made"
-                       : ", not finite: no rank updates anything");
-    end_line(p);
+        zero_lines_put(p, t->done ? ", finite on all ranks: the update is made"
+                                  : ", not finite: no rank updates anything");
+    zero_lines_end(p);
 }
 
-static void put_size(page *p, const zero_narrator *n, const zero_tale *tale, int at)
+static void put_size(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at)
 {
     (void)n;
-    begin_line(p, INDENT);
-    put(p, "%" PRId64 " B", find(tale, at, leader_of(tale))->bytes);
-    end_line(p);
+    zero_lines_begin(p, INDENT);
+    zero_lines_put(p, "%" PRId64 " B",
+                   zero_tale_find(tale, at, zero_tale_leader(tale))->bytes);
+    zero_lines_end(p);
 }
 
 /* ---- the words ---- */
 
 typedef struct {
     const char *says;
-    void (*numbers)(page *p, const zero_narrator *n, const zero_tale *tale, int at);
+    void (*numbers)(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at);
 } sentence;
 
 static const sentence sentences[ZERO_OP_KINDS] = {
@@ -456,24 +365,33 @@ static const sentence sentences[ZERO_OP_KINDS] = {
     [ZERO_OP_RESTORE_WAIT] = {"it is in memory", NULL},
 };
 
-static const char *operand_of(const zero_narrator *n, const zero_told *t)
+/* "block 0"; "block 0.1" for a part of its pass. */
+static void write_operand(const zero_narrator *n, const zero_told *t,
+                          char text[ZERO_NARRATE_WIDTH])
 {
-    if (t->unit >= 0) return n->model->units[t->unit].name;
-    return t->group >= 0 ? n->model->groups[t->group].name : "";
+    const char *unit = t->unit >= 0 ? n->model->units[t->unit].name : NULL;
+    const char *group = t->group >= 0 ? n->model->groups[t->group].name : "";
+    bool is_join = t->op == ZERO_OP_JOIN || t->op == ZERO_OP_JOIN_WAIT;
+    if (unit && t->part != ZERO_PART_ALL && !is_join)
+        snprintf(text, ZERO_NARRATE_WIDTH, "%.20s.%" PRId64, unit, t->part);
+    else
+        snprintf(text, ZERO_NARRATE_WIDTH, "%.20s", unit ? unit : group);
 }
 
 void zero_narrate_instruction(const zero_narrator *n, const zero_tale *tale, int at,
                               FILE *out)
 {
-    const zero_told *t = find(tale, at, leader_of(tale));
-    page p = {.out = out, .indent = HEAD + 1};
+    const zero_told *t = zero_tale_find(tale, at, zero_tale_leader(tale));
+    zero_lines p = {.out = out, .indent = HEAD + 1};
+    char operand[ZERO_NARRATE_WIDTH];
     if (!t || t->op < 0 || t->op >= ZERO_OP_KINDS) return;
+    write_operand(n, t, operand);
     p.column = fprintf(out, "%4d  %-12s %-*s", at + 1, zero_op_name((zero_op)t->op),
-                       HEAD - 19, operand_of(n, t));
+                       OPERAND, operand);
     const sentence *s = &sentences[t->op];
-    put_words(&p, " ");
-    put_words(&p, s->says);
-    end_line(&p);
+    zero_lines_put_words(&p, " ");
+    zero_lines_put_words(&p, s->says);
+    zero_lines_end(&p);
     if (s->numbers) s->numbers(&p, n, tale, at);
 }
 
