@@ -47,6 +47,13 @@ typedef struct {
     double uncertainty;       /* of the worst node's */
 } zero_tracing;
 
+/* The steps that --narrate tells; see telling.h. */
+typedef struct {
+    zero_told *mine; /* [length] of this rank's program; NULL: nothing is told; owned */
+    int length;
+    zero_tale tale; /* rank 0's: all ranks'; owned */
+} zero_telling;
+
 typedef struct {
     zero_options given;
     zero_facts facts;
@@ -76,6 +83,7 @@ typedef struct {
     zero_progress_view progress; /* rank 0's; the others show nothing */
     zero_saving saving;
     zero_tracing tracing;
+    zero_telling telling;
 } zero_session;
 
 /* Reads options (no MPI yet), starts MPI, then builds everything above but

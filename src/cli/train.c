@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/saving.h"
+#include "cli/telling.h"
 #include "cli/tracing.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "train/learning_rate.h"
+#include "train/step_input.h"
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)
@@ -73,20 +74,6 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
         zero_show_sample(&view, title, text + known, n);
     free(text);
     return st;
-}
-
-/* The rate follows the updates made, so a skipped step does not change it. */
-static zero_step_input step_input(const zero_config *c, int64_t step, int64_t updates)
-{
-    zero_learning_rate lr = {
-        .peak = c->lr, .least = c->lr_min, .warmup = c->warmup, .steps = c->steps};
-    return (zero_step_input){.step = step,
-                             .lr = zero_learning_rate_at(&lr, updates),
-                             .beta1 = c->beta1,
-                             .beta2 = c->beta2,
-                             .eps = c->eps,
-                             .weight_decay = c->weight_decay,
-                             .clip = c->clip};
 }
 
 static bool is_due(int64_t step, int64_t every, int64_t last)
@@ -160,15 +147,17 @@ static double exposed_so_far(const zero_session *s)
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
-    zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
+    zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
     double exposed = exposed_so_far(s);
+    zero_telling_begin(s, step);
     double start = zero_clock_seconds();
     zero_tracing_begin(s, step, start);
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
     zero_tracing_end(s, end);
+    ZERO_TRY(zero_telling_end(s));
 
     zero_metrics_step line = {.step = step,
                               .loss = out.loss,
@@ -303,7 +292,9 @@ static zero_status run_session(zero_session *s, int argc, char **argv)
     ZERO_TRY(zero_session_open(s, argc, argv));
     ZERO_TRY(zero_saving_open(s));
     ZERO_TRY(zero_tracing_open(s));
+    ZERO_TRY(zero_telling_open(s));
     zero_status st = zero_tracing_close(s, train(s));
+    zero_telling_close(s);
     ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
     return zero_session_close(s);
 }

@@ -32,6 +32,8 @@ typedef struct {
 } zero_duration;
 
 struct zero_comm {
+    /* Owned; with `local` ranks are threads, and there are no communicators (local.h). */
+    struct zero_local *local;
     MPI_Comm mpi;     /* owned; meaningless while size is 0 */
     MPI_Comm control; /* owned; the same ranks, for small messages */
     MPI_Comm node;    /* owned; the ranks of this node */
@@ -109,6 +111,7 @@ typedef struct zero_collective {
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
+    struct zero_local_message *messages; /* owned; in their place between threads (local.h) */
     int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
     struct zero_collective *next_active;       /* begun after this one on the same group */
 } zero_collective;

@@ -81,6 +81,8 @@ typedef struct {
     const char *metrics;                   /* NULL: no file */
     const char *trace;                     /* likewise */
     const char *trace_steps, *trace_ranks; /* NULL: the last steps; all ranks */
+    int64_t narrate_steps;                 /* with `narrate`: how many, from the first on */
+    bool narrate;                          /* they are told in words */
     int64_t log_every, sample;
     const char *progress; /* auto, live, lines, none */
     bool quiet;

@@ -13,6 +13,7 @@ static void presets_have_the_published_parameter_counts(void **state)
                      {"gpt2-medium", 354823168},
                      {"gpt2-large", 774030080},
                      {"gpt2-xl", 1557611200},
+                     {"lesson", 300},
                      {"tiny", 0}};
     for (size_t i = 0; i < COUNT(published); i++) {
         zero_gpt2_shape shape;
@@ -88,7 +89,7 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
         if (fabs(counted - said) > unit / 2.0)
             fail_msg("%s counts %g billions", rows[i].name, counted);
     }
-    assert_int_equal(named, n - 5); /* all but tiny and GPT-2's four */
+    assert_int_equal(named, n - 6); /* all but tiny, lesson and GPT-2's four */
 }
 
 /* Units also count masked attention, half of 12 L T C; the embedding does not multiply. */
