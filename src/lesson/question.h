@@ -1,0 +1,112 @@
+/* question.h - a lesson as data: screens, questions, and functions that answer them.
+ *
+ * No answer is a constant. A question has a function that reads it from a plan or from the machine,
+ * and each of its usual mistakes is a function as well, so ranks, layers and types may change and all
+ * numbers follow. Texts are templates: {N} is the value of that name, {answer} the question's own. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "report/plan_report.h"
+
+/* The numbers of a class, or of a student's variant. */
+typedef struct {
+    int64_t ranks, layers, hidden; /* of the small model */
+    int64_t microbatches;          /* of the lesson about accumulation */
+    int64_t bandwidth;             /* bytes per second, of the lesson about prefetching */
+    const char *dtype;             /* borrowed */
+} zero_course_numbers;
+
+#define ZERO_COURSE_RANKS  8
+#define ZERO_COURSE_LAYERS 12
+#define ZERO_COURSE_HIDDEN 64
+#define ZERO_COURSE_PLANS  8
+#define ZERO_COURSE_WORDS  256
+#define ZERO_COURSE_TEXT   2048
+
+/* Plans as `zero plan` makes them from the same words; filled in by the command line's layer. */
+typedef struct {
+    zero_status (*make)(const char *words, void **plan);
+    const zero_plan_report *(*report)(const void *plan);
+    void (*show)(const void *plan, FILE *out); /* the text of `zero plan` */
+    void (*destroy)(void *plan);
+} zero_course_planner;
+
+/* Everything that the questions of one lesson read. */
+typedef struct {
+    const zero_course_numbers *numbers; /* borrowed, as the planner */
+    const zero_course_planner *planner;
+    char words[ZERO_COURSE_PLANS][ZERO_COURSE_WORDS];
+    void *plans[ZERO_COURSE_PLANS];
+    int n_plans;
+    void *machine; /* of a lesson that has one; owned */
+} zero_course_world;
+
+typedef double zero_course_value(const zero_course_world *w);
+
+typedef struct {
+    const char *name; /* in templates; NULL: the last row */
+    zero_course_value *value;
+} zero_course_name;
+
+/* A wrong answer that many give. */
+typedef struct {
+    zero_course_value
+        *value;      /* NULL: the last row. NAN: it cannot happen with these numbers */
+    const char *why; /* a template */
+} zero_mistake;
+
+#define ZERO_MISTAKES 7
+
+typedef enum {
+    ZERO_ANSWER_WHOLE,   /* an exact whole number */
+    ZERO_ANSWER_REAL,    /* to 1 % */
+    ZERO_ANSWER_SECONDS, /* to 1 % */
+    ZERO_ANSWER_WORD,    /* one of the words of `unit`; the value is its number, from 0 */
+} zero_answer_kind;
+
+typedef struct {
+    const char *screen; /* a template; NULL: the question stands alone */
+    void (*show)(const zero_course_world *w, FILE *out); /* below it; NULL: nothing */
+    const char *ask;
+    zero_answer_kind kind;
+    const char *unit; /* "bytes"; of a word: "yes|no" */
+    zero_course_value *answer;
+    zero_mistake mistakes[ZERO_MISTAKES];
+    const char *because; /* the derivation */
+    int plan;
+    const char *line; /* the first line of that plan with this text shows it; NULL: none */
+    const char *against; /* the misconception; NULL: none of the table */
+} zero_question;
+
+typedef struct {
+    const char *title, *about;
+    const char *const *plans; /* words of `zero plan`, templates; NULL past the last */
+    const zero_course_name *names;
+    const zero_question *questions;
+    int n;
+    /* NULL, or: makes w->machine; and frees it. */
+    zero_status (*prepare)(zero_course_world *w);
+    void (*clear)(zero_course_world *w);
+} zero_lesson;
+
+/* Lesson number n, from 1; NULL past the last. */
+const zero_lesson *zero_course_lesson(int n);
+int zero_course_lessons(void);
+
+/* Makes the plans of a lesson; fails as they do, leaving nothing. */
+ZERO_NODISCARD zero_status zero_course_open(zero_course_world *w, const zero_lesson *lesson,
+                                            const zero_course_numbers *numbers,
+                                            const zero_course_planner *planner);
+void zero_course_close(zero_course_world *w, const zero_lesson *lesson);
+
+/* Writes a template with its values to `text`; false, with {?} in it, for an unknown name. */
+bool zero_course_expand(const zero_lesson *lesson, const zero_question *q,
+                        const zero_course_world *w, const char *template,
+                        char text[ZERO_COURSE_TEXT]);
+
+/* "4800" or "1.375"; of a word the word. */
+void zero_course_number(double value, char text[32]);
+void zero_course_answer(const zero_question *q, double value, char text[32]);
