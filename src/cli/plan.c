@@ -10,6 +10,7 @@
 #include "report/paper.h"
 #include "report/plan_json.h"
 #include "report/plan_machine.h"
+#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 #include "report/plan_show.h"
@@ -22,6 +23,8 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
         zero_plan_show_ablation(r, stdout);
     else if (r->request.pipeline > 0)
         zero_plan_show_pipelines(r, stdout);
+    else if (r->request.peers)
+        zero_plan_show_peers(r, stdout);
     else if (options->chart)
         zero_plan_show_chart(r, stdout);
     else if (r->request.show_schedule)

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "train/learning_rate.h"
+#include "train/step_input.h"
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)
@@ -72,20 +72,6 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
         zero_show_sample(&view, title, text + known, n);
     free(text);
     return st;
-}
-
-/* The rate follows the updates made, so a skipped step does not change it. */
-static zero_step_input step_input(const zero_config *c, int64_t step, int64_t updates)
-{
-    zero_learning_rate lr = {
-        .peak = c->lr, .least = c->lr_min, .warmup = c->warmup, .steps = c->steps};
-    return (zero_step_input){.step = step,
-                             .lr = zero_learning_rate_at(&lr, updates),
-                             .beta1 = c->beta1,
-                             .beta2 = c->beta2,
-                             .eps = c->eps,
-                             .weight_decay = c->weight_decay,
-                             .clip = c->clip};
 }
 
 static bool is_due(int64_t step, int64_t every, int64_t last)
@@ -168,7 +154,7 @@ static double exposed_so_far(const zero_session *s)
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
-    zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
+    zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
     double exposed = exposed_so_far(s);
@@ -200,6 +186,39 @@ static zero_status check_digest(const zero_config *c, const char *digest)
                      digest, expected);
 }
 
+/* All ranks beside each other. */
+typedef struct {
+    zero_rank_bytes bytes;
+    zero_rank_seconds seconds;
+} beside;
+
+static zero_status gather(const zero_session *s, beside *ranks)
+{
+    ZERO_TRY(zero_rank_bytes_gather(&s->engine, &ranks->bytes));
+    return zero_rank_seconds_gather(&s->engine, &ranks->seconds);
+}
+
+static void let_go(beside *ranks)
+{
+    zero_rank_bytes_destroy(&ranks->bytes);
+    zero_rank_seconds_destroy(&ranks->seconds);
+}
+
+static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
+                                    const beside *ranks)
+{
+    zero_metrics_final line = {.engine = &s->engine,
+                               .comm = &s->world,
+                               .fake_nodes = s->fake_nodes,
+                               .step_time = &totals->step_time,
+                               .profile = &totals->profile,
+                               .bytes = &ranks->bytes,
+                               .seconds = &ranks->seconds,
+                               .digest = totals->digest};
+    zero_status st = zero_metrics_final_line(&s->metrics, &line);
+    return zero_agree_after_files(&s->world, st);
+}
+
 /* Gathers and shows the ledgers, the profile and the digest. */
 static zero_status report(zero_session *s, zero_run_totals *totals)
 {
@@ -207,14 +226,10 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     zero_device_times_read(&s->engine.runner.times);
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &totals->profile));
-    zero_metrics_final line = {.engine = &s->engine,
-                               .comm = &s->world,
-                               .fake_nodes = s->fake_nodes,
-                               .step_time = &totals->step_time,
-                               .profile = &totals->profile,
-                               .digest = totals->digest};
-    zero_status st = zero_metrics_final_line(&s->metrics, &line);
-    st = zero_agree_after_files(&s->world, st);
+    beside ranks = {0};
+    zero_status st = gather(s, &ranks);
+    if (st == ZERO_OK) st = write_final_line(s, totals, &ranks);
+    let_go(&ranks);
     warn_of_lost_metrics(s);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);

@@ -15,6 +15,7 @@
 #include "comm/copier.h"
 #include "comm/deadline.h"
 #include "comm/member.h"
+#include "comm/peers.h"
 #include "comm/step.h"
 #include "zero/comm.h"
 
@@ -31,6 +32,8 @@ typedef struct {
 } zero_duration;
 
 struct zero_comm {
+    /* Owned; with `local` ranks are threads, and there are no communicators (local.h). */
+    struct zero_local *local;
     MPI_Comm mpi;     /* owned; meaningless while size is 0 */
     MPI_Comm control; /* owned; the same ranks, for small messages */
     MPI_Comm node;    /* owned; the ranks of this node */
@@ -56,16 +59,19 @@ struct zero_comm {
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
+    struct zero_comm_spans
+        *spans; /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
     zero_deadline
         *deadline; /* (whole) borrowed; of calls that cannot be watched; NULL: none */
 
     /* by zero_collective_kind, and ZERO_CONTROL */
     zero_traffic traffic[ZERO_TRAFFIC_KINDS];
     zero_duration duration[ZERO_TRAFFIC_KINDS];
-    double last_poll;   /* (whole) when; while collectives are active */
-    double largest_gap; /* (whole) longest time between two polls, in seconds */
-    int users;          /* trainers and optimizers that work on the group */
-    bool is_closed;     /* the program has closed it: it ends with its last user */
+    zero_peer_bytes peers; /* of all kinds but ZERO_CONTROL, by rank of the group */
+    double last_poll;      /* (whole) when; while collectives are active */
+    double largest_gap;    /* (whole) longest time between two polls, in seconds */
+    int users;             /* trainers and optimizers that work on the group */
+    bool is_closed;        /* the program has closed it: it ends with its last user */
     double
         patience; /* (whole) how many times longer than usual to wait; 0 and 1: as usual */
 };
@@ -85,6 +91,7 @@ typedef struct zero_collective {
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
     int64_t until_sent;         /* zero_steps_until_sent() */
+    int64_t label;              /* the caller's, set before begin: what spans.h records */
 
     /* All runs of this collective so far. The group's counters have them, too. */
     zero_traffic traffic;
@@ -99,9 +106,12 @@ typedef struct zero_collective {
     zero_device_tickets fetches, stores;
     int64_t sequence;
     double begun, ended; /* when */
+    bool is_recorded;    /* spans.h */
+    int64_t sent_before; /* bytes sent by earlier runs, if it is recorded */
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
+    struct zero_local_message *messages; /* owned; in their place between threads (local.h) */
     int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
     struct zero_collective *next_active;       /* begun after this one on the same group */
 } zero_collective;

@@ -1,16 +1,16 @@
 /* machine.h - all ranks of a run in one process, with real arithmetic and without MPI.
  *
- * Each rank has the schedule that a run would compile, the memory that this schedule lays out, and
- * a runner that executes its instructions with the backend `naive`. Collectives run through the
- * step lists of comm, which copy and add from rank to rank's memory. So every sum has the bits of a
- * run with as many processes.
+ * Each rank is a thread with an engine of its own: the schedule that a run would compile, the memory
+ * that this schedule lays out, the backend `naive`. The threads exchange the messages that processes
+ * would (comm/local.h). So losses, norms and digests have the bits of a run with as many processes,
+ * and a lesson shows that run's numbers.
  *
- * Ranks take turns: all execute one instruction before the next one begins. */
+ * A walk notes what each rank did in each instruction; the tale is read afterwards, in any order. */
 #pragma once
 
 #include "data/corpus.h"
-#include "engine/runner.h"
-#include "lesson/told.h"
+#include "engine/told.h"
+#include "sharding/schedule.h"
 #include "train/config.h"
 
 typedef struct zero_lesson_machine zero_lesson_machine;

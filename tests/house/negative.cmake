@@ -1,10 +1,12 @@
 # cmake -DCHECK=<CheckLayers.cmake> -DWORK=<folder> -P negative.cmake: CheckLayers finds every
 # kind of violation that it claims to find. Each case is a clean tree with one bad file.
 cmake_minimum_required(VERSION 3.20)
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/ZeroLayers.cmake)
+string(REPLACE "," ";" layers "${zero_floors}")
 
 function(make_tree)
   file(REMOVE_RECURSE ${WORK})
-  foreach(layer base io math comm data nn sharding engine checkpoint simulation train report cli)
+  foreach(layer IN LISTS layers)
     file(WRITE ${WORK}/src/${layer}/${layer}.h "#pragma once\n")
   endforeach()
   file(WRITE ${WORK}/include/zero/status.h "#pragma once\n#include <stdint.h>\n")

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sharding/schedule_live.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int64_t laws_padded(const zero_schedule *s)
@@ -185,12 +187,18 @@ static void add_peaks(const zero_schedule *s, zero_program_kind kind,
                       struct peaks most[COLUMNS])
 {
     span *spans = find_spans(s, kind);
-    for (int at = 0; at < s->programs[kind].length; at++) {
+    int length = s->programs[kind].length;
+    size_t(*live)[ZERO_CLASSES] = calloc((size_t)length + 1, sizeof *live);
+    assert_non_null(live);
+    zero_schedule_live(s, kind, live);
+    for (int at = 0; at < length; at++) {
         struct peaks now[COLUMNS] = {0};
         add_alive(s, spans, at, now);
         assert_true(s->programs[kind].code[at].live_bytes == now[NEAR].total);
+        assert_memory_equal(live[at], now[NEAR].by_class, sizeof live[at]);
         for (int k = 0; k < COLUMNS; k++) widen(&most[k], &now[k]);
     }
+    free(live);
     free(spans);
 }
 

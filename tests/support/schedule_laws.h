@@ -12,7 +12,7 @@ void laws_check(const schedule_job *job);
 void laws_check_lifetimes(const zero_schedule *s);
 /* Buffers that are alive at once never overlap. Quadratic in their number. */
 void laws_check_places(const zero_schedule *s);
-/* live_bytes, class_peak and peak are sums over the buffers alive. */
+/* live_bytes, the staircase by class, class_peak and peak are sums over the buffers alive. */
 void laws_check_ledger(const zero_schedule *s);
 /* zero_schedule_least() is a bound from below, and has all that lives for the whole run. */
 void laws_check_least(const zero_schedule *s);

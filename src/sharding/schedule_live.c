@@ -1,0 +1,32 @@
+#include "sharding/schedule_live.h"
+
+#include <string.h>
+
+#include "sharding/schedule_memory.h"
+
+/* Adds the buffer where its life begins and takes it away after its end: sums wrap around. */
+static void add_change(const zero_schedule *s, const zero_program *p, const zero_buffer *b,
+                       size_t (*of_class)[ZERO_CLASSES])
+{
+    bool lives_always = b->program == ZERO_PROGRAM_ALL;
+    int first = lives_always ? 0 : b->first, last = lives_always ? p->length : b->last;
+    size_t cost = zero_schedule_cost(s, b);
+    of_class[first][b->class] += cost;
+    if (last + 1 < p->length) of_class[last + 1][b->class] -= cost;
+}
+
+void zero_schedule_live(const zero_schedule *s, zero_program_kind program,
+                        size_t (*of_class)[ZERO_CLASSES])
+{
+    const zero_program *p = &s->programs[program];
+    if (p->length == 0) return;
+    memset(of_class, 0, (size_t)p->length * sizeof *of_class);
+    for (int i = 0; i < s->n_buffers; i++) {
+        const zero_buffer *b = &s->buffers[i];
+        bool is_there = b->program == ZERO_PROGRAM_ALL || zero_buffer_is_of(b, program);
+        if (is_there && !zero_schedule_is_beside(s, b->space))
+            add_change(s, p, b, of_class);
+    }
+    for (int at = 1; at < p->length; at++)
+        for (int c = 0; c < ZERO_CLASSES; c++) of_class[at][c] += of_class[at - 1][c];
+}

@@ -1,0 +1,344 @@
+#include "trace/trace_file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "io/whole_file.h"
+
+#define BUFFER  65536
+#define LONGEST 4096 /* bytes of an event */
+#define ESCAPED (2 * ZERO_TRACE_NAME + 1)
+/* Threads of rows below ranks: row k of rank r is thread (k + 1) * ROW + r. Ranks stay legible. */
+#define ROW 1000000
+
+struct zero_trace_file {
+    zero_trace_head head;
+    zero_whole_file file;
+    zero_failure failure;
+    bool has_events;
+    char *rows[ZERO_TRACE_ROWS]; /* [n_rows] names, owned */
+    int n_rows;
+    uint32_t *named; /* [ranks] bit k: row k of the rank has its name */
+    bool *has_node;  /* [nodes]: has its name */
+    size_t n;
+    char buffer[BUFFER];
+};
+
+/* ---- lines ---- */
+
+static void flush(zero_trace_file *f)
+{
+    if (f->failure.status != ZERO_OK) return;
+    zero_status st = zero_whole_file_write(&f->file, f->buffer, f->n);
+    if (st != ZERO_OK) f->failure = zero_failure_keep(st);
+    f->n = 0;
+}
+
+/* A part of a line of at most LONGEST bytes. */
+static __attribute__((format(printf, 2, 3))) void put(zero_trace_file *f,
+                                                      const char *format, ...)
+{
+    va_list args;
+    if (f->failure.status != ZERO_OK) return;
+    if (f->n + LONGEST > BUFFER) flush(f);
+    va_start(args, format);
+    f->n += (size_t)vsnprintf(f->buffer + f->n, LONGEST, format, args);
+    va_end(args);
+}
+
+/* Begins an event on a line of its own. */
+static const char *next(zero_trace_file *f)
+{
+    const char *before = f->has_events ? ",\n" : "[\n";
+    f->has_events = true;
+    return before;
+}
+
+/* A text between quotes of JSON. */
+static const char *quoted(const char *text, char escaped[ESCAPED])
+{
+    char legible[ZERO_TRACE_NAME + 1];
+    char *to = escaped;
+    zero_legible(text, strlen(text), legible, sizeof legible);
+    for (const char *c = legible; *c; c++) {
+        if (*c == '"' || *c == '\\') *to++ = '\\';
+        *to++ = *c;
+    }
+    *to = '\0';
+    return escaped;
+}
+
+#define QUOTED(text) quoted((text), (char[ESCAPED]){""})
+
+/* A time in microseconds, exact to the nanosecond. */
+#define TIME    "%" PRId64 ".%03" PRId64
+#define NANO(t) (t) / 1000, (t) % 1000
+
+/* Whole nanoseconds; a time that is none, or negative, is kept as a failure. */
+static int64_t nano(zero_trace_file *f, double seconds)
+{
+    if (seconds >= 0.0 && seconds < 1e9) return llround(1e9 * seconds);
+    if (f->failure.status == ZERO_OK)
+        f->failure = zero_failure_keep(
+            zero_fail(ZERO_ERR_INVALID, "a time of %g s cannot be in a trace", seconds));
+    return 0;
+}
+
+/* ---- the beginning ---- */
+
+static void put_head(zero_trace_file *f)
+{
+    const zero_trace_head *h = &f->head;
+    put(f,
+        "%s{\"name\":\"zero_trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"format\":%d,"
+        "\"command\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\",\"ranks\":%d,"
+        "\"nodes\":%d,\"simulated\":%s,\"first_step\":%" PRId64 ",\"last_step\":%" PRId64
+        ",\"clock_uncertainty\":%.9f",
+        next(f), ZERO_TRACE_VERSION, QUOTED(h->command), QUOTED(h->version),
+        QUOTED(h->commit), h->layout->size, h->layout->n_nodes, h->hosts ? "false" : "true",
+        h->first_step, h->last_step, h->clock_uncertainty);
+    if (h->note) put(f, ",\"note\":\"%s\"", QUOTED(h->note));
+    put(f, "}}");
+}
+
+static void name_node(zero_trace_file *f, int node)
+{
+    if (f->has_node[node]) return;
+    f->has_node[node] = true;
+    put(f,
+        "%s{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"node "
+        "%d, %s\"}}",
+        next(f), node, node, f->head.hosts ? QUOTED(f->head.hosts[node]) : "simulated");
+    put(f,
+        "%s{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"args\":"
+        "{\"sort_index\":%d}}",
+        next(f), node, node);
+}
+
+/* Rows of a rank stand below it. */
+static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
+{
+    int node = f->head.layout->node_of[rank], thread = row * ROW + rank;
+    put(f,
+        "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
+        "{\"name\":\"rank %d%s%s\"}}",
+        next(f), node, thread, rank, *name ? " " : "", QUOTED(name));
+    put(f,
+        "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
+        "{\"sort_index\":%d}}",
+        next(f), node, thread, rank * (ZERO_TRACE_ROWS + 1) + row);
+}
+
+void zero_trace_file_rank(zero_trace_file *f, int rank)
+{
+    name_node(f, f->head.layout->node_of[rank]);
+    name_thread(f, rank, 0, "");
+}
+
+/* ---- events ---- */
+
+static void put_span(zero_trace_file *f, int thread, const zero_trace_span *s)
+{
+    int node = f->head.layout->node_of[s->rank];
+    int64_t begin = nano(f, s->begin), end = nano(f, s->end);
+    int64_t waited = nano(f, s->waited);
+    put(f,
+        "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
+        "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64 ",\"at\":%d",
+        next(f), QUOTED(s->name), s->category, node, thread, NANO(begin), NANO(end - begin),
+        s->step, s->at);
+    if (s->group >= 0) put(f, ",\"group\":%d", s->group);
+    if (s->bytes >= 0) put(f, ",\"bytes\":%" PRId64, s->bytes);
+    put(f, ",\"live\":%zu}}", s->live_bytes);
+    if (waited == 0) return;
+    if (waited > end - begin) waited = end - begin;
+    put(f,
+        "%s{\"name\":\"waiting\",\"cat\":\"wait\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
+        "\"ts\":" TIME ",\"dur\":" TIME "}",
+        next(f), node, thread, NANO(begin), NANO(waited));
+}
+
+void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
+{
+    put_span(f, span->rank, span);
+}
+
+static void put_end_of_flight(zero_trace_file *f, const zero_trace_flight *g,
+                              const char *phase, double at)
+{
+    int64_t time = nano(f, at);
+    put(f,
+        "%s{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"%s\",\"id\":\"%d.%" PRId64
+        ".%" PRId64 "\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME,
+        next(f), QUOTED(g->name), phase, g->rank, g->step, g->sequence,
+        f->head.layout->node_of[g->rank], g->rank, NANO(time));
+}
+
+void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight)
+{
+    put_end_of_flight(f, flight, "b", flight->begin);
+    put(f,
+        ",\"args\":{\"step\":%" PRId64 ",\"sequence\":%" PRId64 ",\"sent\":%" PRId64 "}}",
+        flight->step, flight->sequence, flight->bytes_sent);
+    put_end_of_flight(f, flight, "e", flight->end);
+    put(f, "}");
+}
+
+void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
+                            const size_t of_class[ZERO_CLASSES])
+{
+    const size_t *peak = f->head.class_peak;
+    int64_t time = nano(f, at);
+    const char *comma = "";
+    put(f,
+        "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,"
+        "\"ts\":" TIME ",\"args\":{",
+        next(f), rank, f->head.layout->node_of[rank], rank, NANO(time));
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        if (peak && peak[c] == 0 && of_class[c] == 0) continue;
+        put(f, "%s\"%s\":%zu", comma, zero_class_name((zero_class)c), of_class[c]);
+        comma = ",";
+    }
+    put(f, "}}");
+}
+
+/* The number of the row, from 0; -1 without memory. */
+static int find_row(zero_trace_file *f, const char *name)
+{
+    for (int k = 0; k < f->n_rows; k++)
+        if (strcmp(f->rows[k], name) == 0) return k;
+    char *copy = f->n_rows < ZERO_TRACE_ROWS ? strdup(name) : NULL;
+    if (copy) {
+        f->rows[f->n_rows] = copy;
+        return f->n_rows++;
+    }
+    if (f->failure.status == ZERO_OK)
+        f->failure = zero_failure_keep(
+            zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of a trace", f->n_rows + 1));
+    return -1;
+}
+
+void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
+                           const zero_trace_span *span)
+{
+    int k = find_row(f, row);
+    if (k < 0) return;
+    if (!(f->named[rank] >> k & 1)) name_thread(f, rank, k + 1, row);
+    f->named[rank] |= 1u << k;
+    put_span(f, (k + 1) * ROW + rank, span);
+}
+
+/* ---- the file ---- */
+
+static void release(zero_trace_file *f)
+{
+    for (int k = 0; k < f->n_rows; k++) free(f->rows[k]);
+    free(f->named);
+    free(f->has_node);
+    free(f);
+}
+
+static zero_status open_file(zero_trace_file *f, const char *path)
+{
+    if (!f->named || !f->has_node)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
+    zero_status st = zero_whole_file_begin(&f->file, path);
+    if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;
+    return zero_fail(ZERO_ERR_INVALID, "--trace %s", zero_last_error());
+}
+
+zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
+                                  const zero_trace_head *head)
+{
+    zero_trace_file *f = calloc(1, sizeof *f);
+    if (!f) return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
+    f->head = *head;
+    f->named = calloc((size_t)head->layout->size, sizeof *f->named);
+    f->has_node = calloc((size_t)head->layout->n_nodes, sizeof *f->has_node);
+    zero_status st = open_file(f, path);
+    if (st != ZERO_OK) {
+        release(f);
+        return st;
+    }
+    put_head(f);
+    *file = f;
+    return ZERO_OK;
+}
+
+zero_status zero_trace_file_end(zero_trace_file *f, zero_status st)
+{
+    if (st == ZERO_OK) {
+        put(f, "\n]\n");
+        flush(f);
+        st = zero_failure_restore(&f->failure);
+    }
+    if (st == ZERO_OK) st = zero_whole_file_end(&f->file);
+    zero_whole_file_abandon(&f->file);
+    release(f);
+    return st;
+}
+
+/* ---- size ---- */
+
+/* Bytes of an event: measured with names of GPT-2's instructions and nine classes of memory. */
+#define SPAN   200
+#define FLIGHT 340 /* both ends */
+#define SAMPLE 330
+
+int64_t zero_trace_file_bytes(const zero_trace_counts *c)
+{
+    return SPAN * c->spans + FLIGHT * c->flights + SAMPLE * c->samples;
+}
+
+zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *remedy)
+{
+    int64_t bytes = zero_trace_file_bytes(counts);
+    if (bytes <= ZERO_TRACE_MOST) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--trace: the file would have about %" PRId64 " MiB, more than %" PRId64
+        ", with %" PRId64 " instructions and %" PRId64
+        " collectives of all its ranks and steps; %s",
+        bytes >> 20, ZERO_TRACE_MOST >> 20, counts->spans, counts->flights, remedy);
+}
+
+/* ---- categories ---- */
+
+const char *zero_trace_category(zero_op op)
+{
+    switch (op) {
+    case ZERO_OP_FORWARD:
+    case ZERO_OP_RECOMPUTE:
+    case ZERO_OP_BACKWARD: return "compute";
+    case ZERO_OP_GATHER:
+    case ZERO_OP_GATHER_WAIT:
+    case ZERO_OP_JOIN:
+    case ZERO_OP_JOIN_WAIT:
+    case ZERO_OP_COLLECT:
+    case ZERO_OP_COLLECT_WAIT:
+    case ZERO_OP_REDUCE:
+    case ZERO_OP_REDUCE_WAIT:
+    case ZERO_OP_ALL_REDUCE:
+    case ZERO_OP_ALL_REDUCE_WAIT:
+    case ZERO_OP_LOSS:
+    case ZERO_OP_OVERFLOW:
+    case ZERO_OP_COMPARE: return "communication";
+    case ZERO_OP_FETCH:
+    case ZERO_OP_FETCH_WAIT:
+    case ZERO_OP_STORE:
+    case ZERO_OP_STORE_WAIT:
+    case ZERO_OP_FETCH_PARAM:
+    case ZERO_OP_FETCH_PARAM_WAIT:
+    case ZERO_OP_SAVE:
+    case ZERO_OP_SAVE_WAIT:
+    case ZERO_OP_RESTORE:
+    case ZERO_OP_RESTORE_WAIT: return "disk";
+    default: return "other";
+    }
+}

@@ -1,0 +1,94 @@
+/* trace_file.h - a trace as Chrome's JSON array, which Perfetto and chrome://tracing open: one
+ * format for runs and simulations.
+ *
+ *     process  a node                         "pid": node
+ *       thread   a rank: instructions         "ph": "X", spans that do not overlap
+ *       rows     its collectives in flight    "ph": "b" and "e", by (rank, step, sequence)
+ *       rows     its queues                   "ph": "X", a thread of their own
+ *       counter  its bytes by class           "ph": "C", a staircase
+ *
+ * One event per line, in any order; a file that was cut off is read up to its last whole line. Times
+ * are seconds of one clock, from the start of the trace, and are written in whole nanoseconds, so
+ * that a span ends exactly where the next one begins. Names may come from outside: they are made
+ * legible (base/legible.h) and cut after ZERO_TRACE_NAME bytes. */
+#pragma once
+
+#include "comm/layout.h"
+#include "sharding/schedule.h"
+
+#define ZERO_TRACE_VERSION 1
+#define ZERO_TRACE_NAME    160                 /* bytes of a name, at most */
+#define ZERO_TRACE_MOST    ((int64_t)64 << 20) /* bytes of a file that is written */
+
+typedef struct zero_trace_file zero_trace_file;
+
+/* All borrowed, until _end(). */
+typedef struct {
+    const zero_layout *layout; /* the nodes of the world's ranks */
+    const char *const *hosts;  /* [layout->n_nodes] names; NULL: "simulated" */
+    const char *command, *version, *commit;
+    int64_t first_step, last_step; /* the steps that it has, from 1 */
+    double clock_uncertainty;      /* seconds, of the worst node; 0: one clock */
+    const char *note;              /* why it is shorter than asked for; NULL */
+    /* [ZERO_CLASSES] the most bytes of each class: those with 0 have no row in the counters. NULL:
+     * all have one. */
+    const size_t *class_peak;
+} zero_trace_head;
+
+typedef struct {
+    int rank;
+    int64_t step;         /* from 1 */
+    const char *name;     /* zero_text_instruction() */
+    const char *category; /* zero_trace_category() */
+    int at;    /* number of the instruction in its program, from 1, as --show-schedule */
+    int group; /* or -1 */
+    int64_t bytes; /* as --show-schedule; -1: none */
+    size_t live_bytes;
+    double begin, end;
+    double
+        waited; /* simulations: seconds of it for others; drawn as a span within; else 0 */
+} zero_trace_span;
+
+typedef struct {
+    int rank;
+    /* The same on all ranks of the group that take part in it; on a rank no two flights have equal
+     * ones. */
+    int64_t step, sequence;
+    const char *name; /* "reduce-scatter block 3" */
+    int64_t bytes_sent;
+    double begin, end;
+} zero_trace_flight;
+
+/* Events that are to come, of all ranks. */
+typedef struct {
+    int64_t spans, flights, samples; /* samples: of memory */
+} zero_trace_counts;
+
+/* Bytes of a file with that many events, within a quarter. */
+int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
+/* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says what to
+ * do: "give --trace-ranks with fewer of the 1024 ranks". */
+ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts,
+                                                 const char *remedy);
+
+/* Creates it under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path. */
+ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
+                                                 const zero_trace_head *head);
+void zero_trace_file_rank(zero_trace_file *f,
+                          int rank); /* names; once, before its events */
+void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
+void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight);
+/* From `at` on the rank has these bytes. */
+void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
+                            const size_t of_class[ZERO_CLASSES]);
+/* A row of its own below a rank: a device's queue, the transfers of a file. At most
+ * ZERO_TRACE_ROWS different rows; spans of a row do not overlap. */
+#define ZERO_TRACE_ROWS 16
+void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
+                           const zero_trace_span *span);
+/* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the first
+ * failure: times that are not finite are one. */
+ZERO_NODISCARD zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
+
+/* "compute", "communication", "disk", "other" */
+const char *zero_trace_category(zero_op op);
