@@ -25,13 +25,21 @@ static void destroy(void *plan)
     free(made);
 }
 
-static zero_status fill(made_plan *made)
+/* Cuts the words at blanks. Returns their number. */
+static int cut(char *words, char *argv[WORDS])
 {
-    char *argv[WORDS], *at = NULL;
+    char *at = NULL;
     int argc = 0;
-    for (char *word = strtok_r(made->words, " ", &at); word && argc < WORDS;
+    for (char *word = strtok_r(words, " ", &at); word && argc < WORDS;
          word = strtok_r(NULL, " ", &at))
         argv[argc++] = word;
+    return argc;
+}
+
+static zero_status fill(made_plan *made)
+{
+    char *argv[WORDS];
+    int argc = cut(made->words, argv);
     ZERO_TRY(zero_plan_options_parse(&made->options, argc, argv));
     zero_status st = zero_plan_report_make(&made->report, &made->options.request);
     if (st != ZERO_OK) zero_plan_options_destroy(&made->options);
@@ -65,5 +73,46 @@ static void show(const void *plan, FILE *out)
         zero_plan_show(r, out);
 }
 
-const zero_course_planner zero_lesson_planner = {
-    .make = make, .report = report, .show = show, .destroy = destroy};
+/* ---- configurations ---- */
+
+typedef struct {
+    char words[ZERO_COURSE_WORDS];
+    zero_config config;
+    zero_options given;
+} made_run;
+
+static zero_status configure(const char *words, void **run)
+{
+    char *argv[WORDS];
+    made_run *made = calloc(1, sizeof *made);
+    if (!made) return zero_fail(ZERO_ERR_NOMEM, "no memory for a run of the lesson");
+    strncpy(made->words, words, sizeof made->words - 1);
+    int argc = cut(made->words, argv);
+    zero_status st =
+        zero_options_read(&zero_command_train, argc, argv, &made->config, &made->given);
+    if (st == ZERO_OK)
+        *run = made;
+    else
+        free(made);
+    return st;
+}
+
+static const zero_config *config(const void *run)
+{
+    return &((const made_run *)run)->config;
+}
+
+static void forget(void *run)
+{
+    made_run *made = run;
+    zero_options_destroy(&made->given);
+    free(made);
+}
+
+const zero_course_planner zero_lesson_planner = {.make = make,
+                                                 .report = report,
+                                                 .show = show,
+                                                 .destroy = destroy,
+                                                 .configure = configure,
+                                                 .config = config,
+                                                 .forget = forget};

@@ -96,7 +96,7 @@ static zero_status grade_lesson(class_state *c, const student *s,
         if (graded.why) count_common(c, n, k, graded.why);
         *right += graded.grade == ZERO_GRADE_RIGHT;
     }
-    zero_course_close(&world, lesson);
+    zero_course_close(&world);
     return ZERO_OK;
 }
 
@@ -245,7 +245,7 @@ static zero_status say_common(class_state *c)
         zero_speaker s = {lesson, &lesson->questions[m->question], &world, c->grading->out};
         fprintf(c->grading->out, "%5d x  %d.%d\n", m->n, m->lesson, m->question + 1);
         zero_say(&s, 9, m->why);
-        zero_course_close(&world, lesson);
+        zero_course_close(&world);
     }
     return ZERO_OK;
 }

@@ -36,8 +36,7 @@ static void say_reply(const zero_speaker *s, zero_graded graded,
     switch (graded.grade) {
     case ZERO_GRADE_RIGHT: fputs("  Right.\n", out); break;
     case ZERO_GRADE_MISTAKE:
-        fputs("  Not this. ", out);
-        fputc('\n', out);
+        fputs("  Not this.\n", out);
         zero_say(s, 2, graded.why);
         break;
     case ZERO_GRADE_WRONG: fputs("  Not this.\n", out); break;
@@ -55,7 +54,8 @@ static void say_reply(const zero_speaker *s, zero_graded graded,
 static void prompt(const hour *h, int k)
 {
     const zero_question *q = &h->lesson->questions[k];
-    fprintf(h->options->out, "%d.%d (%s) = ", h->number, k + 1, q->unit);
+    fprintf(h->options->out, "%d.%d %s%s%s= ", h->number, k + 1, q->unit[0] ? "(" : "",
+            q->unit, q->unit[0] ? ") " : "");
     fflush(h->options->out);
 }
 
@@ -92,7 +92,7 @@ static void tell_mistakes(const zero_speaker *s)
         char value[32];
         if (isnan(wrong.value) || zero_grade_is_right(q, right, &wrong)) continue;
         zero_course_answer(q, wrong.value, value);
-        fprintf(s->out, "  Who says %s:\n", value);
+        fprintf(s->out, "  If the answer is %s:\n", value);
         zero_say(s, 6, q->mistakes[k].why);
     }
     if (!q->against) return;
@@ -178,7 +178,7 @@ zero_status zero_course_hold(int n, const zero_course_numbers *numbers,
     hour h = {options, lesson, &world, n, {.asked = lesson->n}};
     for (int k = 0; k < lesson->n && hold_question(&h, k); k++) {
     }
-    zero_course_close(&world, lesson);
+    zero_course_close(&world);
     *tally = h.tally;
     return ZERO_OK;
 }

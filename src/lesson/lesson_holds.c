@@ -161,7 +161,7 @@ static const zero_course_name names[] = {
 
 static const zero_question questions[] = {
     {.screen =
-        "A GPT-2 of {L} layer(s) and {C} channels has {psi} parameters. {N} ranks train it, each on "
+        "A GPT-2 of {blocks} and {C} channels has {psi} parameters. {N} ranks train it, each on "
         "samples of its own. With Adam, training needs more than parameters. Bytes for each one:\n"
         "  parameter, {dtype}                   {bytes}\n"
         "  its gradient, {dtype}                {bytes}\n"

@@ -1,7 +1,6 @@
 /* Mixed precision: 16-bit parameters and gradients, fp32 masters and moments. */
 #include "lesson/lessons.h"
 #include "lesson/world.h"
-#include "sharding/formula.h"
 
 #define PLAN(dtype, stage) \
     "{model} --ranks {N} --global-batch {N} --dtype " #dtype " --stage " #stage
@@ -83,25 +82,15 @@ static double whole(const zero_course_world *w)
     return zero_world_padded(w) * zero_world_element(w);
 }
 
-/* The limit of what stage 1 saves, at a number of ranks beyond any. */
-static double limit_of(zero_type type)
-{
-    const int many = 1 << 20;
-    const int64_t psi = INT64_C(1) << 40;
-    return zero_formula_state_bytes(psi, 1, 1, type) /
-           zero_formula_state_bytes(psi, many, 1, type);
-}
-
+/* With very many ranks the optimizer states of stage 1 vanish, and the rest stays. */
 static double limit(const zero_course_world *w)
 {
-    (void)w;
-    return limit_of(ZERO_BF16);
+    return states_each(w) / (states_each(w) - optimizer_each(w));
 }
 
 static double limit_fp32(const zero_course_world *w)
 {
-    (void)w;
-    return limit_of(ZERO_FP32);
+    return states_each(w) / (states_each(w) - optimizer_fp32(w));
 }
 
 /* clang-format off */
@@ -153,7 +142,7 @@ static const zero_question questions[] = {
      .mistakes = {{limit_fp32, "That is the limit of fp32: 16 / 8."},
                   {states_each, "That would leave 1 byte; parameter and gradient take 4."},
                   {zero_world_ranks, "That is stage 3: it divides everything by N."}},
-     .because = "16 Psi / (4 Psi + 12 Psi/N) tends to 16 / 4 = 4.",
+     .because = "16 Psi / (4 Psi + 12 Psi/N) tends to 16 / 4 = {answer}.",
      .plan = 1, .line = "model states",
      .against = "\"N ranks, N times less memory\": only in stage 3."},
 };

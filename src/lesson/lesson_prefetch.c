@@ -189,7 +189,7 @@ static const zero_question questions[] = {
     {.ask = "--prefetch 2: two units ahead. Which part of the step does it save beyond --prefetch 1?",
      .kind = ZERO_ANSWER_WORD, .unit = "nothing|tenth|third|half", .answer = saved2,
      .mistakes = {{saved1, "That was the first one's part. The network is busy already: asking earlier does not make it faster."}},
-     .because = "{step1} s become {step2} s: the first is worth a third, the second a hundredth.",
+     .because = "{step1} s become {step2} s; the first one made {step1} s of {step0} s.",
      .plan = 2, .line = "time",
      .against = "\"More prefetch, more speed.\" The network is the limit."},
     {.ask = "Does --prefetch 1 need more memory than --prefetch 0?",

@@ -9,6 +9,10 @@ static const char *const plans[] = {
     "{model} --ranks {N} --global-batch {N} --dtype {dtype} --stage 3 --show-schedule",
     "{model} --ranks {N} --global-batch {N} --dtype {dtype} --stage 3", NULL};
 
+static const char *const machines[] = {
+    "{model} --data lesson --backend naive --global-batch {N} --dtype {dtype} --stage 3",
+    NULL};
+
 static const zero_schedule *schedule(const zero_course_world *w)
 {
     return zero_world_schedule(w, 0);
@@ -161,29 +165,97 @@ static double gathered_own(const zero_course_world *w)
     return gathered_once(w) / zero_world_ranks(w);
 }
 
+/* ---- real numbers ---- */
+
+/* An element of block 0 in the shard of rank 0, and what rank `rank` adds to its gradient. */
+static const zero_told_number *given(const zero_course_world *w, int rank)
+{
+    return &zero_world_told(w, rank, ZERO_OP_REDUCE, 1)->numbers[0];
+}
+
+static double element(const zero_course_world *w)
+{
+    return (double)given(w, 0)->at;
+}
+static double given0(const zero_course_world *w)
+{
+    return given(w, 0)->value;
+}
+
+static double reduced(const zero_course_world *w)
+{
+    return zero_world_told(w, 0, ZERO_OP_REDUCE_WAIT, 1)->numbers[0].value;
+}
+
+static double reduced_mean(const zero_course_world *w)
+{
+    return reduced(w) / zero_world_ranks(w);
+}
+
+static int reduced_at(const zero_course_world *w)
+{
+    return (int)zero_world_told(w, 0, ZERO_OP_REDUCE_WAIT, 1)->at;
+}
+
+static void show_given(const zero_course_world *w, FILE *out)
+{
+    for (int r = 0; r < (int)w->numbers->ranks; r++)
+        fprintf(out, "  rank %d gives %16.9g\n", r, given(w, r)->value);
+}
+
+static double loss_of(const zero_course_world *w, int rank)
+{
+    int head = zero_lesson_model(w->machines[0].machine)->n_units - 1;
+    return zero_world_told(w, rank, ZERO_OP_BACKWARD, head)->numbers[0].value;
+}
+
+static double loss(const zero_course_world *w)
+{
+    return w->machines[0].last.loss;
+}
+static double loss_sum(const zero_course_world *w)
+{
+    return loss(w) * zero_world_ranks(w);
+}
+static double loss0(const zero_course_world *w)
+{
+    return loss_of(w, 0);
+}
+
+static void show_losses(const zero_course_world *w, FILE *out)
+{
+    for (int r = 0; r < (int)w->numbers->ranks; r++)
+        fprintf(out, "  rank %d, its own samples: %.9g\n", r, loss_of(w, r));
+}
+
+static int loss_at(const zero_course_world *w)
+{
+    return (int)zero_world_told(w, 0, ZERO_OP_LOSS, -1)->at;
+}
+
 /* clang-format off */
 static const zero_course_name names[] = {
     {"groups", n_groups}, {"gathers", gathers}, {"reduce", reduce_at}, {"backward", backward_at},
     {"length", length}, {"block", block}, {"shard", shard}, {"peak", peak_at},
-    {"whole", gathered_once}, {NULL, NULL},
+    {"whole", gathered_once}, {"element", element}, {NULL, NULL},
 };
 
 static const zero_question questions[] = {
     {.screen =
         "A stage compiles the model into a program: a list of instructions that every rank walks, "
         "each with its own samples. This is a step of stage 3, shortened:\n"
-        "  GATHER u, GATHER_WAIT u   all ranks' shards of group u become the whole group here\n"
+        "  GATHER u, GATHER_WAIT u   all ranks' shards become the whole group here\n"
         "  FORWARD u, BACKWARD u     unit u computes, with this rank's samples\n"
         "  RELEASE u                 the gathered parameters are given back\n"
-        "  REDUCE u, REDUCE_WAIT u   gradients are added up; a rank gets its shard of the sum\n"
+        "  REDUCE u, REDUCE_WAIT u   adds gradients; a rank gets its shard of the sum\n"
         "  UPDATE u                  Adam, on this rank's shard\n"
-        "The model has {L} block(s) between the embedding and the head: each is a unit.",
+        "The model has {blocks} between the embedding and the head: each is a unit.",
      .ask = "How many FORWARDs stand in the program of ONE of the {N} ranks?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "instructions", .answer = forwards,
      .mistakes = {{forwards_divided, "That shares units out among ranks. ZeRO does not: each rank computes all units, for its own samples."},
                   {forwards_of_all, "That is of all ranks together."},
                   {only_layers, "The embedding and the head are units, too."}},
-     .because = "{answer}: embedding, {L} block(s), head. ZeRO is data parallelism: each rank computes the whole model.",
+     .because = "{answer}: embedding, {blocks}, head. ZeRO is data parallelism: each rank computes the whole model.",
      .plan = 0, .line = "FORWARD  embedding",
      .against = "\"ZeRO is model parallelism: each rank computes a part.\""},
     {.ask = "The head's BACKWARD makes the gradient of the group `final`. Which instruction comes first: "
@@ -193,6 +265,28 @@ static const zero_question questions[] = {
      .because = "REDUCE final is instruction {reduce}, BACKWARD of the last block {backward}. While it is on its way the block computes.",
      .plan = 0, .line = "REDUCE  final",
      .against = "\"A reduce-scatter needs all gradients at once.\" It needs one group's, and hides behind the next BACKWARD."},
+    {.screen =
+        "REDUCE of block 0, with real numbers: parameter {element} is in the shard of rank 0. Its gradient on "
+        "each rank, from that rank's samples (already divided by the tokens of the whole batch):",
+     .show = show_given,
+     .ask = "What does rank 0 have of it after REDUCE_WAIT?",
+     .kind = ZERO_ANSWER_REAL, .unit = "", .answer = reduced,
+     .mistakes = {{reduced_mean, "That is the mean. Each rank has divided by all ranks' tokens already, so the sum is the mean over samples."},
+                  {given0, "That is what rank 0 gives itself. The others' gradients come on top."}},
+     .because = "The sum: {answer}. The other ranks get nothing of it: they have other shards.",
+     .plan = 0, .line = "REDUCE_WAIT  block 0",
+     .against = "\"A reduce-scatter averages, or loses what other ranks have found.\" It adds; each sum exists once.",
+     .told = reduced_at},
+    {.screen = "LOSS: the mean over all tokens of the batch. Each rank's own:",
+     .show = show_losses,
+     .ask = "What loss does the step report, on every rank?",
+     .kind = ZERO_ANSWER_REAL, .unit = "", .answer = loss,
+     .mistakes = {{loss_sum, "That is the sum. Ranks have equally many tokens, so it is the mean."},
+                  {loss0, "That is rank 0's own samples. The loss is that of the whole batch."}},
+     .because = "The mean: {answer}, the same on all ranks, to the last bit.",
+     .plan = 0, .line = "LOSS",
+     .against = "\"Ranks train different models, and are averaged later.\" They make one step of one model.",
+     .told = loss_at},
     {.ask = "There are {groups} groups of parameters. How many GATHERs stand in the step of stage 3?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "instructions", .answer = gathers,
      .mistakes = {{gathers_twice, "Once for forward, once for backward: but the last unit's parameters are still there when its backward begins."},
@@ -233,6 +327,9 @@ const zero_lesson zero_lesson_step_of_3 = {
     .title = "one step of stage 3",
     .about = "the program, instruction by instruction",
     .plans = plans,
+    .machines = machines,
+    .steps = 1,
+    .tells_step = true,
     .names = names,
     .questions = questions,
     .n = sizeof questions / sizeof questions[0],

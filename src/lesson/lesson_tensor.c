@@ -114,7 +114,7 @@ static const zero_course_name names[] = {
 static const zero_question questions[] = {
     {.screen =
         "--tp {T} joins {T} neighbouring ranks into one TP group: they compute ONE replica together, "
-        "each with its heads, columns and words. Here the model has {L} block(s), 8 channels, 2 heads "
+        "each with its heads, columns and words. Here the model has {blocks}, 8 channels, 2 heads "
         "and {whole} parameters, on {ranks} ranks.",
      .ask = "Over how many ranks does ZeRO shard?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "ranks", .answer = sharding_ranks,
@@ -138,7 +138,7 @@ static const zero_question questions[] = {
      .because = "2 in forward and 2 in backward.",
      .plan = 0, .line = "JOIN",
      .against = NULL},
-    {.ask = "So a block sends 8 b s h (T-1)/T floats per rank: b = 1 sequence, s = 4 positions, h = 8 channels. How many BYTES do {L} block(s) send?",
+    {.ask = "So a block sends 8 b s h (T-1)/T floats per rank: b = 1 sequence, s = 4 positions, h = 8 channels. How many BYTES do {blocks} send?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = joined,
      .mistakes = {{joined_elements, "That counts floats."},
                   {joined_whole, "That forgets (T-1)/T."},

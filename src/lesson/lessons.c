@@ -8,10 +8,10 @@
 #include "zero/random.h"
 
 static const zero_lesson *const lessons[] = {
-    &zero_lesson_holds,       &zero_lesson_step_of_3, &zero_lesson_sends,
-    &zero_lesson_precision,   &zero_lesson_batches,   &zero_lesson_prefetch,
-    &zero_lesson_partitions,  &zero_lesson_tensor,    &zero_lesson_offload,
-    &zero_lesson_checkpoints,
+    &zero_lesson_holds,    &zero_lesson_step_of_3,   &zero_lesson_sends,
+    &zero_lesson_same,     &zero_lesson_precision,   &zero_lesson_batches,
+    &zero_lesson_prefetch, &zero_lesson_partitions,  &zero_lesson_tensor,
+    &zero_lesson_offload,  &zero_lesson_checkpoints,
 };
 #define N_LESSONS ((int)(sizeof lessons / sizeof lessons[0]))
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "lesson/machine.h"
 #include "report/plan_report.h"
 
 /* The numbers of a class, or of a student's variant. */
@@ -19,20 +20,33 @@ typedef struct {
     const char *dtype;             /* borrowed */
 } zero_course_numbers;
 
-#define ZERO_COURSE_RANKS  8
-#define ZERO_COURSE_LAYERS 12
-#define ZERO_COURSE_HIDDEN 64
-#define ZERO_COURSE_PLANS  8
-#define ZERO_COURSE_WORDS  256
-#define ZERO_COURSE_TEXT   2048
+#define ZERO_COURSE_RANKS    8
+#define ZERO_COURSE_LAYERS   12
+#define ZERO_COURSE_HIDDEN   64
+#define ZERO_COURSE_PLANS    8
+#define ZERO_COURSE_MACHINES 4
+#define ZERO_COURSE_WORDS    256
+#define ZERO_COURSE_TEXT     2048
 
-/* Plans as `zero plan` makes them from the same words; filled in by the command line's layer. */
+/* Plans as `zero plan` makes them from the same words, and configurations as `zero train` does; filled
+ * in by the command line's layer. */
 typedef struct {
     zero_status (*make)(const char *words, void **plan);
     const zero_plan_report *(*report)(const void *plan);
     void (*show)(const void *plan, FILE *out); /* the text of `zero plan` */
     void (*destroy)(void *plan);
+    zero_status (*configure)(const char *words, void **run); /* destroyed by forget() */
+    const zero_config *(*config)(const void *run);
+    void (*forget)(void *run);
 } zero_course_planner;
+
+/* Real arithmetic: all ranks in this process, after the lesson's steps. */
+typedef struct {
+    void *run; /* from the planner */
+    zero_lesson_machine *machine;
+    zero_lesson_step last;
+    char digest[33];
+} zero_course_machine;
 
 /* Everything that the questions of one lesson read. */
 typedef struct {
@@ -41,7 +55,8 @@ typedef struct {
     char words[ZERO_COURSE_PLANS][ZERO_COURSE_WORDS];
     void *plans[ZERO_COURSE_PLANS];
     int n_plans;
-    void *machine; /* of a lesson that has one; owned */
+    zero_course_machine machines[ZERO_COURSE_MACHINES];
+    int n_machines;
 } zero_course_world;
 
 typedef double zero_course_value(const zero_course_world *w);
@@ -79,28 +94,31 @@ typedef struct {
     int plan;
     const char *line; /* the first line of that plan with this text shows it; NULL: none */
     const char *against; /* the misconception; NULL: none of the table */
+    int (*told)(
+        const zero_course_world *w); /* the instruction of machine 0 whose words follow the
+                                              * answer, from 0; NULL: none */
 } zero_question;
 
 typedef struct {
     const char *title, *about;
-    const char *const *plans; /* words of `zero plan`, templates; NULL past the last */
+    const char *const *plans;    /* words of `zero plan`, templates; NULL past the last */
+    const char *const *machines; /* words of `zero train`, without ranks; NULL: none */
+    int steps;                   /* that a machine walks; its tale is of the last */
+    bool tells_step;             /* a narration ends with the whole step of machine 0 */
     const zero_course_name *names;
     const zero_question *questions;
     int n;
-    /* NULL, or: makes w->machine; and frees it. */
-    zero_status (*prepare)(zero_course_world *w);
-    void (*clear)(zero_course_world *w);
 } zero_lesson;
 
 /* Lesson number n, from 1; NULL past the last. */
 const zero_lesson *zero_course_lesson(int n);
 int zero_course_lessons(void);
 
-/* Makes the plans of a lesson; fails as they do, leaving nothing. */
+/* Makes the plans of a lesson and walks its machines; fails as they do, leaving nothing. */
 ZERO_NODISCARD zero_status zero_course_open(zero_course_world *w, const zero_lesson *lesson,
                                             const zero_course_numbers *numbers,
                                             const zero_course_planner *planner);
-void zero_course_close(zero_course_world *w, const zero_lesson *lesson);
+void zero_course_close(zero_course_world *w);
 
 /* Writes a template with its values to `text`; false, with {?} in it, for an unknown name. */
 bool zero_course_expand(const zero_lesson *lesson, const zero_question *q,

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lesson/narrate.h"
+
 /* ---- text ---- */
 
 /* One line of a text, from column `indent` on. */
@@ -97,9 +99,26 @@ static void say_line(const zero_speaker *s)
     FILE *memory = open_memstream(&text, &size);
     if (!memory) return;
     s->world->planner->show(s->world->plans[q->plan], memory);
-    if (fclose(memory) == 0 && find_line(text, q->line, found))
-        wrap(found, strlen(found), 4, s->out);
+    if (fclose(memory) == 0 && find_line(text, q->line, found)) {
+        bool fits = strlen(found) + 4 <= ZERO_SAY_COLUMNS;
+        if (fits) fprintf(s->out, "    %s\n", found);
+        if (!fits) wrap(found, strlen(found), 4, s->out);
+    }
     free(text);
+}
+
+static zero_narrator narrator_of(const zero_lesson_machine *m)
+{
+    return (zero_narrator){zero_lesson_model(m), zero_lesson_corpus(m)->tokenizer};
+}
+
+/* The instruction in the words of the narrator. */
+static void say_told(const zero_speaker *s)
+{
+    const zero_lesson_machine *m = s->world->machines[0].machine;
+    zero_narrator n = narrator_of(m);
+    fputc('\n', s->out);
+    zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), s->out);
 }
 
 static const char *unit_of(const zero_question *q)
@@ -116,4 +135,15 @@ void zero_say_answer(const zero_speaker *s)
             unit_of(q));
     zero_say(s, 2, q->because);
     if (q->line) say_line(s);
+    if (q->told) say_told(s);
+}
+
+void zero_say_step(const zero_speaker *s)
+{
+    const zero_lesson_machine *m = s->world->machines[0].machine;
+    zero_narrator n = narrator_of(m);
+    if (zero_narrate_check(n.model, zero_lesson_ranks(m)) == ZERO_OK)
+        zero_narrate_step(&n, zero_lesson_tale(m), s->out);
+    else
+        fprintf(s->out, "The step is not told: %s\n", zero_last_error());
 }

@@ -17,9 +17,11 @@ typedef struct {
  * are, and continue four columns further in if they are too long. */
 void zero_say(const zero_speaker *s, int indent, const char *template);
 
-/* The screen of the speaker's question, and what it asks. `last` is the number of lines that the screen
- * may have. */
+/* The screen of the speaker's question, and what it asks. */
 void zero_say_screen(const zero_speaker *s);
 
 /* The right answer, why, and the plan's line with its command. */
 void zero_say_answer(const zero_speaker *s);
+
+/* The last step of machine 0, instruction by instruction, if it is small enough to be told. */
+void zero_say_step(const zero_speaker *s);

@@ -78,6 +78,19 @@ int zero_world_count(const zero_course_world *w, int plan, zero_op op)
     return n;
 }
 
+const zero_told *zero_world_told(const zero_course_world *w, int rank, zero_op op,
+                                 int operand)
+{
+    const zero_tale *tale = zero_lesson_tale(w->machines[0].machine);
+    bool has_unit = op == ZERO_OP_FORWARD || op == ZERO_OP_BACKWARD;
+    for (int at = 0; at < tale->length; at++) {
+        const zero_told *t = zero_tale_at(tale, rank, at);
+        if (t->op == op && (operand < 0 || (has_unit ? t->unit : t->group) == operand))
+            return t;
+    }
+    return NULL;
+}
+
 /* ---- values in templates ---- */
 
 static double layers(const zero_course_world *w)
@@ -161,12 +174,20 @@ static zero_course_value *find(const zero_course_name *list, const char *name,
     return NULL;
 }
 
-/* The options of the small model. */
+/* The options of the small model: those that differ from the preset's. */
 static void write_model(const zero_course_numbers *n, char text[96])
 {
-    snprintf(text, 96,
-             "--layers %" PRId64 " --hidden %" PRId64 " --heads 1 --seq 4 --vocab 8",
-             n->layers, n->hidden);
+    int at = snprintf(text, 96, "--model lesson");
+    if (n->layers != 1)
+        at += snprintf(text + at, 96 - (size_t)at, " --layers %" PRId64, n->layers);
+    if (n->hidden != 4)
+        snprintf(text + at, 96 - (size_t)at, " --hidden %" PRId64, n->hidden);
+}
+
+/* "1 block", "2 blocks" */
+static void write_blocks(const zero_course_numbers *n, char text[96])
+{
+    snprintf(text, 96, "%" PRId64 " block%s", n->layers, n->layers == 1 ? "" : "s");
 }
 
 static bool write_value(const zero_lesson *lesson, const zero_question *q,
@@ -177,6 +198,8 @@ static bool write_value(const zero_lesson *lesson, const zero_question *q,
     if (!value) value = find(lesson->names, name, length);
     if (length == 5 && memcmp(name, "model", 5) == 0)
         write_model(w->numbers, text);
+    else if (length == 6 && memcmp(name, "blocks", 6) == 0)
+        write_blocks(w->numbers, text);
     else if (length == 5 && memcmp(name, "dtype", 5) == 0)
         snprintf(text, 96, "%s", w->numbers->dtype);
     else if (q && length == 6 && memcmp(name, "answer", 6) == 0)
@@ -212,16 +235,45 @@ bool zero_course_expand(const zero_lesson *lesson, const zero_question *q,
 
 /* ---- a lesson's world ---- */
 
+static void expand_words(const zero_course_world *w, const zero_lesson *lesson,
+                         const char *template, char words[ZERO_COURSE_WORDS])
+{
+    char text[ZERO_COURSE_TEXT];
+    (void)zero_course_expand(lesson, NULL, w, template, text);
+    snprintf(words, ZERO_COURSE_WORDS, "%.255s", text);
+}
+
 static zero_status make_plans(zero_course_world *w, const zero_lesson *lesson)
 {
     for (int k = 0; lesson->plans[k]; k++) {
-        char text[ZERO_COURSE_TEXT];
-        (void)zero_course_expand(lesson, NULL, w, lesson->plans[k], text);
-        snprintf(w->words[k], sizeof w->words[k], "%.255s", text);
+        expand_words(w, lesson, lesson->plans[k], w->words[k]);
         ZERO_TRY(w->planner->make(w->words[k], &w->plans[k]));
         w->n_plans = k + 1;
     }
-    return lesson->prepare ? lesson->prepare(w) : ZERO_OK;
+    return ZERO_OK;
+}
+
+static zero_status walk(zero_course_world *w, const zero_lesson *lesson,
+                        zero_course_machine *m)
+{
+    ZERO_TRY(
+        zero_lesson_open(w->planner->config(m->run), (int)w->numbers->ranks, &m->machine));
+    for (int k = 0; k < lesson->steps; k++)
+        ZERO_TRY(zero_lesson_walk(m->machine, &m->last));
+    return ZERO_OK;
+}
+
+static zero_status make_machines(zero_course_world *w, const zero_lesson *lesson)
+{
+    for (int k = 0; lesson->machines && lesson->machines[k]; k++) {
+        char words[ZERO_COURSE_WORDS];
+        expand_words(w, lesson, lesson->machines[k], words);
+        ZERO_TRY(w->planner->configure(words, &w->machines[k].run));
+        w->n_machines = k + 1;
+        ZERO_TRY(walk(w, lesson, &w->machines[k]));
+        ZERO_TRY(zero_lesson_digest(w->machines[k].machine, w->machines[k].digest));
+    }
+    return ZERO_OK;
 }
 
 zero_status zero_course_open(zero_course_world *w, const zero_lesson *lesson,
@@ -230,15 +282,19 @@ zero_status zero_course_open(zero_course_world *w, const zero_lesson *lesson,
 {
     *w = (zero_course_world){.numbers = numbers, .planner = planner};
     zero_status st = make_plans(w, lesson);
+    if (st == ZERO_OK) st = make_machines(w, lesson);
     if (st == ZERO_OK) return ZERO_OK;
     zero_failure kept = zero_failure_keep(st);
-    zero_course_close(w, lesson);
+    zero_course_close(w);
     return zero_failure_restore(&kept);
 }
 
-void zero_course_close(zero_course_world *w, const zero_lesson *lesson)
+void zero_course_close(zero_course_world *w)
 {
-    if (lesson->clear) lesson->clear(w);
+    for (int k = 0; k < w->n_machines; k++) {
+        zero_lesson_close(&w->machines[k].machine);
+        w->planner->forget(w->machines[k].run);
+    }
     for (int k = 0; k < w->n_plans; k++) w->planner->destroy(w->plans[k]);
     *w = (zero_course_world){.n_plans = 0};
 }

@@ -21,3 +21,7 @@ double zero_world_gathered(const zero_course_world *w, int plan);
  * its number, from 1; 0 without one. */
 int zero_world_find(const zero_course_world *w, int plan, zero_op op, int operand);
 int zero_world_count(const zero_course_world *w, int plan, zero_op op);
+
+/* The first event of machine 0 with this operation and operand, in its last step; NULL without one. */
+const zero_told *zero_world_told(const zero_course_world *w, int rank, zero_op op,
+                                 int operand);
