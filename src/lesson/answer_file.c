@@ -39,6 +39,7 @@ typedef struct {
     common list[COMMON];
     int n_common;
     bool has_head;
+    int column;
 } class_state;
 
 /* ---- grading ---- */
@@ -75,6 +76,16 @@ static void say_question(const class_state *c, const zero_speaker *s, int lesson
     if (graded.why) zero_say(s, 6, graded.why);
 }
 
+#define NAME_COLUMNS 14
+
+/* Marks of a lesson that would pass the right margin begin a line of their own. */
+static void begin_marks(class_state *c, int number, int n)
+{
+    FILE *out = c->grading->out;
+    if (c->column + 4 + n > 60) c->column = fprintf(out, "\n%*s", NAME_COLUMNS, "") - 1;
+    c->column += fprintf(out, " %d:", number) + n;
+}
+
 /* The questions of one lesson; returns how many are right. */
 static zero_status grade_lesson(class_state *c, const student *s,
                                 const zero_course_numbers *numbers, int n, int *right)
@@ -82,7 +93,7 @@ static zero_status grade_lesson(class_state *c, const student *s,
     const zero_lesson *lesson = zero_course_lesson(n);
     zero_course_world world;
     ZERO_TRY(zero_course_open(&world, lesson, numbers, c->grading->planner));
-    if (!c->grading->by_question) fprintf(c->grading->out, " %d:", n);
+    if (!c->grading->by_question) begin_marks(c, n, lesson->n);
     for (int k = 0; k < lesson->n; k++) {
         const zero_question *q = &lesson->questions[k];
         const zero_answer_line *line = &s->answers[n - 1][k];
@@ -127,7 +138,8 @@ static zero_status grade_student(class_state *c, const student *s)
     if (c->grading->by_question)
         fprintf(out, "%s\n", s->name[0] ? ZERO_SHOWN(s->name) : "answers");
     else
-        fprintf(out, "%-14.14s", s->name[0] ? ZERO_SHOWN(s->name) : "(no name)");
+        c->column = fprintf(out, "%-*.*s", NAME_COLUMNS, NAME_COLUMNS,
+                            s->name[0] ? ZERO_SHOWN(s->name) : "(no name)");
     for (int n = 1; n <= zero_course_lessons(); n++) {
         if (!is_counted(c, s, n)) continue;
         asked += zero_course_lesson(n)->n;

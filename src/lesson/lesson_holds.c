@@ -140,15 +140,15 @@ static void show_shards(const zero_course_world *w, FILE *out)
 {
     const zero_schedule *s = zero_world_schedule(w, 0);
     const zero_model *m = s->input.model;
-    fprintf(out, "  %-12s %10s %8s   parameters in the shard of rank 0, 1, ...\n", "group",
+    fprintf(out, "  %-10s %10s %7s   parameters in the shard of rank 0, 1, ...\n", "group",
             "parameters", "padded");
     for (int g = 0; g < m->n_groups; g++) {
         const zero_partition *p = &s->groups[g].partition;
         if (g > 1 && g + 1 < m->n_groups) continue;
-        fprintf(out, "  %-12s %10" PRId64 " %8" PRId64 "  ", m->groups[g].name, p->n_params,
+        fprintf(out, "  %-10s %10" PRId64 " %7" PRId64 "  ", m->groups[g].name, p->n_params,
                 p->padded);
         for (int r = 0; r < p->n_ranks; r++)
-            fprintf(out, " %5" PRId64, zero_range_len(zero_partition_shard(p, r)));
+            fprintf(out, " %4" PRId64, zero_range_len(zero_partition_shard(p, r)));
         fputc('\n', out);
     }
 }

@@ -29,7 +29,7 @@ void zero_course_list(FILE *out)
 {
     for (int n = 1; n <= N_LESSONS; n++) {
         const zero_lesson *l = lessons[n - 1];
-        fprintf(out, "%4d  %-30s %2d questions  %s\n", n, l->title, l->n, l->about);
+        fprintf(out, "%4d  %-25s %2d questions  %s\n", n, l->title, l->n, l->about);
     }
 }
 
@@ -62,8 +62,8 @@ zero_course_numbers zero_course_variant(const zero_course_numbers *given, const 
     zero_course_numbers n = *given;
     zero_random stream = {.seed = (int64_t)(XXH64(name, strlen(name), 0) >> 1)};
     if (n.ranks == 0) n.ranks = draw(&stream, 0, 3, ZERO_COURSE_RANKS);
-    if (n.layers == 0) n.layers = draw(&stream, 1, 1, 4);
-    if (n.hidden == 0) n.hidden = 4 * draw(&stream, 2, 1, 8);
+    if (n.layers == 0) n.layers = draw(&stream, 1, 1, ZERO_COURSE_LAYERS);
+    if (n.hidden == 0) n.hidden = 4 * draw(&stream, 2, 1, ZERO_COURSE_HIDDEN / 4);
     if (n.microbatches == 0) n.microbatches = draw(&stream, 3, 2, 5);
     if (n.bandwidth == 0) n.bandwidth = GBIT * draw(&stream, 4, 10, 16);
     return zero_course_standard(&n);

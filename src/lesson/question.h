@@ -21,8 +21,8 @@ typedef struct {
 } zero_course_numbers;
 
 #define ZERO_COURSE_RANKS    8
-#define ZERO_COURSE_LAYERS   12
-#define ZERO_COURSE_HIDDEN   64
+#define ZERO_COURSE_LAYERS   4
+#define ZERO_COURSE_HIDDEN   12 /* so that the largest model can be told number by number */
 #define ZERO_COURSE_PLANS    8
 #define ZERO_COURSE_MACHINES 4
 #define ZERO_COURSE_WORDS    256
@@ -78,6 +78,7 @@ typedef struct {
 typedef enum {
     ZERO_ANSWER_WHOLE,   /* an exact whole number */
     ZERO_ANSWER_REAL,    /* to 1 % */
+    ZERO_ANSWER_FINE,    /* to 0.05 %: four digits */
     ZERO_ANSWER_SECONDS, /* to 1 % */
     ZERO_ANSWER_WORD,    /* one of the words of `unit`; the value is its number, from 0 */
 } zero_answer_kind;
