@@ -153,10 +153,10 @@ static zero_status lesson(const lesson_options *o, int number)
     zero_course_numbers numbers =
         o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
     if (number > 0 || o->answers || o->no_questions) return hold(o, number, &numbers);
-    puts("Lessons (zero lesson N holds one; it asks, grades and explains):\n");
+    puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");
     zero_course_list(stdout);
-    puts(
-        "\nNo MPI is needed. Answers: 4800, 4.7 KiB, 1.375x, 12 ms, yes; ? tells, q ends.");
+    puts("\nAnswers are numbers, 4800, 4.7 KiB, 1.375x, 12 ms, or a word that is offered.\n"
+         "? tells the answer, q ends the lesson. A calculator helps.");
     return ZERO_OK;
 }
 

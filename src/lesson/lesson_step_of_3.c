@@ -325,7 +325,7 @@ static const zero_question questions[] = {
 
 const zero_lesson zero_lesson_step_of_3 = {
     .title = "one step of stage 3",
-    .about = "the program, instruction by instruction",
+    .about = "its program, with real numbers",
     .plans = plans,
     .machines = machines,
     .steps = 1,
