@@ -56,6 +56,8 @@ struct zero_comm {
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
+    struct zero_comm_spans
+        *spans; /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
     zero_deadline
         *deadline; /* (whole) borrowed; of calls that cannot be watched; NULL: none */
 
@@ -85,6 +87,7 @@ typedef struct zero_collective {
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
     int64_t until_sent;         /* zero_steps_until_sent() */
+    int64_t label;              /* the caller's, set before begin: what spans.h records */
 
     /* All runs of this collective so far. The group's counters have them, too. */
     zero_traffic traffic;
@@ -99,6 +102,8 @@ typedef struct zero_collective {
     zero_device_tickets fetches, stores;
     int64_t sequence;
     double begun, ended; /* when */
+    bool is_recorded;    /* spans.h */
+    int64_t sent_before; /* bytes sent by earlier runs, if it is recorded */
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
