@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 #include "comm/deliver.h"
 #include "sharding/schedule_live.h"
+#include "trace/trace_name.h"
 
 #define AHEAD "updates that ran ahead"
 /* Rows of transfers: ranks have them and AHEAD. */
@@ -148,27 +149,26 @@ static const zero_parcel_row *labelled(const zero_parcel *p, int64_t label)
 
 /* ---- collectives in flight ---- */
 
+/* Named as zero_trace_collective() does it. */
 static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
 {
     const zero_parcel *p = w->parcel;
     const zero_traced_step *step = step_at(p, s->begun);
-    char name[ZERO_TRACE_NAME], group[ZERO_MEMBER_TEXT];
+    char name[ZERO_TRACE_NAME];
     if (!step) return;
-    zero_member_name(&p->head.members[s->part], group);
-    snprintf(name, sizeof name, "%s %.60s%.80s%s",
+    snprintf(name, sizeof name, "%s %s%s",
              zero_collective_kind_name((zero_collective_kind)s->kind),
-             labelled(p, s->label)->operand, group, is_open ? ", not ended" : "");
-    /* Groups of a family number their collectives separately. */
-    int64_t part = p->head.is_divided ? s->part : 0;
-    int64_t parts = p->head.is_divided ? ZERO_FAMILY_PARTS : 1;
-    zero_trace_file_flight(w->file,
-                           &(zero_trace_flight){.rank = w->rank,
-                                                .step = step->step,
-                                                .sequence = s->sequence * parts + part,
-                                                .name = name,
-                                                .bytes_sent = s->sent,
-                                                .begin = s->begun - w->origin,
-                                                .end = s->ended - w->origin});
+             labelled(p, s->label)->operand, is_open ? ", not ended" : "");
+    zero_family_part part = (zero_family_part)s->part;
+    zero_trace_file_flight(
+        w->file, &(zero_trace_flight){.rank = w->rank,
+                                      .step = step->step,
+                                      .sequence = zero_trace_sequence(part, s->sequence),
+                                      .first = p->head.members[part].first,
+                                      .name = name,
+                                      .bytes_sent = s->sent,
+                                      .begin = s->begun - w->origin,
+                                      .end = s->ended - w->origin});
 }
 
 /* ---- transfers ---- */
