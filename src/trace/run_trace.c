@@ -315,9 +315,9 @@ static zero_status find_extent(zero_comm *comm, extent *e)
     return st;
 }
 
-static zero_status write(const zero_run_trace *mine, const zero_run_trace_file *file,
-                         const void *data, size_t bytes, extent *e,
-                         zero_run_trace_result *result)
+static zero_status write_all(const zero_run_trace *mine, const zero_run_trace_file *file,
+                             const void *data, size_t bytes, extent *e,
+                             zero_run_trace_result *result)
 {
     zero_comm *comm = mine->comm;
     desk d = {.file = NULL};
@@ -341,7 +341,7 @@ zero_status zero_run_trace_write(const zero_run_trace *mine,
     *result = (zero_run_trace_result){0};
     zero_status st = zero_agree(mine->comm, pack(mine, &data, &bytes, &p));
     extent e = extent_of(st == ZERO_OK && data ? &p : NULL);
-    if (st == ZERO_OK) st = write(mine, file, data, bytes, &e, result);
+    if (st == ZERO_OK) st = write_all(mine, file, data, bytes, &e, result);
     free(data);
     return st;
 }
