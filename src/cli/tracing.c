@@ -37,7 +37,8 @@ static zero_status count_events(zero_session *s, zero_trace_counts *counts)
     ZERO_TRY(zero_agree(&s->world, st));
     int64_t words[3] = {mine.spans, mine.flights, mine.samples};
     ZERO_TRY(zero_comm_sum(&s->world, 3, words));
-    *counts = (zero_trace_counts){words[0], words[1], words[2]};
+    *counts =
+        (zero_trace_counts){.spans = words[0], .flights = words[1], .samples = words[2]};
     return ZERO_OK;
 }
 
@@ -61,7 +62,7 @@ static zero_status open_options(zero_session *s)
     ZERO_TRY(zero_tracing_check(&s->config));
     t->first = zero_tracing_window(&s->config, &t->window);
     ZERO_TRY(zero_tracing_ranks(&s->config, s->world.size, &t->ranks));
-    t->is_recorded = zero_list_is_traced(&t->ranks, s->world.rank);
+    t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
     return try_file(s);
 }
 
