@@ -81,7 +81,7 @@ is_json out
 for stage in 1 2; do
     runs 0 plan $small --ranks 2 --stage $stage --show-schedule
     cp out stage$stage
-    grep -q '(freed)' out && echo $stage
+    grep -q '^        (freed) ' out && echo $stage
 done >frees
 [ "$(cat frees)" = 2 ] || complain "$words: stages that free gradients: $(cat frees)"
 
