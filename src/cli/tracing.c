@@ -62,7 +62,7 @@ static zero_status open_options(zero_session *s)
     ZERO_TRY(zero_tracing_check(&s->config));
     t->first = zero_tracing_window(&s->config, &t->window);
     ZERO_TRY(zero_tracing_ranks(&s->config, s->world.size, &t->ranks));
-    t->is_recorded = zero_list_is_traced(&t->ranks, s->world.rank);
+    t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
     return try_file(s);
 }
 

@@ -148,8 +148,8 @@ static void all_that_is_written_is_read(void **state)
         assert_true(r->rank == rank && r->node == layout.node_of[rank]);
         check_spans(r);
         check_rest(r);
-        assert_true(zero_traced_step(r, 3, &first, &last) && first == 1 && last == 2);
-        assert_false(zero_traced_step(r, 4, &first, &last));
+        assert_true(zero_traced_find_step(r, 3, &first, &last) && first == 1 && last == 2);
+        assert_false(zero_traced_find_step(r, 4, &first, &last));
     }
     assert_null(zero_traced_find(&t, 3));
     zero_traced_destroy(&t);
