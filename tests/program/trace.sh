@@ -93,6 +93,14 @@ if [ -n "$disk" ]; then
     says 'epilogue: UPDATE' t.json
 fi
 
+# Instructions of a device are those of the host, and the file says so.
+"$zero" info >info 2>&1
+if grep -q '^devices .*fake' info; then
+    traces 3 --stage 3 --device fake
+    found 'ranks 3 steps 4-6' t.json m
+    says "seldom waits; the device's own times are in the profile\"" t.json
+fi
+
 # The second of two nodes has a clock that is 3 s ahead, and runs faster: its collectives are in
 # flight when those of the first node are. The checker allows what the file says of its clocks.
 clock_of() { # clock_of WORD: a number of the trace's first event
