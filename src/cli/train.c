@@ -200,6 +200,39 @@ static zero_status check_digest(const zero_config *c, const char *digest)
                      digest, expected);
 }
 
+/* All ranks beside each other. */
+typedef struct {
+    zero_rank_bytes bytes;
+    zero_rank_seconds seconds;
+} beside;
+
+static zero_status gather(const zero_session *s, beside *ranks)
+{
+    ZERO_TRY(zero_rank_bytes_gather(&s->engine, &ranks->bytes));
+    return zero_rank_seconds_gather(&s->engine, &ranks->seconds);
+}
+
+static void let_go(beside *ranks)
+{
+    zero_rank_bytes_destroy(&ranks->bytes);
+    zero_rank_seconds_destroy(&ranks->seconds);
+}
+
+static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
+                                    const beside *ranks)
+{
+    zero_metrics_final line = {.engine = &s->engine,
+                               .comm = &s->world,
+                               .fake_nodes = s->fake_nodes,
+                               .step_time = &totals->step_time,
+                               .profile = &totals->profile,
+                               .bytes = &ranks->bytes,
+                               .seconds = &ranks->seconds,
+                               .digest = totals->digest};
+    zero_status st = zero_metrics_final_line(&s->metrics, &line);
+    return zero_agree_after_files(&s->world, st);
+}
+
 /* Gathers and shows the ledgers, the profile and the digest. */
 static zero_status report(zero_session *s, zero_run_totals *totals)
 {
@@ -207,14 +240,10 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     zero_device_times_read(&s->engine.runner.times);
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &totals->profile));
-    zero_metrics_final line = {.engine = &s->engine,
-                               .comm = &s->world,
-                               .fake_nodes = s->fake_nodes,
-                               .step_time = &totals->step_time,
-                               .profile = &totals->profile,
-                               .digest = totals->digest};
-    zero_status st = zero_metrics_final_line(&s->metrics, &line);
-    st = zero_agree_after_files(&s->world, st);
+    beside ranks = {0};
+    zero_status st = gather(s, &ranks);
+    if (st == ZERO_OK) st = write_final_line(s, totals, &ranks);
+    let_go(&ranks);
     warn_of_lost_metrics(s);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);

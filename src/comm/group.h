@@ -15,6 +15,7 @@
 #include "comm/copier.h"
 #include "comm/deadline.h"
 #include "comm/member.h"
+#include "comm/peers.h"
 #include "comm/step.h"
 #include "zero/comm.h"
 
@@ -62,10 +63,11 @@ struct zero_comm {
     /* by zero_collective_kind, and ZERO_CONTROL */
     zero_traffic traffic[ZERO_TRAFFIC_KINDS];
     zero_duration duration[ZERO_TRAFFIC_KINDS];
-    double last_poll;   /* (whole) when; while collectives are active */
-    double largest_gap; /* (whole) longest time between two polls, in seconds */
-    int users;          /* trainers and optimizers that work on the group */
-    bool is_closed;     /* the program has closed it: it ends with its last user */
+    zero_peer_bytes peers; /* of all kinds but ZERO_CONTROL, by rank of the group */
+    double last_poll;      /* (whole) when; while collectives are active */
+    double largest_gap;    /* (whole) longest time between two polls, in seconds */
+    int users;             /* trainers and optimizers that work on the group */
+    bool is_closed;        /* the program has closed it: it ends with its last user */
     double
         patience; /* (whole) how many times longer than usual to wait; 0 and 1: as usual */
 };

@@ -202,6 +202,7 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
 {
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     zero_steps_count(&op->steps, step, &op->traffic);
+    zero_steps_count_peers(&op->steps, step, &op->comm->peers);
     switch (step->kind) {
     case ZERO_STEP_SEND: return post_send(op, step);
     case ZERO_STEP_RECEIVE: return post_receive(op, step);

@@ -161,6 +161,13 @@ static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span
     zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
 }
 
+/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the one that
+ * begins with it. */
+static bool takes_time(const zero_simulated_span *span)
+{
+    return llround(1e9 * span->begin) < llround(1e9 * span->end);
+}
+
 static void take_span(void *trace, const zero_simulated_span *span)
 {
     zero_simulation_trace *t = trace;
@@ -182,7 +189,7 @@ static void take_span(void *trace, const zero_simulated_span *span)
                            .end = span->end,
                            .waited = span->waited};
     put_memory(t, span);
-    zero_trace_file_span(t->file, &out);
+    if (takes_time(span)) zero_trace_file_span(t->file, &out);
 }
 
 /* The lowest rank of the rank's group. */

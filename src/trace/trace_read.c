@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "io/bytes.h"
 #include "io/json_input.h"
 #include "trace/trace_events.h"
 

@@ -45,12 +45,15 @@ says DIFFERS out
 # Each number of the CSV is that of the metrics.
 runs 0 report a.jsonl --csv
 [ "$(wc -l <out)" -eq 13 ] || complain "$words: expected 12 rows and one of names"
-for column in 3:loss 5:lr 6:grad_norm 8:tokens 9:step_seconds 11:tokens_per_second 12:elapsed; do
+for column in 3:loss 5:lr 6:grad_norm 7:loss_scale 8:tokens 9:step_seconds \
+    10:exposed_seconds 11:tokens_per_second 12:elapsed; do
     sed -n "s/.*\"step\":.*\"${column#*:}\":\([^,}]*\).*/\1/p" a.jsonl >wanted
     sed 1d out | cut -d , -f "${column%:*}" | paste -d ' ' - wanted |
         awk '$1 - $2 != 0 || $1 == "" { exit 1 } END { exit NR != 12 }' ||
         complain "$words: the column ${column#*:} differs from the metrics"
 done
+[ "$(sed 1d out | cut -d , -f 4 | grep -c .)" -eq 3 ] ||
+    complain "$words: expected three validation losses"
 
 # ---- runs that were stopped, resumed, damaged ----
 
