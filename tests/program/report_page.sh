@@ -52,9 +52,9 @@ says 'it did not end' killed.html
 head -n 2 a.jsonl >one.jsonl
 page one.html one.jsonl
 says '1 step<' one.html
-sed 's/"loss":[^,]*/"loss":null/' a.jsonl >nan.jsonl
-page nan.html nan.jsonl
-says '12 of 12 steps have no finite loss' nan.html
+sed 's/"loss":[^,]*/"loss":null/' a.jsonl >lost.jsonl
+page lost.html lost.jsonl
+says '12 of 12 steps have no finite loss' lost.html
 
 # ---- several runs, and names from outside ----
 
