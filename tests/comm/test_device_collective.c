@@ -207,7 +207,8 @@ static void a_rank_whose_device_is_stuck_is_named(void **state)
     job j = job_init(&f, spec, 1, false, 0);
     job_fill(&j);
     if (test_rank == test_size - 1)
-        j.device->stuck_until = zero_clock_seconds() + 1.7 * limit;
+        j.device->stuck_until =
+            zero_clock_seconds() + 3.0 * limit; /* turns of a busy machine count less */
     job_begin(&j);
     zero_status st = zero_collective_wait(&j.op);
     int told = st == ZERO_ERR_STALLED, in_all = 0;
