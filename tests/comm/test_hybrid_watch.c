@@ -139,8 +139,7 @@ static zero_status wait_or_be_told(family_job *j)
     zero_failure told = zero_failure_keep(st);
     assert_true(st == ZERO_OK || st == ZERO_ERR_STALLED);
     if (st != ZERO_OK) late_tell();
-    /* A program would end here; the collective still completes. */
-    if (st != ZERO_OK) assert_int_equal(zero_collective_wait(&j->op), ZERO_OK);
+    if (st != ZERO_OK) assert_int_equal(late_wait(&j->op), ZERO_OK);
     return zero_failure_restore(&told);
 }
 
