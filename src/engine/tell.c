@@ -51,8 +51,9 @@ static void read_own(const zero_walk *w, const zero_instruction *i, int buffer,
 static int64_t element_in(const zero_walk *w, const zero_instruction *i)
 {
     const zero_partition *p = partition_of(w, i->group);
-    int64_t own = element_of(p, w->r->shard->rank),
-            end = zero_min(i->range.end, p->n_params);
+    int64_t end = zero_min(i->range.end, p->n_params);
+    bool is_whole = i->range.begin == 0 && end == p->n_params;
+    int64_t own = element_of(p, is_whole ? 0 : w->r->shard->rank);
     if (own >= i->range.begin && own < end) return own;
     return i->range.begin < end ? i->range.begin : -1;
 }

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "lesson/lines.h"
 #include "lesson/tale.h"
+#include "sharding/legend.h"
 #include "sharding/schedule.h"
 
 zero_status zero_narrate_check(const zero_model *model, int n_ranks)
@@ -21,7 +22,7 @@ zero_status zero_narrate_check(const zero_model *model, int n_ranks)
                      model->n_params, n_ranks, ZERO_NARRATE_PARAMS, ZERO_TOLD_RANKS);
 }
 
-enum { HEAD = 28, OPERAND = 9, INDENT = 6 };
+enum { INDENT = 6 };
 
 /* ---- events ---- */
 
@@ -316,54 +317,32 @@ static void put_size(zero_lines *p, const zero_narrator *n, const zero_tale *tal
 
 /* ---- the words ---- */
 
-typedef struct {
-    const char *says;
-    void (*numbers)(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at);
-} sentence;
+typedef void printer(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at);
 
-static const sentence sentences[ZERO_OP_KINDS] = {
-    [ZERO_OP_LOAD] = {"each rank reads samples of its own", put_samples},
-    [ZERO_OP_GATHER] = {"each rank begins to send its piece to the others", put_traffic},
-    [ZERO_OP_GATHER_WAIT] = {"now each rank has the whole group", put_gathered},
-    [ZERO_OP_FORWARD] = {"each rank computes with samples of its own", put_pass},
-    [ZERO_OP_RECOMPUTE] = {"the same once more, for what backward reads", put_pass},
-    [ZERO_OP_BACKWARD] = {"gradients of each rank's own samples", put_pass},
-    [ZERO_OP_JOIN] = {"the ranks of a TP group begin to put their parts together",
-                      put_traffic},
-    [ZERO_OP_JOIN_WAIT] = {"now each of them has the result", NULL},
-    [ZERO_OP_KEEP] = {"each rank of a TP group keeps its piece of the output", NULL},
-    [ZERO_OP_COLLECT] = {"the ranks of a TP group begin to gather the pieces", put_traffic},
-    [ZERO_OP_COLLECT_WAIT] = {"now each of them has the whole output", NULL},
-    [ZERO_OP_RELEASE] = {"each rank gives the gathered group back", put_size},
-    [ZERO_OP_ROUND] = {"the gradient is rounded to the type of gradients", put_elements},
-    [ZERO_OP_ACCUMULATE] = {"this microbatch's gradient is added to the sum", put_elements},
-    [ZERO_OP_REDUCE] = {"each rank begins to send pieces to their owners", put_traffic},
-    [ZERO_OP_REDUCE_WAIT] = {"each rank has the sum of its own piece", put_sums},
-    [ZERO_OP_ALL_REDUCE] = {"replicas begin to add up their pieces", put_traffic},
-    [ZERO_OP_ALL_REDUCE_WAIT] = {"each replica has the sum of all", NULL},
-    [ZERO_OP_LOSS] = {"the losses of all ranks, averaged", put_agreed},
-    [ZERO_OP_NORM] = {"squares of the gradient, each rank's piece added up", put_numbers},
-    [ZERO_OP_OVERFLOW] = {"all ranks add their squares, and vote", put_agreed},
-    [ZERO_OP_VERIFY] = {"each rank looks for flipped bits in its states", NULL},
-    [ZERO_OP_COMPARE] = {"copies are compared, in steps where that is due", NULL},
-    [ZERO_OP_UPDATE] = {"each rank updates what it owns", put_updates},
-    [ZERO_OP_RECORD] = {"each rank hashes its new states", NULL},
-    [ZERO_OP_FETCH_GRAD] = {"the gradient begins to move to the host", NULL},
-    [ZERO_OP_STORE_PARAM] = {"new parameters begin to move to the device", NULL},
-    [ZERO_OP_PUBLISH] = {"the delayed update becomes visible", NULL},
-    [ZERO_OP_DELAY] = {"the gradient is kept for the next step", NULL},
-    [ZERO_OP_FETCH] = {"each rank begins to read optimizer states from its file", put_size},
-    [ZERO_OP_FETCH_WAIT] = {"they are in memory", NULL},
-    [ZERO_OP_STORE] = {"each rank begins to write them back", put_size},
-    [ZERO_OP_STORE_WAIT] = {"their memory is free", NULL},
-    [ZERO_OP_FETCH_PARAM] = {"each rank begins to read its piece of the parameters",
-                             put_size},
-    [ZERO_OP_FETCH_PARAM_WAIT] = {"it is in memory", NULL},
-    [ZERO_OP_SAVE] = {"each rank begins to write the output to its file", put_size},
-    [ZERO_OP_SAVE_WAIT] = {"its memory is free", NULL},
-    [ZERO_OP_RESTORE] = {"each rank begins to read the output from its file", put_size},
-    [ZERO_OP_RESTORE_WAIT] = {"it is in memory", NULL},
+/* The numbers of an instruction; NULL: its meaning says all (sharding/legend.h). */
+static printer *const printers[ZERO_OP_KINDS] = {
+    [ZERO_OP_LOAD] = put_samples,         [ZERO_OP_GATHER] = put_traffic,
+    [ZERO_OP_GATHER_WAIT] = put_gathered, [ZERO_OP_FORWARD] = put_pass,
+    [ZERO_OP_RECOMPUTE] = put_pass,       [ZERO_OP_BACKWARD] = put_pass,
+    [ZERO_OP_JOIN] = put_traffic,         [ZERO_OP_COLLECT] = put_traffic,
+    [ZERO_OP_RELEASE] = put_size,         [ZERO_OP_ROUND] = put_elements,
+    [ZERO_OP_ACCUMULATE] = put_elements,  [ZERO_OP_REDUCE] = put_traffic,
+    [ZERO_OP_REDUCE_WAIT] = put_sums,     [ZERO_OP_ALL_REDUCE] = put_traffic,
+    [ZERO_OP_LOSS] = put_agreed,          [ZERO_OP_NORM] = put_numbers,
+    [ZERO_OP_OVERFLOW] = put_agreed,      [ZERO_OP_UPDATE] = put_updates,
+    [ZERO_OP_FETCH] = put_size,           [ZERO_OP_STORE] = put_size,
+    [ZERO_OP_FETCH_PARAM] = put_size,     [ZERO_OP_SAVE] = put_size,
+    [ZERO_OP_RESTORE] = put_size,
 };
+
+/* In stage 0 ranks gather sums of gradients: they all update everything. */
+static const char *meaning_of(const zero_told *t)
+{
+    if (!t->is_gradient) return zero_op_meaning((zero_op)t->op);
+    return t->op == ZERO_OP_GATHER
+               ? "begins to collect the sums of a group from their owners"
+               : "waits until the group's gradient is whole";
+}
 
 /* "block 0"; "block 0.1" for a part of its pass. */
 static void write_operand(const zero_narrator *n, const zero_told *t,
@@ -382,17 +361,16 @@ void zero_narrate_instruction(const zero_narrator *n, const zero_tale *tale, int
                               FILE *out)
 {
     const zero_told *t = zero_tale_find(tale, at, zero_tale_leader(tale));
-    zero_lines p = {.out = out, .indent = HEAD + 1};
+    zero_lines p = {.out = out, .indent = INDENT};
     char operand[ZERO_NARRATE_WIDTH];
     if (!t || t->op < 0 || t->op >= ZERO_OP_KINDS) return;
     write_operand(n, t, operand);
-    p.column = fprintf(out, "%4d  %-12s %-*s", at + 1, zero_op_name((zero_op)t->op),
-                       OPERAND, operand);
-    const sentence *s = &sentences[t->op];
-    zero_lines_put_words(&p, " ");
-    zero_lines_put_words(&p, s->says);
+    p.column = fprintf(out, "%4d  %s%s%s:", at + 1, zero_op_name((zero_op)t->op),
+                       operand[0] ? " " : "", operand);
+    zero_lines_put(&p, " ");
+    zero_lines_put_words(&p, meaning_of(t));
     zero_lines_end(&p);
-    if (s->numbers) s->numbers(&p, n, tale, at);
+    if (printers[t->op]) printers[t->op](&p, n, tale, at);
 }
 
 void zero_narrate_step(const zero_narrator *n, const zero_tale *tale, FILE *out)
