@@ -1,10 +1,15 @@
 #include "engine/tell.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
 #include "base/half.h"
 #include "base/number.h"
 #include "base/range.h"
 #include "nn/share.h"
 #include "sharding/schedule_exchange.h"
+#include "sharding/schedule_peers.h"
 
 static const zero_partition *partition_of(const zero_walk *w, int group)
 {
@@ -63,6 +68,34 @@ static zero_told_number number(double value)
     return (zero_told_number){0, value};
 }
 
+/* ---- what is known before ---- */
+
+static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
+                              zero_told *told)
+{
+    zero_peer_bytes bytes = {0};
+    ZERO_TRY(zero_instruction_peers(s, i, &bytes));
+    memcpy(told->sent_to, bytes.sent, sizeof told->sent_to);
+    memcpy(told->read_from, bytes.read, sizeof told->read_from);
+    return ZERO_OK;
+}
+
+zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
+    zero_status st =
+        made ? ZERO_OK
+             : zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", p->length);
+    for (int at = 0; st == ZERO_OK && at < p->length; at++)
+        st = tell_peers(s, &p->code[at], &made[at]);
+    if (st == ZERO_OK)
+        *list = made;
+    else
+        free(made);
+    return st;
+}
+
 /* ---- what an instruction is ---- */
 
 static void tell_range(const zero_walk *w, int group, zero_range range, zero_told *told)
@@ -91,6 +124,7 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     const zero_runner *r = w->r;
     zero_traffic traffic = zero_instruction_traffic(r->schedule, i);
     zero_volume moved = zero_traffic_total(&traffic);
+    const zero_told known = *told;
     *told = (zero_told){.step = w->in->step + 1,
                         .at = r->at,
                         .rank = r->comm->rank,
@@ -107,6 +141,8 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     if (i->group >= 0) tell_range(w, i->group, i->range, told);
     if (i->buffer != ZERO_NO_BUFFER)
         told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;
+    memcpy(told->sent_to, known.sent_to, sizeof told->sent_to);
+    memcpy(told->read_from, known.read_from, sizeof told->read_from);
     for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
 }

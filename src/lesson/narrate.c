@@ -118,37 +118,47 @@ static void tell_sample(const zero_narrator *n, const zero_told *t,
     snprintf(text + at, (size_t)(ZERO_NARRATE_WIDTH - at), "\"");
 }
 
-static bool sends(const zero_told *t)
+/* The bytes that each rank sends to each other, if they are the same; else -1. */
+static int64_t equal_bytes(const zero_tale *tale, int at)
 {
-    return t->sent > 0 || t->received > 0;
+    int64_t bytes = zero_tale_bytes(tale, at, 0, tale->n_ranks - 1);
+    for (int from = 0; from < tale->n_ranks; from++)
+        for (int to = 0; to < tale->n_ranks; to++)
+            if (from != to && zero_tale_bytes(tale, at, from, to) != bytes) return -1;
+    return bytes;
 }
 
-static void tell_bytes(const zero_narrator *n, const zero_told *t,
-                       char text[ZERO_NARRATE_WIDTH])
+/* "rank 0 -> 1: 256 B, 2: 256 B" */
+static void put_sender(zero_lines *p, const zero_tale *tale, int at, int from)
 {
-    (void)n;
-    snprintf(text, ZERO_NARRATE_WIDTH, "sends %" PRId64 " B, receives %" PRId64 " B",
-             t->sent, t->received);
+    bool is_first = true;
+    for (int to = 0; to < tale->n_ranks; to++) {
+        int64_t bytes = zero_tale_bytes(tale, at, from, to);
+        if (bytes == 0) continue;
+        if (is_first) {
+            zero_lines_begin(p, INDENT);
+            zero_lines_put(p, "rank %d -> %d: %" PRId64 " B", from, to, bytes);
+        } else {
+            zero_lines_put(p, ",");
+            zero_lines_put(p, " %d: %" PRId64 " B", to, bytes);
+        }
+        is_first = false;
+    }
+    if (!is_first) zero_lines_end(p);
 }
 
-/* In one sentence if all ranks do the same. */
 static void put_traffic(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
                         int at)
 {
-    const zero_told *first = zero_tale_find(tale, at, 0);
-    bool are_equal = first != NULL;
-    for (int r = 1; r < tale->n_ranks && are_equal; r++) {
-        const zero_told *t = zero_tale_find(tale, at, r);
-        are_equal = t && t->sent == first->sent && t->received == first->received;
-    }
-    if (!are_equal) {
-        put_ranks(p, n, tale, at, "", sends, tell_bytes);
-        return;
-    }
-    if (!sends(first)) return;
+    int64_t bytes = equal_bytes(tale, at);
+    int others = tale->n_ranks - 1;
+    (void)n;
+    for (int r = 0; bytes < 0 && r < tale->n_ranks; r++) put_sender(p, tale, at, r);
+    if (bytes <= 0 || others == 0) return;
     zero_lines_begin(p, INDENT);
-    zero_lines_put(p, "each rank sends %" PRId64 " B, receives %" PRId64 " B", first->sent,
-                   first->received);
+    zero_lines_put(p,
+                   "each rank sends %" PRId64 " B to each of the %d other%s: %" PRId64 " B",
+                   bytes, others, others == 1 ? "" : "s", bytes * others);
     zero_lines_end(p);
 }
 
