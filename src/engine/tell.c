@@ -103,7 +103,8 @@ static void tell_range(const zero_walk *w, int group, zero_range range, zero_tol
     zero_range all = {0, partition_of(w, group)->n_params};
     told->begin = range.begin;
     told->end = range.end;
-    told->real = zero_range_len(zero_range_overlap(range, all));
+    range = zero_range_overlap(range, all);
+    told->real = zero_range_is_empty(range) ? 0 : zero_range_len(range);
 }
 
 static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
@@ -147,11 +148,24 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
 }
 
-/* The master; in fp32 the parameter. States in a file are in memory for a moment only. */
+/* The states of a block in its slot; parameters are there, too, if they are in the file. */
+static zero_told_number read_slot(const zero_walk *w, const zero_instruction *i, int64_t at)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    zero_slot_view view =
+        zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
+    const float *master = view.master ? view.master : (const float *)(void *)view.param;
+    if (!master) return read_element(w, i->param[0], at);
+    return (zero_told_number){at, (double)master[at - i->range.begin]};
+}
+
+/* The master; in fp32 the parameter. */
 static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
 {
-    int buffer = i->master != ZERO_NO_BUFFER ? i->master : i->param[0];
-    return read_element(w, buffer, element_in(w, i));
+    int64_t at = element_in(w, i);
+    if (at >= 0 && i->file != ZERO_NO_BUFFER) return read_slot(w, i, at);
+    return read_element(w, i->master != ZERO_NO_BUFFER ? i->master : i->param[0], at);
 }
 
 void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *told)

@@ -176,7 +176,7 @@ static void put_term(zero_lines *p, bool is_first, double x)
 static void put_sum(zero_lines *p, const zero_tale *tale, const zero_told *t)
 {
     const zero_told_number *sum = &t->numbers[t->shard];
-    bool is_first = true;
+    int terms = 0;
     zero_lines_begin(p, INDENT);
     zero_lines_put(p,
                    "rank %" PRId64 " keeps %" PRId64 "..%" PRId64 " of the sum:", t->rank,
@@ -185,10 +185,9 @@ static void put_sum(zero_lines *p, const zero_tale *tale, const zero_told *t)
     for (int r = 0; r < tale->n_ranks; r++) {
         const zero_told *given = zero_tale_reduce(tale, r, t);
         if (!given || given->tp != t->tp || !has(given, (int)t->shard)) continue;
-        put_term(p, is_first, given->numbers[t->shard].value);
-        is_first = false;
+        put_term(p, terms++ == 0, given->numbers[t->shard].value);
     }
-    zero_lines_put(p, " = %.4g", sum->value);
+    if (terms != 1) zero_lines_put(p, " = %.4g", sum->value);
     zero_lines_end(p);
 }
 
@@ -385,7 +384,7 @@ void zero_narrate_instruction(const zero_narrator *n, const zero_tale *tale, int
 
 void zero_narrate_step(const zero_narrator *n, const zero_tale *tale, FILE *out)
 {
-    fprintf(out, "step %" PRId64 ", told by %d ranks\n", zero_tale_at(tale, 0, 0)->step,
-            tale->n_ranks);
+    fprintf(out, "step %" PRId64 ", told by %d rank%s\n", zero_tale_at(tale, 0, 0)->step,
+            tale->n_ranks, tale->n_ranks == 1 ? "" : "s");
     for (int at = 0; at < tale->length; at++) zero_narrate_instruction(n, tale, at, out);
 }
