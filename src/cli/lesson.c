@@ -110,13 +110,15 @@ static zero_course_options course_of(const lesson_options *o)
                                  .waits = at_terminal};
 }
 
-static zero_status say_result(const zero_course_tally *t)
+static zero_status say_result(int number, const zero_course_tally *t)
 {
     printf("%d of %d right", t->right, t->asked);
     if (t->second > 0) printf(", %d of them at the second try or later", t->second);
     printf(".\n");
+    if (number < zero_course_lessons() && !t->ended)
+        printf("The next one: zero lesson %d\n", number + 1);
     if (t->right == t->asked) return ZERO_OK;
-    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers are %s", t->asked - t->right,
+    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", t->asked - t->right,
                      t->asked, t->ended ? "wrong or missing" : "wrong");
 }
 
@@ -126,11 +128,14 @@ static zero_status hold(const lesson_options *o, int number,
     zero_course_options course = course_of(o);
     zero_course_tally tally;
     int first = number > 0 ? number : 1, last = number > 0 ? number : zero_course_lessons();
-    if (course.mode == ZERO_COURSE_TELL && o->student)
-        printf("# the variant of %s\n", ZERO_SHOWN(o->student));
+    if (o->student)
+        printf(
+            "# the numbers of %s: --ranks %d --layers %d --hidden %d --microbatches %d\n",
+            ZERO_SHOWN(o->student), (int)numbers->ranks, (int)numbers->layers,
+            (int)numbers->hidden, (int)numbers->microbatches);
     for (int n = first; n <= last; n++)
         ZERO_TRY(zero_course_hold(n, numbers, &zero_lesson_planner, &course, &tally));
-    return course.mode == ZERO_COURSE_ASK ? say_result(&tally) : ZERO_OK;
+    return course.mode == ZERO_COURSE_ASK ? say_result(number, &tally) : ZERO_OK;
 }
 
 static zero_status grade(const lesson_options *o, int number,

@@ -34,7 +34,7 @@ static void say_reply(const zero_speaker *s, zero_graded graded,
 {
     FILE *out = s->out;
     switch (graded.grade) {
-    case ZERO_GRADE_RIGHT: fputs("  Right.\n", out); break;
+    case ZERO_GRADE_RIGHT: break;
     case ZERO_GRADE_MISTAKE:
         fputs("  Not this.\n", out);
         zero_say(s, 2, graded.why);
@@ -59,11 +59,19 @@ static void prompt(const hour *h, int k)
     fflush(h->options->out);
 }
 
+/* At a terminal a key that was hit by mistake costs no try. */
+static bool is_slip(const hour *h, zero_grade grade)
+{
+    return h->options->waits &&
+           (grade == ZERO_GRADE_MISSING || grade == ZERO_GRADE_UNREADABLE);
+}
+
 /* Asks question k up to `tries` times. False if no more can be asked. */
 static bool ask(hour *h, int k)
 {
     zero_speaker s = speaker_of(h, k);
-    for (int try = 0; try < h->options->tries; try++) {
+    const char *words = "The answer is";
+    for (int try = 0; try < h->options->tries;) {
         zero_answer_line line;
         prompt(h, k);
         if (!zero_answer_read(h->options->in, &line)) return false;
@@ -72,12 +80,15 @@ static bool ask(hour *h, int k)
         if (is_command(&line, "?", "help")) break;
         zero_graded graded = zero_grade_answer(s.question, s.world, &line);
         say_reply(&s, graded, &line);
-        if (graded.grade != ZERO_GRADE_RIGHT) continue;
-        h->tally.right++;
-        h->tally.second += try > 0;
-        break;
+        if (graded.grade == ZERO_GRADE_RIGHT) {
+            h->tally.right++;
+            h->tally.second += try > 0;
+            words = "Right:";
+            break;
+        }
+        try += !is_slip(h, graded.grade);
     }
-    zero_say_answer(&s);
+    zero_say_answer(&s, words);
     return true;
 }
 
@@ -106,7 +117,7 @@ static void tell(const hour *h, int k)
     char value[32];
     zero_course_answer(s.question, s.question->answer(s.world), value);
     fprintf(s.out, "%d.%d = %s\n", h->number, k + 1, value);
-    zero_say_answer(&s);
+    zero_say_answer(&s, "The answer is");
     tell_mistakes(&s);
 }
 
@@ -125,9 +136,8 @@ static void head(const hour *h, int k)
 static void narrate(const zero_speaker *s)
 {
     const zero_question *q = s->question;
-    if (q->screen) zero_say(s, 0, q->screen);
-    if (q->show) q->show(s->world, s->out);
-    zero_say_answer(s);
+    zero_say_screen(s);
+    zero_say_answer(s, q->kind == ZERO_ANSWER_WORD ? "So:" : "It is");
 }
 
 static bool wait(const hour *h)

@@ -29,9 +29,9 @@ printf '3600\n3200\n2400\n1600\n12288\n4096\n2.56\n' >wrong
 lesson wrong 1
 exits 1
 says 'That is 12 Psi' out
-says 'The answer is 4800 bytes.' out
+says 'The answer is 4800 bytes (4.69 KiB).' out
 says '6 of 7 right' out
-[ "$(cat err)" = 'zero: 1 of 7 answers are wrong' ] || complain "$words: expected one message"
+[ "$(cat err)" = 'zero: 1 of 7 answers: wrong' ] || complain "$words: expected one message"
 printf '4800\n4,800\n1200\n600\n4800\n1600\n1.56\n' >wrong
 lesson wrong 1
 exits 1
@@ -82,7 +82,7 @@ for file in zeros sevens random huge odd blank invalid; do
         [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
         LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" out &&
             complain "$words: control characters in the output"
-        [ "$(grep -c '  Right\.' out)" -eq 0 ] || complain "$words: something was right"
+        [ "$(grep -c '  Right:' out)" -eq 0 ] || complain "$words: something was right"
     done
 done
 # Files without an end
