@@ -37,7 +37,7 @@
 /* clang-format off */
 const zero_option zero_run_options[] = {
     {.group = "Model", .name = "model", TEXT, FIELD(model), PLAN, .argument = "NAME", .standard = "tiny",
-     .help = "tiny, lesson, gpt2, gpt2-medium, gpt2-large, gpt2-xl, ...; zero plan --models lists all"},
+     .help = "tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl, lesson, ...; zero plan --models lists all"},
     {.name = "layers", WHOLE(1, 10000), FIELD(layers), PLAN, PRESET, .help = "transformer blocks"},
     {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PLAN, PRESET, .help = "channels, a multiple of heads"},
     {.name = "heads", WHOLE(1, 65536), FIELD(heads), PLAN, PRESET, .help = "attention heads"},
@@ -134,6 +134,15 @@ const zero_option zero_run_options[] = {
 
     {.group = "Output", .name = "metrics", TEXT, FIELD(metrics), PER_RANK, .argument = "FILE", .absent = "no file",
      .help = "one JSON object per line and step; ledgers and profile last"},
+    {.name = "trace", TEXT, FIELD(trace), .argument = "FILE", .absent = "none",
+     .help = "writes the last steps, instruction by instruction, in the format of Chrome's trace viewer; ui.perfetto.dev opens it"},
+    {.name = "trace-steps", TEXT, FIELD(trace_steps), .argument = "A-B", .absent = "the last 3 of the run",
+     .help = "steps in the --trace, such as 3-5; if the run ends before B, as many as it has made last"},
+    {.name = "trace-ranks", TEXT, FIELD(trace_ranks), .argument = "LIST", .absent = "all ranks",
+     .help = "ranks in the --trace, such as 0-7,64"},
+    {.name = "narrate", FLAG, FIELD(narrate),
+     .help = "tell the first step in words, instruction by instruction, with numbers of all ranks; for small models, such as --model lesson --data lesson"},
+    {.name = "narrate-steps", WHOLE(1, MANY), FIELD(narrate_steps), .standard = "1", .help = "steps that --narrate tells"},
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PER_RANK, PRESET, .help = "steps between lines of progress"},
     {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after training"},
     {.name = "progress", CHOICE, FIELD(progress), PER_RANK, .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},

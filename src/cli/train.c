@@ -4,6 +4,8 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/saving.h"
+#include "cli/telling.h"
+#include "cli/tracing.h"
 
 #include <errno.h>
 #include <math.h>
@@ -158,9 +160,13 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
     double exposed = exposed_so_far(s);
+    zero_telling_begin(s, step);
     double start = zero_clock_seconds();
+    zero_tracing_begin(s, step, start);
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
+    zero_tracing_end(s, end);
+    ZERO_TRY(zero_telling_end(s));
 
     zero_metrics_step line = {.step = step,
                               .loss = out.loss,
@@ -269,6 +275,7 @@ static zero_status train(zero_session *s)
 {
     sums sum = {0};
     ZERO_TRY(zero_record_begin(s));
+    zero_tracing_tell(s);
     int64_t steps = s->config.steps - s->saving.start;
     if (steps <= 0) return show_finished(s);
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
@@ -281,7 +288,11 @@ static zero_status run_session(zero_session *s, int argc, char **argv)
 {
     ZERO_TRY(zero_session_open(s, argc, argv));
     ZERO_TRY(zero_saving_open(s));
-    ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, train(s))));
+    ZERO_TRY(zero_tracing_open(s));
+    ZERO_TRY(zero_telling_open(s));
+    zero_status st = zero_tracing_close(s, train(s));
+    zero_telling_close(s);
+    ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
     return zero_session_close(s);
 }
 

@@ -111,7 +111,8 @@ typedef struct zero_collective {
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
-    struct zero_local_message *messages; /* owned; in their place between threads (local.h) */
+    struct zero_local_message
+        *messages; /* owned; in their place between threads (local.h) */
     int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
     struct zero_collective *next_active;       /* begun after this one on the same group */
 } zero_collective;

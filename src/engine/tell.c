@@ -20,7 +20,7 @@ static int64_t element_of(const zero_partition *p, int k)
     return piece.begin + ZERO_TOLD_AT < end ? piece.begin + ZERO_TOLD_AT : piece.begin;
 }
 
-static zero_told_number read(const zero_walk *w, int buffer, int64_t at)
+static zero_told_number read_element(const zero_walk *w, int buffer, int64_t at)
 {
     float value;
     if (buffer == ZERO_NO_BUFFER || at < 0) return (zero_told_number){.at = -1};
@@ -35,7 +35,7 @@ static void read_pieces(const zero_walk *w, const zero_instruction *i, int buffe
 {
     const zero_partition *p = partition_of(w, i->group);
     for (int k = 0; k < p->n_ranks && k < ZERO_TOLD_RANKS; k++)
-        told->numbers[k] = read(w, buffer, element_of(p, k));
+        told->numbers[k] = read_element(w, buffer, element_of(p, k));
 }
 
 static void read_own(const zero_walk *w, const zero_instruction *i, int buffer,
@@ -43,7 +43,8 @@ static void read_own(const zero_walk *w, const zero_instruction *i, int buffer,
 {
     int k = w->r->shard->rank;
     if (k < ZERO_TOLD_RANKS)
-        told->numbers[k] = read(w, buffer, element_of(partition_of(w, i->group), k));
+        told->numbers[k] =
+            read_element(w, buffer, element_of(partition_of(w, i->group), k));
 }
 
 /* The element of an instruction's range that stands for it. */
@@ -63,6 +64,27 @@ static zero_told_number number(double value)
 
 /* ---- what an instruction is ---- */
 
+static void tell_range(const zero_walk *w, int group, zero_range range, zero_told *told)
+{
+    zero_range all = {0, partition_of(w, group)->n_params};
+    told->begin = range.begin;
+    told->end = range.end;
+    told->real = zero_range_len(zero_range_overlap(range, all));
+}
+
+static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    tell_range(w, i->group,
+               zero_partition_piece(partition_of(w, i->group), w->r->shard->rank), told);
+}
+
+static bool is_gradient(const zero_walk *w, int buffer)
+{
+    zero_class class = w->r->schedule->buffers[buffer].class;
+    return class == ZERO_CLASS_GRADIENTS || class == ZERO_CLASS_IN_FLIGHT ||
+           class == ZERO_CLASS_ACCUMULATORS;
+}
+
 static void identify(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     const zero_runner *r = w->r;
@@ -75,31 +97,24 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
                         .tp = r->tp ? r->tp->rank : 0,
                         .op = i->op,
                         .unit = i->unit,
+                        .part = i->part,
                         .group = i->group,
                         .microbatch = i->microbatch,
                         .live_bytes = (int64_t)i->live_bytes,
                         .sent = moved.bytes_sent,
-                        .received = moved.bytes_received,
-                        .begin = i->range.begin,
-                        .end = i->range.end};
+                        .received = moved.bytes_received};
+    if (i->group >= 0) tell_range(w, i->group, i->range, told);
     if (i->buffer != ZERO_NO_BUFFER)
         told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;
     for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
 }
 
-static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
-{
-    zero_range piece = zero_partition_piece(partition_of(w, i->group), w->r->shard->rank);
-    told->begin = piece.begin;
-    told->end = piece.end;
-}
-
 /* The master; in fp32 the parameter. States in a file are in memory for a moment only. */
 static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
 {
     int buffer = i->master != ZERO_NO_BUFFER ? i->master : i->param[0];
-    return read(w, buffer, element_in(w, i));
+    return read_element(w, buffer, element_in(w, i));
 }
 
 void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *told)
@@ -113,10 +128,11 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
     case ZERO_OP_GATHER:
         tell_piece(w, i, told);
         read_own(w, i, i->in, told);
+        told->is_gradient = is_gradient(w, i->buffer);
         break;
     case ZERO_OP_UPDATE:
         told->numbers[0] = read_master(w, i);
-        told->numbers[2] = read(w, i->grad[0], element_in(w, i));
+        told->numbers[2] = read_element(w, i->grad[0], element_in(w, i));
         break;
     default: break;
     }
@@ -136,14 +152,26 @@ static void tell_tokens(const zero_walk *w, zero_told *told)
 static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     if (i->row_loss == ZERO_NO_BUFFER) return false;
+    told->is_loss = 1;
     told->numbers[0] =
         number(w->r->losses[i->microbatch] / (double)(w->batch.B * w->batch.T));
     return true;
 }
 
+/* Before the last part of a pass its results are not there. */
+static bool is_last_part(const zero_walk *w, const zero_instruction *i)
+{
+    const zero_unit *unit = &w->plan->model->units[i->unit];
+    zero_pass pass = i->op == ZERO_OP_BACKWARD    ? ZERO_PASS_BACKWARD
+                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
+                                                  : ZERO_PASS_FORWARD;
+    if (i->part == ZERO_PART_ALL) return true;
+    return unit->part(unit, pass, w->plan->micro_batch, w->plan->seq, i->part).is_last;
+}
+
 static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
-    if (tell_loss(w, i, told) || i->out == ZERO_NO_BUFFER) return;
+    if (!is_last_part(w, i) || tell_loss(w, i, told) || i->out == ZERO_NO_BUFFER) return;
     const float *out = zero_runner_buffer(w->r, i->out);
     told->numbers[0] = number((double)out[0]);
 }
@@ -151,9 +179,11 @@ static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_tol
 static void tell_backward(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
-    (void)tell_loss(w, i, told);
     told->group = unit->groups[0];
-    told->numbers[1] = read(w, i->grad[0], element_of(partition_of(w, unit->groups[0]), 0));
+    if (!is_last_part(w, i)) return;
+    (void)tell_loss(w, i, told);
+    told->numbers[1] =
+        read_element(w, i->grad[0], element_of(partition_of(w, unit->groups[0]), 0));
 }
 
 static void tell_norm(const zero_walk *w, const zero_instruction *i, zero_told *told)
@@ -193,9 +223,12 @@ void zero_tell_after(const zero_walk *w, const zero_instruction *i, zero_told *t
     case ZERO_OP_GATHER_WAIT:
         tell_piece(w, i, told);
         read_pieces(w, i, i->buffer, told);
+        told->is_gradient = is_gradient(w, i->buffer);
         break;
     case ZERO_OP_ROUND:
-    case ZERO_OP_ACCUMULATE: told->numbers[0] = read(w, i->buffer, element_in(w, i)); break;
+    case ZERO_OP_ACCUMULATE:
+        told->numbers[0] = read_element(w, i->buffer, element_in(w, i));
+        break;
     case ZERO_OP_UPDATE:
         told->done = w->update.is_due;
         told->numbers[1] = read_master(w, i);

@@ -24,7 +24,8 @@
 
 #define ZERO_TOLD_RANKS  8 /* at most */
 #define ZERO_TOLD_TOKENS 4
-#define ZERO_TOLD_AT     5 /* of a piece */
+#define ZERO_TOLD_AT     5    /* of a piece */
+#define ZERO_TOLD_NONE   (-1) /* as `op`: the rank has no such instruction */
 
 /* One element, and its value. */
 typedef struct {
@@ -33,19 +34,22 @@ typedef struct {
 } zero_told_number;
 
 typedef struct {
-    int64_t step;  /* from 1 */
-    int64_t at;    /* index of the instruction in the rank's step program */
-    int64_t rank;  /* of all */
-    int64_t shard; /* this rank's number in its ZeRO group, and in its TP group */
-    int64_t tp;
-    int64_t op, unit, group,
+    int64_t step;      /* from 1 */
+    int64_t at;        /* index of the instruction in the rank's step program */
+    int64_t rank;      /* of all */
+    int64_t shard, tp; /* this rank's number in its ZeRO group, and in its TP group */
+    int64_t op;        /* zero_op, or ZERO_TOLD_NONE */
+    int64_t unit, part, group,
         microbatch;         /* as in zero_instruction; BACKWARD: its first group */
     int64_t sample;         /* LOAD: of the global batch, from 0 */
     int64_t live_bytes;     /* of this rank, while the instruction runs */
     int64_t bytes;          /* of the buffer that the instruction names */
     int64_t sent, received; /* bytes, to and from other ranks */
-    int64_t begin,
-        end;      /* the elements of the group that are this rank's, or that it changes */
+    /* The elements of the group that are this rank's, or that it changes, and how many of them are
+     * no padding. */
+    int64_t begin, end, real;
+    int64_t is_gradient; /* GATHER: of gradients, not of parameters */
+    int64_t is_loss;     /* FORWARD, BACKWARD: numbers[0] is a loss */
     int64_t done; /* UPDATE: 1 if it was made; OVERFLOW: 1 if all numbers are finite */
     int64_t tokens[ZERO_TOLD_TOKENS]; /* -1: none */
     zero_told_number numbers[ZERO_TOLD_RANKS];

@@ -285,7 +285,7 @@ zero_status zero_lesson_walk(zero_lesson_machine *m, zero_lesson_step *result)
                          m->step + 1, m->config.steps);
     double scale = (double)m->ranks[0].engine.loss_scale.scale;
     int64_t events = (int64_t)m->n_ranks * m->tale.length;
-    for (int64_t k = 0; k < events; k++) m->tale.list[k].op = -1;
+    for (int64_t k = 0; k < events; k++) m->tale.list[k].op = ZERO_TOLD_NONE;
     ZERO_TRY(run_all(m, take_step));
     const member *rank = &m->ranks[0];
     *result = (zero_lesson_step){.step = ++m->step,

@@ -11,7 +11,6 @@
 #include "nn/model.h"
 #include "zero/status.h"
 
-#define ZERO_NARRATE_WIDTH  80    /* columns, at most */
 #define ZERO_NARRATE_PARAMS 10000 /* parameters of a model whose numbers are shown */
 
 /* ZERO_ERR_UNSUPPORTED, with the numbers, for a model or a number of ranks that is too large. */

@@ -79,9 +79,9 @@ zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
     }
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--model %s: no such preset; there are tiny, lesson, gpt2, gpt2-medium, gpt2-large "
-        "and "
-        "gpt2-xl, and of the papers paper-1.5b to paper-170b, paper-1t, paper-ddp-1.16b "
+        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
+        "gpt2-xl and lesson, and of the papers paper-1.5b to paper-170b, paper-1t, "
+        "paper-ddp-1.16b "
         "and "
         "-1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and gpt3-175b (zero plan --models "
         "lists all; --layers, --hidden, --heads, --seq and --vocab change a preset's "

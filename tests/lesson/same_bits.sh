@@ -23,7 +23,7 @@ agrees() {
     n=$1
     shift
     rm -f m
-    on "$n" "$zero" train $lesson --backend naive --metrics m --quiet "$@" >said 2>&1 || {
+    on "$n" "$zero" train $lesson --backend naive --metrics m "$@" >said 2>&1 || {
         complain "a run on $n ranks with $* ended with $?: $(cat said)"
         return
     }
@@ -45,7 +45,7 @@ for stage in 0 1 2 3; do
     agrees 4 --stage $stage --tp 2 --heads 2 --dtype fp16 --steps 3
 done
 for prefetch in 0 2; do agrees 3 --stage 3 --prefetch $prefetch --recompute; done
-agrees 3 --stage 3 --persist 100 --bucket 128 --message 256 --overlap off --check-memory
+agrees 3 --stage 3 --persist 100 --bucket 256 --message 256 --overlap off --check-memory
 agrees 3 --stage 2 --clip 0.5 --dropout 0.1 --shuffle --check-replicas 2
 finds_a_disk
 if [ "$disk" ]; then
@@ -57,6 +57,40 @@ if [ "$disk" ]; then
     agrees 3 --stage 1 --partition owner --offload "$disk"
 fi
 agrees 8 --stage 3 --dtype bf16 --steps 2
+
+# told_alike N options...: a real run and a lesson tell a step in the same words.
+told_alike() {
+    n=$1
+    shift
+    TELL=1 "$tell" "$n" $lesson --steps 1 "$@" >told 2>&1
+    sed -n '/^step 1, told by/p; /^ /p' told >lesson
+    on "$n" "$zero" train $lesson --backend naive --collectives p2p --steps 1 --narrate "$@" \
+        >said 2>err || complain "--narrate $*: $(cat said err)"
+    head -n "$(($(grep -n '^step 1, told by' said | sed 's/:.*//') + $(wc -l <lesson) - 1))" said |
+        sed -n '/^step 1, told by/,$p' >real
+    [ "$(wc -l <lesson)" -ge 50 ] || complain "--narrate $*: a lesson tells little: $(cat told)"
+    cmp -s real lesson || complain "$n ranks, $*: they tell different things: $(diff real lesson)"
+    awk 'length > 80 || / $/' lesson | grep . && complain "$*: lines are too long or end in blanks"
+    grep -q 'nan' lesson && complain "$*: a number is told that is not there"
+}
+told_alike 3 --stage 3
+told_alike 3 --stage 0 --dtype fp16
+told_alike 3 --stage 2 --dtype bf16 --global-batch 6 --micro-batch 1
+told_alike 3 --stage 1 --partition owner
+told_alike 4 --stage 3 --tp 2 --heads 2 --recompute
+told_alike 8 --stage 3 --dtype bf16
+if [ "$disk" ]; then
+    told_alike 3 --stage 3 --offload "$disk" --offload-when end --partition owner --dtype bf16
+fi
+
+# Telling changes nothing; a model that is too large is refused, with the remedy.
+agrees 3 --stage 3 --steps 2
+before=$(cat lesson)
+agrees 3 --stage 3 --steps 2 --narrate
+[ "$before" = "$(cat lesson)" ] || complain "--narrate changes numbers"
+run 2 train --narrate --steps 1 --data stories:16K
+exits 2
+says "--model lesson --data lesson" err
 
 # Other numbers would be seen.
 agrees 3 --stage 3 --steps 2
