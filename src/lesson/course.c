@@ -188,6 +188,10 @@ zero_status zero_course_hold(int n, const zero_course_numbers *numbers,
     hour h = {options, lesson, &world, n, {.asked = lesson->n}};
     for (int k = 0; k < lesson->n && hold_question(&h, k); k++) {
     }
+    if (options->mode == ZERO_COURSE_NARRATE && lesson->tells_step) {
+        fputs("The whole step, with numbers of all ranks:\n", options->out);
+        zero_say_step(&(zero_speaker){lesson, NULL, &world, options->out});
+    }
     zero_course_close(&world);
     *tally = h.tally;
     return ZERO_OK;
