@@ -66,13 +66,19 @@ static bool is_slip(const hour *h, zero_grade grade)
            (grade == ZERO_GRADE_MISSING || grade == ZERO_GRADE_UNREADABLE);
 }
 
+static void save(const hour *h, int k, const zero_answer_line *line)
+{
+    if (!h->options->save || line->text[0] == '\0') return;
+    fprintf(h->options->save, "%d.%d = %s\n", h->number, k + 1, ZERO_SHOWN(line->text));
+}
+
 /* Asks question k up to `tries` times. False if no more can be asked. */
 static bool ask(hour *h, int k)
 {
     zero_speaker s = speaker_of(h, k);
     const char *words = "The answer is";
+    zero_answer_line line = {.is_whole = true}, last = line;
     for (int try = 0; try < h->options->tries;) {
-        zero_answer_line line;
         prompt(h, k);
         if (!zero_answer_read(h->options->in, &line)) return false;
         if (!h->options->waits) fprintf(s.out, "%.60s\n", ZERO_SHOWN(line.text));
@@ -80,6 +86,7 @@ static bool ask(hour *h, int k)
         if (is_command(&line, "?", "help")) break;
         zero_graded graded = zero_grade_answer(s.question, s.world, &line);
         say_reply(&s, graded, &line);
+        last = line;
         if (graded.grade == ZERO_GRADE_RIGHT) {
             h->tally.right++;
             h->tally.second += try > 0;
@@ -88,6 +95,7 @@ static bool ask(hour *h, int k)
         }
         try += !is_slip(h, graded.grade);
     }
+    save(h, k, &last);
     zero_say_answer(&s, words);
     return true;
 }
@@ -96,6 +104,7 @@ static bool ask(hour *h, int k)
 
 static void tell_mistakes(const zero_speaker *s)
 {
+    char before[32] = "";
     const zero_question *q = s->question;
     double right = q->answer(s->world);
     for (int k = 0; k < ZERO_MISTAKES && q->mistakes[k].value; k++) {
@@ -103,7 +112,9 @@ static void tell_mistakes(const zero_speaker *s)
         char value[32];
         if (isnan(wrong.value) || zero_grade_is_right(q, right, &wrong)) continue;
         zero_course_answer(q, wrong.value, value);
-        fprintf(s->out, "  If the answer is %s:\n", value);
+        bool is_new = strcmp(value, before) != 0;
+        if (is_new) fprintf(s->out, "  If the answer is %s:\n", value);
+        memcpy(before, value, sizeof before);
         zero_say(s, 6, q->mistakes[k].why);
     }
     if (!q->against) return;

@@ -66,6 +66,21 @@ lesson leaves 1
 exits 1
 says 'question 1.2 and those after it are open' out
 
+# What is saved can be graded.
+printf '3600\n4800\n3200\n12\n?\n1600\nq\n' >some
+lesson some 1 --tries 2 --ranks 3 --save saved.txt
+lesson right 3 --save saved.txt
+run 0 lesson --check saved.txt
+exits 1
+grep -q '^1.1   4800  *right' out || complain "$words: expected the last answer to 1.1"
+grep -q '^1.5   .*no answer' out || complain "$words: expected no answer to 1.5"
+grep -q '^3.1 ' out || complain "$words: expected both lessons"
+lesson right 1 --student anna --save anna.saved
+[ "$(head -n 1 anna.saved)" = 'STUDENT anna' ] || complain 'the file does not begin with anna'
+refuses 2 'nosuch/file' 0 lesson 1 --save nosuch/file
+refuses 2 'nothing is asked' 0 lesson 1 --answers --save saved.txt
+refuses 2 'give the number' 0 lesson --save saved.txt
+
 # ---- hostile input ----
 
 head -c 200000 /dev/zero >zeros
