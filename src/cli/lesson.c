@@ -1,4 +1,5 @@
 /* zero lesson: a course that grades itself. It needs no MPI. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ typedef struct {
     const char *dtype, *student;
     bool answers, no_questions;
     int64_t tries; /* 0: 2 at a terminal, else 1 */
-    const char *check, *grade;
+    const char *save, *check, *grade;
 } lesson_options;
 
 #define FIELD(name) .offset = offsetof(lesson_options, name)
@@ -31,6 +32,7 @@ static const zero_option rows[] = {
     {.group = "Course", .name = "answers", FLAG, FIELD(answers), .help = "for teachers: every question with its answer, why, and the usual mistakes"},
     {.name = "no-questions", FLAG, FIELD(no_questions), .help = "tell it all, ask nothing"},
     {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1", .help = "answers to a question before it is told"},
+    {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved", .help = "add the answers to a file that --check and --grade read, the last one to each question"},
     {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks), .absent = "3, or --student's", .help = "ranks of the small model's job"},
     {.name = "layers", WHOLE(1, ZERO_COURSE_LAYERS), FIELD(layers), .absent = "1, or --student's", .help = "its transformer blocks"},
     {.name = "hidden", WHOLE(4, ZERO_COURSE_HIDDEN), FIELD(hidden), .absent = "4, or --student's", .help = "its channels, a multiple of 4"},
@@ -58,6 +60,8 @@ static zero_status check_options(const lesson_options *o)
     if (o->answers + o->no_questions + grades > 1)
         return zero_fail(ZERO_ERR_INVALID, "give one of --answers, --no-questions%s",
                          grades ? ", --check and --grade" : ", not both");
+    if (o->save && (o->answers || o->no_questions || grades))
+        return zero_fail(ZERO_ERR_INVALID, "--save: nothing is asked");
     if (o->tries > 0 && (o->answers || o->no_questions || grades))
         return zero_fail(ZERO_ERR_INVALID, "--tries: nothing is asked");
     return ZERO_OK;
@@ -110,14 +114,38 @@ static zero_course_options course_of(const lesson_options *o)
                                  .waits = at_terminal};
 }
 
-static zero_status say_result(const zero_course_tally *t)
+static zero_status say_result(int number, const zero_course_tally *t)
 {
     printf("%d of %d right", t->right, t->asked);
     if (t->second > 0) printf(", %d of them at the second try or later", t->second);
     printf(".\n");
+    if (number < zero_course_lessons() && !t->ended)
+        printf("The next one: zero lesson %d\n", number + 1);
     if (t->right == t->asked) return ZERO_OK;
-    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers are %s", t->asked - t->right,
+    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", t->asked - t->right,
                      t->asked, t->ended ? "wrong or missing" : "wrong");
+}
+
+/* A new file begins with the student. */
+static zero_status open_save(const lesson_options *o, FILE **save)
+{
+    *save = NULL;
+    if (!o->save) return ZERO_OK;
+    FILE *file = fopen(o->save, "ab");
+    if (!file)
+        return zero_fail(ZERO_ERR_INVALID, "--save %.200s: %s", o->save, strerror(errno));
+    bool is_new = fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0;
+    if (is_new && o->student) fprintf(file, "STUDENT %s\n", ZERO_SHOWN(o->student));
+    *save = file;
+    return ZERO_OK;
+}
+
+static zero_status close_save(const lesson_options *o, FILE *save)
+{
+    if (!save) return ZERO_OK;
+    bool failed = ferror(save) != 0;
+    if (fclose(save) == 0 && !failed) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
 }
 
 static zero_status hold(const lesson_options *o, int number,
@@ -126,11 +154,19 @@ static zero_status hold(const lesson_options *o, int number,
     zero_course_options course = course_of(o);
     zero_course_tally tally;
     int first = number > 0 ? number : 1, last = number > 0 ? number : zero_course_lessons();
-    if (course.mode == ZERO_COURSE_TELL && o->student)
-        printf("# the variant of %s\n", ZERO_SHOWN(o->student));
-    for (int n = first; n <= last; n++)
-        ZERO_TRY(zero_course_hold(n, numbers, &zero_lesson_planner, &course, &tally));
-    return course.mode == ZERO_COURSE_ASK ? say_result(&tally) : ZERO_OK;
+    ZERO_TRY(open_save(o, &course.save));
+    if (o->student)
+        printf(
+            "# the numbers of %s: --ranks %d --layers %d --hidden %d --microbatches %d\n",
+            ZERO_SHOWN(o->student), (int)numbers->ranks, (int)numbers->layers,
+            (int)numbers->hidden, (int)numbers->microbatches);
+    zero_status st = ZERO_OK;
+    for (int n = first; n <= last && st == ZERO_OK; n++)
+        st = zero_course_hold(n, numbers, &zero_lesson_planner, &course, &tally);
+    zero_status saved = close_save(o, course.save);
+    ZERO_TRY(st);
+    ZERO_TRY(saved);
+    return course.mode == ZERO_COURSE_ASK ? say_result(number, &tally) : ZERO_OK;
 }
 
 static zero_status grade(const lesson_options *o, int number,
@@ -152,6 +188,9 @@ static zero_status lesson(const lesson_options *o, int number)
     if (o->check || o->grade) return grade(o, number, &given);
     zero_course_numbers numbers =
         o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
+    if (number == 0 && (o->save || o->tries > 0))
+        return zero_fail(ZERO_ERR_INVALID, "--%s: give the number of a lesson, too",
+                         o->save ? "save" : "tries");
     if (number > 0 || o->answers || o->no_questions) return hold(o, number, &numbers);
     puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");
     zero_course_list(stdout);
@@ -190,7 +229,7 @@ const zero_command zero_command_lesson = {
              "without any "
              "answer nothing counts.",
     .example = "zero lesson 1\n"
-               "zero lesson 1 --student anna\n"
+               "zero lesson 1 --student anna --save anna.txt\n"
                "cat *.txt | zero lesson --grade -",
     .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
     .tables = &table,

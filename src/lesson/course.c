@@ -34,7 +34,7 @@ static void say_reply(const zero_speaker *s, zero_graded graded,
 {
     FILE *out = s->out;
     switch (graded.grade) {
-    case ZERO_GRADE_RIGHT: fputs("  Right.\n", out); break;
+    case ZERO_GRADE_RIGHT: break;
     case ZERO_GRADE_MISTAKE:
         fputs("  Not this.\n", out);
         zero_say(s, 2, graded.why);
@@ -59,12 +59,26 @@ static void prompt(const hour *h, int k)
     fflush(h->options->out);
 }
 
+/* At a terminal a key that was hit by mistake costs no try. */
+static bool is_slip(const hour *h, zero_grade grade)
+{
+    return h->options->waits &&
+           (grade == ZERO_GRADE_MISSING || grade == ZERO_GRADE_UNREADABLE);
+}
+
+static void save(const hour *h, int k, const zero_answer_line *line)
+{
+    if (!h->options->save || line->text[0] == '\0') return;
+    fprintf(h->options->save, "%d.%d = %s\n", h->number, k + 1, ZERO_SHOWN(line->text));
+}
+
 /* Asks question k up to `tries` times. False if no more can be asked. */
 static bool ask(hour *h, int k)
 {
     zero_speaker s = speaker_of(h, k);
-    for (int try = 0; try < h->options->tries; try++) {
-        zero_answer_line line;
+    const char *words = "The answer is";
+    zero_answer_line line = {.is_whole = true}, last = line;
+    for (int try = 0; try < h->options->tries;) {
         prompt(h, k);
         if (!zero_answer_read(h->options->in, &line)) return false;
         if (!h->options->waits) fprintf(s.out, "%.60s\n", ZERO_SHOWN(line.text));
@@ -72,12 +86,17 @@ static bool ask(hour *h, int k)
         if (is_command(&line, "?", "help")) break;
         zero_graded graded = zero_grade_answer(s.question, s.world, &line);
         say_reply(&s, graded, &line);
-        if (graded.grade != ZERO_GRADE_RIGHT) continue;
-        h->tally.right++;
-        h->tally.second += try > 0;
-        break;
+        last = line;
+        if (graded.grade == ZERO_GRADE_RIGHT) {
+            h->tally.right++;
+            h->tally.second += try > 0;
+            words = "Right:";
+            break;
+        }
+        try += !is_slip(h, graded.grade);
     }
-    zero_say_answer(&s);
+    save(h, k, &last);
+    zero_say_answer(&s, words);
     return true;
 }
 
@@ -85,6 +104,7 @@ static bool ask(hour *h, int k)
 
 static void tell_mistakes(const zero_speaker *s)
 {
+    char before[32] = "";
     const zero_question *q = s->question;
     double right = q->answer(s->world);
     for (int k = 0; k < ZERO_MISTAKES && q->mistakes[k].value; k++) {
@@ -92,7 +112,9 @@ static void tell_mistakes(const zero_speaker *s)
         char value[32];
         if (isnan(wrong.value) || zero_grade_is_right(q, right, &wrong)) continue;
         zero_course_answer(q, wrong.value, value);
-        fprintf(s->out, "  If the answer is %s:\n", value);
+        bool is_new = strcmp(value, before) != 0;
+        if (is_new) fprintf(s->out, "  If the answer is %s:\n", value);
+        memcpy(before, value, sizeof before);
         zero_say(s, 6, q->mistakes[k].why);
     }
     if (!q->against) return;
@@ -106,7 +128,7 @@ static void tell(const hour *h, int k)
     char value[32];
     zero_course_answer(s.question, s.question->answer(s.world), value);
     fprintf(s.out, "%d.%d = %s\n", h->number, k + 1, value);
-    zero_say_answer(&s);
+    zero_say_answer(&s, "The answer is");
     tell_mistakes(&s);
 }
 
@@ -125,9 +147,8 @@ static void head(const hour *h, int k)
 static void narrate(const zero_speaker *s)
 {
     const zero_question *q = s->question;
-    if (q->screen) zero_say(s, 0, q->screen);
-    if (q->show) q->show(s->world, s->out);
-    zero_say_answer(s);
+    zero_say_screen(s);
+    zero_say_answer(s, q->kind == ZERO_ANSWER_WORD ? "So:" : "It is");
 }
 
 static bool wait(const hour *h)
@@ -177,6 +198,10 @@ zero_status zero_course_hold(int n, const zero_course_numbers *numbers,
     ZERO_TRY(zero_course_open(&world, lesson, numbers, planner));
     hour h = {options, lesson, &world, n, {.asked = lesson->n}};
     for (int k = 0; k < lesson->n && hold_question(&h, k); k++) {
+    }
+    if (options->mode == ZERO_COURSE_NARRATE && lesson->tells_step) {
+        fputs("The whole step, with numbers of all ranks:\n", options->out);
+        zero_say_step(&(zero_speaker){lesson, NULL, &world, options->out});
     }
     zero_course_close(&world);
     *tally = h.tally;

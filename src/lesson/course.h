@@ -12,9 +12,9 @@ typedef enum {
 typedef struct {
     zero_course_mode mode;
     FILE *in, *out;
-    int tries;           /* per question, from 1 */
-    bool waits;          /* at a terminal: for Enter before the next screen */
-    const char *student; /* of a variant; NULL */
+    int tries;  /* per question, from 1 */
+    bool waits; /* at a terminal: for Enter before the next screen */
+    FILE *save; /* the last answer to each question, as answer_file.h reads it; NULL */
 } zero_course_options;
 
 typedef struct {

@@ -125,7 +125,7 @@ static const zero_question questions[] = {
      .because = "(4 + 4 + 4) x {psi} = {answer}.",
      .plan = 0, .line = "Psi =",
      .against = "\"A checkpoint is the model.\" Three times as much, with Adam."},
-    {.ask = "bf16: how many bytes?",
+    {.ask = "bf16: how many bytes of states does a checkpoint of {psi} parameters hold?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = saved_bf16,
      .mistakes = {{half, "Masters and moments are fp32 with bf16, too."},
                   {without_master, "That forgets the masters."},

@@ -126,10 +126,16 @@ static double padding_inverse(const zero_course_world *w)
 
 /* ---- screens ---- */
 
-static void show_groups(const zero_course_world *w, FILE *out)
+static void show_model(const zero_course_world *w, FILE *out)
 {
     const zero_schedule *s = zero_world_schedule(w, 0);
     const zero_model *m = s->input.model;
+    bool has_master = zero_world_element(w) < 4.0;
+    fprintf(out, "  bytes of each parameter\n");
+    fprintf(out, "    %g   the parameter, %s\n", zero_world_element(w), w->numbers->dtype);
+    fprintf(out, "    %g   its gradient, %s\n", zero_world_element(w), w->numbers->dtype);
+    if (has_master) fputs("    4   its master copy, fp32\n", out);
+    fputs("    4   Adam's momentum, fp32\n    4   Adam's variance, fp32\n", out);
     fprintf(out, "  %-12s %10s\n", "group", "parameters");
     for (int g = 0; g < m->n_groups; g++)
         fprintf(out, "  %-12s %10" PRId64 "\n", m->groups[g].name, m->groups[g].n_params);
@@ -161,14 +167,10 @@ static const zero_course_name names[] = {
 
 static const zero_question questions[] = {
     {.screen =
-        "A GPT-2 of {blocks} and {C} channels has {psi} parameters. {N} ranks train it, each on "
-        "samples of its own. With Adam, training needs more than parameters. Bytes for each one:\n"
-        "  parameter, {dtype}                   {bytes}\n"
-        "  its gradient, {dtype}                {bytes}\n"
-        "  Adam: momentum, variance, fp32      4 + 4\n"
-        "  16-bit types only: fp32 master      4\n"
-        "These are the model states. In stage 0 each rank holds all of them.",
-     .show = show_groups,
+        "A GPT-2 of {blocks} and {C} channels has Psi = {psi} parameters, in groups that are cut, sent and "
+        "gathered together. {N} ranks train it, each on samples of its own. Adam needs more than "
+        "parameters. All of that is the model states; in stage 0 each rank holds all of it.",
+     .show = show_model,
      .ask = "Stage 0: how many bytes of model states does each rank hold? (No padding.)",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = formula0,
      .mistakes = {{without_gradients, "That is 12 Psi: without the gradients, or with the 12 bytes that Adam takes in a 16-bit run. All states take 16 Psi."},
@@ -229,14 +231,14 @@ static const zero_question questions[] = {
      .because = "{padded} numbers with padding, 16 bytes each: {answer}. A real model has thousands of times as many, and the same few KiB of padding.",
      .plan = 0, .line = "model states",
      .against = "\"{psi} parameters take as many bytes as the formula says.\" A small group takes a granule of 64 per rank; large models do not notice."},
-    {.ask = "And in stage 3, with padding?",
+    {.ask = "Stage 3: how many bytes of model states does a rank hold with padding?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = states3,
      .mistakes = {{formula3, "That forgets the padding."},
                   {states0, "That is stage 0, where each rank holds all {N} shards."}},
      .because = "Everything is divided, padding as well: 16 x {padded} / {N} = {answer}.",
      .plan = 3, .line = "model states",
      .against = "\"The last ranks hold nothing, so they need no memory.\" Shards are equal; theirs may be padding alone."},
-    {.ask = "How many times the formula's bytes are the bytes with padding, in any stage?",
+    {.ask = "In any stage, the bytes with padding are how many times those of the formula?",
      .kind = ZERO_ANSWER_REAL, .unit = "times", .answer = padding_times,
      .mistakes = {{padding_only, "That is the padding alone, as a part of the formula's bytes."},
                   {padding_inverse, "That is the other way round."}},

@@ -228,6 +228,20 @@ static void show_losses(const zero_course_world *w, FILE *out)
         fprintf(out, "  rank %d, its own samples: %.9g\n", r, loss_of(w, r));
 }
 
+static int told_at(const zero_course_world *w, zero_op op)
+{
+    return (int)zero_world_told(w, 0, op, 1)->at;
+}
+
+static int gather_at(const zero_course_world *w)
+{
+    return told_at(w, ZERO_OP_GATHER);
+}
+static int update_at(const zero_course_world *w)
+{
+    return told_at(w, ZERO_OP_UPDATE);
+}
+
 static int loss_at(const zero_course_world *w)
 {
     return (int)zero_world_told(w, 0, ZERO_OP_LOSS, -1)->at;
@@ -305,14 +319,16 @@ static const zero_question questions[] = {
                   {gathered_without_padding, "That is the group without padding, and all of it."}},
      .because = "A shard of {shard} x {bytes} bytes to {N-1} others: {shard} x {bytes} x {N-1} = {answer}. Whole, it takes {whole} bytes until its RELEASE.",
      .plan = 0, .line = "GATHER  block 0",
-     .against = "\"A gather moves the whole group to each rank\": (N-1)/N of it, since a rank has its own shard."},
+     .against = "\"A gather moves the whole group to each rank\": (N-1)/N of it, since a rank has its own shard.",
+     .told = gather_at},
     {.ask = "UPDATE of block 0 on rank 0: how many parameters does it change?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "parameters", .answer = updated,
      .mistakes = {{block, "That is the whole block. A rank updates its shard; nobody sends parameters here: the next step gathers them."},
                   {block_divided, "That is an equal share. Shards are whole granules of 64, so the first ranks have more."}},
      .because = "The first shard of block 0 has {shard} places, of which {answer} are parameters.",
      .plan = 0, .line = "UPDATE  block 0",
-     .against = "\"Every rank updates all parameters.\" Each updates its shard; that is why optimizer states can be cut."},
+     .against = "\"Every rank updates all parameters.\" Each updates its shard; that is why optimizer states can be cut.",
+     .told = update_at},
     {.ask = "In which pass does memory peak?",
      .kind = ZERO_ANSWER_WORD, .unit = "forward|backward|update", .answer = peak_pass,
      .mistakes = {{forward_pass, "Activations have piled up when forward ends, but gradients come on top."},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lesson/narrate.h"
+#include "report/text.h"
 
 /* ---- text ---- */
 
@@ -121,18 +122,24 @@ static void say_told(const zero_speaker *s)
     zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), s->out);
 }
 
-static const char *unit_of(const zero_question *q)
+/* "4800 bytes (4.69 KiB)" */
+static void say_value(const zero_question *q, double right, FILE *out)
 {
-    return q->kind == ZERO_ANSWER_WORD ? "" : q->unit;
+    char value[32], bytes[ZERO_PLAN_TEXT];
+    bool has_unit = q->kind != ZERO_ANSWER_WORD && q->unit[0];
+    zero_course_answer(q, right, value);
+    fprintf(out, "%s%s%s", value, has_unit ? " " : "", has_unit ? q->unit : "");
+    if (!has_unit || strcmp(q->unit, "bytes") != 0 || right < 1024.0) return;
+    zero_text_bytes(right, bytes);
+    fprintf(out, " (%s)", bytes);
 }
 
-void zero_say_answer(const zero_speaker *s)
+void zero_say_answer(const zero_speaker *s, const char *words)
 {
     const zero_question *q = s->question;
-    char value[32];
-    zero_course_answer(q, q->answer(s->world), value);
-    fprintf(s->out, "  The answer is %s%s%s.\n", value, unit_of(q)[0] ? " " : "",
-            unit_of(q));
+    fprintf(s->out, "  %s ", words);
+    say_value(q, q->answer(s->world), s->out);
+    fputs(".\n", s->out);
     zero_say(s, 2, q->because);
     if (q->line) say_line(s);
     if (q->told) say_told(s);

@@ -20,8 +20,8 @@ void zero_say(const zero_speaker *s, int indent, const char *template);
 /* The screen of the speaker's question, and what it asks. */
 void zero_say_screen(const zero_speaker *s);
 
-/* The right answer, why, and the plan's line with its command. */
-void zero_say_answer(const zero_speaker *s);
+/* The right answer, after words such as "The answer is"; why; and the plan's line with its command. */
+void zero_say_answer(const zero_speaker *s, const char *words);
 
 /* The last step of machine 0, instruction by instruction, if it is small enough to be told. */
 void zero_say_step(const zero_speaker *s);

@@ -29,9 +29,9 @@ printf '3600\n3200\n2400\n1600\n12288\n4096\n2.56\n' >wrong
 lesson wrong 1
 exits 1
 says 'That is 12 Psi' out
-says 'The answer is 4800 bytes.' out
+says 'The answer is 4800 bytes (4.69 KiB).' out
 says '6 of 7 right' out
-[ "$(cat err)" = 'zero: 1 of 7 answers are wrong' ] || complain "$words: expected one message"
+[ "$(cat err)" = 'zero: 1 of 7 answers: wrong' ] || complain "$words: expected one message"
 printf '4800\n4,800\n1200\n600\n4800\n1600\n1.56\n' >wrong
 lesson wrong 1
 exits 1
@@ -66,6 +66,21 @@ lesson leaves 1
 exits 1
 says 'question 1.2 and those after it are open' out
 
+# What is saved can be graded.
+printf '3600\n4800\n3200\n12\n?\n1600\nq\n' >some
+lesson some 1 --tries 2 --ranks 3 --save saved.txt
+lesson right 3 --save saved.txt
+run 0 lesson --check saved.txt
+exits 1
+grep -q '^1.1   4800  *right' out || complain "$words: expected the last answer to 1.1"
+grep -q '^1.5   .*no answer' out || complain "$words: expected no answer to 1.5"
+grep -q '^3.1 ' out || complain "$words: expected both lessons"
+lesson right 1 --student anna --save anna.saved
+[ "$(head -n 1 anna.saved)" = 'STUDENT anna' ] || complain 'the file does not begin with anna'
+refuses 2 'nosuch/file' 0 lesson 1 --save nosuch/file
+refuses 2 'nothing is asked' 0 lesson 1 --answers --save saved.txt
+refuses 2 'give the number' 0 lesson --save saved.txt
+
 # ---- hostile input ----
 
 head -c 200000 /dev/zero >zeros
@@ -82,7 +97,7 @@ for file in zeros sevens random huge odd blank invalid; do
         [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
         LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" out &&
             complain "$words: control characters in the output"
-        [ "$(grep -c '  Right\.' out)" -eq 0 ] || complain "$words: something was right"
+        [ "$(grep -c '  Right:' out)" -eq 0 ] || complain "$words: something was right"
     done
 done
 # Files without an end
