@@ -188,7 +188,7 @@ static void write_lead(const zero_timeline *p)
     if (t->note) zero_html_missing(t->note, p->out);
 }
 
-static void write_trace(zero_timeline *p)
+static zero_status write_trace(zero_timeline *p)
 {
     p->n = zero_min(p->trace->n_ranks, RANKS);
     find_window(p);
@@ -198,11 +198,13 @@ static void write_trace(zero_timeline *p)
         write_legend(p->out);
         draw(p);
         write_sums(p);
+        ZERO_TRY(zero_page_late(p->trace, p->out));
     } else {
         zero_html_missing("The trace has no spans: it was cut off before the first one.",
                           p->out);
     }
     zero_html_section_end(p->out);
+    return ZERO_OK;
 }
 
 zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
@@ -219,7 +221,7 @@ zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
     zero_timeline picture = {.trace = trace, .out = out};
     picture.spent = calloc(RANKS, sizeof *picture.spent);
     if (!picture.spent) return zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
-    write_trace(&picture);
+    zero_status st = write_trace(&picture);
     free(picture.spent);
-    return ZERO_OK;
+    return st;
 }
