@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "cli/machine.h"
 #include "cli/requests.h"
+#include "cli/tracing_options.h"
 #include "comm/check.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -304,10 +305,12 @@ static zero_status open_all(zero_session *s)
 {
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&s->config));
+    ZERO_TRY(zero_tracing_check(&s->config));
     ZERO_TRY(find_backend(&s->config, &backend));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);
+    zero_progress_view_open(&s->progress, &s->config);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, complete(s)));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));

@@ -8,10 +8,14 @@
 #include "cli/dataset.h"
 #include "cli/facts.h"
 #include "cli/importing.h"
+#include "cli/list.h"
+#include "cli/progress.h"
+#include "comm/clock_offset.h"
 #include "comm/deadline.h"
 #include "comm/hosts.h"
 #include "data/loader.h"
 #include "engine/engine.h"
+#include "engine/trace.h"
 #include "report/show.h"
 #include "train/devices.h"
 #include "train/metrics.h"
@@ -30,6 +34,25 @@ typedef struct {
     char from[256];           /* in words, what the run resumed from */
     char changes[512];        /* options that differ from the saved run's, in words */
 } zero_saving;
+
+/* A run's trace; see tracing.h. */
+typedef struct {
+    zero_trace_window window;
+    int64_t first; /* the first step that is asked for; 0: the last ones are */
+    zero_trace_ranks ranks;
+    bool is_open;             /* the options ask for a trace of steps that this run makes */
+    bool is_recorded;         /* this rank is among `ranks` */
+    zero_trace trace;         /* if it is */
+    zero_clock_reading clock; /* at the start */
+    double uncertainty;       /* of the worst node's */
+} zero_tracing;
+
+/* The steps that --narrate tells; see telling.h. */
+typedef struct {
+    zero_told *mine; /* [length] of this rank's program; NULL: nothing is told; owned */
+    int length;
+    zero_tale tale; /* rank 0's: all ranks'; owned */
+} zero_telling;
 
 typedef struct {
     zero_options given;
@@ -55,9 +78,12 @@ typedef struct {
     zero_importing importing;    /* with --init-from */
     zero_hugging_face initial;   /* the same, while the engine begins */
     zero_engine engine;
-    zero_metrics metrics; /* rank 0's; the others write nothing */
-    bool metrics_warned;  /* that the file is incomplete */
+    zero_metrics metrics;        /* rank 0's; the others write nothing */
+    bool metrics_warned;         /* that the file is incomplete */
+    zero_progress_view progress; /* rank 0's; the others show nothing */
     zero_saving saving;
+    zero_tracing tracing;
+    zero_telling telling;
 } zero_session;
 
 /* Reads options (no MPI yet), starts MPI, then builds everything above but

@@ -1,11 +1,11 @@
 #include "cli/simulate_options.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "cli/list.h"
 #include "cli/run_options.h"
 
 #define STEPS  1000   /* at most */
@@ -58,47 +58,6 @@ zero_status zero_simulate_options_complete(void *options)
     return zero_config_take_preset(&o->request.plan.config);
 }
 
-/* ---- lists ---- */
-
-#define PART ZERO_JOB_PART
-
-/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if
- * it is longer than any that is right. */
-static bool take_part(const char **list, char part[PART])
-{
-    size_t length = strcspn(*list, ",");
-    bool is_last = (*list)[length] == '\0';
-    if (length >= PART) return false;
-    memcpy(part, *list, length);
-    part[length] = '\0';
-    *list = is_last ? NULL : *list + length + 1;
-    return true;
-}
-
-/* Cuts "a:b" in two: the part after the character, or NULL without it. */
-static char *cut_at(char *text, char at)
-{
-    char *found = strchr(text, at);
-    if (!found) return NULL;
-    *found = '\0';
-    return found + 1;
-}
-
-static bool read_rank(const char *text, int *rank)
-{
-    int64_t number;
-    if (!zero_quantity_whole(text, &number) || number < 0 || number > INT_MAX) return false;
-    *rank = (int)number;
-    return true;
-}
-
-static zero_status check_rank(const char *option, int rank, int64_t ranks)
-{
-    if (rank < ranks) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--%s: rank %d: --ranks %d has ranks 0 to %d",
-                     option, rank, (int)ranks, (int)ranks - 1);
-}
-
 /* ---- --slow ---- */
 
 static zero_status bad_slow(const char *text)
@@ -114,12 +73,13 @@ static zero_status add_slow(const zero_simulate_options *o, char *part,
                             zero_simulate_input *in)
 {
     zero_slow_rank slow;
-    const char *factor = cut_at(part, ':');
-    if (!factor || !read_rank(part, &slow.rank) ||
+    const char *factor = zero_list_cut(part, ':');
+    if (!factor || !zero_list_rank(part, &slow.rank) ||
         !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
         slow.factor > FASTER)
         return bad_slow(o->slow);
-    ZERO_TRY(check_rank("slow", slow.rank, o->job.ranks));
+    ZERO_TRY(
+        zero_list_check_rank("slow", slow.rank, &(zero_list_job){"--ranks", o->job.ranks}));
     for (int k = 0; k < in->n_slow; k++)
         if (in->slow[k].rank == slow.rank)
             return zero_fail(ZERO_ERR_INVALID,
@@ -134,9 +94,9 @@ static zero_status add_slow(const zero_simulate_options *o, char *part,
 
 static zero_status read_slow(zero_simulate_options *o)
 {
-    char part[PART];
+    char part[ZERO_LIST_PART];
     for (const char *list = o->slow; list;) {
-        if (!take_part(&list, part)) return bad_slow(o->slow);
+        if (!zero_list_take(&list, part)) return bad_slow(o->slow);
         ZERO_TRY(add_slow(o, part, &o->request.input));
     }
     return ZERO_OK;
@@ -146,46 +106,20 @@ static zero_status read_slow(zero_simulate_options *o)
 
 #define TRACED 64 /* ranks, unless a list is given */
 
-static zero_status bad_trace_ranks(const char *text)
-{
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace-ranks %.80s: expected ranks and ranges of ranks with commas "
-                     "between them, such as 0-7,64; at most %d of them",
-                     text, ZERO_TRACE_RANGES);
-}
-
-static zero_status add_range(const zero_simulate_options *o, char *part,
-                             zero_trace_ranks *to)
-{
-    int first, last;
-    const char *end = cut_at(part, '-');
-    if (!read_rank(part, &first) || !read_rank(end ? end : part, &last) || first > last ||
-        to->n == ZERO_TRACE_RANGES)
-        return bad_trace_ranks(o->trace_ranks);
-    ZERO_TRY(check_rank("trace-ranks", last, o->job.ranks));
-    to->range[to->n].first = first;
-    to->range[to->n++].last = last;
-    return ZERO_OK;
-}
-
 static zero_status read_trace(zero_simulate_options *o)
 {
     zero_trace_ranks *to = &o->traced;
-    char part[PART];
     if (o->trace_ranks && !o->trace)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--trace-ranks without --trace: give --trace FILE as well");
+        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
     if (o->trace && o->request.plan.all_stages)
         return zero_fail(ZERO_ERR_INVALID,
                          "--trace with --stage all: it has the step of one stage, as in "
                          "--stage 3");
     *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
-    if (o->trace_ranks) to->n = 0;
-    for (const char *list = o->trace_ranks; list;) {
-        if (!take_part(&list, part)) return bad_trace_ranks(o->trace_ranks);
-        ZERO_TRY(add_range(o, part, to));
-    }
-    return ZERO_OK;
+    return o->trace_ranks
+               ? zero_list_trace_ranks(o->trace_ranks,
+                                       &(zero_list_job){"--ranks", o->job.ranks}, to)
+               : ZERO_OK;
 }
 
 /* ---- the rest ---- */
@@ -193,13 +127,13 @@ static zero_status read_trace(zero_simulate_options *o)
 static zero_status read_switch(zero_simulate_options *o)
 {
     zero_simulate_input *in = &o->request.input;
-    char nodes[PART];
+    char nodes[ZERO_LIST_PART];
     const char *list = o->switches;
     in->switch_ratio = 1.0;
     if (!list) return ZERO_OK;
-    bool is_read = take_part(&list, nodes) && !list;
-    const char *ratio = is_read ? cut_at(nodes, ':') : NULL;
-    is_read = is_read && read_rank(nodes, &in->switch_nodes) && in->switch_nodes > 0 &&
+    bool is_read = zero_list_take(&list, nodes) && !list;
+    const char *ratio = is_read ? zero_list_cut(nodes, ':') : NULL;
+    is_read = is_read && zero_list_rank(nodes, &in->switch_nodes) && in->switch_nodes > 0 &&
               (!ratio ||
                (zero_quantity_real(ratio, &in->switch_ratio) && in->switch_ratio >= 1.0));
     if (is_read) return ZERO_OK;

@@ -9,6 +9,7 @@
 #include "comm/family.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
+#include "comm/spans.h"
 #include "comm/stall.h"
 #include "comm/steps_run.h"
 #include "comm/thread.h"
@@ -37,6 +38,7 @@ static void finish(zero_collective *op)
     op->ended = zero_clock_seconds();
     op->comm->duration[op->steps.spec.kind].total += op->ended - op->begun;
     op->duration.total += op->ended - op->begun;
+    zero_comm_spans_end(op);
     zero_flight_leave(op);
 }
 
@@ -88,6 +90,7 @@ zero_status zero_flight_begin(zero_collective *op)
     ZERO_TRY(check_distance(op));
     op->comm->sequence++;
     op->begun = zero_clock_seconds();
+    zero_comm_spans_begin(op);
     op->next_step = 0;
     op->in_flight = 0;
     op->fetches = op->stores = (zero_device_tickets){0};

@@ -32,6 +32,8 @@ typedef struct {
 } zero_duration;
 
 struct zero_comm {
+    /* Owned; with `local` ranks are threads, and there are no communicators (local.h). */
+    struct zero_local *local;
     MPI_Comm mpi;     /* owned; meaningless while size is 0 */
     MPI_Comm control; /* owned; the same ranks, for small messages */
     MPI_Comm node;    /* owned; the ranks of this node */
@@ -57,6 +59,8 @@ struct zero_comm {
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
+    struct zero_comm_spans
+        *spans; /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
     zero_deadline
         *deadline; /* (whole) borrowed; of calls that cannot be watched; NULL: none */
 
@@ -87,6 +91,7 @@ typedef struct zero_collective {
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
     int64_t until_sent;         /* zero_steps_until_sent() */
+    int64_t label;              /* the caller's, set before begin: what spans.h records */
 
     /* All runs of this collective so far. The group's counters have them, too. */
     zero_traffic traffic;
@@ -101,9 +106,13 @@ typedef struct zero_collective {
     zero_device_tickets fetches, stores;
     int64_t sequence;
     double begun, ended; /* when */
+    bool is_recorded;    /* spans.h */
+    int64_t sent_before; /* bytes sent by earlier runs, if it is recorded */
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
+    struct zero_local_message
+        *messages; /* owned; in their place between threads (local.h) */
     int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
     struct zero_collective *next_active;       /* begun after this one on the same group */
 } zero_collective;

@@ -53,6 +53,10 @@ ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_sp
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
 
+/* From here on steps are recorded in the trace (borrowed), between its _step_begin() and
+ * _step_end(); with NULL nothing is any more. Local. */
+void zero_engine_record(zero_engine *e, zero_trace *trace);
+
 /* ---- engine.c ---- */
 
 /* One optimizer step on the source's step. With fp16 a gradient that is not finite skips the

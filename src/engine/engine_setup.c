@@ -163,3 +163,16 @@ void zero_engine_destroy(zero_engine *e)
     free(e->eval_losses);
     *e = (zero_engine){0};
 }
+
+void zero_engine_record(zero_engine *e, zero_trace *trace)
+{
+    zero_runner *r = &e->runner;
+    r->trace = trace;
+    r->tier.ring = trace && trace->transfers.ring ? &trace->transfers : NULL;
+    if (!trace) {
+        zero_comm_spans_stop(r->comm);
+        return;
+    }
+    trace->comm = r->comm;
+    zero_comm_spans_start(r->comm, &trace->flights);
+}

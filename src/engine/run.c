@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "engine/run_memory.h"
+#include "engine/tell.h"
 
 static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
@@ -102,23 +103,46 @@ static void note(const zero_walk *w, const zero_instruction *i, double seconds,
     zero_profile_note(&r->profile, w->in->program, i, seconds, exchange);
 }
 
+/* The event of the instruction r->at; NULL: nobody asks for it. */
+static zero_told *event_of(const zero_walk *w)
+{
+    bool is_told = w->in->program == ZERO_PROGRAM_STEP && !w->in->finds_origin;
+    return is_told && w->r->told ? &w->r->told[w->r->at] : NULL;
+}
+
+/* Executes the instruction r->at. */
+static zero_status execute_one(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    zero_told *told = event_of(w);
+    if (r->times.watch) zero_device_times_next(&r->times, i);
+    zero_lifetimes_begin(r, i);
+    if (told) zero_tell_before(w, i, told);
+    ZERO_TRY(execute[i->op](w, i));
+    if (told) zero_tell_after(w, i, told);
+    /* Generated logits outlive their program: the caller reads them. */
+    if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
+    return ZERO_OK;
+}
+
 static zero_status walk_all(zero_walk *w)
 {
     zero_runner *r = w->r;
-    const zero_program *p = &r->schedule->programs[w->in->program];
+    const zero_program_kind kind = w->in->program;
+    const zero_program *p = &r->schedule->programs[kind];
+    zero_trace *trace = w->in->finds_origin ? NULL : r->trace;
     double start = zero_clock_seconds();
-    if (r->times.watch) zero_device_times_begin(&r->times, w->in->program);
+    if (r->times.watch) zero_device_times_begin(&r->times, kind);
     for (r->at = 0; r->at < p->length; r->at++) {
         const zero_instruction *i = &p->code[r->at];
         double polled = r->polled, streamed = r->streamed;
         if (zero_run_was_ahead(w, i)) continue;
-        if (r->times.watch) zero_device_times_next(&r->times, i);
-        zero_lifetimes_begin(r, i);
-        ZERO_TRY(execute[i->op](w, i));
-        /* Generated logits outlive their program: the caller reads them. */
-        if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
+        zero_status st = execute_one(w, i);
+        if (st != ZERO_OK) zero_trace_note_failure(trace, kind, r->at, start);
+        ZERO_TRY(st);
         double end = zero_clock_seconds();
         note(w, i, end - start - (r->streamed - streamed), r->polled - polled);
+        zero_trace_note(trace, kind, r->at, false, start, end);
         start = end;
     }
     if (r->times.watch) zero_device_times_end(&r->times);

@@ -8,6 +8,7 @@ zero_status zero_chain_begin(zero_chained *c, const void *in)
 {
     char *out = c->chain->n == 1 ? c->whole : c->own;
     c->begun = 1;
+    for (int k = 0; k < c->chain->n; k++) c->chain->ops[k].label = c->label;
     return zero_collective_begin(&c->chain->ops[0], in, out, c->staging);
 }
 

@@ -40,10 +40,16 @@ static zero_status finish_compute(const zero_walk *w)
     return w->r->link.memory ? ZERO_OK : w->r->backend->sync(&w->r->math);
 }
 
+static void label(const zero_walk *w, const zero_instruction *i, zero_runner_exchange *x)
+{
+    for (int k = 0; k < x->n; k++) x->ops[k].label = zero_walk_label(w, i);
+}
+
 zero_status zero_run_reduce(zero_walk *w, const zero_instruction *i)
 {
     zero_runner_exchange *x = &w->r->reduce[i->group];
     ZERO_TRY(finish_compute(w));
+    label(w, i, x);
     int64_t own = piece_of(w, i->group).begin;
     if (is_sliced(w))
         return zero_collective_begin(&x->ops[0], zero_use(w, i->in),
@@ -64,6 +70,7 @@ zero_status zero_run_gather(zero_walk *w, const zero_instruction *i)
 {
     zero_runner_exchange *x = &w->r->gather[i->group];
     ZERO_TRY(finish_compute(w));
+    label(w, i, x);
     int64_t own = piece_of(w, i->group).begin;
     if (is_sliced(w))
         return zero_collective_begin(&x->ops[0], zero_use_element(w, i->in, own),
@@ -107,6 +114,7 @@ zero_status zero_run_all_reduce(zero_walk *w, const zero_instruction *i)
     char *own = zero_use_element(w, i->buffer, piece.begin + part * replicas->rank);
     char *whole = zero_use_element(w, i->buffer, piece.begin);
     r->reducing = (zero_chained){.chain = &r->all_reduce[i->group],
+                                 .label = zero_walk_label(w, i),
                                  .own = own,
                                  .whole = whole,
                                  .staging = zero_use(w, i->staging)};

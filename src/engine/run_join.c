@@ -25,6 +25,7 @@ zero_status zero_run_join(zero_walk *w, const zero_instruction *i)
     char *joined = zero_use(w, i->buffer);
     ZERO_TRY(r->backend->sync(&r->math)); /* other ranks read what the backend wrote */
     r->joining = (zero_chained){.chain = &r->joins[i->join],
+                                .label = zero_walk_label(w, i),
                                 .own = own_piece(w, i, joined),
                                 .whole = joined,
                                 .staging = zero_use(w, i->staging)};

@@ -24,6 +24,7 @@ static zero_collective *op_of(const zero_walk *w, const zero_instruction *i)
 zero_status zero_run_collect(zero_walk *w, const zero_instruction *i)
 {
     ZERO_TRY(w->r->backend->sync(&w->r->math)); /* other ranks read what it wrote */
+    op_of(w, i)->label = zero_walk_label(w, i);
     return zero_collective_begin(op_of(w, i), zero_use_element(w, i->in, i->range.begin),
                                  zero_use(w, i->buffer), zero_use(w, i->staging));
 }

@@ -47,6 +47,7 @@ zero_status zero_run_fetch(zero_walk *w, const zero_instruction *i)
     int params = params_of(w, i);
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
+    r->tier.label = zero_walk_label(w, i);
     zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, i->file, slot);
     if (params != ZERO_NO_BUFFER && w->plan->type == ZERO_FP32) /* they are the masters */
         zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
@@ -59,6 +60,7 @@ zero_status zero_run_store(zero_walk *w, const zero_instruction *i)
     int params = params_of(w, i);
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
+    r->tier.label = zero_walk_label(w, i);
     zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, i->file, slot);
     if (params != ZERO_NO_BUFFER)
         zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
@@ -81,6 +83,7 @@ zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     const zero_group_state *state = &r->schedule->groups[i->group];
     char *piece = zero_use(w, i->buffer);
+    r->tier.label = zero_walk_label(w, i);
     for (int k = 0; k < state->n_blocks; k++) {
         int block = state->first_param_block + k;
         zero_tier_begin_read(&r->tier, ZERO_MOVED_PARAMETERS, block, piece);
@@ -101,6 +104,7 @@ zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
 
 zero_status zero_run_save(zero_walk *w, const zero_instruction *i)
 {
+    w->r->tier.label = zero_walk_label(w, i);
     zero_tier_begin_write(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
                           zero_use(w, i->buffer));
     return ZERO_OK;
@@ -108,6 +112,7 @@ zero_status zero_run_save(zero_walk *w, const zero_instruction *i)
 
 zero_status zero_run_restore(zero_walk *w, const zero_instruction *i)
 {
+    w->r->tier.label = zero_walk_label(w, i);
     zero_tier_begin_read(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
                          zero_use(w, i->buffer));
     return ZERO_OK;
@@ -164,6 +169,7 @@ void zero_run_ahead(zero_walk *w)
     zero_runner *r = w->r;
     bool has_updated = false;
     if (w->is_in_stream || !w->update.is_due || r->schedule->n_slots == 0) return;
+    if (r->told) return; /* events are told in the order of the program */
     w->is_in_stream = true;
     double start = zero_clock_seconds(), begun = start;
     while (!has_updated && r->poll_status == ZERO_OK) {
@@ -174,6 +180,7 @@ void zero_run_ahead(zero_walk *w)
         w->ahead++;
         double end = zero_clock_seconds();
         zero_profile_note(&r->profile, w->in->program, i, end - start, 0.0);
+        zero_trace_note(r->trace, w->in->program, w->ahead - 1, true, start, end);
         start = end;
     }
     r->streamed += start - begun;

@@ -13,6 +13,8 @@
 #include "engine/link.h"
 #include "engine/profile.h"
 #include "engine/tier.h"
+#include "engine/told.h"
+#include "engine/trace.h"
 #include "math/backend.h"
 #include "sharding/schedule.h"
 
@@ -32,6 +34,7 @@ typedef struct {
 typedef struct {
     zero_runner_chain *chain; /* NULL: none is in flight */
     int begun;                /* collectives */
+    int64_t label;            /* of the instruction: what comm/spans.h records */
     char *own;                /* of a chain of two: this rank's piece of the result */
     char *whole;              /* the result */
     void *staging;
@@ -99,6 +102,8 @@ typedef struct {
     zero_walk *walk;                /* the present one, for polls */
     int at;                         /* the instruction being executed */
     zero_touch *touched;            /* [n_buffers] */
+    zero_trace *trace;              /* borrowed; NULL: nothing is recorded */
+    zero_told *told; /* borrowed; [instructions of a step]; NULL: nothing is told */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 
 #define NONE (-1)
@@ -35,7 +36,8 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
     t->transfer = calloc(buffers, sizeof *t->transfer);
     t->purpose = calloc(buffers, sizeof *t->purpose);
     t->is_written = calloc(buffers, sizeof *t->is_written);
-    if (!bytes || !t->number || !t->transfer || !t->purpose || !t->is_written)
+    t->spans = calloc(buffers, sizeof *t->spans);
+    if (!bytes || !t->number || !t->transfer || !t->purpose || !t->is_written || !t->spans)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d blocks of a scratch file",
                          n);
     number_blocks(t, s, bytes);
@@ -71,10 +73,12 @@ void zero_tier_close(zero_tier *t)
     free(t->transfer);
     free(t->purpose);
     free(t->is_written);
+    free(t->spans);
     t->scratch = NULL;
     t->number = t->transfer = NULL;
     t->purpose = NULL;
     t->is_written = NULL;
+    t->spans = NULL;
 }
 
 /* ---- transfers ---- */
@@ -86,10 +90,31 @@ static void keep(zero_tier *t, zero_status st)
     t->failure = zero_failure_keep(st);
 }
 
+/* The clock is read for transfers that are recorded, and for no others. */
+static void note_begin(zero_tier *t, int file, bool is_write)
+{
+    bool is_recorded = t->ring && t->ring->is_on;
+    t->spans[file] =
+        (zero_transfer_span){.file = is_recorded ? file : NONE,
+                             .label = t->label,
+                             .is_write = is_write,
+                             .begun = is_recorded ? zero_clock_seconds() : 0.0};
+}
+
+static void note_end(zero_tier *t, int file)
+{
+    zero_transfer_ring *ring = t->ring;
+    zero_transfer_span *span = &t->spans[file];
+    if (!ring || span->file == NONE) return;
+    span->ended = zero_scratch_last_ended(t->scratch);
+    ring->ring[ring->n++ % ring->capacity] = *span;
+}
+
 void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory)
 {
     if (t->has_failed) return;
     t->purpose[file] = as;
+    note_begin(t, file, false);
     keep(t,
          zero_scratch_begin_read(t->scratch, t->number[file], memory, &t->transfer[file]));
 }
@@ -98,6 +123,7 @@ void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *me
 {
     if (t->has_failed) return;
     t->purpose[file] = as;
+    note_begin(t, file, true);
     keep(t,
          zero_scratch_begin_write(t->scratch, t->number[file], memory, &t->transfer[file]));
     t->is_written[file] = true;
@@ -129,6 +155,7 @@ void zero_tier_end(zero_tier *t, int file)
     if (t->transfer[file] == NONE) return;
     zero_scratch_traffic before = zero_scratch_get_traffic(t->scratch);
     keep(t, zero_scratch_end(t->scratch, t->transfer[file]));
+    note_end(t, file);
     zero_scratch_traffic now = zero_scratch_get_traffic(t->scratch);
     count(&t->moved[t->purpose[file]], &before, &now);
     t->transfer[file] = NONE;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/fail.h"
+#include "engine/transfers.h"
 #include "io/scratch.h"
 #include "sharding/offload.h"
 
@@ -24,6 +25,10 @@ typedef struct {
     int *transfer;         /* [n_buffers] of such a buffer: its transfer in flight, or -1 */
     zero_moved *purpose;   /* [n_buffers] of that transfer */
     bool *is_written;      /* [n_buffers] */
+    zero_transfer_span *spans; /* [n_buffers] of that transfer; `file` < 0: not recorded */
+
+    zero_transfer_ring *ring; /* borrowed; NULL: nothing is recorded */
+    int64_t label;            /* of the transfers that begin */
 
     /* By transfers that have ended and succeeded. */
     zero_file_traffic moved[ZERO_MOVED_KINDS];

@@ -58,6 +58,13 @@ struct zero_walk {
     zero_origin_search search;
 };
 
+/* The instruction of the walk's program as records name it: program and index. */
+static inline int64_t zero_walk_label(const zero_walk *w, const zero_instruction *i)
+{
+    const zero_program *p = &w->r->schedule->programs[w->in->program];
+    return zero_label(w->in->program, (int)(i - p->code));
+}
+
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
 

@@ -11,6 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "io/system_call.h"
 
@@ -29,6 +30,7 @@ typedef struct {
     int block;
     void *data; /* borrowed; only read if is_write */
     uint64_t checksum;
+    double ended; /* when */
     zero_failure failure;
 } scratch_transfer;
 
@@ -44,6 +46,7 @@ struct zero_scratch {
     pthread_mutex_t lock; /* of queue, is_closing, and the transfers' states */
     pthread_cond_t work, ended;
     zero_scratch_traffic traffic;
+    double last_ended;
 };
 
 /* ---- threads ---- */
@@ -98,6 +101,7 @@ static void *run(void *arg)
     for (scratch_transfer *t; (t = take(s));) {
         pthread_mutex_unlock(&s->lock);
         t->failure = zero_failure_keep(move(s, t));
+        t->ended = zero_clock_seconds();
         pthread_mutex_lock(&s->lock);
         t->state = HAS_ENDED;
         pthread_cond_broadcast(&s->ended);
@@ -333,9 +337,15 @@ zero_status zero_scratch_end(zero_scratch *s, int i)
     if (t->is_write) b->is_written = st == ZERO_OK;
     if (t->is_write) b->checksum = t->checksum;
     if (st == ZERO_OK) count(s, t);
+    s->last_ended = t->ended;
     t->state = IS_FREE;
     pthread_mutex_unlock(&s->lock);
     return st;
+}
+
+double zero_scratch_last_ended(const zero_scratch *s)
+{
+    return s->last_ended;
 }
 
 zero_scratch_traffic zero_scratch_get_traffic(const zero_scratch *s)

@@ -55,6 +55,9 @@ bool zero_scratch_has_ended(zero_scratch *s, int transfer);
  * ZERO_ERR_FORMAT if other bytes were read than were written. Both name block and offset. */
 ZERO_NODISCARD zero_status zero_scratch_end(zero_scratch *s, int transfer);
 
+/* When the bytes of the transfer that was ended last had moved, on base/clock.h. */
+double zero_scratch_last_ended(const zero_scratch *s);
+
 /* ---- counters ---- */
 
 typedef struct {

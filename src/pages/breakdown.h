@@ -27,7 +27,7 @@ typedef struct {
     int64_t duration; /* from the first begin to the last end */
 } zero_breakdown_collective;
 
-/* Of all collectives with two ranks or more. */
+/* A rank's part in the collectives that two ranks or more take part in. */
 typedef struct {
     int rank;
     int64_t joined, last; /* collectives that it took part in, and in which it began last */

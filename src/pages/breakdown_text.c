@@ -79,7 +79,7 @@ static void print_late(const zero_breakdown *b, FILE *out)
 }
 
 /* The collective with the longest delay that is shorter than `limit`, or equal and later in the
- * list than `after`; -1: there is none. */
+ * list than `after`; -1: no delay is left. */
 static int64_t next_latest(const zero_breakdown *b, int64_t limit, int64_t after)
 {
     int64_t found = -1;

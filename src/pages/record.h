@@ -26,7 +26,7 @@ typedef struct {
     int64_t planned, measured;
 } zero_record_class;
 
-/* What was moved from and to a scratch file. */
+/* Bytes that were moved from and to a scratch file. */
 typedef struct {
     char name[32]; /* "optimizer states" */
     int64_t planned_read, read, planned_written, written;

@@ -46,10 +46,7 @@ static const zero_program *step_of(const zero_simulation_trace *t)
 
 static bool is_traced(const zero_simulation_trace *t, int rank)
 {
-    const zero_trace_ranks *ranks = &t->input.ranks;
-    for (int k = 0; k < ranks->n; k++)
-        if (rank >= ranks->range[k].first && rank <= ranks->range[k].last) return true;
-    return false;
+    return zero_trace_ranks_have(&t->input.ranks, rank);
 }
 
 /* ---- programs of ranks ---- */

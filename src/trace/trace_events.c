@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "io/json_input.h"
+#include "trace/trace_file.h"
 
 #define MICRO      1e3 /* nanoseconds in the unit of times */
 #define MOST_BYTES (INT64_C(1) << 56)
@@ -108,12 +109,15 @@ static zero_status add_flight(const zero_trace_reader *r, zero_traced_rank *rank
 static zero_status take_flight(zero_trace_reader *r, const json_t *event, int row,
                                zero_traced_rank *rank, const zero_traced_span *span)
 {
-    zero_traced_flight f = {.begin = span->begin, .end = span->end, .line = r->line};
+    zero_traced_flight f = {
+        .begin = span->begin, .end = span->end, .row = row, .line = r->line};
     const json_t *args;
-    if (row == 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected a collective on a row, found one on a rank",
-                         r->where);
+    if (row == 0 || row >= ZERO_TRACE_QUEUES)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: expected a collective on a row of them, from 1 to %d, found it "
+            "on row %d",
+            r->where, ZERO_TRACE_QUEUES - 1, row);
     ZERO_TRY(zero_trace_text(r, event, "name", &f.name));
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
     ZERO_TRY(ONLY(r, args, "step", "sequence", "first", "sent"));

@@ -25,6 +25,16 @@ static int flight_by_begin(const void *left, const void *right)
     return 0;
 }
 
+static int flight_by_row(const void *left, const void *right)
+{
+    const zero_traced_flight *a = left, *b = right;
+    COMPARE(a->row, b->row)
+    COMPARE(a->begin, b->begin)
+    COMPARE(a->end, b->end)
+    COMPARE(a->line, b->line)
+    return 0;
+}
+
 static int flight_by_id(const void *left, const void *right)
 {
     const zero_traced_flight *a = left, *b = right;
@@ -119,8 +129,26 @@ static zero_status place_waits(const zero_trace_reader *r)
 
 /* ---- flights ---- */
 
+static zero_status check_rows(const zero_trace_reader *r, const zero_traced_rank *rank)
+{
+    for (int64_t i = 1; i < rank->n_flights; i++) {
+        const zero_traced_flight *f = &rank->flights[i];
+        if (f->row == f[-1].row && f->begin < f[-1].end)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s, line %" PRId64
+                             ": row %d of rank %d: expected a collective from %" PRId64
+                             " ns on, where the one of line %" PRId64
+                             " ends, found one from %" PRId64 " ns on",
+                             r->trace->path, f->line, f->row, rank->rank, f[-1].end,
+                             f[-1].line, f->begin);
+    }
+    return ZERO_OK;
+}
+
 static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *rank)
 {
+    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
+    ZERO_TRY(check_rows(r, rank));
     sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
     for (int64_t i = 1; i < rank->n_flights; i++) {
         const zero_traced_flight *f = &rank->flights[i];

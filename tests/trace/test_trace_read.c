@@ -32,9 +32,10 @@
     ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1000001,\"args\":{" \
     "\"name\":" \
     "\"rank 1 in flight\"}}"
-#define FLIGHT(tid, sequence) \
+#define FLIGHT(tid, sequence) FLIGHT_AT(tid, sequence, "2")
+#define FLIGHT_AT(tid, sequence, ts) \
     ",\n{\"name\":\"g\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":0,\"tid\":" tid \
-    ",\"ts\":2,\"dur\":1,\"args\":{\"step\":1,\"sequence\":" sequence \
+    ",\"ts\":" ts ",\"dur\":1,\"args\":{\"step\":1,\"sequence\":" sequence \
     ",\"first\":0,\"sent\":8}}"
 #define MEMORY(args) \
     ",\n{\"name\":\"memory of rank " \
@@ -123,10 +124,12 @@ static void mistakes_name_the_line(void **state)
         {HEAD SPAN("1", "2", "") WAIT("1", "3") "\n]\n", "line 6: rank 1: expected a wait"},
         {HEAD SPAN("1", "2", "") WAIT("2", "1") "\n]\n", "line 6: rank 1: expected a wait"},
         {HEAD WAIT("2", "1") "\n]\n", "line 5: rank 1: expected a wait"},
-        {HEAD ROW FLIGHT("1000001", "4") FLIGHT("1000001", "4") "\n]\n",
+        {HEAD ROW FLIGHT("1000001", "4") FLIGHT_AT("1000001", "5", "2.5") "\n]\n",
+         "line 7: row 1 of rank 1: expected a collective from 3000 ns on"},
+        {HEAD ROW FLIGHT("1000001", "4") FLIGHT_AT("1000001", "4", "3") "\n]\n",
          "line 7: rank 1: expected a step and sequence that no other collective has, found "
          "those of line 6"},
-        {HEAD FLIGHT("1", "4") "\n]\n", "line 5: expected a collective on a row"},
+        {HEAD FLIGHT("1", "4") "\n]\n", "line 5: expected a collective on a row of them"},
         {HEAD FLIGHT("1000001", "-4") "\n]\n", "\"sequence\": expected a whole number"},
         {HEAD MEMORY("{\"gradient\":5}") "\n]\n", "\"gradient\": no such key"},
         {HEAD MEMORY("{\"gradients\":1.5}") "\n]\n",

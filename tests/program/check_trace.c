@@ -1,4 +1,4 @@
-/* check_timeline FILE: is this a trace that Chrome's viewer and Perfetto can draw?
+/* check_trace FILE: is this a trace that Chrome's viewer and Perfetto can draw?
  *
  * It knows the format, and nothing of the program that wrote it: one strict JSON array; processes
  * and threads have names; the spans of a thread do not overlap, but for waits, which lie within
@@ -39,7 +39,7 @@ typedef struct {
 static _Noreturn void fail(const char *what, const json_t *event)
 {
     char *text = event ? json_dumps(event, JSON_ENCODE_ANY) : NULL;
-    fprintf(stderr, "check_timeline: %s: %s\n", what, text ? text : "");
+    fprintf(stderr, "check_trace: %s: %s\n", what, text ? text : "");
     exit(1);
 }
 
@@ -179,8 +179,7 @@ static void check_order(const trace *t)
                                  : is_first || s->begin >= before->end;
         if (!fits) {
             fprintf(stderr,
-                    "check_timeline: thread %" PRId64 ": %s at %" PRId64
-                    " ns overlaps %s\n",
+                    "check_trace: thread %" PRId64 ": %s at %" PRId64 " ns overlaps %s\n",
                     s->thread, s->name, s->begin, before ? before->name : "nothing");
             exit(1);
         }
@@ -232,8 +231,8 @@ int main(int argc, char **argv)
     json_error_t at;
     json_t *root = argc == 2 ? json_load_file(argv[1], JSON_REJECT_DUPLICATES, &at) : NULL;
     if (!root) {
-        fprintf(stderr, "check_timeline: %s: %s\n", argc == 2 ? argv[1] : "usage",
-                argc == 2 ? at.text : "check_timeline FILE");
+        fprintf(stderr, "check_trace: %s: %s\n", argc == 2 ? argv[1] : "usage",
+                argc == 2 ? at.text : "check_trace FILE");
         return 1;
     }
     size_t n = json_array_size(root);

@@ -1,0 +1,279 @@
+#include "cli/tracing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "base/number.h"
+#include "cli/build.h"
+#include "cli/tracing_options.h"
+#include "io/whole_file.h"
+#include "report/text.h"
+#include "trace/run_trace.h"
+#include "zero/version.h"
+
+/* ---- opening ---- */
+
+/* Refused before step 1, not after the last one. */
+static zero_status try_file(const zero_session *s)
+{
+    zero_whole_file file;
+    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
+    zero_status st = zero_whole_file_begin(&file, s->config.trace);
+    if (st == ZERO_OK) zero_whole_file_abandon(&file);
+    if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;
+    return zero_fail(st, "--trace %s", zero_last_error());
+}
+
+/* The events of all ranks that are traced. */
+static zero_status count_events(zero_session *s, zero_trace_counts *counts)
+{
+    const zero_tracing *t = &s->tracing;
+    zero_trace_counts mine = {0};
+    zero_status st = ZERO_OK;
+    if (t->is_recorded) st = zero_run_trace_count(&s->engine.schedule, &t->window, &mine);
+    ZERO_TRY(zero_agree(&s->world, st));
+    int64_t words[3] = {mine.spans, mine.flights, mine.samples};
+    ZERO_TRY(zero_comm_sum(&s->world, 3, words));
+    *counts =
+        (zero_trace_counts){.spans = words[0], .flights = words[1], .samples = words[2]};
+    return ZERO_OK;
+}
+
+static zero_status check_size(zero_session *s)
+{
+    char ranks[64] = "", remedy[160];
+    zero_trace_counts counts;
+    ZERO_TRY(count_events(s, &counts));
+    if (s->world.size > 1)
+        snprintf(ranks, sizeof ranks, "--trace-ranks with fewer of the %d ranks, or ",
+                 s->world.size);
+    snprintf(remedy, sizeof remedy,
+             "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
+             s->tracing.window.keeps);
+    return zero_agree(&s->world, zero_trace_file_check(&counts, remedy));
+}
+
+static zero_status open_options(zero_session *s)
+{
+    zero_tracing *t = &s->tracing;
+    ZERO_TRY(zero_tracing_check(&s->config));
+    t->first = zero_tracing_window(&s->config, &t->window);
+    ZERO_TRY(zero_tracing_ranks(&s->config, s->world.size, &t->ranks));
+    t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
+    return try_file(s);
+}
+
+/* Steps before the one from which a run resumes were made by another run. */
+static bool has_steps(const zero_session *s)
+{
+    return s->saving.start < s->config.steps && s->tracing.window.last > s->saving.start;
+}
+
+zero_status zero_tracing_open(zero_session *s)
+{
+    zero_tracing *t = &s->tracing;
+    if (!s->config.trace) return ZERO_OK;
+    ZERO_TRY(zero_agree(&s->world, open_options(s)));
+    if (!has_steps(s)) return ZERO_OK;
+    t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
+    ZERO_TRY(check_size(s));
+    zero_status st = ZERO_OK;
+    if (t->is_recorded) st = zero_trace_init(&t->trace, &s->engine.schedule, &t->window);
+    ZERO_TRY(zero_agree(&s->world, st));
+    ZERO_TRY(zero_clock_offset_read(&s->world, &t->clock, &t->uncertainty));
+    if (t->is_recorded) zero_engine_record(&s->engine, &t->trace);
+    t->is_open = true;
+    return ZERO_OK;
+}
+
+/* ---- telling ---- */
+
+static void describe_steps(const zero_tracing *t, char text[ZERO_PLAN_TEXT])
+{
+    if (t->first == 0)
+        snprintf(text, ZERO_PLAN_TEXT, "the last %" PRId64 " steps", t->window.keeps);
+    else if (t->first == t->window.last)
+        snprintf(text, ZERO_PLAN_TEXT, "step %" PRId64, t->first);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, t->first,
+                 t->window.last);
+}
+
+void zero_tracing_tell(const zero_session *s)
+{
+    const zero_tracing *t = &s->tracing;
+    char steps[ZERO_PLAN_TEXT], bytes[ZERO_PLAN_TEXT];
+    if (!s->config.trace || s->config.quiet || !zero_comm_is_root(&s->world)) return;
+    describe_steps(t, steps);
+    zero_text_run_row("trace");
+    if (!t->is_open) {
+        printf("none: this run makes no step of %s\n", steps);
+        return;
+    }
+    zero_trace_size size = zero_trace_measure(&s->engine.schedule, &t->window);
+    zero_text_bytes((double)size.bytes, bytes);
+    printf("%s of %s in %s, kept in %s per rank beside the plan\n", steps,
+           s->config.trace_ranks ? "--trace-ranks" : "all ranks",
+           ZERO_SHOWN(s->config.trace), bytes);
+}
+
+/* "steps 18 to 20" */
+static void describe_result(const zero_run_trace_result *r, char text[ZERO_PLAN_TEXT])
+{
+    if (r->first_step == 0)
+        snprintf(text, ZERO_PLAN_TEXT, "no step");
+    else if (r->first_step == r->last_step)
+        snprintf(text, ZERO_PLAN_TEXT, "step %" PRId64, r->first_step);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, r->first_step,
+                 r->last_step);
+}
+
+static void announce(const zero_session *s, const zero_run_trace_result *r, bool is_alone)
+{
+    char steps[ZERO_PLAN_TEXT];
+    describe_result(r, steps);
+    if (is_alone)
+        fprintf(stderr, "zero: note: --trace %s: %s of rank %d alone\n",
+                ZERO_SHOWN(s->config.trace), steps, s->world.rank);
+    else if (!s->config.quiet)
+        printf("trace: %s in %s\n", steps, ZERO_SHOWN(s->config.trace));
+    if (r->left_out > 0)
+        fprintf(stderr,
+                "zero: warning: the trace lacks %" PRId64
+                " transfers of the scratch file: more were in flight at once than it has "
+                "rows for\n",
+                r->left_out);
+    fflush(stdout);
+}
+
+/* ---- steps ---- */
+
+void zero_tracing_begin(zero_session *s, int64_t step, double now)
+{
+    if (s->tracing.is_recorded && s->tracing.is_open)
+        zero_trace_step_begin(&s->tracing.trace, step, now);
+}
+
+void zero_tracing_end(zero_session *s, double now)
+{
+    if (s->tracing.is_recorded && s->tracing.is_open)
+        zero_trace_step_end(&s->tracing.trace, now);
+}
+
+/* ---- writing ---- */
+
+/* Failures that all ranks have, so that all of them come here and can be asked. */
+static bool have_all(zero_status st)
+{
+    return st == ZERO_OK || st == ZERO_STOPPED || st == ZERO_ERR_DIVERGED ||
+           st == ZERO_ERR_DIFFERENT ||
+           (st != ZERO_ERR_STALLED && st != ZERO_ERR_MPI &&
+            zero_failure_keep(st).is_agreed);
+}
+
+/* Names of nodes: pretended ones are blocks of ranks of one machine, or of several. */
+static void name_nodes(const zero_session *s, const char **names)
+{
+    for (int k = 0; k < s->world.layout.n_nodes; k++)
+        names[k] = !s->fake_nodes    ? s->hosts[k].name
+                   : s->n_hosts == 1 ? s->hosts[0].name
+                                     : "pretended";
+}
+
+/* Reasons why the file is not what one might expect. */
+static const char *note_of(const zero_session *s, zero_status st)
+{
+    if (st == ZERO_ERR_STALLED)
+        return "the watchdog has ended the job: these are the last steps of one rank";
+    if (st != ZERO_OK && st != ZERO_STOPPED)
+        return "the run has failed: these are its last steps";
+    if (s->engine.runner.link.memory)
+        return "instructions are the host's, which queues work for a device and seldom "
+               "waits; "
+               "the device's own times are in the profile";
+    return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
+}
+
+static zero_run_trace_file file_of(const zero_session *s, const char **names,
+                                   zero_status st)
+{
+    name_nodes(s, names);
+    return (zero_run_trace_file){.path = s->config.trace,
+                                 .head = {.layout = &s->world.layout,
+                                          .hosts = names,
+                                          .command = s->facts.command,
+                                          .version = zero_version(),
+                                          .commit = zero_build_commit(),
+                                          .clock_uncertainty = s->tracing.uncertainty,
+                                          .note = note_of(s, st),
+                                          .class_peak = s->engine.schedule.class_peak}};
+}
+
+/* The second reading of the clocks; the worse of both counts. */
+static zero_status read_clocks(zero_session *s, zero_clock_reading *last)
+{
+    double worst;
+    ZERO_TRY(zero_clock_offset_read(&s->world, last, &worst));
+    if (worst > s->tracing.uncertainty) s->tracing.uncertainty = worst;
+    return ZERO_OK;
+}
+
+static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
+                              const char **names)
+{
+    zero_tracing *t = &s->tracing;
+    zero_run_trace_result result;
+    zero_run_trace mine = {.schedule = &s->engine.schedule,
+                           .trace = t->is_recorded ? &t->trace : NULL,
+                           .comm = &s->world,
+                           .clocks = {t->clock, t->clock}};
+    if (!is_alone) ZERO_TRY(read_clocks(s, &mine.clocks[1]));
+    zero_run_trace_file file = file_of(s, names, st);
+    ZERO_TRY(is_alone ? zero_run_trace_write_alone(&mine, &file, &result)
+                      : zero_run_trace_write(&mine, &file, &result));
+    if (is_alone || zero_comm_is_root(&s->world)) announce(s, &result, is_alone);
+    return ZERO_OK;
+}
+
+static zero_status write_trace(zero_session *s, zero_status st)
+{
+    bool is_alone = !have_all(st);
+    bool speaks =
+        zero_comm_is_root(&s->world) || st == ZERO_ERR_STALLED || st == ZERO_ERR_MPI;
+    if (is_alone && !speaks) return ZERO_OK;
+    const char **names = calloc((size_t)s->world.layout.n_nodes, sizeof *names);
+    zero_status made = ZERO_OK;
+    if (!names) made = zero_fail(ZERO_ERR_NOMEM, "no memory for the names of nodes");
+    if (!is_alone) made = zero_agree(&s->world, made);
+    if (made == ZERO_OK) made = write_file(s, st, is_alone, names);
+    free(names);
+    return made;
+}
+
+static void stop(zero_tracing *t)
+{
+    if (t->is_recorded) zero_trace_stop(&t->trace);
+}
+
+static void give_back(zero_session *s)
+{
+    zero_engine_record(&s->engine, NULL);
+    zero_trace_destroy(&s->tracing.trace);
+    s->tracing.is_open = false;
+}
+
+zero_status zero_tracing_close(zero_session *s, zero_status st)
+{
+    zero_failure kept = zero_failure_keep(st);
+    if (!s->tracing.is_open) return st;
+    stop(&s->tracing);
+    zero_status made = write_trace(s, st);
+    if (st != ZERO_OK && made != ZERO_OK)
+        fprintf(stderr, "zero: warning: no trace: %s\n", zero_last_error());
+    give_back(s);
+    return st == ZERO_OK ? made : zero_failure_restore(&kept);
+}

@@ -1,0 +1,23 @@
+/* tracing.h - --trace: a run's rings, and the file that rank 0 writes of them.
+ *
+ * The file is written when the run ends: by itself, after a requested stop, and after a failure that
+ * all ranks have. After a failure that one rank has alone, such as the watchdog's, the others
+ * cannot be asked: rank 0, or the rank that the watchdog lets speak, writes its own part. */
+#pragma once
+
+#include "cli/session.h"
+
+/* Takes the rings and reads the clocks of all nodes. Does nothing without --trace. Collective, with
+ * one verdict: ZERO_ERR_INVALID if the options fit neither ranks nor steps, if the file would be
+ * too large, or cannot be written. */
+ZERO_NODISCARD zero_status zero_tracing_open(zero_session *s);
+/* Prints on rank 0 what is recorded. Local. */
+void zero_tracing_tell(const zero_session *s);
+
+/* A step begins, and has ended, at this time of the clock. Local. */
+void zero_tracing_begin(zero_session *s, int64_t step, double now);
+void zero_tracing_end(zero_session *s, double now);
+
+/* Writes the file and gives the rings back. Returns `st`; if that is ZERO_OK, the status of writing.
+ * Collective after ZERO_OK and where all ranks have the failure. */
+ZERO_NODISCARD zero_status zero_tracing_close(zero_session *s, zero_status st);

@@ -1,0 +1,117 @@
+#include "comm/spans.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "comm/family.h"
+#include "comm/thread.h"
+
+zero_status zero_comm_spans_init(zero_comm_spans *s, int64_t capacity)
+{
+    *s = (zero_comm_spans){.capacity = capacity};
+    s->ring = calloc((size_t)capacity, sizeof *s->ring);
+    if (s->ring) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " collectives",
+                     capacity);
+}
+
+void zero_comm_spans_destroy(zero_comm_spans *s)
+{
+    free(s->ring);
+    *s = (zero_comm_spans){0};
+}
+
+static void attach(zero_comm *comm, zero_comm_spans *s)
+{
+    zero_thread_lock(comm);
+    comm->spans = s;
+    zero_thread_unlock(comm);
+}
+
+void zero_comm_spans_start(zero_comm *comm, zero_comm_spans *s)
+{
+    attach(comm, s);
+}
+
+void zero_comm_spans_stop(zero_comm *comm)
+{
+    attach(comm, NULL);
+}
+
+void zero_comm_spans_switch(zero_comm *comm, bool is_on)
+{
+    zero_thread_lock(comm);
+    if (comm->spans) comm->spans->is_on = is_on;
+    zero_thread_unlock(comm);
+}
+
+/* ---- recording ---- */
+
+static int64_t bytes_sent(const zero_collective *op)
+{
+    return zero_traffic_total(&op->traffic).bytes_sent;
+}
+
+void zero_comm_spans_begin(zero_collective *op)
+{
+    const zero_comm_spans *s = zero_family_whole(op->comm)->spans;
+    op->is_recorded = s && s->is_on;
+    if (op->is_recorded) op->sent_before = bytes_sent(op);
+}
+
+static zero_comm_span span_of(const zero_collective *op, double ended)
+{
+    return (zero_comm_span){.begun = op->begun,
+                            .ended = ended,
+                            .sequence = op->sequence,
+                            .sent = bytes_sent(op) - op->sent_before,
+                            .label = op->label,
+                            .kind = (int32_t)op->steps.spec.kind,
+                            .part = op->comm->member.part};
+}
+
+void zero_comm_spans_end(const zero_collective *op)
+{
+    zero_comm_spans *s = zero_family_whole(op->comm)->spans;
+    if (!op->is_recorded || !s) return;
+    s->ring[s->n++ % s->capacity] = span_of(op, op->ended);
+}
+
+/* ---- copying ---- */
+
+static int64_t copy_active(const zero_comm *comm, double now, int64_t room,
+                           zero_comm_span *out)
+{
+    int64_t n = 0;
+    for (const zero_collective *op = comm->active; op && n < room; op = op->next_active)
+        if (op->is_recorded) out[n++] = span_of(op, now);
+    return n;
+}
+
+static int64_t copy_all(const zero_comm *comm, double now, int64_t room,
+                        zero_comm_span *out, int64_t *open)
+{
+    const zero_comm_spans *s = comm->spans;
+    int64_t n = 0;
+    for (int64_t k = zero_max(0, s->n - s->capacity); k < s->n && n < room; k++)
+        out[n++] = s->ring[k % s->capacity];
+    int64_t ended = n;
+    n += copy_active(comm, now, room - n, out + n);
+    for (int i = 0; i < comm->n_parts; i++)
+        n += copy_active(&comm->parts[i], now, room - n, out + n);
+    *open = n - ended;
+    return n;
+}
+
+int64_t zero_comm_spans_copy(zero_comm *comm, double now, int64_t room, zero_comm_span *out,
+                             int64_t *open)
+{
+    int64_t n = 0;
+    *open = 0;
+    zero_thread_lock(comm);
+    if (comm->spans) n = copy_all(comm, now, room, out, open);
+    zero_thread_unlock(comm);
+    return n;
+}

@@ -1,0 +1,372 @@
+#include "trace/run_trace.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/number.h"
+#include "comm/comm.h"
+#include "comm/deliver.h"
+#include "sharding/schedule_live.h"
+#include "trace/trace_name.h"
+
+#define AHEAD "updates that ran ahead"
+/* Rows of transfers: ranks have them and AHEAD. */
+#define LANES (ZERO_TRACE_ROWS - 2)
+
+/* ---- counting ---- */
+
+/* More are refused, whatever they have: so products with them do not overflow. */
+#define MOST_STEPS (1 << 20)
+
+static int64_t count_samples(int length, size_t (*live)[ZERO_CLASSES])
+{
+    int64_t n = 1;
+    for (int at = 1; at < length; at++)
+        n += memcmp(live[at], live[at - 1], sizeof *live) != 0;
+    return n;
+}
+
+zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window *window,
+                                 zero_trace_counts *counts)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    zero_trace_size size = zero_trace_measure(s, window);
+    size_t(*live)[ZERO_CLASSES] = calloc((size_t)p->length + 1, sizeof *live);
+    if (!live)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the classes of %d instructions",
+                         p->length);
+    zero_schedule_live(s, ZERO_PROGRAM_STEP, live);
+    int64_t keeps = zero_min(window->keeps, MOST_STEPS);
+    *counts = (zero_trace_counts){.spans = keeps * (p->length + 2 + size.transfers),
+                                  .flights = keeps * size.flights,
+                                  .samples = keeps * count_samples(p->length, live)};
+    free(live);
+    return ZERO_OK;
+}
+
+/* ---- one rank ---- */
+
+/* A rank whose parcel is being written. */
+typedef struct {
+    zero_trace_file *file;
+    int rank;
+    const zero_parcel *parcel;
+    double origin;
+    int64_t step;
+    const uint64_t *live; /* the classes that were written last; NULL: none */
+    double lane_end[LANES];
+    int64_t left_out;
+} writing;
+
+static zero_trace_span outside(const writing *w, double begin, double end)
+{
+    return (zero_trace_span){.rank = w->rank,
+                             .step = w->step,
+                             .name = ZERO_TRACE_OUTSIDE,
+                             .category = "other",
+                             .group = -1,
+                             .bytes = -1,
+                             .begin = begin - w->origin,
+                             .end = end - w->origin};
+}
+
+static void fill_gap(writing *w, double begin, double end)
+{
+    if (end <= begin) return;
+    zero_trace_span span = outside(w, begin, end);
+    zero_trace_file_span(w->file, &span);
+}
+
+static void put_memory(writing *w, const zero_parcel_row *row, double at)
+{
+    size_t of_class[ZERO_CLASSES];
+    if (w->live && memcmp(w->live, row->live, sizeof row->live) == 0) return;
+    w->live = row->live;
+    for (int c = 0; c < ZERO_CLASSES; c++) of_class[c] = row->live[c];
+    zero_trace_file_memory(w->file, w->rank, at - w->origin, of_class);
+}
+
+static void name_of(const zero_parcel_row *row, zero_program_kind program, bool is_open,
+                    char name[ZERO_TRACE_NAME])
+{
+    snprintf(name, ZERO_TRACE_NAME, "%s%s%s",
+             program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", row->name,
+             is_open ? ", not ended" : "");
+}
+
+static void put_span(writing *w, const zero_run_span *s)
+{
+    const zero_program_kind program = (zero_program_kind)s->program;
+    const zero_parcel *p = w->parcel;
+    const zero_parcel_row *row = &p->rows[zero_parcel_row_of(p, program, s->at)];
+    char name[ZERO_TRACE_NAME];
+    name_of(row, program, s->is_open, name);
+    zero_trace_span span = {.rank = w->rank,
+                            .step = w->step,
+                            .name = name,
+                            .category = zero_trace_category((zero_op)row->op),
+                            .at = s->at + 1,
+                            .group = (int)row->group,
+                            .bytes = row->bytes,
+                            .live_bytes = row->live_bytes,
+                            .begin = s->begin - w->origin,
+                            .end = s->end - w->origin};
+    if (s->is_ahead) {
+        zero_trace_file_queue(w->file, w->rank, AHEAD, &span);
+        return;
+    }
+    put_memory(w, row, s->begin);
+    zero_trace_file_span(w->file, &span);
+}
+
+/* Gaps are filled, so that spans add up to the step. */
+static void put_step(writing *w, const zero_traced_step *step, const zero_run_span *spans)
+{
+    double at = step->begin;
+    w->step = step->step;
+    for (int i = 0; i < step->n; i++) {
+        if (!spans[i].is_ahead) fill_gap(w, at, spans[i].begin);
+        put_span(w, &spans[i]);
+        if (!spans[i].is_ahead) at = spans[i].end;
+    }
+    fill_gap(w, at, step->end);
+}
+
+/* The traced step in which something began, or NULL. */
+static const zero_traced_step *step_at(const zero_parcel *p, double begun)
+{
+    for (int64_t k = 0; k < p->head.n_steps; k++)
+        if (p->steps[k].begin <= begun && begun <= p->steps[k].end) return &p->steps[k];
+    return NULL;
+}
+
+static const zero_parcel_row *labelled(const zero_parcel *p, int64_t label)
+{
+    return &p->rows[zero_parcel_row_of(p, zero_label_program(label), zero_label_at(label))];
+}
+
+/* ---- collectives in flight ---- */
+
+/* Named as zero_trace_collective() does it. */
+static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
+{
+    const zero_parcel *p = w->parcel;
+    const zero_traced_step *step = step_at(p, s->begun);
+    char name[ZERO_TRACE_NAME];
+    if (!step) return;
+    snprintf(name, sizeof name, "%s %s%s",
+             zero_collective_kind_name((zero_collective_kind)s->kind),
+             labelled(p, s->label)->operand, is_open ? ", not ended" : "");
+    zero_family_part part = (zero_family_part)s->part;
+    zero_trace_file_flight(
+        w->file, &(zero_trace_flight){.rank = w->rank,
+                                      .step = step->step,
+                                      .sequence = zero_trace_sequence(part, s->sequence),
+                                      .first = p->head.members[part].first,
+                                      .name = name,
+                                      .bytes_sent = s->sent,
+                                      .begin = s->begun - w->origin,
+                                      .end = s->ended - w->origin});
+}
+
+/* ---- transfers ---- */
+
+/* The first row in which nothing is in flight any more, or -1. */
+static int find_lane(const writing *w, double begin)
+{
+    for (int k = 0; k < LANES; k++)
+        if (w->lane_end[k] <= begin) return k;
+    return -1;
+}
+
+static void put_transfer(writing *w, const zero_parcel_transfer *t)
+{
+    const zero_parcel_row *row = labelled(w->parcel, t->label);
+    const zero_traced_step *step = step_at(w->parcel, t->begin);
+    char name[ZERO_TRACE_NAME], lane[32];
+    int k = find_lane(w, t->begin);
+    if (!step) return;
+    if (k < 0) {
+        w->left_out++;
+        return;
+    }
+    w->lane_end[k] = t->end;
+    snprintf(lane, sizeof lane, "file %d", k + 1);
+    snprintf(name, sizeof name, "%s %.60s", t->is_write ? "write" : "read", row->operand);
+    zero_trace_file_queue(w->file, w->rank, lane,
+                          &(zero_trace_span){.rank = w->rank,
+                                             .step = step->step,
+                                             .name = name,
+                                             .category = "disk",
+                                             .at = zero_label_at(t->label) + 1,
+                                             .group = (int)row->group,
+                                             .bytes = t->bytes,
+                                             .live_bytes = row->live_bytes,
+                                             .begin = t->begin - w->origin,
+                                             .end = t->end - w->origin});
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const zero_parcel_transfer *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* ---- all of it ---- */
+
+/* The file while rank 0 takes parcels. */
+typedef struct {
+    zero_trace_file *file;
+    double origin;
+    int64_t left_out;
+} desk;
+
+static void put_rank(desk *d, int rank, zero_parcel *p)
+{
+    writing w = {.file = d->file, .rank = rank, .parcel = p, .origin = d->origin};
+    const zero_run_span *spans = p->spans;
+    for (int k = 0; k < LANES; k++) w.lane_end[k] = -INFINITY;
+    zero_trace_file_rank(d->file, rank);
+    for (int64_t k = 0; k < p->head.n_steps; k++) {
+        put_step(&w, &p->steps[k], spans);
+        spans += p->steps[k].n;
+    }
+    for (int64_t k = 0; k < p->head.n_flights; k++)
+        put_flight(&w, &p->flights[k], k >= p->head.n_flights - p->head.n_open);
+    qsort(p->transfers, (size_t)p->head.n_transfers, sizeof *p->transfers, by_begin);
+    for (int64_t k = 0; k < p->head.n_transfers; k++) put_transfer(&w, &p->transfers[k]);
+    d->left_out += w.left_out;
+}
+
+static zero_status take(void *arg, int rank, const void *data, size_t bytes)
+{
+    desk *d = arg;
+    zero_parcel p;
+    if (bytes == 0) return ZERO_OK;
+    void *copy = malloc(bytes); /* transfers are sorted in place */
+    if (!copy)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the trace of rank %d: %zu bytes",
+                         rank, bytes);
+    memcpy(copy, data, bytes);
+    zero_parcel_open(copy, &p);
+    put_rank(d, rank, &p);
+    free(copy);
+    return ZERO_OK;
+}
+
+/* The begin of the first step and both ends of the steps, as doubles, which ranks exchange; a rank
+ * without steps changes nothing of a minimum. */
+typedef struct {
+    double origin, first, minus_last;
+} extent;
+
+static extent extent_of(const zero_parcel *p)
+{
+    extent e = {INFINITY, INFINITY, INFINITY};
+    if (!p || p->head.n_steps == 0) return e;
+    const zero_traced_step *last = &p->steps[p->head.n_steps - 1];
+    return (extent){p->steps[0].begin, (double)p->steps[0].step, -(double)last->step};
+}
+
+static zero_status open_file(const zero_run_trace_file *file, const extent *e, desk *d)
+{
+    zero_trace_head head = file->head;
+    head.first_step = (int64_t)e->first;
+    head.last_step = (int64_t)-e->minus_last;
+    d->origin = e->origin;
+    return zero_trace_file_begin(&d->file, file->path, &head);
+}
+
+static zero_run_trace_result result_of(const extent *e, const desk *d)
+{
+    return (zero_run_trace_result){.first_step = (int64_t)e->first,
+                                   .last_step = (int64_t)-e->minus_last,
+                                   .left_out = d->left_out};
+}
+
+static zero_status pack(const zero_run_trace *mine, void **data, size_t *bytes,
+                        zero_parcel *p)
+{
+    *data = NULL;
+    *bytes = 0;
+    if (!mine->trace) return ZERO_OK;
+    ZERO_TRY(zero_parcel_pack(mine, data, bytes));
+    zero_parcel_open(*data, p);
+    return ZERO_OK;
+}
+
+static zero_status find_extent(zero_comm *comm, extent *e)
+{
+    const int ranks = comm->size;
+    extent *all = calloc((size_t)ranks, sizeof *all);
+    zero_status st = ZERO_OK;
+    if (!all) st = zero_fail(ZERO_ERR_NOMEM, "no memory for the times of %d ranks", ranks);
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK)
+        st = zero_comm_all_gather_doubles(comm, 3, &e->origin, (double *)(void *)all);
+    for (int r = 0; st == ZERO_OK && r < ranks; r++) {
+        e->origin = fmin(e->origin, all[r].origin);
+        e->first = fmin(e->first, all[r].first);
+        e->minus_last = fmin(e->minus_last, all[r].minus_last);
+    }
+    free(all);
+    return st;
+}
+
+static zero_status write_all(const zero_run_trace *mine, const zero_run_trace_file *file,
+                             const void *data, size_t bytes, extent *e,
+                             zero_run_trace_result *result)
+{
+    zero_comm *comm = mine->comm;
+    desk d = {.file = NULL};
+    ZERO_TRY(find_extent(comm, e));
+    if (!isfinite(e->origin)) return ZERO_OK;
+    zero_status st = zero_comm_is_root(comm) ? open_file(file, e, &d) : ZERO_OK;
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = zero_comm_deliver(comm, data, bytes, take, &d);
+    *result = result_of(e, &d);
+    if (d.file) st = zero_trace_file_end(d.file, st);
+    return zero_agree_after_files(comm, st);
+}
+
+zero_status zero_run_trace_write(const zero_run_trace *mine,
+                                 const zero_run_trace_file *file,
+                                 zero_run_trace_result *result)
+{
+    void *data;
+    size_t bytes;
+    zero_parcel p;
+    *result = (zero_run_trace_result){0};
+    zero_status st = zero_agree(mine->comm, pack(mine, &data, &bytes, &p));
+    extent e = extent_of(st == ZERO_OK && data ? &p : NULL);
+    if (st == ZERO_OK) st = write_all(mine, file, data, bytes, &e, result);
+    free(data);
+    return st;
+}
+
+zero_status zero_run_trace_write_alone(const zero_run_trace *mine,
+                                       const zero_run_trace_file *file,
+                                       zero_run_trace_result *result)
+{
+    void *data;
+    size_t bytes;
+    zero_parcel p;
+    desk d = {.file = NULL};
+    *result = (zero_run_trace_result){0};
+    ZERO_TRY(pack(mine, &data, &bytes, &p));
+    extent e = extent_of(data ? &p : NULL);
+    zero_status st = ZERO_OK;
+    if (isfinite(e.origin)) {
+        st = open_file(file, &e, &d);
+        if (st == ZERO_OK) put_rank(&d, mine->comm->rank, &p);
+        if (st == ZERO_OK) st = zero_trace_file_end(d.file, ZERO_OK);
+        *result = result_of(&e, &d);
+    }
+    free(data);
+    return st;
+}

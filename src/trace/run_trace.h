@@ -1,0 +1,40 @@
+/* run_trace.h - the trace of a run: rank 0 takes the rings of all ranks and writes the file.
+ *
+ *     rank r    its clock is that of rank 0: comm/clock_offset.h
+ *     parcel    instructions by name and bytes | steps | spans | flights | transfers
+ *     rank 0    takes parcels in the order of ranks (comm/deliver.h) and writes each at once
+ *
+ * Times begin with the first step that the trace has. What a step spends before, after and between
+ * its programs is one span named ZERO_TRACE_OUTSIDE, so that a rank's spans add up to the
+ * step_seconds of its metrics. */
+#pragma once
+
+#include "trace/parcel.h"
+#include "trace/trace_file.h"
+
+#define ZERO_TRACE_OUTSIDE "outside the program"
+
+typedef struct {
+    zero_trace_head head; /* the steps are filled in */
+    const char *path;
+} zero_run_trace_file;
+
+/* What was written. */
+typedef struct {
+    int64_t first_step, last_step; /* 0: no rank has a step, and there is no file */
+    int64_t left_out;              /* transfers: more at once than a file has rows for */
+} zero_run_trace_result;
+
+/* Events of this rank in a file with that many steps; 0 without a trace. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_run_trace_count(const zero_schedule *s,
+                                                const zero_trace_window *window,
+                                                zero_trace_counts *counts);
+
+/* Collective over the world, with one verdict: writes the file on rank 0. */
+ZERO_NODISCARD zero_status zero_run_trace_write(const zero_run_trace *mine,
+                                                const zero_run_trace_file *file,
+                                                zero_run_trace_result *result);
+/* This rank's part alone, when the others cannot be asked any more. Local. */
+ZERO_NODISCARD zero_status zero_run_trace_write_alone(const zero_run_trace *mine,
+                                                      const zero_run_trace_file *file,
+                                                      zero_run_trace_result *result);
