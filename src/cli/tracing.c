@@ -191,11 +191,10 @@ static const char *note_of(const zero_session *s, zero_status st)
         return "the watchdog has ended the job: these are the last steps of one rank";
     if (st != ZERO_OK && st != ZERO_STOPPED)
         return "the run has failed: these are its last steps";
-    if (s->engine.runner.times.watch)
-        return "instructions are those of the host, which queues work for a device and "
-               "seldom "
-               "waits for it; a device's own times have no place on the host's clock and "
-               "stand in the profile";
+    if (s->engine.runner.link.memory)
+        return "instructions are the host's, which queues work for a device and seldom "
+               "waits; "
+               "the device's own times are in the profile";
     return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
 }
 

@@ -20,6 +20,9 @@
 
 /* ---- counting ---- */
 
+/* More are refused, whatever they have: so products with them do not overflow. */
+#define MOST_STEPS (1 << 20)
+
 static int64_t count_samples(int length, size_t (*live)[ZERO_CLASSES])
 {
     int64_t n = 1;
@@ -38,10 +41,10 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the classes of %d instructions",
                          p->length);
     zero_schedule_live(s, ZERO_PROGRAM_STEP, live);
-    *counts =
-        (zero_trace_counts){.spans = window->keeps * (p->length + 2 + size.transfers),
-                            .flights = window->keeps * size.flights,
-                            .samples = window->keeps * count_samples(p->length, live)};
+    int64_t keeps = zero_min(window->keeps, MOST_STEPS);
+    *counts = (zero_trace_counts){.spans = keeps * (p->length + 2 + size.transfers),
+                                  .flights = keeps * size.flights,
+                                  .samples = keeps * count_samples(p->length, live)};
     free(live);
     return ZERO_OK;
 }

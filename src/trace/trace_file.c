@@ -128,10 +128,15 @@ static void name_node(zero_trace_file *f, int node)
         next(f), node, node);
 }
 
+static int thread_of(int rank, int row)
+{
+    return ZERO_TRACE_THREADS * rank + row;
+}
+
 /* Rows of a rank stand below it. */
 static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
 {
-    int node = f->head.layout->node_of[rank], thread = row * ZERO_TRACE_ROW + rank;
+    int node = f->head.layout->node_of[rank], thread = thread_of(rank, row);
     put(f,
         "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
         "{\"name\":\"rank %d%s%s\"}}",
@@ -139,7 +144,7 @@ static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
     put(f,
         "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
         "{\"sort_index\":%d}}",
-        next(f), node, thread, rank * 2 * ZERO_TRACE_QUEUES + row);
+        next(f), node, thread, thread);
 }
 
 void zero_trace_file_rank(zero_trace_file *f, int rank)
@@ -173,7 +178,7 @@ static void put_span(zero_trace_file *f, int thread, const zero_trace_span *s)
 
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
 {
-    put_span(f, span->rank, span);
+    put_span(f, thread_of(span->rank, 0), span);
 }
 
 /* The row in which the last flight ended last of those that ended before `begin`, or a new one; -1
@@ -211,8 +216,8 @@ void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
         "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64
         ",\"sequence\":%" PRId64 ",\"first\":%d,\"sent\":%" PRId64 "}}",
         next(f), QUOTED(g->name), f->head.layout->node_of[g->rank],
-        (lane + 1) * ZERO_TRACE_ROW + g->rank, NANO(begin), NANO(end - begin), g->step,
-        g->sequence, g->first, g->bytes_sent);
+        thread_of(g->rank, lane + 1), NANO(begin), NANO(end - begin), g->step, g->sequence,
+        g->first, g->bytes_sent);
 }
 
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
@@ -224,7 +229,7 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
     put(f,
         "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":" TIME ",\"args\":{",
-        next(f), rank, f->head.layout->node_of[rank], rank, NANO(time));
+        next(f), rank, f->head.layout->node_of[rank], thread_of(rank, 0), NANO(time));
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (peak && peak[c] == 0 && of_class[c] == 0) continue;
         put(f, "%s\"%s\":%zu", comma, zero_class_name((zero_class)c), of_class[c]);
@@ -256,7 +261,7 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
     if (k < 0) return;
     if (!(f->named[rank] >> k & 1)) name_thread(f, rank, ZERO_TRACE_QUEUES + k, row);
     f->named[rank] |= 1u << k;
-    put_span(f, (ZERO_TRACE_QUEUES + k) * ZERO_TRACE_ROW + rank, span);
+    put_span(f, thread_of(rank, ZERO_TRACE_QUEUES + k), span);
 }
 
 /* ---- the file ---- */

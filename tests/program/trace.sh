@@ -1,18 +1,18 @@
 # zero train --trace: what a run's trace says is what the run did, on every stage, with everything
 # that moves data, on clocks that differ, and when the run does not end well.
 . "$(dirname "$0")/common.sh"
-: "${RUN_CHECKER:?} ${CLOCK_SHIM:?}"
+: "${TRACE_CHECKER:?} ${CLOCK_SHIM:?}"
 model="--layers 2 --hidden 32 --heads 4 --seq 16 --data stories:16K --tokenizer byte
     --eval-every 3 --sample 0"
 log=1000000
 
-# found 'WORDS' FILES...: viewers can draw the trace, check_run_trace accepts the files, and what it
+# found 'WORDS' FILES...: viewers can draw the trace, check_trace accepts the files, and what it
 # found has these words.
 found() {
     expected=$1
     shift
     is_trace "$1"
-    "$RUN_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
+    "$TRACE_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
     grep -qF -e "$expected" seen || complain "$words: expected '$expected', found '$(cat seen)'"
 }
 
@@ -91,6 +91,14 @@ if [ -n "$disk" ]; then
     traces 3 --stage 1 --offload "$disk" --delayed-update 3 --trace-steps 1-3
     found 'ranks 3 steps 1-3' t.json m
     says 'epilogue: UPDATE' t.json
+fi
+
+# Instructions of a device are those of the host, and the file says so.
+"$zero" info >info 2>&1
+if grep -q '^devices .*fake' info; then
+    traces 3 --stage 3 --device fake
+    found 'ranks 3 steps 4-6' t.json m
+    says "seldom waits; the device's own times are in the profile\"" t.json
 fi
 
 # The second of two nodes has a clock that is 3 s ahead, and runs faster: its collectives are in
