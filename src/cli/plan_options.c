@@ -14,8 +14,9 @@
 /* clang-format off */
 static const zero_option own[] = {
     {.group = "Plan", .name = "rank", WHOLE(0, ZERO_PLAN_RANKS), FIELD(rank), .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
-    {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
+    {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line; with --stage all the step's of all stages side by side"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
+    {.name = "peers", FLAG, FIELD(request.peers), .help = "bytes that each rank sends to each other in a step, drawn; up to 64 ranks"},
     {.name = "ablation", FLAG, FIELD(request.ablation), .help = "what the plan would take without one part of ZeRO and ZeRO-R: --recompute, P_a, a stage, small buckets, C_B"},
     {.name = "fit", TEXT, FIELD(fit), .argument = "DRAM[,DISK]|batch", .absent = "not asked",
      .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file; batch: the largest --micro-batch that fits --memory-limit (with --device: --device-memory)"},
@@ -123,13 +124,19 @@ static zero_status check_picture(const zero_options *given, const char *picture,
 
 static zero_status check_pictures(const zero_plan_options *o)
 {
-    static const char *const not_drawn[] = {"show-schedule", "fit",   "network", "machine",
-                                            "disk",          "flops", "json",    NULL};
-    static const char *const not_told[] = {"show-schedule", "chart", "fit",   "network",
-                                           "machine",       "disk",  "flops", NULL};
+    static const char *const not_drawn[] = {"peers", "fit",   "network", "machine",
+                                            "disk",  "flops", "json",    NULL};
+    static const char *const not_told[] = {"show-schedule", "chart",   "peers",
+                                           "fit",           "network", "machine",
+                                           "disk",          "flops",   NULL};
+    static const char *const not_counted[] = {
+        "show-schedule", "fit", "network", "machine", "disk", "flops", NULL};
     if (o->chart)
         ZERO_TRY(
             check_picture(&o->given, "chart", not_drawn, "the chart shows memory alone"));
+    if (o->request.peers && !o->json)
+        ZERO_TRY(check_picture(&o->given, "peers", not_counted,
+                               "without --json it shows bytes between ranks alone"));
     if (!o->request.ablation) return ZERO_OK;
     ZERO_TRY(check_picture(&o->given, "ablation", not_told,
                            "the ablation shows memory with and without a part"));
@@ -142,8 +149,8 @@ static zero_status check_pictures(const zero_plan_options *o)
 /* Refuses what a table of pipelines and all stages cannot show. */
 static zero_status check_pipeline(const zero_options *given)
 {
-    static const char *const others[] = {"stage",        "chart",    "fit", "disk",
-                                         "memory-limit", "ablation", NULL};
+    static const char *const others[] = {"stage", "chart",        "peers",    "fit",
+                                         "disk",  "memory-limit", "ablation", NULL};
     const char *other = zero_options_find_given(given, others);
     if (!other) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -163,10 +170,6 @@ static zero_status check(zero_plan_options *o)
     r->rank = (int)o->rank;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1);
     ZERO_TRY(check_pictures(o));
-    if (r->all_stages && r->show_schedule)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--show-schedule with --stage all: programs are shown for one "
-                         "stage, as in --stage 3");
     if (o->pipeline > 0) ZERO_TRY(check_pipeline(&o->given));
     r->pipeline = (int)o->pipeline;
     r->all_stages = r->all_stages || o->pipeline > 0;

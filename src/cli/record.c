@@ -54,6 +54,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .shape = s->model.shape,
                               .n_params = s->model.n_params,
                               .plan = &s->engine.schedule.input,
+                              .schedule = &s->engine.schedule,
                               .layout = &s->world.layout,
                               .fake_nodes = s->fake_nodes,
                               .hosts = s->hosts,

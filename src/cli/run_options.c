@@ -37,7 +37,7 @@
 /* clang-format off */
 const zero_option zero_run_options[] = {
     {.group = "Model", .name = "model", TEXT, FIELD(model), PLAN, .argument = "NAME", .standard = "tiny",
-     .help = "tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl, ...; zero plan --models lists all"},
+     .help = "tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl, lesson, ...; zero plan --models lists all"},
     {.name = "layers", WHOLE(1, 10000), FIELD(layers), PLAN, PRESET, .help = "transformer blocks"},
     {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PLAN, PRESET, .help = "channels, a multiple of heads"},
     {.name = "heads", WHOLE(1, 65536), FIELD(heads), PLAN, PRESET, .help = "attention heads"},
@@ -51,7 +51,7 @@ const zero_option zero_run_options[] = {
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all; ranks take them in turn and may share one. A plan needs none, and reads no list"},
 
     {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
-     .help = "stories, stories:SIZE, self (zero's own sources), a file, a directory or a 'pattern'"},
+     .help = "stories, stories:SIZE, self (zero's own sources), lesson (eight letters, for --model lesson), a file, a directory or a 'pattern'"},
     {.name = "val-data", TEXT, FIELD(val_data), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .argument = "SPEC", .absent = "--data's files named val, else its last tenth",
      .help = "data for validation: a file, a directory or a 'pattern' of the same kind"},
     {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME|PATH", .absent = "the imported model's; stories: bpe:512, else byte",
@@ -140,9 +140,13 @@ const zero_option zero_run_options[] = {
      .help = "steps in the --trace, such as 3-5; if the run ends before B, as many as it has made last"},
     {.name = "trace-ranks", TEXT, FIELD(trace_ranks), .argument = "LIST", .absent = "all ranks",
      .help = "ranks in the --trace, such as 0-7,64"},
+    {.name = "narrate", FLAG, FIELD(narrate),
+     .help = "tell the first step in words, instruction by instruction, with numbers of all ranks; for small models, such as --model lesson --data lesson"},
+    {.name = "narrate-steps", WHOLE(1, MANY), FIELD(narrate_steps), .standard = "1", .help = "steps that --narrate tells"},
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), PER_RANK, PRESET, .help = "steps between lines of progress"},
     {.name = "sample", WHOLE(0, MANY), FIELD(sample), PRESET, .help = "tokens of text generated before and after training"},
-    {.name = "progress", CHOICE, FIELD(progress), PER_RANK, .words = "lines|bar", .standard = "lines", .help = "how progress is shown"},
+    {.name = "progress", CHOICE, FIELD(progress), PER_RANK, .words = "auto|live|lines|none", .standard = "auto",
+     .help = "lines on stdout; live: and one on stderr that is redrawn; auto: live on a terminal without mpirun"},
     {.name = "quiet", FLAG, FIELD(quiet), .help = "print warnings, the last loss and the digest alone; make no samples"},
     {.name = "expect-digest", TEXT, FIELD(expect_digest), .argument = "HEX", .absent = "any digest",
      .help = "end the run with 1 if its digest is another one"},

@@ -9,6 +9,7 @@
 #include "cli/facts.h"
 #include "cli/importing.h"
 #include "cli/list.h"
+#include "cli/progress.h"
 #include "comm/clock_offset.h"
 #include "comm/deadline.h"
 #include "comm/hosts.h"
@@ -46,6 +47,13 @@ typedef struct {
     double uncertainty;       /* of the worst node's */
 } zero_tracing;
 
+/* The steps that --narrate tells; see telling.h. */
+typedef struct {
+    zero_told *mine; /* [length] of this rank's program; NULL: nothing is told; owned */
+    int length;
+    zero_tale tale; /* rank 0's: all ranks'; owned */
+} zero_telling;
+
 typedef struct {
     zero_options given;
     zero_facts facts;
@@ -70,10 +78,12 @@ typedef struct {
     zero_importing importing;    /* with --init-from */
     zero_hugging_face initial;   /* the same, while the engine begins */
     zero_engine engine;
-    zero_metrics metrics; /* rank 0's; the others write nothing */
-    bool metrics_warned;  /* that the file is incomplete */
+    zero_metrics metrics;        /* rank 0's; the others write nothing */
+    bool metrics_warned;         /* that the file is incomplete */
+    zero_progress_view progress; /* rank 0's; the others show nothing */
     zero_saving saving;
     zero_tracing tracing;
+    zero_telling telling;
 } zero_session;
 
 /* Reads options (no MPI yet), starts MPI, then builds everything above but

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/saving.h"
+#include "cli/telling.h"
 #include "cli/tracing.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "train/learning_rate.h"
+#include "train/step_input.h"
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)
@@ -75,20 +76,6 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     return st;
 }
 
-/* The rate follows the updates made, so a skipped step does not change it. */
-static zero_step_input step_input(const zero_config *c, int64_t step, int64_t updates)
-{
-    zero_learning_rate lr = {
-        .peak = c->lr, .least = c->lr_min, .warmup = c->warmup, .steps = c->steps};
-    return (zero_step_input){.step = step,
-                             .lr = zero_learning_rate_at(&lr, updates),
-                             .beta1 = c->beta1,
-                             .beta2 = c->beta2,
-                             .eps = c->eps,
-                             .weight_decay = c->weight_decay,
-                             .clip = c->clip};
-}
-
 static bool is_due(int64_t step, int64_t every, int64_t last)
 {
     return every > 0 && (step % every == 0 || step == last);
@@ -110,6 +97,7 @@ static void warn_of_lost_metrics(zero_session *s)
     zero_listener listener = zero_notes_listener();
     int error = s->metrics.file.error;
     if (error == 0 || s->metrics_warned) return;
+    zero_progress_view_erase(&s->progress);
     zero_listener_tell(&listener,
                        "--metrics %s: lines are lost: %s; the run continues, and the next "
                        "line that can be written says how many",
@@ -118,23 +106,13 @@ static void warn_of_lost_metrics(zero_session *s)
     s->metrics_warned = true;
 }
 
-static void show_progress(const zero_session *s, const zero_metrics_step *line)
-{
-    const zero_config *c = &s->config;
-    zero_run_view view = zero_session_view(s);
-    bool bar = strcmp(c->progress, "bar") == 0;
-    if (c->quiet) return;
-    if (bar || line->step == 1 || line->skipped ||
-        is_due(line->step, c->log_every, c->steps))
-        zero_show_step(&view, line, bar);
-    if (line->has_val_loss && !bar) zero_show_evaluation(&view, line);
-}
-
 /* Rank 0 may fail here alone; main() then ends the job. */
-static zero_status record_step(zero_session *s, const zero_metrics_step *line)
+static zero_status record_step(zero_session *s, const zero_metrics_step *line,
+                               double eval_seconds)
 {
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    show_progress(s, line);
+    zero_run_view view = zero_session_view(s);
+    zero_progress_view_step(&s->progress, &view, line, eval_seconds);
     zero_metrics_step_line(&s->metrics, line);
     warn_of_lost_metrics(s);
     return zero_output_check();
@@ -169,15 +147,17 @@ static double exposed_so_far(const zero_session *s)
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
     zero_source source = {.sample = train_sample, .arg = &s->loader};
-    zero_step_input in = step_input(&s->config, step - 1, s->engine.adam_steps);
+    zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
     double exposed = exposed_so_far(s);
+    zero_telling_begin(s, step);
     double start = zero_clock_seconds();
     zero_tracing_begin(s, step, start);
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
     zero_tracing_end(s, end);
+    ZERO_TRY(zero_telling_end(s));
 
     zero_metrics_step line = {.step = step,
                               .loss = out.loss,
@@ -190,9 +170,10 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
                               .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
     ZERO_TRY(evaluate_if_due(s, &line));
-    sum->run.eval_seconds += zero_clock_seconds() - end;
+    double eval_seconds = zero_clock_seconds() - end;
+    sum->run.eval_seconds += eval_seconds;
     add_step(sum, &line);
-    return record_step(s, &line);
+    return record_step(s, &line, eval_seconds);
 }
 
 static zero_status check_digest(const zero_config *c, const char *digest)
@@ -203,6 +184,39 @@ static zero_status check_digest(const zero_config *c, const char *digest)
                      digest, expected);
 }
 
+/* All ranks beside each other. */
+typedef struct {
+    zero_rank_bytes bytes;
+    zero_rank_seconds seconds;
+} beside;
+
+static zero_status gather(const zero_session *s, beside *ranks)
+{
+    ZERO_TRY(zero_rank_bytes_gather(&s->engine, &ranks->bytes));
+    return zero_rank_seconds_gather(&s->engine, &ranks->seconds);
+}
+
+static void let_go(beside *ranks)
+{
+    zero_rank_bytes_destroy(&ranks->bytes);
+    zero_rank_seconds_destroy(&ranks->seconds);
+}
+
+static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
+                                    const beside *ranks)
+{
+    zero_metrics_final line = {.engine = &s->engine,
+                               .comm = &s->world,
+                               .fake_nodes = s->fake_nodes,
+                               .step_time = &totals->step_time,
+                               .profile = &totals->profile,
+                               .bytes = &ranks->bytes,
+                               .seconds = &ranks->seconds,
+                               .digest = totals->digest};
+    zero_status st = zero_metrics_final_line(&s->metrics, &line);
+    return zero_agree_after_files(&s->world, st);
+}
+
 /* Gathers and shows the ledgers, the profile and the digest. */
 static zero_status report(zero_session *s, zero_run_totals *totals)
 {
@@ -210,14 +224,10 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     zero_device_times_read(&s->engine.runner.times);
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &totals->profile));
-    zero_metrics_final line = {.engine = &s->engine,
-                               .comm = &s->world,
-                               .fake_nodes = s->fake_nodes,
-                               .step_time = &totals->step_time,
-                               .profile = &totals->profile,
-                               .digest = totals->digest};
-    zero_status st = zero_metrics_final_line(&s->metrics, &line);
-    st = zero_agree_after_files(&s->world, st);
+    beside ranks = {0};
+    zero_status st = gather(s, &ranks);
+    if (st == ZERO_OK) st = write_final_line(s, totals, &ranks);
+    let_go(&ranks);
     warn_of_lost_metrics(s);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);
@@ -235,6 +245,14 @@ static zero_status show_finished(zero_session *s)
     return check_digest(&s->config, digest);
 }
 
+static zero_status save_if_due(zero_session *s, int64_t step)
+{
+    double start = zero_clock_seconds();
+    ZERO_TRY(zero_saving_step(s, step));
+    zero_progress_view_saved(&s->progress, s->saving.saved, zero_clock_seconds() - start);
+    return ZERO_OK;
+}
+
 static zero_status train_steps(zero_session *s, sums *sum)
 {
     int64_t done = s->saving.start;
@@ -242,10 +260,13 @@ static zero_status train_steps(zero_session *s, sums *sum)
     ZERO_TRY(show_text(s, done,
                        done > 0 ? "a sample before resuming" : "a sample before training"));
     sum->run.eval_seconds = zero_clock_seconds() - start;
+    if (zero_comm_is_root(&s->world))
+        zero_progress_view_begin(&s->progress, done, s->saving.saved);
     for (int64_t step = done + 1; step <= s->config.steps; step++) {
         ZERO_TRY(train_step(s, step, sum));
-        ZERO_TRY(zero_saving_step(s, step));
+        ZERO_TRY(save_if_due(s, step));
     }
+    zero_progress_view_end(&s->progress);
     start = zero_clock_seconds();
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
     sum->run.eval_seconds += zero_clock_seconds() - start;
@@ -271,7 +292,9 @@ static zero_status run_session(zero_session *s, int argc, char **argv)
     ZERO_TRY(zero_session_open(s, argc, argv));
     ZERO_TRY(zero_saving_open(s));
     ZERO_TRY(zero_tracing_open(s));
+    ZERO_TRY(zero_telling_open(s));
     zero_status st = zero_tracing_close(s, train(s));
+    zero_telling_close(s);
     ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
     return zero_session_close(s);
 }
@@ -280,7 +303,8 @@ static zero_status run(int argc, char **argv)
 {
     zero_session s;
     zero_status st = run_session(&s, argc, argv);
-    zero_deadline_close(&s.deadline); /* its timer points into this frame */
+    zero_progress_view_end(&s.progress); /* before the message of a failure */
+    zero_deadline_close(&s.deadline);    /* its timer points into this frame */
     return st;
 }
 

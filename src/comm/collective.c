@@ -10,6 +10,7 @@
 #include "comm/compare.h"
 #include "comm/family.h"
 #include "comm/flight.h"
+#include "comm/local.h"
 #include "comm/mirror.h"
 #include "comm/mpi_call.h"
 #include "comm/thread.h"
@@ -36,6 +37,21 @@ static zero_status allocate_terms(zero_collective *op)
     return zero_fail(ZERO_ERR_NOMEM, "no memory for sums of %" PRId64 " terms", most);
 }
 
+/* Threads of one process exchange messages of ours alone. */
+static zero_status allocate_messages(zero_collective *op)
+{
+    const zero_collective_spec *spec = &op->steps.spec;
+    if (!op->comm->local) return ZERO_OK;
+    if (spec->algorithm != ZERO_ALGORITHM_P2P || spec->on_device)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%s%s between ranks that are threads of one process: expected p2p "
+                         "in the host's memory",
+                         zero_algorithm_name(spec->algorithm),
+                         spec->on_device ? " on a device" : "");
+    op->messages = calloc(ZERO_COLLECTIVE_REQUESTS, sizeof *op->messages);
+    return op->messages ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for messages");
+}
+
 static zero_status build(zero_collective *op, zero_comm *comm,
                          const zero_collective_spec *spec, const zero_copier *copier)
 {
@@ -48,6 +64,7 @@ static zero_status build(zero_collective *op, zero_comm *comm,
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
     zero_status st = allocate_terms(&new);
+    if (st == ZERO_OK) st = allocate_messages(&new);
     if (st == ZERO_OK) st = zero_mpi_call_init(&new);
     if (st != ZERO_OK) {
         zero_collective_destroy(&new);
@@ -87,11 +104,13 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
 void zero_collective_destroy(zero_collective *op)
 {
     if (op->comm) zero_thread_lock(op->comm);
+    if (op->is_active && op->messages) zero_local_drop(op);
     if (op->is_active) zero_flight_leave(op);
     if (op->comm) zero_thread_unlock(op->comm);
     zero_mpi_call_destroy(op);
     zero_steps_destroy(&op->steps);
     free(op->terms);
+    free(op->messages);
     *op = (zero_collective){0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "comm/check.h"
+#include "comm/local.h"
 #include "comm/mpi_error.h"
 #include "comm/progress.h"
 #include "comm/stall.h"
@@ -101,6 +102,7 @@ zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
 
 zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_comm *out)
 {
+    if (parent->local) return zero_local_split(parent, color, out);
     MPI_Comm mpi;
     int mpi_color = color < 0 ? MPI_UNDEFINED : color;
     ZERO_TRY(zero_mpi_check(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi),
@@ -136,11 +138,19 @@ static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout 
     return check_pretence(comm, wish);
 }
 
+static zero_status take_layout(zero_comm *comm, const zero_layout *wish)
+{
+    zero_layout_destroy(&comm->layout);
+    comm->layout = *wish;
+    return ZERO_OK;
+}
+
 zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 {
     zero_layout wish = {0};
     MPI_Comm node;
     zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
+    if (st == ZERO_OK && comm->local) return take_layout(comm, &wish);
     zero_deadline_begin(comm->deadline, "making the groups of nodes");
     if (st == ZERO_OK)
         st = zero_mpi_check(
@@ -152,9 +162,8 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
         return st;
     }
     MPI_Comm_free(&comm->node);
-    zero_layout_destroy(&comm->layout);
     comm->node = node;
-    comm->layout = wish;
+    ZERO_TRY(take_layout(comm, &wish));
     return zero_mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN),
                           "MPI_Comm_set_errhandler");
 }
@@ -181,6 +190,10 @@ zero_status zero_comm_stop_helpers(zero_comm *comm)
 
 static void release(zero_comm *comm)
 {
+    if (comm->local) {
+        zero_local_leave(comm);
+        return;
+    }
     if (!zero_mpi_is_up()) comm->size = 0; /* nothing of MPI's is left to free */
     if (comm->signal_window) zero_window_destroy(comm->signal_window);
     free(comm->signal_window);

@@ -3,12 +3,14 @@
 #include "comm/control.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/compare.h"
 #include "comm/family.h"
+#include "comm/local.h"
 #include "comm/merge.h"
 #include "comm/mpi_error.h"
 #include "comm/small.h"
@@ -75,6 +77,46 @@ typedef struct {
     MPI_Op op;
 } reduction;
 
+/* The same between threads of one process. Integers: their order does not matter. */
+typedef struct {
+    const reduction *how;
+    int64_t n;
+} local_reduction;
+
+static int64_t combined(MPI_Op op, int64_t a, int64_t b)
+{
+    if (op == MPI_MAX) return zero_max(a, b);
+    if (op == MPI_MIN) return zero_min(a, b);
+    return op == MPI_BOR ? a | b : a + b;
+}
+
+static void reduce_local(int size, void *const *things, const void *arg)
+{
+    const local_reduction *l = arg;
+    bool is_int = l->how->size == sizeof(int);
+    for (int64_t i = 0; i < l->n; i++) {
+        int64_t sum = is_int ? ((int *)things[0])[i] : ((int64_t *)things[0])[i];
+        for (int r = 1; r < size; r++)
+            sum = combined(l->how->op, sum,
+                           is_int ? ((int *)things[r])[i] : ((int64_t *)things[r])[i]);
+        for (int r = 0; r < size; r++)
+            if (is_int)
+                ((int *)things[r])[i] = (int)sum;
+            else
+                ((int64_t *)things[r])[i] = sum;
+    }
+}
+
+static zero_status reduce_by_mpi(zero_comm *comm, const zero_operation *what,
+                                 const reduction *how, int64_t len, void *part)
+{
+    MPI_Request request;
+    ZERO_TRY(zero_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len, how->type, how->op,
+                                           comm->control, &request),
+                            "MPI_Iallreduce"));
+    return finish(comm, what, &request);
+}
+
 /* Reduces data[n] over the ranks, in place. */
 static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
                               const reduction *how, int64_t n, void *data)
@@ -84,12 +126,10 @@ static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
     ZERO_TRY(enter(comm, kind, (size_t)n * how->size, -1, &what));
     for (int64_t at = 0; at < n; at += most) {
         int64_t len = zero_min(n - at, most);
-        MPI_Request request;
-        ZERO_TRY(zero_mpi_check(
-            MPI_Iallreduce(MPI_IN_PLACE, (char *)data + (size_t)at * how->size, (int)len,
-                           how->type, how->op, comm->control, &request),
-            "MPI_Iallreduce"));
-        ZERO_TRY(finish(comm, &what, &request));
+        char *part = (char *)data + (size_t)at * how->size;
+        ZERO_TRY(comm->local ? zero_local_meet(comm, reduce_local,
+                                               &(local_reduction){how, len}, part)
+                             : reduce_by_mpi(comm, &what, how, len, part));
         count_exchange(comm, len * (int64_t)how->size);
     }
     return ZERO_OK;
@@ -212,19 +252,65 @@ zero_status zero_agree_after_files(zero_comm *comm, zero_status mine)
 
 /* ---- other messages ---- */
 
+static zero_status gather_by_mpi(zero_comm *comm, const zero_operation *what, int n,
+                                 const double *mine, double *all)
+{
+    MPI_Request request;
+    ZERO_TRY(zero_mpi_check(
+        MPI_Iallgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm->control, &request),
+        "MPI_Iallgather of doubles"));
+    return finish(comm, what, &request);
+}
+
+typedef struct {
+    int n;
+    const double *mine;
+    double *all;
+} local_gather;
+
+static void gather_local(int size, void *const *things, const void *arg)
+{
+    (void)arg;
+    for (int r = 0; r < size; r++)
+        for (int q = 0; q < size; q++) {
+            const local_gather *from = things[q];
+            memcpy(((const local_gather *)things[r])->all + (int64_t)q * from->n,
+                   from->mine, (size_t)from->n * sizeof *from->mine);
+        }
+}
+
 zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n, const double *mine,
                                          double *all)
 {
     zero_operation what;
-    MPI_Request request;
     size_t bytes = (size_t)n * sizeof *mine;
+    local_gather here = {n, mine, all};
     ZERO_TRY(enter(comm, ZERO_OPERATION_NUMBERS, bytes, -1, &what));
-    ZERO_TRY(zero_mpi_check(
-        MPI_Iallgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm->control, &request),
-        "MPI_Iallgather of doubles"));
-    ZERO_TRY(finish(comm, &what, &request));
+    ZERO_TRY(comm->local ? zero_local_meet(comm, gather_local, NULL, &here)
+                         : gather_by_mpi(comm, &what, n, mine, all));
     count_exchange(comm, (int64_t)bytes);
     return ZERO_OK;
+}
+
+static zero_status broadcast_by_mpi(zero_comm *comm, const zero_operation *what, int root,
+                                    void *data, size_t len)
+{
+    MPI_Request request;
+    ZERO_TRY(zero_mpi_check(
+        MPI_Ibcast(data, (int)len, MPI_BYTE, root, comm->control, &request), "MPI_Ibcast"));
+    return finish(comm, what, &request);
+}
+
+typedef struct {
+    int root;
+    size_t len;
+} local_broadcast;
+
+static void broadcast_local(int size, void *const *things, const void *arg)
+{
+    const local_broadcast *b = arg;
+    for (int r = 0; r < size; r++)
+        if (r != b->root) memcpy(things[r], things[b->root], b->len);
 }
 
 zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t bytes)
@@ -233,11 +319,10 @@ zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t by
     ZERO_TRY(enter(comm, ZERO_OPERATION_MESSAGE, bytes, root, &what));
     for (size_t at = 0; at < bytes; at += MAX_MESSAGE) {
         size_t len = zero_min_size(bytes - at, MAX_MESSAGE);
-        MPI_Request request;
-        ZERO_TRY(zero_mpi_check(MPI_Ibcast((char *)data + at, (int)len, MPI_BYTE, root,
-                                           comm->control, &request),
-                                "MPI_Ibcast"));
-        ZERO_TRY(finish(comm, &what, &request));
+        char *part = (char *)data + at;
+        ZERO_TRY(comm->local ? zero_local_meet(comm, broadcast_local,
+                                               &(local_broadcast){root, len}, part)
+                             : broadcast_by_mpi(comm, &what, root, part, len));
         count_broadcast(comm, root, (int64_t)len);
     }
     return ZERO_OK;
@@ -248,6 +333,11 @@ static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
     zero_operation what;
     MPI_Request request;
     ZERO_TRY(enter(comm, kind, 0, -1, &what));
+    if (comm->local) {
+        ZERO_TRY(zero_local_meet(comm, NULL, NULL, NULL));
+        count_exchange(comm, 0);
+        return ZERO_OK;
+    }
     ZERO_TRY(zero_mpi_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
     ZERO_TRY(finish(comm, &what, &request));
     count_exchange(comm, 0);

@@ -15,6 +15,7 @@
 #include "comm/copier.h"
 #include "comm/deadline.h"
 #include "comm/member.h"
+#include "comm/peers.h"
 #include "comm/step.h"
 #include "zero/comm.h"
 
@@ -31,6 +32,8 @@ typedef struct {
 } zero_duration;
 
 struct zero_comm {
+    /* Owned; with `local` ranks are threads, and there are no communicators (local.h). */
+    struct zero_local *local;
     MPI_Comm mpi;     /* owned; meaningless while size is 0 */
     MPI_Comm control; /* owned; the same ranks, for small messages */
     MPI_Comm node;    /* owned; the ranks of this node */
@@ -64,10 +67,11 @@ struct zero_comm {
     /* by zero_collective_kind, and ZERO_CONTROL */
     zero_traffic traffic[ZERO_TRAFFIC_KINDS];
     zero_duration duration[ZERO_TRAFFIC_KINDS];
-    double last_poll;   /* (whole) when; while collectives are active */
-    double largest_gap; /* (whole) longest time between two polls, in seconds */
-    int users;          /* trainers and optimizers that work on the group */
-    bool is_closed;     /* the program has closed it: it ends with its last user */
+    zero_peer_bytes peers; /* of all kinds but ZERO_CONTROL, by rank of the group */
+    double last_poll;      /* (whole) when; while collectives are active */
+    double largest_gap;    /* (whole) longest time between two polls, in seconds */
+    int users;             /* trainers and optimizers that work on the group */
+    bool is_closed;        /* the program has closed it: it ends with its last user */
     double
         patience; /* (whole) how many times longer than usual to wait; 0 and 1: as usual */
 };
@@ -107,6 +111,8 @@ typedef struct zero_collective {
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
+    struct zero_local_message
+        *messages; /* owned; in their place between threads (local.h) */
     int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
     struct zero_collective *next_active;       /* begun after this one on the same group */
 } zero_collective;

@@ -6,6 +6,7 @@
 #include "base/stream.h"
 #include "comm/algorithm.h"
 #include "comm/device_copy.h"
+#include "comm/local.h"
 #include "comm/mpi_call.h"
 #include "comm/mpi_error.h"
 #include "comm/signal.h"
@@ -33,10 +34,14 @@ static char *address(const zero_collective *op, zero_spot spot)
 
 /* ---- what steps wait for ---- */
 
-zero_status zero_steps_reap(zero_collective *op)
+static bool is_free(const zero_collective *op, int slot)
 {
-    if (op->copier) ZERO_TRY(zero_device_copy_reap(op));
-    if (op->in_flight == 0) return ZERO_OK;
+    if (op->messages) return !op->messages[slot].is_used;
+    return op->requests[slot] == MPI_REQUEST_NULL;
+}
+
+static zero_status reap_requests(zero_collective *op)
+{
     int n = 0, which[ZERO_COLLECTIVE_REQUESTS];
     MPI_Status status[ZERO_COLLECTIVE_REQUESTS];
     int code = MPI_Testsome(ZERO_COLLECTIVE_REQUESTS, op->requests, &n, which, status);
@@ -48,11 +53,20 @@ zero_status zero_steps_reap(zero_collective *op)
     return ZERO_OK;
 }
 
+zero_status zero_steps_reap(zero_collective *op)
+{
+    if (op->copier) ZERO_TRY(zero_device_copy_reap(op));
+    if (op->in_flight == 0) return ZERO_OK;
+    if (!op->messages) return reap_requests(op);
+    zero_local_reap(op);
+    return ZERO_OK;
+}
+
 /* True if the sends, or the receives, that the first `until` steps posted have ended. */
 static bool have_ended(const zero_collective *op, bool sends, int64_t until)
 {
     for (int i = 0; until > 0 && i < ZERO_COLLECTIVE_REQUESTS; i++) {
-        if (op->requests[i] == MPI_REQUEST_NULL || op->step_of[i] >= until) continue;
+        if (is_free(op, i) || op->step_of[i] >= until) continue;
         if ((op->steps.list[op->step_of[i]].kind == ZERO_STEP_SEND) == sends) return false;
     }
     return true;
@@ -116,13 +130,28 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
 
 /* ---- what steps do ---- */
 
-static MPI_Request *take_request(zero_collective *op)
+static int take_slot(zero_collective *op)
 {
     int i = 0;
-    while (op->requests[i] != MPI_REQUEST_NULL) i++;
+    while (!is_free(op, i)) i++;
     op->step_of[i] = op->next_step;
     op->in_flight++;
-    return &op->requests[i];
+    return i;
+}
+
+static MPI_Request *take_request(zero_collective *op)
+{
+    return &op->requests[take_slot(op)];
+}
+
+/* Between threads: a message of theirs. */
+static zero_status post_local(zero_collective *op, const zero_collective_step *step)
+{
+    bool is_send = step->kind == ZERO_STEP_SEND;
+    zero_local_post(op, take_slot(op), is_send, step->peer,
+                    address(op, is_send ? step->from : step->to),
+                    (size_t)step->len * zero_type_size(step->type));
+    return ZERO_OK;
 }
 
 static int tag_of(const zero_collective *op)
@@ -134,6 +163,7 @@ static int tag_of(const zero_collective *op)
  * so these sends end when the root receives. */
 static zero_status post_send(zero_collective *op, const zero_collective_step *step)
 {
+    if (op->messages) return post_local(op, step);
     const void *from = address(op, step->from);
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
@@ -147,6 +177,7 @@ static zero_status post_send(zero_collective *op, const zero_collective_step *st
 
 static zero_status post_receive(zero_collective *op, const zero_collective_step *step)
 {
+    if (op->messages) return post_local(op, step);
     MPI_Datatype type = zero_mpi_type(step->type);
     return zero_mpi_check(MPI_Irecv(address(op, step->to), (int)step->len, type, step->peer,
                                     tag_of(op), op->comm->mpi, take_request(op)),
@@ -202,6 +233,7 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
 {
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     zero_steps_count(&op->steps, step, &op->traffic);
+    zero_steps_count_peers(&op->steps, step, &op->comm->peers);
     switch (step->kind) {
     case ZERO_STEP_SEND: return post_send(op, step);
     case ZERO_STEP_RECEIVE: return post_receive(op, step);

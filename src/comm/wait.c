@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "comm/family.h"
 #include "comm/flight.h"
+#include "comm/local.h"
 #include "comm/mpi_error.h"
 #include "comm/sigterm.h"
 #include "comm/stall.h"
@@ -35,6 +36,15 @@ static zero_status take_turn(zero_comm *comm, const goal *g, bool *reached)
     return *reached ? ZERO_OK : zero_stall_turn(comm);
 }
 
+/* One turn between threads of one process: sleeps if nothing could move. */
+static zero_status take_local_turn(zero_comm *comm, const goal *g, bool *reached)
+{
+    int64_t moves = zero_local_moves(comm), advanced = comm->advanced;
+    ZERO_TRY(take_turn(comm, g, reached));
+    bool is_idle = !*reached && comm->advanced == advanced;
+    return is_idle ? zero_local_rest(comm, moves) : ZERO_OK;
+}
+
 static void note(zero_comm *comm, zero_watch_state state, const zero_operation *what)
 {
     zero_thread_lock(comm);
@@ -49,6 +59,7 @@ static zero_status wait_for(const goal *g, zero_comm *group, zero_watch_state st
     bool reached = false;
     zero_sigterm sigterm = {.last_look = 0.0};
     note(comm, state, what);
+    while (comm->local && !reached) ZERO_TRY(take_local_turn(comm, g, &reached));
     for (int turns = 0; !reached;) {
         zero_thread_lock(comm);
         zero_status st = take_turn(comm, g, &reached);

@@ -24,6 +24,10 @@
 #define STORIES_MOST      INT64_C(1000000000000)
 #define STORIES_TOKENIZER "bpe:512"
 
+/* The corpus of lessons: words of a model with --vocab 8 and --seq 4. */
+enum { LESSON_LETTERS = 8, LESSON_WORD = 4, LESSON_TIMES = 32 };
+#define LESSON_TOKENIZER "char"
+
 typedef zero_corpus_source source;
 typedef zero_material material;
 
@@ -80,7 +84,8 @@ static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
         return zero_fail(ZERO_ERR_INVALID,
                          "--vocab %" PRId64 " is too small for the tokenizer %s, which has "
                          "%" PRId64
-                         " tokens; leave --vocab out, or choose another --tokenizer",
+                         " tokens; leave --vocab out, choose another --tokenizer, or give "
+                         "--data lesson for --model lesson",
                          vocab, corpus->tokenizer->name, corpus->vocab);
     if (vocab > 0) corpus->vocab = vocab;
     return ZERO_OK;
@@ -254,7 +259,8 @@ static zero_status open_listed(const source *r, zero_files *files, material *tex
 static zero_status open_files(const source *r, material *text, zero_corpus *corpus)
 {
     zero_files files;
-    ZERO_TRY(zero_files_list("--data", "stories[:SIZE], self, or ", r->data, &files));
+    ZERO_TRY(
+        zero_files_list("--data", "stories[:SIZE], self, lesson, or ", r->data, &files));
     zero_status st = open_listed(r, &files, text, corpus);
     zero_files_destroy(&files);
     return st;
@@ -265,9 +271,28 @@ static bool is_stories(const char *spec)
     return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
 }
 
+static bool is_lesson(const char *spec)
+{
+    return strcmp(spec, "lesson") == 0;
+}
+
+/* "abcabcdbcdecdefd...habh", again and again: each letter, the two after it, and the letter again. */
+static zero_status open_lesson(const source *r, material *text, zero_corpus *corpus)
+{
+    static const int after[LESSON_WORD] = {0, 1, 2, 0};
+    unsigned char letters[LESSON_LETTERS * LESSON_WORD];
+    for (int i = 0; i < LESSON_LETTERS * LESSON_WORD; i++)
+        letters[i] = (unsigned char)('a' + (i / LESSON_WORD + after[i % LESSON_WORD]) %
+                                               LESSON_LETTERS);
+    for (int i = 0; i < LESSON_TIMES; i++)
+        ZERO_TRY(zero_bytes_append(&text->all, letters, sizeof letters));
+    return finish_text(r, LESSON_TOKENIZER, text, corpus);
+}
+
 static zero_status open_source(const source *r, material *text, zero_corpus *corpus)
 {
     if (is_stories(r->data)) return open_stories(r, text, corpus);
+    if (is_lesson(r->data)) return open_lesson(r, text, corpus);
     if (strcmp(r->data, "self") != 0) return open_files(r, text, corpus);
     ZERO_TRY(zero_bytes_append(&text->all, zero_self_text, zero_self_len));
     return finish_text(r, "byte", text, corpus);
@@ -321,6 +346,11 @@ zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
 {
     int32_t words;
     bool stories = is_stories(spec);
+    if (!tokenizer && is_lesson(spec)) {
+        *vocab = LESSON_LETTERS;
+        *why = "the lesson's letters";
+        return ZERO_OK;
+    }
     const char *fallback = stories ? STORIES_TOKENIZER : "byte";
     ZERO_TRY(count_words(tokenizer ? tokenizer : fallback, &words));
     *vocab = words;

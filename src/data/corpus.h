@@ -2,6 +2,7 @@
  *
  *   stories[:SIZE]   generated (stories.h); SIZE in bytes, as in 4M or 4MiB  bpe:512
  *   self             the sources of this program                             byte
+ *   lesson           eight letters, in an order that a child can continue    char
  *   FILE|DIR|GLOB    text (file_list.h), concatenated                        byte
  *                    token files (tokens.h), concatenated; all of one kind   none
  *

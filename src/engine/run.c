@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "engine/run_memory.h"
+#include "engine/tell.h"
 
 static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
@@ -102,13 +103,23 @@ static void note(const zero_walk *w, const zero_instruction *i, double seconds,
     zero_profile_note(&r->profile, w->in->program, i, seconds, exchange);
 }
 
+/* The event of the instruction r->at; NULL: nobody asks for it. */
+static zero_told *event_of(const zero_walk *w)
+{
+    bool is_told = w->in->program == ZERO_PROGRAM_STEP && !w->in->finds_origin;
+    return is_told && w->r->told ? &w->r->told[w->r->at] : NULL;
+}
+
 /* Executes the instruction r->at. */
 static zero_status execute_one(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
+    zero_told *told = event_of(w);
     if (r->times.watch) zero_device_times_next(&r->times, i);
     zero_lifetimes_begin(r, i);
+    if (told) zero_tell_before(w, i, told);
     ZERO_TRY(execute[i->op](w, i));
+    if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */
     if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
     return ZERO_OK;

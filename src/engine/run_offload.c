@@ -169,6 +169,7 @@ void zero_run_ahead(zero_walk *w)
     zero_runner *r = w->r;
     bool has_updated = false;
     if (w->is_in_stream || !w->update.is_due || r->schedule->n_slots == 0) return;
+    if (r->told) return; /* events are told in the order of the program */
     w->is_in_stream = true;
     double start = zero_clock_seconds(), begun = start;
     while (!has_updated && r->poll_status == ZERO_OK) {

@@ -13,6 +13,7 @@
 #include "engine/link.h"
 #include "engine/profile.h"
 #include "engine/tier.h"
+#include "engine/told.h"
 #include "engine/trace.h"
 #include "math/backend.h"
 #include "sharding/schedule.h"
@@ -102,6 +103,7 @@ typedef struct {
     int at;                         /* the instruction being executed */
     zero_touch *touched;            /* [n_buffers] */
     zero_trace *trace;              /* borrowed; NULL: nothing is recorded */
+    zero_told *told; /* borrowed; [instructions of a step]; NULL: nothing is told */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */

@@ -20,6 +20,7 @@
 #define SHAPE(l, c, h, t) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = 50257}
 static const zero_gpt2_preset_row presets[] = {
     {"tiny", "for any machine", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
+    {"lesson", "for lessons", {.layers = 1, .hidden = 4, .heads = 1, .seq = 4, .vocab = 8}},
     {"gpt2", "GPT-2", SHAPE(12, 768, 12, 1024)},
     {"gpt2-medium", "GPT-2", SHAPE(24, 1024, 16, 1024)},
     {"gpt2-large", "GPT-2", SHAPE(36, 1280, 20, 1024)},
@@ -78,8 +79,9 @@ zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
     }
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large and "
-        "gpt2-xl, and of the papers paper-1.5b to paper-170b, paper-1t, paper-ddp-1.16b "
+        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
+        "gpt2-xl and lesson, and of the papers paper-1.5b to paper-170b, paper-1t, "
+        "paper-ddp-1.16b "
         "and "
         "-1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and gpt3-175b (zero plan --models "
         "lists all; --layers, --hidden, --heads, --seq and --vocab change a preset's "

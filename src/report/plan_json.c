@@ -9,6 +9,7 @@
 #include "report/plan_file.h"
 #include "report/plan_join.h"
 #include "report/plan_json_setup.h"
+#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 #include "report/text.h"
@@ -383,6 +384,7 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
         json_object_set_new(object, "ablation", zero_plan_ablation_json(&stage->ablation));
     if (stage->batch.micro_batch > 0)
         json_object_set_new(object, "fits_batch", zero_plan_batch_json(r, stage));
+    if (o->peers) json_object_set_new(object, "peers", zero_plan_peers_json(r, stage));
     if (o->show_schedule)
         json_object_set_new(object, "programs", programs_json(r, &stage->schedule));
     return object;

@@ -9,6 +9,7 @@
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "report/plan_machine.h"
+#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
@@ -220,6 +221,7 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
                                             (size_t)o->fit_disk},
                           &stage->fitted));
     if (o->ablation) ZERO_TRY(zero_plan_ablate(&stage->schedule, &stage->ablation));
+    if (o->peers) ZERO_TRY(zero_plan_peers_make(r, number, &stage->peers));
     if (o->fit_batch) ZERO_TRY(find_batch(r, in, &stage->batch));
     return ZERO_OK;
 }
@@ -288,6 +290,7 @@ void zero_plan_report_destroy(zero_plan_report *report)
     for (int k = 0; k < report->n; k++) {
         zero_schedule_destroy(&report->stages[k].schedule);
         free(report->stages[k].kept);
+        free(report->stages[k].peers);
     }
     free(report->stages);
     for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)

@@ -24,6 +24,7 @@ typedef struct {
     bool fit_batch;     /* the largest micro batch is asked for that fits fit_memory */
     int64_t fit_memory; /* bytes of a rank, or of its device */
     bool simulated; /* all ranks are shown, in time: none is `rank`, memory is left out */
+    bool peers;     /* bytes from rank to rank are asked for */
     bool ablation;  /* plans without one part each are asked for */
     int pipeline;   /* stages of pipelines beside it; 0: none. Then all_stages is true */
     bool has_time;  /* times are asked for, on this machine */
@@ -69,6 +70,7 @@ typedef struct {
     double hidden_times; /* how much more tokens hide the disk (zero_plan_time_hidden) */
     zero_plan_fitted fitted; /* if request.fit > 0 */
     zero_ablation ablation;  /* if request.ablation */
+    int64_t *peers;          /* if request.peers: [ranks][ranks] (plan_peers.h); owned */
     zero_plan_batch batch;   /* if request.fit_batch; of several stages: 0 if none fits */
 } zero_plan_stage;
 

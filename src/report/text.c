@@ -100,56 +100,6 @@ const char *zero_text_scaling(const zero_config *config)
                : "more ranks get fewer sequences each (strong scaling)";
 }
 
-const char *zero_text_operand(const zero_model *model, const zero_instruction *i)
-{
-    if (i->unit >= 0) return model->units[i->unit].name;
-    return i->group >= 0 ? model->groups[i->group].name : "";
-}
-
-void zero_text_part(const zero_model *model, const zero_instruction *i,
-                    char text[ZERO_PLAN_TEXT])
-{
-    const char *operand = zero_text_operand(model, i);
-    bool is_join = i->op == ZERO_OP_JOIN || i->op == ZERO_OP_JOIN_WAIT;
-    if (i->part == ZERO_PART_ALL || is_join)
-        snprintf(text, ZERO_PLAN_TEXT, "%s", operand);
-    else
-        snprintf(text, ZERO_PLAN_TEXT, "%s.%d", operand, i->part);
-}
-
-bool zero_instruction_has_microbatch(const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_LOAD:
-    case ZERO_OP_FORWARD:
-    case ZERO_OP_RECOMPUTE:
-    case ZERO_OP_BACKWARD:
-    case ZERO_OP_JOIN:
-    case ZERO_OP_JOIN_WAIT:
-    case ZERO_OP_KEEP:
-    case ZERO_OP_COLLECT:
-    case ZERO_OP_COLLECT_WAIT:
-    case ZERO_OP_ROUND:
-    case ZERO_OP_ACCUMULATE:
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_REDUCE_WAIT:
-    case ZERO_OP_ALL_REDUCE:
-    case ZERO_OP_ALL_REDUCE_WAIT: return true;
-    default: return false;
-    }
-}
-
-void zero_text_instruction(const zero_model *model, const zero_instruction *i,
-                           char text[ZERO_PLAN_TEXT])
-{
-    char operand[ZERO_PLAN_TEXT];
-    zero_text_part(model, i, operand);
-    int n = snprintf(text, ZERO_PLAN_TEXT, "%s%s%.60s", zero_op_name(i->op),
-                     operand[0] ? " " : "", operand);
-    if (n < ZERO_PLAN_TEXT && zero_instruction_has_microbatch(i))
-        snprintf(text + n, (size_t)(ZERO_PLAN_TEXT - n), ", microbatch %d", i->microbatch);
-}
-
 void zero_text_peak(const zero_schedule *s, char text[ZERO_PLAN_TEXT])
 {
     char what[ZERO_PLAN_TEXT];

@@ -3,10 +3,8 @@
 
 #include <stdio.h>
 
-#include "sharding/schedule.h"
+#include "sharding/instruction_text.h"
 #include "train/config.h"
-
-#define ZERO_PLAN_TEXT 96
 
 /* "1.25 GiB": three digits and more, binary units; below 1 KiB "512 B". */
 void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT]);
@@ -34,18 +32,5 @@ void zero_text_replicas(const zero_config *config, char text[2 * ZERO_PLAN_TEXT]
 /* What more ranks would do to the global batch of a completed configuration. */
 const char *zero_text_scaling(const zero_config *config);
 
-/* The unit or group that an instruction names: "block 3"; empty for LOSS and the like. */
-const char *zero_text_operand(const zero_model *model, const zero_instruction *i);
-/* The same with the part of the unit's pass, if it has parts: "block 3.1". */
-void zero_text_part(const zero_model *model, const zero_instruction *i,
-                    char text[ZERO_PLAN_TEXT]);
-
-/* "BACKWARD head, microbatch 0" */
-void zero_text_instruction(const zero_model *model, const zero_instruction *i,
-                           char text[ZERO_PLAN_TEXT]);
 /* The instruction at which a schedule's memory peaks, its number and its program. */
 void zero_text_peak(const zero_schedule *s, char text[ZERO_PLAN_TEXT]);
-
-/* True if an instruction belongs to a microbatch. Gathers do not: parameters may be gathered
- * for the next one. */
-bool zero_instruction_has_microbatch(const zero_instruction *i);

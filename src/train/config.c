@@ -35,6 +35,9 @@ static const zero_recipe recipes[] = {
     {"gpt2-xl", 100, 0, 1, 2e-4, 50, 2, 1, 20},
 };
 
+/* An imported model is never taken for this one. */
+static const zero_recipe lesson_recipe = {"lesson", 5, 0, 1, 1e-2, 0, 1, 1, 0};
+
 /* The other presets take a few steps of the smallest batch, at a rate that the size decides. */
 static const zero_recipe other_recipe = {NULL, 100, 0, 1, 0.0, 50, 2, 1, 20};
 
@@ -155,6 +158,7 @@ static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
     recipe->lr = rate_for((double)zero_gpt2_count(&shape));
     for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
         if (strcmp(recipes[i].model, c->model) == 0) *recipe = recipes[i];
+    if (strcmp(lesson_recipe.model, c->model) == 0) *recipe = lesson_recipe;
     return ZERO_OK;
 }
 
@@ -293,9 +297,9 @@ static zero_status check_checkpoint(const zero_config *c)
 static zero_status check_output(const zero_config *c)
 {
     const char *digest = c->expect_digest;
-    if (c->quiet && strcmp(c->progress, "bar") == 0)
+    if (c->quiet && strcmp(c->progress, "live") == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "--quiet with --progress bar: give one, not both");
+                         "--quiet with --progress live: give one, not both");
     if (!digest || (strlen(digest) == DIGEST_DIGITS &&
                     strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
         return ZERO_OK;

@@ -81,8 +81,10 @@ typedef struct {
     const char *metrics;                   /* NULL: no file */
     const char *trace;                     /* likewise */
     const char *trace_steps, *trace_ranks; /* NULL: the last steps; all ranks */
+    int64_t narrate_steps;                 /* with `narrate`: how many, from the first on */
+    bool narrate;                          /* they are told in words */
     int64_t log_every, sample;
-    const char *progress; /* lines, bar */
+    const char *progress; /* auto, live, lines, none */
     bool quiet;
     const char *expect_digest; /* 32 hexadecimal digits; NULL: any */
     int64_t threads; /* BLAS threads per rank; 0: 1, or what the environment says */

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "engine/file_ledger.h"
 #include "sharding/schedule_exchange.h"
+#include "train/metrics_parts.h"
 
 #define FINAL_PATIENCE 2.0 /* seconds for the reader of a pipe */
 
@@ -63,7 +64,7 @@ json_t *zero_metrics_text(const char *text)
     return value;
 }
 
-static json_t *real(double x)
+json_t *zero_metrics_real(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -74,11 +75,13 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
     json_t *line = json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", json_integer(s->step),
-        "loss", real(s->loss), "lr", real(s->lr), "grad_norm", real(s->grad_norm),
-        "loss_scale", real(s->loss_scale), "tokens", json_integer(s->tokens),
-        "step_seconds", real(s->seconds), "exposed_seconds", real(s->exposed),
-        "tokens_per_second", real(rate), "elapsed", real(s->elapsed));
-    if (line && s->has_val_loss) json_object_set_new(line, "val_loss", real(s->val_loss));
+        "loss", zero_metrics_real(s->loss), "lr", zero_metrics_real(s->lr), "grad_norm",
+        zero_metrics_real(s->grad_norm), "loss_scale", zero_metrics_real(s->loss_scale),
+        "tokens", json_integer(s->tokens), "step_seconds", zero_metrics_real(s->seconds),
+        "exposed_seconds", zero_metrics_real(s->exposed), "tokens_per_second",
+        zero_metrics_real(rate), "elapsed", zero_metrics_real(s->elapsed));
+    if (line && s->has_val_loss)
+        json_object_set_new(line, "val_loss", zero_metrics_real(s->val_loss));
     if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
     zero_metrics_write(m, line);
 }
@@ -143,8 +146,8 @@ static void add_measured(json_t *entry, const zero_traffic *t, const zero_durati
     json_object_set_new(entry, "messages_sent", json_integer(all.messages_sent));
     json_object_set_new(entry, "inside_nodes", reach_entry(t, ZERO_INSIDE));
     json_object_set_new(entry, "across_nodes", reach_entry(t, ZERO_ACROSS));
-    json_object_set_new(entry, "seconds", real(d->total));
-    json_object_set_new(entry, "exposed_seconds", real(d->exposed));
+    json_object_set_new(entry, "seconds", zero_metrics_real(d->total));
+    json_object_set_new(entry, "exposed_seconds", zero_metrics_real(d->exposed));
 }
 
 static json_t *planned_entry(const zero_traffic *plan)
@@ -188,7 +191,7 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
                   zero_algorithm_name(e->schedule.input.collectives), "reduce",
                   traffic_entry(e, ZERO_OP_REDUCE), "gather",
                   traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
-                  "largest_poll_gap_seconds", real(comm->largest_gap));
+                  "largest_poll_gap_seconds", zero_metrics_real(comm->largest_gap));
     if (ledger && e->schedule.shard.replicas > 1)
         json_object_set_new(ledger, "all_reduce", traffic_entry(e, ZERO_OP_ALL_REDUCE));
     if (ledger && e->schedule.n_joins > 0)
@@ -235,9 +238,10 @@ static json_t *file_ledger(const zero_engine *e)
 static json_t *profile_entry(const zero_profile_row *row)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", json_integer(row->own.count),
-                     "seconds", real(row->own.seconds), "least_seconds", real(row->least),
-                     "most_seconds", real(row->most), "exchange_seconds",
-                     real(row->own.exchange));
+                     "seconds", zero_metrics_real(row->own.seconds), "least_seconds",
+                     zero_metrics_real(row->least), "most_seconds",
+                     zero_metrics_real(row->most), "exchange_seconds",
+                     zero_metrics_real(row->own.exchange));
 }
 
 /* The same by kinds of units, for FORWARD, RECOMPUTE and BACKWARD. */
@@ -296,11 +300,11 @@ json_t *zero_metrics_nodes(const zero_layout *layout, bool fake)
 
 static json_t *step_time(const zero_step_time *t)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "median", real(t->median),
-                     "lower_quartile", real(t->lower), "upper_quartile", real(t->upper),
-                     "steps", json_integer(t->n), "first_steps_left_out",
-                     json_integer(t->first), "later_steps_left_out",
-                     json_integer(t->before));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "median", zero_metrics_real(t->median),
+        "lower_quartile", zero_metrics_real(t->lower), "upper_quartile",
+        zero_metrics_real(t->upper), "steps", json_integer(t->n), "first_steps_left_out",
+        json_integer(t->first), "later_steps_left_out", json_integer(t->before));
 }
 
 zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f)
@@ -316,6 +320,9 @@ zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f
                              profile(f->engine, f->profile));
     if (f->engine->schedule.input.offload != ZERO_OFFLOAD_OFF)
         json_object_set_new(line, "file", file_ledger(f->engine));
+    if (f->bytes->n > 0)
+        json_object_set_new(line, "peers", zero_metrics_peers(f->bytes, &f->comm->layout));
+    json_object_set_new(line, "rank_seconds", zero_metrics_rank_seconds(f->seconds));
     write_within(m, line, FINAL_PATIENCE);
     return ZERO_OK;
 }

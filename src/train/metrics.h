@@ -1,19 +1,45 @@
 /* metrics.h - the metrics file: one JSON object per line. The first says what the run is; then
  * there is one per step, and a last one.
  *
- *     {"run": {"version": "...", "commit": "...", "command": "...", "options": {...}, ...}}
+ *     {"run": {"version": "...", "commit": "...", "command": "...", "options": {...}, ...,
+ *              "schedule": {...}}}
  *     {"step": 1, "loss": ..., "lr": ..., "grad_norm": ..., "loss_scale": ..., "tokens": ...,
  *      "step_seconds": ..., "exposed_seconds": ..., "tokens_per_second": ..., "elapsed": ...}
  *                                                         (+ "val_loss", "skipped": true)
  *     {"final": true, "digest": "...", "ranks": ..., "nodes": {"count": ..., "fake": ...},
  *      "step_time": {"median": ..., "lower_quartile": ..., ...}, "memory": {...},
- *      "communication": {...},
- *      "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...}}
+ *      "communication": {...}, "profile": {"LOAD": {...}, ..., "BACKWARD": {...}, ...},
+ *      "peers": {...}, "rank_seconds": {...}}
+ *
+ * The first line also has the training step's program, rank 0's, as zero plan --show-schedule prints it:
+ *
+ *     "schedule": {"classes": ["parameters", ...],       those that have bytes somewhere in it
+ *                  "length": 36, "peak": 21,             instructions, and the number of the highest
+ *                  "instructions": [{"op": "GATHER", "name": "GATHER embedding", "bytes": 512,
+ *                                    "live": [1024, ...]}, ...]}    by class, while it runs
+ *
+ * `microbatch` and `bytes` are absent where the program prints none. With a device `live` is the
+ * device's. A program of more than ZERO_METRICS_INSTRUCTIONS is shortened to its first and its last
+ * half of as many; then "left_out": {"after": 2048, "count": ...} says how many instructions follow
+ * number 2048 and are left out, and "peak_instruction" is the highest, if it is one of them.
  *
  * The profile covers all steps. Each class of instructions has `count`; this rank's `seconds`,
  * which add up to the steps', with `exchange_seconds` of them spent on collectives in flight; and
  * `least_seconds` and `most_seconds` of all ranks. REDUCE, GATHER and JOIN also have the bytes that they
  * move; FORWARD, RECOMPUTE and BACKWARD have the same numbers by kinds of units.
+ *
+ * All ranks beside each other, in the last line:
+ *
+ *     "peers": {"node_of": [0, 0, 1], "planned": [[0, 8, 8], ...], "sent": [[0, 8, 8], ...]}
+ *     "rank_seconds": {"step": {"least": ..., "mean": ..., "most": ..., "ranks": [...]},
+ *                      "compute": {...}, "exchange": {...}, "exposed": {...}, "waited": {...},
+ *                      "transfers": {...}, "in_flight": {...}, "awaited": {...}}
+ *
+ * Peers are bytes of data by sender (row) and receiver, of all programs walked; small messages are
+ * left out, since MPI chooses their routes (comm/peers.h). They are absent beyond ZERO_MOST_PEERS
+ * ranks, and `ranks` beyond ZERO_METRICS_RANKS. engine/ranks.h says what the seconds are. Hence
+ * mean compute / mean step is the share of arithmetic, most / mean - 1 of compute the imbalance,
+ * and 1 - mean awaited / mean in_flight the overlap.
  *
  * Numbers have 17 significant digits, so that bits can be compared; numbers that are not finite are
  * null. One rank writes. Lines are there completely or not at all (io/line_file.h). Losing some
@@ -28,6 +54,7 @@
 
 #include "comm/hosts.h"
 #include "engine/engine.h"
+#include "engine/ranks.h"
 #include "io/line_file.h"
 #include "nn/gpt2.h"
 #include "train/step_times.h"
@@ -63,6 +90,7 @@ typedef struct {
     const zero_gpt2_shape *shape;
     int64_t n_params;
     const zero_plan_input *plan;
+    const zero_schedule *schedule;
     const zero_layout *layout;
     bool fake_nodes;        /* there are more nodes than machines */
     const zero_host *hosts; /* [n_hosts] the machines */
@@ -82,8 +110,15 @@ typedef struct {
     bool fake_nodes; /* there are more nodes than machines */
     const zero_step_time *step_time;
     const zero_profile_ranks *profile;
+    const zero_rank_bytes *bytes;
+    const zero_rank_seconds *seconds;
     const char *digest;
 } zero_metrics_final;
+
+/* The longest program that the first line has in full, and the most ranks whose seconds the last
+ * line lists one by one. */
+#define ZERO_METRICS_INSTRUCTIONS 4096
+#define ZERO_METRICS_RANKS        1024
 
 /* Creates the file, or opens it without changing it: this run may still be refused, and the file
  * may hold another run's lines. With a NULL path nothing is written. ZERO_ERR_INVALID if the path

@@ -1,5 +1,6 @@
 /* The first line of the metrics: what the run is. */
 #include "train/metrics.h"
+#include "train/metrics_parts.h"
 
 static json_t *model(const zero_metrics_run *r)
 {
@@ -62,11 +63,12 @@ void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *r)
 {
     if (!m->file.is_open) return;
     json_t *run = json_object();
-    bool whole = add_members(run, origin(r)) && add_members(run, sharding(r)) &&
-                 add_members(run, machine(r)) &&
-                 json_object_set_new(run, "model", model(r)) == 0 &&
-                 json_object_set_new(run, "data", zero_metrics_text(r->data)) == 0 &&
-                 add_copy(run, "options", r->options) && add_copy(run, "config", r->config);
+    bool whole =
+        add_members(run, origin(r)) && add_members(run, sharding(r)) &&
+        add_members(run, machine(r)) && json_object_set_new(run, "model", model(r)) == 0 &&
+        json_object_set_new(run, "data", zero_metrics_text(r->data)) == 0 &&
+        add_copy(run, "options", r->options) && add_copy(run, "config", r->config) &&
+        json_object_set_new(run, "schedule", zero_metrics_schedule(r->schedule)) == 0;
     if (!whole) {
         json_decref(run);
         run = NULL;

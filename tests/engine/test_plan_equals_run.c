@@ -10,6 +10,7 @@
 #include "sharding/schedule_exchange.h"
 #include "support/engine_test.h"
 #include "support/hand_model.h"
+#include "support/peers_test.h"
 
 enum { NODES = 3, DEGREES = 4, SHARDS = 3 };
 
@@ -284,6 +285,7 @@ static void check_run(zero_comm *comm, const zero_plan_input *plan, int64_t numb
         .plan = *plan, .backend = &zero_backend_cpu, .seed = number, .eval_batches = 1};
     zero_traffic before[LINES];
     for (int k = 0; k < LINES; k++) before[k] = moved_by(comm, ledger[k].op);
+    zero_peer_bytes peers = peers_of(comm);
     zero_status st = zero_engine_init(&e, &spec, comm);
     if (st == ZERO_OK) st = walk_everything(&e, plan->model);
     expect(st == ZERO_OK, plan, number, st == ZERO_OK ? "" : zero_last_error());
@@ -291,6 +293,8 @@ static void check_run(zero_comm *comm, const zero_plan_input *plan, int64_t numb
         expect(check_traffic(&e, ledger[k].op, before[k], moved_by(comm, ledger[k].op)),
                plan, number, ledger[k].failure);
     expect(check_collects(&e), plan, number, "COLLECTs move something else");
+    expect(check_peers(&e, &peers), plan, number, "other bytes from rank to rank");
+    expect(check_rows(&e), plan, number, "rows of ranks do not add up");
     expect(check_control(&e), plan, number, "programs send other small messages");
     expect(check_memory(&e), plan, number, "memory is used otherwise");
     zero_engine_destroy(&e);

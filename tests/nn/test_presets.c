@@ -9,11 +9,9 @@ static void presets_have_the_published_parameter_counts(void **state)
     static const struct {
         const char *name;
         int64_t n_params;
-    } published[] = {{"gpt2", 124439808},
-                     {"gpt2-medium", 354823168},
-                     {"gpt2-large", 774030080},
-                     {"gpt2-xl", 1557611200},
-                     {"tiny", 0}};
+    } published[] = {{"gpt2", 124439808},       {"gpt2-medium", 354823168},
+                     {"gpt2-large", 774030080}, {"gpt2-xl", 1557611200},
+                     {"lesson", 300},           {"tiny", 0}};
     for (size_t i = 0; i < COUNT(published); i++) {
         zero_gpt2_shape shape;
         assert_int_equal(zero_gpt2_preset(published[i].name, &shape), ZERO_OK);
@@ -88,7 +86,7 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
         if (fabs(counted - said) > unit / 2.0)
             fail_msg("%s counts %g billions", rows[i].name, counted);
     }
-    assert_int_equal(named, n - 5); /* all but tiny and GPT-2's four */
+    assert_int_equal(named, n - 6); /* all but tiny, lesson and GPT-2's four */
 }
 
 /* Units also count masked attention, half of 12 L T C; the embedding does not multiply. */

@@ -1,0 +1,240 @@
+/* zero lesson: a course that grades itself. It needs no MPI. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "cli/lesson_plans.h"
+#include "cli/options.h"
+#include "lesson/answer_file.h"
+#include "lesson/course.h"
+
+typedef struct {
+    int64_t ranks, layers, hidden, microbatches; /* 0: the course's, or drawn */
+    const char *dtype, *student;
+    bool answers, no_questions;
+    int64_t tries; /* 0: 2 at a terminal, else 1 */
+    const char *save, *check, *grade;
+} lesson_options;
+
+#define FIELD(name) .offset = offsetof(lesson_options, name)
+#define FLAG        .kind = ZERO_OPTION_FLAG, .standard = "off"
+#define TEXT        .kind = ZERO_OPTION_TEXT
+#define WHOLE(least, most) \
+    .kind = ZERO_OPTION_WHOLE, .min = (least), .max = (most), .argument = "N"
+
+/* clang-format off */
+static const zero_option rows[] = {
+    {.group = "Course", .name = "answers", FLAG, FIELD(answers), .help = "for teachers: every question with its answer, why, and the usual mistakes"},
+    {.name = "no-questions", FLAG, FIELD(no_questions), .help = "tell it all, ask nothing"},
+    {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1", .help = "answers to a question before it is told"},
+    {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved", .help = "add the answers to a file that --check and --grade read, the last one to each question"},
+    {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks), .absent = "3, or --student's", .help = "ranks of the small model's job"},
+    {.name = "layers", WHOLE(1, ZERO_COURSE_LAYERS), FIELD(layers), .absent = "1, or --student's", .help = "its transformer blocks"},
+    {.name = "hidden", WHOLE(4, ZERO_COURSE_HIDDEN), FIELD(hidden), .absent = "4, or --student's", .help = "its channels, a multiple of 4"},
+    {.name = "microbatches", WHOLE(2, 8), FIELD(microbatches), .absent = "2, or --student's", .help = "per rank, in the lesson about accumulation"},
+    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16", .absent = "fp32", .help = "of lessons that do not name it"},
+    {.name = "student", TEXT, FIELD(student), .argument = "NAME", .absent = "the course's numbers", .help = "numbers drawn from this name: every student has questions of his own"},
+    {.group = "Grading", .name = "check", TEXT, FIELD(check), .argument = "FILE", .absent = "none", .help = "grade one file of answers, question by question; - for the standard input"},
+    {.name = "grade", TEXT, FIELD(grade), .argument = "FILE", .absent = "none", .help = "grade a class: a row for each student, then the usual mistakes; - for the standard input"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const zero_option_table table = {.rows = rows};
+
+/* ---- values ---- */
+
+static zero_status check_options(const lesson_options *o)
+{
+    bool grades = o->check || o->grade;
+    if (o->hidden % 4 != 0)
+        return zero_fail(ZERO_ERR_INVALID, "--hidden %d is not a multiple of 4",
+                         (int)o->hidden);
+    if (o->check && o->grade)
+        return zero_fail(ZERO_ERR_INVALID, "give --check or --grade, not both");
+    if (o->answers + o->no_questions + grades > 1)
+        return zero_fail(ZERO_ERR_INVALID, "give one of --answers, --no-questions%s",
+                         grades ? ", --check and --grade" : ", not both");
+    if (o->save && (o->answers || o->no_questions || grades))
+        return zero_fail(ZERO_ERR_INVALID, "--save: nothing is asked");
+    if (o->tries > 0 && (o->answers || o->no_questions || grades))
+        return zero_fail(ZERO_ERR_INVALID, "--tries: nothing is asked");
+    return ZERO_OK;
+}
+
+/* The number of a lesson; 0: none was given. */
+static zero_status read_number(const zero_options *given, int *number)
+{
+    *number = 0;
+    if (given->n_operands == 0) return ZERO_OK;
+    if (given->n_operands > 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero lesson takes one lesson, found %.40s and %.40s",
+                         given->operands[0], given->operands[1]);
+    const char *word = given->operands[0];
+    char *end;
+    long n = strtol(word, &end, 10);
+    if (end == word || *end || n < 1 || n > zero_course_lessons())
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "zero lesson %.40s: there are lessons 1 to %d; zero lesson lists them", word,
+            zero_course_lessons());
+    *number = (int)n;
+    return ZERO_OK;
+}
+
+static zero_course_numbers given_numbers(const lesson_options *o)
+{
+    return (zero_course_numbers){.ranks = o->ranks > 0 ? o->ranks : 0,
+                                 .layers = o->layers > 0 ? o->layers : 0,
+                                 .hidden = o->hidden > 0 ? o->hidden : 0,
+                                 .microbatches = o->microbatches > 0 ? o->microbatches : 0,
+                                 .dtype = o->dtype};
+}
+
+/* ---- lessons ---- */
+
+static zero_course_options course_of(const lesson_options *o)
+{
+    bool at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    zero_course_mode mode = o->answers        ? ZERO_COURSE_TELL
+                            : o->no_questions ? ZERO_COURSE_NARRATE
+                                              : ZERO_COURSE_ASK;
+    return (zero_course_options){.mode = mode,
+                                 .in = stdin,
+                                 .out = stdout,
+                                 .tries = o->tries > 0  ? (int)o->tries
+                                          : at_terminal ? 2
+                                                        : 1,
+                                 .waits = at_terminal};
+}
+
+static zero_status say_result(int number, const zero_course_tally *t)
+{
+    printf("%d of %d right", t->right, t->asked);
+    if (t->second > 0) printf(", %d of them at the second try or later", t->second);
+    printf(".\n");
+    if (number < zero_course_lessons() && !t->ended)
+        printf("The next one: zero lesson %d\n", number + 1);
+    if (t->right == t->asked) return ZERO_OK;
+    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", t->asked - t->right,
+                     t->asked, t->ended ? "wrong or missing" : "wrong");
+}
+
+/* A new file begins with the student. */
+static zero_status open_save(const lesson_options *o, FILE **save)
+{
+    *save = NULL;
+    if (!o->save) return ZERO_OK;
+    FILE *file = fopen(o->save, "ab");
+    if (!file)
+        return zero_fail(ZERO_ERR_INVALID, "--save %.200s: %s", o->save, strerror(errno));
+    bool is_new = fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0;
+    if (is_new && o->student) fprintf(file, "STUDENT %s\n", ZERO_SHOWN(o->student));
+    *save = file;
+    return ZERO_OK;
+}
+
+static zero_status close_save(const lesson_options *o, FILE *save)
+{
+    if (!save) return ZERO_OK;
+    bool failed = ferror(save) != 0;
+    if (fclose(save) == 0 && !failed) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
+}
+
+static zero_status hold(const lesson_options *o, int number,
+                        const zero_course_numbers *numbers)
+{
+    zero_course_options course = course_of(o);
+    zero_course_tally tally;
+    int first = number > 0 ? number : 1, last = number > 0 ? number : zero_course_lessons();
+    ZERO_TRY(open_save(o, &course.save));
+    if (o->student)
+        printf(
+            "# the numbers of %s: --ranks %d --layers %d --hidden %d --microbatches %d\n",
+            ZERO_SHOWN(o->student), (int)numbers->ranks, (int)numbers->layers,
+            (int)numbers->hidden, (int)numbers->microbatches);
+    zero_status st = ZERO_OK;
+    for (int n = first; n <= last && st == ZERO_OK; n++)
+        st = zero_course_hold(n, numbers, &zero_lesson_planner, &course, &tally);
+    zero_status saved = close_save(o, course.save);
+    ZERO_TRY(st);
+    ZERO_TRY(saved);
+    return course.mode == ZERO_COURSE_ASK ? say_result(number, &tally) : ZERO_OK;
+}
+
+static zero_status grade(const lesson_options *o, int number,
+                         const zero_course_numbers *given)
+{
+    zero_grading grading = {.path = o->check ? o->check : o->grade,
+                            .lesson = number,
+                            .by_question = o->check != NULL,
+                            .given = given,
+                            .student = o->student,
+                            .planner = &zero_lesson_planner,
+                            .out = stdout};
+    return zero_grade_file(&grading);
+}
+
+static zero_status lesson(const lesson_options *o, int number)
+{
+    zero_course_numbers given = given_numbers(o);
+    if (o->check || o->grade) return grade(o, number, &given);
+    zero_course_numbers numbers =
+        o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
+    if (number == 0 && (o->save || o->tries > 0))
+        return zero_fail(ZERO_ERR_INVALID, "--%s: give the number of a lesson, too",
+                         o->save ? "save" : "tries");
+    if (number > 0 || o->answers || o->no_questions) return hold(o, number, &numbers);
+    puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");
+    zero_course_list(stdout);
+    puts("\nAnswers are numbers, 4800, 4.7 KiB, 1.375x, 12 ms, or a word that is offered.\n"
+         "? tells the answer, q ends the lesson. A calculator helps.");
+    return ZERO_OK;
+}
+
+static zero_status run(int argc, char **argv)
+{
+    lesson_options options;
+    zero_options given;
+    int number;
+    ZERO_TRY(zero_options_read(&zero_command_lesson, argc, argv, &options, &given));
+    zero_status st = read_number(&given, &number);
+    if (st == ZERO_OK) st = check_options(&options);
+    if (st == ZERO_OK) st = lesson(&options, number);
+    zero_options_destroy(&given);
+    return st;
+}
+
+const zero_command zero_command_lesson = {
+    .name = "zero lesson",
+    .summary = "a course on ZeRO that asks, grades and explains",
+    .usage = "zero lesson [N] [options]",
+    .about = "Lists the lessons, or holds lesson N: each screen ends in a question; the "
+             "answer is "
+             "graded, explained, and shown with the line of zero plan that has it. Answers "
+             "are numbers, also with a suffix (4800, 4.7 KiB, 1.375x, 12 ms), or one of "
+             "the words that are offered; ? tells "
+             "the answer, q ends the lesson. Where input is no terminal each line is an "
+             "answer. It ends with 0 if all answers were right, else with 1.\n"
+             "A file for --check or --grade has a line NAME or STUDENT, which begins a "
+             "student (STUDENT: "
+             "with the variant of --student), and lines such as 1.2 = 3200. Of lessons "
+             "without any "
+             "answer nothing counts.",
+    .example = "zero lesson 1\n"
+               "zero lesson 1 --student anna --save anna.txt\n"
+               "cat *.txt | zero lesson --grade -",
+    .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
+    .tables = &table,
+    .n_tables = 1,
+    .operand = "N",
+    .size = sizeof(lesson_options),
+    .run = run,
+};

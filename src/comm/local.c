@@ -1,0 +1,286 @@
+#include "comm/local.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+/* The family of groups has one lock: a process has few ranks, and they copy little. */
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int64_t moves;
+    int groups; /* that use it */
+    bool is_abandoned;
+} house;
+
+struct zero_local {
+    house *house;
+    int size, users;
+    struct zero_local_message *posted; /* oldest first; each waits for its partner */
+    void **things;                     /* [size] of the meeting that goes on */
+    int arrived;
+    int64_t meetings; /* completed */
+};
+
+/* ---- groups ---- */
+
+static house *build_house(void)
+{
+    house *h = calloc(1, sizeof *h);
+    if (!h) return NULL;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->changed, NULL);
+    return h;
+}
+
+static void free_house(house *h)
+{
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+static struct zero_local *make_group(house *h, int size)
+{
+    struct zero_local *group = calloc(1, sizeof *group);
+    void **things = calloc((size_t)size, sizeof *things);
+    if (!group || !things) {
+        free(group);
+        free(things);
+        return NULL;
+    }
+    *group = (struct zero_local){.house = h, .size = size, .users = size, .things = things};
+    h->groups++;
+    return group;
+}
+
+static void free_group(struct zero_local *group)
+{
+    house *h = group->house;
+    free(group->things);
+    free(group);
+    if (--h->groups == 0) free_house(h);
+}
+
+/* Every rank on a node of its own. */
+static zero_status describe(zero_comm *comm, struct zero_local *group, int rank)
+{
+    *comm = (zero_comm){.mpi = MPI_COMM_NULL,
+                        .control = MPI_COMM_NULL,
+                        .node = MPI_COMM_NULL,
+                        .rank = rank,
+                        .size = group->size,
+                        .tag_limit = 32767,
+                        .local = group};
+    return zero_layout_init_blocks(&comm->layout, group->size, group->size);
+}
+
+zero_status zero_local_open(int size, zero_comm *ranks)
+{
+    house *h = build_house();
+    struct zero_local *group = h ? make_group(h, size) : NULL;
+    zero_status st = ZERO_OK;
+    if (!group) {
+        if (h) free_house(h);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a group of %d threads", size);
+    }
+    for (int r = 0; r < size; r++) {
+        zero_status made = describe(&ranks[r], group, r);
+        if (st == ZERO_OK) st = made;
+    }
+    for (int r = 0; st != ZERO_OK && r < size; r++) zero_local_leave(&ranks[r]);
+    return st;
+}
+
+void zero_local_leave(zero_comm *comm)
+{
+    struct zero_local *group = comm->local;
+    zero_layout_destroy(&comm->layout);
+    if (--group->users == 0) free_group(group);
+    *comm = (zero_comm){0};
+}
+
+void zero_local_abandon(zero_comm *comm)
+{
+    house *h = comm->local->house;
+    pthread_mutex_lock(&h->lock);
+    h->is_abandoned = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static zero_status tell_abandoned(void)
+{
+    return zero_fail(ZERO_ERR_STALLED, "another rank of this process has failed");
+}
+
+/* ---- meetings ---- */
+
+static void conclude(struct zero_local *group, zero_local_combine *combine, const void *arg)
+{
+    if (combine) combine(group->size, group->things, arg);
+    group->arrived = 0;
+    group->meetings++;
+    pthread_cond_broadcast(&group->house->changed);
+}
+
+zero_status zero_local_meet(const zero_comm *comm, zero_local_combine *combine,
+                            const void *arg, void *thing)
+{
+    struct zero_local *group = comm->local;
+    house *h = group->house;
+    pthread_mutex_lock(&h->lock);
+    int64_t meeting = group->meetings;
+    group->things[comm->rank] = thing;
+    if (++group->arrived == group->size) conclude(group, combine, arg);
+    while (group->meetings == meeting && !h->is_abandoned)
+        pthread_cond_wait(&h->changed, &h->lock);
+    bool has_met = group->meetings != meeting;
+    pthread_mutex_unlock(&h->lock);
+    return has_met ? ZERO_OK : tell_abandoned();
+}
+
+/* ---- dividing ---- */
+
+typedef struct {
+    int color;
+    zero_comm *out;
+    zero_status status;
+} wish;
+
+static void make_color(int size, void *const *things, const zero_comm *parent, int color)
+{
+    int members = 0, rank = 0;
+    for (int r = 0; r < size; r++) members += ((const wish *)things[r])->color == color;
+    struct zero_local *group = make_group(parent->local->house, members);
+    for (int r = 0; r < size; r++) {
+        wish *w = things[r];
+        if (w->color != color) continue;
+        w->status = group ? describe(w->out, group, rank++)
+                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a group of %d threads",
+                                      members);
+    }
+}
+
+/* The first rank of each color makes its group. */
+static void divide(int size, void *const *things, const void *arg)
+{
+    for (int r = 0; r < size; r++) {
+        const wish *mine = things[r];
+        bool is_first = mine->color >= 0;
+        for (int q = 0; q < r; q++)
+            is_first = is_first && ((const wish *)things[q])->color != mine->color;
+        if (is_first) make_color(size, things, arg, mine->color);
+    }
+}
+
+zero_status zero_local_split(const zero_comm *parent, int color, zero_comm *out)
+{
+    wish mine = {.color = color, .out = out};
+    *out = (zero_comm){0};
+    ZERO_TRY(zero_local_meet(parent, divide, parent, &mine));
+    if (mine.status == ZERO_OK) return ZERO_OK;
+    return zero_fail(mine.status, "no memory for a group of threads");
+}
+
+/* ---- messages ---- */
+
+static bool are_partners(const struct zero_local_message *a,
+                         const struct zero_local_message *b)
+{
+    return a->is_send != b->is_send && a->rank == b->peer && a->peer == b->rank &&
+           a->sequence == b->sequence;
+}
+
+static void deliver(struct zero_local_message *a, struct zero_local_message *b)
+{
+    const struct zero_local_message *send = a->is_send ? a : b,
+                                    *receive = a->is_send ? b : a;
+    assert(send->bytes == receive->bytes);
+    memcpy(receive->at, send->at, send->bytes);
+    a->has_ended = b->has_ended = true;
+}
+
+/* Messages between two ranks meet in the order in which they were posted, as MPI's do. */
+static void match(struct zero_local *group, struct zero_local_message *message)
+{
+    struct zero_local_message **at = &group->posted;
+    while (*at && !are_partners(*at, message)) at = &(*at)->next;
+    if (!*at) {
+        *at = message;
+        return;
+    }
+    struct zero_local_message *partner = *at;
+    *at = partner->next;
+    deliver(partner, message);
+}
+
+void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void *at,
+                     size_t bytes)
+{
+    struct zero_local *group = op->comm->local;
+    house *h = group->house;
+    pthread_mutex_lock(&h->lock);
+    op->messages[slot] = (struct zero_local_message){.is_used = true,
+                                                     .is_send = is_send,
+                                                     .rank = op->comm->rank,
+                                                     .peer = peer,
+                                                     .sequence = op->sequence,
+                                                     .bytes = bytes,
+                                                     .at = at};
+    match(group, &op->messages[slot]);
+    h->moves++;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static bool is_of(const struct zero_local_message *message, const zero_collective *op)
+{
+    return message >= op->messages && message < op->messages + ZERO_COLLECTIVE_REQUESTS;
+}
+
+void zero_local_drop(zero_collective *op)
+{
+    struct zero_local *group = op->comm->local;
+    pthread_mutex_lock(&group->house->lock);
+    for (struct zero_local_message **at = &group->posted; *at;)
+        if (is_of(*at, op))
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    pthread_mutex_unlock(&group->house->lock);
+}
+
+void zero_local_reap(zero_collective *op)
+{
+    house *h = op->comm->local->house;
+    pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) {
+        if (!op->messages[i].is_used || !op->messages[i].has_ended) continue;
+        op->messages[i].is_used = false;
+        op->in_flight--;
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+int64_t zero_local_moves(const zero_comm *comm)
+{
+    house *h = comm->local->house;
+    pthread_mutex_lock(&h->lock);
+    int64_t moves = h->moves;
+    pthread_mutex_unlock(&h->lock);
+    return moves;
+}
+
+zero_status zero_local_rest(const zero_comm *comm, int64_t moves)
+{
+    house *h = comm->local->house;
+    pthread_mutex_lock(&h->lock);
+    while (h->moves == moves && !h->is_abandoned) pthread_cond_wait(&h->changed, &h->lock);
+    bool is_abandoned = h->is_abandoned;
+    pthread_mutex_unlock(&h->lock);
+    return is_abandoned ? tell_abandoned() : ZERO_OK;
+}

@@ -1,0 +1,169 @@
+#include "engine/ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "engine/plan_work.h"
+#include "sharding/schedule_peers.h"
+
+/* The groups in which this rank exchanges data, each once. */
+#define MOST_GROUPS 3
+static int groups_of(const zero_runner *r, const zero_comm *groups[MOST_GROUPS])
+{
+    int n = 0;
+    groups[n++] = r->shard;
+    if (r->replicas) groups[n++] = r->replicas;
+    if (r->tp) groups[n++] = r->tp;
+    return n;
+}
+
+/* ---- bytes ---- */
+
+static void add_measured(const zero_engine *e, zero_rank_bytes *b)
+{
+    const zero_comm *groups[MOST_GROUPS];
+    zero_peer_bytes mine = {0};
+    int n = groups_of(&e->runner, groups);
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < groups[k]->size; i++) {
+            int peer = zero_member_rank(&groups[k]->member, i);
+            mine.sent[peer] += groups[k]->peers.sent[i];
+            mine.read[peer] += groups[k]->peers.read[i];
+        }
+    zero_peers_add(b->n, b->sent, e->runner.comm->rank, &mine);
+}
+
+static zero_status add_planned(const zero_engine *e, zero_rank_bytes *b)
+{
+    zero_peer_bytes mine = {0};
+    ZERO_TRY(zero_schedule_peers(&e->schedule, e->runner.walks, &mine));
+    zero_peers_add(b->n, b->planned, e->runner.comm->rank, &mine);
+    return ZERO_OK;
+}
+
+static zero_status count(const zero_engine *e, zero_rank_bytes *b)
+{
+    size_t cells = (size_t)b->n * (size_t)b->n;
+    b->planned = calloc(cells, sizeof *b->planned);
+    b->sent = calloc(cells, sizeof *b->sent);
+    if (!b->planned || !b->sent)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the bytes between %d ranks", b->n);
+    add_measured(e, b);
+    return add_planned(e, b);
+}
+
+zero_status zero_rank_bytes_gather(const zero_engine *e, zero_rank_bytes *bytes)
+{
+    zero_comm *comm = e->runner.comm;
+    zero_rank_bytes made = {.n = comm->size};
+    *bytes = (zero_rank_bytes){0};
+    if (comm->size > ZERO_MOST_PEERS) return ZERO_OK;
+    int64_t cells = (int64_t)made.n * made.n;
+    zero_status st = zero_agree(comm, count(e, &made));
+    if (st == ZERO_OK) st = zero_comm_sum(comm, cells, made.planned);
+    if (st == ZERO_OK) st = zero_comm_sum(comm, cells, made.sent);
+    if (st == ZERO_OK)
+        *bytes = made;
+    else
+        zero_rank_bytes_destroy(&made);
+    return st;
+}
+
+void zero_rank_bytes_destroy(zero_rank_bytes *bytes)
+{
+    free(bytes->planned);
+    free(bytes->sent);
+    *bytes = (zero_rank_bytes){0};
+}
+
+/* ---- seconds ---- */
+
+const char *zero_rank_time_name(zero_rank_time time)
+{
+    static const char *const names[ZERO_RANK_TIMES] = {
+        [ZERO_RANK_STEP] = "step",           [ZERO_RANK_COMPUTE] = "compute",
+        [ZERO_RANK_EXCHANGE] = "exchange",   [ZERO_RANK_EXPOSED] = "exposed",
+        [ZERO_RANK_WAITED] = "waited",       [ZERO_RANK_TRANSFERS] = "transfers",
+        [ZERO_RANK_IN_FLIGHT] = "in_flight", [ZERO_RANK_AWAITED] = "awaited",
+    };
+    return names[time];
+}
+
+/* The seconds of an instruction that is not arithmetic are all of one part. */
+static zero_rank_time part_of(zero_op op)
+{
+    switch (zero_work_of(op).kind) {
+    case ZERO_WORK_EXCHANGE: return ZERO_RANK_EXCHANGE;
+    case ZERO_WORK_EXCHANGE_WAIT: return ZERO_RANK_EXPOSED;
+    case ZERO_WORK_AGREE: return ZERO_RANK_WAITED;
+    case ZERO_WORK_TRANSFER:
+    case ZERO_WORK_TRANSFER_WAIT: return ZERO_RANK_TRANSFERS;
+    case ZERO_WORK_FREE:
+    case ZERO_WORK_COMPUTE: break;
+    }
+    return ZERO_RANK_COMPUTE;
+}
+
+static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
+{
+    const zero_comm *groups[MOST_GROUPS];
+    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+        const zero_profile_entry *e =
+            zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, (zero_op)i, ZERO_ALL_UNITS);
+        zero_rank_time part = part_of((zero_op)i);
+        double polls = part == ZERO_RANK_COMPUTE ? e->exchange : 0.0;
+        mine[ZERO_RANK_STEP] += e->seconds;
+        mine[part] += e->seconds - polls;
+        mine[ZERO_RANK_EXCHANGE] += polls;
+    }
+    int n = groups_of(r, groups);
+    for (int k = 0; k < n; k++)
+        for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+            mine[ZERO_RANK_IN_FLIGHT] += groups[k]->duration[kind].total;
+            mine[ZERO_RANK_AWAITED] += groups[k]->duration[kind].exposed;
+        }
+}
+
+static void find_bounds(zero_rank_seconds *s)
+{
+    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
+        double sum = 0.0;
+        s->least[t] = s->most[t] = s->of_rank[t];
+        for (int r = 0; r < s->n; r++) {
+            double x = s->of_rank[(int64_t)r * ZERO_RANK_TIMES + t];
+            s->least[t] = fmin(s->least[t], x);
+            s->most[t] = fmax(s->most[t], x);
+            sum += x;
+        }
+        s->mean[t] = sum / s->n;
+    }
+}
+
+zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *seconds)
+{
+    zero_comm *comm = e->runner.comm;
+    double mine[ZERO_RANK_TIMES] = {0.0};
+    zero_rank_seconds made = {.n = comm->size};
+    made.of_rank = malloc((size_t)made.n * sizeof mine);
+    zero_status st = ZERO_OK;
+    if (!made.of_rank)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the seconds of %d ranks", made.n);
+    add_up(&e->runner, mine);
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK)
+        st = zero_comm_all_gather_doubles(comm, ZERO_RANK_TIMES, mine, made.of_rank);
+    if (st == ZERO_OK) {
+        find_bounds(&made);
+        *seconds = made;
+    } else {
+        zero_rank_seconds_destroy(&made);
+    }
+    return st;
+}
+
+void zero_rank_seconds_destroy(zero_rank_seconds *seconds)
+{
+    free(seconds->of_rank);
+    *seconds = (zero_rank_seconds){0};
+}

@@ -1,0 +1,289 @@
+#include "engine/tell.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/half.h"
+#include "base/number.h"
+#include "base/range.h"
+#include "nn/share.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_peers.h"
+
+static const zero_partition *partition_of(const zero_walk *w, int group)
+{
+    return &w->r->schedule->groups[group].partition;
+}
+
+/* The element that stands for the piece of rank k; -1: the piece has no parameters. */
+static int64_t element_of(const zero_partition *p, int k)
+{
+    zero_range piece = zero_partition_piece(p, k);
+    int64_t end = zero_min(piece.end, p->n_params);
+    if (piece.begin >= end) return -1;
+    return piece.begin + ZERO_TOLD_AT < end ? piece.begin + ZERO_TOLD_AT : piece.begin;
+}
+
+static zero_told_number read_element(const zero_walk *w, int buffer, int64_t at)
+{
+    float value;
+    if (buffer == ZERO_NO_BUFFER || at < 0) return (zero_told_number){.at = -1};
+    zero_convert(w->r->schedule->buffers[buffer].type, ZERO_FP32, 1,
+                 zero_runner_element(w->r, buffer, at), &value);
+    return (zero_told_number){at, (double)value};
+}
+
+/* The elements that stand for all ranks' pieces. */
+static void read_pieces(const zero_walk *w, const zero_instruction *i, int buffer,
+                        zero_told *told)
+{
+    const zero_partition *p = partition_of(w, i->group);
+    for (int k = 0; k < p->n_ranks && k < ZERO_TOLD_RANKS; k++)
+        told->numbers[k] = read_element(w, buffer, element_of(p, k));
+}
+
+static void read_own(const zero_walk *w, const zero_instruction *i, int buffer,
+                     zero_told *told)
+{
+    int k = w->r->shard->rank;
+    if (k < ZERO_TOLD_RANKS)
+        told->numbers[k] =
+            read_element(w, buffer, element_of(partition_of(w, i->group), k));
+}
+
+/* The element of an instruction's range that stands for it. */
+static int64_t element_in(const zero_walk *w, const zero_instruction *i)
+{
+    const zero_partition *p = partition_of(w, i->group);
+    int64_t end = zero_min(i->range.end, p->n_params);
+    bool is_whole = i->range.begin == 0 && end == p->n_params;
+    int64_t own = element_of(p, is_whole ? 0 : w->r->shard->rank);
+    if (own >= i->range.begin && own < end) return own;
+    return i->range.begin < end ? i->range.begin : -1;
+}
+
+static zero_told_number number(double value)
+{
+    return (zero_told_number){0, value};
+}
+
+/* ---- what is known before ---- */
+
+static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
+                              zero_told *told)
+{
+    zero_peer_bytes bytes = {0};
+    ZERO_TRY(zero_instruction_peers(s, i, &bytes));
+    memcpy(told->sent_to, bytes.sent, sizeof told->sent_to);
+    memcpy(told->read_from, bytes.read, sizeof told->read_from);
+    return ZERO_OK;
+}
+
+zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
+    zero_status st =
+        made ? ZERO_OK
+             : zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", p->length);
+    for (int at = 0; st == ZERO_OK && at < p->length; at++)
+        st = tell_peers(s, &p->code[at], &made[at]);
+    if (st == ZERO_OK)
+        *list = made;
+    else
+        free(made);
+    return st;
+}
+
+/* ---- what an instruction is ---- */
+
+static void tell_range(const zero_walk *w, int group, zero_range range, zero_told *told)
+{
+    zero_range all = {0, partition_of(w, group)->n_params};
+    told->begin = range.begin;
+    told->end = range.end;
+    range = zero_range_overlap(range, all);
+    told->real = zero_range_is_empty(range) ? 0 : zero_range_len(range);
+}
+
+static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    tell_range(w, i->group,
+               zero_partition_piece(partition_of(w, i->group), w->r->shard->rank), told);
+}
+
+static bool is_gradient(const zero_walk *w, int buffer)
+{
+    zero_class class = w->r->schedule->buffers[buffer].class;
+    return class == ZERO_CLASS_GRADIENTS || class == ZERO_CLASS_IN_FLIGHT ||
+           class == ZERO_CLASS_ACCUMULATORS;
+}
+
+static void identify(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    const zero_runner *r = w->r;
+    zero_traffic traffic = zero_instruction_traffic(r->schedule, i);
+    zero_volume moved = zero_traffic_total(&traffic);
+    const zero_told known = *told;
+    *told = (zero_told){.step = w->in->step + 1,
+                        .at = r->at,
+                        .rank = r->comm->rank,
+                        .shard = r->shard->rank,
+                        .tp = r->tp ? r->tp->rank : 0,
+                        .op = i->op,
+                        .unit = i->unit,
+                        .part = i->part,
+                        .group = i->group,
+                        .microbatch = i->microbatch,
+                        .live_bytes = (int64_t)i->live_bytes,
+                        .sent = moved.bytes_sent,
+                        .received = moved.bytes_received};
+    if (i->group >= 0) tell_range(w, i->group, i->range, told);
+    if (i->buffer != ZERO_NO_BUFFER)
+        told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;
+    memcpy(told->sent_to, known.sent_to, sizeof told->sent_to);
+    memcpy(told->read_from, known.read_from, sizeof told->read_from);
+    for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
+    for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
+}
+
+/* The states of a block in its slot; parameters are there, too, if they are in the file. */
+static zero_told_number read_slot(const zero_walk *w, const zero_instruction *i, int64_t at)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    zero_slot_view view =
+        zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
+    const float *master = view.master ? view.master : (const float *)(void *)view.param;
+    if (!master) return read_element(w, i->param[0], at);
+    return (zero_told_number){at, (double)master[at - i->range.begin]};
+}
+
+/* The master; in fp32 the parameter. */
+static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
+{
+    int64_t at = element_in(w, i);
+    if (at >= 0 && i->file != ZERO_NO_BUFFER) return read_slot(w, i, at);
+    return read_element(w, i->master != ZERO_NO_BUFFER ? i->master : i->param[0], at);
+}
+
+void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    identify(w, i, told);
+    switch (i->op) {
+    case ZERO_OP_REDUCE:
+        tell_piece(w, i, told);
+        read_pieces(w, i, i->in, told);
+        break;
+    case ZERO_OP_GATHER:
+        tell_piece(w, i, told);
+        read_own(w, i, i->in, told);
+        told->is_gradient = is_gradient(w, i->buffer);
+        break;
+    case ZERO_OP_UPDATE:
+        told->numbers[0] = read_master(w, i);
+        told->numbers[2] = read_element(w, i->grad[0], element_in(w, i));
+        break;
+    default: break;
+    }
+}
+
+/* ---- what it has done ---- */
+
+static void tell_tokens(const zero_walk *w, zero_told *told)
+{
+    const int32_t *tokens = w->batch.inputs;
+    told->sample = w->batch.first_sample;
+    if (w->plan->model->input_bytes != sizeof *tokens) return;
+    for (int k = 0; k < ZERO_TOLD_TOKENS && k < w->batch.T; k++)
+        told->tokens[k] = tokens[k];
+}
+
+static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    if (i->row_loss == ZERO_NO_BUFFER) return false;
+    told->is_loss = 1;
+    told->numbers[0] =
+        number(w->r->losses[i->microbatch] / (double)(w->batch.B * w->batch.T));
+    return true;
+}
+
+/* Before the last part of a pass its results are not there. */
+static bool is_last_part(const zero_walk *w, const zero_instruction *i)
+{
+    const zero_unit *unit = &w->plan->model->units[i->unit];
+    zero_pass pass = i->op == ZERO_OP_BACKWARD    ? ZERO_PASS_BACKWARD
+                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
+                                                  : ZERO_PASS_FORWARD;
+    if (i->part == ZERO_PART_ALL) return true;
+    return unit->part(unit, pass, w->plan->micro_batch, w->plan->seq, i->part).is_last;
+}
+
+static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    if (!is_last_part(w, i) || tell_loss(w, i, told) || i->out == ZERO_NO_BUFFER) return;
+    const float *out = zero_runner_buffer(w->r, i->out);
+    told->numbers[0] = number((double)out[0]);
+}
+
+static void tell_backward(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    const zero_unit *unit = &w->plan->model->units[i->unit];
+    told->group = unit->groups[0];
+    if (!is_last_part(w, i)) return;
+    (void)tell_loss(w, i, told);
+    told->numbers[1] =
+        read_element(w, i->grad[0], element_of(partition_of(w, unit->groups[0]), 0));
+}
+
+static void tell_norm(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    const zero_tree_span *span = &w->r->squares[i->group];
+    double sum = 0.0;
+    if (zero_share_has_parts(&w->plan->model->share))
+        return; /* added exactly, all groups */
+    for (int k = 0; k < span->n; k++) sum += span->term[k];
+    told->numbers[0] = number(sum);
+}
+
+static void tell_result(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    switch (i->op) {
+    case ZERO_OP_LOAD: tell_tokens(w, told); break;
+    case ZERO_OP_FORWARD:
+    case ZERO_OP_RECOMPUTE: tell_forward(w, i, told); break;
+    case ZERO_OP_BACKWARD: tell_backward(w, i, told); break;
+    case ZERO_OP_LOSS: told->numbers[0] = number(w->out->loss); break;
+    case ZERO_OP_NORM: tell_norm(w, i, told); break;
+    case ZERO_OP_OVERFLOW:
+        told->numbers[0] = number(w->out->grad_norm);
+        told->done = !w->out->overflow;
+        break;
+    default: break;
+    }
+}
+
+void zero_tell_after(const zero_walk *w, const zero_instruction *i, zero_told *told)
+{
+    switch (i->op) {
+    case ZERO_OP_REDUCE_WAIT:
+        tell_piece(w, i, told);
+        read_own(w, i, i->buffer, told);
+        break;
+    case ZERO_OP_GATHER_WAIT:
+        tell_piece(w, i, told);
+        read_pieces(w, i, i->buffer, told);
+        told->is_gradient = is_gradient(w, i->buffer);
+        break;
+    case ZERO_OP_ROUND:
+    case ZERO_OP_ACCUMULATE:
+        told->numbers[0] = read_element(w, i->buffer, element_in(w, i));
+        break;
+    case ZERO_OP_UPDATE:
+        told->done = w->update.is_due;
+        told->numbers[1] = read_master(w, i);
+        break;
+    default: tell_result(w, i, told);
+    }
+}

@@ -1,0 +1,159 @@
+/* Both partitions: every group cut into slices, or the whole model cut once among owners. */
+#include "lesson/lessons.h"
+#include "lesson/world.h"
+
+#define PLAN(partition, rank) \
+    "{model} --ranks {N} --global-batch {N} --dtype {dtype} --stage 3 " \
+    "--partition " #partition " --rank " rank
+
+static const char *const plans[] = {PLAN(slice, "0"), PLAN(owner, "0"),
+                                    PLAN(owner, "{N-1}"), NULL};
+
+static double padding_slice(const zero_course_world *w)
+{
+    return zero_world_ledger(w, 0)->padding;
+}
+static double padding_owner(const zero_course_world *w)
+{
+    return zero_world_ledger(w, 1)->padding;
+}
+static double states_owner(const zero_course_world *w)
+{
+    return (double)zero_world_ledger(w, 1)->states;
+}
+static double formula(const zero_course_world *w)
+{
+    return zero_world_ledger(w, 1)->formula;
+}
+static double reduced_slice(const zero_course_world *w)
+{
+    return zero_world_reduced(w, 0);
+}
+static double reduced_owner(const zero_course_world *w)
+{
+    return zero_world_reduced(w, 1);
+}
+
+static double reduced_whole(const zero_course_world *w)
+{
+    return reduced_owner(w) * zero_world_ranks(w) / (zero_world_ranks(w) - 1.0);
+}
+
+static double padded_owner(const zero_course_world *w)
+{
+    return (double)zero_world_ledger(w, 1)->padded;
+}
+
+static double messages(const zero_course_world *w, int plan)
+{
+    return (double)zero_traffic_total(&zero_world_ledger(w, plan)->reduce.traffic)
+        .messages_sent;
+}
+
+static double messages_slice(const zero_course_world *w)
+{
+    return messages(w, 0);
+}
+static double messages_owner(const zero_course_world *w)
+{
+    return messages(w, 1);
+}
+
+static const zero_plan_bounds *sends(const zero_course_world *w,
+                                     zero_partition_scheme scheme)
+{
+    return &zero_world_report(w, 1)->stages[0].spread[scheme].sent;
+}
+
+/* 0: yes, 1: no */
+static double owners_equal(const zero_course_world *w)
+{
+    const zero_plan_bounds *b = sends(w, ZERO_PARTITION_OWNER);
+    return b->least == b->most ? 0.0 : 1.0;
+}
+
+static double slices_equal(const zero_course_world *w)
+{
+    const zero_plan_bounds *b = sends(w, ZERO_PARTITION_SLICE);
+    return b->least == b->most ? 0.0 : 1.0;
+}
+
+static double owners_other(const zero_course_world *w)
+{
+    return 1.0 - owners_equal(w);
+}
+static double slices_other(const zero_course_world *w)
+{
+    return 1.0 - slices_equal(w);
+}
+static double least_owner(const zero_course_world *w)
+{
+    return (double)sends(w, ZERO_PARTITION_OWNER)->least;
+}
+static double most_owner(const zero_course_world *w)
+{
+    return (double)sends(w, ZERO_PARTITION_OWNER)->most;
+}
+static double each_slice(const zero_course_world *w)
+{
+    return (double)sends(w, ZERO_PARTITION_SLICE)->most;
+}
+
+/* clang-format off */
+static const zero_course_name names[] = {
+    {"padding_slice", padding_slice}, {"padding_owner", padding_owner}, {"states", states_owner},
+    {"formula", formula}, {"padded_owner", padded_owner}, {"least", least_owner}, {"most", most_owner},
+    {"slice", each_slice}, {"messages_slice", messages_slice}, {NULL, NULL},
+};
+
+static const zero_question questions[] = {
+    {.screen =
+        "So far each group was cut into {N} shards (--partition slice). The paper cuts the whole model "
+        "once into {N} contiguous parts (--partition owner): a group has one owner or a few "
+        "neighbouring ones.\n"
+        "  slice   embedding [0|1|2]   block 0 [0|1|2]   final [0|1|2]\n"
+        "  owner   embedding, block 0, final, end to end [ rank 0 | rank 1 | rank 2 ]\n"
+        "Padding makes whole granules of 64 in either case.",
+     .ask = "Stage 3, slice: rank 0 holds {padding_slice} bytes of padding among its model states. How many with owner?",
+     .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = padding_owner,
+     .mistakes = {{padding_slice, "The groups are not cut one by one now, so they are not padded for each rank."},
+                  {states_owner, "That is all model states of a rank."}},
+     .because = "{padded_owner} numbers in all, 16 x {padded_owner} / {N} = {states} bytes a rank; the formula's are {formula}, the rest is padding.",
+     .plan = 1, .line = "model states",
+     .against = NULL},
+    {.ask = "Stage 3, owner: how many bytes does rank 0 send in REDUCE?",
+     .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = reduced_owner,
+     .mistakes = {{reduced_slice, "That is slice, with its larger padding."},
+                  {reduced_whole, "That is N for N - 1: rank 0 keeps what it owns itself."}},
+     .because = "Everything that others own: {padded_owner} x {bytes} x {N-1} / {N} = {answer}.",
+     .plan = 1, .line = "REDUCE",
+     .against = NULL},
+    {.ask = "slice: does every rank send the same number of bytes in a step (REDUCE and GATHER)?",
+     .kind = ZERO_ANSWER_WORD, .unit = "yes|no", .answer = slices_equal,
+     .mistakes = {{slices_other, "Shards are equal, so are the bytes: at every moment of the step."}},
+     .because = "Each sends {slice} bytes.",
+     .plan = 1, .line = "slice  ",
+     .against = NULL},
+    {.ask = "owner: does every rank send the same number of bytes in a step?",
+     .kind = ZERO_ANSWER_WORD, .unit = "yes|no", .answer = owners_equal,
+     .mistakes = {{owners_other, "Compare the least and the most over ranks: what stays from forward to backward spares its owner most."}},
+     .because = "From {least} to {most} bytes. And while one group is gathered, its owner alone sends: the others wait for one link.",
+     .plan = 1, .line = "owner  ",
+     .against = "\"Equal parts, equal work.\" Totals are nearly equal, moments are not; so slice is the default."},
+    {.ask = "slice sends REDUCE in {messages_slice} messages from rank 0. In how many with owner?",
+     .kind = ZERO_ANSWER_WHOLE, .unit = "messages", .answer = messages_owner,
+     .mistakes = {{messages_slice, "A group goes to its owners only, not to all {N} ranks."}},
+     .because = "A message for each group and owner other than rank 0: {answer}.",
+     .plan = 1, .line = "REDUCE",
+     .against = NULL},
+};
+/* clang-format on */
+
+const zero_lesson zero_lesson_partitions = {
+    .title = "both partitions",
+    .about = "slices of groups, or owners",
+    .plans = plans,
+    .names = names,
+    .questions = questions,
+    .n = sizeof questions / sizeof questions[0],
+};

@@ -1,0 +1,156 @@
+#include "lesson/say.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lesson/narrate.h"
+#include "report/text.h"
+
+/* ---- text ---- */
+
+/* One line of a text, from column `indent` on. */
+static void wrap(const char *line, size_t length, int indent, FILE *out)
+{
+    bool is_table = length > 2 && line[0] == ' ' && line[1] == ' ';
+    const char *end = line + length;
+    int column = fprintf(out, "%*s", indent, "");
+    if (is_table && indent + (int)length <= ZERO_SAY_COLUMNS) {
+        fprintf(out, "%.*s\n", (int)length, line);
+        return;
+    }
+    if (is_table) column += fprintf(out, "  ");
+    for (bool is_first = true; line < end; is_first = false) {
+        while (line < end && *line == ' ') line++;
+        int word = (int)strcspn(line, " \n");
+        if (!is_first && column + 1 + word > ZERO_SAY_COLUMNS)
+            column = fprintf(out, "\n%*s", indent + (is_table ? 6 : 0), "") - 1;
+        else if (!is_first && line < end)
+            column += fprintf(out, " ");
+        column += fprintf(out, "%.*s", word, line);
+        line += word;
+    }
+    fputc('\n', out);
+}
+
+void zero_say(const zero_speaker *s, int indent, const char *template)
+{
+    char text[ZERO_COURSE_TEXT];
+    (void)zero_course_expand(s->lesson, s->question, s->world, template, text);
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        wrap(line, length, indent, s->out);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void zero_say_screen(const zero_speaker *s)
+{
+    const zero_question *q = s->question;
+    if (q->screen) zero_say(s, 0, q->screen);
+    if (q->show) q->show(s->world, s->out);
+    if (q->screen || q->show) fputc('\n', s->out);
+    zero_say(s, 0, q->ask);
+}
+
+/* ---- a line of a plan ---- */
+
+/* Runs of blanks become two, so that a line of 100 columns fits a terminal. */
+static void squeeze(const char *line, size_t length, char to[ZERO_COURSE_WORDS])
+{
+    size_t n = 0, blanks = 0;
+    for (size_t i = 0; i < length && n + 1 < ZERO_COURSE_WORDS; i++) {
+        blanks = line[i] == ' ' ? blanks + 1 : 0;
+        if (blanks <= 2 && !(n == 0 && blanks > 0)) to[n++] = line[i];
+    }
+    to[n] = '\0';
+}
+
+static bool find_line(const char *text, const char *wanted, char found[ZERO_COURSE_WORDS])
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        squeeze(text, length, found);
+        if (strstr(found, wanted)) return true;
+        text += length + (text[length] == '\n');
+    }
+    return false;
+}
+
+/* The words of the command, broken between options. */
+static void say_command(const zero_speaker *s, const char *words)
+{
+    int column = fprintf(s->out, "  zero plan");
+    while (*words) {
+        const char *end = strstr(words, " --");
+        int length = end ? (int)(end - words) : (int)strlen(words);
+        if (column + 3 + length > ZERO_SAY_COLUMNS)
+            column = fprintf(s->out, " \\\n     ") - 3;
+        column += fprintf(s->out, " %.*s", length, words);
+        words += length + (end ? 1 : 0);
+    }
+    fputc('\n', s->out);
+}
+
+static void say_line(const zero_speaker *s)
+{
+    const zero_question *q = s->question;
+    char *text = NULL, found[ZERO_COURSE_WORDS];
+    size_t size = 0;
+    say_command(s, s->world->words[q->plan]);
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return;
+    s->world->planner->show(s->world->plans[q->plan], memory);
+    if (fclose(memory) == 0 && find_line(text, q->line, found)) {
+        bool fits = strlen(found) + 4 <= ZERO_SAY_COLUMNS;
+        if (fits) fprintf(s->out, "    %s\n", found);
+        if (!fits) wrap(found, strlen(found), 4, s->out);
+    }
+    free(text);
+}
+
+static zero_narrator narrator_of(const zero_lesson_machine *m)
+{
+    return (zero_narrator){zero_lesson_model(m), zero_lesson_corpus(m)->tokenizer};
+}
+
+/* The instruction in the words of the narrator. */
+static void say_told(const zero_speaker *s)
+{
+    const zero_lesson_machine *m = s->world->machines[0].machine;
+    zero_narrator n = narrator_of(m);
+    fputc('\n', s->out);
+    zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), s->out);
+}
+
+/* "4800 bytes (4.69 KiB)" */
+static void say_value(const zero_question *q, double right, FILE *out)
+{
+    char value[32], bytes[ZERO_PLAN_TEXT];
+    bool has_unit = q->kind != ZERO_ANSWER_WORD && q->unit[0];
+    zero_course_answer(q, right, value);
+    fprintf(out, "%s%s%s", value, has_unit ? " " : "", has_unit ? q->unit : "");
+    if (!has_unit || strcmp(q->unit, "bytes") != 0 || right < 1024.0) return;
+    zero_text_bytes(right, bytes);
+    fprintf(out, " (%s)", bytes);
+}
+
+void zero_say_answer(const zero_speaker *s, const char *words)
+{
+    const zero_question *q = s->question;
+    fprintf(s->out, "  %s ", words);
+    say_value(q, q->answer(s->world), s->out);
+    fputs(".\n", s->out);
+    zero_say(s, 2, q->because);
+    if (q->line) say_line(s);
+    if (q->told) say_told(s);
+}
+
+void zero_say_step(const zero_speaker *s)
+{
+    const zero_lesson_machine *m = s->world->machines[0].machine;
+    zero_narrator n = narrator_of(m);
+    if (zero_narrate_check(n.model, zero_lesson_ranks(m)) == ZERO_OK)
+        zero_narrate_step(&n, zero_lesson_tale(m), s->out);
+    else
+        fprintf(s->out, "The step is not told: %s\n", zero_last_error());
+}

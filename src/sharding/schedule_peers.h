@@ -1,0 +1,17 @@
+/* schedule_peers.h - the bytes that REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT move, by peer
+ * (comm/peers.h). Small messages are left out, since MPI chooses their routes. */
+#pragma once
+
+#include "comm/peers.h"
+#include "sharding/schedule.h"
+
+/* Adds what this rank moves in walks[program] walks of each program, by rank of the world. Nothing
+ * in a world of more than ZERO_MOST_PEERS ranks. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_schedule_peers(const zero_schedule *s,
+                                               const int64_t walks[ZERO_PROGRAMS],
+                                               zero_peer_bytes *bytes);
+
+/* The same for one instruction, each time it is executed. Nothing for others than these. */
+ZERO_NODISCARD zero_status zero_instruction_peers(const zero_schedule *s,
+                                                  const zero_instruction *i,
+                                                  zero_peer_bytes *bytes);

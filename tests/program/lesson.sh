@@ -1,0 +1,206 @@
+# zero lesson: graded answers, right, wrong and hostile; its numbers are those of zero plan and of runs.
+. "$(dirname "$0")/common.sh"
+
+# lesson FILE words...: answers from a file.
+lesson() {
+    input=$1
+    shift
+    words="zero lesson $* <$input"
+    OMPI_MCA_pml=none "$zero" lesson "$@" <"$input" >out 2>err
+    code=$?
+}
+
+OMPI_MCA_pml=none runs 0 lesson
+for word in 'who holds what' 'one step of stage 3' 'mixed precision' accumulation prefetch partitions \
+    'tensor parallelism' offload checkpoints; do
+    says "$word" out
+done
+n=$(grep -c '^ *[0-9]* .* questions ' out)
+narrow 80 out
+
+# ---- right and wrong answers ----
+
+printf '4800\n3200\n2400\n1600\n12288\n4096\n2.56\n' >right
+lesson right 1
+exits 0
+says '7 of 7 right' out
+[ -s err ] && complain "$words: expected nothing on stderr"
+printf '3600\n3200\n2400\n1600\n12288\n4096\n2.56\n' >wrong
+lesson wrong 1
+exits 1
+says 'That is 12 Psi' out
+says 'The answer is 4800 bytes (4.69 KiB).' out
+says '6 of 7 right' out
+[ "$(cat err)" = 'zero: 1 of 7 answers: wrong' ] || complain "$words: expected one message"
+printf '4800\n4,800\n1200\n600\n4800\n1600\n1.56\n' >wrong
+lesson wrong 1
+exits 1
+for hint in 'stage 0: nothing is divided' 'forgets the padding' 'the padding alone'; do
+    says "$hint" out
+done
+[ "$(grep -c 'Not this' out)" -eq 6 ] || complain "$words: expected six wrong answers"
+printf '2048\n2048\n4096\n1.5\n2\n16\n' >wrong
+lesson wrong 3
+exits 1
+for hint in 'gathers all groups twice' "the paper's 3 Psi / 2 Psi" 'REDUCE does not grow' \
+    "the ranks' ratio"; do
+    says "$hint" out
+done
+
+# A second try, and answers in other forms
+printf '3600\n4.8k\n3,200 bytes\n2400 B\n1600\n12 KiB\n4KiB\n2.6x\n2.56x\n' >again
+lesson again 1 --tries 2
+exits 0
+says '7 of 7 right, 2 of them at the second try or later' out
+printf '2400\n3200\n' >half
+lesson half 1 --ranks 6
+exits 1
+says 'question 1.3 and those after it are open' out
+says 'wrong or missing' err
+: >nothing
+lesson nothing 2
+exits 1
+says 'question 2.1 and those after it are open' out
+printf '?\nq\n' >leaves
+lesson leaves 1
+exits 1
+says 'question 1.2 and those after it are open' out
+
+# What is saved can be graded.
+printf '3600\n4800\n3200\n12\n?\n1600\nq\n' >some
+lesson some 1 --tries 2 --ranks 3 --save saved.txt
+lesson right 3 --save saved.txt
+run 0 lesson --check saved.txt
+exits 1
+grep -q '^1.1   4800  *right' out || complain "$words: expected the last answer to 1.1"
+grep -q '^1.5   .*no answer' out || complain "$words: expected no answer to 1.5"
+grep -q '^3.1 ' out || complain "$words: expected both lessons"
+lesson right 1 --student anna --save anna.saved
+[ "$(head -n 1 anna.saved)" = 'STUDENT anna' ] || complain 'the file does not begin with anna'
+refuses 2 'nosuch/file' 0 lesson 1 --save nosuch/file
+refuses 2 'nothing is asked' 0 lesson 1 --answers --save saved.txt
+refuses 2 'give the number' 0 lesson --save saved.txt
+
+# ---- hostile input ----
+
+head -c 200000 /dev/zero >zeros
+head -c 200000 /dev/zero | tr '\000' 7 >sevens
+head -c 100000 /dev/urandom >random
+yes -- -1e999999 | head -n 1000 >huge
+printf 'inf\nnan\n-5\n0x12c0\n\033[2J\033]0;x\007\n%%s%%n%%n\n99999999999999999999999999\n' >odd
+printf '48\00000\n\n\n  \n\t\n;rm -rf /\n$(id)\n' >blank
+printf '\377\376\303(\n' >invalid
+for file in zeros sevens random huge odd blank invalid; do
+    for n_lesson in 1 2 7; do
+        lesson $file $n_lesson
+        exits 1
+        [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one message"
+        LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" out &&
+            complain "$words: control characters in the output"
+        [ "$(grep -c '  Right:' out)" -eq 0 ] || complain "$words: something was right"
+    done
+done
+# Files without an end
+refuses 4 'line 1' 0 lesson --check /dev/zero
+lesson /dev/zero 3
+exits 1
+
+# ---- all answers equal those of zero plan ----
+
+compares() { # compares words...
+    runs 0 lesson --answers "$@"
+    narrow 80 out
+    "$CHECK_LESSON" "$zero" <out >compared || complain "$words: $(cat compared)"
+    grep -q '^55 compared' compared || complain "$words: $(tail -n 1 compared), expected 55"
+    [ "$(grep -c '^- ' compared)" -eq 4 ] || complain "$words: four answers come from no plan"
+}
+compares
+cp out standard
+cp compared by_plan
+compares --ranks 2 --dtype bf16
+compares --ranks 8 --layers 4 --hidden 12 --microbatches 3
+for name in anna ben; do
+    compares --student $name
+    cp out $name.1
+    runs 0 lesson --answers --student $name
+    same out $name.1 "the variant of $name twice"
+done
+differ anna.1 ben.1 'two variants'
+grep '^[0-9.]* = ' anna.1 >answers.1
+grep '^[0-9.]* = ' ben.1 >answers.2
+differ answers.1 answers.2 'the answers of two variants'
+
+# The answers that no plan has are those of a run.
+answer() { sed -n "s/^$1 = //p" standard; }
+for stage in 0 3; do
+    runs 3 train --model lesson --data lesson --backend naive --global-batch 3 --stage $stage \
+        --steps 5 --log-every 1 --metrics run$stage.jsonl
+done
+loss=$(sed -n 's/.*"step": *1,.*"loss": *\([0-9.]*\).*/\1/p' run3.jsonl | head -n 1)
+awk -v a="$loss" -v b="$(answer 2.4)" 'BEGIN { d = a - b; exit !(a > 0 && d * d < 1e-10) }' ||
+    complain "the loss of step 1 is $loss, the lesson says $(answer 2.4)"
+digest=$(tail -n 1 run3.jsonl | sed -n 's/.*"digest": *"\([0-9a-f]\{8\}\).*/\1/p')
+says "digest $digest..." standard
+[ "$(answer 4.2)" = 1 ] || complain "the stages have $(answer 4.2) digests"
+
+# ---- screens ----
+
+# A screen with its question fits 22 lines; so does what follows it.
+awk '/^---- lesson/ { if (n > 22) bad = 1; n = 0 } { n++ } /^[0-9.]+ = / { if (n > 22) bad = 1; n = 0 }
+    END { exit bad }' standard || complain 'a screen has more than 22 lines'
+runs 0 lesson 2 --no-questions
+grep -q ' = $' out && complain "$words: expected no questions"
+narrow 80 out
+runs 0 lesson --no-questions --ranks 8
+narrow 80 out
+
+# ---- files of answers ----
+
+grep '^[0-9.]* = ' standard >all
+runs 0 lesson --check all
+says '59 of 59 right' out
+{ printf 'STUDENT anna\n# by herself\n'; cat answers.1; } >anna
+{ printf 'STUDENT ben\n'; cat answers.1; } >copied
+runs 0 lesson --check anna
+run 0 lesson --check copied
+exits 1
+{ echo 'NAME Clara Example'; sed 's/^1.1 = .*/1.1 = 3600/' all | head -n 8; } >clara
+{ cat anna copied clara; printf 'NAME dan\n1.1 = 3600\n1.2 = inf\n'; } >class
+run 0 lesson --grade class
+exits 1
+says 'Clara Example ' out
+grep -q '^anna  *1:=======  *2:========' out && says ' 59 of 59 right' out || complain "$words: anna is right"
+grep -q '^dan  *1:m?-----  *0 of 7 right$' out || complain "$words: dan has answered two questions"
+grep -q '2 x  1.1' out || complain "$words: two have made the mistake of 1.1"
+narrow 80 out
+"$zero" lesson --grade - <class >piped 2>err
+same out piped 'a class from a file and from a pipe'
+run 0 lesson --check clara
+exits 1
+says 'That is 12 Psi' out
+grep -q 4800 out && complain "$words: --check tells the answer"
+run 0 lesson 2 --check clara
+exits 1
+
+refuses 4 'No such file' 0 lesson --check nosuch
+refuses 4 'directory' 0 lesson --grade .
+refuses 4 'no answers' 0 lesson --check nothing
+printf '1.1 = 4800\nhello\n' >broken
+refuses 4 'line 2' 0 lesson --check broken
+printf '1.1 = 4800\n1.99 = 5\n' >broken
+refuses 4 'no such question' 0 lesson --check broken
+printf '99999999999999999999.1 = 5\n' >broken
+refuses 4 'no such question' 0 lesson --check broken
+for file in zeros sevens invalid; do refuses 4 "line 1" 0 lesson --grade $file; done
+run 0 lesson --grade random
+exits 4
+
+refuses 2 'lessons 1 to' 0 lesson 99
+refuses 2 'lessons 1 to' 0 lesson one
+refuses 2 'takes one lesson' 0 lesson 1 2
+refuses 2 'from 2 to 8' 0 lesson --ranks 9
+refuses 2 'multiple of 4' 0 lesson --hidden 6
+refuses 2 'not both' 0 lesson --answers --no-questions
+refuses 2 'not both' 0 lesson --check all --grade all
+refuses 2 'did you mean --student' 0 lesson --studnet anna
+finish
