@@ -72,7 +72,7 @@ typedef struct {
         samples; /* waits: spans that waited; samples: of memory */
 } zero_trace_counts;
 
-/* Bytes of a file with that many events, within a quarter. */
+/* About the bytes of a file with that many events. */
 int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
 /* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says what to
  * do: "give --trace-ranks with fewer of the 1024 ranks". */
