@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     zero_status (*make)(const char *words, void **plan);
     const zero_plan_report *(*report)(const void *plan);
-    void (*show)(const void *plan, FILE *out); /* the text of `zero plan` */
+    zero_status (*show)(const void *plan, FILE *out); /* the text of `zero plan` */
     void (*destroy)(void *plan);
     zero_status (*configure)(const char *words, void **run); /* destroyed by forget() */
     const zero_config *(*config)(const void *run);

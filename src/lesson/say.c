@@ -91,6 +91,7 @@ static void say_command(const zero_speaker *s, const char *words)
     fputc('\n', s->out);
 }
 
+/* Without memory for the plan's text the line is left out; the answer stands. */
 static void say_line(const zero_speaker *s)
 {
     const zero_question *q = s->question;
@@ -99,8 +100,8 @@ static void say_line(const zero_speaker *s)
     say_command(s, s->world->words[q->plan]);
     FILE *memory = open_memstream(&text, &size);
     if (!memory) return;
-    s->world->planner->show(s->world->plans[q->plan], memory);
-    if (fclose(memory) == 0 && find_line(text, q->line, found)) {
+    zero_status st = s->world->planner->show(s->world->plans[q->plan], memory);
+    if (fclose(memory) == 0 && st == ZERO_OK && find_line(text, q->line, found)) {
         bool fits = strlen(found) + 4 <= ZERO_SAY_COLUMNS;
         if (fits) fprintf(s->out, "    %s\n", found);
         if (!fits) wrap(found, strlen(found), 4, s->out);

@@ -183,12 +183,28 @@ refuses 2 '--trace-ranks without --trace' 0 train --trace-ranks 0
 refuses 2 'such as 0-7,64' 0 train --trace t.json --trace-ranks 2-1
 refuses 2 'a job of 2 has ranks 0 to 1' 2 train --trace t.json --trace-ranks 0,2
 refuses 2 'found a device' 2 train --trace /dev/null
-refuses 4 'cannot be opened as a directory' 2 train --trace nowhere/t.json
+refuses 2 'cannot be opened as a directory' 2 train --trace nowhere/t.json
 # shellcheck disable=SC2086
 run 2 train $model --steps 1000000 --trace t.json --trace-steps 1-1000000
 exits 2
 says 'MiB, more than 64' err
 says 'give --trace-ranks with fewer of the 2 ranks, or --trace-steps with fewer than 1000000' err
+
+# A directory that goes away costs the trace and nothing else: the run is complete.
+mkdir gone
+rm -f m
+words='zero train --trace gone/t.json (1 rank)'
+# shellcheck disable=SC2086
+"$zero" train $model --steps 4000 --eval-every 0 --log-every $log --metrics m \
+    --trace gone/t.json >out 2>err &
+job=$!
+await_steps 3
+rm -r gone
+wait $job
+code=$?
+exits 3
+says 'the run is complete, but it has no trace: ' err
+[ "$(digest_of out | wc -c)" -eq 33 ] || complain "$words: expected a digest"
 
 # A name from outside is escaped, and a resumed run has the steps that it makes.
 rm -rf saved
