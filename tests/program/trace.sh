@@ -1,18 +1,18 @@
 # zero train --trace: what a run's trace says is what the run did, on every stage, with everything
 # that moves data, on clocks that differ, and when the run does not end well.
 . "$(dirname "$0")/common.sh"
-: "${RUN_CHECKER:?} ${CLOCK_SHIM:?}"
+: "${TRACE_CHECKER:?} ${CLOCK_SHIM:?}"
 model="--layers 2 --hidden 32 --heads 4 --seq 16 --data stories:16K --tokenizer byte
     --eval-every 3 --sample 0"
 log=1000000
 
-# found 'WORDS' FILES...: viewers can draw the trace, check_run_trace accepts the files, and what it
+# found 'WORDS' FILES...: viewers can draw the trace, check_trace accepts the files, and what it
 # found has these words.
 found() {
     expected=$1
     shift
     is_trace "$1"
-    "$RUN_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
+    "$TRACE_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
     grep -qF -e "$expected" seen || complain "$words: expected '$expected', found '$(cat seen)'"
 }
 
