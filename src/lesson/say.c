@@ -108,6 +108,20 @@ static void say_line(const zero_speaker *s)
     free(text);
 }
 
+#define TOLD_LINES 9
+
+/* The first lines of a narration: those of eight ranks would scroll the answer away. */
+static void say_some(const char *text, FILE *out)
+{
+    fputc('\n', out);
+    for (int n = 0; *text && n < TOLD_LINES; n++) {
+        int length = (int)strcspn(text, "\n");
+        fprintf(out, "%.*s\n", length, text);
+        text += length + (text[length] == '\n');
+    }
+    if (*text) fputs("      ... (all of it: zero lesson N --no-questions)\n", out);
+}
+
 static zero_narrator narrator_of(const zero_lesson_machine *m)
 {
     return (zero_narrator){zero_lesson_model(m), zero_lesson_corpus(m)->tokenizer};
@@ -118,8 +132,13 @@ static void say_told(const zero_speaker *s)
 {
     const zero_lesson_machine *m = s->world->machines[0].machine;
     zero_narrator n = narrator_of(m);
-    fputc('\n', s->out);
-    zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), s->out);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return;
+    zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), memory);
+    if (fclose(memory) == 0) say_some(text, s->out);
+    free(text);
 }
 
 /* "4800 bytes (4.69 KiB)" */
