@@ -22,7 +22,10 @@ static double padding_slice(const zero_course_world *w)
 {
     return (double)zero_world_ledger(w, 0)->states - zero_world_ledger(w, 0)->formula;
 }
-static double padding_owner(const zero_course_world *w) { return states_owner(w) - formula(w); }
+static double padding_owner(const zero_course_world *w)
+{
+    return states_owner(w) - formula(w);
+}
 
 static double reduced_slice(const zero_course_world *w)
 {
