@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/simulation_report.h"
+#include "trace/simulation_trace.h"
 
 #define ZERO_LIST_PART 64 /* bytes of a part; longer ones are wrong */
 

@@ -40,8 +40,9 @@ static zero_status take_operand(struct line *line, const char *word)
                          "unexpected argument '%.80s' (options look like --steps 100)",
                          word);
     if (line->n_operands == ZERO_OPERANDS_MOST)
-        return zero_fail(ZERO_ERR_INVALID, "%s: unexpected argument '%.80s'",
-                         line->command->name, word);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: unexpected argument '%.80s' after %d others",
+                         line->command->name, word, line->n_operands);
     line->operands[line->n_operands++] = word;
     return ZERO_OK;
 }

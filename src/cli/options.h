@@ -15,7 +15,7 @@
 
 #include "cli/command.h"
 
-#define ZERO_OPERANDS_MOST 4
+#define ZERO_OPERANDS_MOST 64
 
 /* A user's choices. */
 typedef struct {

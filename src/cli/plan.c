@@ -8,6 +8,7 @@
 #include "report/chart.h"
 #include "report/models.h"
 #include "report/paper.h"
+#include "report/plan_beside.h"
 #include "report/plan_json.h"
 #include "report/plan_machine.h"
 #include "report/plan_peers.h"
@@ -15,6 +16,15 @@
 #include "report/plan_program.h"
 #include "report/plan_show.h"
 #include "report/plan_stages.h"
+
+/* A step's memory, its instructions, or both. */
+static zero_status show_steps(const zero_plan_report *r, const zero_plan_options *options)
+{
+    if (options->chart) zero_plan_show_chart(r, stdout);
+    if (!r->request.show_schedule) return ZERO_OK;
+    if (options->chart) fputc('\n', stdout);
+    return r->n > 1 ? zero_plan_show_beside(r, stdout) : zero_plan_show_programs(r, stdout);
+}
 
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
@@ -25,10 +35,8 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
         zero_plan_show_pipelines(r, stdout);
     else if (r->request.peers)
         zero_plan_show_peers(r, stdout);
-    else if (options->chart)
-        zero_plan_show_chart(r, stdout);
-    else if (r->request.show_schedule)
-        zero_plan_show_programs(r, stdout);
+    else if (options->chart || r->request.show_schedule)
+        return show_steps(r, options);
     else if (r->request.all_stages)
         zero_plan_show_stages(r, stdout);
     else

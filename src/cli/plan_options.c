@@ -14,7 +14,7 @@
 /* clang-format off */
 static const zero_option own[] = {
     {.group = "Plan", .name = "rank", WHOLE(0, ZERO_PLAN_RANKS), FIELD(rank), .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
-    {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line"},
+    {.name = "show-schedule", FLAG, FIELD(request.show_schedule), .help = "the programs, one instruction per line; with --stage all the step's of all stages side by side"},
     {.name = "chart", FLAG, FIELD(chart), .help = "bytes live over a step, drawn; all stages if --stage is not given"},
     {.name = "peers", FLAG, FIELD(request.peers), .help = "bytes that each rank sends to each other in a step, drawn; up to 64 ranks"},
     {.name = "ablation", FLAG, FIELD(request.ablation), .help = "what the plan would take without one part of ZeRO and ZeRO-R: --recompute, P_a, a stage, small buckets, C_B"},

@@ -57,6 +57,43 @@ static void handle_interrupt(void)
     if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL); /* as under nohup */
 }
 
+/* The default action, which SA_RESETHAND has restored, follows when this handler returns. */
+static void end_on_clean_line(int signal)
+{
+    if (write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1) < 0) return;
+    raise(signal);
+}
+
+static void end_cleanly(int signal)
+{
+    struct sigaction action = {.sa_handler = end_on_clean_line,
+                               .sa_flags = (int)SA_RESETHAND};
+    sigaction(signal, &action, NULL);
+}
+
+static void stop_on_clean_line(int signal)
+{
+    int error = errno;
+    if (write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1) >= 0)
+        errno = error;
+    end_cleanly(signal);
+    stop(signal);
+}
+
+void zero_requests_keep_line_clean(void)
+{
+    const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) != 0) continue;
+        if (now.sa_handler == SIG_DFL) end_cleanly(signals[i]);
+        if (now.sa_handler != stop) continue;
+        now.sa_handler = stop_on_clean_line;
+        now.sa_flags = (int)SA_RESTART;
+        sigaction(signals[i], &now, NULL);
+    }
+}
+
 void zero_requests_hold(const sigset_t *set)
 {
     /* The main thread blocks first: the handler is for the other threads. */

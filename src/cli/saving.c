@@ -34,6 +34,7 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
 {
     char name[ZERO_CHECKPOINT_NAME];
     zero_checkpoint_name(step, name);
+    zero_progress_view_erase(&s->progress);
     printf("checkpoint: step %" PRId64 " in %s/%s, %.1f MiB, %.3f s\n", step,
            ZERO_SHOWN(s->config.checkpoint), name, (double)bytes / 0x1p20, seconds);
     fflush(stdout);
@@ -73,6 +74,7 @@ static zero_status may_continue(const zero_session *s, int64_t step, zero_status
     if (is_last || s->config.save_required)
         return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
                          step, zero_last_error());
+    zero_progress_view_erase(&s->progress);
     if (zero_comm_is_root(&s->world))
         fprintf(stderr,
                 "zero: warning: the checkpoint of step %" PRId64
@@ -114,10 +116,10 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
 /* Refuses requests: there is no --checkpoint. */
 static void refuse_requests(const zero_session *s)
 {
-    if (zero_requests_take() != ZERO_REQUEST_NONE && zero_comm_is_root(&s->world))
-        fprintf(stderr,
-                "zero: warning: asked by a signal for a checkpoint, but there is no "
-                "--checkpoint; the run continues\n");
+    if (zero_requests_take() == ZERO_REQUEST_NONE || !zero_comm_is_root(&s->world)) return;
+    zero_progress_view_erase(&s->progress);
+    fprintf(stderr, "zero: warning: asked by a signal for a checkpoint, but there is no "
+                    "--checkpoint; the run continues\n");
 }
 
 /* A job asked to stop is about to be ended: a save that failed now may work before that. */

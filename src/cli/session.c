@@ -310,6 +310,7 @@ static zero_status open_all(zero_session *s)
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);
+    zero_progress_view_open(&s->progress, &s->config);
     ZERO_TRY(start_mpi(s));
     ZERO_TRY(zero_agree(&s->world, complete(s)));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));

@@ -9,6 +9,7 @@
 #include "cli/facts.h"
 #include "cli/importing.h"
 #include "cli/list.h"
+#include "cli/progress.h"
 #include "comm/clock_offset.h"
 #include "comm/deadline.h"
 #include "comm/hosts.h"
@@ -77,8 +78,9 @@ typedef struct {
     zero_importing importing;    /* with --init-from */
     zero_hugging_face initial;   /* the same, while the engine begins */
     zero_engine engine;
-    zero_metrics metrics; /* rank 0's; the others write nothing */
-    bool metrics_warned;  /* that the file is incomplete */
+    zero_metrics metrics;        /* rank 0's; the others write nothing */
+    bool metrics_warned;         /* that the file is incomplete */
+    zero_progress_view progress; /* rank 0's; the others show nothing */
     zero_saving saving;
     zero_tracing tracing;
     zero_telling telling;

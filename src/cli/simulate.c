@@ -2,18 +2,41 @@
 #include "cli/simulate_options.h"
 
 #include "base/fail.h"
+#include "cli/build.h"
 #include "cli/notes.h"
 #include "comm/launch.h"
 #include "report/plan_machine.h"
 #include "report/simulation_json.h"
 #include "report/simulation_show.h"
 
+static zero_status make_traced(const zero_simulate_options *o, zero_simulation_report *r)
+{
+    zero_simulation_trace_input input = {.path = o->trace,
+                                         .ranks = o->traced,
+                                         .command = "zero simulate",
+                                         .commit = zero_build_commit()};
+    zero_simulation_request request = o->request;
+    zero_simulation_trace *trace;
+    ZERO_TRY(zero_simulation_trace_open(&trace, &input));
+    zero_simulation_watcher watcher = zero_simulation_trace_watcher(trace);
+    request.watcher = &watcher;
+    zero_status st = zero_simulation_report_make(r, &request);
+    if (st == ZERO_OK) r->request.watcher = NULL;
+    zero_simulation_trace_close(trace);
+    return st;
+}
+
+static zero_status make_report(const zero_simulate_options *o, zero_simulation_report *r)
+{
+    return o->trace ? make_traced(o, r) : zero_simulation_report_make(r, &o->request);
+}
+
 static zero_status simulate(zero_simulate_options *options)
 {
     zero_simulation_report report;
     bool is_first = zero_launch_rank_hint() == 0;
-    if (!is_first) options->request.trace = NULL; /* all ranks of a launcher do the same */
-    ZERO_TRY(zero_simulation_report_make(&report, &options->request));
+    if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
+    ZERO_TRY(make_report(options, &report));
     if (report.plan.n == 1 && is_first)
         zero_notes_show(&report.plan.config, report.plan.collectives);
     zero_status st = ZERO_OK;

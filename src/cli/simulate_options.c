@@ -30,8 +30,8 @@ static const zero_option own[] = {
      .help = "time between two looks at messages while a rank computes, such as 1ms; 0: it sees them at once"},
     {.name = "simulated-steps", WHOLE(2, STEPS), FIELD(steps), .argument = "N", .standard = "2",
      .help = "steps to simulate; the last one is shown, since the first is like no other"},
-    {.name = "trace", TEXT, FIELD(request.trace), .argument = "FILE", .absent = "none",
-     .help = "writes the step that is shown, instruction by instruction, in the format of Chrome's trace viewer; ui.perfetto.dev opens it"},
+    {.name = "trace", TEXT, FIELD(trace), .argument = "FILE", .absent = "none",
+     .help = "writes the step that is shown, instruction by instruction, with collectives in flight and bytes by class, in the format of Chrome's trace viewer; ui.perfetto.dev opens it"},
     {.name = "trace-ranks", TEXT, FIELD(trace_ranks), .argument = "LIST", .absent = "0-63, if there are that many",
      .help = "ranks in the --trace, such as 0-7,64"},
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .argument = "BYTES", .standard = "8G",
@@ -108,10 +108,10 @@ static zero_status read_slow(zero_simulate_options *o)
 
 static zero_status read_trace(zero_simulate_options *o)
 {
-    zero_trace_ranks *to = &o->request.trace_ranks;
-    if (o->trace_ranks && !o->request.trace)
+    zero_trace_ranks *to = &o->traced;
+    if (o->trace_ranks && !o->trace)
         return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
-    if (o->request.trace && o->request.plan.all_stages)
+    if (o->trace && o->request.plan.all_stages)
         return zero_fail(ZERO_ERR_INVALID,
                          "--trace with --stage all: it has the step of one stage, as in "
                          "--stage 3");

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "cli/job_options.h"
-#include "report/simulation_report.h"
+#include "trace/simulation_trace.h"
 
 typedef struct {
     zero_simulation_request request;
 
     zero_job_options job;
-    const char *slow, *switches, *poll, *trace_ranks;
+    const char *slow, *switches, *poll, *trace, *trace_ranks; /* trace: NULL: none */
+    zero_trace_ranks traced;          /* with trace: what trace_ranks says */
     double adapter, memory_bandwidth; /* 0: not given */
     int64_t steps, memory_limit, most_messages;
     bool json, machines; /* machines: --machine help */

@@ -2,11 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "comm/deliver.h"
+#include "engine/tell.h"
 #include "lesson/narrate.h"
+#include "lesson/tale.h"
 
 static zero_status check(const zero_session *s)
 {
@@ -24,10 +25,10 @@ static zero_status allocate(zero_session *s, int64_t longest)
 {
     zero_telling *t = &s->telling;
     size_t all = zero_comm_is_root(&s->world) ? (size_t)(longest * s->world.size) : 0;
-    t->mine = calloc((size_t)t->length, sizeof *t->mine);
+    ZERO_TRY(zero_tell_open(&s->engine.schedule, &t->mine));
     t->tale = (zero_tale){.n_ranks = s->world.size, .length = (int)longest};
     t->tale.list = calloc(all + 1, sizeof *t->tale.list);
-    if (t->mine && t->tale.list) return ZERO_OK;
+    if (t->tale.list) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", t->length);
 }
 
@@ -55,14 +56,9 @@ void zero_telling_begin(zero_session *s, int64_t step)
     s->engine.runner.told = is_told ? s->telling.mine : NULL;
 }
 
-/* Programs of ranks may differ in length. */
 static zero_status take(void *arg, int rank, const void *data, size_t bytes)
 {
-    const zero_tale *tale = arg;
-    zero_told *to = &tale->list[(int64_t)rank * tale->length];
-    int n = (int)(bytes / sizeof *to);
-    memcpy(to, data, bytes);
-    for (int at = n; at < tale->length; at++) to[at].op = ZERO_TOLD_NONE;
+    zero_tale_take(arg, rank, data, (int)(bytes / sizeof(zero_told)));
     return ZERO_OK;
 }
 

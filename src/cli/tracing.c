@@ -16,12 +16,6 @@
 
 /* ---- opening ---- */
 
-/* Steps that the file will have at most. */
-static int64_t count_steps(const zero_session *s)
-{
-    return zero_min(s->tracing.window.keeps, s->config.steps - s->saving.start);
-}
-
 /* Refused before step 1, not after the last one. */
 static zero_status try_file(const zero_session *s)
 {
@@ -38,9 +32,8 @@ static zero_status count_events(zero_session *s, zero_trace_counts *counts)
 {
     const zero_tracing *t = &s->tracing;
     zero_trace_counts mine = {0};
-    zero_trace_window window = {count_steps(s), t->window.last};
     zero_status st = ZERO_OK;
-    if (t->is_recorded) st = zero_run_trace_count(&s->engine.schedule, &window, &mine);
+    if (t->is_recorded) st = zero_run_trace_count(&s->engine.schedule, &t->window, &mine);
     ZERO_TRY(zero_agree(&s->world, st));
     int64_t words[3] = {mine.spans, mine.flights, mine.samples};
     ZERO_TRY(zero_comm_sum(&s->world, 3, words));
@@ -50,13 +43,15 @@ static zero_status count_events(zero_session *s, zero_trace_counts *counts)
 
 static zero_status check_size(zero_session *s)
 {
-    char remedy[160];
+    char ranks[64] = "", remedy[160];
     zero_trace_counts counts;
     ZERO_TRY(count_events(s, &counts));
+    if (s->world.size > 1)
+        snprintf(ranks, sizeof ranks, "--trace-ranks with fewer of the %d ranks, or ",
+                 s->world.size);
     snprintf(remedy, sizeof remedy,
-             "give --trace-ranks with fewer of the %d ranks, or --trace-steps with fewer "
-             "than %" PRId64 " steps",
-             s->world.size, count_steps(s));
+             "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
+             s->tracing.window.keeps);
     return zero_agree(&s->world, zero_trace_file_check(&counts, remedy));
 }
 
@@ -82,6 +77,7 @@ zero_status zero_tracing_open(zero_session *s)
     if (!s->config.trace) return ZERO_OK;
     ZERO_TRY(zero_agree(&s->world, open_options(s)));
     if (!has_steps(s)) return ZERO_OK;
+    t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
     ZERO_TRY(check_size(s));
     zero_status st = ZERO_OK;
     if (t->is_recorded) st = zero_trace_init(&t->trace, &s->engine.schedule, &t->window);
@@ -123,29 +119,34 @@ void zero_tracing_tell(const zero_session *s)
            ZERO_SHOWN(s->config.trace), bytes);
 }
 
+/* "steps 18 to 20" */
+static void describe_result(const zero_run_trace_result *r, char text[ZERO_PLAN_TEXT])
+{
+    if (r->first_step == 0)
+        snprintf(text, ZERO_PLAN_TEXT, "no step");
+    else if (r->first_step == r->last_step)
+        snprintf(text, ZERO_PLAN_TEXT, "step %" PRId64, r->first_step);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, r->first_step,
+                 r->last_step);
+}
+
 static void announce(const zero_session *s, const zero_run_trace_result *r, bool is_alone)
 {
-    FILE *out = is_alone ? stderr : stdout;
-    char rank[64] = "";
-    if (s->config.quiet && !is_alone) return;
-    if (is_alone) snprintf(rank, sizeof rank, " of rank %d alone", s->world.rank);
-    if (r->first_step == 0)
-        fprintf(out, "%strace: none%s: no step was recorded\n", is_alone ? "zero: " : "",
-                rank);
-    else if (r->first_step == r->last_step)
-        fprintf(out, "%strace: step %" PRId64 "%s in %s\n", is_alone ? "zero: " : "",
-                r->first_step, rank, ZERO_SHOWN(s->config.trace));
-    else
-        fprintf(out, "%strace: steps %" PRId64 " to %" PRId64 "%s in %s\n",
-                is_alone ? "zero: " : "", r->first_step, r->last_step, rank,
-                ZERO_SHOWN(s->config.trace));
+    char steps[ZERO_PLAN_TEXT];
+    describe_result(r, steps);
+    if (is_alone)
+        fprintf(stderr, "zero: note: --trace %s: %s of rank %d alone\n",
+                ZERO_SHOWN(s->config.trace), steps, s->world.rank);
+    else if (!s->config.quiet)
+        printf("trace: %s in %s\n", steps, ZERO_SHOWN(s->config.trace));
     if (r->left_out > 0)
         fprintf(stderr,
                 "zero: warning: the trace lacks %" PRId64
                 " transfers of the scratch file: more were in flight at once than it has "
                 "rows for\n",
                 r->left_out);
-    fflush(out);
+    fflush(stdout);
 }
 
 /* ---- steps ---- */

@@ -97,6 +97,7 @@ static void warn_of_lost_metrics(zero_session *s)
     zero_listener listener = zero_notes_listener();
     int error = s->metrics.file.error;
     if (error == 0 || s->metrics_warned) return;
+    zero_progress_view_erase(&s->progress);
     zero_listener_tell(&listener,
                        "--metrics %s: lines are lost: %s; the run continues, and the next "
                        "line that can be written says how many",
@@ -105,23 +106,13 @@ static void warn_of_lost_metrics(zero_session *s)
     s->metrics_warned = true;
 }
 
-static void show_progress(const zero_session *s, const zero_metrics_step *line)
-{
-    const zero_config *c = &s->config;
-    zero_run_view view = zero_session_view(s);
-    bool bar = strcmp(c->progress, "bar") == 0;
-    if (c->quiet) return;
-    if (bar || line->step == 1 || line->skipped ||
-        is_due(line->step, c->log_every, c->steps))
-        zero_show_step(&view, line, bar);
-    if (line->has_val_loss && !bar) zero_show_evaluation(&view, line);
-}
-
 /* Rank 0 may fail here alone; main() then ends the job. */
-static zero_status record_step(zero_session *s, const zero_metrics_step *line)
+static zero_status record_step(zero_session *s, const zero_metrics_step *line,
+                               double eval_seconds)
 {
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    show_progress(s, line);
+    zero_run_view view = zero_session_view(s);
+    zero_progress_view_step(&s->progress, &view, line, eval_seconds);
     zero_metrics_step_line(&s->metrics, line);
     warn_of_lost_metrics(s);
     return zero_output_check();
@@ -179,9 +170,10 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
                               .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
     ZERO_TRY(evaluate_if_due(s, &line));
-    sum->run.eval_seconds += zero_clock_seconds() - end;
+    double eval_seconds = zero_clock_seconds() - end;
+    sum->run.eval_seconds += eval_seconds;
     add_step(sum, &line);
-    return record_step(s, &line);
+    return record_step(s, &line, eval_seconds);
 }
 
 static zero_status check_digest(const zero_config *c, const char *digest)
@@ -253,6 +245,14 @@ static zero_status show_finished(zero_session *s)
     return check_digest(&s->config, digest);
 }
 
+static zero_status save_if_due(zero_session *s, int64_t step)
+{
+    double start = zero_clock_seconds();
+    ZERO_TRY(zero_saving_step(s, step));
+    zero_progress_view_saved(&s->progress, s->saving.saved, zero_clock_seconds() - start);
+    return ZERO_OK;
+}
+
 static zero_status train_steps(zero_session *s, sums *sum)
 {
     int64_t done = s->saving.start;
@@ -260,10 +260,13 @@ static zero_status train_steps(zero_session *s, sums *sum)
     ZERO_TRY(show_text(s, done,
                        done > 0 ? "a sample before resuming" : "a sample before training"));
     sum->run.eval_seconds = zero_clock_seconds() - start;
+    if (zero_comm_is_root(&s->world))
+        zero_progress_view_begin(&s->progress, done, s->saving.saved);
     for (int64_t step = done + 1; step <= s->config.steps; step++) {
         ZERO_TRY(train_step(s, step, sum));
-        ZERO_TRY(zero_saving_step(s, step));
+        ZERO_TRY(save_if_due(s, step));
     }
+    zero_progress_view_end(&s->progress);
     start = zero_clock_seconds();
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
     sum->run.eval_seconds += zero_clock_seconds() - start;
@@ -300,7 +303,8 @@ static zero_status run(int argc, char **argv)
 {
     zero_session s;
     zero_status st = run_session(&s, argc, argv);
-    zero_deadline_close(&s.deadline); /* its timer points into this frame */
+    zero_progress_view_end(&s.progress); /* before the message of a failure */
+    zero_deadline_close(&s.deadline);    /* its timer points into this frame */
     return st;
 }
 

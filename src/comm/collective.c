@@ -104,6 +104,7 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
 void zero_collective_destroy(zero_collective *op)
 {
     if (op->comm) zero_thread_lock(op->comm);
+    if (op->is_active && op->messages) zero_local_drop(op);
     if (op->is_active) zero_flight_leave(op);
     if (op->comm) zero_thread_unlock(op->comm);
     zero_mpi_call_destroy(op);

@@ -172,6 +172,14 @@ int zero_launch_rank_hint(void)
     return 0;
 }
 
+bool zero_launch_has_own_terminal(void)
+{
+    launcher by;
+    bool is_launched = count_launched(&by) >= 0 || zero_launch_rank_hint() > 0 ||
+                       read_number("PMIX_RANK") >= 0;
+    return !is_launched || (is_slurm_task() && read_number("OMPI_COMM_WORLD_SIZE") < 0);
+}
+
 /* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
  * have name and version before the first comma or line end. */
 void zero_launch_library(char *text, size_t size)

@@ -44,6 +44,11 @@ _Noreturn void zero_launch_abort(int code);
  * MPI is up. Any time. */
 int zero_launch_rank_hint(void);
 
+/* False if a terminal on the standard error may not be the user's own. Open MPI's mpirun can give
+ * its ranks one whose output it labels; other PMI launchers may do so. Slurm's srun gives one only
+ * with --pty, and it is the user's. Any time. */
+bool zero_launch_has_own_terminal(void);
+
 /* Name and version of the MPI library, such as "Open MPI v4.1.4", cut to `size` bytes with the
  * final zero. Legal before MPI is up. */
 void zero_launch_library(char *text, size_t size);

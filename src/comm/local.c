@@ -237,6 +237,23 @@ void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void
     pthread_mutex_unlock(&h->lock);
 }
 
+static bool is_of(const struct zero_local_message *message, const zero_collective *op)
+{
+    return message >= op->messages && message < op->messages + ZERO_COLLECTIVE_REQUESTS;
+}
+
+void zero_local_drop(zero_collective *op)
+{
+    struct zero_local *group = op->comm->local;
+    pthread_mutex_lock(&group->house->lock);
+    for (struct zero_local_message **at = &group->posted; *at;)
+        if (is_of(*at, op))
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    pthread_mutex_unlock(&group->house->lock);
+}
+
 void zero_local_reap(zero_collective *op)
 {
     house *h = op->comm->local->house;

@@ -49,6 +49,8 @@ struct zero_local_message {
 /* Posts message `slot` of the collective: `bytes` to or from `peer`. */
 void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void *at,
                      size_t bytes);
+/* Takes back the messages of a collective that nobody waits for any more. */
+void zero_local_drop(zero_collective *op);
 /* Frees the slots of messages that have ended. */
 void zero_local_reap(zero_collective *op);
 

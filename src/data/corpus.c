@@ -84,7 +84,8 @@ static zero_status widen_vocab(zero_corpus *corpus, int64_t vocab)
         return zero_fail(ZERO_ERR_INVALID,
                          "--vocab %" PRId64 " is too small for the tokenizer %s, which has "
                          "%" PRId64
-                         " tokens; leave --vocab out, or choose another --tokenizer",
+                         " tokens; leave --vocab out, choose another --tokenizer, or give "
+                         "--data lesson for --model lesson",
                          vocab, corpus->tokenizer->name, corpus->vocab);
     if (vocab > 0) corpus->vocab = vocab;
     return ZERO_OK;

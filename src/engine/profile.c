@@ -111,6 +111,18 @@ double zero_profile_exposed(const zero_profile *p, zero_program_kind program)
     return seconds;
 }
 
+double zero_profile_computing(const zero_profile *p, zero_program_kind program)
+{
+    double seconds = 0.0;
+    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+        const zero_profile_entry *entry =
+            zero_profile_at(p, program, (zero_op)i, ZERO_ALL_UNITS);
+        if (zero_work_of((zero_op)i).kind == ZERO_WORK_COMPUTE)
+            seconds += entry->seconds - entry->exchange;
+    }
+    return seconds;
+}
+
 void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NAME])
 {
     snprintf(name, ZERO_UNIT_NAME, "%.*s", (int)kind_length(p->kinds[column]),

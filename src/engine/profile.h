@@ -51,6 +51,8 @@ const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_ki
                                           zero_op op, int column);
 /* Seconds in which this rank waited for collectives, so far. */
 double zero_profile_exposed(const zero_profile *p, zero_program_kind program);
+/* Seconds of its passes through units, so far, without the polls of collectives in them. */
+double zero_profile_computing(const zero_profile *p, zero_program_kind program);
 /* The name of a column's kind: "block". */
 void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NAME]);
 

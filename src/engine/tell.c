@@ -1,10 +1,15 @@
 #include "engine/tell.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
 #include "base/half.h"
 #include "base/number.h"
 #include "base/range.h"
 #include "nn/share.h"
 #include "sharding/schedule_exchange.h"
+#include "sharding/schedule_peers.h"
 
 static const zero_partition *partition_of(const zero_walk *w, int group)
 {
@@ -51,8 +56,9 @@ static void read_own(const zero_walk *w, const zero_instruction *i, int buffer,
 static int64_t element_in(const zero_walk *w, const zero_instruction *i)
 {
     const zero_partition *p = partition_of(w, i->group);
-    int64_t own = element_of(p, w->r->shard->rank),
-            end = zero_min(i->range.end, p->n_params);
+    int64_t end = zero_min(i->range.end, p->n_params);
+    bool is_whole = i->range.begin == 0 && end == p->n_params;
+    int64_t own = element_of(p, is_whole ? 0 : w->r->shard->rank);
     if (own >= i->range.begin && own < end) return own;
     return i->range.begin < end ? i->range.begin : -1;
 }
@@ -62,6 +68,34 @@ static zero_told_number number(double value)
     return (zero_told_number){0, value};
 }
 
+/* ---- what is known before ---- */
+
+static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
+                              zero_told *told)
+{
+    zero_peer_bytes bytes = {0};
+    ZERO_TRY(zero_instruction_peers(s, i, &bytes));
+    memcpy(told->sent_to, bytes.sent, sizeof told->sent_to);
+    memcpy(told->read_from, bytes.read, sizeof told->read_from);
+    return ZERO_OK;
+}
+
+zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
+    zero_status st =
+        made ? ZERO_OK
+             : zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", p->length);
+    for (int at = 0; st == ZERO_OK && at < p->length; at++)
+        st = tell_peers(s, &p->code[at], &made[at]);
+    if (st == ZERO_OK)
+        *list = made;
+    else
+        free(made);
+    return st;
+}
+
 /* ---- what an instruction is ---- */
 
 static void tell_range(const zero_walk *w, int group, zero_range range, zero_told *told)
@@ -69,7 +103,8 @@ static void tell_range(const zero_walk *w, int group, zero_range range, zero_tol
     zero_range all = {0, partition_of(w, group)->n_params};
     told->begin = range.begin;
     told->end = range.end;
-    told->real = zero_range_len(zero_range_overlap(range, all));
+    range = zero_range_overlap(range, all);
+    told->real = zero_range_is_empty(range) ? 0 : zero_range_len(range);
 }
 
 static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
@@ -90,6 +125,7 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     const zero_runner *r = w->r;
     zero_traffic traffic = zero_instruction_traffic(r->schedule, i);
     zero_volume moved = zero_traffic_total(&traffic);
+    const zero_told known = *told;
     *told = (zero_told){.step = w->in->step + 1,
                         .at = r->at,
                         .rank = r->comm->rank,
@@ -106,15 +142,30 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     if (i->group >= 0) tell_range(w, i->group, i->range, told);
     if (i->buffer != ZERO_NO_BUFFER)
         told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;
+    memcpy(told->sent_to, known.sent_to, sizeof told->sent_to);
+    memcpy(told->read_from, known.read_from, sizeof told->read_from);
     for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
 }
 
-/* The master; in fp32 the parameter. States in a file are in memory for a moment only. */
+/* The states of a block in its slot; parameters are there, too, if they are in the file. */
+static zero_told_number read_slot(const zero_walk *w, const zero_instruction *i, int64_t at)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    zero_slot_view view =
+        zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
+    const float *master = view.master ? view.master : (const float *)(void *)view.param;
+    if (!master) return read_element(w, i->param[0], at);
+    return (zero_told_number){at, (double)master[at - i->range.begin]};
+}
+
+/* The master; in fp32 the parameter. */
 static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
 {
-    int buffer = i->master != ZERO_NO_BUFFER ? i->master : i->param[0];
-    return read_element(w, buffer, element_in(w, i));
+    int64_t at = element_in(w, i);
+    if (at >= 0 && i->file != ZERO_NO_BUFFER) return read_slot(w, i, at);
+    return read_element(w, i->master != ZERO_NO_BUFFER ? i->master : i->param[0], at);
 }
 
 void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *told)

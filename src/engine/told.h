@@ -45,6 +45,9 @@ typedef struct {
     int64_t live_bytes;     /* of this rank, while the instruction runs */
     int64_t bytes;          /* of the buffer that the instruction names */
     int64_t sent, received; /* bytes, to and from other ranks */
+    /* Bytes by rank of all: that this one sends in messages, and that it reads from the other's memory,
+     * which so sent them. */
+    int64_t sent_to[ZERO_TOLD_RANKS], read_from[ZERO_TOLD_RANKS];
     /* The elements of the group that are this rank's, or that it changes, and how many of them are
      * no padding. */
     int64_t begin, end, real;

@@ -10,7 +10,9 @@
 #include "comm/local.h"
 #include "data/loader.h"
 #include "engine/engine.h"
+#include "engine/tell.h"
 #include "lesson/narrate.h"
+#include "lesson/tale.h"
 #include "train/step_input.h"
 
 typedef struct {
@@ -20,6 +22,7 @@ typedef struct {
     zero_model made;        /* this rank's part, if that is another one */
     const zero_model *part; /* of the model */
     zero_engine engine;
+    zero_told *told; /* owned */
     zero_step_input input;
     zero_run_output output;
     char digest[33];
@@ -183,8 +186,11 @@ static zero_status open_tale(zero_lesson_machine *m)
     if (!m->tale.list)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d instructions of %d ranks",
                          longest, m->n_ranks);
-    for (int r = 0; r < m->n_ranks; r++)
-        m->ranks[r].engine.runner.told = &m->tale.list[(int64_t)r * longest];
+    for (int r = 0; r < m->n_ranks; r++) {
+        zero_engine *e = &m->ranks[r].engine;
+        ZERO_TRY(zero_tell_open(&e->schedule, &m->ranks[r].told));
+        e->runner.told = m->ranks[r].told;
+    }
     return ZERO_OK;
 }
 
@@ -230,6 +236,7 @@ static void close_rank(member *rank)
 {
     rank->engine.in_flight = false;
     zero_engine_destroy(&rank->engine);
+    free(rank->told);
     zero_model_destroy(&rank->made);
 }
 
@@ -284,9 +291,9 @@ zero_status zero_lesson_walk(zero_lesson_machine *m, zero_lesson_step *result)
                          "step %" PRId64 " of a run of %" PRId64 ": give more --steps",
                          m->step + 1, m->config.steps);
     double scale = (double)m->ranks[0].engine.loss_scale.scale;
-    int64_t events = (int64_t)m->n_ranks * m->tale.length;
-    for (int64_t k = 0; k < events; k++) m->tale.list[k].op = ZERO_TOLD_NONE;
     ZERO_TRY(run_all(m, take_step));
+    for (int r = 0; r < m->n_ranks; r++)
+        zero_tale_take(&m->tale, r, m->ranks[r].told, program_length(&m->ranks[r]));
     const member *rank = &m->ranks[0];
     *result = (zero_lesson_step){.step = ++m->step,
                                  .loss = rank->output.loss,

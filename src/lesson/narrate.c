@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "lesson/lines.h"
 #include "lesson/tale.h"
+#include "sharding/legend.h"
 #include "sharding/schedule.h"
 
 zero_status zero_narrate_check(const zero_model *model, int n_ranks)
@@ -21,7 +22,7 @@ zero_status zero_narrate_check(const zero_model *model, int n_ranks)
                      model->n_params, n_ranks, ZERO_NARRATE_PARAMS, ZERO_TOLD_RANKS);
 }
 
-enum { HEAD = 28, OPERAND = 9, INDENT = 6 };
+enum { INDENT = 6 };
 
 /* ---- events ---- */
 
@@ -117,37 +118,47 @@ static void tell_sample(const zero_narrator *n, const zero_told *t,
     snprintf(text + at, (size_t)(ZERO_NARRATE_WIDTH - at), "\"");
 }
 
-static bool sends(const zero_told *t)
+/* The bytes that each rank sends to each other, if they are the same; else -1. */
+static int64_t equal_bytes(const zero_tale *tale, int at)
 {
-    return t->sent > 0 || t->received > 0;
+    int64_t bytes = zero_tale_bytes(tale, at, 0, tale->n_ranks - 1);
+    for (int from = 0; from < tale->n_ranks; from++)
+        for (int to = 0; to < tale->n_ranks; to++)
+            if (from != to && zero_tale_bytes(tale, at, from, to) != bytes) return -1;
+    return bytes;
 }
 
-static void tell_bytes(const zero_narrator *n, const zero_told *t,
-                       char text[ZERO_NARRATE_WIDTH])
+/* "rank 0 -> 1: 256 B, 2: 256 B" */
+static void put_sender(zero_lines *p, const zero_tale *tale, int at, int from)
 {
-    (void)n;
-    snprintf(text, ZERO_NARRATE_WIDTH, "sends %" PRId64 " B, receives %" PRId64 " B",
-             t->sent, t->received);
+    bool is_first = true;
+    for (int to = 0; to < tale->n_ranks; to++) {
+        int64_t bytes = zero_tale_bytes(tale, at, from, to);
+        if (bytes == 0) continue;
+        if (is_first) {
+            zero_lines_begin(p, INDENT);
+            zero_lines_put(p, "rank %d -> %d: %" PRId64 " B", from, to, bytes);
+        } else {
+            zero_lines_put(p, ",");
+            zero_lines_put(p, " %d: %" PRId64 " B", to, bytes);
+        }
+        is_first = false;
+    }
+    if (!is_first) zero_lines_end(p);
 }
 
-/* In one sentence if all ranks do the same. */
 static void put_traffic(zero_lines *p, const zero_narrator *n, const zero_tale *tale,
                         int at)
 {
-    const zero_told *first = zero_tale_find(tale, at, 0);
-    bool are_equal = first != NULL;
-    for (int r = 1; r < tale->n_ranks && are_equal; r++) {
-        const zero_told *t = zero_tale_find(tale, at, r);
-        are_equal = t && t->sent == first->sent && t->received == first->received;
-    }
-    if (!are_equal) {
-        put_ranks(p, n, tale, at, "", sends, tell_bytes);
-        return;
-    }
-    if (!sends(first)) return;
+    int64_t bytes = equal_bytes(tale, at);
+    int others = tale->n_ranks - 1;
+    (void)n;
+    for (int r = 0; bytes < 0 && r < tale->n_ranks; r++) put_sender(p, tale, at, r);
+    if (bytes <= 0 || others == 0) return;
     zero_lines_begin(p, INDENT);
-    zero_lines_put(p, "each rank sends %" PRId64 " B, receives %" PRId64 " B", first->sent,
-                   first->received);
+    zero_lines_put(p,
+                   "each rank sends %" PRId64 " B to each of the %d other%s: %" PRId64 " B",
+                   bytes, others, others == 1 ? "" : "s", bytes * others);
     zero_lines_end(p);
 }
 
@@ -165,7 +176,7 @@ static void put_term(zero_lines *p, bool is_first, double x)
 static void put_sum(zero_lines *p, const zero_tale *tale, const zero_told *t)
 {
     const zero_told_number *sum = &t->numbers[t->shard];
-    bool is_first = true;
+    int terms = 0;
     zero_lines_begin(p, INDENT);
     zero_lines_put(p,
                    "rank %" PRId64 " keeps %" PRId64 "..%" PRId64 " of the sum:", t->rank,
@@ -174,10 +185,9 @@ static void put_sum(zero_lines *p, const zero_tale *tale, const zero_told *t)
     for (int r = 0; r < tale->n_ranks; r++) {
         const zero_told *given = zero_tale_reduce(tale, r, t);
         if (!given || given->tp != t->tp || !has(given, (int)t->shard)) continue;
-        put_term(p, is_first, given->numbers[t->shard].value);
-        is_first = false;
+        put_term(p, terms++ == 0, given->numbers[t->shard].value);
     }
-    zero_lines_put(p, " = %.4g", sum->value);
+    if (terms != 1) zero_lines_put(p, " = %.4g", sum->value);
     zero_lines_end(p);
 }
 
@@ -316,54 +326,32 @@ static void put_size(zero_lines *p, const zero_narrator *n, const zero_tale *tal
 
 /* ---- the words ---- */
 
-typedef struct {
-    const char *says;
-    void (*numbers)(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at);
-} sentence;
+typedef void printer(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at);
 
-static const sentence sentences[ZERO_OP_KINDS] = {
-    [ZERO_OP_LOAD] = {"each rank reads samples of its own", put_samples},
-    [ZERO_OP_GATHER] = {"each rank begins to send its piece to the others", put_traffic},
-    [ZERO_OP_GATHER_WAIT] = {"now each rank has the whole group", put_gathered},
-    [ZERO_OP_FORWARD] = {"each rank computes with samples of its own", put_pass},
-    [ZERO_OP_RECOMPUTE] = {"the same once more, for what backward reads", put_pass},
-    [ZERO_OP_BACKWARD] = {"gradients of each rank's own samples", put_pass},
-    [ZERO_OP_JOIN] = {"the ranks of a TP group begin to put their parts together",
-                      put_traffic},
-    [ZERO_OP_JOIN_WAIT] = {"now each of them has the result", NULL},
-    [ZERO_OP_KEEP] = {"each rank of a TP group keeps its piece of the output", NULL},
-    [ZERO_OP_COLLECT] = {"the ranks of a TP group begin to gather the pieces", put_traffic},
-    [ZERO_OP_COLLECT_WAIT] = {"now each of them has the whole output", NULL},
-    [ZERO_OP_RELEASE] = {"each rank gives the gathered group back", put_size},
-    [ZERO_OP_ROUND] = {"the gradient is rounded to the type of gradients", put_elements},
-    [ZERO_OP_ACCUMULATE] = {"this microbatch's gradient is added to the sum", put_elements},
-    [ZERO_OP_REDUCE] = {"each rank begins to send pieces to their owners", put_traffic},
-    [ZERO_OP_REDUCE_WAIT] = {"each rank has the sum of its own piece", put_sums},
-    [ZERO_OP_ALL_REDUCE] = {"replicas begin to add up their pieces", put_traffic},
-    [ZERO_OP_ALL_REDUCE_WAIT] = {"each replica has the sum of all", NULL},
-    [ZERO_OP_LOSS] = {"the losses of all ranks, averaged", put_agreed},
-    [ZERO_OP_NORM] = {"squares of the gradient, each rank's piece added up", put_numbers},
-    [ZERO_OP_OVERFLOW] = {"all ranks add their squares, and vote", put_agreed},
-    [ZERO_OP_VERIFY] = {"each rank looks for flipped bits in its states", NULL},
-    [ZERO_OP_COMPARE] = {"copies are compared, in steps where that is due", NULL},
-    [ZERO_OP_UPDATE] = {"each rank updates what it owns", put_updates},
-    [ZERO_OP_RECORD] = {"each rank hashes its new states", NULL},
-    [ZERO_OP_FETCH_GRAD] = {"the gradient begins to move to the host", NULL},
-    [ZERO_OP_STORE_PARAM] = {"new parameters begin to move to the device", NULL},
-    [ZERO_OP_PUBLISH] = {"the delayed update becomes visible", NULL},
-    [ZERO_OP_DELAY] = {"the gradient is kept for the next step", NULL},
-    [ZERO_OP_FETCH] = {"each rank begins to read optimizer states from its file", put_size},
-    [ZERO_OP_FETCH_WAIT] = {"they are in memory", NULL},
-    [ZERO_OP_STORE] = {"each rank begins to write them back", put_size},
-    [ZERO_OP_STORE_WAIT] = {"their memory is free", NULL},
-    [ZERO_OP_FETCH_PARAM] = {"each rank begins to read its piece of the parameters",
-                             put_size},
-    [ZERO_OP_FETCH_PARAM_WAIT] = {"it is in memory", NULL},
-    [ZERO_OP_SAVE] = {"each rank begins to write the output to its file", put_size},
-    [ZERO_OP_SAVE_WAIT] = {"its memory is free", NULL},
-    [ZERO_OP_RESTORE] = {"each rank begins to read the output from its file", put_size},
-    [ZERO_OP_RESTORE_WAIT] = {"it is in memory", NULL},
+/* The numbers of an instruction; NULL: its meaning says all (sharding/legend.h). */
+static printer *const printers[ZERO_OP_KINDS] = {
+    [ZERO_OP_LOAD] = put_samples,         [ZERO_OP_GATHER] = put_traffic,
+    [ZERO_OP_GATHER_WAIT] = put_gathered, [ZERO_OP_FORWARD] = put_pass,
+    [ZERO_OP_RECOMPUTE] = put_pass,       [ZERO_OP_BACKWARD] = put_pass,
+    [ZERO_OP_JOIN] = put_traffic,         [ZERO_OP_COLLECT] = put_traffic,
+    [ZERO_OP_RELEASE] = put_size,         [ZERO_OP_ROUND] = put_elements,
+    [ZERO_OP_ACCUMULATE] = put_elements,  [ZERO_OP_REDUCE] = put_traffic,
+    [ZERO_OP_REDUCE_WAIT] = put_sums,     [ZERO_OP_ALL_REDUCE] = put_traffic,
+    [ZERO_OP_LOSS] = put_agreed,          [ZERO_OP_NORM] = put_numbers,
+    [ZERO_OP_OVERFLOW] = put_agreed,      [ZERO_OP_UPDATE] = put_updates,
+    [ZERO_OP_FETCH] = put_size,           [ZERO_OP_STORE] = put_size,
+    [ZERO_OP_FETCH_PARAM] = put_size,     [ZERO_OP_SAVE] = put_size,
+    [ZERO_OP_RESTORE] = put_size,
 };
+
+/* In stage 0 ranks gather sums of gradients: they all update everything. */
+static const char *meaning_of(const zero_told *t)
+{
+    if (!t->is_gradient) return zero_op_meaning((zero_op)t->op);
+    return t->op == ZERO_OP_GATHER
+               ? "begins to collect the sums of a group from their owners"
+               : "waits until the group's gradient is whole";
+}
 
 /* "block 0"; "block 0.1" for a part of its pass. */
 static void write_operand(const zero_narrator *n, const zero_told *t,
@@ -382,22 +370,21 @@ void zero_narrate_instruction(const zero_narrator *n, const zero_tale *tale, int
                               FILE *out)
 {
     const zero_told *t = zero_tale_find(tale, at, zero_tale_leader(tale));
-    zero_lines p = {.out = out, .indent = HEAD + 1};
+    zero_lines p = {.out = out, .indent = INDENT};
     char operand[ZERO_NARRATE_WIDTH];
     if (!t || t->op < 0 || t->op >= ZERO_OP_KINDS) return;
     write_operand(n, t, operand);
-    p.column = fprintf(out, "%4d  %-12s %-*s", at + 1, zero_op_name((zero_op)t->op),
-                       OPERAND, operand);
-    const sentence *s = &sentences[t->op];
-    zero_lines_put_words(&p, " ");
-    zero_lines_put_words(&p, s->says);
+    p.column = fprintf(out, "%4d  %s%s%s:", at + 1, zero_op_name((zero_op)t->op),
+                       operand[0] ? " " : "", operand);
+    zero_lines_put(&p, " ");
+    zero_lines_put_words(&p, meaning_of(t));
     zero_lines_end(&p);
-    if (s->numbers) s->numbers(&p, n, tale, at);
+    if (printers[t->op]) printers[t->op](&p, n, tale, at);
 }
 
 void zero_narrate_step(const zero_narrator *n, const zero_tale *tale, FILE *out)
 {
-    fprintf(out, "step %" PRId64 ", told by %d ranks\n", zero_tale_at(tale, 0, 0)->step,
-            tale->n_ranks);
+    fprintf(out, "step %" PRId64 ", told by %d rank%s\n", zero_tale_at(tale, 0, 0)->step,
+            tale->n_ranks, tale->n_ranks == 1 ? "" : "s");
     for (int at = 0; at < tale->length; at++) zero_narrate_instruction(n, tale, at, out);
 }

@@ -2,8 +2,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "sharding/schedule.h"
+
+void zero_tale_take(zero_tale *tale, int rank, const zero_told *events, int n)
+{
+    zero_told *to = &tale->list[(int64_t)rank * tale->length];
+    memcpy(to, events, (size_t)n * sizeof *to);
+    for (int at = n; at < tale->length; at++) to[at].op = ZERO_TOLD_NONE;
+}
 
 int zero_tale_leader(const zero_tale *tale)
 {
@@ -47,6 +55,13 @@ const zero_told *zero_tale_reduce(const zero_tale *tale, int rank, const zero_to
         if (t->op == ZERO_OP_REDUCE && t->group == wait->group) last = t;
     }
     return last;
+}
+
+int64_t zero_tale_bytes(const zero_tale *tale, int at, int from, int to)
+{
+    const zero_told *sender = zero_tale_find(tale, at, from);
+    const zero_told *reader = zero_tale_find(tale, at, to);
+    return (sender ? sender->sent_to[to] : 0) + (reader ? reader->read_from[from] : 0);
 }
 
 int zero_tale_tp(const zero_tale *tale)

@@ -1,10 +1,12 @@
 #include "report/chart.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "report/legend_show.h"
+#include "report/plan_setup.h"
 #include "report/text.h"
+#include "sharding/legend.h"
 #include "sharding/stages.h"
 
 #define ROWS  16 /* of the picture */
@@ -222,21 +224,6 @@ static void print_words(const struct chart *c, const char *heading, word what, l
     while (print_text_line(c, heading, left)) heading = "";
 }
 
-static void print_title(const struct chart *c)
-{
-    const zero_plan_report *r = c->r;
-    const zero_config *config = &r->config;
-    fprintf(c->out,
-            "bytes live on rank %d over a training step of %s, Psi = %" PRId64
-            "\n%s, %d rank%s on %d node%s, %" PRId64 " microbatch%s of %" PRId64
-            " sequence%s\n\n",
-            r->request.rank, config->model, r->model.n_params, config->dtype,
-            r->layout.size, zero_text_plural(r->layout.size), r->layout.n_nodes,
-            zero_text_plural(r->layout.n_nodes), config->accumulation,
-            config->accumulation == 1 ? "" : "es", config->micro_batch,
-            zero_text_plural(config->micro_batch));
-}
-
 /* Evaluation may need more than a step that keeps nothing. */
 static void print_higher_peaks(const struct chart *c)
 {
@@ -250,9 +237,38 @@ static void print_higher_peaks(const struct chart *c)
     }
 }
 
+static bool is_used(const struct chart *c, int cls)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->panels[i].s->peak_of[ZERO_PROGRAM_STEP].of_class[cls] > 0) return true;
+    return false;
+}
+
+/* The marks, the classes of memory that each stands for, and the instructions at the peaks. */
+static void print_legend(const struct chart *c)
+{
+    zero_legend legend = {0};
+    fputs(
+        "\n# model states   o activations   . the rest   _ below half a row   ^ the peak\n"
+        "instructions from left to right: f forward   b backward   u update\n\n",
+        c->out);
+    for (int k = 0; k < ZERO_CLASSES; k++)
+        if (is_used(c, k))
+            fprintf(c->out, "%c %-*s  %s\n", layer_marks[layer_of[k]], ZERO_LEGEND_WORD,
+                    zero_class_name((zero_class)k), zero_class_meaning((zero_class)k));
+    for (int i = 0; i < c->n; i++) {
+        const struct panel *panel = &c->panels[i];
+        legend.ops[panel->s->programs[ZERO_PROGRAM_STEP].code[panel->peak].op] = true;
+    }
+    zero_legend_show(&legend, c->out);
+}
+
 static void print_chart(const struct chart *c)
 {
-    print_title(c);
+    char what[ZERO_PLAN_TEXT];
+    snprintf(what, sizeof what, "bytes live on rank %d over", c->r->request.rank);
+    zero_plan_show_title(c->r, what, c->out);
+    fputc('\n', c->out);
     print_words(c, "stage", STAGE, 0);
     print_words(c, "shards", SHARDS, 0);
     print_picture(c);
@@ -263,11 +279,8 @@ static void print_chart(const struct chart *c)
     print_words(c, "states", OF_LAYER, STATES);
     print_words(c, "activations", OF_LAYER, ACTIVATIONS);
     print_words(c, "the rest", OF_LAYER, REST);
-    fputs(
-        "\n# model states   o activations   . the rest   _ below half a row   ^ the peak\n"
-        "instructions from left to right: f forward   b backward   u update\n",
-        c->out);
     print_higher_peaks(c);
+    print_legend(c);
 }
 
 void zero_plan_show_chart(const zero_plan_report *report, FILE *out)

@@ -193,8 +193,8 @@ static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage
     print_heading(r, out);
     for (int from = 0; from < n; from++)
         print_row(r, stage->peers + (int64_t)from * n, from, &s, out);
-    fprintf(out, "a rank sends %s to %s; %s in all inside nodes, %s across\n", texts[0],
-            texts[1], texts[2], texts[3]);
+    fprintf(out, "a rank sends %s to %s\n", texts[0], texts[1]);
+    fprintf(out, "all send %s inside nodes, %s across\n", texts[2], texts[3]);
     if (n > NUMBERS && s.most_pair > 0)
         fprintf(out, "# is up to %s (%" PRId64 " bytes) from rank to rank\n", texts[4],
                 s.most_pair);
@@ -202,7 +202,7 @@ static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage
 
 void zero_plan_show_peers(const zero_plan_report *r, FILE *out)
 {
-    zero_plan_show_setup(r, out);
+    zero_plan_show_title(r, "bytes between ranks in", out);
     fputs(
         "\nbytes of data that a rank (row) sends to another (column) in a step; what one\n"
         "reads in another's memory counts as sent to it. Left out: losses, norms, votes.\n",

@@ -6,5 +6,6 @@
 #include "report/plan_report.h"
 #include "sharding/instruction_text.h"
 
-/* The programs of the report's first stage; at most 100 columns. */
-void zero_plan_show_programs(const zero_plan_report *report, FILE *out);
+/* The programs of the report's first stage, in at most 100 columns, and a legend. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_plan_show_programs(const zero_plan_report *report,
+                                                   FILE *out);

@@ -96,3 +96,17 @@ void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
             c->reproducible ? ", reproducible" : "",
             c->node_parameters ? ", node parameters" : "");
 }
+
+void zero_plan_show_title(const zero_plan_report *r, const char *what, FILE *out)
+{
+    const zero_config *config = &r->config;
+    fprintf(out,
+            "%s a training step of %s, Psi = %" PRId64
+            "\n%s, %d rank%s on %d node%s, %" PRId64 " microbatch%s of %" PRId64
+            " sequence%s\n",
+            what, config->model, r->model.n_params, config->dtype, r->layout.size,
+            zero_text_plural(r->layout.size), r->layout.n_nodes,
+            zero_text_plural(r->layout.n_nodes), config->accumulation,
+            config->accumulation == 1 ? "" : "es", config->micro_batch,
+            zero_text_plural(config->micro_batch));
+}

@@ -7,3 +7,6 @@
 
 /* Prints at most 100 columns. */
 void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
+
+/* The same in two lines of 80 columns, for pictures of a step: WHAT "a training step of gpt2, ...". */
+void zero_plan_show_title(const zero_plan_report *report, const char *what, FILE *out);

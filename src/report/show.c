@@ -2,29 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "report/print_text.h"
 
-static void show_bar(const zero_run_view *v, const zero_metrics_step *step)
+void zero_show_step(const zero_run_view *v, const zero_metrics_step *step)
 {
-    char bar[41];
-    int done = (int)(40 * step->step / v->config->steps);
-    memset(bar, ' ', 40);
-    memset(bar, '#', (size_t)done);
-    bar[40] = '\0';
-    fprintf(stderr, "\r[%s] %" PRId64 "/%" PRId64 "  loss %.4f", bar, step->step,
-            v->config->steps, step->loss);
-    if (step->step == v->config->steps) fputc('\n', stderr);
-    fflush(stderr);
-}
-
-void zero_show_step(const zero_run_view *v, const zero_metrics_step *step, bool in_bar)
-{
-    if (in_bar) {
-        show_bar(v, step);
-        return;
-    }
     printf("step %6" PRId64 "/%" PRId64
            " | loss %7.4f | norm %6.3f | lr %.2e | %8.1f ms | %8.0f tok/s\n",
            step->step, v->config->steps, step->loss, step->grad_norm, step->lr,

@@ -53,8 +53,8 @@ void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
 
 /* ---- during: show.c ---- */
 
-/* One line for a step; `in_bar`: a bar that overwrites the last one. */
-void zero_show_step(const zero_run_view *v, const zero_metrics_step *step, bool in_bar);
+/* A line for a step, and one if it was skipped. */
+void zero_show_step(const zero_run_view *v, const zero_metrics_step *step);
 void zero_show_evaluation(const zero_run_view *v, const zero_metrics_step *step);
 
 /* Generated text under a title. Bytes that are not printable UTF-8 appear as '?'. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "report/simulation_trace.h"
 
 static zero_status simulate_stage(const zero_simulation_report *r, int k)
 {
@@ -15,15 +14,14 @@ static zero_status simulate_stage(const zero_simulation_report *r, int k)
                      "--node-network, --adapter, --disk, --flops)");
 }
 
-static zero_status simulate_with_trace(zero_simulation_report *r)
+static zero_status simulate_watched(zero_simulation_report *r)
 {
-    zero_simulation_trace *trace;
-    ZERO_TRY(zero_simulation_trace_begin(&trace, r));
-    r->input.span = zero_simulation_trace_span;
-    r->input.arg = trace;
+    const zero_simulation_watcher *w = r->request.watcher;
+    ZERO_TRY(w->begin(w->arg, r, &r->input));
     zero_status st = simulate_stage(r, 0);
     r->input.span = NULL;
-    return zero_simulation_trace_end(trace, st);
+    r->input.flight = NULL;
+    return w->end(w->arg, st);
 }
 
 static zero_status simulate(zero_simulation_report *r)
@@ -31,8 +29,9 @@ static zero_status simulate(zero_simulation_report *r)
     r->results = calloc((size_t)r->plan.n, sizeof *r->results);
     if (!r->results)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d results", r->plan.n);
-    if (r->request.trace) return simulate_with_trace(r);
-    for (int k = 0; k < r->plan.n; k++) ZERO_TRY(simulate_stage(r, k));
+    if (r->request.watcher) ZERO_TRY(simulate_watched(r));
+    for (int k = r->request.watcher ? 1 : 0; k < r->plan.n; k++)
+        ZERO_TRY(simulate_stage(r, k));
     return ZERO_OK;
 }
 

@@ -1,39 +1,40 @@
 /* simulation_report.h - everything that `zero simulate` shows, before it is shown.
  *
- * Each picture of it is a file of its own: simulation_show.h, simulation_json.h; simulation_trace.h
- * is written while it is made. */
+ * Each picture of it is a file of its own: simulation_show.h, simulation_json.h. A
+ * higher floor may watch the simulation while it runs: trace/simulation_trace.h. */
 #pragma once
 
 #include "report/plan_report.h"
 #include "simulation/simulate.h"
 
-#define ZERO_TRACE_RANGES 64
+typedef struct zero_simulation_report zero_simulation_report;
 
-/* Ranks of a trace: [n] ranges with both ends. */
+/* Sees the simulation of the first stage. */
 typedef struct {
-    int n;
-    struct {
-        int first, last;
-    } range[ZERO_TRACE_RANGES];
-} zero_trace_ranks;
+    /* The report has its plan. Sets the callbacks of the input. */
+    zero_status (*begin)(void *arg, const zero_simulation_report *report,
+                         zero_simulate_input *input);
+    /* After a _begin() that succeeded: the status is the simulation's. Returns the first failure. */
+    zero_status (*end)(void *arg, zero_status st);
+    void *arg;
+} zero_simulation_watcher;
 
 typedef struct {
     zero_plan_request plan; /* `simulated` is set by _make() */
     /* Without the numbers of --machine, --network and --flops, which the plan has. */
     zero_simulate_input input;
-    const char *trace; /* the path; NULL: none. One stage only */
-    zero_trace_ranks trace_ranks;
+    const zero_simulation_watcher *watcher; /* NULL: none */
 } zero_simulation_request;
 
-typedef struct {
+struct zero_simulation_report {
     zero_simulation_request request;
     zero_plan_report plan;
     zero_simulate_input input; /* with the plan's machine */
     zero_simulated *results;   /* [plan.n], owned */
-} zero_simulation_report;
+};
 
-/* Plans and simulates all stages that are asked for, and writes the trace. The report must stay
- * where it is. Fails, leaving nothing, as the plan, the simulation and the file do. */
+/* Plans and simulates all stages that are asked for. The report must stay where it is. Fails,
+ * leaving nothing, as the plan, the simulation and the watcher do. */
 ZERO_NODISCARD zero_status zero_simulation_report_make(
     zero_simulation_report *report, const zero_simulation_request *request);
 void zero_simulation_report_destroy(zero_simulation_report *report);

@@ -88,6 +88,16 @@ static zero_status add_collectives(const zero_schedule *s, zero_op op, int which
     return ZERO_OK;
 }
 
+zero_status zero_instruction_peers(const zero_schedule *s, const zero_instruction *i,
+                                   zero_peer_bytes *bytes)
+{
+    bool is_exchange = false;
+    for (int k = 0; k < OPS; k++) is_exchange = is_exchange || i->op == ops[k];
+    if (!is_exchange || zero_schedule_world_layout(s)->size > ZERO_MOST_PEERS)
+        return ZERO_OK;
+    return add_collectives(s, i->op, is_join(i->op) ? i->join : i->group, 1, bytes);
+}
+
 /* ---- how often ---- */
 
 /* times[OPS][n]: the runs of each instruction, by its group or join. */

@@ -10,3 +10,8 @@
 ZERO_NODISCARD zero_status zero_schedule_peers(const zero_schedule *s,
                                                const int64_t walks[ZERO_PROGRAMS],
                                                zero_peer_bytes *bytes);
+
+/* The same for one instruction, each time it is executed. Nothing for others than these. */
+ZERO_NODISCARD zero_status zero_instruction_peers(const zero_schedule *s,
+                                                  const zero_instruction *i,
+                                                  zero_peer_bytes *bytes);

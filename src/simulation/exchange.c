@@ -61,6 +61,7 @@ zero_status zero_exchanges_open(zero_exchanges **exchanges,
     x->memory_bandwidth = input->memory_bandwidth;
     x->reads_take_time = !isinf(input->network.inside.bandwidth);
     x->stir = input->stir;
+    x->ended = input->ended;
     x->arg = input->arg;
     x->events = events;
     x->size = size;
@@ -151,13 +152,15 @@ static double advance(zero_exchanges *x, int rank, int32_t part)
 }
 
 double zero_exchange_begin(zero_exchanges *x, int group, int64_t number, int lists,
-                           int member)
+                           int member, const void *begin)
 {
     int32_t call = zero_parts_call(x, group, number);
     int32_t part =
         call < 0 ? ZERO_NO_PART : zero_parts_begin(x, group, call, lists, member);
     x->failed = x->failed || part < 0;
     if (x->failed) return 0.0;
+    x->parts[part].number = number;
+    x->parts[part].begin = begin;
     return advance(x, x->groups[group].ranks[member], part);
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "comm/spec.h"
+#include "simulation/exchange_end.h"
 #include "simulation/network.h"
 
 typedef struct zero_exchanges zero_exchanges;
@@ -23,6 +24,8 @@ typedef struct {
     /* Called when rank `rank` of the world could go on with a collective: at the earliest at
      * events->now. May be called several times before it looks; it must not look in the call. */
     void (*stir)(void *arg, int rank);
+    /* Called when a part ends; NULL: not. Nothing here may be called back. */
+    void (*ended)(void *arg, const zero_exchange_end *end);
     void *arg;
 } zero_exchanges_input;
 
@@ -48,10 +51,12 @@ ZERO_NODISCARD zero_status zero_exchanges_add_lists(zero_exchanges *x, int group
  * events->now, and takes a first look. Calls are counted from 0 on in every group; a member may
  * have several in flight, and begins them in order. Returns the seconds of arithmetic of the look.
  *
+ * `begin` is the caller's: it is told when the part is over. May be NULL.
+ *
  * A look ends with the first arithmetic that takes time, so that what follows begins after it. If
  * it returns more than 0 the rank is stirred, and has to look again after these seconds. */
 double zero_exchange_begin(zero_exchanges *x, int group, int64_t call, int lists,
-                           int member);
+                           int member, const void *begin);
 /* Rank `rank` of the world looks at all that it has in flight. Returns seconds of arithmetic. */
 double zero_exchange_look(zero_exchanges *x, int rank);
 /* The member's part is over: what it takes part in later may reuse the buffers. */

@@ -108,6 +108,7 @@ int32_t zero_parts_begin(zero_exchanges *x, int group, int32_t call, int set, in
                                  .member = member,
                                  .rank = rank,
                                  .set = set,
+                                 .begun = x->events->now,
                                  .next_of_rank = ZERO_NO_PART,
                                  .next_waiter = ZERO_NO_PART};
     if (r->last >= 0)
@@ -132,9 +133,21 @@ static void leave_rank(zero_exchanges *x, int32_t part)
     if (r->last == part) r->last = before;
 }
 
+static void tell_end(const zero_exchanges *x, const zero_part *p)
+{
+    if (!x->ended) return;
+    zero_exchange_end end = {.rank = p->rank,
+                             .call = p->number,
+                             .begin = p->begin,
+                             .begun = p->begun,
+                             .ended = x->events->now};
+    x->ended(x->arg, &end);
+}
+
 void zero_parts_end(zero_exchanges *x, int32_t part)
 {
     const zero_part *p = &x->parts[part];
+    tell_end(x, p);
     zero_exchange_group *g = &x->groups[p->group];
     zero_call *call = &x->calls[p->call];
     call->members[p->member].part = ZERO_NO_PART;

@@ -9,6 +9,7 @@
  *     exchange.c   groups, begin, looks, events */
 #pragma once
 
+#include "simulation/exchange_end.h"
 #include "simulation/network.h"
 #include "simulation/queues.h"
 #include "simulation/step_lists.h"
@@ -29,6 +30,9 @@ typedef struct {
     uint32_t pending;     /* bit i: request i is in flight */
     uint32_t sends;       /* of these, sends */
     int32_t step_of[ZERO_PART_REQUESTS];
+    int64_t number; /* of its call */
+    double begun;
+    const void *begin; /* the caller's */
 } zero_part;
 
 /* How far a member of a call is. */
@@ -71,6 +75,7 @@ typedef struct zero_exchanges {
     double memory_bandwidth;
     bool reads_take_time;
     void (*stir)(void *arg, int rank);
+    void (*ended)(void *arg, const zero_exchange_end *end); /* NULL: not told */
     void *arg;
     zero_events *events; /* borrowed */
     zero_network *network;

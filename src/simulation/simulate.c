@@ -9,6 +9,7 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "simulation/limits.h"
+#include "simulation/walker_exchange.h"
 #include "simulation/walkers.h"
 
 /* All that a simulation holds. */
@@ -114,6 +115,12 @@ static void stir(void *arg, int rank)
     zero_walkers_stir(x->walkers, rank);
 }
 
+static void ended(void *arg, const zero_exchange_end *end)
+{
+    simulation *x = arg;
+    zero_walker_exchange_ended(x->walkers, end);
+}
+
 static zero_status open_exchanges(simulation *x)
 {
     const zero_simulate_input *in = x->input;
@@ -126,6 +133,7 @@ static zero_status open_exchanges(simulation *x)
                     .switch_ratio = in->switch_ratio},
         .memory_bandwidth = in->memory_bandwidth,
         .stir = stir,
+        .ended = in->flight ? ended : NULL,
         .arg = x};
     ZERO_TRY(zero_exchanges_open(&x->exchanges, &input, &x->events));
     return zero_groups_add(&x->groups, &x->actions[0], x->exchanges);

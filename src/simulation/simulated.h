@@ -1,6 +1,8 @@
 /* simulated.h - what is simulated, and what comes out: the types of simulate.h. */
 #pragma once
 
+#include "comm/member.h"
+#include "comm/spec.h"
 #include "engine/plan_time.h"
 #include "simulation/network.h"
 
@@ -11,13 +13,29 @@ typedef struct {
     double factor; /* of the rate at which it computes, > 0: 0.8 is 20 % slower */
 } zero_slow_rank;
 
-/* One instruction of one rank: from `begin` to `end`, seconds from the start of the step that is
+/* One instruction of one rank, number `at` of its step from 0 on: from `begin` to `end`, seconds from the start of the step that is
  * reported; `waited` seconds of it for others. */
 typedef struct {
     int rank; /* of the world */
+    int at;
     const zero_instruction *instruction;
     double begin, end, waited;
 } zero_simulated_span;
+
+/* One collective on one rank, from when the rank begins it to when its own part is over: member
+ * `member` of the layout's group. Times are those of spans; `begin` is negative if the rank has begun
+ * it before the step that is reported. */
+typedef struct {
+    int rank;                            /* of the world */
+    const zero_instruction *instruction; /* that began it */
+    const zero_collective_spec *spec;
+    const zero_layout *layout;
+    int member;
+    int step;              /* in which it was begun, from 0 */
+    zero_family_part part; /* of its group */
+    int64_t call;          /* its number in the group and step, equal on all members */
+    double begin, end;
+} zero_simulated_flight;
 
 typedef struct {
     /* Rates, as in plan_time.h. On a single node `machine.bandwidth` is that of its ranks. On
@@ -36,6 +54,9 @@ typedef struct {
     int64_t most_messages; /* more, in all steps, are refused */
     /* Called for each instruction of the reported step, in the order of their ends; NULL: not. */
     void (*span)(void *arg, const zero_simulated_span *span);
+    /* Called for each collective that was in flight on a rank in its reported step, when it has
+     * ended; NULL: not. */
+    void (*flight)(void *arg, const zero_simulated_flight *flight);
     void *arg;
 } zero_simulate_input;
 

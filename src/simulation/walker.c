@@ -35,6 +35,7 @@ void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, dou
     const zero_simulate_input *in = w->in.input;
     if (!in->span || w->list[rank].step != in->steps - 1) return;
     zero_simulated_span span = {.rank = rank,
+                                .at = (int)(a - zero_walker_actions(w, rank)->list),
                                 .instruction = a->instruction,
                                 .begin = began - w->origin,
                                 .end = zero_walker_now(w) - w->origin,

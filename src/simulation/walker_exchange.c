@@ -12,7 +12,8 @@ static double begin_call(zero_walkers *w, int rank, const zero_action *a, int64_
 {
     const zero_group_seat *seat = zero_walker_seat(w, rank, a->part);
     int lists = zero_groups_lists(w->in.groups, seat, a->first_spec + k);
-    return zero_exchange_begin(w->in.exchanges, seat->group, call + k, lists, seat->member);
+    return zero_exchange_begin(w->in.exchanges, seat->group, call + k, lists, seat->member,
+                               a);
 }
 
 static bool call_is_over(const zero_walkers *w, int rank, const zero_action *a,
@@ -80,4 +81,26 @@ bool zero_walker_exchange_is_over(zero_walkers *w, int rank, const zero_action *
 double zero_walker_joined(const zero_walkers *w, int rank, const zero_action *a)
 {
     return *joined_of(w, rank, a, w->list[rank].step - a->steps_ago);
+}
+
+void zero_walker_exchange_ended(const zero_walkers *w, const zero_exchange_end *end)
+{
+    const zero_simulate_input *in = w->in.input;
+    const zero_action *a = end->begin;
+    const zero_group_seat *seat = zero_walker_seat(w, end->rank, a->part);
+    int n = zero_walker_actions(w, end->rank)->n_calls[a->part];
+    if (!in->flight || w->list[end->rank].step < in->steps - 1) return;
+    int64_t call = end->call % n; /* in its step */
+    zero_simulated_flight flight = {
+        .rank = end->rank,
+        .instruction = a->instruction,
+        .spec = &w->in.actions->specs[a->first_spec + call - a->call],
+        .layout = w->in.groups->layouts[seat->layout],
+        .member = seat->member,
+        .step = (int)(end->call / n),
+        .part = a->part,
+        .call = call,
+        .begin = end->begun - w->origin,
+        .end = end->ended - w->origin};
+    in->flight(in->arg, &flight);
 }

@@ -12,3 +12,7 @@ double zero_walker_continue_chains(zero_walkers *w, int rank);
 bool zero_walker_exchange_is_over(zero_walkers *w, int rank, const zero_action *a);
 /* When the last member of the group so far began what the action waits for. */
 double zero_walker_joined(const zero_walkers *w, int rank, const zero_action *a);
+
+/* Tells of a collective that has ended on a rank, if it was in flight in the step that is
+ * reported. */
+void zero_walker_exchange_ended(const zero_walkers *w, const zero_exchange_end *end);

@@ -6,8 +6,17 @@
  * have different programs. All times are rank 0's clock. */
 #pragma once
 
+#include "comm/clock_offset.h"
+#include "engine/engine.h"
 #include "report/text.h"
-#include "trace/run_trace.h"
+
+/* One rank's part of a trace. All borrowed. */
+typedef struct {
+    const zero_schedule *schedule;
+    const zero_trace *trace;      /* stopped; NULL: this rank has none */
+    zero_comm *comm;              /* the world */
+    zero_clock_reading clocks[2]; /* at the start and at the end */
+} zero_run_trace;
 
 typedef struct {
     char name[ZERO_PLAN_TEXT];    /* "BACKWARD block 3, microbatch 0" */

@@ -12,7 +12,6 @@
 #include "comm/comm.h"
 #include "comm/deliver.h"
 #include "sharding/schedule_live.h"
-#include "trace/parcel.h"
 
 #define AHEAD "updates that ran ahead"
 /* Rows of transfers: ranks have them and AHEAD. */

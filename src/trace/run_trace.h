@@ -9,19 +9,10 @@
  * step_seconds of its metrics. */
 #pragma once
 
-#include "comm/clock_offset.h"
-#include "engine/engine.h"
+#include "trace/parcel.h"
 #include "trace/trace_file.h"
 
 #define ZERO_TRACE_OUTSIDE "outside the program"
-
-/* One rank's part of a trace. All borrowed. */
-typedef struct {
-    const zero_schedule *schedule;
-    const zero_trace *trace;      /* stopped; NULL: this rank has none */
-    zero_comm *comm;              /* the world */
-    zero_clock_reading clocks[2]; /* at the start and at the end */
-} zero_run_trace;
 
 typedef struct {
     zero_trace_head head; /* the steps are filled in */

@@ -184,8 +184,9 @@ void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight)
 {
     put_end_of_flight(f, flight, "b", flight->begin);
     put(f,
-        ",\"args\":{\"step\":%" PRId64 ",\"sequence\":%" PRId64 ",\"sent\":%" PRId64 "}}",
-        flight->step, flight->sequence, flight->bytes_sent);
+        ",\"args\":{\"step\":%" PRId64 ",\"sequence\":%" PRId64
+        ",\"first\":%d,\"sent\":%" PRId64 "}}",
+        flight->step, flight->sequence, flight->first, flight->bytes_sent);
     put_end_of_flight(f, flight, "e", flight->end);
     put(f, "}");
 }
@@ -284,16 +285,22 @@ zero_status zero_trace_file_end(zero_trace_file *f, zero_status st)
     return st;
 }
 
+void zero_trace_file_fail(zero_trace_file *f, zero_status st)
+{
+    if (f->failure.status == ZERO_OK) f->failure = zero_failure_keep(st);
+}
+
 /* ---- size ---- */
 
 /* Bytes of an event: measured with names of GPT-2's instructions and nine classes of memory. */
-#define SPAN   200
-#define FLIGHT 340 /* both ends */
-#define SAMPLE 330
+#define SPAN   180
+#define WAIT   100
+#define FLIGHT 280 /* both ends */
+#define SAMPLE 300
 
 int64_t zero_trace_file_bytes(const zero_trace_counts *c)
 {
-    return SPAN * c->spans + FLIGHT * c->flights + SAMPLE * c->samples;
+    return SPAN * c->spans + WAIT * c->waits + FLIGHT * c->flights + SAMPLE * c->samples;
 }
 
 zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *remedy)
@@ -306,39 +313,4 @@ zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *r
         ", with %" PRId64 " instructions and %" PRId64
         " collectives of all its ranks and steps; %s",
         bytes >> 20, ZERO_TRACE_MOST >> 20, counts->spans, counts->flights, remedy);
-}
-
-/* ---- categories ---- */
-
-const char *zero_trace_category(zero_op op)
-{
-    switch (op) {
-    case ZERO_OP_FORWARD:
-    case ZERO_OP_RECOMPUTE:
-    case ZERO_OP_BACKWARD: return "compute";
-    case ZERO_OP_GATHER:
-    case ZERO_OP_GATHER_WAIT:
-    case ZERO_OP_JOIN:
-    case ZERO_OP_JOIN_WAIT:
-    case ZERO_OP_COLLECT:
-    case ZERO_OP_COLLECT_WAIT:
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_REDUCE_WAIT:
-    case ZERO_OP_ALL_REDUCE:
-    case ZERO_OP_ALL_REDUCE_WAIT:
-    case ZERO_OP_LOSS:
-    case ZERO_OP_OVERFLOW:
-    case ZERO_OP_COMPARE: return "communication";
-    case ZERO_OP_FETCH:
-    case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT:
-    case ZERO_OP_FETCH_PARAM:
-    case ZERO_OP_FETCH_PARAM_WAIT:
-    case ZERO_OP_SAVE:
-    case ZERO_OP_SAVE_WAIT:
-    case ZERO_OP_RESTORE:
-    case ZERO_OP_RESTORE_WAIT: return "disk";
-    default: return "other";
-    }
 }

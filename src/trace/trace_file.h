@@ -39,7 +39,7 @@ typedef struct {
     int rank;
     int64_t step;         /* from 1 */
     const char *name;     /* zero_text_instruction() */
-    const char *category; /* zero_trace_category() */
+    const char *category; /* zero_trace_category() of trace_name.h */
     int at;    /* number of the instruction in its program, from 1, as --show-schedule */
     int group; /* or -1 */
     int64_t bytes; /* as --show-schedule; -1: none */
@@ -53,15 +53,17 @@ typedef struct {
     int rank;
     /* The same on all ranks of the group that take part in it; on a rank no two flights have equal
      * ones. */
-    int64_t step, sequence;
-    const char *name; /* "reduce-scatter block 3" */
+    int64_t step, sequence; /* zero_trace_sequence() */
+    int first;              /* the lowest rank of that group */
+    const char *name;       /* zero_trace_collective() */
     int64_t bytes_sent;
     double begin, end;
 } zero_trace_flight;
 
 /* Events that are to come, of all ranks. */
 typedef struct {
-    int64_t spans, flights, samples; /* samples: of memory */
+    int64_t spans, waits, flights,
+        samples; /* waits: spans that waited; samples: of memory */
 } zero_trace_counts;
 
 /* Bytes of a file with that many events, within a quarter. */
@@ -89,6 +91,5 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
 /* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the first
  * failure: times that are not finite are one. */
 ZERO_NODISCARD zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
-
-/* "compute", "communication", "disk", "other" */
-const char *zero_trace_category(zero_op op);
+/* Keeps a failure of the caller's, which _end() returns. */
+void zero_trace_file_fail(zero_trace_file *f, zero_status st);

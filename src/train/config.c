@@ -297,9 +297,9 @@ static zero_status check_checkpoint(const zero_config *c)
 static zero_status check_output(const zero_config *c)
 {
     const char *digest = c->expect_digest;
-    if (c->quiet && strcmp(c->progress, "bar") == 0)
+    if (c->quiet && strcmp(c->progress, "live") == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "--quiet with --progress bar: give one, not both");
+                         "--quiet with --progress live: give one, not both");
     if (!digest || (strlen(digest) == DIGEST_DIGITS &&
                     strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
         return ZERO_OK;

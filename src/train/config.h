@@ -84,7 +84,7 @@ typedef struct {
     int64_t narrate_steps;                 /* with `narrate`: how many, from the first on */
     bool narrate;                          /* they are told in words */
     int64_t log_every, sample;
-    const char *progress; /* lines, bar */
+    const char *progress; /* auto, live, lines, none */
     bool quiet;
     const char *expect_digest; /* 32 hexadecimal digits; NULL: any */
     int64_t threads; /* BLAS threads per rank; 0: 1, or what the environment says */

@@ -14,6 +14,7 @@
 /* A reader's state between lines. */
 typedef struct {
     zero_metrics_file *file;
+    int64_t line;      /* its number */
     char where[600];   /* path and number of the line, for messages */
     zero_failure half; /* of the last line, which a killed run may have left half */
 } reader;
@@ -33,6 +34,8 @@ static zero_status take_run(reader *r, const json_t *run)
     json_decref(r->file->final);
     r->file->run = json_incref((json_t *)run);
     r->file->final = NULL;
+    r->file->run_line = r->line;
+    r->file->final_line = 0;
     return ZERO_OK;
 }
 
@@ -45,7 +48,7 @@ static zero_status take_step(reader *r, const json_t *object, size_t at, size_t 
     void *larger = zero_grow(file->steps, file->n, &file->room, sizeof *file->steps);
     if (!larger) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for its steps", r->where);
     file->steps = larger;
-    file->steps[file->n++] = (zero_metrics_line){step, at, length};
+    file->steps[file->n++] = (zero_metrics_line){step, r->line, at, length};
     return ZERO_OK;
 }
 
@@ -53,6 +56,18 @@ static zero_status take_final(reader *r, json_t *object)
 {
     json_decref(r->file->final);
     r->file->final = json_incref(object);
+    r->file->final_line = r->line;
+    return ZERO_OK;
+}
+
+/* Any line may say how many were lost since the one before it. */
+static zero_status take_lost(reader *r, const json_t *object)
+{
+    int64_t lost;
+    if (!json_object_get(object, "lost_lines")) return ZERO_OK;
+    ZERO_TRY(zero_json_whole(r->where, object, "lost_lines", 0,
+                             MOST_STEPS - r->file->lost_lines, &lost));
+    r->file->lost_lines += lost;
     return ZERO_OK;
 }
 
@@ -61,7 +76,9 @@ static zero_status take(reader *r, json_t *object, size_t at, size_t length)
     const json_t *run = json_object_get(object, "run");
     if (r->half.status != ZERO_OK && !run) return zero_failure_restore(&r->half);
     r->half.status = ZERO_OK;
-    if (run) return take_run(r, run);
+    if (run) ZERO_TRY(take_run(r, run));
+    ZERO_TRY(take_lost(r, object));
+    if (run) return ZERO_OK;
     if (json_object_get(object, "final")) return take_final(r, object);
     return take_step(r, object, at, length);
 }
@@ -85,14 +102,15 @@ static zero_status take_line(reader *r, size_t at, size_t length)
 static zero_status take_lines(reader *r)
 {
     const zero_bytes *text = &r->file->text;
-    int64_t number = 1;
-    for (size_t at = 0, length; at < text->len; at += length + 1, number++) {
+    for (size_t at = 0, length; at < text->len; at += length + 1) {
         const void *end = memchr(text->bytes + at, '\n', text->len - at);
         length =
             end ? (size_t)((const unsigned char *)end - text->bytes) - at : text->len - at;
-        snprintf(r->where, sizeof r->where, "%.500s, line %" PRId64, r->file->path, number);
+        snprintf(r->where, sizeof r->where, "%.500s, line %" PRId64, r->file->path,
+                 ++r->line);
         ZERO_TRY(take_line(r, at, length));
     }
+    r->file->cut = r->half.status != ZERO_OK;
     if (r->file->n > 0) return ZERO_OK;
     if (r->half.status != ZERO_OK) return zero_failure_restore(&r->half);
     return zero_fail(ZERO_ERR_FORMAT,
@@ -100,17 +118,29 @@ static zero_status take_lines(reader *r)
                      r->file->path);
 }
 
+/* Takes over new->text. */
+static zero_status finish(zero_metrics_file *file, zero_metrics_file *new, zero_status st)
+{
+    reader r = {.file = new};
+    if (st == ZERO_OK) st = take_lines(&r);
+    if (st == ZERO_OK)
+        *file = *new;
+    else
+        zero_metrics_file_destroy(new);
+    return st;
+}
+
 zero_status zero_metrics_read(zero_metrics_file *file, const char *path)
 {
     zero_metrics_file new = {.path = path};
-    reader r = {.file = &new};
-    zero_status st = zero_bytes_read(&new.text, path);
-    if (st == ZERO_OK) st = take_lines(&r);
-    if (st == ZERO_OK)
-        *file = new;
-    else
-        zero_metrics_file_destroy(&new);
-    return st;
+    return finish(file, &new, zero_bytes_read(&new.text, path));
+}
+
+zero_status zero_metrics_parse(zero_metrics_file *file, const char *path, const void *text,
+                               size_t len)
+{
+    zero_metrics_file new = {.path = path};
+    return finish(file, &new, zero_bytes_append(&new.text, text, len));
 }
 
 void zero_metrics_file_destroy(zero_metrics_file *file)

@@ -5,6 +5,7 @@
  * last: the last first line and the steps that are not taken again. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -13,7 +14,7 @@
 
 /* A step's line, as bytes [at, at + length) of the file. */
 typedef struct {
-    int64_t step;
+    int64_t step, line; /* its number in the file, from 1 */
     size_t at, length;
 } zero_metrics_line;
 
@@ -24,11 +25,17 @@ typedef struct {
     int64_t n, room;
     json_t *run;   /* the last {"run": ...}, without that key; NULL: the file has none */
     json_t *final; /* the last line; NULL: the run has not ended */
+    int64_t run_line, final_line; /* their numbers; 0: there is none */
+    bool cut;                     /* it ends in half a line, as that of a killed run may */
+    int64_t lost_lines;           /* of the whole file, as its lines say */
 } zero_metrics_file;
 
 /* Errors name the path and the line: ZERO_ERR_IO, ZERO_ERR_FORMAT also if there is no step,
  * ZERO_ERR_NOMEM. Release it with _destroy. */
 ZERO_NODISCARD zero_status zero_metrics_read(zero_metrics_file *file, const char *path);
+/* The same from bytes in memory, which are copied; `path` is only for messages. */
+ZERO_NODISCARD zero_status zero_metrics_parse(zero_metrics_file *file, const char *path,
+                                              const void *text, size_t len);
 void zero_metrics_file_destroy(zero_metrics_file *file); /* accepts all zeros */
 
 /* Step line i as an object, which is the caller's (json_decref). ZERO_ERR_NOMEM. */

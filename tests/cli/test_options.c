@@ -23,7 +23,7 @@ static void without_options_everything_is_default(void **state)
     assert_string_equal(c->model, "tiny");
     assert_string_equal(c->backend, "cpu");
     assert_string_equal(c->data, "stories");
-    assert_string_equal(c->progress, "lines");
+    assert_string_equal(c->progress, "auto");
     assert_true(!c->tokenizer && !c->metrics && !c->shuffle);
     assert_true(c->layers == 0 && c->hidden == 0 && c->heads == 0 && c->seq == 0);
     assert_true(c->vocab == 0 && c->steps == -1 && c->global_batch == 0 &&
@@ -43,12 +43,12 @@ static void both_forms_of_an_option_mean_the_same(void **state)
 {
     (void)state;
     parsed a, b;
-    accepted("--steps 7 --lr 3e-4 --data x=y --shuffle --progress bar --seed 5", &a);
-    accepted("--steps=7 --lr=3e-4 --data=x=y --shuffle=on --progress=bar --seed=5", &b);
+    accepted("--steps 7 --lr 3e-4 --data x=y --shuffle --progress none --seed 5", &a);
+    accepted("--steps=7 --lr=3e-4 --data=x=y --shuffle=on --progress=none --seed=5", &b);
     assert_true(a.config.steps == 7 && b.config.steps == 7);
     assert_true(a.config.lr == 3e-4 && b.config.lr == 3e-4);
     assert_string_equal(b.config.data, "x=y");
-    assert_string_equal(b.config.progress, "bar");
+    assert_string_equal(b.config.progress, "none");
     assert_true(a.config.shuffle && b.config.shuffle);
     assert_memory_equal(a.given.set, b.given.set, sizeof a.given.set);
     assert_true(zero_options_is_set(&a.given, "steps") &&
@@ -126,9 +126,10 @@ static void bad_numbers_are_refused_with_option_value_and_range(void **state)
 static void bad_words_are_refused_with_the_good_ones(void **state)
 {
     (void)state;
-    refused(ZERO_ERR_INVALID, "--progress line", "--progress line", "lines|bar");
-    refused(ZERO_ERR_INVALID, "--progress lines|bar", "expected one of", "lines|bar");
-    refused(ZERO_ERR_INVALID, "--progress ''", "expected one of", "lines|bar");
+    refused(ZERO_ERR_INVALID, "--progress line", "--progress line", "auto|live|lines|none");
+    refused(ZERO_ERR_INVALID, "--progress live|lines", "expected one of",
+            "auto|live|lines|none");
+    refused(ZERO_ERR_INVALID, "--progress ''", "expected one of", "auto|live|lines|none");
     refused(ZERO_ERR_INVALID, "--shuffle=yes", "--shuffle yes", "on or off");
     refused(ZERO_ERR_INVALID, "--data ''", "--data", "empty");
     refused(ZERO_ERR_INVALID, "--dtype fp64", "--dtype fp64", "fp32|bf16|fp16");
@@ -284,7 +285,7 @@ static void mistakes_in_a_file_are_refused_with_their_place(void **state)
     file_refused("{\"steps\": [1]}", "\"steps\" in", "another type");
     file_refused("{\"model\": 5}", "\"model\" in", "a text in quotes");
     file_refused("{\"shuffle\": 1}", "\"shuffle\" in", "true or false");
-    file_refused("{\"progress\": \"none\"}", "\"progress\": none", "lines|bar");
+    file_refused("{\"progress\": \"bar\"}", "\"progress\": bar", "auto|live|lines|none");
     file_refused("{\"stpes\": 1}", "\"stpes\" in " FILE_NAME, "did you mean \"steps\"?");
     file_refused("{\"--steps\": 1}", "\"--steps\" in", "did you mean \"steps\"?");
     file_refused("{\"zzzzzz\": 1}", "\"zzzzzz\" in", "no such option");
@@ -296,7 +297,7 @@ static void mistakes_in_a_file_are_refused_with_their_place(void **state)
     file_refused("{\"steps\": 1e999}", FILE_NAME ":1:", "overflow");
     file_refused("{\"st\\u001b[2Jeps\": 1}", "\"st\\u{1B}[2Jeps\" in", "no such option");
     file_refused("{\"progress\": \"\\u001b[2J\"}", "\"progress\": \\u{1B}[2J in",
-                 "lines|bar");
+                 "auto|live|lines|none");
     file_refused("\xef\xbb\xbf{}", FILE_NAME ":1:1", "byte order mark");
     file_refused("{\"steps\": \"\xff\"}", FILE_NAME ":1:12", "UTF-8");
 }
@@ -338,9 +339,9 @@ static void ranks_may_differ_in_what_is_theirs_alone(void **state)
     (void)state;
     parsed a, b;
     accepted("--steps 7", &a);
-    const char *same[] = {"--data x",       "--tokenizer byte",   "--memory-limit 1G",
-                          "--threads 2",    "--metrics m",        "--log-every 9",
-                          "--progress bar", "--progress-thread 1"};
+    const char *same[] = {"--data x",        "--tokenizer byte",   "--memory-limit 1G",
+                          "--threads 2",     "--metrics m",        "--log-every 9",
+                          "--progress none", "--progress-thread 1"};
     const char *other[] = {"--lr 0.5",       "--model gpt2", "--stage 1",
                            "--checkpoint d", "--shuffle",    "--collectives p2p",
                            "--sample 3",     "--tp 2",       "--tp-slices 2"};

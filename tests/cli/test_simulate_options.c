@@ -41,7 +41,7 @@ static void what_is_left_out_limits_nothing(void **state)
     assert_true(in->poll == 0.0 && in->n_slow == 0 && in->switch_nodes == 0);
     assert_int_equal(in->steps, 2);
     assert_true(in->memory_limit == 8000000000 && in->most_messages == 500000000);
-    assert_null(o.request.trace);
+    assert_null(o.trace);
     const zero_plan_request *plan = &o.request.plan;
     assert_true(plan->machine.latency == 1e-6 && plan->machine.bandwidth == 12.5e9);
     assert_true(plan->machine.flops == 1e12 && plan->has_time && plan->has_network);
@@ -61,7 +61,7 @@ static void all_values_are_taken(void **state)
          "--trace-ranks 0-7,64,98-99 --memory-limit 1G --most-messages 2M --json",
          words);
     const zero_simulate_input *in = &o.request.input;
-    const zero_trace_ranks *traced = &o.request.trace_ranks;
+    const zero_trace_ranks *traced = &o.traced;
     assert_int_equal(in->n_slow, 2);
     assert_true(in->slow[0].rank == 5 && in->slow[0].factor == 0.8);
     assert_true(in->slow[1].rank == 99 && in->slow[1].factor == 2.0);
@@ -69,7 +69,7 @@ static void all_values_are_taken(void **state)
     assert_true(in->switch_nodes == 16 && in->switch_ratio == 2.5);
     assert_true(in->poll == 2e-3 && in->steps == 5);
     assert_true(in->memory_limit == 1000000000 && in->most_messages == 2000000);
-    assert_string_equal(o.request.trace, "t.json");
+    assert_string_equal(o.trace, "t.json");
     assert_int_equal(traced->n, 3);
     assert_true(traced->range[0].first == 0 && traced->range[0].last == 7);
     assert_true(traced->range[1].first == 64 && traced->range[1].last == 64);
@@ -94,9 +94,9 @@ static void without_a_list_64_ranks_are_traced(void **state)
     zero_simulate_options o;
     char words[512];
     take(&o, RATES "--ranks 100 --trace t.json", words);
-    assert_int_equal(o.request.trace_ranks.n, 1);
-    assert_int_equal(o.request.trace_ranks.range[0].first, 0);
-    assert_int_equal(o.request.trace_ranks.range[0].last, 63);
+    assert_int_equal(o.traced.n, 1);
+    assert_int_equal(o.traced.range[0].first, 0);
+    assert_int_equal(o.traced.range[0].last, 63);
     zero_simulate_options_destroy(&o);
 }
 

@@ -1,4 +1,4 @@
-/* Pictures of a simulation whose numbers are set by hand: text, JSON, trace. */
+/* Pictures of a simulation whose numbers are set by hand: text, JSON. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,9 +14,6 @@
 #include "cli/simulate_options.h"
 #include "report/simulation_json.h"
 #include "report/simulation_show.h"
-#include "report/simulation_trace.h"
-
-static char place[] = "/tmp/zero_test_shown_XXXXXX"; /* also the current directory */
 
 static const zero_simulated example = {
     .step = 2.0,
@@ -203,83 +199,6 @@ static void every_link_has_a_name(void **state)
     }
 }
 
-/* ---- the trace ---- */
-
-/* Two instructions of every rank; the second one waits. */
-static void put_spans(const zero_simulation_report *r, zero_simulation_trace *trace)
-{
-    static const zero_instruction forward = {
-        .op = ZERO_OP_FORWARD, .unit = 1, .part = ZERO_PART_ALL, .group = -1};
-    static const zero_instruction wait = {
-        .op = ZERO_OP_GATHER_WAIT, .unit = -1, .part = ZERO_PART_ALL, .group = 1};
-    for (int rank = 0; rank < r->plan.layout.size; rank++) {
-        zero_simulated_span span = {rank, &forward, 0.5, 1.5, 0.0};
-        zero_simulation_trace_span(trace, &span);
-        span = (zero_simulated_span){rank, &wait, 1.5, 1.75, 0.125};
-        zero_simulation_trace_span(trace, &span);
-    }
-}
-
-/* The first event of this category and thread. */
-static const json_t *find(const json_t *events, const char *category, int thread)
-{
-    size_t k;
-    const json_t *event;
-    json_array_foreach(events, k,
-                       event) if (has_text(event, "cat", category) &&
-                                  (int)real(event, "tid") == thread) return event;
-    return NULL;
-}
-
-static void a_trace_has_the_spans_of_its_ranks(void **state)
-{
-    (void)state;
-    zero_simulate_options o;
-    zero_simulation_report r;
-    zero_simulation_trace *trace;
-    char words[512];
-    make(RATES "--ranks 6 --fake-nodes 3 --stage 3 --trace t.json --trace-ranks 1,4-5",
-         &example, &o, words, &r);
-    assert_int_equal(zero_simulation_trace_begin(&trace, &r), ZERO_OK);
-    put_spans(&r, trace);
-    assert_int_equal(access("t.json", F_OK), -1);
-    assert_int_equal(zero_simulation_trace_end(trace, ZERO_OK), ZERO_OK);
-
-    json_t *root = json_load_file("t.json", 0, NULL);
-    const json_t *events = json_object_get(root, "traceEvents");
-    assert_int_equal(json_array_size(events), 2 + 3 + 3 * 3); /* nodes, ranks, slices */
-    assert_null(find(events, "compute", 0));
-    const json_t *compute = find(events, "compute", 4);
-    assert_true(has_text(compute, "name", "FORWARD block 0, microbatch 0"));
-    assert_true(real(compute, "ts") == 5e5 && real(compute, "dur") == 1e6);
-    assert_true(real(compute, "pid") == 2);
-    assert_true(real(find(events, "communication", 1), "dur") == 2.5e5);
-    const json_t *wait = find(events, "wait", 5);
-    assert_true(has_text(wait, "name", "waiting"));
-    assert_true(real(wait, "ts") == 1.5e6 && real(wait, "dur") == 1.25e5);
-    json_decref(root);
-    unlink("t.json");
-    destroy(&o, &r);
-}
-
-static void a_trace_of_a_failed_simulation_is_not_there(void **state)
-{
-    (void)state;
-    zero_simulate_options o;
-    zero_simulation_report r;
-    zero_simulation_trace *trace;
-    char words[512];
-    make(RATES "--ranks 2 --stage 3 --trace t.json", &example, &o, words, &r);
-    assert_int_equal(zero_simulation_trace_begin(&trace, &r), ZERO_OK);
-    put_spans(&r, trace);
-    assert_int_equal(zero_simulation_trace_end(trace, ZERO_ERR_NOMEM), ZERO_ERR_NOMEM);
-    assert_int_equal(access("t.json", F_OK), -1);
-    r.request.trace = "no/such/t.json";
-    assert_int_equal(zero_simulation_trace_begin(&trace, &r), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "--trace no/such"));
-    destroy(&o, &r);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,10 +206,6 @@ int main(void)
         cmocka_unit_test(what_limits_nothing_is_left_out),
         cmocka_unit_test(the_text_has_the_slowest_rank_and_the_busiest_link),
         cmocka_unit_test(every_link_has_a_name),
-        cmocka_unit_test(a_trace_has_the_spans_of_its_ranks),
-        cmocka_unit_test(a_trace_of_a_failed_simulation_is_not_there),
     };
-    if (!mkdtemp(place) || chdir(place) != 0) return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return rmdir(place) != 0 || failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,22 @@ static void stories_come_with_their_entropy(void **state)
     zero_corpus_close(&corpus);
 }
 
+static void lessons_have_eight_letters(void **state)
+{
+    (void)state;
+    const char *text = "abcabcdbcdecdefdefgefghfghaghabhabca";
+    zero_corpus corpus = opened("lesson", NULL, 0);
+    int32_t tokens[36];
+    int64_t vocab;
+    const char *why;
+    assert_int_equal(corpus.vocab, 8);
+    zero_corpus_read(&corpus, 0, 36, tokens);
+    for (int i = 0; i < 36; i++) assert_int_equal(tokens[i], text[i] - 'a');
+    zero_corpus_close(&corpus);
+    assert_int_equal(zero_corpus_expect_vocab("lesson", NULL, &vocab, &why), ZERO_OK);
+    assert_int_equal(vocab, 8);
+}
+
 static void stories_by_default_last_the_demo(void **state)
 {
     (void)state;
@@ -218,6 +234,7 @@ int main(void)
         in_directory(what_may_not_be_read_is_refused),
         in_directory(only_regular_files_are_read),
         cmocka_unit_test(stories_come_with_their_entropy),
+        cmocka_unit_test(lessons_have_eight_letters),
         cmocka_unit_test(stories_by_default_last_the_demo),
         cmocka_unit_test(sizes_of_stories_have_the_suffixes_of_all_sizes),
         cmocka_unit_test(sizes_of_stories_are_checked),

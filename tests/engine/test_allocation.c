@@ -60,19 +60,27 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, o
 static void check_walks(const test_setup *setup)
 {
     test_run run;
+    zero_trace trace; /* recording takes nothing either */
+    zero_trace_window window = {1, INT64_MAX};
     test_run_open(&run, setup, test_size);
+    assert_all(zero_trace_init(&trace, &run.engine.schedule, &window) == ZERO_OK);
+    zero_engine_record(&run.engine, &trace);
     zero_source source = test_words(&run);
     zero_sampling how = {.temperature = 1.0, .known = run.model.vocab};
     int32_t text[8] = {1};
     double loss;
 
     calls = 0;
+    zero_trace_step_begin(&trace, 1, 0.0);
     test_run_steps(&run, 0, 2);
+    zero_trace_step_end(&trace, 1.0);
     assert_all(calls == 0);
     assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
     assert_all(calls == 0);
     assert_all(zero_engine_generate(&run.engine, &how, 1, 7, text) == ZERO_OK);
     assert_all(calls == 0);
+    zero_engine_record(&run.engine, NULL);
+    zero_trace_destroy(&trace);
     test_run_close(&run);
 }
 

@@ -2,7 +2,8 @@
  *
  * One JSON object per line; written again with 17 digits each is the same text, so no digit was
  * lost; the first line says what the run is; steps count from 1; the loss goes down; ledgers say
- * planned = measured; the profile's classes add up to the steps. Prints what must not depend on
+ * planned = measured; the profile's classes add up to the steps; the program, the bytes from rank to
+ * rank and the ranks' seconds agree with both (check_parts.c). Prints what must not depend on
  * time: step, loss, rate, norm and validation loss as bits, then the digest.
  *
  * check_metrics config FILE: prints the configuration in the first line, as a --config file.
@@ -18,15 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
+#include "check_parts.h"
 
-enum { LINE_BYTES = 65536 };
-
-static _Noreturn void fail(const char *what, const char *line)
-{
-    fprintf(stderr, "check_metrics: %s: %s\n", what, line);
-    exit(1);
-}
+enum { LINE_BYTES = 1 << 18 };
 
 static const char *const step_keys[] = {"loss",       "lr",           "grad_norm",
                                         "loss_scale", "step_seconds", "tokens_per_second",
@@ -42,20 +37,6 @@ static json_t *read_line(char *line)
     if (!again || strcmp(again, line) != 0) fail("not written with 17 digits", line);
     free(again);
     return object;
-}
-
-static double real(const json_t *object, const char *key, const char *line)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_real(value)) fail(key, line);
-    return json_real_value(value);
-}
-
-static json_int_t whole(const json_t *object, const char *key, const char *line)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value)) fail(key, line);
-    return json_integer_value(value);
 }
 
 /* Prints the bits and returns the loss. */
@@ -219,7 +200,7 @@ static void check_scratch_file(const json_t *file, const char *line)
 
 /* `seconds` are those of all steps. */
 static void check_final(const json_t *object, long ranks, long steps, double seconds,
-                        const char *line)
+                        json_int_t peak, const char *line)
 {
     if (!json_is_true(json_object_get(object, "final"))) fail("no final line", line);
     if (whole(object, "ranks", line) != ranks) fail("another number of ranks", line);
@@ -234,8 +215,12 @@ static void check_final(const json_t *object, long ranks, long steps, double sec
     check_control(json_object_get(communication, "control"), ranks, line);
     check_step_time(json_object_get(object, "step_time"), steps, line);
     check_memory(json_object_get(object, "memory"), line);
+    if (peak > whole(json_object_get(object, "memory"), "planned_peak_bytes", line))
+        fail("the program has a higher peak than the ledger", line);
     check_scratch_file(json_object_get(object, "file"), line);
     check_profile(object, ranks, steps, seconds, line);
+    check_peers(object, ranks, line);
+    check_rank_seconds(object, ranks, line);
     printf("digest %s\n", digest);
 }
 
@@ -300,6 +285,7 @@ static void check_run(FILE *file, long ranks, long steps)
     double first = 0.0, last = 0.0, seconds = 0.0, elapsed = 0.0;
     json_t *run = read_first(file, line);
     check_first(run, ranks, steps, line);
+    json_int_t peak = check_schedule(json_object_get(run, "run"), line);
     json_decref(run);
     for (long step = 1; step <= steps; step++) {
         if (!fgets(line, sizeof line, file)) fail("the file ends early", "");
@@ -315,7 +301,7 @@ static void check_run(FILE *file, long ranks, long steps)
     }
     if (!fgets(line, sizeof line, file)) fail("no final line", "");
     json_t *object = read_line(line);
-    check_final(object, ranks, steps, seconds, line);
+    check_final(object, ranks, steps, seconds, peak, line);
     json_decref(object);
     if (fgets(line, sizeof line, file)) fail("more than a final line", line);
     if (!(last < first)) fail("the loss did not go down", line);
@@ -383,6 +369,7 @@ static void compare_step(const char *plan_path, const char *before_path,
         if (!op != !ran) fail("in the plan or in the run alone", ops[i]);
         if (op) compare_op(op, before, after, ops[i]);
     }
+    compare_peers(json_object_get(stage, "peers"), before, after);
     json_decref(file);
     json_decref(before);
     json_decref(after);

@@ -2,6 +2,7 @@
 # check_metrics and the launch line, in which RANKS stands for the number of ranks.
 zero=$1
 checker=$2
+trace_checker=$(dirname "$2")/check_trace
 shift 2
 launch=$*
 support=$(cd "$(dirname "$0")/../support" && pwd)
@@ -108,13 +109,13 @@ exits() {
 }
 
 # runs N words...: zero succeeds, prints nothing but warnings and notes on stderr, and draws no
-# progress bar.
+# live line.
 runs() {
     run "$@"
     exits 0
     grep '^zero: ' err | grep -qv '^zero: \(warning\|note\): ' &&
         complain "$words: unexpected error message"
-    grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress bar"
+    grep -q "$(printf '\r')" out err && complain "$words: a carriage return without --progress live"
     return 0
 }
 
@@ -158,6 +159,11 @@ differ() {
 # is_json FILE: the file contains JSON objects and nothing else.
 is_json() {
     "$checker" json <"$1" >checked 2>&1 || complain "$words: $1 is not JSON: $(cat checked)"
+}
+
+# is_trace FILE: it is a trace that viewers can draw. `traced` gets its spans and flights by rank.
+is_trace() {
+    "$trace_checker" "$1" >traced 2>checked || complain "$words: $1: $(cat checked)"
 }
 
 # narrow N FILE: no line of the file has more than N columns.

@@ -26,7 +26,7 @@ as_planned() {
     ends_alike "$@"
     mv out run.out
     # shellcheck disable=SC2086 # words
-    runs 0 plan $model --ranks 8 --json "$@"
+    runs 0 plan $model --ranks 8 --peers --json "$@"
     "$checker" step out 2.jsonl 3.jsonl >moved 2>checked ||
         complain "$words: $(cat checked)"
 }

@@ -66,7 +66,7 @@ refuses 2 '--lr 1e30: expected a decimal number from 0 to 100' 0 train --lr 1e30
 refuses 2 'expected a whole number from 0 to ' 0 train --stage 99
 refuses 2 'fp32|bf16|fp16' 0 train --dtype fp8
 refuses 2 '--tp 2 does not divide 1 rank (2 x 0 + 1)' 0 train --tp 2
-refuses 2 'lines|bar' 0 train --progress none
+refuses 2 'auto|live|lines|none' 0 train --progress bar
 refuses 2 'threads' 0 train --data stories:64K --threads 4096
 refuses 2 'did you mean "steps"' 0 train --config wrong_key.json
 refuses 2 'broken.json:1:' 0 train --config broken.json

@@ -63,11 +63,36 @@ same drawn planned 'peaks of chart and JSON'
 [ "$(wc -l <planned)" -ge 4 ] || complain "$words: expected four stages"
 runs 0 plan $two --ranks 2 --chart --stage 3
 says 'stage 3 P_os+g+p' out
-for other in '--json' '--show-schedule' '--fit 1G' '--network 1,1 --flops 1'; do
+for other in '--json' '--peers' '--fit 1G' '--network 1,1 --flops 1'; do
     refuses 2 '--chart with --' 0 plan --chart $other
 done
 refuses 2 'takes no other options' 0 plan --chart --models
 refuses 2 'takes no other options' 0 plan --chart --paper table1
+
+# Programs of all stages side by side, with the chart above them.
+runs 0 plan $two --ranks 2 --chart --show-schedule
+narrow 80 out
+for word in '3 P_os+g+p' 'the peak' 'step, stage' '(freed)     block 0 ' 'gradients freed'; do
+    says "$word" out
+done
+runs 0 plan $two --ranks 2 --stage all --show-schedule --json
+is_json out
+[ "$(grep -c '"programs"' out)" -eq 4 ] || complain "$words: expected the programs of four stages"
+for stage in 1 2; do
+    runs 0 plan $small --ranks 2 --stage $stage --show-schedule
+    cp out stage$stage
+    grep -q '(freed)' out && echo $stage
+done >frees
+[ "$(cat frees)" = 2 ] || complain "$words: stages that free gradients: $(cat frees)"
+
+# Bytes from rank to rank.
+runs 0 plan $small --ranks 3 --stage all --peers
+narrow 80 out
+[ "$(grep -c '^stage [0-3]$' out)" -eq 4 ] || complain "$words: expected four stages"
+runs 0 plan --ranks 64 --peers --fake-nodes 8
+narrow 80 out
+says 'from rank to rank' out
+refuses 2 'up to 64 ranks' 0 plan --ranks 65 --peers
 
 # JSON with all parts
 runs 0 plan $two --ranks 2 --stage all --fit 64M \

@@ -19,7 +19,7 @@ check 3 8 loud bits_loud
 same bits_loud bits_quiet 'a quiet run'
 runs 3 train $once --quiet --fake-nodes 2
 says '  digest  ' out
-refuses 2 'give one, not both' 0 train --quiet --progress bar
+refuses 2 'give one, not both' 0 train --quiet --progress live
 
 # Warnings are printed all the same.
 refuses 2 'No such' 0 train $small --quiet --config nosuch

@@ -92,21 +92,38 @@ within 1.1 10 'a longer step, times' <longer
 
 # The trace: all ranks, or those of a list; complete or not at all.
 runs 0 simulate $gpt2 --layers 2 --stage 3 --trace trace.json
-is_json trace.json
-for word in '"traceEvents"' '"node 7, simulated"' '"rank 7"' '"FORWARD block 1, microbatch 0"' \
-    '"cat":"compute"' '"cat":"communication"' '"cat":"wait"'; do
+is_trace trace.json
+for word in '"name":"zero_trace"' '"command":"zero simulate"' '"node 7, simulated"' '"rank 7"' \
+    '"FORWARD block 1, microbatch 0"' '"cat":"compute"' '"cat":"communication"' '"cat":"wait"' \
+    '"reduce-scatter block 1","cat":"collective","ph":"b"' '"memory of rank 7"' '"optimizer states":'; do
     says "$word" trace.json
 done
-cp trace.json before
+# The spans of each rank tile its step; what its collectives send is what the plan says.
+runs 0 simulate $gpt2 --layers 2 --stage 3 --slow 5:0.8 --json --trace slow.json
+is_trace slow.json
+values simulated_step_seconds out >seconds
+awk 'NR == FNR { step = $1; next } $3 == "step" { print $8 / step }' seconds traced >tiles
+within 0.999999 1.000001 'seconds of spans / step' <tiles
+[ "$(wc -l <tiles)" -eq 8 ] || complain "$words: expected eight ranks"
+runs 0 plan $gpt2 --layers 2 --stage 3 --json
+awk '/"(reduce|gather)": {/ { is_op = 1 } /"bytes_sent":/ && is_op { n += $2; is_op = 0 }
+    END { print n + 0 }' out >planned
+sed -n 's/.* sent //p' traced | sort -u >sent
+same planned sent 'bytes that collectives send in the plan and in the trace'
 runs 0 simulate $gpt2 --layers 2 --stage 3 --trace trace.json --trace-ranks 2-3,5
-is_json trace.json
+is_trace trace.json
 [ "$(grep -o '"thread_name".*"tid":[0-9]*' trace.json | sed 's/.*://' | tr '\n' ' ')" = '2 3 5 ' ] ||
     complain "$words: expected the threads 2, 3 and 5"
-grep -q '"tid":[014678]}' trace.json && complain "$words: expected no other ranks"
+grep -q '"tid":[014678][,}]' trace.json && complain "$words: expected no other ranks"
 [ "$(ls -A | grep -c trace.json)" -eq 1 ] || complain "$words: a temporary file was left"
 refuses 2 'cannot be opened as a directory' 0 simulate $gpt2 --trace no/such/trace.json
 refuses 2 'found a device' 0 simulate $gpt2 --trace /dev/null
 refuses 2 'most-messages' 0 simulate $gpt2 --most-messages 10 --trace new.json
+[ -e new.json ] && complain "$words: expected no file"
+# Too large: known before anything is simulated.
+refuses 2 'more than 64, with' 0 simulate --model gpt2-xl --ranks 1024 --fake-nodes 64 --stage 3 $rates \
+    --trace new.json --trace-ranks 0-1023
+says 'give --trace-ranks with fewer than 1024 ranks' err
 [ -e new.json ] && complain "$words: expected no file"
 
 # Refused, with what to change.

@@ -18,12 +18,15 @@ agrees() {
         # shellcheck disable=SC2086 # words
         runs "$ranks" train $shape --steps $steps --fake-nodes "$nodes" --metrics m.jsonl "$@"
         cp out run.out
+        cp m.jsonl "steps$steps.jsonl"
         tail -n 1 m.jsonl | sed 's/"inside_nodes":{[^}]*},"across_nodes":{[^}]*},//g' >run$steps.json
     done
     # shellcheck disable=SC2086 # words
-    runs 0 plan $shape --ranks "$ranks" --fake-nodes "$nodes" --json "$@"
+    runs 0 plan $shape --ranks "$ranks" --fake-nodes "$nodes" --peers --json "$@"
     mv out plan.json
     : >out
+    "$checker" step plan.json steps2.jsonl steps3.jsonl >moved 2>checked ||
+        complain "$words: $(cat checked)"
     for op in reduce gather join collect control; do
         # One rank per TP group joins nothing, and wholes are not collected.
         grep -q "\"$op\"" plan.json run3.json || continue

@@ -32,7 +32,7 @@ same out by_help "zero train --help and zero help train"
 runs 0 version
 [ "$(cat out)" = "$("$zero" --version)" ] || complain "$words: differs from zero --version"
 refuses 2 "did you mean 'train'" 0 help trian
-for page in '' train plan simulate generate checkpoint compare config info lesson help; do
+for page in '' train plan simulate generate checkpoint compare config info lesson report help; do
     runs 0 help $page --man
     head -n 1 out | grep -q '^\.TH ZERO' || complain "$words: not a man page"
     command -v groff >/dev/null || continue
@@ -100,7 +100,7 @@ says 'no command given' err
 says 'zero train' out
 refuses 2 "did you mean 'train'" 0 trian
 refuses 2 "no command 'nonsense'" 0 nonsense
-refuses 2 'not in this version' 0 report here
+refuses 4 'here' 0 report here
 refuses 2 'did you mean --json' 0 info --jsno
 
 # Output to a full disk fails.

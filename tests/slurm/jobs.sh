@@ -68,6 +68,17 @@ $(echo "$*" | sed 's/RANKS/8/') "$zero" train $model >alone.out 2>&1 || complain
 alone=$(sed -n 's/^  digest *//p' alone.out)
 [ ${#alone} -eq 32 ] || complain "expected a digest: $(cat alone.out)"
 
+# The live line is for terminals that are the user's own: not for those whose lines srun labels.
+words="srun -l on a terminal"
+labelled() {
+    # shellcheck disable=SC2086 # words
+    on head env TERM=xterm CI= script -qec "srun -l --mpi=pmix -N2 -n2 $zero train $(echo $model) \
+        --steps 3" /dev/null </dev/null >out 2>&1
+    grep -q '0: step      3/3' out
+}
+labelled || labelled || labelled || complain "$words: the run fails: $(cat out)"
+grep -q "$(printf '\033')" out && complain "$words: unexpected live line: $(cat out)"
+
 # All ranks save after the same step, and the run continues.
 begins asked --checkpoint asked
 on head scancel --signal=USR1 --name=asked

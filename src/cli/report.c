@@ -1,0 +1,272 @@
+/* zero report: runs and studies, read from their files, as text, CSV, JSON or a page. */
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/stat.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "comm/launch.h"
+#include "io/whole_file.h"
+#include "pages/page.h"
+#include "pages/record_read.h"
+#include "pages/runs.h"
+#include "pages/study_forms.h"
+#include "pages/study_read.h"
+#include "report/json_put.h"
+
+typedef struct {
+    const char *out;
+    bool csv, json;
+} report_options;
+
+#define FIELD(name) .offset = offsetof(report_options, name)
+
+/* clang-format off */
+static const zero_option rows[] = {
+    {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out), .argument = "FILE", .absent = "text, on the standard output",
+     .help = "writes a page there, one HTML file that needs no network and no script; with --csv or --json that form"},
+    {.name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
+     .help = "a row per run and step, or per study and point; 17 digits"},
+    {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
+     .help = "one JSON object with everything"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const zero_option_table table = {.rows = rows};
+
+/* Everything that was read. */
+typedef struct {
+    zero_record records[ZERO_OPERANDS_MOST];
+    zero_figures figures[ZERO_OPERANDS_MOST];
+    int n_records;
+    zero_study studies[ZERO_OPERANDS_MOST];
+    int n_studies;
+} sources;
+
+/* ---- reading ---- */
+
+static void destroy(sources *s)
+{
+    for (int i = 0; i < s->n_records; i++) zero_record_destroy(&s->records[i]);
+    for (int i = 0; i < s->n_studies; i++) zero_study_destroy(&s->studies[i]);
+    free(s);
+}
+
+static zero_status read_study(sources *s, const char *path)
+{
+    ZERO_TRY(zero_study_read(&s->studies[s->n_studies], path));
+    s->n_studies++;
+    return ZERO_OK;
+}
+
+static zero_status read_run(sources *s, const char *path)
+{
+    zero_record *record = &s->records[s->n_records];
+    ZERO_TRY(zero_record_read(record, path));
+    s->n_records++;
+    return zero_figures_of(record, &s->figures[s->n_records - 1]);
+}
+
+static zero_status read_all(sources *s, const zero_options *given)
+{
+    for (int i = 0; i < given->n_operands; i++) {
+        bool is_study;
+        ZERO_TRY(zero_study_is(given->operands[i], &is_study));
+        ZERO_TRY(is_study ? read_study(s, given->operands[i])
+                          : read_run(s, given->operands[i]));
+    }
+    return ZERO_OK;
+}
+
+/* ---- forms ---- */
+
+static zero_runs runs_of(const sources *s)
+{
+    return (zero_runs){s->records, s->figures, s->n_records};
+}
+
+static zero_status print_text(const sources *s, FILE *out)
+{
+    zero_runs runs = runs_of(s);
+    if (runs.n > 0) ZERO_TRY(zero_runs_print(&runs, out));
+    for (int i = 0; i < s->n_studies; i++) {
+        if (i > 0 || runs.n > 0) fputc('\n', out);
+        zero_study_print(&s->studies[i], out);
+    }
+    return ZERO_OK;
+}
+
+static zero_status print_csv(const sources *s, FILE *out)
+{
+    zero_runs runs = runs_of(s);
+    if (s->n_studies == 0)
+        zero_runs_print_csv(&runs, out);
+    else
+        zero_studies_print_csv(s->studies, s->n_studies, out);
+    return ZERO_OK;
+}
+
+static zero_status print_json(const sources *s, FILE *out)
+{
+    zero_runs runs = runs_of(s);
+    json_t *object = zero_runs_describe(&runs), *studies = json_array();
+    bool is_whole = object && studies;
+    for (int i = 0; i < s->n_studies; i++)
+        is_whole =
+            json_array_append_new(studies, zero_study_describe(&s->studies[i])) == 0 &&
+            is_whole;
+    is_whole = json_object_set_new(object, "studies", studies) == 0 && is_whole;
+    if (is_whole)
+        put_out(object, out);
+    else
+        json_decref(object);
+    return is_whole ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+}
+
+static zero_status print(const sources *s, const report_options *o, FILE *out)
+{
+    zero_page page = {s->records, s->figures, s->n_records, s->studies, s->n_studies, NULL};
+    if (o->json) return print_json(s, out);
+    if (o->csv) return print_csv(s, out);
+    return o->out ? zero_page_print(&page, out) : print_text(s, out);
+}
+
+/* ---- --out ---- */
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* The directory of a study has two files of its own. */
+static bool is_read(const char *out, const char *operand)
+{
+    static const char *const names[] = {"", "/study.json", "/study.csv"};
+    char path[ZERO_STORAGE_FILE_PATH];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int n = snprintf(path, sizeof path, "%s%s", operand, names[i]);
+        if (n < (int)sizeof path && is_same_file(out, path)) return true;
+    }
+    return false;
+}
+
+static zero_status check_out(const char *out, const zero_options *given)
+{
+    for (int i = 0; i < given->n_operands; i++)
+        if (is_read(out, given->operands[i]))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--out %.300s is one of the files to report on, and would be "
+                             "overwritten: give another name",
+                             out);
+    return ZERO_OK;
+}
+
+static zero_status write_whole(const char *path, const char *text, size_t len)
+{
+    zero_whole_file file;
+    ZERO_TRY(zero_whole_file_begin(&file, path));
+    zero_status st = zero_whole_file_write(&file, text, len);
+    if (st == ZERO_OK) return zero_whole_file_end(&file);
+    zero_whole_file_abandon(&file);
+    return st;
+}
+
+/* The report is made in memory first: a file that is not whole is never there. */
+static zero_status write_out(const sources *s, const report_options *o)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *memory = open_memstream(&text, &len);
+    if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    zero_status st = print(s, o, memory);
+    bool is_whole = !ferror(memory);
+    is_whole = fclose(memory) == 0 && is_whole;
+    if (st == ZERO_OK && !is_whole)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    if (st == ZERO_OK) st = write_whole(o->out, text, len);
+    if (st == ZERO_OK) printf("%s: %zu bytes\n", ZERO_SHOWN(o->out), len);
+    free(text);
+    return st;
+}
+
+/* ---- the command ---- */
+
+static zero_status check(const report_options *o, const zero_options *given)
+{
+    if (given->n_operands == 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero report needs a file: the metrics of a run (zero train "
+                         "--metrics FILE), or the directory of a study (zero sweep)");
+    if (o->csv && o->json)
+        return zero_fail(ZERO_ERR_INVALID, "--csv and --json: give one, not both");
+    return o->out ? check_out(o->out, given) : ZERO_OK;
+}
+
+static zero_status check_sources(const sources *s, const report_options *o)
+{
+    if (!o->csv || s->n_records == 0 || s->n_studies == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--csv: %.200s is a run and %.200s is a study, which have other "
+                     "columns: report on them one after the other",
+                     s->records[0].path, s->studies[0].path);
+}
+
+static zero_status show(const sources *s, const report_options *o)
+{
+    ZERO_TRY(check_sources(s, o));
+    if (!o->out) return print(s, o, stdout);
+    return zero_launch_rank_hint() == 0 ? write_out(s, o) : ZERO_OK;
+}
+
+static zero_status report(const report_options *o, const zero_options *given)
+{
+    sources *s = calloc(1, sizeof *s);
+    if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    zero_status st = read_all(s, given);
+    if (st == ZERO_OK) st = show(s, o);
+    destroy(s);
+    return st;
+}
+
+static zero_status run(int argc, char **argv)
+{
+    report_options o;
+    zero_options given;
+    ZERO_TRY(zero_options_read(&zero_command_report, argc, argv, &o, &given));
+    zero_status st = check(&o, &given);
+    if (st == ZERO_OK) st = report(&o, &given);
+    zero_options_destroy(&given);
+    return st;
+}
+
+const zero_command zero_command_report = {
+    .name = "zero report",
+    .summary = "what runs and studies were: figures, ledgers, comparisons, a page",
+    .usage = "zero report FILE... [--out FILE] [--csv | --json]",
+    .about =
+        "Reads the --metrics of a run and shows its figures, where its time went, and "
+        "whether memory and messages were as planned. Several runs stand side by side; "
+        "ratios are relative to the first one, and the settings in which they differ "
+        "follow. The directory, study.json or study.csv of a zero sweep is shown as a "
+        "table of efficiencies. --out FILE writes a page for a browser.\n"
+        "A run that was stopped is shown as far as it went, and said to be. Of steps that "
+        "a resumed run has taken again the later ones count. A file that is not what zero "
+        "writes is refused, with the line; keys that this version does not know are "
+        "ignored. It starts no MPI, and reads at most 64 files.",
+    .example = "zero train --metrics run.jsonl\n"
+               "zero report run.jsonl\n"
+               "zero report run.jsonl --out run.html",
+    .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
+    .tables = &table,
+    .n_tables = 1,
+    .operand = "FILE",
+    .size = sizeof(report_options),
+    .run = run,
+};

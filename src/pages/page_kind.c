@@ -1,0 +1,55 @@
+#include "pages/page_kind.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_one_of(const char *name, size_t n, const char *const list[])
+{
+    for (int k = 0; list[k]; k++)
+        if (strlen(list[k]) == n && strncmp(name, list[k], n) == 0) return true;
+    return false;
+}
+
+zero_kind zero_kind_of(const char *name)
+{
+    static const char *const forward[] = {"FORWARD", NULL};
+    static const char *const backward[] = {"BACKWARD", "RECOMPUTE", NULL};
+    static const char *const all[] = {"LOSS", "OVERFLOW", "VERIFY", "COMPARE", NULL};
+    static const char wait[] = "_WAIT";
+    size_t n = strcspn(name, " "), tail = sizeof wait - 1;
+    if (is_one_of(name, n, forward)) return ZERO_KIND_FORWARD;
+    if (is_one_of(name, n, backward)) return ZERO_KIND_BACKWARD;
+    if (is_one_of(name, n, all)) return ZERO_KIND_ALL;
+    if (n > tail && strncmp(name + n - tail, wait, tail) == 0) return ZERO_KIND_WAIT;
+    return ZERO_KIND_REST;
+}
+
+const char *zero_kind_class(zero_kind kind)
+{
+    static const char *const classes[ZERO_KINDS] = {"forward", "backward", "wait", "all",
+                                                    "rest"};
+    return classes[kind];
+}
+
+const char *zero_kind_name(zero_kind kind)
+{
+    static const char *const names[ZERO_KINDS] = {"forward", "backward", "waits for data",
+                                                  "waits for all ranks", "the rest"};
+    return names[kind];
+}
+
+void zero_kind_shorten(const char *name, char text[ZERO_KIND_SHORT])
+{
+    zero_kind kind = zero_kind_of(name);
+    const char *unit = strchr(name, ' ');
+    text[0] = '\0';
+    if (!unit || (kind != ZERO_KIND_FORWARD && kind != ZERO_KIND_BACKWARD)) return;
+    unit++;
+    size_t word = strcspn(unit, " ,");
+    /* "block 3": its number; else the unit's first letter. */
+    bool is_numbered = unit[word] == ' ';
+    const char *mark = is_numbered ? unit + word + 1 : unit;
+    int n = is_numbered ? (int)strcspn(mark, " ,") : 1;
+    snprintf(text, ZERO_KIND_SHORT, "%c%.*s", name[0], n > 8 ? 8 : n, mark);
+}

@@ -1,0 +1,182 @@
+#include "pages/svg_axis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LARGEST 1e300 /* of values: differences of two stay finite */
+
+static double clamped(double value)
+{
+    return fmin(fmax(value, -LARGEST), LARGEST);
+}
+
+/* The least of 1, 2, 5 times a power of ten that is not below `raw` > 0. */
+static double round_step(double raw)
+{
+    double power = pow(10.0, floor(log10(raw)));
+    for (int decade = 0; decade < 2; decade++, power *= 10.0)
+        for (int k = 0; k < 3; k++) {
+            double step = power * (double[]){1.0, 2.0, 5.0}[k];
+            if (step >= raw * (1.0 - 1e-9)) return step;
+        }
+    return power;
+}
+
+/* Room around a single value: a tenth of it, and never less than what doubles can tell apart. */
+static void widen(double *least, double *most)
+{
+    double room = 0.1 * fmax(fabs(*least), fabs(*most));
+    if (*most - *least > 1e-9 * room) return;
+    if (room < 1e-290) room = 1.0;
+    *least -= room;
+    *most += room;
+}
+
+static zero_axis make_log(double least, double most, double from, double to)
+{
+    zero_axis axis = {.kind = ZERO_AXIS_LOG, .from = from, .to = to, .step = 1.0};
+    axis.least = pow(10.0, floor(log10(least) + 1e-9));
+    axis.most = pow(10.0, ceil(log10(most) - 1e-9));
+    if (axis.most <= axis.least) axis.most = 10.0 * axis.least;
+    return axis;
+}
+
+zero_axis zero_axis_make(zero_axis_kind kind, double least, double most, int ticks,
+                         double from, double to)
+{
+    if (!isfinite(least) || !isfinite(most) || least > most) least = 0.0, most = 1.0;
+    least = clamped(least);
+    most = clamped(most);
+    if (kind == ZERO_AXIS_LOG && least >= 1e-290) return make_log(least, most, from, to);
+    if (kind == ZERO_AXIS_LOG) kind = ZERO_AXIS_AROUND;
+    if (kind == ZERO_AXIS_ZERO) {
+        if (least > 0.0) least = 0.0;
+        if (most <= least) most = least < 0.0 ? 0.0 : 1.0;
+    }
+    widen(&least, &most);
+    zero_axis axis = {kind, least, most, from, to, 0.0};
+    axis.step = round_step((most - least) / ticks);
+    if (kind == ZERO_AXIS_EXACT) return axis;
+    axis.least = axis.step * floor(least / axis.step + 1e-9);
+    axis.most = axis.step * ceil(most / axis.step - 1e-9);
+    return axis;
+}
+
+double zero_axis_at(const zero_axis *a, double value)
+{
+    double share = a->kind == ZERO_AXIS_LOG
+                       ? log10(fmax(value, a->least) / a->least) / log10(a->most / a->least)
+                       : (value - a->least) / (a->most - a->least);
+    return a->from + fmin(fmax(share, 0.0), 1.0) * (a->to - a->from);
+}
+
+static int log_ticks(const zero_axis *a, double tick[ZERO_AXIS_TICKS])
+{
+    int first = (int)lround(log10(a->least)), last = (int)lround(log10(a->most));
+    int every = 1 + (last - first) / 8, n = 0;
+    bool has_room = last - first <= 2;
+    for (int p = first; p <= last; p += every) {
+        tick[n++] = pow(10.0, p);
+        for (int k = 2; has_room && p < last && k <= 5; k += 3)
+            tick[n++] = k * pow(10.0, p);
+    }
+    return n;
+}
+
+int zero_axis_ticks(const zero_axis *a, double tick[ZERO_AXIS_TICKS])
+{
+    if (a->kind == ZERO_AXIS_LOG) return log_ticks(a, tick);
+    int n = 0;
+    double first = ceil(a->least / a->step - 1e-9);
+    for (; n < ZERO_AXIS_TICKS; n++) {
+        double value = (first + n) * a->step;
+        if (value > a->most + 1e-9 * a->step) break;
+        tick[n] = value == 0.0 ? 0.0 : value; /* never -0 */
+    }
+    return n;
+}
+
+/* Decimals that tell values apart which differ by `step`. */
+static int decimals(double step)
+{
+    int n = (int)-floor(log10(step) + 1e-9);
+    return n < 0 ? 0 : n;
+}
+
+void zero_axis_label(const zero_axis *a, double value, char text[ZERO_AXIS_LABEL])
+{
+    static const char *const suffixes[] = {"", "k", "M", "G", "T"};
+    double largest = fmax(fabs(a->least), fabs(a->most));
+    double step = a->kind == ZERO_AXIS_LOG ? fabs(value) : a->step;
+    if (a->kind == ZERO_AXIS_LOG) largest = fabs(value);
+    int k = 0;
+    while (largest >= 10000.0 && k < 4) {
+        largest /= 1000.0;
+        step /= 1000.0;
+        value /= 1000.0;
+        k++;
+    }
+    if (largest >= 10000.0 || decimals(step) > 6)
+        snprintf(text, ZERO_AXIS_LABEL, "%.3g%s", value, suffixes[k]);
+    else
+        snprintf(text, ZERO_AXIS_LABEL, "%.*f%s", decimals(step), value,
+                 value == 0.0 ? "" : suffixes[k]);
+}
+
+bool zero_axis_prefers_log(double least, double most)
+{
+    return least > 0.0 && most / least > 20.0;
+}
+
+/* ---- thinning ---- */
+
+/* The points of one unit of the picture; -1: none yet. */
+struct column {
+    int64_t first, least, most, last, gap;
+};
+
+static const struct column empty = {-1, -1, -1, -1, -1};
+
+static void take(struct column *c, const double *value, int64_t i)
+{
+    if (!isfinite(value[i])) {
+        if (c->gap < 0) c->gap = i;
+        return;
+    }
+    if (c->first < 0) c->first = c->least = c->most = i;
+    if (value[i] < value[c->least]) c->least = i;
+    if (value[i] > value[c->most]) c->most = i;
+    c->last = i;
+}
+
+/* The column's points in their order, each once. */
+static int64_t give(const struct column *c, int64_t *kept)
+{
+    int64_t list[] = {c->first, c->least, c->most, c->last, c->gap}, n = 0;
+    for (int64_t before = -1;;) {
+        int64_t next = -1;
+        for (int k = 0; k < 5; k++)
+            if (list[k] > before && (next < 0 || list[k] < next)) next = list[k];
+        if (next < 0) return n;
+        kept[n++] = before = next;
+    }
+}
+
+int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value, int64_t n,
+                       int64_t *kept)
+{
+    struct column column = empty;
+    int64_t n_kept = 0;
+    double place = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        double here = floor(zero_axis_at(x, at[i]));
+        if (i > 0 && here != place) {
+            n_kept += give(&column, kept + n_kept);
+            column = empty;
+        }
+        place = here;
+        take(&column, value, i);
+    }
+    return n_kept + give(&column, kept + n_kept);
+}

@@ -1,0 +1,286 @@
+#include "trace/simulation_trace.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "comm/algorithm.h"
+#include "engine/plan_work.h"
+#include "report/plan_program.h"
+#include "report/text.h"
+#include "sharding/compile.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_live.h"
+#include "trace/trace_file.h"
+#include "trace/trace_name.h"
+#include "zero/version.h"
+
+/* A rank's step program: what the file says of each instruction. Ranks of a TP group have equal
+ * ones, as in the simulation. */
+typedef struct {
+    size_t (*live)[ZERO_CLASSES]; /* [length], owned */
+    int64_t *bytes;               /* [length], owned */
+} program;
+
+struct zero_simulation_trace {
+    zero_simulation_trace_input input;
+    const zero_simulation_report *report;
+    zero_trace_file *file;
+    program *programs; /* [data ranks], owned; of those that are traced */
+    int *shown;        /* [ranks] instruction whose memory is drawn; -1: none yet */
+    int n_programs, tp;
+};
+
+static const zero_schedule *schedule_of(const zero_simulation_trace *t)
+{
+    return &t->report->plan.stages[0].schedule;
+}
+
+static const zero_program *step_of(const zero_simulation_trace *t)
+{
+    return &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
+}
+
+static bool is_traced(const zero_simulation_trace *t, int rank)
+{
+    const zero_trace_ranks *ranks = &t->input.ranks;
+    for (int k = 0; k < ranks->n; k++)
+        if (rank >= ranks->range[k].first && rank <= ranks->range[k].last) return true;
+    return false;
+}
+
+/* ---- programs of ranks ---- */
+
+static zero_status take_program(const zero_schedule *s, program *to)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    to->live = calloc((size_t)p->length + 1, sizeof *to->live);
+    to->bytes = calloc((size_t)p->length + 1, sizeof *to->bytes);
+    if (!to->live || !to->bytes)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d instructions",
+                         p->length);
+    zero_schedule_live(s, ZERO_PROGRAM_STEP, to->live);
+    for (int at = 0; at < p->length; at++)
+        to->bytes[at] = zero_plan_instruction_bytes(s, &p->code[at]);
+    return ZERO_OK;
+}
+
+static zero_status compile_program(zero_simulation_trace *t, int data_rank)
+{
+    zero_plan_input input = schedule_of(t)->input;
+    zero_schedule s;
+    if (t->programs[data_rank].live) return ZERO_OK;
+    if (data_rank == input.rank)
+        return take_program(schedule_of(t), &t->programs[data_rank]);
+    input.rank = data_rank;
+    ZERO_TRY(zero_schedule_compile(&s, &input));
+    zero_status st = take_program(&s, &t->programs[data_rank]);
+    zero_schedule_destroy(&s);
+    return st;
+}
+
+static zero_status compile_programs(zero_simulation_trace *t)
+{
+    int ranks = t->report->plan.layout.size;
+    t->n_programs = schedule_of(t)->input.n_ranks;
+    t->tp = ranks / t->n_programs;
+    t->programs = calloc((size_t)t->n_programs, sizeof *t->programs);
+    t->shown = malloc((size_t)ranks * sizeof *t->shown);
+    if (!t->programs || !t->shown)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
+    for (int rank = 0; rank < ranks; rank++) {
+        t->shown[rank] = -1;
+        if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank / t->tp));
+    }
+    return ZERO_OK;
+}
+
+/* ---- size ---- */
+
+static int64_t collectives_of(const zero_schedule *s, const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_REDUCE:
+    case ZERO_OP_GATHER: return zero_schedule_collectives(s, i->group);
+    case ZERO_OP_ALL_REDUCE: return ZERO_ALL_REDUCE_COLLECTIVES;
+    case ZERO_OP_JOIN:
+    case ZERO_OP_COLLECT: return zero_schedule_join_collectives(&s->joins[i->join]);
+    default: return 0;
+    }
+}
+
+static bool may_wait(zero_op op)
+{
+    zero_work_kind kind = zero_work_of(op).kind;
+    return kind == ZERO_WORK_EXCHANGE_WAIT || kind == ZERO_WORK_AGREE ||
+           kind == ZERO_WORK_TRANSFER_WAIT;
+}
+
+/* Of one rank; memory changes at about three of four instructions. */
+static zero_trace_counts count_events(const zero_simulation_trace *t)
+{
+    const zero_program *p = step_of(t);
+    zero_trace_counts n = {.spans = p->length, .samples = p->length * 3 / 4};
+    for (int at = 0; at < p->length; at++) {
+        n.waits += may_wait(p->code[at].op);
+        n.flights += collectives_of(schedule_of(t), &p->code[at]);
+    }
+    return n;
+}
+
+static zero_status check_size(const zero_simulation_trace *t)
+{
+    zero_trace_counts n = count_events(t);
+    char remedy[ZERO_PLAN_TEXT];
+    int64_t traced = 0;
+    for (int rank = 0; rank < t->report->plan.layout.size; rank++)
+        traced += is_traced(t, rank);
+    n.spans *= traced;
+    n.samples *= traced;
+    n.waits *= traced;
+    n.flights *= traced;
+    snprintf(remedy, sizeof remedy, "give --trace-ranks with fewer than %" PRId64 " ranks",
+             traced);
+    return zero_trace_file_check(&n, remedy);
+}
+
+/* ---- events ---- */
+
+/* Memory is drawn where it changes. */
+static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span)
+{
+    const program *p = &t->programs[span->rank / t->tp];
+    int *shown = &t->shown[span->rank];
+    bool changes =
+        *shown < 0 || memcmp(p->live[*shown], p->live[span->at], sizeof *p->live) != 0;
+    if (!changes) return;
+    *shown = span->at;
+    zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
+}
+
+static void take_span(void *trace, const zero_simulated_span *span)
+{
+    zero_simulation_trace *t = trace;
+    char name[ZERO_PLAN_TEXT];
+    if (!is_traced(t, span->rank)) return;
+    const program *p = &t->programs[span->rank / t->tp];
+    size_t live = 0;
+    for (int c = 0; c < ZERO_CLASSES; c++) live += p->live[span->at][c];
+    zero_text_instruction(&t->report->plan.model, span->instruction, name);
+    zero_trace_span out = {.rank = span->rank,
+                           .step = t->report->input.steps,
+                           .name = name,
+                           .category = zero_trace_category(span->instruction->op),
+                           .at = span->at + 1,
+                           .group = span->instruction->group,
+                           .bytes = p->bytes[span->at],
+                           .live_bytes = live,
+                           .begin = span->begin,
+                           .end = span->end,
+                           .waited = span->waited};
+    put_memory(t, span);
+    zero_trace_file_span(t->file, &out);
+}
+
+/* The lowest rank of the rank's group. */
+static int first_of_group(const zero_simulation_trace *t, zero_family_part part, int rank)
+{
+    zero_division division = {t->report->plan.layout.size, t->tp,
+                              schedule_of(t)->shard.size};
+    return zero_member_of(part, &division, rank).first;
+}
+
+static void take_flight(void *trace, const zero_simulated_flight *flight)
+{
+    zero_simulation_trace *t = trace;
+    char name[ZERO_TRACE_COLLECTIVE];
+    zero_traffic traffic;
+    if (!is_traced(t, flight->rank)) return;
+    zero_status st =
+        zero_collective_traffic(flight->spec, flight->layout, flight->member, &traffic);
+    if (st != ZERO_OK) {
+        zero_trace_file_fail(t->file, st);
+        return;
+    }
+    zero_trace_collective(&t->report->plan.model, flight->instruction, flight->spec->kind,
+                          name);
+    zero_trace_flight out = {.rank = flight->rank,
+                             .step = flight->step + 1,
+                             .sequence = zero_trace_sequence(flight->part, flight->call),
+                             .first = first_of_group(t, flight->part, flight->rank),
+                             .name = name,
+                             .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
+                             .begin = fmax(flight->begin, 0.0),
+                             .end = flight->end};
+    zero_trace_file_flight(t->file, &out);
+}
+
+/* ---- the file ---- */
+
+static zero_status begin_file(zero_simulation_trace *t)
+{
+    const zero_layout *layout = &t->report->plan.layout;
+    int64_t step = t->report->input.steps;
+    zero_trace_head head = {.layout = layout,
+                            .command = t->input.command,
+                            .version = ZERO_VERSION_STRING,
+                            .commit = t->input.commit,
+                            .first_step = step,
+                            .last_step = step,
+                            .class_peak =
+                                schedule_of(t)->peak_of[ZERO_PROGRAM_STEP].of_class};
+    ZERO_TRY(zero_trace_file_begin(&t->file, t->input.path, &head));
+    for (int rank = 0; rank < layout->size; rank++)
+        if (is_traced(t, rank)) zero_trace_file_rank(t->file, rank);
+    return ZERO_OK;
+}
+
+static zero_status begin(void *trace, const zero_simulation_report *report,
+                         zero_simulate_input *input)
+{
+    zero_simulation_trace *t = trace;
+    t->report = report;
+    ZERO_TRY(check_size(t));
+    ZERO_TRY(compile_programs(t));
+    ZERO_TRY(begin_file(t));
+    input->span = take_span;
+    input->flight = take_flight;
+    input->arg = t;
+    return ZERO_OK;
+}
+
+static zero_status end(void *trace, zero_status st)
+{
+    zero_simulation_trace *t = trace;
+    return zero_trace_file_end(t->file, st);
+}
+
+zero_status zero_simulation_trace_open(zero_simulation_trace **trace,
+                                       const zero_simulation_trace_input *input)
+{
+    zero_simulation_trace *t = calloc(1, sizeof *t);
+    if (!t) return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
+    t->input = *input;
+    *trace = t;
+    return ZERO_OK;
+}
+
+void zero_simulation_trace_close(zero_simulation_trace *t)
+{
+    if (!t) return;
+    for (int k = 0; k < t->n_programs && t->programs; k++) {
+        free(t->programs[k].live);
+        free(t->programs[k].bytes);
+    }
+    free(t->programs);
+    free(t->shown);
+    free(t);
+}
+
+zero_simulation_watcher zero_simulation_trace_watcher(zero_simulation_trace *trace)
+{
+    return (zero_simulation_watcher){.begin = begin, .end = end, .arg = trace};
+}

@@ -1,0 +1,169 @@
+#include "trace/trace_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "io/bytes.h"
+#include "io/json_input.h"
+#include "trace/trace_events.h"
+
+#define MOST_LINE 65536 /* bytes of an event */
+
+/* Where the reader is in the text. */
+typedef struct {
+    zero_trace_reader r;
+    const char *text;
+    size_t len, at;
+    bool has_comma; /* after the last event */
+    bool is_closed; /* the line "]" was there */
+} walk;
+
+static zero_status expected(const walk *w, const char *what, const char *line, size_t len)
+{
+    char found[ZERO_JSON_SHOWN], shown[ZERO_JSON_SHOWN];
+    snprintf(found, sizeof found, "%.*s", (int)(len < sizeof found ? len : sizeof found),
+             line);
+    return zero_fail(ZERO_ERR_FORMAT, "%s: expected %s, found %s", w->r.where, what,
+                     len == 0 ? "an empty line" : zero_json_shown(found, shown));
+}
+
+/* The next line, without its end; *is_whole: it has one. False after the last one. */
+static bool next_line(walk *w, const char **line, size_t *len, bool *is_whole)
+{
+    if (w->at >= w->len) return false;
+    *line = w->text + w->at;
+    const char *end = memchr(*line, '\n', w->len - w->at);
+    *is_whole = end != NULL;
+    *len = end ? (size_t)(end - *line) : w->len - w->at;
+    w->at += *len + 1;
+    w->r.line++;
+    snprintf(w->r.where, sizeof w->r.where, "%.500s, line %" PRId64, w->r.trace->path,
+             w->r.line);
+    return true;
+}
+
+/* The last line may be half an event. */
+static zero_status take_event(walk *w, const char *line, size_t len, bool is_whole)
+{
+    json_t *event = NULL;
+    zero_status st = zero_json_parse(w->r.where, line, len, &event);
+    if (st == ZERO_ERR_FORMAT && !is_whole) return ZERO_OK;
+    if (st == ZERO_OK && !json_is_object(event)) st = expected(w, "an event", line, len);
+    if (st == ZERO_OK) st = zero_trace_take(&w->r, event);
+    json_decref(event);
+    return st;
+}
+
+static zero_status close_list(walk *w, const char *line, size_t len)
+{
+    w->is_closed = true;
+    if (w->has_comma) return expected(w, "an event after the comma", line, len);
+    return ZERO_OK;
+}
+
+static zero_status take_line(walk *w, const char *line, size_t len, bool is_whole)
+{
+    if (w->is_closed) return expected(w, "nothing after the ]", line, len);
+    if (len == 1 && *line == ']') return close_list(w, line, len);
+    if (w->r.line > 2 && !w->has_comma)
+        return expected(w, "] or a comma on the line before", line, len);
+    if (len > MOST_LINE)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected an event of at most %d bytes, found %zu", w->r.where,
+                         MOST_LINE, len);
+    w->has_comma = len > 0 && line[len - 1] == ',';
+    return take_event(w, line, w->has_comma ? len - 1 : len, is_whole);
+}
+
+static zero_status take_lines(walk *w)
+{
+    const char *line;
+    size_t len;
+    bool is_whole;
+    if (!next_line(w, &line, &len, &is_whole))
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected a trace, found an empty file",
+                         w->r.trace->path);
+    if (len != 1 || *line != '[')
+        return expected(w, "a line [, with which a trace of this program begins", line,
+                        len);
+    while (next_line(w, &line, &len, &is_whole))
+        ZERO_TRY(take_line(w, line, len, is_whole));
+    w->r.trace->is_cut = !w->is_closed;
+    if (w->r.has_head) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected events, found none",
+                     w->r.trace->path);
+}
+
+zero_status zero_traced_parse(zero_traced *trace, const char *path, const void *text,
+                              size_t len)
+{
+    zero_traced read = {.path = path};
+    walk w = {.r = {.trace = &read}, .text = text, .len = len};
+    zero_status st = take_lines(&w);
+    if (st == ZERO_OK) st = zero_trace_order(&w.r);
+    zero_trace_reader_destroy(&w.r);
+    if (st == ZERO_OK)
+        *trace = read;
+    else
+        zero_traced_destroy(&read);
+    return st;
+}
+
+zero_status zero_traced_read(zero_traced *trace, const char *path)
+{
+    zero_bytes text = {0};
+    zero_status st = zero_bytes_read_at_most(&text, path, ZERO_TRACED_TEXT);
+    if (st == ZERO_OK) st = zero_traced_parse(trace, path, text.bytes, text.len);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+static void destroy_rank(zero_traced_rank *rank)
+{
+    for (int64_t k = 0; k < rank->n_rows; k++) free(rank->rows[k].spans);
+    free(rank->rows);
+    free(rank->spans);
+    free(rank->flights);
+    free(rank->samples);
+}
+
+void zero_traced_destroy(zero_traced *trace)
+{
+    for (int64_t k = 0; k < trace->n_ranks; k++) destroy_rank(&trace->ranks[k]);
+    for (int64_t i = 0; i < trace->n_texts; i++) free(trace->texts[i]);
+    free(trace->ranks);
+    free(trace->hosts);
+    free(trace->texts);
+    *trace = (zero_traced){0};
+}
+
+/* ---- looking things up ---- */
+
+const zero_traced_rank *zero_traced_find(const zero_traced *trace, int rank)
+{
+    int64_t low = 0, high = trace->n_ranks;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (trace->ranks[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < trace->n_ranks && trace->ranks[low].rank == rank;
+    return is_there ? &trace->ranks[low] : NULL;
+}
+
+bool zero_traced_step(const zero_traced_rank *rank, int64_t step, int64_t *first,
+                      int64_t *end)
+{
+    int64_t at = 0;
+    while (at < rank->n_spans && rank->spans[at].step != step) at++;
+    if (at == rank->n_spans) return false;
+    *first = at;
+    while (at < rank->n_spans && rank->spans[at].step == step) at++;
+    *end = at;
+    return true;
+}

@@ -1,0 +1,288 @@
+/* Axes, thinning, curves, and the one way of texts into the page. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "pages/escape.h"
+#include "pages/page_kind.h"
+#include "pages/svg.h"
+#include "support/within.h"
+
+#define ROOM 65536
+
+/* ---- the escaper ---- */
+
+static void assert_escaped(const char *text, const char *expected)
+{
+    char shown[512] = "";
+    FILE *out = fmemopen(shown, sizeof shown, "w");
+    assert_non_null(out);
+    zero_escape(text, out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(shown, expected);
+}
+
+static void texts_from_outside_are_shown_as_they_are(void **state)
+{
+    (void)state;
+    assert_escaped("plain, ä, 漢", "plain, ä, 漢");
+    assert_escaped("<b>\"&'.jsonl", "&lt;b&gt;&quot;&amp;&#39;.jsonl");
+    assert_escaped("&amp;", "&amp;amp;");
+    assert_escaped("]]><script>", "]]&gt;&lt;script&gt;");
+    assert_escaped("", "");
+}
+
+static void what_cannot_be_shown_is_shown_by_number(void **state)
+{
+    (void)state;
+    assert_escaped("a\x01\x1b[2J\n", "a\\u{1}\\u{1B}[2J\\u{A}");
+    assert_escaped("\xff\xc3", "\\x{FF}\\x{C3}");
+    assert_escaped("\xed\xa0\x80", "\\x{ED}\\x{A0}\\x{80}"); /* half of a surrogate pair */
+    assert_escaped("\u202egnp", "\\u{202E}gnp");
+    assert_escaped("\xef\xbf\xbe", "\\u{FFFE}");
+    assert_escaped("\xf0\x9f\xbf\xbf", "\\u{1FFFF}");
+}
+
+static void no_text_names_a_network(void **state)
+{
+    (void)state;
+    assert_escaped("http://x", "&#104;ttp://x");
+    assert_escaped("HTTPS://x", "&#72;TTPS://x");
+    assert_escaped("htt", "htt");
+}
+
+/* ---- axes ---- */
+
+static bool is_round(double step)
+{
+    double digit = step / pow(10.0, floor(log10(step) + 1e-9));
+    return fabs(digit - 1.0) < 1e-6 || fabs(digit - 2.0) < 1e-6 || fabs(digit - 5.0) < 1e-6;
+}
+
+static void assert_axis(zero_axis_kind kind, double least, double most)
+{
+    double tick[ZERO_AXIS_TICKS];
+    zero_axis axis = zero_axis_make(kind, least, most, 6, 100.0, 10.0);
+    int n = zero_axis_ticks(&axis, tick);
+    assert_true(isfinite(axis.least) && isfinite(axis.most) && axis.least < axis.most);
+    assert_within(n, 1, ZERO_AXIS_TICKS);
+    if (axis.kind != ZERO_AXIS_LOG) assert_true(is_round(axis.step));
+    for (int k = 0; k < n; k++) {
+        char text[ZERO_AXIS_LABEL];
+        double at = zero_axis_at(&axis, tick[k]);
+        assert_true(at >= 10.0 - 1e-9 && at <= 100.0 + 1e-9);
+        assert_true(k == 0 || tick[k] > tick[k - 1]);
+        zero_axis_label(&axis, tick[k], text);
+        assert_within(strlen(text), 1, 12);
+    }
+}
+
+static void axes_have_round_ticks_for_any_data(void **state)
+{
+    (void)state;
+    static const double values[] = {0.0,     1.0,       -1.0,   5.8,     6.3,     1e-9,
+                                    -1e-9,   1e15,      -3e200, 1e-300,  DBL_MAX, -DBL_MAX,
+                                    DBL_MIN, 12345.678, NAN,    INFINITY};
+    int n = sizeof values / sizeof values[0];
+    for (int kind = ZERO_AXIS_AROUND; kind <= ZERO_AXIS_LOG; kind++)
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < n; k++)
+                assert_axis((zero_axis_kind)kind, values[i], values[k]);
+}
+
+static void an_axis_covers_its_data(void **state)
+{
+    (void)state;
+    static const double data[][2] = {
+        {5.8, 6.3}, {0.03, 8.0}, {-7.0, 11.0}, {9999.0, 10001.0}};
+    for (int k = 0; k < 4; k++) {
+        zero_axis axis =
+            zero_axis_make(ZERO_AXIS_AROUND, data[k][0], data[k][1], 6, 0, 100);
+        assert_true(axis.least <= data[k][0] + 1e-9 && axis.most >= data[k][1] - 1e-9);
+    }
+    zero_axis zero = zero_axis_make(ZERO_AXIS_ZERO, 900.0, 1000.0, 6, 0.0, 100.0);
+    assert_true(zero.least == 0.0 && zero.most == 1000.0);
+    zero_axis exact = zero_axis_make(ZERO_AXIS_EXACT, 3.0, 17.0, 6, 0.0, 140.0);
+    assert_true(zero_axis_at(&exact, 3.0) == 0.0 && zero_axis_at(&exact, 17.0) == 140.0);
+    assert_true(zero_axis_at(&exact, 10.0) == 70.0);
+}
+
+static void powers_of_ten_are_chosen_by_the_data(void **state)
+{
+    (void)state;
+    assert_true(zero_axis_prefers_log(0.01, 10.0));
+    assert_false(zero_axis_prefers_log(2.0, 10.0));
+    assert_false(zero_axis_prefers_log(0.0, 10.0));
+    assert_false(zero_axis_prefers_log(-1.0, 10.0));
+    zero_axis axis = zero_axis_make(ZERO_AXIS_LOG, 0.02, 8.0, 6, 0.0, 300.0);
+    assert_true(fabs(axis.least - 0.01) < 1e-12 && fabs(axis.most - 10.0) < 1e-9);
+    assert_true(fabs(zero_axis_at(&axis, 0.1) - 100.0) < 1e-6);
+}
+
+static void labels_have_the_digits_that_ticks_need(void **state)
+{
+    (void)state;
+    static const struct {
+        double least, most, value;
+        const char *text;
+    } rows[] = {{5.8, 6.3, 6.0, "6.0"},         {0.0, 5.0, 2.0, "2"},
+                {0.0, 50000.0, 20000.0, "20k"}, {0.0, 12000.0, 2000.0, "2k"},
+                {0.0, 8000.0, 2000.0, "2000"},  {0.0, 3e-9, 1e-9, "1e-09"}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        char text[ZERO_AXIS_LABEL];
+        zero_axis axis =
+            zero_axis_make(ZERO_AXIS_AROUND, rows[k].least, rows[k].most, 6, 0.0, 1.0);
+        zero_axis_label(&axis, rows[k].value, text);
+        assert_string_equal(text, rows[k].text);
+    }
+}
+
+/* ---- thinning ---- */
+
+enum { POINTS = 20000, WIDE = 300 };
+
+static void thinning_keeps_extremes_ends_and_gaps(void **state)
+{
+    (void)state;
+    static double at[POINTS], value[POINTS];
+    static int64_t kept[POINTS];
+    static bool has[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        at[i] = i;
+        value[i] = sin(0.01 * i) + 0.001 * (i * 7919 % 101);
+    }
+    value[777] = 50.0;
+    value[12345] = -50.0;
+    value[5000] = NAN;
+    zero_axis x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, POINTS - 1.0, 6, 0.0, WIDE);
+    int64_t n = zero_axis_thin(&x, at, value, POINTS, kept);
+    assert_within(n, WIDE, 5 * (WIDE + 1));
+    for (int64_t k = 0; k < n; k++) {
+        assert_true(k == 0 || kept[k] > kept[k - 1]);
+        has[kept[k]] = true;
+    }
+    assert_true(has[0] && has[POINTS - 1] && has[777] && has[12345] && has[5000]);
+    /* Of every unit of the picture the least and the most are kept. */
+    for (int i = 0, end; i < POINTS; i = end) {
+        double place = floor(zero_axis_at(&x, at[i]));
+        int least = i, most = i;
+        for (end = i; end < POINTS && floor(zero_axis_at(&x, at[end])) == place; end++) {
+            if (!isfinite(value[end])) continue;
+            if (value[end] < value[least]) least = end;
+            if (value[end] > value[most]) most = end;
+        }
+        assert_true(has[least] && has[most]);
+    }
+}
+
+static void few_points_are_all_kept(void **state)
+{
+    (void)state;
+    static const double at[] = {1, 2, 3, 4}, value[] = {3, NAN, 3, 3};
+    int64_t kept[4];
+    zero_axis x = zero_axis_make(ZERO_AXIS_EXACT, 1.0, 4.0, 4, 0.0, 100.0);
+    assert_int_equal(zero_axis_thin(&x, at, value, 4, kept), 4);
+    assert_int_equal(zero_axis_thin(&x, at, value, 1, kept), 1);
+    assert_int_equal(zero_axis_thin(&x, at, value, 0, kept), 0);
+}
+
+/* ---- curves and marks ---- */
+
+static void draw_curve(const double *value, int64_t n, char text[ROOM])
+{
+    double at[16];
+    int64_t kept[16];
+    for (int i = 0; i < 16; i++) at[i] = i;
+    zero_axis x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, 10.0, 5, 0.0, 100.0);
+    zero_axis y = zero_axis_make(ZERO_AXIS_EXACT, 0.0, 10.0, 5, 100.0, 0.0);
+    zero_svg_points points = {at, value, n, kept};
+    FILE *out = fmemopen(text, ROOM, "w");
+    assert_non_null(out);
+    zero_svg_curve(&x, &y, &points, "r0", out);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void a_gap_ends_the_line_and_a_lonely_point_is_seen(void **state)
+{
+    (void)state;
+    char text[ROOM];
+    draw_curve((double[]){1, 2, NAN, 4, NAN, 6, 7}, 7, text);
+    assert_string_equal(
+        text, "<path class=\"curve r0\" d=\"M0.0 90.0L10.0 80.0M50.0 40.0L60.0 30.0\"/>\n"
+              "<path class=\"curve lonely r0\" d=\"M30.0 60.0h0\"/>\n");
+    draw_curve((double[]){1}, 1, text);
+    assert_non_null(strstr(text, "M0.0 90.0h0"));
+    draw_curve((double[]){NAN, NAN}, 2, text);
+    assert_string_equal(text, "<path class=\"curve r0\" d=\"\"/>\n");
+}
+
+static void titles_and_labels_are_escaped(void **state)
+{
+    (void)state;
+    char text[ROOM];
+    zero_svg_frame frame = {"a \"<b>\"", 10.0, 10.0, true};
+    FILE *out = fmemopen(text, ROOM, "w");
+    assert_non_null(out);
+    zero_svg_begin(&frame, out);
+    zero_svg_box(0.0, 0.0, 1.0, 1.0, NULL, "</title>", out);
+    zero_svg_text(0.0, 0.0, ZERO_SVG_LEFT, NULL, "<&>", out);
+    zero_svg_end(&frame, out);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "aria-label=\"a &quot;&lt;b&gt;&quot;\""));
+    assert_non_null(strstr(text, "<title>&lt;/title&gt;</title></rect>"));
+    assert_non_null(strstr(text, ">&lt;&amp;&gt;</text>"));
+}
+
+/* ---- kinds ---- */
+
+static void instructions_have_colours_and_short_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+        zero_kind kind;
+    } rows[] = {{"FORWARD block 3, microbatch 0", "F3", ZERO_KIND_FORWARD},
+                {"BACKWARD block 11", "B11", ZERO_KIND_BACKWARD},
+                {"RECOMPUTE block 2.1", "R2.1", ZERO_KIND_BACKWARD},
+                {"FORWARD embedding, microbatch 0", "Fe", ZERO_KIND_FORWARD},
+                {"GATHER_WAIT block 3", "", ZERO_KIND_WAIT},
+                {"GATHER block 3", "", ZERO_KIND_REST},
+                {"LOSS", "", ZERO_KIND_ALL},
+                {"OVERFLOW", "", ZERO_KIND_ALL},
+                {"LOSSY", "", ZERO_KIND_REST},
+                {"FORWARD", "", ZERO_KIND_FORWARD},
+                {"", "", ZERO_KIND_REST}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        char text[ZERO_KIND_SHORT];
+        zero_kind_shorten(rows[k].name, text);
+        assert_string_equal(text, rows[k].text);
+        assert_int_equal(zero_kind_of(rows[k].name), rows[k].kind);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_from_outside_are_shown_as_they_are),
+        cmocka_unit_test(what_cannot_be_shown_is_shown_by_number),
+        cmocka_unit_test(no_text_names_a_network),
+        cmocka_unit_test(axes_have_round_ticks_for_any_data),
+        cmocka_unit_test(an_axis_covers_its_data),
+        cmocka_unit_test(powers_of_ten_are_chosen_by_the_data),
+        cmocka_unit_test(labels_have_the_digits_that_ticks_need),
+        cmocka_unit_test(thinning_keeps_extremes_ends_and_gaps),
+        cmocka_unit_test(few_points_are_all_kept),
+        cmocka_unit_test(a_gap_ends_the_line_and_a_lonely_point_is_seen),
+        cmocka_unit_test(titles_and_labels_are_escaped),
+        cmocka_unit_test(instructions_have_colours_and_short_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+# zero report: what it says of runs, whole and killed, of studies, and what it refuses.
+. "$(dirname "$0")/common.sh"
+
+train() { # train STAGE FILE: a run of three ranks
+    # shellcheck disable=SC2086 # words
+    runs 3 train $tiny --eval-every 4 --global-batch 6 --micro-batch 2 --steps 12 --stage "$1" \
+        --metrics "$2"
+}
+train 3 a.jsonl
+train 0 b.jsonl
+
+# figure KEY FILE [words...]: this figure of the first run
+figure() {
+    key=$1
+    shift
+    "$zero" report "$@" --json | sed -n "s/^ *\"$key\": \([^,]*\),*$/\1/p" | head -n 1
+}
+
+# ---- a whole run ----
+
+runs 0 report a.jsonl
+narrow 80 out
+digest=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' a.jsonl)
+for text in 'a.jsonl' 'stage 3' '3 ranks on 1 node' "digest $digest" 'tokens per second' \
+    'waited for others' imbalance overlap 'optimizer states' BACKWARD 'median of 9 steps'; do
+    says "$text" out
+done
+grep -q DIFFERS out && complain "$words: a ledger differs from its plan"
+grep -q note: out && complain "$words: a whole run has a note"
+median=$(tail -n 1 a.jsonl | sed 's/.*"median":\([^,]*\).*/\1/')
+[ "$(figure step_seconds a.jsonl)" = "$median" ] ||
+    complain "the step takes $(figure step_seconds a.jsonl), but $median in the metrics"
+runs 0 report a.jsonl --json
+is_json out
+for key in compute exposed overlap; do
+    awk -v x="$(figure $key a.jsonl)" 'BEGIN { exit !(x != "" && x >= 0 && x <= 1) }' ||
+        complain "$key is $(figure $key a.jsonl), not a share"
+done
+
+# A ledger that differs is seen.
+sed 's/"measured_peak_bytes":[0-9]*/"measured_peak_bytes":7/' a.jsonl >other.jsonl
+runs 0 report other.jsonl
+says DIFFERS out
+
+# Each number of the CSV is that of the metrics.
+runs 0 report a.jsonl --csv
+[ "$(wc -l <out)" -eq 13 ] || complain "$words: expected 12 rows and one of names"
+for column in 3:loss 5:lr 6:grad_norm 8:tokens 9:step_seconds 11:tokens_per_second 12:elapsed; do
+    sed -n "s/.*\"step\":.*\"${column#*:}\":\([^,}]*\).*/\1/p" a.jsonl >wanted
+    sed 1d out | cut -d , -f "${column%:*}" | paste -d ' ' - wanted |
+        awk '$1 - $2 != 0 || $1 == "" { exit 1 } END { exit NR != 12 }' ||
+        complain "$words: the column ${column#*:} differs from the metrics"
+done
+
+# ---- runs that were stopped, resumed, damaged ----
+
+head -n 8 a.jsonl >killed.jsonl
+runs 0 report killed.jsonl
+says '7 steps' out
+says 'the end is missing: the run was stopped after step 7 of 12' out
+grep -q 'optimizer states' out && complain "$words: a ledger without its line"
+{ head -n 8 a.jsonl && sed -n 9p a.jsonl | head -c 60; } >half.jsonl
+runs 0 report half.jsonl
+says '7 steps' out
+says 'half a line' out
+{
+    head -n 8 a.jsonl
+    head -n 1 a.jsonl | sed 's/"resumed_step":0/"resumed_step":4/'
+    sed -n '6,13s/"loss":[^,]*/"loss":1.5/p' a.jsonl
+    tail -n 1 a.jsonl
+} >resumed.jsonl
+runs 0 report resumed.jsonl --csv
+[ "$(sed 1d out | cut -d , -f 2 | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 9 10 11 12 " ] ||
+    complain "$words: steps are missing or there twice"
+[ "$(sed 1d out | cut -d , -f 3 | grep -c '^1.5$')" -eq 8 ] ||
+    complain "$words: the later lines of steps do not count"
+sed '3s/"loss":[^,]*/"loss":null/; 4s/^{/{"lost_lines":2,"newer":[],/' a.jsonl >odd.jsonl
+runs 0 report odd.jsonl
+says '2 lines could not be written' out
+runs 0 report odd.jsonl --csv
+sed -n 3p out | grep -q '^odd.jsonl,2,,' || complain "$words: null is not empty"
+
+sed '5s/"tokens":48/"tokens":-1/' a.jsonl >bad.jsonl
+refuses 4 'bad.jsonl, line 5: "tokens": expected a whole number from 0' 0 report bad.jsonl
+sed '14s/"planned_bytes_sent"/"bytes"/' a.jsonl >bad.jsonl
+refuses 4 'bad.jsonl, line 14: "reduce": "planned_bytes_sent" is missing' 0 report bad.jsonl
+echo 'no metrics' >text
+refuses 4 'text, line 1' 0 report text
+refuses 4 'nosuch.jsonl' 0 report a.jsonl nosuch.jsonl
+mkfifo pipe
+refuses 4 'expected a regular file' 0 report pipe
+
+# ---- several runs ----
+
+runs 0 report a.jsonl b.jsonl killed.jsonl other.jsonl
+narrow 80 out
+says 'digests of B and A: equal' out
+says '--stage: A 3 | B 0' out
+says 'B/A' out
+says 'DIFFERS from its plan' out
+runs 0 report a.jsonl b.jsonl --csv
+[ "$(wc -l <out)" -eq 25 ] || complain "$words: expected 24 rows and one of names"
+runs 0 report a.jsonl a.jsonl
+says 'the settings are equal' out
+set --
+for i in 1 2 3 4 5 6 7 8; do set -- "$@" a.jsonl a.jsonl a.jsonl a.jsonl a.jsonl a.jsonl a.jsonl a.jsonl; done
+runs 0 report "$@" --csv
+refuses 2 'after 64 others' 0 report "$@" a.jsonl
+
+# ---- files ----
+
+name='<b>"&.jsonl'
+cp a.jsonl "$name"
+runs 0 report "$name"
+[ "$(head -n 1 out)" = "$name" ] || complain "$words: its name is shown otherwise"
+runs 0 report "$name" --csv
+[ "$(sed -n 2p out | cut -d , -f 1)" = '"<b>""&.jsonl"' ] || complain "$words: its name is not quoted"
+escape=$(printf 'e\033[7m.jsonl')
+cp a.jsonl "$escape"
+runs 0 report "$escape"
+grep -q "$(printf '\033')" out && complain "$words: a control character of a name is printed"
+
+runs 0 report a.jsonl --json --out report.json
+is_json report.json
+says "report.json: $(wc -c <report.json | tr -d ' ') bytes" out
+runs 0 report a.jsonl b.jsonl --out page.html
+grep -q '</html>' page.html || complain "$words: the page has no end"
+cp a.jsonl before
+refuses 2 'would be overwritten' 0 report b.jsonl a.jsonl --out ./a.jsonl
+ln a.jsonl linked
+refuses 2 'would be overwritten' 0 report a.jsonl --out linked
+same a.jsonl before "a file to report on"
+refuses 2 'give one, not both' 0 report a.jsonl --csv --json
+refuses 2 'needs a file' 0 report
+run 0 report a.jsonl --out nosuch/report.html
+[ "$code" -ne 0 ] || complain "$words: expected a failure"
+
+# A file that cannot be written completely is not there, and what was there stays.
+echo older >report.csv
+words="zero report --csv --out in 1 KiB"
+(ulimit -f 1 && "$zero" report a.jsonl b.jsonl a.jsonl b.jsonl a.jsonl --csv --out report.csv) >out 2>err &&
+    complain "$words: expected a failure"
+[ "$(cat report.csv)" = older ] || complain "$words: the older file is gone"
+[ -z "$(ls -A | grep '\.tmp$')" ] || complain "$words: left $(ls -A | grep '\.tmp$')"
+"$zero" report a.jsonl --csv 2>err | head -n 1 >out
+says 'run,step,loss' out
+[ -s err ] && complain "an output that is closed early: $(cat err)"
+
+# ---- studies ----
+
+"$zero" sweep --layers 1 --hidden 16 --heads 2 --seq 8 --data stories:16K --tokenizer byte --ranks 1,3 --stage 3 --weak --micro-batch 2 --steps 5 --warm-up 3 \
+    --launch "$(echo "$launch" | sed 's/RANKS/{}/')" --out study >out 2>err ||
+    complain "the sweep failed"
+runs 0 report study
+narrow 80 out
+says 'weak scaling' out
+[ "$(grep -cE '^ +3 +[13]  ' out)" -eq 2 ] || complain "$words: expected two points"
+runs 0 report study --csv
+mv out by_directory
+runs 0 report study/study.json --csv
+sed 's/^study,/study\/study.json,/' by_directory | sed 1d >wanted
+sed 1d out >rows
+same rows wanted "a study by its directory and by its file"
+cut -d , -f 2-5 rows >wanted
+runs 0 report study/study.csv --csv
+sed 1d out | cut -d , -f 2-5 >columns
+same columns wanted "a study by study.csv and by study.json"
+runs 0 report study a.jsonl --json
+is_json out
+refuses 2 'other columns' 0 report study a.jsonl --csv
+refuses 2 'would be overwritten' 0 report study --out study/study.json
+sed 's/"state": "measured"/"state": "guessed"/' study/study.json >bad.json
+refuses 4 'bad.json, point 1: "state": expected measured, missing or failed' 0 report bad.json
+sed '2s/weak/week/' study/study.csv >bad.csv
+refuses 4 'bad.csv, row 2: scaling: expected weak or strong, found week' 0 report bad.csv
+sed '2s/,/,"/' study/study.csv >bad.csv
+refuses 4 'bad.csv, row 2' 0 report bad.csv
+mkdir empty
+refuses 4 'empty/study.json' 0 report empty
+
+finish

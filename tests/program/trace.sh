@@ -1,0 +1,194 @@
+# zero train --trace: what a run's trace says is what the run did, on every stage, with everything
+# that moves data, on clocks that differ, and when the run does not end well.
+. "$(dirname "$0")/common.sh"
+: "${TRACE_CHECKER:?} ${CLOCK_SHIM:?}"
+model="--layers 2 --hidden 32 --heads 4 --seq 16 --data stories:16K --tokenizer byte
+    --eval-every 3 --sample 0"
+log=1000000
+
+# found 'WORDS' FILES...: the checker accepts the files, and what it found has these words.
+found() {
+    expected=$1
+    shift
+    "$TRACE_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
+    grep -qF -e "$expected" seen || complain "$words: expected '$expected', found '$(cat seen)'"
+}
+
+# traces RANKS OPTIONS...: a run with a trace in t.json and metrics in m.
+traces() {
+    n=$1
+    shift
+    rm -f t.json m
+    # shellcheck disable=SC2086 # words
+    runs "$n" train $model --log-every $log --steps 6 --trace t.json --metrics m "$@"
+}
+
+# planned RANKS OPTIONS...: rank 0's spans have names, bytes and live bytes of the plan.
+planned() {
+    n=$1
+    shift
+    # shellcheck disable=SC2086
+    "$zero" plan $model --ranks "$n" --fake-nodes 1 --show-schedule --json "$@" >plan 2>err ||
+        complain "$words: no plan"
+    found "steps 4-6" t.json m plan
+}
+
+# All stages on one, three and four ranks: the last 3 steps, as planned; equal digests with and
+# without.
+for n in 1 3 4; do
+    for stage in 0 1 2 3; do
+        # shellcheck disable=SC2086
+        runs $n train $model --log-every $log --steps 6 --stage $stage
+        plain=$(digest_of out)
+        traces $n --stage $stage
+        [ ${#plain} -eq 32 ] && [ "$(digest_of out)" = "$plain" ] ||
+            complain "$words: a trace changes the digest"
+        says 'trace: steps 4 to 6 in t.json' out
+        says 'kept in ' out
+        found "ranks $n steps 4-6" t.json m
+        planned $n --stage $stage
+    done
+done
+
+# Several microbatches, tensor parallelism, replicas, owners, pretended nodes, recomputing.
+traces 3 --stage 2 --global-batch 12 --micro-batch 2
+planned 3 --stage 2 --global-batch 12 --micro-batch 2
+traces 4 --tp 2 --stage 3 --global-batch 8
+says 'all-gather block 0 in the ZeRO group of ranks 0,2' t.json
+says 'reduce-scatter block 0 in the TP group of ranks 2-3' t.json
+found 'ranks 4 steps 4-6' t.json m
+traces 4 --shard-ranks 2 --stage 3
+says ' in the replica group of ranks 1,3' t.json
+found 'ranks 4 steps 4-6' t.json m
+traces 3 --partition owner --stage 2
+found 'ranks 3 steps 4-6' t.json m
+traces 3 --stage 3 --progress-thread 1 --collectives p2p --check collectives
+found 'ranks 3 steps 4-6' t.json m
+
+# Windows of steps, and of ranks. A run that ends before them has its last steps.
+traces 3 --trace-steps 2
+found 'ranks 3 steps 2-2' t.json m
+traces 3 --trace-steps 1-6 --trace-ranks 0,2
+found 'ranks 2 steps 1-6' t.json m
+traces 3 --trace-steps 2-3 --trace-ranks 1-2
+found 'ranks 2 steps 2-3' t.json
+traces 1 --steps 2
+found 'ranks 1 steps 1-2' t.json m
+traces 0
+found 'ranks 1 steps 4-6' t.json m
+
+# A scratch file has rows of its own; updates that ran ahead, too.
+finds_a_disk
+if [ -n "$disk" ]; then
+    traces 3 --stage 3 --offload "$disk" --offload-parameters
+    found 'ranks 3 steps 4-6' t.json m
+    grep -qF '"rank 2 file 1"' t.json || complain "$words: expected a row of the file"
+    traces 3 --stage 1 --offload "$disk" --recompute --offload-activations
+    found 'ranks 3 steps 4-6' t.json m
+    traces 3 --stage 1 --offload "$disk" --delayed-update 3 --trace-steps 1-3
+    found 'ranks 3 steps 1-3' t.json m
+    says 'epilogue: UPDATE' t.json
+fi
+
+# The second of two nodes has a clock that is 3 s ahead, and runs faster: its collectives are in
+# flight when those of the first node are. The checker allows what the file says of its clocks.
+clock_of() { # clock_of WORD: a number of the trace's first event
+    sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p" t.json | head -n 1
+}
+# shellcheck disable=SC2016 # expanded by the ranks
+apart='export LD_PRELOAD="$CLOCK_SHIM"; exec "$0" "$@"'
+export CLOCK_FROM=2 CLOCK_SHIM
+for drift in 0 100; do
+    words="zero train with clocks that differ (4 ranks, drift $drift)"
+    # shellcheck disable=SC2086
+    CLOCK_AHEAD=3 CLOCK_DRIFT=$drift on 4 sh -c "$apart" "$zero" train $model --stage 3 \
+        --log-every $log --steps 12 --fake-nodes 2 --trace t.json --metrics m >out 2>err ||
+        complain "$words: failed"
+    found 'ranks 4 steps 10-12' t.json m
+    pairs=$(sed -n 's/.* pairs \([0-9]*\) .*/\1/p' seen)
+    [ "$pairs" -gt 100 ] || complain "$words: $pairs pairs of ranks, expected more than 100"
+    awk -v u="$(clock_of clock_uncertainty)" 'BEGIN { exit !(u > 0 && u < 1) }' ||
+        complain "$words: expected an uncertainty between 0 and 1 s"
+done
+unset CLOCK_FROM
+
+# A diverged run has its last steps of all ranks; a stopped one as well.
+# shellcheck disable=SC2086
+run 3 train $model --steps 8 --trace t.json --lr 100 --lr-min 1 --clip 0 --warmup 0
+[ "$code" -ne 0 ] || complain "$words: expected it to diverge"
+found 'ranks 3 steps 1-' t.json
+says '"note":"the run has failed: these are its last steps"' t.json
+
+# await_steps N: waits until the metrics in m have N steps.
+await_steps() {
+    await 60 grep -q "\"step\": *$1," m || complain "$words: no step $1 within a minute"
+}
+# shellcheck disable=SC2016 # expanded by the ranks
+write_pid='echo $$ >"pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$0" "$@"'
+rm -f m t.json
+words='zero train --checkpoint (3 ranks, SIGUSR2)'
+# shellcheck disable=SC2086
+on 3 sh -c "$write_pid" "$zero" train $model --steps 1000000 --log-every $log --metrics m \
+    --checkpoint saved --trace t.json --trace-steps 900000-900003 >out 2>err &
+job=$!
+await_steps 9
+kill -USR2 "$(cat pid.1)"
+wait $job
+code=$?
+exits 75
+says 'trace: steps ' out
+found 'ranks 3 steps ' t.json m
+says '"note":"the run was stopped' t.json
+
+# The watchdog ends a job: the rank that speaks writes its own steps, the last of them not ended.
+rm -f m t.json pid.*
+words='zero train --watchdog 3 (3 ranks, one stopped)'
+# shellcheck disable=SC2086
+on 3 sh -c "$write_pid" "$zero" train $model --steps 1000000 --log-every $log --eval-every 0 \
+    --stage 3 --metrics m --trace t.json --watchdog $((3 * slow)) >out 2>err &
+job=$!
+await_steps 9
+kill -STOP "$(cat pid.1)"
+wait $job
+code=$?
+exits 86
+legible err
+says ' alone' err
+found 'ranks 1 steps ' t.json
+says ', not ended","cat":"communication"' t.json
+says '"note":"the watchdog has ended the job' t.json
+
+# Wishes that cannot be fulfilled, before anything begins.
+alone='expected a step or a range of steps from 1 on'
+for steps in 0-1 5-3 x 3- -4 1-2-3 1,2 ''; do
+    # shellcheck disable=SC2086
+    run 0 train $model --steps 6 --trace t.json --trace-steps=$steps
+    exits 2
+done
+refuses 2 "$alone" 0 train --steps 6 --trace t.json --trace-steps 5-3
+refuses 2 'the run has steps 1 to 6' 0 train --steps 6 --trace t.json --trace-steps 5-7
+refuses 2 '--trace-steps without --trace' 0 train --trace-steps 5
+refuses 2 '--trace-ranks without --trace' 0 train --trace-ranks 0
+refuses 2 'such as 0-7,64' 0 train --trace t.json --trace-ranks 2-1
+refuses 2 'a job of 2 has ranks 0 to 1' 2 train --trace t.json --trace-ranks 0,2
+refuses 2 'found a device' 2 train --trace /dev/null
+refuses 4 'cannot be opened as a directory' 2 train --trace nowhere/t.json
+# shellcheck disable=SC2086
+run 2 train $model --steps 1000000 --trace t.json --trace-steps 1-1000000
+exits 2
+says 'MiB, more than 64' err
+says 'give --trace-ranks with fewer of the 2 ranks, or --trace-steps with fewer than 1000000' err
+
+# A name from outside is escaped, and a resumed run has the steps that it makes.
+rm -rf saved
+name='<b>"&\.json'
+# shellcheck disable=SC2086
+runs 2 train $model --steps 4 --trace "$name" --checkpoint saved
+found 'ranks 2 steps 2-4' "$name"
+# shellcheck disable=SC2086
+runs 2 train $model --steps 6 --trace t.json --checkpoint saved --resume --trace-steps 3-5
+found 'ranks 2 steps 5-5' t.json
+# shellcheck disable=SC2086
+runs 2 train $model --steps 6 --trace u.json --checkpoint saved --resume --trace-steps 1-2
+[ ! -e u.json ] || complain "$words: expected no file"
+finish
