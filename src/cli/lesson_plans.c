@@ -64,13 +64,12 @@ static const zero_plan_report *report(const void *plan)
     return &((const made_plan *)plan)->report;
 }
 
-static void show(const void *plan, FILE *out)
+static zero_status show(const void *plan, FILE *out)
 {
     const zero_plan_report *r = report(plan);
-    if (r->request.show_schedule)
-        zero_plan_show_programs(r, out);
-    else
-        zero_plan_show(r, out);
+    if (r->request.show_schedule) return zero_plan_show_programs(r, out);
+    zero_plan_show(r, out);
+    return ZERO_OK;
 }
 
 /* ---- configurations ---- */

@@ -136,7 +136,7 @@ static const zero_question questions[] = {
                   {sums_of_paper, "That is with --recompute, as the paper counts."},
                   {sums_doubled, "Two in forward and two in backward."}},
      .because = "2 in forward and 2 in backward.",
-     .plan = 0, .line = "JOIN",
+     .plan = 0, .line = "JOIN  ",
      .against = NULL},
     {.ask = "So a block sends 8 b s h (T-1)/T floats per rank: b = 1 sequence, s = 4 positions, h = 8 channels. How many BYTES do {blocks} send?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = joined,
