@@ -138,7 +138,7 @@ static const zero_question questions[] = {
      .because = "2 in forward and 2 in backward.",
      .plan = 0, .line = "JOIN  ",
      .against = NULL},
-    {.ask = "So a block sends 8 b s h (T-1)/T floats per rank: b = 1 sequence, s = 4 positions, h = 8 channels. How many BYTES do {blocks} send?",
+    {.ask = "So a block sends 8 b s h (T-1)/T floats per rank: b = 1 sequence, s = 4 positions, h = 8 channels. How many BYTES does that make for {blocks}?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = joined,
      .mistakes = {{joined_elements, "That counts floats."},
                   {joined_whole, "That forgets (T-1)/T."},
