@@ -76,10 +76,3 @@ zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
     *to = read;
     return ZERO_OK;
 }
-
-bool zero_list_is_traced(const zero_trace_ranks *list, int rank)
-{
-    for (int k = 0; k < list->n; k++)
-        if (rank >= list->range[k].first && rank <= list->range[k].last) return true;
-    return false;
-}

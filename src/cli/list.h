@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/simulation_trace.h"
+#include "trace/trace_ranks.h"
+#include "zero/status.h"
 
 #define ZERO_LIST_PART 64 /* bytes of a part; longer ones are wrong */
 
@@ -28,5 +29,4 @@ ZERO_NODISCARD zero_status zero_list_check_rank(const char *option, int rank,
 /* The value of --trace-ranks. ZERO_ERR_INVALID. */
 ZERO_NODISCARD zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
                                                  zero_trace_ranks *to);
-bool zero_list_is_traced(const zero_trace_ranks *list, int rank);
 #define ZERO_TRACE_RANKS_ALONE "--trace-ranks without --trace: give --trace FILE as well"

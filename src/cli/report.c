@@ -11,6 +11,7 @@
 #include "base/legible.h"
 #include "comm/launch.h"
 #include "io/whole_file.h"
+#include "pages/breakdown.h"
 #include "pages/page.h"
 #include "pages/record_read.h"
 #include "pages/runs.h"
@@ -19,7 +20,7 @@
 #include "report/json_put.h"
 
 typedef struct {
-    const char *out;
+    const char *out, *trace;
     bool csv, json;
 } report_options;
 
@@ -29,8 +30,10 @@ typedef struct {
 static const zero_option rows[] = {
     {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out), .argument = "FILE", .absent = "text, on the standard output",
      .help = "writes a page there, one HTML file that needs no network and no script; with --csv or --json that form"},
+    {.name = "trace", .kind = ZERO_OPTION_TEXT, FIELD(trace), .argument = "FILE", .absent = "none",
+     .help = "a trace of zero train or zero simulate: where each rank's step went, and who was late; on the page, a timeline of the first run"},
     {.name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
-     .help = "a row per run and step, or per study and point; 17 digits"},
+     .help = "a row per run and step, per study and point, or per rank and step of a trace"},
     {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
      .help = "one JSON object with everything"},
     {.name = NULL},
@@ -46,6 +49,9 @@ typedef struct {
     int n_records;
     zero_study studies[ZERO_OPERANDS_MOST];
     int n_studies;
+    zero_traced trace;
+    zero_breakdown breakdown;
+    bool has_trace;
 } sources;
 
 /* ---- reading ---- */
@@ -54,6 +60,8 @@ static void destroy(sources *s)
 {
     for (int i = 0; i < s->n_records; i++) zero_record_destroy(&s->records[i]);
     for (int i = 0; i < s->n_studies; i++) zero_study_destroy(&s->studies[i]);
+    zero_breakdown_destroy(&s->breakdown);
+    if (s->has_trace) zero_traced_destroy(&s->trace);
     free(s);
 }
 
@@ -72,7 +80,15 @@ static zero_status read_run(sources *s, const char *path)
     return zero_figures_of(record, &s->figures[s->n_records - 1]);
 }
 
-static zero_status read_all(sources *s, const zero_options *given)
+static zero_status read_trace(sources *s, const char *path)
+{
+    if (!path) return ZERO_OK;
+    ZERO_TRY(zero_traced_read(&s->trace, path));
+    s->has_trace = true;
+    return zero_breakdown_of(&s->trace, &s->breakdown);
+}
+
+static zero_status read_all(sources *s, const report_options *o, const zero_options *given)
 {
     for (int i = 0; i < given->n_operands; i++) {
         bool is_study;
@@ -80,7 +96,7 @@ static zero_status read_all(sources *s, const zero_options *given)
         ZERO_TRY(is_study ? read_study(s, given->operands[i])
                           : read_run(s, given->operands[i]));
     }
-    return ZERO_OK;
+    return read_trace(s, o->trace);
 }
 
 /* ---- forms ---- */
@@ -98,16 +114,20 @@ static zero_status print_text(const sources *s, FILE *out)
         if (i > 0 || runs.n > 0) fputc('\n', out);
         zero_study_print(&s->studies[i], out);
     }
+    if (s->has_trace && (s->n_studies > 0 || runs.n > 0)) fputc('\n', out);
+    if (s->has_trace) zero_breakdown_print(&s->breakdown, out);
     return ZERO_OK;
 }
 
 static zero_status print_csv(const sources *s, FILE *out)
 {
     zero_runs runs = runs_of(s);
-    if (s->n_studies == 0)
-        zero_runs_print_csv(&runs, out);
-    else
+    if (s->has_trace)
+        zero_breakdown_print_csv(&s->breakdown, out);
+    else if (s->n_studies > 0)
         zero_studies_print_csv(s->studies, s->n_studies, out);
+    else
+        zero_runs_print_csv(&runs, out);
     return ZERO_OK;
 }
 
@@ -121,6 +141,10 @@ static zero_status print_json(const sources *s, FILE *out)
             json_array_append_new(studies, zero_study_describe(&s->studies[i])) == 0 &&
             is_whole;
     is_whole = json_object_set_new(object, "studies", studies) == 0 && is_whole;
+    if (s->has_trace)
+        is_whole = json_object_set_new(object, "trace",
+                                       zero_breakdown_describe(&s->breakdown)) == 0 &&
+                   is_whole;
     if (is_whole)
         put_out(object, out);
     else
@@ -130,7 +154,8 @@ static zero_status print_json(const sources *s, FILE *out)
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)
 {
-    zero_page page = {s->records, s->figures, s->n_records, s->studies, s->n_studies, NULL};
+    zero_page page = {s->records, s->figures,   s->n_records,
+                      s->studies, s->n_studies, s->has_trace ? &s->trace : NULL};
     if (o->json) return print_json(s, out);
     if (o->csv) return print_csv(s, out);
     return o->out ? zero_page_print(&page, out) : print_text(s, out);
@@ -157,15 +182,16 @@ static bool is_read(const char *out, const char *operand)
     return false;
 }
 
-static zero_status check_out(const char *out, const zero_options *given)
+static zero_status check_out(const report_options *o, const zero_options *given)
 {
+    bool is_input = o->trace && is_read(o->out, o->trace);
     for (int i = 0; i < given->n_operands; i++)
-        if (is_read(out, given->operands[i]))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--out %.300s is one of the files to report on, and would be "
-                             "overwritten: give another name",
-                             out);
-    return ZERO_OK;
+        is_input = is_input || is_read(o->out, given->operands[i]);
+    if (!is_input) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--out %.300s is one of the files to report on, and would be "
+                     "overwritten: give another name",
+                     o->out);
 }
 
 static zero_status write_whole(const char *path, const char *text, size_t len)
@@ -200,22 +226,24 @@ static zero_status write_out(const sources *s, const report_options *o)
 
 static zero_status check(const report_options *o, const zero_options *given)
 {
-    if (given->n_operands == 0)
+    if (given->n_operands == 0 && !o->trace)
         return zero_fail(ZERO_ERR_INVALID,
                          "zero report needs a file: the metrics of a run (zero train "
-                         "--metrics FILE), or the directory of a study (zero sweep)");
+                         "--metrics FILE), the directory of a study (zero sweep), "
+                         "or --trace FILE");
     if (o->csv && o->json)
         return zero_fail(ZERO_ERR_INVALID, "--csv and --json: give one, not both");
-    return o->out ? check_out(o->out, given) : ZERO_OK;
+    return o->out ? check_out(o, given) : ZERO_OK;
 }
 
 static zero_status check_sources(const sources *s, const report_options *o)
 {
-    if (!o->csv || s->n_records == 0 || s->n_studies == 0) return ZERO_OK;
+    int kinds = (s->n_records > 0) + (s->n_studies > 0) + s->has_trace;
+    if (!o->csv || kinds == 1) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--csv: %.200s is a run and %.200s is a study, which have other "
-                     "columns: report on them one after the other",
-                     s->records[0].path, s->studies[0].path);
+                     "--csv: runs, studies and a --trace have other columns: found %d, %d "
+                     "and %d of them; report on one kind after the other",
+                     s->n_records, s->n_studies, (int)s->has_trace);
 }
 
 static zero_status show(const sources *s, const report_options *o)
@@ -229,7 +257,7 @@ static zero_status report(const report_options *o, const zero_options *given)
 {
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
-    zero_status st = read_all(s, given);
+    zero_status st = read_all(s, o, given);
     if (st == ZERO_OK) st = show(s, o);
     destroy(s);
     return st;
@@ -249,13 +277,14 @@ static zero_status run(int argc, char **argv)
 const zero_command zero_command_report = {
     .name = "zero report",
     .summary = "what runs and studies were: figures, ledgers, comparisons, a page",
-    .usage = "zero report FILE... [--out FILE] [--csv | --json]",
+    .usage = "zero report FILE... [--trace FILE] [--out FILE] [--csv | --json]",
     .about =
         "Reads the --metrics of a run and shows its figures, where its time went, and "
         "whether memory and messages were as planned. Several runs stand side by side; "
         "ratios are relative to the first one, and the settings in which they differ "
         "follow. The directory, study.json or study.csv of a zero sweep is shown as a "
-        "table of efficiencies. --out FILE writes a page for a browser.\n"
+        "table of efficiencies. With --trace, where each rank's step went, and which rank "
+        "was last at its collectives. --out FILE writes a page for a browser.\n"
         "A run that was stopped is shown as far as it went, and said to be. Of steps that "
         "a resumed run has taken again the later ones count. A file that is not what zero "
         "writes is refused, with the line; keys that this version does not know are "

@@ -37,7 +37,8 @@ static zero_status count_events(zero_session *s, zero_trace_counts *counts)
     ZERO_TRY(zero_agree(&s->world, st));
     int64_t words[3] = {mine.spans, mine.flights, mine.samples};
     ZERO_TRY(zero_comm_sum(&s->world, 3, words));
-    *counts = (zero_trace_counts){words[0], words[1], words[2]};
+    *counts =
+        (zero_trace_counts){.spans = words[0], .flights = words[1], .samples = words[2]};
     return ZERO_OK;
 }
 
@@ -61,7 +62,7 @@ static zero_status open_options(zero_session *s)
     ZERO_TRY(zero_tracing_check(&s->config));
     t->first = zero_tracing_window(&s->config, &t->window);
     ZERO_TRY(zero_tracing_ranks(&s->config, s->world.size, &t->ranks));
-    t->is_recorded = zero_list_is_traced(&t->ranks, s->world.rank);
+    t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
     return try_file(s);
 }
 
@@ -190,11 +191,10 @@ static const char *note_of(const zero_session *s, zero_status st)
         return "the watchdog has ended the job: these are the last steps of one rank";
     if (st != ZERO_OK && st != ZERO_STOPPED)
         return "the run has failed: these are its last steps";
-    if (s->engine.runner.times.watch)
-        return "instructions are those of the host, which queues work for a device and "
-               "seldom "
-               "waits for it; a device's own times have no place on the host's clock and "
-               "stand in the profile";
+    if (s->engine.runner.link.memory)
+        return "instructions are the host's, which queues work for a device and seldom "
+               "waits; "
+               "the device's own times are in the profile";
     return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
 }
 

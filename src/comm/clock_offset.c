@@ -22,15 +22,10 @@ static zero_operation operation_of(const zero_comm *comm)
                                   sizeof(double), -1);
 }
 
-/* After a failure a late message would be written where the stack of this call was. */
 static zero_status await(zero_comm *comm, MPI_Request *request)
 {
     zero_operation what = operation_of(comm);
-    zero_status st = zero_wait_request(comm, ZERO_WATCH_WAITING, &what, request);
-    if (st == ZERO_OK || *request == MPI_REQUEST_NULL) return st;
-    MPI_Cancel(request);
-    MPI_Request_free(request);
-    return st;
+    return zero_wait_message(comm, &what, request);
 }
 
 static zero_status send(zero_comm *comm, int rank, double *number)

@@ -22,7 +22,7 @@ static zero_status await(zero_comm *comm, size_t bytes, MPI_Request *request)
 {
     zero_operation what = zero_operation_control(
         ZERO_OPERATION_MESSAGE, comm->control_sequence - 1, (int64_t)bytes, -1);
-    return zero_wait_request(comm, ZERO_WATCH_WAITING, &what, request);
+    return zero_wait_message(comm, &what, request);
 }
 
 static void count(zero_comm *comm, int peer, bool is_sent, size_t bytes)

@@ -60,17 +60,6 @@ static void take(const zero_small_round *round, int rank, int n, zero_tree_span 
     }
 }
 
-/* After a failure a late message would be written where the stack of this call was. */
-static zero_status await_message(zero_comm *comm, const zero_operation *what,
-                                 MPI_Request *arrives)
-{
-    zero_status st = zero_wait_request(comm, ZERO_WATCH_WAITING, what, arrives);
-    if (st == ZERO_OK || *arrives == MPI_REQUEST_NULL) return st;
-    MPI_Cancel(arrives);
-    MPI_Request_free(arrives);
-    return st;
-}
-
 /* Both messages are on their way before this rank waits for either of them. */
 static zero_status exchange(zero_comm *comm, const zero_operation *what,
                             const zero_small_round *round, int n, zero_tree_span *spans)
@@ -88,7 +77,7 @@ static zero_status exchange(zero_comm *comm, const zero_operation *what,
             "MPI_Isend of spans"));
     zero_small_add_round(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, round,
                          bytes);
-    if (round->receives) ZERO_TRY(await_message(comm, what, &arrives));
+    if (round->receives) ZERO_TRY(zero_wait_message(comm, what, &arrives));
     if (round->sends) ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, &leaves));
     if (round->receives) take(round, comm->rank, n, theirs, spans);
     return ZERO_OK;

@@ -87,3 +87,13 @@ zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
 {
     return wait_for(&(goal){.request = request}, comm, state, what);
 }
+
+zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,
+                              MPI_Request *request)
+{
+    zero_status st = zero_wait_request(comm, ZERO_WATCH_WAITING, what, request);
+    if (st == ZERO_OK || *request == MPI_REQUEST_NULL) return st;
+    MPI_Cancel(request);
+    MPI_Request_free(request);
+    return st;
+}

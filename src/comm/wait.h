@@ -17,3 +17,7 @@ ZERO_NODISCARD zero_status zero_wait_collective(zero_collective *op);
 ZERO_NODISCARD zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
                                              const zero_operation *what,
                                              MPI_Request *request);
+/* The same for a message from one rank that arrives on the caller's stack or heap. After a failure it
+ * is taken back: late, it would be written where that memory was. */
+ZERO_NODISCARD zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,
+                                             MPI_Request *request);

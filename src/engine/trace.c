@@ -23,12 +23,13 @@ static int64_t count_flights(const zero_schedule *s, const zero_instruction *i)
     }
 }
 
-/* A block of states may move with its parameters. */
+/* A block of states may move with its parameters (run_offload.c). */
 static int64_t count_transfers(const zero_schedule *s, const zero_instruction *i)
 {
+    bool is_fp32 = s->input.type == ZERO_FP32;
     switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_STORE: return 2;
+    case ZERO_OP_FETCH: return 1 + (is_fp32 && zero_offload_has_parameters(s, i->group));
+    case ZERO_OP_STORE: return 1 + zero_offload_has_parameters(s, i->group);
     case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
     case ZERO_OP_SAVE:
     case ZERO_OP_RESTORE: return 1;

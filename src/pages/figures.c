@@ -137,7 +137,7 @@ static bool is_arithmetic(const char *op)
     return false;
 }
 
-/* Of a file without seconds by rank: those of rank 0. Its peers are unknown, so its imbalance is. */
+/* A file without seconds by rank has those of rank 0 alone, so imbalance is unknown. */
 static void take_profile(const zero_record *r, zero_figures *f)
 {
     double compute = 0.0, all = 0.0, in_flight = 0.0, awaited = 0.0;

@@ -13,7 +13,7 @@ typedef struct {
     int64_t planned_peak, measured_peak; /* bytes of rank 0; 0: unknown */
     double waited;                       /* = exposed: the sixth figure */
 
-    /* Of all ranks; of rank 0 alone where the file has no seconds by rank (an older version's, or
+    /* All ranks' means; rank 0's alone where the file has no seconds by rank (an older version's, or
      * of a run that has not ended). */
     bool of_all_ranks;
     double compute;   /* share of the step's time in arithmetic */

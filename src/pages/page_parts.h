@@ -24,6 +24,9 @@ ZERO_NODISCARD zero_status zero_page_curves(const zero_page *page, FILE *out);
 /* A row for each rank of a trace; NULL: says how to get one. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_page_timeline(const zero_traced *trace, FILE *out);
 
+/* Ranks that began collectives last, of all steps of the trace. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_page_late(const zero_traced *trace, FILE *out);
+
 /* The staircase of memory, and classes planned and measured. */
 void zero_page_memory(const zero_record *record, FILE *out);
 /* Bytes from rank to rank, and collectives planned and counted. */

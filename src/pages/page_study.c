@@ -8,6 +8,7 @@
 #include "pages/escape.h"
 #include "pages/page_html.h"
 #include "pages/svg.h"
+#include "report/text.h"
 
 #define WIDTH  520.0
 #define HEIGHT 270.0
@@ -190,8 +191,8 @@ static void draw(const zero_study *study, quantity what, FILE *out)
 static void write_point(int stage, const zero_study_point *point, FILE *out)
 {
     char text[ZERO_HTML_TEXT];
-    snprintf(text, sizeof text, "stage %d, %d ranks%s", stage, point->ranks,
-             point->fake_nodes ? ", fake nodes" : "");
+    snprintf(text, sizeof text, "stage %d, %d rank%s%s", stage, point->ranks,
+             zero_text_plural(point->ranks), point->fake_nodes ? ", fake nodes" : "");
     zero_html_row(text, out);
     zero_html_number(point->tokens_per_second, text);
     zero_html_cell(text, out);

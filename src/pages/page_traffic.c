@@ -49,18 +49,40 @@ static void describe(const struct matrix *m, int from, int to, char *title, size
         snprintf(title + n, size - (size_t)n, "; planned %s: DIFFERS", other);
 }
 
-/* The area of a square is its share of the most. */
-static void draw_square(const struct matrix *m, int from, int to)
+/* The side of a square whose area is its share of the most. */
+static double side_of(const struct matrix *m, int from, int to)
 {
-    char title[200];
     double share = (double)at(m, from, to) / m->most;
-    double side = fmax(sqrt(share) * (m->cell - 2.0), share > 0.0 ? 1.5 : 0.0);
-    double x = LEFT + (to + 0.5) * m->cell, y = TOP + (from + 0.5) * m->cell;
-    describe(m, from, to, title, sizeof title);
-    if (side > 0.0)
-        zero_svg_box(x - 0.5 * side, y - 0.5 * side, side, side,
-                     is_across(m->r, from, to) ? "across" : "inside",
-                     m->r->n_peers <= TITLED ? title : NULL, m->out);
+    return share > 0.0 ? fmax(sqrt(share) * (m->cell - 2.0), 1.5) : 0.0;
+}
+
+static void draw_titled(const struct matrix *m, bool across)
+{
+    for (int from = 0; from < m->r->n_peers; from++)
+        for (int to = 0; to < m->r->n_peers; to++) {
+            double side = side_of(m, from, to);
+            if (side == 0.0 || is_across(m->r, from, to) != across) continue;
+            char title[200];
+            describe(m, from, to, title, sizeof title);
+            zero_svg_box(LEFT + (to + 0.5) * m->cell - 0.5 * side,
+                         TOP + (from + 0.5) * m->cell - 0.5 * side, side, side,
+                         across ? "across" : "inside", title, m->out);
+        }
+}
+
+/* All squares of a colour as one path: of many ranks they are too small for titles. */
+static void draw_plain(const struct matrix *m, bool across)
+{
+    fprintf(m->out, "<path class=\"%s\" d=\"", across ? "across" : "inside");
+    for (int from = 0; from < m->r->n_peers; from++)
+        for (int to = 0; to < m->r->n_peers; to++) {
+            double side = side_of(m, from, to);
+            if (side == 0.0 || is_across(m->r, from, to) != across) continue;
+            fprintf(m->out, "M%.1f %.1fh%.1fv%.1fh%.1fz",
+                    LEFT + (to + 0.5) * m->cell - 0.5 * side,
+                    TOP + (from + 0.5) * m->cell - 0.5 * side, side, side, -side);
+        }
+    fputs("\"/>\n", m->out);
 }
 
 static void draw_borders(const struct matrix *m)
@@ -99,8 +121,11 @@ static void draw(const struct matrix *m)
     zero_svg_begin(&frame, m->out);
     draw_borders(m);
     draw_ranks(m);
-    for (int from = 0; from < m->r->n_peers; from++)
-        for (int to = 0; to < m->r->n_peers; to++) draw_square(m, from, to);
+    for (int across = 0; across < 2; across++)
+        if (m->r->n_peers <= TITLED)
+            draw_titled(m, across);
+        else
+            draw_plain(m, across);
     zero_svg_end(&frame, m->out);
 }
 

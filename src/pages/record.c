@@ -14,6 +14,8 @@ void zero_record_destroy(zero_record *record)
 {
     free(record->steps);
     free(record->classes);
+    free(record->host);
+    free(record->moved);
     free(record->traffic);
     free(record->profile);
     free(record->program);

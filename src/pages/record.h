@@ -26,6 +26,12 @@ typedef struct {
     int64_t planned, measured;
 } zero_record_class;
 
+/* Bytes that were moved from and to a scratch file. */
+typedef struct {
+    char name[32]; /* "optimizer states" */
+    int64_t planned_read, read, planned_written, written;
+} zero_record_moved;
+
 typedef struct {
     char name[16]; /* "reduce", "gather", "join", ..., "control" */
     int64_t planned_sent, planned_received, planned_messages;
@@ -90,6 +96,11 @@ typedef struct {
     zero_record_class *classes;
     int n_classes;
     int64_t planned_peak, measured_peak; /* 0 unless ended */
+    zero_record_class *host; /* with a device, which the classes are of; else n_host is 0 */
+    int n_host;
+    int64_t planned_host_peak, host_peak;
+    zero_record_moved *moved; /* with --offload to a file; else n_moved is 0 */
+    int n_moved;
     zero_record_traffic *traffic;
     int n_traffic;
     zero_record_profile *profile;

@@ -23,38 +23,92 @@ static zero_status read_bytes(const char *where, const json_t *object, const cha
 
 /* ---- memory ---- */
 
-static zero_status read_classes(zero_record *r, const char *where, const json_t *planned,
-                                const json_t *measured)
+/* Two objects with the same keys. */
+static zero_status read_pair(const char *where, const json_t *object,
+                             const char *planned_key, const char *measured_key,
+                             const json_t **planned, const json_t **measured)
+{
+    ZERO_TRY(zero_json_object(where, object, planned_key, planned));
+    ZERO_TRY(zero_json_object(where, object, measured_key, measured));
+    if (json_object_size(*planned) == json_object_size(*measured)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: expected the same classes in \"%s\" and \"%s\", found %zu "
+                     "and %zu",
+                     where, planned_key, measured_key, json_object_size(*planned),
+                     json_object_size(*measured));
+}
+
+static zero_status read_classes(const char *where, const json_t *planned,
+                                const json_t *measured, zero_record_class **classes, int *n)
 {
     const char *key;
     json_t *value;
-    if (json_object_size(planned) != json_object_size(measured))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: expected the same classes of memory planned and "
-                         "measured, found %zu and %zu",
-                         where, json_object_size(planned), json_object_size(measured));
-    r->classes = calloc(json_object_size(planned) + 1, sizeof *r->classes);
-    if (!r->classes) return no_memory(where);
+    *classes = calloc(json_object_size(planned) + 1, sizeof **classes);
+    if (!*classes) return no_memory(where);
     json_object_foreach((json_t *)planned, key, value)
     {
-        zero_record_class *c = &r->classes[r->n_classes];
+        zero_record_class *c = &(*classes)[*n];
         ZERO_TRY(zero_field_name(where, key, c->name, sizeof c->name));
         ZERO_TRY(read_bytes(where, planned, key, &c->planned));
         ZERO_TRY(read_bytes(where, measured, key, &c->measured));
-        r->n_classes++;
+        (*n)++;
     }
     return ZERO_OK;
+}
+
+static zero_status read_host(zero_record *r, const char *where, const json_t *memory)
+{
+    const json_t *planned, *measured;
+    if (!json_object_get(memory, "host_planned_bytes")) return ZERO_OK;
+    ZERO_TRY(read_pair(where, memory, "host_planned_bytes", "host_measured_bytes", &planned,
+                       &measured));
+    ZERO_TRY(read_bytes(where, memory, "host_planned_peak_bytes", &r->planned_host_peak));
+    ZERO_TRY(read_bytes(where, memory, "host_measured_peak_bytes", &r->host_peak));
+    return read_classes(where, planned, measured, &r->host, &r->n_host);
 }
 
 static zero_status read_memory(zero_record *r, const char *where)
 {
     const json_t *memory, *planned, *measured;
     ZERO_TRY(zero_json_object(where, r->file.final, "memory", &memory));
-    ZERO_TRY(zero_json_object(where, memory, "planned_bytes", &planned));
-    ZERO_TRY(zero_json_object(where, memory, "measured_bytes", &measured));
+    ZERO_TRY(
+        read_pair(where, memory, "planned_bytes", "measured_bytes", &planned, &measured));
     ZERO_TRY(read_bytes(where, memory, "planned_peak_bytes", &r->planned_peak));
     ZERO_TRY(read_bytes(where, memory, "measured_peak_bytes", &r->measured_peak));
-    return read_classes(r, where, planned, measured);
+    ZERO_TRY(read_classes(where, planned, measured, &r->classes, &r->n_classes));
+    return read_host(r, where, memory);
+}
+
+/* ---- the scratch file ---- */
+
+static zero_status read_moved(const char *where, const json_t *entries, const char *key,
+                              int64_t *read, int64_t *written)
+{
+    const json_t *entry;
+    ZERO_TRY(zero_json_object(where, entries, key, &entry));
+    ZERO_TRY(read_bytes(where, entry, "bytes_read", read));
+    return read_bytes(where, entry, "bytes_written", written);
+}
+
+static zero_status read_file(zero_record *r, const char *where)
+{
+    const json_t *file, *planned, *measured;
+    const char *key;
+    json_t *value;
+    if (!json_object_get(r->file.final, "file")) return ZERO_OK;
+    ZERO_TRY(zero_json_object(where, r->file.final, "file", &file));
+    ZERO_TRY(read_pair(where, file, "planned", "measured", &planned, &measured));
+    r->moved = calloc(json_object_size(planned) + 1, sizeof *r->moved);
+    if (!r->moved) return no_memory(where);
+    json_object_foreach((json_t *)planned, key, value)
+    {
+        zero_record_moved *m = &r->moved[r->n_moved];
+        ZERO_TRY(zero_field_name(where, key, m->name, sizeof m->name));
+        ZERO_TRY(read_moved(where, planned, key, &m->planned_read, &m->planned_written));
+        ZERO_TRY(read_moved(where, measured, key, &m->read, &m->written));
+        r->n_moved++;
+    }
+    return ZERO_OK;
 }
 
 /* ---- communication ---- */
@@ -209,6 +263,7 @@ zero_status zero_record_read_final(zero_record *record)
     ZERO_TRY(check_ranks(record, where.text));
     ZERO_TRY(read_memory(record, where.text));
     ZERO_TRY(read_communication(record, where.text));
+    ZERO_TRY(read_file(record, where.text));
     ZERO_TRY(zero_json_object(where.text, record->file.final, "profile", &profile));
     ZERO_TRY(read_profile(record, where.text, profile));
     return zero_record_read_ranks(record, where.text);

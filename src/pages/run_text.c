@@ -104,18 +104,48 @@ static void print_numbers(const zero_figures *f, FILE *out)
 
 /* ---- ledgers ---- */
 
+static void print_pair(const char *name, int64_t planned, int64_t measured, FILE *out)
+{
+    fprintf(out, MARGIN "%-24s%18" PRId64 "%9s%18" PRId64 "\n", ZERO_SHOWN(name), planned,
+            zero_cell_equal(planned, measured), measured);
+}
+
+static void print_pairs(const char *title, FILE *out)
+{
+    fprintf(out, "\n" MARGIN "%-24s%18s%9s%18s\n", title, "planned", "", "measured");
+}
+
+static void print_classes(const zero_record_class *classes, int n, FILE *out)
+{
+    for (int i = 0; i < n; i++)
+        if (classes[i].planned != 0 || classes[i].measured != 0)
+            print_pair(classes[i].name, classes[i].planned, classes[i].measured, out);
+}
+
 static void print_memory(const zero_record *r, FILE *out)
 {
-    fprintf(out, "\n" MARGIN "%-24s%18s%9s%18s\n", "memory of rank 0, bytes", "planned", "",
-            "measured");
-    for (int i = 0; i < r->n_classes; i++) {
-        const zero_record_class *c = &r->classes[i];
-        if (c->planned == 0 && c->measured == 0) continue;
-        fprintf(out, MARGIN "%-24s%18" PRId64 "%9s%18" PRId64 "\n", ZERO_SHOWN(c->name),
-                c->planned, zero_cell_equal(c->planned, c->measured), c->measured);
+    print_pairs(r->n_host > 0 ? "device of rank 0, bytes" : "memory of rank 0, bytes", out);
+    print_classes(r->classes, r->n_classes, out);
+    print_pair("peak", r->planned_peak, r->measured_peak, out);
+    if (r->n_host == 0) return;
+    print_pairs("its host, bytes", out);
+    print_classes(r->host, r->n_host, out);
+    print_pair("peak", r->planned_host_peak, r->host_peak, out);
+}
+
+static void print_file(const zero_record *r, FILE *out)
+{
+    if (r->n_moved == 0) return;
+    print_pairs("scratch file, bytes", out);
+    for (int i = 0; i < r->n_moved; i++) {
+        const zero_record_moved *m = &r->moved[i];
+        char name[48];
+        if (m->planned_read + m->read + m->planned_written + m->written == 0) continue;
+        snprintf(name, sizeof name, "%.17s read", m->name);
+        print_pair(name, m->planned_read, m->read, out);
+        snprintf(name, sizeof name, "%.17s written", m->name);
+        print_pair(name, m->planned_written, m->written, out);
     }
-    fprintf(out, MARGIN "%-24s%18" PRId64 "%9s%18" PRId64 "\n", "peak", r->planned_peak,
-            zero_cell_equal(r->planned_peak, r->measured_peak), r->measured_peak);
 }
 
 static void print_traffic(const zero_record *r, FILE *out)
@@ -131,7 +161,8 @@ static void print_traffic(const zero_record *r, FILE *out)
                 t->planned_sent, zero_cell_equal(t->planned_sent, t->sent), t->sent,
                 seconds, hidden);
     }
-    fprintf(out, MARGIN "hidden: share of the time in flight in which rank 0 computes\n");
+    fprintf(out, MARGIN
+            "hidden: share of the time in flight in which rank 0 does not wait for it\n");
 }
 
 static double profile_total(const zero_record *r)
@@ -203,6 +234,7 @@ void zero_run_print(const zero_record *record, const zero_figures *figures, FILE
     print_peak(record, out);
     if (!record->ended) return;
     print_memory(record, out);
+    print_file(record, out);
     print_traffic(record, out);
     print_spent(record, out);
     print_profile(record, out);
@@ -211,7 +243,11 @@ void zero_run_print(const zero_record *record, const zero_figures *figures, FILE
 /* Numbers of a ledger that are not as planned, the peak among them. */
 static int count_differences(const zero_record *r)
 {
-    int n = r->planned_peak != r->measured_peak;
+    int n = (r->planned_peak != r->measured_peak) + (r->planned_host_peak != r->host_peak);
+    for (int i = 0; i < r->n_host; i++) n += r->host[i].planned != r->host[i].measured;
+    for (int i = 0; i < r->n_moved; i++)
+        n += (r->moved[i].planned_read != r->moved[i].read) +
+             (r->moved[i].planned_written != r->moved[i].written);
     for (int i = 0; i < r->n_classes; i++)
         n += r->classes[i].planned != r->classes[i].measured;
     for (int i = 0; i < r->n_traffic; i++)

@@ -74,15 +74,30 @@ static json_t *describe_figures(const zero_figures *f)
 
 /* ---- ledgers ---- */
 
-static json_t *describe_memory(const zero_record *r)
+static json_t *describe_classes(const zero_record_class *classes, int n)
 {
     json_t *all = json_array();
-    for (int i = 0; i < r->n_classes; i++) {
-        const zero_record_class *c = &r->classes[i];
+    for (int i = 0; i < n; i++) {
+        const zero_record_class *c = &classes[i];
         json_array_append_new(all, json_pack("{s:s, s:I, s:I, s:b}", "class", c->name,
                                              "planned_bytes", (json_int_t)c->planned,
                                              "measured_bytes", (json_int_t)c->measured,
                                              "equal", c->planned == c->measured));
+    }
+    return all;
+}
+
+static json_t *describe_file(const zero_record *r)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < r->n_moved; i++) {
+        const zero_record_moved *m = &r->moved[i];
+        json_array_append_new(all, json_pack("{s:s, s:I, s:I, s:I, s:I}", "class", m->name,
+                                             "planned_bytes_read",
+                                             (json_int_t)m->planned_read, "bytes_read",
+                                             (json_int_t)m->read, "planned_bytes_written",
+                                             (json_int_t)m->planned_written,
+                                             "bytes_written", (json_int_t)m->written));
     }
     return all;
 }
@@ -126,7 +141,10 @@ static json_t *describe_profile(const zero_record *r)
 /* The last line of the file, as it is: what this version does not know is there, too. */
 static void put_final(json_t *run, const zero_record *r)
 {
-    json_object_set_new(run, "memory", describe_memory(r));
+    json_object_set_new(run, "memory", describe_classes(r->classes, r->n_classes));
+    if (r->n_host > 0)
+        json_object_set_new(run, "host_memory", describe_classes(r->host, r->n_host));
+    if (r->n_moved > 0) json_object_set_new(run, "file", describe_file(r));
     json_object_set_new(run, "communication", describe_traffic(r));
     json_object_set_new(run, "profile", describe_profile(r));
     json_object_set(run, "final", r->file.final);

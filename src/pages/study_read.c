@@ -188,7 +188,7 @@ static zero_status make_series(zero_study *study, const zero_study_rows *rows)
     return ZERO_OK;
 }
 
-static zero_status read_rows(zero_study_rows *rows, zero_bytes *text)
+static zero_status read_text(zero_study_rows *rows, zero_bytes *text)
 {
     ZERO_TRY(zero_bytes_append(text, "", 1)); /* for the reader of CSV */
     if (!is_csv(text->bytes, text->len))
@@ -200,29 +200,49 @@ static zero_status read_rows(zero_study_rows *rows, zero_bytes *text)
     return zero_study_read_csv(rows, (char *)text->bytes);
 }
 
+static zero_status read_rows(zero_study_rows *rows, zero_bytes *text)
+{
+    ZERO_TRY(read_text(rows, text));
+    return sort_rows(rows);
+}
+
 static zero_status read_file(zero_study_rows *rows, const char *file)
 {
     zero_bytes text = {0};
     zero_status st = zero_bytes_read(&text, file);
     if (st == ZERO_OK) st = read_rows(rows, &text);
     zero_bytes_destroy(&text);
-    if (st == ZERO_OK) st = sort_rows(rows);
     return st == ZERO_OK ? take_memories(rows, file) : st;
 }
 
-zero_status zero_study_read(zero_study *study, const char *path)
+/* Takes over the rows. */
+static zero_status finish(zero_study *study, zero_study_rows *rows, zero_status st)
 {
-    char file[ZERO_STORAGE_FILE_PATH];
-    zero_study new = {.path = path};
-    zero_study_rows rows = {.path = path};
-    ZERO_TRY(file_of(path, file));
-    zero_status st = read_file(&rows, file);
-    new.is_strong = rows.is_strong;
-    if (st == ZERO_OK) st = make_series(&new, &rows);
-    free(rows.rows);
+    zero_study new = {.path = rows->path, .is_strong = rows->is_strong};
+    if (st == ZERO_OK) st = make_series(&new, rows);
+    free(rows->rows);
     if (st == ZERO_OK)
         *study = new;
     else
         zero_study_destroy(&new);
     return st;
+}
+
+zero_status zero_study_read(zero_study *study, const char *path)
+{
+    char file[ZERO_STORAGE_FILE_PATH];
+    zero_study_rows rows = {.path = path};
+    ZERO_TRY(file_of(path, file));
+    return finish(study, &rows, read_file(&rows, file));
+}
+
+zero_status zero_study_parse(zero_study *study, const char *path, const void *text,
+                             size_t len)
+{
+    zero_study_rows rows = {.path = path};
+    zero_bytes copy = {0};
+    zero_status st = zero_bytes_append(&copy, text, len);
+    if (st == ZERO_OK) st = read_rows(&rows, &copy);
+    zero_bytes_destroy(&copy);
+    return finish(study, &rows, st);
 }

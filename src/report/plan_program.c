@@ -94,8 +94,8 @@ zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
 {
     /* The lines above the programs name these, whether there are any or not. */
     zero_legend legend = {
-        .ops = {
-            [ZERO_OP_REDUCE] = true, [ZERO_OP_GATHER] = true, [ZERO_OP_RELEASE] = true}};
+        .ops = {[ZERO_OP_REDUCE] = true, [ZERO_OP_GATHER] = true, [ZERO_OP_RELEASE] = true},
+        .has_freed = true};
     const zero_schedule *s = &r->stages[0].schedule;
     fprintf(out, "%-14s %d\n", "stage", s->input.stage);
     zero_plan_show_setup(r, out);

@@ -1,6 +1,5 @@
 #include "trace/parcel.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +43,7 @@ static void fill_row(const zero_schedule *s, const zero_instruction *i,
     const zero_model *model = s->input.model;
     memset(row, 0, sizeof *row);
     zero_text_instruction(model, i, row->name);
-    snprintf(row->operand, sizeof row->operand, "%s", zero_text_operand(model, i));
+    zero_text_part(model, i, row->operand);
     row->op = (int64_t)i->op;
     row->group = i->group;
     row->bytes = zero_plan_instruction_bytes(s, i);
@@ -125,7 +124,6 @@ static void fill_head(const zero_run_trace *mine, int n_steps,
     h->n_steps = n_steps;
     for (int k = 0; k < n_steps; k++) h->n_spans += list[k]->n;
     h->n_transfers = zero_min(mine->trace->transfers.n, mine->trace->transfers.capacity);
-    h->is_divided = comm->n_parts > 0;
     h->members[ZERO_WHOLE] = comm->member;
     for (int i = 0; i < comm->n_parts; i++)
         h->members[comm->parts[i].member.part] = comm->parts[i].member;

@@ -34,7 +34,6 @@ typedef struct {
     int64_t n_rows[2]; /* of STEP, and of EPILOGUE after them */
     int64_t n_steps, n_spans, n_flights, n_transfers;
     int64_t n_open; /* of the flights, the last: had not ended */
-    int64_t is_divided;
     zero_member members[ZERO_FAMILY_PARTS];
 } zero_parcel_head;
 

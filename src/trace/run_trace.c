@@ -12,12 +12,16 @@
 #include "comm/comm.h"
 #include "comm/deliver.h"
 #include "sharding/schedule_live.h"
+#include "trace/trace_name.h"
 
 #define AHEAD "updates that ran ahead"
 /* Rows of transfers: ranks have them and AHEAD. */
 #define LANES (ZERO_TRACE_ROWS - 2)
 
 /* ---- counting ---- */
+
+/* More are refused, whatever they have: so products with them do not overflow. */
+#define MOST_STEPS (1 << 20)
 
 static int64_t count_samples(int length, size_t (*live)[ZERO_CLASSES])
 {
@@ -37,10 +41,10 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the classes of %d instructions",
                          p->length);
     zero_schedule_live(s, ZERO_PROGRAM_STEP, live);
-    *counts =
-        (zero_trace_counts){.spans = window->keeps * (p->length + 2 + size.transfers),
-                            .flights = window->keeps * size.flights,
-                            .samples = window->keeps * count_samples(p->length, live)};
+    int64_t keeps = zero_min(window->keeps, MOST_STEPS);
+    *counts = (zero_trace_counts){.spans = keeps * (p->length + 2 + size.transfers),
+                                  .flights = keeps * size.flights,
+                                  .samples = keeps * count_samples(p->length, live)};
     free(live);
     return ZERO_OK;
 }
@@ -148,27 +152,26 @@ static const zero_parcel_row *labelled(const zero_parcel *p, int64_t label)
 
 /* ---- collectives in flight ---- */
 
+/* Named as zero_trace_collective() does it. */
 static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
 {
     const zero_parcel *p = w->parcel;
     const zero_traced_step *step = step_at(p, s->begun);
-    char name[ZERO_TRACE_NAME], group[ZERO_MEMBER_TEXT];
+    char name[ZERO_TRACE_NAME];
     if (!step) return;
-    zero_member_name(&p->head.members[s->part], group);
-    snprintf(name, sizeof name, "%s %.60s%.80s%s",
+    snprintf(name, sizeof name, "%s %s%s",
              zero_collective_kind_name((zero_collective_kind)s->kind),
-             labelled(p, s->label)->operand, group, is_open ? ", not ended" : "");
-    /* Groups of a family number their collectives separately. */
-    int64_t part = p->head.is_divided ? s->part : 0;
-    int64_t parts = p->head.is_divided ? ZERO_FAMILY_PARTS : 1;
-    zero_trace_file_flight(w->file,
-                           &(zero_trace_flight){.rank = w->rank,
-                                                .step = step->step,
-                                                .sequence = s->sequence * parts + part,
-                                                .name = name,
-                                                .bytes_sent = s->sent,
-                                                .begin = s->begun - w->origin,
-                                                .end = s->ended - w->origin});
+             labelled(p, s->label)->operand, is_open ? ", not ended" : "");
+    zero_family_part part = (zero_family_part)s->part;
+    zero_trace_file_flight(
+        w->file, &(zero_trace_flight){.rank = w->rank,
+                                      .step = step->step,
+                                      .sequence = zero_trace_sequence(part, s->sequence),
+                                      .first = p->head.members[part].first,
+                                      .name = name,
+                                      .bytes_sent = s->sent,
+                                      .begin = s->begun - w->origin,
+                                      .end = s->ended - w->origin});
 }
 
 /* ---- transfers ---- */
@@ -315,9 +318,9 @@ static zero_status find_extent(zero_comm *comm, extent *e)
     return st;
 }
 
-static zero_status write(const zero_run_trace *mine, const zero_run_trace_file *file,
-                         const void *data, size_t bytes, extent *e,
-                         zero_run_trace_result *result)
+static zero_status write_all(const zero_run_trace *mine, const zero_run_trace_file *file,
+                             const void *data, size_t bytes, extent *e,
+                             zero_run_trace_result *result)
 {
     zero_comm *comm = mine->comm;
     desk d = {.file = NULL};
@@ -341,7 +344,7 @@ zero_status zero_run_trace_write(const zero_run_trace *mine,
     *result = (zero_run_trace_result){0};
     zero_status st = zero_agree(mine->comm, pack(mine, &data, &bytes, &p));
     extent e = extent_of(st == ZERO_OK && data ? &p : NULL);
-    if (st == ZERO_OK) st = write(mine, file, data, bytes, &e, result);
+    if (st == ZERO_OK) st = write_all(mine, file, data, bytes, &e, result);
     free(data);
     return st;
 }

@@ -46,10 +46,7 @@ static const zero_program *step_of(const zero_simulation_trace *t)
 
 static bool is_traced(const zero_simulation_trace *t, int rank)
 {
-    const zero_trace_ranks *ranks = &t->input.ranks;
-    for (int k = 0; k < ranks->n; k++)
-        if (rank >= ranks->range[k].first && rank <= ranks->range[k].last) return true;
-    return false;
+    return zero_trace_ranks_have(&t->input.ranks, rank);
 }
 
 /* ---- programs of ranks ---- */
@@ -161,6 +158,13 @@ static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span
     zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
 }
 
+/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the one that
+ * begins with it. */
+static bool takes_time(const zero_simulated_span *span)
+{
+    return llround(1e9 * span->begin) < llround(1e9 * span->end);
+}
+
 static void take_span(void *trace, const zero_simulated_span *span)
 {
     zero_simulation_trace *t = trace;
@@ -182,7 +186,7 @@ static void take_span(void *trace, const zero_simulated_span *span)
                            .end = span->end,
                            .waited = span->waited};
     put_memory(t, span);
-    zero_trace_file_span(t->file, &out);
+    if (takes_time(span)) zero_trace_file_span(t->file, &out);
 }
 
 /* The lowest rank of the rank's group. */

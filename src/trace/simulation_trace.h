@@ -6,16 +6,7 @@
 #pragma once
 
 #include "report/simulation_report.h"
-
-#define ZERO_TRACE_RANGES 64
-
-/* Ranks of a trace: [n] ranges with both ends. */
-typedef struct {
-    int n;
-    struct {
-        int first, last;
-    } range[ZERO_TRACE_RANGES];
-} zero_trace_ranks;
+#include "trace/trace_ranks.h"
 
 /* All borrowed. */
 typedef struct {

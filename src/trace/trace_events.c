@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "io/json_input.h"
+#include "trace/trace_file.h"
 
 #define MICRO      1e3 /* nanoseconds in the unit of times */
 #define MOST_BYTES (INT64_C(1) << 56)
@@ -40,7 +41,8 @@ static zero_status read_kind(const zero_trace_reader *r, const char *category,
             return ZERO_OK;
         }
     return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: \"cat\": expected compute, communication, disk, other or wait, "
+                     "%s: \"cat\": expected compute, communication, disk, other, wait or "
+                     "collective, "
                      "found %s",
                      r->where, zero_json_shown(category, shown));
 }
@@ -76,30 +78,64 @@ static zero_status add_span(const zero_trace_reader *r, const zero_traced_span *
     return ZERO_OK;
 }
 
-static zero_status add_partner(const zero_trace_reader *r, zero_trace_partner partner,
-                               zero_trace_partner **list, int64_t *n, int64_t *room)
-{
-    zero_trace_partner *larger = zero_grow(*list, *n, room, sizeof *larger);
-    if (!larger) return zero_trace_no_memory(r);
-    partner.line = r->line;
-    *list = larger;
-    larger[(*n)++] = partner;
-    return ZERO_OK;
-}
-
-static int32_t index_of(const zero_trace_reader *r, const zero_traced_rank *rank)
-{
-    return (int32_t)(rank - r->trace->ranks);
-}
-
 static zero_status take_wait(zero_trace_reader *r, const zero_traced_rank *rank, int row,
                              const zero_traced_span *span)
 {
-    zero_trace_partner wait = {
-        .rank = index_of(r, rank), .begin = span->begin, .end = span->end};
-    if (row == 0) return add_partner(r, wait, &r->waits, &r->n_waits, &r->wait_room);
-    return zero_fail(ZERO_ERR_FORMAT, "%s: expected a wait on a rank, found one on a row",
-                     r->where);
+    if (row != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected a wait on a rank, found one on a row", r->where);
+    zero_trace_wait *larger =
+        zero_grow(r->waits, r->n_waits, &r->wait_room, sizeof *larger);
+    if (!larger) return zero_trace_no_memory(r);
+    r->waits = larger;
+    larger[r->n_waits++] = (zero_trace_wait){.rank = (int32_t)(rank - r->trace->ranks),
+                                             .begin = span->begin,
+                                             .end = span->end,
+                                             .line = r->line};
+    return ZERO_OK;
+}
+
+static zero_status add_flight(const zero_trace_reader *r, zero_traced_rank *rank,
+                              const zero_traced_flight *flight)
+{
+    void *larger =
+        zero_grow(rank->flights, rank->n_flights, &rank->flight_room, sizeof *flight);
+    if (!larger) return zero_trace_no_memory(r);
+    rank->flights = larger;
+    rank->flights[rank->n_flights++] = *flight;
+    return ZERO_OK;
+}
+
+static zero_status take_flight(zero_trace_reader *r, const json_t *event, int row,
+                               zero_traced_rank *rank, const zero_traced_span *span)
+{
+    zero_traced_flight f = {
+        .begin = span->begin, .end = span->end, .row = row, .line = r->line};
+    const json_t *args;
+    if (row == 0 || row >= ZERO_TRACE_QUEUES)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: expected a collective on a row of them, from 1 to %d, found it "
+            "on row %d",
+            r->where, ZERO_TRACE_QUEUES - 1, row);
+    ZERO_TRY(zero_trace_text(r, event, "name", &f.name));
+    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
+    ZERO_TRY(ONLY(r, args, "step", "sequence", "first", "sent"));
+    ZERO_TRY(zero_json_whole(r->where, args, "step", 0, r->trace->last_step, &f.step));
+    ZERO_TRY(zero_json_whole(r->where, args, "sequence", 0, MOST_BYTES, &f.sequence));
+    ZERO_TRY(zero_trace_int(r, args, "first", 0, r->trace->world - 1, &f.first));
+    ZERO_TRY(zero_json_whole(r->where, args, "sent", 0, MOST_BYTES, &f.sent));
+    return add_flight(r, rank, &f);
+}
+
+static zero_status take_row(const zero_trace_reader *r, int row,
+                            const zero_traced_rank *rank, const zero_traced_span *span)
+{
+    zero_traced_row *below = zero_trace_find_row(rank, row);
+    if (below) return add_span(r, span, &below->spans, &below->n, &below->room);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: expected the thread_name of row %d of rank %d before this event",
+                     r->where, row, rank->rank);
 }
 
 static zero_status take_span(zero_trace_reader *r, const json_t *event)
@@ -116,84 +152,10 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
     ZERO_TRY(zero_trace_time(r, event, "dur", MICRO, &length));
     span.end = span.begin + length;
     if (strcmp(category, "wait") == 0) return take_wait(r, rank, row, &span);
+    if (strcmp(category, "collective") == 0) return take_flight(r, event, row, rank, &span);
     ZERO_TRY(read_span(r, event, category, &span));
-    if (row == 0) return add_span(r, &span, &rank->spans, &rank->n_spans, &rank->span_room);
-    zero_traced_row *below = zero_trace_find_row(rank, row);
-    if (below) return add_span(r, &span, &below->spans, &below->n, &below->room);
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: expected the thread_name of row %d of rank %d before this event",
-                     r->where, row, rank->rank);
-}
-
-/* ---- flights ---- */
-
-/* "rank.step.sequence", written as the writer would write it. */
-static zero_status read_id(const zero_trace_reader *r, const json_t *event, int rank,
-                           int64_t *step, int64_t *sequence)
-{
-    const char *id;
-    char again[80], shown[ZERO_JSON_SHOWN];
-    int number;
-    ZERO_TRY(zero_json_text(r->where, event, "id", &id));
-    if (strlen(id) < sizeof again - 1 &&
-        sscanf(id, "%9d.%18" SCNd64 ".%18" SCNd64, &number, step, sequence) == 3) {
-        snprintf(again, sizeof again, "%d.%" PRId64 ".%" PRId64, rank, *step, *sequence);
-        if (strcmp(again, id) == 0 && *step >= 0 && *sequence >= 0) return ZERO_OK;
-    }
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: \"id\": expected %d.STEP.SEQUENCE, as of rank %d, found %s",
-                     r->where, rank, rank, zero_json_shown(id, shown));
-}
-
-static zero_status add_flight(const zero_trace_reader *r, zero_traced_rank *rank,
-                              const zero_traced_flight *flight)
-{
-    void *larger =
-        zero_grow(rank->flights, rank->n_flights, &rank->flight_room, sizeof *flight);
-    if (!larger) return zero_trace_no_memory(r);
-    rank->flights = larger;
-    rank->flights[rank->n_flights++] = *flight;
-    return ZERO_OK;
-}
-
-static zero_status read_flight(zero_trace_reader *r, const json_t *event,
-                               zero_traced_flight *f)
-{
-    const json_t *args;
-    int64_t step = f->step, sequence = f->sequence, last = r->trace->last_step;
-    ZERO_TRY(zero_trace_text(r, event, "name", &f->name));
-    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    ZERO_TRY(ONLY(r, args, "step", "sequence", "first", "sent"));
-    ZERO_TRY(zero_json_whole(r->where, args, "step", 0, last, &f->step));
-    ZERO_TRY(zero_json_whole(r->where, args, "sequence", 0, MOST_BYTES, &f->sequence));
-    ZERO_TRY(zero_trace_int(r, args, "first", 0, r->trace->world - 1, &f->first));
-    ZERO_TRY(zero_json_whole(r->where, args, "sent", 0, MOST_BYTES, &f->sent));
-    f->line = r->line;
-    if (f->step == step && f->sequence == sequence) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: expected step %" PRId64 " and sequence %" PRId64
-                     " as in its id, found %" PRId64 " and %" PRId64,
-                     r->where, step, sequence, f->step, f->sequence);
-}
-
-static zero_status take_flight(zero_trace_reader *r, const json_t *event, bool begins)
-{
-    zero_traced_rank *rank;
-    zero_traced_flight f = {.begin = 0};
-    int64_t time;
-    int row;
-    ZERO_TRY(ONLY(r, event, "name", "cat", "ph", "id", "pid", "tid", "ts", "args"));
-    ZERO_TRY(zero_trace_find_rank(r, event, &rank, &row));
-    ZERO_TRY(read_id(r, event, rank->rank, &f.step, &f.sequence));
-    ZERO_TRY(zero_trace_time(r, event, "ts", MICRO, &time));
-    if (begins) {
-        f.begin = time;
-        ZERO_TRY(read_flight(r, event, &f));
-        return add_flight(r, rank, &f);
-    }
-    zero_trace_partner end = {
-        .rank = index_of(r, rank), .end = time, .step = f.step, .sequence = f.sequence};
-    return add_partner(r, end, &r->ends, &r->n_ends, &r->end_room);
+    if (row > 0) return take_row(r, row, rank, &span);
+    return add_span(r, &span, &rank->spans, &rank->n_spans, &rank->span_room);
 }
 
 /* ---- memory ---- */
@@ -249,13 +211,11 @@ zero_status zero_trace_take(zero_trace_reader *r, const json_t *event)
     switch (kind) {
     case 'M': return zero_trace_take_name(r, event);
     case 'X': return take_span(r, event);
-    case 'b': return take_flight(r, event, true);
-    case 'e': return take_flight(r, event, false);
     case 'C': return take_memory(r, event);
     default: break;
     }
-    return zero_fail(ZERO_ERR_FORMAT, "%s: \"ph\": expected M, X, b, e or C, found %s",
-                     r->where, zero_json_shown(phase, shown));
+    return zero_fail(ZERO_ERR_FORMAT, "%s: \"ph\": expected M, X or C, found %s", r->where,
+                     zero_json_shown(phase, shown));
 }
 
 void zero_trace_reader_destroy(zero_trace_reader *r)
@@ -263,5 +223,4 @@ void zero_trace_reader_destroy(zero_trace_reader *r)
     free(r->rank_at);
     free(r->slots);
     free(r->waits);
-    free(r->ends);
 }

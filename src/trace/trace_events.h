@@ -5,14 +5,11 @@
 
 #include "trace/traced.h"
 
-/* A wait within an instruction, or the end of a flight: they find their partners when all lines have
- * been read. */
+/* A wait within an instruction, which it finds when all lines have been read. */
 typedef struct {
-    int32_t rank;           /* index of the trace's ranks */
-    int64_t begin, end;     /* a wait */
-    int64_t step, sequence; /* the end of a flight, at `end` */
-    int64_t line;
-} zero_trace_partner;
+    int32_t rank; /* index of the trace's ranks */
+    int64_t begin, end, line;
+} zero_trace_wait;
 
 typedef struct {
     zero_traced *trace;
@@ -22,8 +19,8 @@ typedef struct {
     int32_t *rank_at; /* [world] 1 + index of the trace's ranks; 0: not there */
     int64_t *slots;   /* [n_slots] 1 + index of the trace's texts, by hash */
     int64_t n_slots;
-    zero_trace_partner *waits, *ends;
-    int64_t n_waits, wait_room, n_ends, end_room;
+    zero_trace_wait *waits;
+    int64_t n_waits, wait_room;
 } zero_trace_reader;
 
 /* Takes one event. ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
@@ -57,6 +54,6 @@ zero_traced_row *zero_trace_find_row(const zero_traced_rank *rank, int number);
 
 /* ---- trace_order.c ---- */
 
-/* Sorts, finds partners, and checks that spans do not overlap. A begin without an end is left out if
- * the file was cut off. ZERO_ERR_FORMAT naming the line. */
+/* Sorts, finds the instructions of waits, and checks that spans do not overlap and that no two flights
+ * of a rank are the same. ZERO_ERR_FORMAT naming the line. */
 ZERO_NODISCARD zero_status zero_trace_order(zero_trace_reader *r);

@@ -8,14 +8,20 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/legible.h"
 #include "io/whole_file.h"
 
 #define BUFFER  65536
 #define LONGEST 4096 /* bytes of an event */
 #define ESCAPED (2 * ZERO_TRACE_NAME + 1)
-/* Threads of rows below ranks: row k of rank r is thread (k + 1) * ROW + r. Ranks stay legible. */
-#define ROW 1000000
+
+/* Rows of a rank's flights. */
+struct lanes {
+    int64_t *end; /* [n] when the last flight in it ended, nanoseconds; owned */
+    int n;
+    int64_t room;
+};
 
 struct zero_trace_file {
     zero_trace_head head;
@@ -24,8 +30,9 @@ struct zero_trace_file {
     bool has_events;
     char *rows[ZERO_TRACE_ROWS]; /* [n_rows] names, owned */
     int n_rows;
-    uint32_t *named; /* [ranks] bit k: row k of the rank has its name */
-    bool *has_node;  /* [nodes]: has its name */
+    uint32_t *named;     /* [ranks] bit k: row k of the rank has its name */
+    bool *has_node;      /* [nodes]: has its name */
+    struct lanes *lanes; /* [ranks] */
     size_t n;
     char buffer[BUFFER];
 };
@@ -124,7 +131,7 @@ static void name_node(zero_trace_file *f, int node)
 /* Rows of a rank stand below it. */
 static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
 {
-    int node = f->head.layout->node_of[rank], thread = row * ROW + rank;
+    int node = f->head.layout->node_of[rank], thread = row * ZERO_TRACE_ROW + rank;
     put(f,
         "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
         "{\"name\":\"rank %d%s%s\"}}",
@@ -132,7 +139,7 @@ static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
     put(f,
         "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
         "{\"sort_index\":%d}}",
-        next(f), node, thread, rank * (ZERO_TRACE_ROWS + 1) + row);
+        next(f), node, thread, rank * 2 * ZERO_TRACE_QUEUES + row);
 }
 
 void zero_trace_file_rank(zero_trace_file *f, int rank)
@@ -169,26 +176,43 @@ void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
     put_span(f, span->rank, span);
 }
 
-static void put_end_of_flight(zero_trace_file *f, const zero_trace_flight *g,
-                              const char *phase, double at)
+/* The row in which the last flight ended last of those that ended before `begin`, or a new one; -1
+ * without memory, or with too many in flight. */
+static int find_lane(zero_trace_file *f, int rank, int64_t begin)
 {
-    int64_t time = nano(f, at);
-    put(f,
-        "%s{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"%s\",\"id\":\"%d.%" PRId64
-        ".%" PRId64 "\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME,
-        next(f), QUOTED(g->name), phase, g->rank, g->step, g->sequence,
-        f->head.layout->node_of[g->rank], g->rank, NANO(time));
+    struct lanes *l = &f->lanes[rank];
+    int best = -1;
+    for (int k = 0; k < l->n; k++)
+        if (l->end[k] <= begin && (best < 0 || l->end[k] > l->end[best])) best = k;
+    if (best >= 0) return best;
+    bool has_room = l->n + 1 < ZERO_TRACE_QUEUES;
+    int64_t *larger = has_room ? zero_grow(l->end, l->n, &l->room, sizeof *larger) : NULL;
+    if (!larger) {
+        zero_trace_file_fail(f, zero_fail(ZERO_ERR_NOMEM,
+                                          "no room for collective %d that rank %d "
+                                          "has in flight in a trace",
+                                          l->n + 1, rank));
+        return -1;
+    }
+    l->end = larger;
+    l->end[l->n] = 0;
+    name_thread(f, rank, l->n + 1, "in flight");
+    return l->n++;
 }
 
-void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight)
+void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
 {
-    put_end_of_flight(f, flight, "b", flight->begin);
+    int64_t begin = nano(f, g->begin), end = nano(f, g->end);
+    int lane = find_lane(f, g->rank, begin);
+    if (lane < 0) return;
+    f->lanes[g->rank].end[lane] = end;
     put(f,
-        ",\"args\":{\"step\":%" PRId64 ",\"sequence\":%" PRId64
-        ",\"first\":%d,\"sent\":%" PRId64 "}}",
-        flight->step, flight->sequence, flight->first, flight->bytes_sent);
-    put_end_of_flight(f, flight, "e", flight->end);
-    put(f, "}");
+        "%s{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
+        "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64
+        ",\"sequence\":%" PRId64 ",\"first\":%d,\"sent\":%" PRId64 "}}",
+        next(f), QUOTED(g->name), f->head.layout->node_of[g->rank],
+        (lane + 1) * ZERO_TRACE_ROW + g->rank, NANO(begin), NANO(end - begin), g->step,
+        g->sequence, g->first, g->bytes_sent);
 }
 
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
@@ -230,9 +254,9 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
 {
     int k = find_row(f, row);
     if (k < 0) return;
-    if (!(f->named[rank] >> k & 1)) name_thread(f, rank, k + 1, row);
+    if (!(f->named[rank] >> k & 1)) name_thread(f, rank, ZERO_TRACE_QUEUES + k, row);
     f->named[rank] |= 1u << k;
-    put_span(f, (k + 1) * ROW + rank, span);
+    put_span(f, (ZERO_TRACE_QUEUES + k) * ZERO_TRACE_ROW + rank, span);
 }
 
 /* ---- the file ---- */
@@ -240,6 +264,8 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
 static void release(zero_trace_file *f)
 {
     for (int k = 0; k < f->n_rows; k++) free(f->rows[k]);
+    for (int r = 0; f->lanes && r < f->head.layout->size; r++) free(f->lanes[r].end);
+    free(f->lanes);
     free(f->named);
     free(f->has_node);
     free(f);
@@ -247,7 +273,7 @@ static void release(zero_trace_file *f)
 
 static zero_status open_file(zero_trace_file *f, const char *path)
 {
-    if (!f->named || !f->has_node)
+    if (!f->named || !f->has_node || !f->lanes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
     zero_status st = zero_whole_file_begin(&f->file, path);
     if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;
@@ -261,6 +287,7 @@ zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
     if (!f) return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
     f->head = *head;
     f->named = calloc((size_t)head->layout->size, sizeof *f->named);
+    f->lanes = calloc((size_t)head->layout->size, sizeof *f->lanes);
     f->has_node = calloc((size_t)head->layout->n_nodes, sizeof *f->has_node);
     zero_status st = open_file(f, path);
     if (st != ZERO_OK) {
@@ -295,7 +322,7 @@ void zero_trace_file_fail(zero_trace_file *f, zero_status st)
 /* Bytes of an event: measured with names of GPT-2's instructions and nine classes of memory. */
 #define SPAN   180
 #define WAIT   100
-#define FLIGHT 280 /* both ends */
+#define FLIGHT 190
 #define SAMPLE 300
 
 int64_t zero_trace_file_bytes(const zero_trace_counts *c)

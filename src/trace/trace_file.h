@@ -3,8 +3,8 @@
  *
  *     process  a node                         "pid": node
  *       thread   a rank: instructions         "ph": "X", spans that do not overlap
- *       rows     its collectives in flight    "ph": "b" and "e", by (rank, step, sequence)
- *       rows     its queues                   "ph": "X", a thread of their own
+ *       rows     its collectives in flight    "ph": "X", threads below it: as many as there are at once
+ *       rows     its queues                   "ph": "X", threads below it
  *       counter  its bytes by class           "ph": "C", a staircase
  *
  * One event per line, in any order; a file that was cut off is read up to its last whole line. Times
@@ -19,6 +19,12 @@
 #define ZERO_TRACE_VERSION 1
 #define ZERO_TRACE_NAME    160                 /* bytes of a name, at most */
 #define ZERO_TRACE_MOST    ((int64_t)64 << 20) /* bytes of a file that is written */
+
+/* Threads: rank r is number r, and its row k number k * ZERO_TRACE_ROW + r. Rows from 1 on are for
+ * flights, those from ZERO_TRACE_QUEUES on are queues. */
+#define ZERO_TRACE_ROW    1000000
+#define ZERO_TRACE_QUEUES 1000
+#define ZERO_TRACE_ROWS   16 /* queues */
 
 typedef struct zero_trace_file zero_trace_file;
 
@@ -79,13 +85,13 @@ ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file, const c
 void zero_trace_file_rank(zero_trace_file *f,
                           int rank); /* names; once, before its events */
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
+/* Fewest rows are needed if a rank's flights come in the order of their ends. */
 void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight);
 /* From `at` on the rank has these bytes. */
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
                             const size_t of_class[ZERO_CLASSES]);
 /* A row of its own below a rank: a device's queue, the transfers of a file. At most
  * ZERO_TRACE_ROWS different rows; spans of a row do not overlap. */
-#define ZERO_TRACE_ROWS 16
 void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
                            const zero_trace_span *span);
 /* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the first

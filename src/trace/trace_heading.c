@@ -15,7 +15,6 @@
 
 #define MOST_STEPS   INT64_C(1000000000000)
 #define MOST_SECONDS 1e9
-#define ROW          1000000 /* trace_file.c */
 
 zero_status zero_trace_no_memory(const zero_trace_reader *r)
 {
@@ -151,14 +150,16 @@ static zero_status take_process(zero_trace_reader *r, const json_t *event,
     return zero_trace_text(r, args, "name", &r->trace->hosts[node]);
 }
 
-/* Thread numbers: a rank, or a row below one (trace_file.c). */
+/* Thread numbers: a rank, or a row below one (trace_file.h). */
 static zero_status read_thread(const zero_trace_reader *r, const json_t *event, int *rank,
                                int *row)
 {
     int thread;
-    ZERO_TRY(zero_trace_int(r, event, "tid", 0, (ZERO_TRACE_ROWS + 1) * ROW - 1, &thread));
-    *rank = thread % ROW;
-    *row = thread / ROW;
+    ZERO_TRY(zero_trace_int(r, event, "tid", 0,
+                            (ZERO_TRACE_QUEUES + ZERO_TRACE_ROWS) * ZERO_TRACE_ROW - 1,
+                            &thread));
+    *rank = thread % ZERO_TRACE_ROW;
+    *row = thread / ZERO_TRACE_ROW;
     if (*rank < r->trace->world) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: \"tid\": expected one of the ranks 0 to %d, found %d", r->where,
@@ -233,6 +234,7 @@ static zero_status take_thread(zero_trace_reader *r, const json_t *event,
                          r->where, node);
     if (row == 0) return add_rank(r, number, node);
     ZERO_TRY(zero_trace_find_rank(r, event, &rank, &row));
+    if (row < ZERO_TRACE_QUEUES) return ZERO_OK; /* of flights */
     return add_row(r, rank, row, args);
 }
 

@@ -25,6 +25,16 @@ static int flight_by_begin(const void *left, const void *right)
     return 0;
 }
 
+static int flight_by_row(const void *left, const void *right)
+{
+    const zero_traced_flight *a = left, *b = right;
+    COMPARE(a->row, b->row)
+    COMPARE(a->begin, b->begin)
+    COMPARE(a->end, b->end)
+    COMPARE(a->line, b->line)
+    return 0;
+}
+
 static int flight_by_id(const void *left, const void *right)
 {
     const zero_traced_flight *a = left, *b = right;
@@ -38,16 +48,6 @@ static int sample_by_time(const void *left, const void *right)
 {
     const zero_traced_sample *a = left, *b = right;
     COMPARE(a->at, b->at)
-    COMPARE(a->line, b->line)
-    return 0;
-}
-
-static int partner_by_id(const void *left, const void *right)
-{
-    const zero_trace_partner *a = left, *b = right;
-    COMPARE(a->rank, b->rank)
-    COMPARE(a->step, b->step)
-    COMPARE(a->sequence, b->sequence)
     COMPARE(a->line, b->line)
     return 0;
 }
@@ -113,7 +113,7 @@ static zero_traced_span *span_from(const zero_traced_rank *rank, int64_t time)
 static zero_status place_waits(const zero_trace_reader *r)
 {
     for (int64_t i = 0; i < r->n_waits; i++) {
-        const zero_trace_partner *wait = &r->waits[i];
+        const zero_trace_wait *wait = &r->waits[i];
         const zero_traced_rank *rank = &r->trace->ranks[wait->rank];
         zero_traced_span *span = span_from(rank, wait->begin);
         if (!span || span->end < wait->end || span->waited > 0)
@@ -129,57 +129,38 @@ static zero_status place_waits(const zero_trace_reader *r)
 
 /* ---- flights ---- */
 
-static int order_of(int32_t rank, const zero_traced_flight *f,
-                    const zero_trace_partner *end)
+static zero_status check_rows(const zero_trace_reader *r, const zero_traced_rank *rank)
 {
-    COMPARE(rank, end->rank)
-    COMPARE(f->step, end->step)
-    COMPARE(f->sequence, end->sequence)
-    return 0;
-}
-
-static zero_status wrong_flight(const zero_trace_reader *r, int64_t line, const char *what)
-{
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s, line %" PRId64 ": %s", r->trace->path, line,
-                     what);
-}
-
-/* Flights of the rank and ends are sorted by id; *at: the next end. What was in flight where the
- * file was cut off is left out. */
-static zero_status end_flights(const zero_trace_reader *r, int32_t index, int64_t *at)
-{
-    zero_traced_rank *rank = &r->trace->ranks[index];
-    int64_t kept = 0;
-    for (int64_t i = 0; i < rank->n_flights; i++) {
-        zero_traced_flight *f = &rank->flights[i];
-        bool has_end = *at < r->n_ends && order_of(index, f, &r->ends[*at]) == 0;
-        if (i > 0 && f->step == f[-1].step && f->sequence == f[-1].sequence)
-            return wrong_flight(r, f->line, "expected an id that no other begin has");
-        if (!has_end && !r->trace->is_cut)
-            return wrong_flight(r, f->line, "found no end of this collective");
-        if (!has_end) continue;
-        f->end = r->ends[*at].end;
-        if (f->end < f->begin)
-            return wrong_flight(r, r->ends[*at].line, "this end is before its begin");
-        ++*at;
-        rank->flights[kept++] = *f;
+    for (int64_t i = 1; i < rank->n_flights; i++) {
+        const zero_traced_flight *f = &rank->flights[i];
+        if (f->row == f[-1].row && f->begin < f[-1].end)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s, line %" PRId64
+                             ": row %d of rank %d: expected a collective from %" PRId64
+                             " ns on, where the one of line %" PRId64
+                             " ends, found one from %" PRId64 " ns on",
+                             r->trace->path, f->line, f->row, rank->rank, f[-1].end,
+                             f[-1].line, f->begin);
     }
-    rank->n_flights = kept;
-    if (*at < r->n_ends && r->ends[*at].rank == index)
-        return wrong_flight(r, r->ends[*at].line, "found no begin of this collective");
     return ZERO_OK;
 }
 
-static zero_status order_flights(zero_trace_reader *r)
+static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *rank)
 {
-    int64_t at = 0;
-    sort(r->ends, r->n_ends, sizeof *r->ends, partner_by_id);
-    for (int64_t k = 0; k < r->trace->n_ranks; k++) {
-        zero_traced_rank *rank = &r->trace->ranks[k];
-        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
-        ZERO_TRY(end_flights(r, (int32_t)k, &at));
-        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_begin);
+    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
+    ZERO_TRY(check_rows(r, rank));
+    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
+    for (int64_t i = 1; i < rank->n_flights; i++) {
+        const zero_traced_flight *f = &rank->flights[i];
+        if (f->step == f[-1].step && f->sequence == f[-1].sequence)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%.500s, line %" PRId64
+                ": rank %d: expected a step and sequence that no other collective "
+                "has, found those of line %" PRId64,
+                r->trace->path, f->line, rank->rank, f[-1].line);
     }
+    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_begin);
     return ZERO_OK;
 }
 
@@ -205,11 +186,11 @@ zero_status zero_trace_order(zero_trace_reader *r)
     zero_traced *t = r->trace;
     for (int64_t k = 0; k < t->n_ranks; k++) {
         ZERO_TRY(order_spans(r, &t->ranks[k]));
+        ZERO_TRY(order_flights(r, &t->ranks[k]));
         sort(t->ranks[k].samples, t->ranks[k].n_samples, sizeof *t->ranks[k].samples,
              sample_by_time);
     }
     ZERO_TRY(place_waits(r));
-    ZERO_TRY(order_flights(r));
     sort(t->ranks, t->n_ranks, sizeof *t->ranks, rank_by_number);
     find_end(t);
     return ZERO_OK;

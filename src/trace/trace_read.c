@@ -156,8 +156,8 @@ const zero_traced_rank *zero_traced_find(const zero_traced *trace, int rank)
     return is_there ? &trace->ranks[low] : NULL;
 }
 
-bool zero_traced_step(const zero_traced_rank *rank, int64_t step, int64_t *first,
-                      int64_t *end)
+bool zero_traced_find_step(const zero_traced_rank *rank, int64_t step, int64_t *first,
+                           int64_t *end)
 {
     int64_t at = 0;
     while (at < rank->n_spans && rank->spans[at].step != step) at++;

@@ -32,6 +32,7 @@ typedef struct {
  * one collective. */
 typedef struct {
     int64_t begin, end;
+    int row;                /* below its rank, from 1: flights of a row do not overlap */
     const char *name;       /* "reduce-scatter block 3"; owned by the trace */
     int64_t step, sequence; /* step: in which it was begun; 0: before the first */
     int first;              /* the lowest rank that takes part */

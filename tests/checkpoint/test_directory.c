@@ -190,16 +190,21 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
     zero_storage_dir dir;
     bool taken = true;
     pid_t holder = 0;
+    int has_begun[2];
+    char byte = 0;
     test_place_open(&place);
+    assert_int_equal(pipe(has_begun), 0);
     if (test_rank == 0) holder = fork();
     if (test_rank == 0 && holder == 0) {
         bool is_locked = zero_storage_open(place.path, &dir) == ZERO_OK &&
                          zero_storage_lock(&dir, &taken) == ZERO_OK && taken;
-        sleep(is_locked ? 2 : 0);
+        if (write(has_begun[1], &byte, 1) == 1) sleep(is_locked ? 3 : 0);
         _exit(0); /* without a signature */
     }
-    if (test_rank == 0) usleep(300000);
-    assert_all(zero_watch_start(&world, 0.4) == ZERO_OK);
+    if (test_rank == 0) assert_int_equal(read(has_begun[0], &byte, 1), 1);
+    close(has_begun[0]);
+    close(has_begun[1]);
+    assert_all(zero_watch_start(&world, 1.0) == ZERO_OK);
     zero_status st = open_within(place.path, ZERO_DIRECTORY_MUST_EXIST, 60.0, &d);
     assert_all(st == ZERO_OK);
     assert_all(zero_watch_stop(&world) == ZERO_OK);

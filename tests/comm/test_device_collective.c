@@ -1,6 +1,7 @@
 /* Collectives on data of a device under MPI, on pretended nodes. test_device_steps.c runs the step
  * lists in any order of events. */
 #include "support/collective_shapes.h"
+#include "support/late.h"
 
 #include "comm/progress.h"
 #include "comm/watch.h"
@@ -206,14 +207,15 @@ static void a_rank_whose_device_is_stuck_is_named(void **state)
     assert_all(zero_watch_start(&f.comm, limit) == ZERO_OK);
     job j = job_init(&f, spec, 1, false, 0);
     job_fill(&j);
+    /* A busy machine counts a part of the seconds as waited. */
     if (test_rank == test_size - 1)
-        j.device->stuck_until = zero_clock_seconds() + 1.7 * limit;
+        j.device->stuck_until = zero_clock_seconds() + 3.0 * limit;
     job_begin(&j);
     zero_status st = zero_collective_wait(&j.op);
     int told = st == ZERO_ERR_STALLED, in_all = 0;
     assert_true(told || st == ZERO_OK);
     if (told) check_report(test_size - 1);
-    if (told) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (told) assert_int_equal(late_wait(&j.op), ZERO_OK);
     MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     assert_all(in_all == 1);
     assert_all(job_is_right(&j));

@@ -23,7 +23,7 @@ static void check_rank(const zero_traced *t, const zero_traced_rank *r)
     for (int64_t i = 0; i < r->n_flights; i++) {
         const zero_traced_flight *f = &r->flights[i];
         FUZZ_LAW(f->name != NULL && f->begin >= 0 && f->begin <= f->end);
-        FUZZ_LAW(f->end <= t->end && f->sent >= 0 && f->first < t->world);
+        FUZZ_LAW(f->end <= t->end && f->sent >= 0 && f->first < t->world && f->row > 0);
         FUZZ_LAW(i == 0 || f[-1].begin <= f->begin);
     }
     for (int64_t i = 0; i < r->n_samples; i++) {

@@ -66,7 +66,7 @@ on() {
     words="$*"
     timeout -k 5 $limit $nodes run "$@" >"$1.out" 2>&1
     code=$?
-    settle "$1" "$(now)" 2000 '^$'
+    settle "$1" "$(now)" 30000 '^$'
     [ -z "$left" ] || complain "$words: left behind: $left"
 }
 

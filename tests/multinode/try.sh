@@ -26,7 +26,9 @@ try_out 1,2,1 10mbit 0
 exits 0 try
 slow=$(median_ms)
 echo "a step of $fast ms takes $slow ms with links of 10 Mbit/s"
-[ "$slow" -gt $((2 * fast)) ] || complain "$words: expected a rate that shows"
+# A node receives two thirds of 331 kB twice a step, in 353 ms. Without the rate a step takes a few ms,
+# and on a busy machine a hundred.
+[ "$slow" -ge 200 ] || complain "$words: a step took $slow ms, expected 200 or more"
 
 if (unshare --net tc qdisc replace dev lo root netem delay 1ms) 2>/dev/null; then
     try_out 1,2,1 none 20ms

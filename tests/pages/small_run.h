@@ -53,7 +53,11 @@
     "{\"final\": true, \"digest\": \"00112233445566778899aabbccddeeff\", \"ranks\": 2," \
     " \"memory\": {\"planned_bytes\": {\"parameters\": 10, \"activations\": 90}," \
     " \"measured_bytes\": {\"parameters\": 10, \"activations\": 91}," \
-    " \"planned_peak_bytes\": 100, \"measured_peak_bytes\": 101}," \
+    " \"planned_peak_bytes\": 100, \"measured_peak_bytes\": 101," \
+    " \"host_planned_bytes\": {\"data\": 5}, \"host_measured_bytes\": {\"data\": 6}," \
+    " \"host_planned_peak_bytes\": 5, \"host_measured_peak_bytes\": 6}," \
+    " \"file\": {\"planned\": {\"optimizer states\": {\"bytes_read\": 11, \"bytes_written\": 12}}," \
+    " \"measured\": {\"optimizer states\": {\"bytes_read\": 21, \"bytes_written\": 22}}}," \
     " \"communication\": {\"collectives\": \"shm\", " \
     SMALL_ENTRY("reduce", "") ", " SMALL_ENTRY("gather", "") ", " \
     SMALL_ENTRY("control", ", \"programs_bytes_sent\": 7, \"programs_bytes_received\": 8," \

@@ -173,7 +173,7 @@ static void a_study_draws_its_stages(void **state)
 
 /* ---- traces ---- */
 
-enum { RANKS = 8, STEPS = 3, SPANS = 180, ROUNDS = STEPS * SPANS };
+enum { RANKS = 8, STEPS = 3, SPANS = 72, ROUNDS = STEPS * SPANS };
 
 static zero_traced_span spans[RANKS][ROUNDS];
 static zero_traced_flight flights[RANKS][ROUNDS / 6];

@@ -76,6 +76,12 @@ static void the_last_line_has_the_ledgers(void **state)
     assert_int_equal(r.classes[1].planned, 90);
     assert_int_equal(r.classes[1].measured, 91);
     assert_int_equal(r.measured_peak, 101);
+    assert_int_equal(r.n_host, 1);
+    assert_int_equal(r.host[0].measured, 6);
+    assert_int_equal(r.planned_host_peak, 5);
+    assert_int_equal(r.n_moved, 1);
+    assert_int_equal(r.moved[0].planned_written, 12);
+    assert_int_equal(r.moved[0].written, 22);
     assert_int_equal(r.n_traffic, 3);
     assert_string_equal(r.traffic[2].name, "control");
     assert_int_equal(r.traffic[2].sent, 7);
@@ -266,6 +272,8 @@ static void damage_is_refused_with_its_line_and_what_was_expected(void **state)
          "expected 2 as in the first line, found 3"},
         {"\"measured_bytes\": {\"parameters\": 10, ", "\"measured_bytes\": {", "line 6",
          "found 2 and 1"},
+        {"\"host_measured_peak_bytes\": 6", "\"other\": 6", "line 6", "is missing"},
+        {"\"bytes_written\": 22", "\"bytes_written\": 2.5", "line 6", "\"bytes_written\""},
         {"\"planned_peak_bytes\": 100", "\"planned_peak_bytes\": -1", "line 6", "-1"},
         {"\"reduce\"", "\"reduced\"", "line 6", "\"reduce\" is missing"},
         {"\"bytes_sent\": 100", "\"bytes_sent\": null", "line 6: \"reduce\"", "found null"},

@@ -2,7 +2,7 @@
  *
  * The file is one JSON array without duplicate keys. Spans of a thread do not overlap; those of a
  * rank adjoin within a step. Bytes by class add up to the live bytes of the instruction that begins
- * with them. Each flight has one begin and one end; a reduce-scatter or an all-gather is in flight
+ * with them. Flights are in rows below their rank; a reduce-scatter or an all-gather is in flight
  * on all its ranks at once, which is how clocks are tested. With METRICS a rank's spans of a step
  * add up to rank 0's step_seconds within 1 %. With PLAN, the JSON of `zero plan --show-schedule
  * --rank R` for the first rank in the trace, that rank's instructions have the names, bytes and live bytes of
@@ -27,9 +27,8 @@ typedef struct {
 } span;
 
 typedef struct {
-    int64_t rank, step, sequence, begin, end;
-    const char *name, *id;
-    bool has_ended;
+    int64_t rank, step, sequence, first, begin, end;
+    const char *name;
 } flight;
 
 typedef struct {
@@ -92,9 +91,28 @@ static void *room(size_t n, size_t size)
 
 /* ---- reading ---- */
 
+static void read_flight(trace *t, const json_t *event)
+{
+    const json_t *args = member(event, "args");
+    int64_t begin = nano(event, "ts"), thread = whole(event, "tid");
+    if (thread < QUEUES) fail("is in no row below its rank", text(event, "name"), begin);
+    if (whole(args, "sent") < 0) fail("sends less than nothing", text(event, "name"), 0);
+    t->flights[t->n_flights++] = (flight){.rank = thread % QUEUES,
+                                          .step = whole(args, "step"),
+                                          .sequence = whole(args, "sequence"),
+                                          .first = whole(args, "first"),
+                                          .begin = begin,
+                                          .end = begin + nano(event, "dur"),
+                                          .name = text(event, "name")};
+}
+
 static void read_span(trace *t, const json_t *event)
 {
     if (strcmp(text(event, "cat"), "wait") == 0) return;
+    if (strcmp(text(event, "cat"), "collective") == 0) {
+        read_flight(t, event);
+        return;
+    }
     const json_t *args = member(event, "args"), *bytes = json_object_get(args, "bytes");
     int64_t begin = nano(event, "ts");
     t->spans[t->n_spans++] = (span){.thread = whole(event, "tid"),
@@ -106,35 +124,6 @@ static void read_span(trace *t, const json_t *event)
                                     .bytes = bytes ? json_integer_value(bytes) : -1,
                                     .name = text(event, "name"),
                                     .category = text(event, "cat")};
-}
-
-static flight *find_flight(trace *t, const char *id)
-{
-    for (size_t k = t->n_flights; k > 0; k--)
-        if (strcmp(t->flights[k - 1].id, id) == 0) return &t->flights[k - 1];
-    return NULL;
-}
-
-static void read_flight(trace *t, const json_t *event, bool is_begin)
-{
-    const char *id = text(event, "id"), *name = text(event, "name");
-    flight *f = find_flight(t, id);
-    if (is_begin) {
-        const json_t *args = member(event, "args");
-        if (f) fail("begins twice", name, f->begin);
-        t->flights[t->n_flights++] = (flight){.rank = whole(event, "tid"),
-                                              .step = whole(args, "step"),
-                                              .sequence = whole(args, "sequence"),
-                                              .begin = nano(event, "ts"),
-                                              .name = name,
-                                              .id = id};
-        if (whole(args, "sent") < 0) fail("sends less than nothing", name, 0);
-        return;
-    }
-    if (!f || f->has_ended || strcmp(f->name, name) != 0) fail("ends", name, 0);
-    f->end = nano(event, "ts");
-    f->has_ended = true;
-    if (f->end < f->begin) fail("ends before it begins", name, f->begin);
 }
 
 static void read_sample(trace *t, const json_t *event)
@@ -157,8 +146,6 @@ static void read_event(trace *t, const json_t *event)
     whole(event, "pid");
     if (strcmp(phase, "X") == 0)
         read_span(t, event);
-    else if (strcmp(phase, "b") == 0 || strcmp(phase, "e") == 0)
-        read_flight(t, event, *phase == 'b');
     else if (strcmp(phase, "C") == 0)
         read_sample(t, event);
     else if (strcmp(phase, "M") != 0)
@@ -237,12 +224,12 @@ static size_t check_flights(const trace *t)
     size_t pairs = 0;
     for (size_t k = 0; k < t->n_flights; k++) {
         const flight *a = &t->flights[k];
-        if (!a->has_ended) fail("does not end", a->name, a->begin);
         for (size_t i = k + 1; is_of_all(a->name) && i < t->n_flights; i++) {
             const flight *b = &t->flights[i];
             if (a->rank == b->rank || a->step != b->step || a->sequence != b->sequence ||
-                strcmp(a->name, b->name) != 0)
+                a->first != b->first)
                 continue;
+            if (strcmp(a->name, b->name) != 0) fail("has two names", a->name, a->begin);
             pairs++;
             if (a->begin > b->end + slack || b->begin > a->end + slack)
                 fail("is not in flight on two ranks at once", a->name, a->begin);

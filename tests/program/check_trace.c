@@ -2,7 +2,7 @@
  *
  * It knows the format, and nothing of the program that wrote it: one strict JSON array; processes
  * and threads have names; the spans of a thread do not overlap, but for waits, which lie within
- * one; each "b" has one "e" after it, with its own id; counters are whole and not negative. Prints
+ * one; no two collectives of a rank have the same step and sequence; counters are whole and not negative. Prints
  * for each rank and step
  *
  *     rank 3 step 2 spans 112 seconds 0.051234567 begin 0.000000000 end 0.051234567
@@ -26,14 +26,14 @@ typedef struct {
 } span;
 
 typedef struct {
-    int64_t thread, begin, end, sent;
+    int64_t rank, sent;
 } flight;
 
 typedef struct {
     span *spans;
     flight *flights;
     size_t n_spans, n_flights;
-    json_t *processes, *threads, *open, *closed; /* by pid, tid, id */
+    json_t *processes, *threads, *seen; /* by pid, tid; rank, step and sequence */
 } trace;
 
 static _Noreturn void fail(const char *what, const json_t *event)
@@ -107,42 +107,32 @@ static void take_name(trace *t, const json_t *event)
     }
 }
 
+static void take_flight(trace *t, const json_t *event)
+{
+    const json_t *args = arguments(event);
+    int64_t rank = whole(event, "tid") % FIRST_ROW;
+    char key[80];
+    snprintf(key, sizeof key, "%" PRId64 ".%" PRId64 ".%" PRId64, rank, whole(args, "step"),
+             whole(args, "sequence"));
+    if (whole(event, "tid") < FIRST_ROW) fail("a collective outside of rows", event);
+    if (json_object_get(t->seen, key)) fail("a second one of its number", event);
+    json_object_set_new(t->seen, key, json_true());
+    t->flights[t->n_flights++] = (flight){rank, whole(args, "sent")};
+}
+
 static void take_span(trace *t, const json_t *event, size_t order)
 {
-    bool waits = strcmp(text(event, "cat"), "wait") == 0;
+    const char *category = text(event, "cat");
+    bool waits = strcmp(category, "wait") == 0;
     int64_t begin = nano(event, "ts");
     need_names(t, event);
+    if (strcmp(category, "collective") == 0) take_flight(t, event);
     t->spans[t->n_spans++] = (span){.thread = whole(event, "tid"),
                                     .step = waits ? 0 : whole(arguments(event), "step"),
                                     .begin = begin,
                                     .end = begin + nano(event, "dur"),
                                     .order = order,
                                     .name = text(event, "name")};
-}
-
-static void open_flight(trace *t, const json_t *event)
-{
-    const char *id = text(event, "id");
-    need_names(t, event);
-    if (json_object_get(t->open, id) || json_object_get(t->closed, id))
-        fail("its id is not unique", event);
-    json_object_set_new(t->open, id, json_integer((json_int_t)t->n_flights));
-    t->flights[t->n_flights++] = (flight){.thread = whole(event, "tid"),
-                                          .begin = nano(event, "ts"),
-                                          .sent = whole(arguments(event), "sent")};
-}
-
-static void close_flight(trace *t, const json_t *event)
-{
-    const char *id = text(event, "id");
-    const json_t *number = json_object_get(t->open, id);
-    if (!number) fail("an end without its begin", event);
-    flight *f = &t->flights[json_integer_value(number)];
-    f->end = nano(event, "ts");
-    if (f->end < f->begin || f->thread != whole(event, "tid"))
-        fail("does not fit its begin", event);
-    json_object_del(t->open, id);
-    json_object_set_new(t->closed, id, json_true());
 }
 
 static void take_counter(const trace *t, const json_t *event)
@@ -163,8 +153,6 @@ static void take(trace *t, const json_t *event, size_t order)
     switch (strlen(phase) == 1 ? *phase : '\0') {
     case 'M': take_name(t, event); break;
     case 'X': take_span(t, event, order); break;
-    case 'b': open_flight(t, event); break;
-    case 'e': close_flight(t, event); break;
     case 'C': take_counter(t, event); break;
     default: fail("an unknown phase", event);
     }
@@ -229,8 +217,8 @@ static void print_flights(const trace *t)
     {
         int64_t rank = strtoll(tid, NULL, 10), n = 0, sent = 0;
         for (size_t i = 0; i < t->n_flights; i++) {
-            n += t->flights[i].thread == rank;
-            sent += t->flights[i].thread == rank ? t->flights[i].sent : 0;
+            n += t->flights[i].rank == rank;
+            sent += t->flights[i].rank == rank ? t->flights[i].sent : 0;
         }
         if (rank < FIRST_ROW)
             printf("rank %" PRId64 " flights %" PRId64 " sent %" PRId64 "\n", rank, n,
@@ -254,19 +242,16 @@ int main(int argc, char **argv)
                0,
                json_object(),
                json_object(),
-               json_object(),
                json_object()};
     if (!json_is_array(root) || n == 0 || !t.spans || !t.flights) fail("no array", NULL);
     for (size_t i = 0; i < n; i++) take(&t, json_array_get(root, i), i);
-    if (json_object_size(t.open) > 0) fail("begins without their ends", t.open);
     qsort(t.spans, t.n_spans, sizeof *t.spans, compare);
     check_order(&t);
     print_steps(&t);
     print_flights(&t);
     json_decref(t.processes);
     json_decref(t.threads);
-    json_decref(t.open);
-    json_decref(t.closed);
+    json_decref(t.seen);
     json_decref(root);
     free(t.spans);
     free(t.flights);

@@ -75,7 +75,7 @@ until grep -q '"step":' m 2>/dev/null || ! kill -0 $job; do sleep 0.05; done
 rm -f err
 (
     tries=0
-    until grep -q 'waiting up to' err 2>/dev/null || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+    until grep -q 'waiting up to' err 2>/dev/null || [ $((tries += 1)) -gt 1200 ]; do sleep 0.1; done
     sleep 12 # longer than the watchdog's time, which is long enough for a machine that has other work
     kill -USR2 $job
 ) &

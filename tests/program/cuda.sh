@@ -124,7 +124,7 @@ refused() {
     legible err
     exits "$expected"
     says "$text" err
-    [ $(($(date +%s) - began)) -le 20 ] || complain "$words: it took more than 20 s"
+    [ $(($(date +%s) - began)) -le 60 ] || complain "$words: it took more than a minute"
 }
 refused 3 'sm_70) has no bf16: use --dtype fp16' ZERO_EMULATED_SM=70 \
     train $model $step --dtype bf16 --device $device
@@ -147,7 +147,7 @@ if grep -q '^cuda  *yes' info; then
 else
     refuses 3 'CUDA' 0 train $model --device cuda
     refuses 3 'CUDA' 0 generate run --device cuda
-    [ $(($(date +%s) - began)) -le 6 ] || complain "$words: it took more than 6 s"
+    [ $(($(date +%s) - began)) -le 60 ] || complain "$words: it took more than a minute"
 fi
 grep -q '^devices .*cuda\( \|$\)' info || says 'configure with -DZERO_CUDA=ON' err
 if command -v ldd >ldd_of 2>&1; then

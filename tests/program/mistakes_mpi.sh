@@ -56,7 +56,7 @@ run 2 train $small --steps 500 --sample 0 --eval-every 0 --metrics m \
 exits 1
 [ "$(grep -c '^zero: step .* is not finite' err)" -eq 1 ] || complain "$words: expected one message"
 says 'Try a smaller --lr' err
-[ $(($(date +%s) - start)) -le $((10 * slow)) ] || complain "$words: the job did not end at once"
+[ $(($(date +%s) - start)) -le 60 ] || complain "$words: the job did not end within a minute"
 [ -s m ] || complain "$words: no metrics of the steps before"
 is_json m
 finish

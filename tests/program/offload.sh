@@ -79,8 +79,7 @@ fails() {
     shimmed 3 train $tiny --stage 2 --steps 40 --checkpoint saved --save-every 1 --keep 100 \
         --watchdog 20 --offload "$disk" "$@"
     exits "$expected_code"
-    [ $(($(date +%s) - began)) -le $((15 * slow)) ] ||
-        complain "$words: it took more than $((15 * slow)) s"
+    [ $(($(date +%s) - began)) -le 60 ] || complain "$words: it took more than a minute"
     grep '^zero: ' err | grep 'rank 1: ' | grep 'block [0-9]' | grep 'at byte [0-9]' |
         grep -qF -e "$text" || complain "$words: expected rank, block, byte and '$text'"
     found=$(find saved -name 'step-*' 2>/dev/null | wc -l)
@@ -133,7 +132,7 @@ kills() {
     on 3 "$zero" train $tiny --stage $(($1 % 4)) --steps 1000000 --log-every 100000 --watchdog 20 \
         --offload "$disk" >out 2>err &
     job=$!
-    await 20 has_ranks || complain "$words: no ranks"
+    await 120 has_ranks || complain "$words: no ranks"
     draw 30
     sleep "$(awk "BEGIN { print $drawn / 100 }")"
     ranks=$(ranks_of $job)
@@ -142,7 +141,7 @@ kills() {
     kill -9 "$victim"
     wait $job 2>/dev/null
     for pid in $ranks; do
-        await 20 has_ended "$pid" || complain "$words: process $pid still runs"
+        await 60 has_ended "$pid" || complain "$words: process $pid still runs"
     done
     left
 }

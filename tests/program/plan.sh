@@ -81,7 +81,7 @@ is_json out
 for stage in 1 2; do
     runs 0 plan $small --ranks 2 --stage $stage --show-schedule
     cp out stage$stage
-    grep -q '(freed)' out && echo $stage
+    grep -q '^        (freed) ' out && echo $stage
 done >frees
 [ "$(cat frees)" = 2 ] || complain "$words: stages that free gradients: $(cat frees)"
 
@@ -223,14 +223,12 @@ UPDATE final
 END
 same program expected 'the program of stage 3'
 
-# A plan of 10^12 parameters on 1024 ranks takes little time and memory.
-start=$(date +%s)
+# A plan of 10^12 parameters on 1024 ranks takes little time, of the processor, and memory.
 limit=400000 # KiB of address space; programs with sanitizers reserve terabytes at their start
 (ulimit -v $limit && exec "$zero" --version) >out 2>err || limit=unlimited
-(ulimit -v $limit && exec "$zero" plan --model paper-1t --ranks 1024 --stage 3) >out 2>err ||
-    complain 'paper-1t does not fit in 400 MB'
+(ulimit -v $limit && ulimit -t 5 && exec "$zero" plan --model paper-1t --ranks 1024 --stage 3) \
+    >out 2>err || complain 'paper-1t does not fit in 400 MB and 5 s'
 says 'Psi = 1007988403200' out
-[ $(($(date +%s) - start)) -le 5 ] || complain 'paper-1t took more than 5 s'
 unset OMPI_MCA_pml
 
 # mistakes
@@ -288,9 +286,10 @@ run 0 train --model gpt2 --seq 1024 --micro-batch 64 --steps 1 --memory-limit 3G
 exits 3
 says '2 ranks --micro-batch 1 --recompute' err
 # However large the shape, the refusal and its table come at once: deep models, many microbatches,
-# both. The limit is generous: compiling all of the table's plans would take many minutes.
+# both. The limit is generous: compiling all of the table's plans would take many minutes of the
+# processor.
 enormous="--heads 1 --steps 1 --seq 64 --data stories:64KiB --memory-limit 4GiB"
-begin=$(date +%s)
+ulimit -S -t 60
 run 0 train $enormous --layers 10000 --hidden 131072 --stage 3
 exits 3
 says 'needs at least' err
@@ -299,5 +298,5 @@ run 0 train $enormous --layers 10000 --hidden 64 --global-batch 65536 --micro-ba
 exits 3
 run 0 train $enormous --layers 10000 --hidden 64 --global-batch 65536 --micro-batch 65536
 exits 3
-[ $(($(date +%s) - begin)) -lt 60 ] || complain "three refusals took more than a minute"
+ulimit -S -t unlimited
 finish

@@ -89,10 +89,11 @@ runs 0 plan $shape --ranks 4 --tp 2 --show-schedule --json
 is_json out
 says '"part": 2' out
 
-# The largest model of the paper's section on model parallelism comes at once.
-start=$(date +%s)
+# The largest model of the paper's section on model parallelism comes at once: the processor's seconds
+# are limited, which other work on the machine does not change.
+ulimit -S -t $((10 * slow))
 runs 0 plan --model paper-100b --ranks 400 --tp 16 --stage 2 --dtype bf16 --recompute
-[ $(($(date +%s) - start)) -le $((10 * slow)) ] || complain "$words: it took too long"
+ulimit -S -t unlimited
 says '400 on 25 nodes' out
 
 # A rank's part decides what it needs, and rank 0 has the most.

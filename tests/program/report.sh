@@ -45,12 +45,15 @@ says DIFFERS out
 # Each number of the CSV is that of the metrics.
 runs 0 report a.jsonl --csv
 [ "$(wc -l <out)" -eq 13 ] || complain "$words: expected 12 rows and one of names"
-for column in 3:loss 5:lr 6:grad_norm 8:tokens 9:step_seconds 11:tokens_per_second 12:elapsed; do
+for column in 3:loss 5:lr 6:grad_norm 7:loss_scale 8:tokens 9:step_seconds \
+    10:exposed_seconds 11:tokens_per_second 12:elapsed; do
     sed -n "s/.*\"step\":.*\"${column#*:}\":\([^,}]*\).*/\1/p" a.jsonl >wanted
     sed 1d out | cut -d , -f "${column%:*}" | paste -d ' ' - wanted |
         awk '$1 - $2 != 0 || $1 == "" { exit 1 } END { exit NR != 12 }' ||
         complain "$words: the column ${column#*:} differs from the metrics"
 done
+[ "$(sed 1d out | cut -d , -f 4 | grep -c .)" -eq 3 ] ||
+    complain "$words: expected three validation losses"
 
 # ---- runs that were stopped, resumed, damaged ----
 
@@ -145,6 +148,25 @@ words="zero report --csv --out in 1 KiB"
 "$zero" report a.jsonl --csv 2>err | head -n 1 >out
 says 'run,step,loss' out
 [ -s err ] && complain "an output that is closed early: $(cat err)"
+
+# ---- a trace: the slow rank is the late one ----
+
+"$zero" simulate --model gpt2 --ranks 3 --stage 3 --micro-batch 1 --network 1us,10G --flops 1T \
+    --slow 1:0.5 --trace trace.json >out 2>err || complain "the simulation failed"
+runs 0 report --trace trace.json
+narrow 80 out
+says 'simulated: 3 of 3 ranks on 3 nodes, step 2' out
+awk '$3 == "began" { late = 1; next } late && NF == 5 && $1 ~ /^[0-9]+$/ { most = $3 > most ? $3 : most; last[$1] = $3 }
+    END { exit !(most > 10 && last[1] == most && last[0] == 0 && last[2] == 0) }' out ||
+    complain "$words: expected rank 1 to be the last one"
+runs 0 report --trace trace.json --csv
+sed 1d out | awk -F, '{ d = $3 - $4 - $5 - $6 - $7 - $8 } d > 1e-8 || -d > 1e-8 { exit 1 }
+    END { exit NR != 3 }' || complain "$words: the kinds do not add up to the step"
+runs 0 report a.jsonl --trace trace.json --json
+is_json out
+refuses 2 'would be overwritten' 0 report a.jsonl --trace trace.json --out trace.json
+refuses 2 'other columns' 0 report a.jsonl --trace trace.json --csv
+refuses 4 'a.jsonl' 0 report --trace a.jsonl
 
 # ---- studies ----
 

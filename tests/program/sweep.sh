@@ -263,7 +263,7 @@ rm left
 "$zero" sweep --ranks 1 --weak --micro-batch 2 $tiny --launch 'sh hold.sh {}' --out held \
     >held.out 2>held.err &
 holder=$!
-await 20 test -s left || complain 'a study did not start'
+await 120 test -s left || complain 'a study did not start'
 no_sweep 3 "process $holder on " --ranks 1 --weak --micro-batch 2 $tiny --launch 'sh hold.sh {}' \
     --out held
 kill -USR2 $holder
@@ -274,7 +274,7 @@ wait $holder
 "$zero" sweep --ranks 2 --weak --micro-batch 2 --steps 500000 $tiny --launch "$line" --out busy \
     >busy.out 2>busy.err &
 sweep=$!
-await 60 test -s busy/points/stage0-ranks2.jsonl || complain 'a point did not start'
+await 120 test -s busy/points/stage0-ranks2.jsonl || complain 'a point did not start'
 ranks=$(ranks_of $sweep)
 [ "$(echo $ranks | wc -w)" -eq 2 ] || complain "expected 2 ranks below the sweep, found '$ranks'"
 kill -TERM $sweep
@@ -282,7 +282,7 @@ wait $sweep
 [ $? -eq 75 ] || complain 'a sweep that was stopped did not end with 75'
 for rank in $ranks; do
     echo "$rank" >left
-    await 10 gone || complain 'a rank outlives the sweep'
+    await 60 gone || complain 'a rank outlives the sweep'
 done
 
 # Strong scaling, options from a file, fake nodes; one rank needs no launcher.

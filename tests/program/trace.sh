@@ -1,16 +1,18 @@
 # zero train --trace: what a run's trace says is what the run did, on every stage, with everything
 # that moves data, on clocks that differ, and when the run does not end well.
 . "$(dirname "$0")/common.sh"
-: "${TRACE_CHECKER:?} ${CLOCK_SHIM:?}"
+: "${RUN_CHECKER:?} ${CLOCK_SHIM:?}"
 model="--layers 2 --hidden 32 --heads 4 --seq 16 --data stories:16K --tokenizer byte
     --eval-every 3 --sample 0"
 log=1000000
 
-# found 'WORDS' FILES...: the checker accepts the files, and what it found has these words.
+# found 'WORDS' FILES...: viewers can draw the trace, check_run_trace accepts the files, and what it
+# found has these words.
 found() {
     expected=$1
     shift
-    "$TRACE_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
+    is_trace "$1"
+    "$RUN_CHECKER" "$@" >seen 2>&1 || complain "$words: $(cat seen)"
     grep -qF -e "$expected" seen || complain "$words: expected '$expected', found '$(cat seen)'"
 }
 
@@ -54,11 +56,12 @@ done
 traces 3 --stage 2 --global-batch 12 --micro-batch 2
 planned 3 --stage 2 --global-batch 12 --micro-batch 2
 traces 4 --tp 2 --stage 3 --global-batch 8
-says 'all-gather block 0 in the ZeRO group of ranks 0,2' t.json
-says 'reduce-scatter block 0 in the TP group of ranks 2-3' t.json
+grep '"reduce-scatter block 0"' t.json | grep -q '"first":2,' ||
+    complain "$words: expected a JOIN of the TP group of ranks 2 and 3"
+grep '"all-gather block 0"' t.json | grep -q '"first":1,' ||
+    complain "$words: expected a GATHER of the ZeRO group of ranks 1 and 3"
 found 'ranks 4 steps 4-6' t.json m
 traces 4 --shard-ranks 2 --stage 3
-says ' in the replica group of ranks 1,3' t.json
 found 'ranks 4 steps 4-6' t.json m
 traces 3 --partition owner --stage 2
 found 'ranks 3 steps 4-6' t.json m
@@ -88,6 +91,14 @@ if [ -n "$disk" ]; then
     traces 3 --stage 1 --offload "$disk" --delayed-update 3 --trace-steps 1-3
     found 'ranks 3 steps 1-3' t.json m
     says 'epilogue: UPDATE' t.json
+fi
+
+# Instructions of a device are those of the host, and the file says so.
+"$zero" info >info 2>&1
+if grep -q '^devices .*fake' info; then
+    traces 3 --stage 3 --device fake
+    found 'ranks 3 steps 4-6' t.json m
+    says "seldom waits; the device's own times are in the profile\"" t.json
 fi
 
 # The second of two nodes has a clock that is 3 s ahead, and runs faster: its collectives are in

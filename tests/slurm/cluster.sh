@@ -116,7 +116,7 @@ dd if=/dev/urandom of="$slurm/key" bs=1024 count=1 2>/dev/null
 chmod 400 "$slurm/key"
 daemon head munged --foreground --force --socket="$slurm/munge" --key-file="$slurm/key" \
     --pid-file="$slurm/munged.pid" --log-file="$slurm/munged.log" --seed-file="$slurm/seed"
-await 10 test -S "$slurm/munge" || complain "munged did not start: $(logs)"
+await 60 test -S "$slurm/munge" || complain "munged did not start: $(logs)"
 rm -rf "$slurm/pmix.head"
 daemon head slurmctld -D
 k=0
@@ -124,7 +124,7 @@ while [ $k -lt $count ]; do
     daemon $k slurmd -D -N n$k
     k=$((k + 1))
 done
-await 60 all_idle || {
-    complain "the nodes are not idle after 60 s: $(on head sinfo; logs)"
+await 300 all_idle || {
+    complain "the nodes are not idle after five minutes: $(on head sinfo; logs)"
     finish
 }

@@ -148,8 +148,8 @@ static void all_that_is_written_is_read(void **state)
         assert_true(r->rank == rank && r->node == layout.node_of[rank]);
         check_spans(r);
         check_rest(r);
-        assert_true(zero_traced_step(r, 3, &first, &last) && first == 1 && last == 2);
-        assert_false(zero_traced_step(r, 4, &first, &last));
+        assert_true(zero_traced_find_step(r, 3, &first, &last) && first == 1 && last == 2);
+        assert_false(zero_traced_find_step(r, 4, &first, &last));
     }
     assert_null(zero_traced_find(&t, 3));
     zero_traced_destroy(&t);
@@ -179,6 +179,35 @@ static void spans_that_touch_still_touch(void **state)
     assert_int_equal(t.ranks[0].n_spans, 1000);
     for (int k = 1; k < 1000; k++)
         assert_true(t.ranks[0].spans[k].begin == t.ranks[0].spans[k - 1].end);
+    zero_traced_destroy(&t);
+    zero_layout_destroy(&layout);
+    unlink("t.json");
+}
+
+/* Of a rank, in any order. */
+static void flights_of_a_row_do_not_overlap(void **state)
+{
+    (void)state;
+    zero_layout layout;
+    zero_traced t;
+    uint64_t random = 7;
+    int most = 0;
+    assert_int_equal(zero_layout_init_blocks(&layout, 1, 1), ZERO_OK);
+    zero_trace_head head = head_of(&layout);
+    zero_trace_file *f = begin("t.json", &head);
+    zero_trace_file_rank(f, 0);
+    for (int k = 0; k < 200; k++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        double from = (double)(random >> 40) * 1e-6, length = (double)(random >> 60) * 0.3;
+        zero_trace_flight flight = {0, 2, k, 0, "all-gather", 1, from, from + length};
+        zero_trace_file_flight(f, &flight);
+    }
+    end(f);
+    read_back(&t); /* which checks it */
+    assert_int_equal(t.ranks[0].n_flights, 200);
+    for (int k = 0; k < 200; k++)
+        if (t.ranks[0].flights[k].row > most) most = t.ranks[0].flights[k].row;
+    assert_in_range(most, 2, 199);
     zero_traced_destroy(&t);
     zero_layout_destroy(&layout);
     unlink("t.json");
@@ -310,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_is_written_is_read),
         cmocka_unit_test(spans_that_touch_still_touch),
+        cmocka_unit_test(flights_of_a_row_do_not_overlap),
         cmocka_unit_test(hostile_names_are_shown_and_change_nothing),
         cmocka_unit_test(a_long_name_is_cut),
         cmocka_unit_test(a_failure_leaves_no_file),

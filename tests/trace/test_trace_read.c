@@ -28,19 +28,21 @@
 #define WAIT(ts, dur) \
     ",\n{\"name\":\"waiting\",\"cat\":\"wait\",\"ph\":\"X\",\"pid\":0,\"tid\":1," \
     "\"ts\":" ts ",\"dur\":" dur "}"
-#define BEGIN(id, ts) \
-    ",\n{\"name\":\"g\",\"cat\":\"collective\",\"ph\":\"b\",\"id\":\"" id \
-    "\",\"pid\":0,\"tid\":1,\"ts\":" ts \
-    ",\"args\":{\"step\":1,\"sequence\":4,\"first\":0,\"sent\":8}}"
-#define END(id, ts) \
-    ",\n{\"name\":\"g\",\"cat\":\"collective\",\"ph\":\"e\",\"id\":\"" id \
-    "\",\"pid\":0,\"tid\":1,\"ts\":" ts "}"
+#define ROW \
+    ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1000001,\"args\":{" \
+    "\"name\":" \
+    "\"rank 1 in flight\"}}"
+#define FLIGHT(tid, sequence) FLIGHT_AT(tid, sequence, "2")
+#define FLIGHT_AT(tid, sequence, ts) \
+    ",\n{\"name\":\"g\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":0,\"tid\":" tid \
+    ",\"ts\":" ts ",\"dur\":1,\"args\":{\"step\":1,\"sequence\":" sequence \
+    ",\"first\":0,\"sent\":8}}"
 #define MEMORY(args) \
     ",\n{\"name\":\"memory of rank " \
     "1\",\"ph\":\"C\",\"pid\":0,\"tid\":1,\"ts\":1,\"args\":" args "}"
 #define GOOD \
-    HEAD SPAN("1.5", "2", ",\"bytes\":7") WAIT("1.5", "0.001") BEGIN("1.1.4", "2") \
-        END("1.1.4", "3") MEMORY("{\"gradients\":5}") "\n]\n"
+    HEAD ROW SPAN("1.5", "2", ",\"bytes\":7") WAIT("1.5", "0.001") FLIGHT("1000001", "4") \
+        MEMORY("{\"gradients\":5}") "\n]\n"
 
 /* Parses memory that ends with the text, so that a sanitizer sees one byte too many. */
 static zero_status parse(zero_traced *t, const char *text, size_t len)
@@ -70,7 +72,7 @@ static void a_good_one_is_read(void **state)
 static void a_file_cut_off_anywhere_is_read_up_to_there(void **state)
 {
     (void)state;
-    const char *events[] = {"{\"name\":\"LOAD\"", "\"ph\":\"e\"", "\"ph\":\"C\""};
+    const char *events[] = {"{\"name\":\"LOAD\"", "\"cat\":\"collective\"", "\"ph\":\"C\""};
     size_t whole = strlen(GOOD), first = (size_t)(strstr(GOOD, "}},\n{") - GOOD) + 2;
     for (size_t len = 0; len < whole; len++) {
         zero_traced t = {0};
@@ -108,7 +110,7 @@ static void mistakes_name_the_line(void **state)
         {HEAD "\n{}\n]\n", "line 5: expected ] or a comma on the line before"},
         {HEAD ",\n\n", "line 5"},
         {HEAD "\n]\n]\n", "line 6: expected nothing after the ]"},
-        {HEAD ",\n{\"name\":\"a\",\"ph\":\"Q\"}\n]\n", "expected M, X, b, e or C, found Q"},
+        {HEAD ",\n{\"name\":\"a\",\"ph\":\"Q\"}\n]\n", "expected M, X or C, found Q"},
         {HEAD ",\n{\"name\":\"a\",\"ph\":\"M\",\"pid\":0,\"args\":{}}\n]\n",
          "line 5: \"name\": expected zero_trace, process_name"},
         {HEAD SPAN("-1", "2", "") "\n]\n", "line 5: \"ts\": expected a time from 0"},
@@ -122,18 +124,13 @@ static void mistakes_name_the_line(void **state)
         {HEAD SPAN("1", "2", "") WAIT("1", "3") "\n]\n", "line 6: rank 1: expected a wait"},
         {HEAD SPAN("1", "2", "") WAIT("2", "1") "\n]\n", "line 6: rank 1: expected a wait"},
         {HEAD WAIT("2", "1") "\n]\n", "line 5: rank 1: expected a wait"},
-        {HEAD BEGIN("1.1.4", "2") "\n]\n", "line 5: found no end of this collective"},
-        {HEAD END("1.1.4", "2") "\n]\n", "line 5: found no begin of this collective"},
-        {HEAD BEGIN("1.1.4", "2") END("1.1.4", "1") "\n]\n",
-         "line 6: this end is before its begin"},
-        {HEAD BEGIN("1.1.4", "2") BEGIN("1.1.4", "2") END("1.1.4", "3") "\n]\n",
-         "line 6: expected an id that no other begin has"},
-        {HEAD BEGIN("1.1.4", "2") END("1.1.4", "3") END("1.1.4", "3") "\n]\n",
-         "line 7: found no begin of this collective"},
-        {HEAD BEGIN("1.1.5", "2") "\n]\n", "expected step 1 and sequence 5 as in its id"},
-        {HEAD BEGIN("0.1.4", "2") "\n]\n", "\"id\": expected 1.STEP.SEQUENCE"},
-        {HEAD BEGIN("1.1.4 ", "2") "\n]\n", "\"id\": expected 1.STEP.SEQUENCE"},
-        {HEAD BEGIN("1.+1.4", "2") "\n]\n", "\"id\": expected 1.STEP.SEQUENCE"},
+        {HEAD ROW FLIGHT("1000001", "4") FLIGHT_AT("1000001", "5", "2.5") "\n]\n",
+         "line 7: row 1 of rank 1: expected a collective from 3000 ns on"},
+        {HEAD ROW FLIGHT("1000001", "4") FLIGHT_AT("1000001", "4", "3") "\n]\n",
+         "line 7: rank 1: expected a step and sequence that no other collective has, found "
+         "those of line 6"},
+        {HEAD FLIGHT("1", "4") "\n]\n", "line 5: expected a collective on a row of them"},
+        {HEAD FLIGHT("1000001", "-4") "\n]\n", "\"sequence\": expected a whole number"},
         {HEAD MEMORY("{\"gradient\":5}") "\n]\n", "\"gradient\": no such key"},
         {HEAD MEMORY("{\"gradients\":1.5}") "\n]\n",
          "\"gradients\": expected a whole number"},
