@@ -29,6 +29,17 @@ static bool is_command(const zero_answer_line *line, const char *a, const char *
     return strcmp(line->text, a) == 0 || strcmp(line->text, b) == 0;
 }
 
+/* Tells on which side a wrong number lies. */
+static const char *compare(const zero_speaker *s, const zero_answer_line *line)
+{
+    const zero_question *q = s->question;
+    zero_answer answer;
+    bool is_number = q->kind != ZERO_ANSWER_WORD &&
+                     zero_answer_parse(q->kind, q->unit, line->text, &answer);
+    if (!is_number) return "";
+    return answer.value > q->answer(s->world) ? ": too large" : ": too small";
+}
+
 static void say_reply(const zero_speaker *s, zero_graded graded,
                       const zero_answer_line *line)
 {
@@ -39,7 +50,7 @@ static void say_reply(const zero_speaker *s, zero_graded graded,
         fputs("  Not this.\n", out);
         zero_say(s, 2, graded.why);
         break;
-    case ZERO_GRADE_WRONG: fputs("  Not this.\n", out); break;
+    case ZERO_GRADE_WRONG: fprintf(out, "  Not this%s.\n", compare(s, line)); break;
     case ZERO_GRADE_MISSING: fputs("  No answer.\n", out); break;
     default:
         if (s->question->kind == ZERO_ANSWER_WORD)
@@ -66,6 +77,15 @@ static bool is_slip(const hour *h, zero_grade grade)
            (grade == ZERO_GRADE_MISSING || grade == ZERO_GRADE_UNREADABLE);
 }
 
+/* Of n words at most n - 1 can be tried before the answer is plain. */
+static int tries_of(const hour *h, const zero_question *q)
+{
+    int choices = 0;
+    if (q->kind != ZERO_ANSWER_WORD) return h->options->tries;
+    for (const char *c = q->unit; *c; c++) choices += *c == '|';
+    return h->options->tries < choices ? h->options->tries : choices;
+}
+
 static void save(const hour *h, int k, const zero_answer_line *line)
 {
     if (!h->options->save || line->text[0] == '\0') return;
@@ -78,7 +98,8 @@ static bool ask(hour *h, int k)
     zero_speaker s = speaker_of(h, k);
     const char *words = "The answer is";
     zero_answer_line line = {.is_whole = true}, last = line;
-    for (int try = 0; try < h->options->tries;) {
+    int tries = tries_of(h, s.question);
+    for (int try = 0; try < tries;) {
         prompt(h, k);
         if (!zero_answer_read(h->options->in, &line)) return false;
         if (!h->options->waits) fprintf(s.out, "%.60s\n", ZERO_SHOWN(line.text));
@@ -155,7 +176,7 @@ static bool wait(const hour *h)
 {
     zero_answer_line line;
     if (!h->options->waits) return true;
-    fputs("\n[Enter]", h->options->out);
+    fputs("\n[Enter goes on, q ends]", h->options->out);
     fflush(h->options->out);
     return zero_answer_read(h->options->in, &line) && !is_command(&line, "quit", "q");
 }

@@ -146,7 +146,7 @@ static const zero_question questions[] = {
                   {padded_share, "That is its shards with padding."},
                   {zero_world_psi, "That is the whole model: the others write theirs."}},
      .because = "The true parameters in its shards of all groups ({share} places with padding): {answer}.",
-     .plan = 0, .line = "ranks",
+     .plan = 0, .line = "Psi =",
      .against = NULL},
     {.ask = "Can a run on ONE rank in stage 0 resume from the checkpoint of {N} ranks in stage 3?",
      .kind = ZERO_ANSWER_WORD, .unit = "yes|no", .answer = loads,

@@ -9,14 +9,6 @@
 static const char *const plans[] = {PLAN(slice, "0"), PLAN(owner, "0"),
                                     PLAN(owner, "{N-1}"), NULL};
 
-static double padding_slice(const zero_course_world *w)
-{
-    return zero_world_ledger(w, 0)->padding;
-}
-static double padding_owner(const zero_course_world *w)
-{
-    return zero_world_ledger(w, 1)->padding;
-}
 static double states_owner(const zero_course_world *w)
 {
     return (double)zero_world_ledger(w, 1)->states;
@@ -25,6 +17,16 @@ static double formula(const zero_course_world *w)
 {
     return zero_world_ledger(w, 1)->formula;
 }
+/* What a rank holds beyond the formula's bytes. */
+static double padding_slice(const zero_course_world *w)
+{
+    return (double)zero_world_ledger(w, 0)->states - zero_world_ledger(w, 0)->formula;
+}
+static double padding_owner(const zero_course_world *w)
+{
+    return states_owner(w) - formula(w);
+}
+
 static double reduced_slice(const zero_course_world *w)
 {
     return zero_world_reduced(w, 0);
@@ -34,14 +36,24 @@ static double reduced_owner(const zero_course_world *w)
     return zero_world_reduced(w, 1);
 }
 
-static double reduced_whole(const zero_course_world *w)
-{
-    return reduced_owner(w) * zero_world_ranks(w) / (zero_world_ranks(w) - 1.0);
-}
-
 static double padded_owner(const zero_course_world *w)
 {
     return (double)zero_world_ledger(w, 1)->padded;
+}
+
+static double reduced_whole(const zero_course_world *w)
+{
+    return padded_owner(w) * zero_world_element(w);
+}
+
+/* The numbers that rank 0 owns of all groups, padding included. */
+static double owned(const zero_course_world *w)
+{
+    const zero_schedule *s = zero_world_schedule(w, 1);
+    int64_t sum = 0;
+    for (int g = 0; g < s->input.model->n_groups; g++)
+        sum += zero_range_len(zero_partition_piece(&s->groups[g].partition, 0));
+    return (double)sum;
 }
 
 static double messages(const zero_course_world *w, int plan)
@@ -102,7 +114,7 @@ static double each_slice(const zero_course_world *w)
 /* clang-format off */
 static const zero_course_name names[] = {
     {"padding_slice", padding_slice}, {"padding_owner", padding_owner}, {"states", states_owner},
-    {"formula", formula}, {"padded_owner", padded_owner}, {"least", least_owner}, {"most", most_owner},
+    {"formula", formula}, {"owned", owned}, {"padded_owner", padded_owner}, {"least", least_owner}, {"most", most_owner},
     {"slice", each_slice}, {"messages_slice", messages_slice}, {NULL, NULL},
 };
 
@@ -111,21 +123,22 @@ static const zero_question questions[] = {
         "So far each group was cut into {N} shards (--partition slice). The paper cuts the whole model "
         "once into {N} contiguous parts (--partition owner): a group has one owner or a few "
         "neighbouring ones.\n"
-        "  slice   embedding [0|1|2]   block 0 [0|1|2]   final [0|1|2]\n"
-        "  owner   embedding, block 0, final, end to end [ rank 0 | rank 1 | rank 2 ]\n"
-        "Padding makes whole granules of 64 in either case.",
+        "  slice   each group                [ rank 0 | rank 1 | ... ]\n"
+        "  owner   all groups, end to end    [   rank 0   |   rank 1   | ... ]\n"
+        "Owner fills each group to whole granules of 64 numbers, and each rank's part to whole granules. "
+        "The groups then have {padded_owner} numbers, where the model has {psi} parameters of 16 bytes of states.",
      .ask = "Stage 3, slice: rank 0 holds {padding_slice} bytes of padding among its model states. How many with owner?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = padding_owner,
      .mistakes = {{padding_slice, "The groups are not cut one by one now, so they are not padded for each rank."},
                   {states_owner, "That is all model states of a rank."}},
-     .because = "{padded_owner} numbers in all, 16 x {padded_owner} / {N} = {states} bytes a rank; the formula's are {formula}, the rest is padding.",
+     .because = "Of {padded_owner} numbers rank 0 owns {owned}: 16 x {owned} = {states} bytes. The formula's are 16 x {psi} / {N} = {formula}; the rest, {answer}, is padding.",
      .plan = 1, .line = "model states",
      .against = NULL},
     {.ask = "Stage 3, owner: how many bytes does rank 0 send in REDUCE?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = reduced_owner,
      .mistakes = {{reduced_slice, "That is slice, with its larger padding."},
-                  {reduced_whole, "That is N for N - 1: rank 0 keeps what it owns itself."}},
-     .because = "Everything that others own: {padded_owner} x {bytes} x {N-1} / {N} = {answer}.",
+                  {reduced_whole, "Rank 0 keeps what it owns itself: {owned} of the {padded_owner} numbers."}},
+     .because = "Everything that others own: ({padded_owner} - {owned}) x {bytes} = {answer}.",
      .plan = 1, .line = "REDUCE",
      .against = NULL},
     {.ask = "slice: does every rank send the same number of bytes in a step (REDUCE and GATHER)?",

@@ -171,7 +171,7 @@ static const zero_question questions[] = {
      .mistakes = {{more_ranks, "That is the ranks' ratio. A rank sends (N-1)/N of the model, however many there are."},
                   {more_pairs, "That is (64-1)/(4-1): but shards are 16 times smaller."},
                   {one, "Nearly: (N-1)/N still grows a little."}},
-     .because = "(63/64) / (3/4) = {answer}, and it never exceeds 4/3.",
+     .because = "(63/64) / (3/4), and a little padding: {answer}. However many ranks, it never exceeds 4/3 by more than padding.",
      .plan = 2, .line = "both",
      .against = "\"More ranks, more traffic for each.\" A rank's volume hardly depends on N."},
 };

@@ -93,7 +93,7 @@ typedef struct {
     zero_mistake mistakes[ZERO_MISTAKES];
     const char *because; /* the derivation */
     int plan;
-    const char *line; /* the first line of that plan with this text shows it; NULL: none */
+    const char *line; /* the first line of that plan with this text, a template, shows it */
     const char *against; /* the misconception; NULL: none of the table */
     int (*told)(
         const zero_course_world *w); /* the instruction of machine 0 whose words follow the

@@ -65,15 +65,42 @@ static void squeeze(const char *line, size_t length, char to[ZERO_COURSE_WORDS])
     to[n] = '\0';
 }
 
-static bool find_line(const char *text, const char *wanted, char found[ZERO_COURSE_WORDS])
+/* The first line with the text, and the head of the table that it stands in. */
+typedef struct {
+    char line[ZERO_COURSE_WORDS], head[ZERO_COURSE_WORDS];
+} found_line;
+
+/* Heads are not indented, but for that of programs. */
+static bool is_head(const char *line, const char *squeezed)
 {
+    return line[0] != ' ' || strstr(squeezed, "bytes live");
+}
+
+static bool find_line(const char *text, const char *wanted, found_line *found)
+{
+    found->head[0] = '\0';
     while (*text) {
         size_t length = strcspn(text, "\n");
-        squeeze(text, length, found);
-        if (strstr(found, wanted)) return true;
+        squeeze(text, length, found->line);
+        if (strstr(found->line, wanted)) {
+            if (text[0] != ' ') found->head[0] = '\0'; /* no row of a table */
+            return true;
+        }
+        if (is_head(text, found->line))
+            memcpy(found->head, found->line, sizeof found->head);
         text += length + (text[length] == '\n');
     }
     return false;
+}
+
+static void say_found(const found_line *f, FILE *out)
+{
+    bool has_columns = strstr(f->line, "  ") && strstr(f->head, "  ");
+    if (has_columns) fprintf(out, "    %.76s\n", f->head);
+    if (strlen(f->line) + 4 <= ZERO_SAY_COLUMNS)
+        fprintf(out, "    %s\n", f->line);
+    else
+        wrap(f->line, strlen(f->line), 4, out);
 }
 
 /* The words of the command, broken between options. */
@@ -91,22 +118,35 @@ static void say_command(const zero_speaker *s, const char *words)
     fputc('\n', s->out);
 }
 
-/* Without memory for the plan's text the line is left out; the answer stands. */
 static void say_line(const zero_speaker *s)
 {
     const zero_question *q = s->question;
-    char *text = NULL, found[ZERO_COURSE_WORDS];
+    char *text = NULL, wanted[ZERO_COURSE_TEXT];
     size_t size = 0;
+    found_line found;
+    (void)zero_course_expand(s->lesson, q, s->world, q->line, wanted);
     say_command(s, s->world->words[q->plan]);
     FILE *memory = open_memstream(&text, &size);
     if (!memory) return;
     zero_status st = s->world->planner->show(s->world->plans[q->plan], memory);
-    if (fclose(memory) == 0 && st == ZERO_OK && find_line(text, q->line, found)) {
-        bool fits = strlen(found) + 4 <= ZERO_SAY_COLUMNS;
-        if (fits) fprintf(s->out, "    %s\n", found);
-        if (!fits) wrap(found, strlen(found), 4, s->out);
-    }
+    bool is_shown = fclose(memory) == 0 && st == ZERO_OK;
+    if (!is_shown) fprintf(s->out, "    (not shown: no memory for the plan's text)\n");
+    if (is_shown && find_line(text, wanted, &found)) say_found(&found, s->out);
     free(text);
+}
+
+#define TOLD_LINES 9
+
+/* The first lines of a narration: those of eight ranks would scroll the answer away. */
+static void say_some(const char *text, FILE *out)
+{
+    fputc('\n', out);
+    for (int n = 0; *text && n < TOLD_LINES; n++) {
+        int length = (int)strcspn(text, "\n");
+        fprintf(out, "%.*s\n", length, text);
+        text += length + (text[length] == '\n');
+    }
+    if (*text) fputs("      ... (all of it: zero lesson N --no-questions)\n", out);
 }
 
 static zero_narrator narrator_of(const zero_lesson_machine *m)
@@ -119,8 +159,13 @@ static void say_told(const zero_speaker *s)
 {
     const zero_lesson_machine *m = s->world->machines[0].machine;
     zero_narrator n = narrator_of(m);
-    fputc('\n', s->out);
-    zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), s->out);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return;
+    zero_narrate_instruction(&n, zero_lesson_tale(m), s->question->told(s->world), memory);
+    if (fclose(memory) == 0) say_some(text, s->out);
+    free(text);
 }
 
 /* "4800 bytes (4.69 KiB)" */

@@ -162,6 +162,57 @@ static void assert_fits_a_terminal(const zero_lesson *l, const zero_question *q,
     free(text);
 }
 
+/* The grade of question k of lesson 1, in the course's own numbers. */
+static zero_graded grade_text(int k, const char *text)
+{
+    zero_course_numbers given = {.ranks = 0}, n = zero_course_standard(&given);
+    zero_course_world w;
+    zero_answer_line line = {.is_whole = true};
+    snprintf(line.text, sizeof line.text, "%s", text);
+    assert_int_equal(zero_course_open(&w, zero_course_lesson(1), &n, &zero_lesson_planner),
+                     ZERO_OK);
+    zero_graded g = zero_grade_answer(&zero_course_lesson(1)->questions[k], &w, &line);
+    zero_course_close(&w);
+    return g;
+}
+
+static void whole_numbers_are_exact_and_others_to_one_percent(void **state)
+{
+    (void)state;
+    assert_int_equal(grade_text(0, "4800").grade, ZERO_GRADE_RIGHT);
+    assert_int_equal(grade_text(0, "4801").grade, ZERO_GRADE_WRONG);
+    assert_int_equal(grade_text(0, "-4800").grade, ZERO_GRADE_WRONG);
+    assert_int_equal(grade_text(0, "4.7 KiB").grade, ZERO_GRADE_RIGHT);
+    assert_int_equal(grade_text(0, "5 KiB").grade, ZERO_GRADE_WRONG);
+    assert_int_equal(grade_text(6, "2.58").grade, ZERO_GRADE_RIGHT);
+    assert_int_equal(grade_text(6, "2.6").grade, ZERO_GRADE_WRONG);
+    assert_int_equal(grade_text(0, "").grade, ZERO_GRADE_MISSING);
+    assert_int_equal(grade_text(0, "yes").grade, ZERO_GRADE_UNREADABLE);
+    assert_int_equal(grade_text(6, "1e999").grade, ZERO_GRADE_UNREADABLE);
+}
+
+static void usual_mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        int question;
+        const char *text, *why;
+    } rows[] = {
+        {0, "3600", "12 Psi"},
+        {0, "38400", "bits"},
+        {0, "14400", "one rank"},
+        {1, "1600", "Stage 1 divides only"},
+        {4, "4800", "forgets the padding"},
+        {5, "1024", "32 bits"},
+        {6, "1.56", "padding alone"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        zero_graded g = grade_text(rows[i].question, rows[i].text);
+        assert_int_equal(g.grade, ZERO_GRADE_MISTAKE);
+        if (!strstr(g.why, rows[i].why)) fail_msg("%s: %s", rows[i].text, g.why);
+    }
+}
+
 /* Returns how many mistakes can be named. */
 static int check_mistakes(const zero_question *q, const zero_course_world *w)
 {
@@ -265,6 +316,8 @@ int main(void)
         cmocka_unit_test(everything_else_is_refused),
         cmocka_unit_test(words_may_be_shortened_but_not_guessed),
         cmocka_unit_test(lines_may_be_long_or_have_nul_bytes),
+        cmocka_unit_test(whole_numbers_are_exact_and_others_to_one_percent),
+        cmocka_unit_test(usual_mistakes_are_named),
         cmocka_unit_test(every_question_holds_for_all_classes),
         cmocka_unit_test(every_question_holds_for_students),
         cmocka_unit_test(variants_depend_on_the_name_alone),

@@ -145,9 +145,19 @@ says "digest $digest..." standard
 
 # ---- screens ----
 
-# A screen with its question fits 22 lines; so does what follows it.
-awk '/^---- lesson/ { if (n > 22) bad = 1; n = 0 } { n++ } /^[0-9.]+ = / { if (n > 22) bad = 1; n = 0 }
-    END { exit bad }' standard || complain 'a screen has more than 22 lines'
+# A screen with its question fits 22 lines; so does what follows the answer.
+yes 0 | head -n 40 >zeroes
+number=0
+while [ $number -lt "$n" ]; do
+    number=$((number + 1))
+    for options in '--ranks 3' '--ranks 8 --layers 4 --hidden 12 --dtype bf16'; do
+        lesson zeroes $number $options
+        narrow 80 out
+        awk '/^---- lesson/ { if (n > 22) bad = 1; n = 0 } { n++ }
+            /^[0-9]+\.[0-9]+ .*= / { if (n > 22) bad = 1; n = 0 }
+            END { exit bad || n > 22 }' out || complain "$words: a screen has more than 22 lines"
+    done
+done
 runs 0 lesson 2 --no-questions
 grep -q ' = $' out && complain "$words: expected no questions"
 narrow 80 out
