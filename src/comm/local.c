@@ -127,18 +127,29 @@ static void conclude(struct zero_local *group, zero_local_combine *combine, cons
     pthread_cond_broadcast(&group->house->changed);
 }
 
-zero_status zero_local_meet(const zero_comm *comm, zero_local_combine *combine,
-                            const void *arg, void *thing)
+/* Waits for the others; false if a rank was abandoned before all had come. Holds the lock. */
+static bool attend(const zero_comm *comm, zero_local_combine *combine, const void *arg,
+                   void *thing)
 {
     struct zero_local *group = comm->local;
     house *h = group->house;
-    pthread_mutex_lock(&h->lock);
     int64_t meeting = group->meetings;
     group->things[comm->rank] = thing;
     if (++group->arrived == group->size) conclude(group, combine, arg);
     while (group->meetings == meeting && !h->is_abandoned)
         pthread_cond_wait(&h->changed, &h->lock);
-    bool has_met = group->meetings != meeting;
+    return group->meetings != meeting;
+}
+
+/* A rank that has left an abandoned meeting still counts as arrived, and its thing is gone. So no
+ * meeting may be completed after that. */
+zero_status zero_local_meet(const zero_comm *comm, zero_local_combine *combine,
+                            const void *arg, void *thing)
+{
+    house *h = comm->local->house;
+    bool has_met = false;
+    pthread_mutex_lock(&h->lock);
+    if (!h->is_abandoned) has_met = attend(comm, combine, arg, thing);
     pthread_mutex_unlock(&h->lock);
     return has_met ? ZERO_OK : tell_abandoned();
 }
