@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
@@ -91,7 +90,7 @@ static int compare_collectives(const zero_traced_flight *a, const zero_traced_fl
 {
     if (a->step != b->step) return a->step < b->step ? -1 : 1;
     if (a->sequence != b->sequence) return a->sequence < b->sequence ? -1 : 1;
-    return strcmp(a->name, b->name);
+    return (a->first > b->first) - (a->first < b->first);
 }
 
 /* Parts of one collective lie together, in the order in which ranks began. */
@@ -118,14 +117,16 @@ static void add_collective(zero_breakdown *b, const part *parts, int64_t n)
     *c = (zero_breakdown_collective){.name = first->name,
                                      .step = first->step,
                                      .sequence = first->sequence,
+                                     .first = first->first,
                                      .n_ranks = (int)n,
                                      .last = b->trace->ranks[parts[n - 1].at].rank,
                                      .spread = last->begin - first->begin,
                                      .duration = end - first->begin};
     if (n < 2) return;
     c->delay = last->begin - parts[n - 2].flight->begin;
-    b->late[parts[n - 1].at].last += c->delay > 0;
-    b->late[parts[n - 1].at].delay += c->delay;
+    zero_breakdown_late *late = &b->late[parts[n - 1].at];
+    late->last += c->delay > 0;
+    late->delay += zero_min(c->delay, INT64_MAX - late->delay);
 }
 
 static int64_t collect(const zero_traced *t, part *parts)

@@ -16,10 +16,11 @@ typedef struct {
     int64_t idle; /* between instructions; the kinds and this add up to the total */
 } zero_breakdown_step;
 
-/* A collective: ranks that begin it early wait for the last one. */
+/* A collective of one group: ranks that begin it early wait for the last one. */
 typedef struct {
     const char *name; /* borrowed from the trace */
     int64_t step, sequence;
+    int first;        /* the lowest rank of its group: groups count for themselves */
     int n_ranks;      /* that take part in it and are in the trace */
     int last;         /* the rank that began last */
     int64_t delay;    /* from the last but one to the last */
@@ -31,15 +32,16 @@ typedef struct {
 typedef struct {
     int rank;
     int64_t joined, last; /* collectives that it took part in, and in which it began last */
-    int64_t delay;        /* of these, added up */
+    int64_t delay;        /* of these, added up; at most INT64_MAX */
 } zero_breakdown_late;
 
 typedef struct {
     const zero_traced *trace;   /* borrowed, and has to stay */
     zero_breakdown_step *steps; /* [n_steps] by step, then by rank; owned, as all arrays */
     int64_t n_steps;
-    zero_breakdown_step *sums;              /* [trace->n_ranks] all steps of each */
-    zero_breakdown_collective *collectives; /* [n_collectives] by step and sequence */
+    zero_breakdown_step *sums; /* [trace->n_ranks] all steps of each */
+    zero_breakdown_collective
+        *collectives; /* [n_collectives] by step, sequence and group */
     int64_t n_collectives;
     zero_breakdown_late *late; /* [trace->n_ranks] */
 } zero_breakdown;

@@ -181,6 +181,7 @@ static json_t *describe_collective(const zero_breakdown_collective *c)
     json_object_set_new(all, "name", zero_metrics_text(c->name));
     put_whole(all, "step", c->step);
     put_whole(all, "sequence", c->sequence);
+    put_whole(all, "first_rank", c->first);
     put_whole(all, "ranks", c->n_ranks);
     put_whole(all, "last_rank", c->last);
     put_real(all, "delay_seconds", seconds(c->delay));

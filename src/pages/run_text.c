@@ -134,6 +134,12 @@ static void print_memory(const zero_record *r, FILE *out)
     print_pair("peak", r->planned_host_peak, r->host_peak, out);
 }
 
+static bool has_moved(const zero_record_moved *m)
+{
+    return m->planned_read != 0 || m->read != 0 || m->planned_written != 0 ||
+           m->written != 0;
+}
+
 static void print_file(const zero_record *r, FILE *out)
 {
     if (r->n_moved == 0) return;
@@ -141,7 +147,7 @@ static void print_file(const zero_record *r, FILE *out)
     for (int i = 0; i < r->n_moved; i++) {
         const zero_record_moved *m = &r->moved[i];
         char name[48];
-        if (m->planned_read + m->read + m->planned_written + m->written == 0) continue;
+        if (!has_moved(m)) continue;
         snprintf(name, sizeof name, "%.17s read", m->name);
         print_pair(name, m->planned_read, m->read, out);
         snprintf(name, sizeof name, "%.17s written", m->name);

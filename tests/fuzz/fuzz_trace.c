@@ -1,5 +1,6 @@
 #include "fuzz.h"
-#include "trace/trace_read.h"
+#include "pages/breakdown.h"
+#include "pages/page_parts.h"
 
 static void check_spans(const zero_traced *t, const zero_traced_span *s, int64_t n)
 {
@@ -32,6 +33,22 @@ static void check_rank(const zero_traced *t, const zero_traced_rank *r)
     }
 }
 
+/* Everything that was read can be shown. */
+static void show(const zero_traced *t)
+{
+    zero_breakdown breakdown;
+    FILE *out = fopen("/dev/null", "w");
+    FUZZ_LAW(out && zero_breakdown_of(t, &breakdown) == ZERO_OK);
+    zero_breakdown_print(&breakdown, out);
+    zero_breakdown_print_csv(&breakdown, out);
+    json_t *all = zero_breakdown_describe(&breakdown);
+    FUZZ_LAW(all != NULL);
+    json_decref(all);
+    zero_breakdown_destroy(&breakdown);
+    FUZZ_LAW(zero_page_timeline(t, out) == ZERO_OK);
+    fclose(out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zero_traced t;
@@ -44,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_LAW(k == 0 || t.ranks[k - 1].rank < t.ranks[k].rank);
         check_rank(&t, &t.ranks[k]);
     }
+    show(&t);
     zero_traced_destroy(&t);
     return 0;
 }

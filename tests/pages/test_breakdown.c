@@ -94,6 +94,58 @@ static void the_last_rank_of_a_collective_is_named_with_its_delay(void **state)
     zero_breakdown_destroy(&b);
 }
 
+/* Two TP groups take the same steps: their collectives have one sequence and one name. */
+static void groups_count_for_themselves(void **state)
+{
+    (void)state;
+    static zero_traced_flight of[4] = {
+        {.begin = 10, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
+        {.begin = 12, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
+        {.begin = 50, .end = 70, .name = "reduce", .step = 1, .sequence = 2, .first = 2},
+        {.begin = 57, .end = 70, .name = "reduce", .step = 1, .sequence = 2, .first = 2},
+    };
+    zero_traced_rank four[4];
+    for (int r = 0; r < 4; r++)
+        four[r] = (zero_traced_rank){.rank = r, .flights = &of[r], .n_flights = 1};
+    const zero_traced two_groups = {
+        .path = "t.json", .world = 4, .nodes = 1, .ranks = four, .n_ranks = 4};
+    zero_breakdown b;
+    assert_int_equal(zero_breakdown_of(&two_groups, &b), ZERO_OK);
+    assert_int_equal(b.n_collectives, 2);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(b.collectives[k].first, 2 * k);
+        assert_int_equal(b.collectives[k].n_ranks, 2);
+        assert_int_equal(b.collectives[k].last, 2 * k + 1);
+        assert_int_equal(b.collectives[k].delay, k == 0 ? 2 : 7);
+    }
+    assert_int_equal(b.late[0].last, 0);
+    assert_int_equal(b.late[1].delay, 2);
+    assert_int_equal(b.late[3].delay, 7);
+    zero_breakdown_destroy(&b);
+}
+
+/* Times in a file may be any up to 10^9 s, and there may be many. */
+static void sums_of_delays_do_not_overflow(void **state)
+{
+    enum { MANY = 20 };
+    (void)state;
+    const int64_t late = INT64_C(1000000000000000000);
+    zero_traced_flight early[MANY], last[MANY];
+    for (int k = 0; k < MANY; k++) {
+        early[k] = (zero_traced_flight){.name = "reduce", .step = 1, .sequence = k};
+        last[k] = early[k];
+        last[k].begin = last[k].end = late;
+    }
+    zero_traced_rank two[2] = {{.rank = 0, .flights = early, .n_flights = MANY},
+                               {.rank = 1, .flights = last, .n_flights = MANY}};
+    const zero_traced far = {
+        .path = "t.json", .world = 2, .nodes = 1, .ranks = two, .n_ranks = 2};
+    zero_breakdown b;
+    assert_int_equal(zero_breakdown_of(&far, &b), ZERO_OK);
+    assert_true(b.late[1].delay == INT64_MAX);
+    zero_breakdown_destroy(&b);
+}
+
 static void delays_are_added_up_for_each_rank(void **state)
 {
     (void)state;
@@ -113,6 +165,8 @@ int main(void)
         cmocka_unit_test(kinds_and_idle_add_up_to_each_step),
         cmocka_unit_test(steps_are_in_order_of_steps_and_ranks),
         cmocka_unit_test(the_last_rank_of_a_collective_is_named_with_its_delay),
+        cmocka_unit_test(groups_count_for_themselves),
+        cmocka_unit_test(sums_of_delays_do_not_overflow),
         cmocka_unit_test(delays_are_added_up_for_each_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
