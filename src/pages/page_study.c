@@ -70,17 +70,25 @@ static const char *scale_bytes(double most, double *unit)
     return names[k];
 }
 
+/* The least number of ranks above `ranks` that the study has; 0: none. */
+static int next_ranks(const zero_study *study, int ranks)
+{
+    int next = 0;
+    for (int s = 0; s < study->n_series; s++)
+        for (int k = 0; k < study->series[s].n; k++) {
+            int here = study->series[s].points[k].ranks;
+            if (here > ranks && (next == 0 || here < next)) next = here;
+        }
+    return next;
+}
+
 static void draw_ranks(const struct plot *p)
 {
     double last = -1e9;
     zero_svg_line(LEFT, BOTTOM, WIDTH - RIGHT, BOTTOM, "axis", p->out);
-    for (int ranks = p->least; ranks <= p->most && ranks > 0; ranks++) {
-        bool is_there = false;
-        for (int s = 0; s < p->study->n_series; s++)
-            for (int k = 0; k < p->study->series[s].n; k++)
-                is_there |= p->study->series[s].points[k].ranks == ranks;
+    for (int ranks = p->least; ranks > 0; ranks = next_ranks(p->study, ranks)) {
         double x = at_ranks(p, ranks);
-        if (!is_there || x - last < 22.0) continue;
+        if (x - last < 22.0) continue;
         char text[16];
         snprintf(text, sizeof text, "%d", ranks);
         zero_svg_line(x, BOTTOM, x, BOTTOM + 4.0, "axis", p->out);

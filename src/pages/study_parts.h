@@ -15,7 +15,7 @@ typedef struct {
     int64_t n, room;
 } zero_study_rows;
 
-#define ZERO_STUDY_POINTS 100000 /* at most */
+#define ZERO_STUDY_POINTS 4096 /* at most */
 
 /* Adds a row in which all is unknown. */
 ZERO_NODISCARD zero_status zero_study_add(zero_study_rows *rows, zero_study_row **row);

@@ -87,12 +87,12 @@ zero_status zero_study_is(const char *path, bool *is)
 
 zero_status zero_study_add(zero_study_rows *rows, zero_study_row **row)
 {
-    zero_study_row *larger = zero_grow(rows->rows, rows->n, &rows->room, sizeof *larger);
-    if (!larger)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its points", rows->path);
     if (rows->n == ZERO_STUDY_POINTS)
         return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected at most %d points, found more",
                          rows->path, ZERO_STUDY_POINTS);
+    zero_study_row *larger = zero_grow(rows->rows, rows->n, &rows->room, sizeof *larger);
+    if (!larger)
+        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its points", rows->path);
     rows->rows = larger;
     *row = &larger[rows->n++];
     **row = (zero_study_row){.point = {.tokens_per_second = NAN,

@@ -9,7 +9,7 @@
 #define ZERO_LEGEND_WORD 19 /* columns of the longest word */
 #define ZERO_LEGEND_TEXT 57
 
-/* The legend of GATHER: "begins to collect all ranks' pieces of parameters". */
+/* The legend of GATHER: "begins to collect a group's parameters from all ranks". */
 const char *zero_op_meaning(zero_op op);
 /* The legend of "buckets": "staging of collectives". */
 const char *zero_class_meaning(zero_class cls);
