@@ -57,10 +57,11 @@ static void handle_interrupt(void)
     if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL); /* as under nohup */
 }
 
-/* The default action, which SA_RESETHAND has restored, follows when this handler returns. */
+/* The default action, which SA_RESETHAND has restored, follows when this handler returns. A terminal
+ * that has hung up takes no text, and SIGHUP ends the process all the same. */
 static void end_on_clean_line(int signal)
 {
-    if (write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1) < 0) return;
+    (void)!write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1);
     raise(signal);
 }
 

@@ -27,12 +27,12 @@ terminal() {
 }
 
 # begins COLUMNS TEXT 'COMMAND': starts it on a pseudo-terminal whose keys are descriptor 3, and waits
-# until the line has this text.
+# until the line has this text. Keys are not echoed: a ^C would lie in the line, if one is drawn.
 begins() {
     words="$3 (in $1 columns)"
     rm -f screen
     # The background ignores SIGINT.
-    timeout 120 script -qfec "stty cols $1 rows 24; exec env --default-signal=INT $3" /dev/null \
+    timeout 120 script -qfec "stty cols $1 rows 24 -echo; exec env --default-signal=INT $3" /dev/null \
         <keys >screen &
     job=$!
     exec 3>keys
@@ -135,6 +135,20 @@ begins 80 ' loss ' "$zero $endless"
 printf '\003' >&3
 ends 130
 is_clean
+
+# A terminal that goes away takes the run with it.
+begins 80 ' loss ' "$zero $endless"
+rank=$(ranks_of $job)
+has_ended() {
+    [ ! -e "/proc/$rank" ] || grep -q '^State:.*Z' "/proc/$rank/status"
+}
+kill -KILL $(cat /proc/$job/task/*/children)
+await 60 has_ended || {
+    complain "$words: the run outlives its terminal"
+    kill -KILL "$rank"
+}
+wait $job
+exec 3>&-
 
 # Not on a terminal that cannot move its cursor, in CI, or when asked for less.
 short="$zero train $quick --steps 20"
