@@ -114,31 +114,11 @@ static void write_note(const char *note, FILE *out)
     fputs(".</p>\n", out);
 }
 
-static void note_steps(const zero_record *r, FILE *out)
-{
-    char text[160];
-    int64_t skipped = 0, lost = 0;
-    for (int64_t i = 0; i < r->n_steps; i++) {
-        skipped += r->steps[i].skipped;
-        lost += !isfinite(r->steps[i].loss);
-    }
-    snprintf(text, sizeof text,
-             "skipped: %" PRId64 " of %" PRId64
-             " steps updated nothing, as a gradient overflowed",
-             skipped, r->n_steps);
-    if (skipped > 0) write_note(text, out);
-    snprintf(text, sizeof text,
-             "not a number: %" PRId64 " of %" PRId64 " steps have no finite loss", lost,
-             r->n_steps);
-    if (lost > 0) write_note(text, out);
-}
-
 static void write_notes(const zero_record *r, FILE *out)
 {
     char notes[ZERO_NOTES_MOST][ZERO_NOTE_BYTES];
     int n = zero_notes_of(r, notes);
     for (int k = 0; k < n; k++) write_note(notes[k], out);
-    note_steps(r, out);
 }
 
 static void write_subtitle(const zero_record *r, FILE *out)

@@ -97,7 +97,7 @@ static void one_step_without_anything_else_is_a_page(void **state)
     assert_has(text, "cannot be drawn");
     free(text);
     text = page_of("none.jsonl", SMALL_STEP(1, null, ""), NULL);
-    assert_has(text, "1 of 1 steps have no finite loss");
+    assert_has(text, "The loss of 1 step is not finite");
     free(text);
 }
 

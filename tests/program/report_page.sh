@@ -54,7 +54,8 @@ page one.html one.jsonl
 says '1 step<' one.html
 sed 's/"loss":[^,]*/"loss":null/' a.jsonl >lost.jsonl
 page lost.html lost.jsonl
-says '12 of 12 steps have no finite loss' lost.html
+says 'The loss of 12 steps is not finite' lost.html
+[ "$(grep -c 'class="note"' lost.html)" -eq 1 ] || complain 'the page says it twice'
 
 # ---- several runs, and names from outside ----
 
