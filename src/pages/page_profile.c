@@ -10,12 +10,16 @@
 
 #define SCALE 150.0 /* units of the picture of a row */
 
-/* From the least to the most of all ranks, and a mark where rank 0 is. */
+/* From the least to the most of all ranks, and a mark where rank 0 is; a dash if one is unknown. */
 static void write_range(const zero_record_profile *p, double most, FILE *out)
 {
     double from = SCALE * p->least / most, to = SCALE * p->most / most;
     double here = SCALE * p->seconds / most;
     const char *class = zero_kind_class(zero_kind_of(p->op));
+    if (!isfinite(from + to + here)) {
+        zero_html_cell("-", out);
+        return;
+    }
     fprintf(
         out,
         "<td class=\"bar\"><svg viewBox=\"0 0 %.0f 12\" aria-hidden=\"true\"><rect "

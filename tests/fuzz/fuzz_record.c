@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "pages/notes.h"
+#include "pages/page.h"
 #include "pages/record_read.h"
 #include "pages/runs.h"
 
@@ -50,6 +51,8 @@ static void show(const zero_record *r)
     json_t *all = zero_runs_describe(&runs);
     FUZZ_LAW(all != NULL);
     json_decref(all);
+    zero_page page = {r, &figures, 1, NULL, 0, NULL};
+    FUZZ_LAW(zero_page_print(&page, out) == ZERO_OK);
     fclose(out);
 }
 

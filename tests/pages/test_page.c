@@ -101,6 +101,17 @@ static void one_step_without_anything_else_is_a_page(void **state)
     free(text);
 }
 
+static void seconds_that_are_unknown_are_not_drawn(void **state)
+{
+    (void)state;
+    char *file =
+        small_file_with(SMALL_FILE, "\"least_seconds\": 0.75", "\"least_seconds\": null");
+    char *text = page_of("unknown.jsonl", file, NULL);
+    assert_null(strstr(text, "nan\""));
+    free(text);
+    free(file);
+}
+
 static void names_from_outside_do_no_harm(void **state)
 {
     (void)state;
@@ -268,6 +279,7 @@ int main(void)
         cmocka_unit_test(planned_and_measured_are_compared),
         cmocka_unit_test(a_run_without_its_end_says_so),
         cmocka_unit_test(one_step_without_anything_else_is_a_page),
+        cmocka_unit_test(seconds_that_are_unknown_are_not_drawn),
         cmocka_unit_test(names_from_outside_do_no_harm),
         cmocka_unit_test(runs_stand_side_by_side),
         cmocka_unit_test(a_study_draws_its_stages),

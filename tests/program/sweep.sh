@@ -221,6 +221,9 @@ no_sweep 2 '$ would need a shell' $weak --launch 'mpirun -n {} $X' --out new
 no_sweep 2 "the quote ' has no end" $weak --launch "mpirun -n {} 'x" --out new
 no_sweep 2 'did you mean --stage' --stages 3 $weak $study
 no_sweep 3 'nosuch: cannot be started' --ranks 1 --weak --micro-batch 2 --launch 'nosuch {}' --out odd
+new='--ranks 1 --weak --micro-batch 2 --out new'
+no_sweep 2 '--narrate: a point of a study' $new --narrate
+no_sweep 2 '--trace: a point of a study' $new --trace t.json
 [ ! -e new ] || complain 'a refused study was made'
 
 # In a Slurm job of too few tasks nothing is started.
