@@ -11,7 +11,7 @@
 
 #define TAG 0 /* as in merge.c: no two functions send from rank to rank at once */
 
-/* What rank 0 needs for it. */
+/* Room on rank 0 for what arrives. */
 typedef struct {
     double *sizes; /* [size] */
     char *room;    /* for the largest */

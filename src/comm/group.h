@@ -59,8 +59,8 @@ struct zero_comm {
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
-    struct zero_comm_spans
-        *spans; /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
+    /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
+    struct zero_comm_spans *spans;
     zero_deadline
         *deadline; /* (whole) borrowed; of calls that cannot be watched; NULL: none */
 
@@ -111,8 +111,8 @@ typedef struct zero_collective {
     int in_flight;       /* messages */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
-    struct zero_local_message
-        *messages; /* owned; in their place between threads (local.h) */
+    /* owned; in their place between threads (local.h) */
+    struct zero_local_message *messages;
     int64_t step_of[ZERO_COLLECTIVE_REQUESTS]; /* which step posted the request */
     struct zero_collective *next_active;       /* begun after this one on the same group */
 } zero_collective;

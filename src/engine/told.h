@@ -39,8 +39,8 @@ typedef struct {
     int64_t rank;      /* of all */
     int64_t shard, tp; /* this rank's number in its ZeRO group, and in its TP group */
     int64_t op;        /* zero_op, or ZERO_TOLD_NONE */
-    int64_t unit, part, group,
-        microbatch;         /* as in zero_instruction; BACKWARD: its first group */
+    /* As in zero_instruction; BACKWARD: its first group. */
+    int64_t unit, part, group, microbatch;
     int64_t sample;         /* LOAD: of the global batch, from 0 */
     int64_t live_bytes;     /* of this rank, while the instruction runs */
     int64_t bytes;          /* of the buffer that the instruction names */

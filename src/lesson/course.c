@@ -77,7 +77,7 @@ static bool is_slip(const hour *h, zero_grade grade)
            (grade == ZERO_GRADE_MISSING || grade == ZERO_GRADE_UNREADABLE);
 }
 
-/* Of n words at most n - 1 can be tried before the answer is plain. */
+/* After n - 1 wrong ones of n words the answer is plain. */
 static int tries_of(const hour *h, const zero_question *q)
 {
     int choices = 0;

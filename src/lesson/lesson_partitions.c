@@ -17,7 +17,7 @@ static double formula(const zero_course_world *w)
 {
     return zero_world_ledger(w, 1)->formula;
 }
-/* What a rank holds beyond the formula's bytes. */
+/* Bytes that a rank holds beyond the formula's. */
 static double padding_slice(const zero_course_world *w)
 {
     return (double)zero_world_ledger(w, 0)->states - zero_world_ledger(w, 0)->formula;

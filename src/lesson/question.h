@@ -68,8 +68,8 @@ typedef struct {
 
 /* A wrong answer that many give. */
 typedef struct {
-    zero_course_value
-        *value;      /* NULL: the last row. NAN: it cannot happen with these numbers */
+    /* NULL: the last row. NAN: it cannot happen with these numbers */
+    zero_course_value *value;
     const char *why; /* a template */
 } zero_mistake;
 
@@ -95,9 +95,8 @@ typedef struct {
     int plan;
     const char *line; /* the first line of that plan with this text, a template, shows it */
     const char *against; /* the misconception; NULL: none of the table */
-    int (*told)(
-        const zero_course_world *w); /* the instruction of machine 0 whose words follow the
-                                              * answer, from 0; NULL: none */
+    /* The instruction of machine 0, from 0, whose words follow the answer; NULL: none. */
+    int (*told)(const zero_course_world *w);
 } zero_question;
 
 typedef struct {

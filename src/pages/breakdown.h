@@ -40,8 +40,8 @@ typedef struct {
     zero_breakdown_step *steps; /* [n_steps] by step, then by rank; owned, as all arrays */
     int64_t n_steps;
     zero_breakdown_step *sums; /* [trace->n_ranks] all steps of each */
-    zero_breakdown_collective
-        *collectives; /* [n_collectives] by step, sequence and group */
+    /* [n_collectives] by step, sequence and group */
+    zero_breakdown_collective *collectives;
     int64_t n_collectives;
     zero_breakdown_late *late; /* [trace->n_ranks] */
 } zero_breakdown;

@@ -10,7 +10,7 @@ typedef enum {
     ZERO_KINDS
 } zero_kind;
 
-/* Of an instruction's name, as "BACKWARD block 3, microbatch 0". */
+/* The kind of an instruction by its name, as "BACKWARD block 3, microbatch 0". */
 zero_kind zero_kind_of(const char *name);
 const char *zero_kind_class(zero_kind kind); /* "forward": a word of the style */
 const char *zero_kind_name(zero_kind kind);  /* "waits for data" */

@@ -63,7 +63,7 @@ static void draw_runs(const zero_timeline *t, const signed char *marks, int mark
     if (before >= 0) fputs("\"/>\n", t->out);
 }
 
-/* What the narrow boxes of a rank take of each column. */
+/* Adds up what the narrow boxes of a rank take of each column. */
 static void fill_columns(const zero_timeline *t, const zero_traced_rank *rank,
                          double share[COLUMNS][ZERO_KINDS])
 {

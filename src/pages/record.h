@@ -35,8 +35,8 @@ typedef struct {
 typedef struct {
     char name[16]; /* "reduce", "gather", "join", ..., "control" */
     int64_t planned_sent, planned_received, planned_messages;
-    int64_t sent, received,
-        messages; /* of the programs: comparable with what was planned */
+    /* Of the programs: comparable with what was planned. */
+    int64_t sent, received, messages;
     int64_t sent_inside, sent_across; /* by nodes; their sum is `all_sent` */
     int64_t all_sent;                 /* with control messages outside the programs */
     double seconds, exposed;          /* in flight, and of these waited for; NAN: unknown */

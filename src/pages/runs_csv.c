@@ -18,7 +18,7 @@ void zero_csv_text(const char *text, FILE *out)
     if (is_quoted) fputc('"', out);
 }
 
-static void put_real(double value, FILE *out)
+void zero_csv_real(double value, FILE *out)
 {
     fputc(',', out);
     if (isfinite(value)) fprintf(out, "%.17g", value);
@@ -28,16 +28,16 @@ static void put_step(const char *path, const zero_record_step *s, FILE *out)
 {
     zero_csv_text(path, out);
     fprintf(out, ",%" PRId64, s->step);
-    put_real(s->loss, out);
-    put_real(s->val_loss, out);
-    put_real(s->lr, out);
-    put_real(s->grad_norm, out);
-    put_real(s->loss_scale, out);
-    put_real(s->tokens, out);
-    put_real(s->seconds, out);
-    put_real(s->exposed, out);
-    put_real(s->tokens_per_second, out);
-    put_real(s->elapsed, out);
+    zero_csv_real(s->loss, out);
+    zero_csv_real(s->val_loss, out);
+    zero_csv_real(s->lr, out);
+    zero_csv_real(s->grad_norm, out);
+    zero_csv_real(s->loss_scale, out);
+    zero_csv_real(s->tokens, out);
+    zero_csv_real(s->seconds, out);
+    zero_csv_real(s->exposed, out);
+    zero_csv_real(s->tokens_per_second, out);
+    zero_csv_real(s->elapsed, out);
     fprintf(out, ",%s\n", s->skipped ? "true" : "false");
 }
 

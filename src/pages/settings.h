@@ -5,8 +5,8 @@
 
 typedef struct {
     char name[64]; /* "--stage", "commit" */
-    const char *
-        *values; /* [n_runs]; "open": left open, "unknown": the file has no first line */
+    /* [n_runs]; "open": left open, "unknown": the file has no first line */
+    const char **values;
 } zero_setting;
 
 typedef struct {

@@ -15,3 +15,5 @@ json_t *zero_study_describe(const zero_study *study);
 
 /* A field of CSV, in quotes if it needs them. */
 void zero_csv_text(const char *text, FILE *out);
+/* A comma and 17 digits; nothing after the comma for what is not finite. */
+void zero_csv_real(double value, FILE *out);

@@ -43,27 +43,21 @@ void zero_study_print(const zero_study *study, FILE *out)
 
 /* ---- CSV ---- */
 
-static void put_csv(double value, FILE *out)
-{
-    fputc(',', out);
-    if (isfinite(value)) fprintf(out, "%.17g", value);
-}
-
 static void put_point(const zero_study *study, int stage, const zero_study_point *p,
                       FILE *out)
 {
     zero_csv_text(study->path, out);
     fprintf(out, ",%s,%d,%d,%s", study->is_strong ? "strong" : "weak", stage, p->ranks,
             p->measured ? "true" : "false");
-    put_csv(p->tokens_per_second, out);
-    put_csv(p->efficiency, out);
-    put_csv(p->step, out);
-    put_csv(p->lower, out);
-    put_csv(p->upper, out);
-    put_csv(p->exposed, out);
-    put_csv(p->planned, out);
-    put_csv(p->simulated, out);
-    put_csv(p->memory > 0 ? (double)p->memory : NAN, out);
+    zero_csv_real(p->tokens_per_second, out);
+    zero_csv_real(p->efficiency, out);
+    zero_csv_real(p->step, out);
+    zero_csv_real(p->lower, out);
+    zero_csv_real(p->upper, out);
+    zero_csv_real(p->exposed, out);
+    zero_csv_real(p->planned, out);
+    zero_csv_real(p->simulated, out);
+    zero_csv_real(p->memory > 0 ? (double)p->memory : NAN, out);
     fprintf(out, ",%s\n", p->fake_nodes ? "true" : "false");
 }
 

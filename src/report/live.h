@@ -18,8 +18,8 @@ typedef struct {
     int64_t step, steps; /* done, and of the whole run */
     bool has_step;       /* this run has done one: the next members are known */
     double loss, seconds, tokens_per_second; /* of the last step */
-    double compute,
-        exposed; /* of its seconds, computing and waiting for collectives; NAN: unknown */
+    /* of its seconds, computing and waiting for collectives; NAN: unknown */
+    double compute, exposed;
     bool has_val_loss;
     double val_loss; /* of the last evaluation */
     double left;     /* seconds; NAN: unknown */

@@ -22,7 +22,7 @@ static void follow(pass *now, const zero_instruction *i)
         now->number = 2 * (uint64_t)i->microbatch + backward;
 }
 
-/* What one entry is: the word, the unit or group, the part, the microbatch or pass. Collisions of very
+/* Names one entry: the word, the unit or group, the part, the microbatch or pass. Collisions of very
  * long programs would only put lines side by side that do not belong together. */
 static uint64_t key_of(uint64_t word, int operand, int part, uint64_t when)
 {

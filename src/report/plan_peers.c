@@ -38,7 +38,7 @@ static zero_status count_part(const zero_plan_input *in, zero_peer_bytes *bytes)
     return st;
 }
 
-/* What `rank` moves, by its own program: with tensor parallelism parts of the model differ, and
+/* Adds what `rank` moves, by its own program: with tensor parallelism parts of the model differ, and
  * with --partition owner the ranks' pieces do. */
 static zero_status count_rank(const zero_plan_report *r, int stage, int rank,
                               int64_t *matrix)

@@ -13,8 +13,8 @@ typedef struct {
     double factor; /* of the rate at which it computes, > 0: 0.8 is 20 % slower */
 } zero_slow_rank;
 
-/* One instruction of one rank, number `at` of its step from 0 on: from `begin` to `end`, seconds from the start of the step that is
- * reported; `waited` seconds of it for others. */
+/* One instruction of one rank, number `at` of its step from 0 on: from `begin` to `end`, seconds from
+ * the start of the step that is reported; `waited` seconds of it for others. */
 typedef struct {
     int rank; /* of the world */
     int at;

@@ -19,7 +19,7 @@ typedef struct {
     const char *path;
 } zero_run_trace_file;
 
-/* What was written. */
+/* The steps that were written. */
 typedef struct {
     int64_t first_step, last_step; /* 0: no rank has a step, and there is no file */
     int64_t left_out;              /* transfers: more at once than a file has rows for */

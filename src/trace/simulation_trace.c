@@ -124,7 +124,7 @@ static bool may_take_time(const zero_simulation_trace *t, zero_op op)
     return kind == ZERO_WORK_COMPUTE || may_wait(op);
 }
 
-/* Of one rank; memory changes at about three of four instructions. */
+/* Counts one rank's events; memory changes at about three of four instructions. */
 static zero_trace_counts count_events(const zero_simulation_trace *t)
 {
     const zero_program *p = step_of(t);

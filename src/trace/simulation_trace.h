@@ -22,6 +22,6 @@ ZERO_NODISCARD zero_status zero_simulation_trace_open(
     zero_simulation_trace **trace, const zero_simulation_trace_input *input);
 void zero_simulation_trace_close(zero_simulation_trace *trace); /* accepts NULL */
 
-/* What a simulation's request gets. _begin() fails with ZERO_ERR_INVALID if the file would be too
- * large or cannot be written. The file is there after an _end() with ZERO_OK, or not at all. */
+/* The watcher of a simulation's request. Its begin() fails with ZERO_ERR_INVALID if the file would be too
+ * large or cannot be written. The file is there after an end() with ZERO_OK, or not at all. */
 zero_simulation_watcher zero_simulation_trace_watcher(zero_simulation_trace *trace);

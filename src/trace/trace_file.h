@@ -51,8 +51,8 @@ typedef struct {
     int64_t bytes; /* as --show-schedule; -1: none */
     size_t live_bytes;
     double begin, end;
-    double
-        waited; /* simulations: seconds of it for others; drawn as a span within; else 0 */
+    /* simulations: seconds of it for others; drawn as a span within; else 0 */
+    double waited;
 } zero_trace_span;
 
 typedef struct {
@@ -68,8 +68,8 @@ typedef struct {
 
 /* Events that are to come, of all ranks. */
 typedef struct {
-    int64_t spans, waits, flights,
-        samples; /* waits: spans that waited; samples: of memory */
+    /* waits: spans that waited; samples: of memory */
+    int64_t spans, waits, flights, samples;
 } zero_trace_counts;
 
 /* About the bytes of a file with that many events. */
@@ -82,8 +82,8 @@ ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts
 /* Creates it under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path. */
 ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
                                                  const zero_trace_head *head);
-void zero_trace_file_rank(zero_trace_file *f,
-                          int rank); /* names; once, before its events */
+/* Names a rank; once, before its events. */
+void zero_trace_file_rank(zero_trace_file *f, int rank);
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
 /* Fewest rows are needed if a rank's flights come in the order of their ends. */
 void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight);

@@ -76,8 +76,8 @@ typedef struct {
     int64_t clock_uncertainty;                     /* nanoseconds */
     zero_traced_rank *ranks; /* [n_ranks] those that it has, ascending */
     int64_t n_ranks, rank_room;
-    const char *
-        *hosts;   /* [nodes] "node 0, simulated"; NULL: no rank of the node is there */
+    /* [nodes] "node 0, simulated"; NULL: no rank of the node is there */
+    const char **hosts;
     int64_t end;  /* of the last span, or flight */
     char **texts; /* all names, each once; owned */
     int64_t n_texts, text_room;

@@ -33,7 +33,7 @@ static void check_step(const test_run *run, const zero_trace *t,
     assert_all(right && adjoin(spans, step->n, step));
 }
 
-/* What was made before `first` is overwritten or was never there. */
+/* Steps before `first` are overwritten or were never there. */
 static void check_list(const test_run *run, zero_trace *t, int64_t first, int64_t last)
 {
     const zero_traced_step *list[8];

@@ -13,7 +13,7 @@
 
 #include "pages/page_style.h"
 
-/* Of text to its ground, and of a mark to its ground or to a neighbour: level AA. */
+/* Contrast of text to its ground, and of a mark to its ground or to a neighbour: level AA. */
 #define TEXT 4.5
 #define MARK 3.0
 

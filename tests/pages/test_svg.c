@@ -170,7 +170,7 @@ static void thinning_keeps_extremes_ends_and_gaps(void **state)
         has[kept[k]] = true;
     }
     assert_true(has[0] && has[POINTS - 1] && has[777] && has[12345] && has[5000]);
-    /* Of every unit of the picture the least and the most are kept. */
+    /* The least and the most of every unit of the picture are kept. */
     for (int i = 0, end; i < POINTS; i = end) {
         double place = floor(zero_axis_at(&x, at[i]));
         int least = i, most = i;

@@ -54,7 +54,7 @@ static void read_flight(void *arg, const zero_simulated_flight *f)
     r->n[f->rank]++;
 }
 
-/* Of one rank in a step. */
+/* Counts for one rank in a step. */
 static int64_t planned_bytes(const zero_schedule *s)
 {
     static const zero_op ops[] = {ZERO_OP_REDUCE, ZERO_OP_GATHER, ZERO_OP_ALL_REDUCE,

@@ -184,7 +184,7 @@ static void spans_that_touch_still_touch(void **state)
     unlink("t.json");
 }
 
-/* Of a rank, in any order. */
+/* Flights of a rank, in any order. */
 static void flights_of_a_row_do_not_overlap(void **state)
 {
     (void)state;
