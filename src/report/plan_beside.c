@@ -84,22 +84,29 @@ static void print_trimmed(char *line, FILE *out)
     fprintf(out, "%.*s\n", (int)n, line);
 }
 
+static void print_row(const table *t, const zero_plan_row *row, FILE *out)
+{
+    print_words(t, row, out);
+    for (int k = 0; k < t->r->n; k++) {
+        int at = row->of[k];
+        if (at >= 0)
+            print_cell(t, k, &t->programs[k].list[at], out);
+        else
+            fprintf(out, "%*s", CELL, "");
+    }
+}
+
 static zero_status print_rows(const table *t, FILE *out)
 {
     for (int i = 0; i < t->n_rows; i++) {
         char *line = NULL;
         size_t size;
         FILE *text = open_memstream(&line, &size);
-        if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for a line of a program");
-        print_words(t, &t->rows[i], text);
-        for (int k = 0; k < t->r->n; k++) {
-            int at = t->rows[i].of[k];
-            if (at >= 0)
-                print_cell(t, k, &t->programs[k].list[at], text);
-            else
-                fprintf(text, "%*s", CELL, "");
+        if (text) print_row(t, &t->rows[i], text);
+        if (!text || fclose(text) != 0) {
+            free(line);
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for a line of a program");
         }
-        fclose(text);
         print_trimmed(line, out);
         free(line);
     }
