@@ -1,5 +1,6 @@
 #include "lesson/answer_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -199,6 +200,7 @@ static zero_status take_answer(class_state *c, student *s, const zero_answer_lin
         lesson > 0 && lesson <= LESSONS ? zero_course_lesson((int)lesson) : NULL;
     if (!found || question < 1 || question > found->n)
         return refuse(c, "there is no such question; zero lesson lists lessons");
+    assert(zero_course_lessons() <= LESSONS && found->n <= QUESTIONS);
     zero_answer_line *to = &s->answers[lesson - 1][question - 1];
     end += 1 + strspn(end + 1, " \t");
     *to = (zero_answer_line){.is_whole = line->is_whole};
