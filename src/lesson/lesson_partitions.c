@@ -6,8 +6,7 @@
     "{model} --ranks {N} --global-batch {N} --dtype {dtype} --stage 3 " \
     "--partition " #partition " --rank " rank
 
-static const char *const plans[] = {PLAN(slice, "0"), PLAN(owner, "0"),
-                                    PLAN(owner, "{N-1}"), NULL};
+static const char *const plans[] = {PLAN(slice, "0"), PLAN(owner, "0"), NULL};
 
 static double states_owner(const zero_course_world *w)
 {
