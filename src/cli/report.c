@@ -246,9 +246,23 @@ static zero_status check_sources(const sources *s, const report_options *o)
                      s->n_records, s->n_studies, (int)s->has_trace);
 }
 
+/* The page draws the trace as that of the first run. */
+static zero_status check_trace(const sources *s)
+{
+    if (!s->has_trace || s->n_records == 0 || !s->records[0].has_run ||
+        s->trace.world == s->records[0].ranks)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--trace %.200s is of %d ranks, but %.200s of %d: a trace belongs to "
+                     "the first run; give it alone, or with its own run",
+                     s->trace.path, s->trace.world, s->records[0].path,
+                     s->records[0].ranks);
+}
+
 static zero_status show(const sources *s, const report_options *o)
 {
     ZERO_TRY(check_sources(s, o));
+    ZERO_TRY(check_trace(s));
     if (!o->out) return print(s, o, stdout);
     return zero_launch_rank_hint() == 0 ? write_out(s, o) : ZERO_OK;
 }

@@ -69,6 +69,7 @@ zero_status zero_telling_end(zero_session *s)
     ZERO_TRY(zero_comm_deliver(&s->world, t->mine, (size_t)t->length * sizeof *t->mine,
                                take, &t->tale));
     zero_narrator narrator = {&s->model, s->dataset.corpus.tokenizer};
+    zero_progress_view_erase(&s->progress);
     if (zero_comm_is_root(&s->world)) zero_narrate_step(&narrator, &t->tale, stdout);
     return ZERO_OK;
 }

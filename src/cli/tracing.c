@@ -24,7 +24,7 @@ static zero_status try_file(const zero_session *s)
     zero_status st = zero_whole_file_begin(&file, s->config.trace);
     if (st == ZERO_OK) zero_whole_file_abandon(&file);
     if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;
-    return zero_fail(st, "--trace %s", zero_last_error());
+    return zero_fail(ZERO_ERR_INVALID, "--trace %s", zero_last_error());
 }
 
 /* The events of all ranks that are traced. */
@@ -266,6 +266,14 @@ static void give_back(zero_session *s)
     s->tracing.is_open = false;
 }
 
+/* The run is done, and its results are complete. */
+static zero_status fail_to_write(zero_status made)
+{
+    if (made == ZERO_OK || made == ZERO_ERR_STALLED || made == ZERO_ERR_MPI) return made;
+    return zero_fail(ZERO_ERR_ENV, "the run is complete, but it has no trace: %s",
+                     zero_last_error());
+}
+
 zero_status zero_tracing_close(zero_session *s, zero_status st)
 {
     zero_failure kept = zero_failure_keep(st);
@@ -275,5 +283,5 @@ zero_status zero_tracing_close(zero_session *s, zero_status st)
     if (st != ZERO_OK && made != ZERO_OK)
         fprintf(stderr, "zero: warning: no trace: %s\n", zero_last_error());
     give_back(s);
-    return st == ZERO_OK ? made : zero_failure_restore(&kept);
+    return st == ZERO_OK ? fail_to_write(made) : zero_failure_restore(&kept);
 }

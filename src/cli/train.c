@@ -283,6 +283,7 @@ static zero_status train(zero_session *s)
     if (steps <= 0) return show_finished(s);
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
     if (st == ZERO_OK) st = train_steps(s, &sum);
+    zero_progress_view_end(&s->progress); /* before the message of a failure */
     zero_step_times_destroy(&sum.times);
     return st;
 }
@@ -303,8 +304,7 @@ static zero_status run(int argc, char **argv)
 {
     zero_session s;
     zero_status st = run_session(&s, argc, argv);
-    zero_progress_view_end(&s.progress); /* before the message of a failure */
-    zero_deadline_close(&s.deadline);    /* its timer points into this frame */
+    zero_deadline_close(&s.deadline); /* its timer points into this frame */
     return st;
 }
 

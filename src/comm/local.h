@@ -12,8 +12,8 @@
 #include "comm/group.h"
 #include "zero/status.h"
 
-/* ranks[size]: the groups of all ranks. Each must stay where it is. ZERO_ERR_NOMEM. Release each with
- * zero_comm_destroy(), when no thread uses any of them. */
+/* ranks[size] = the groups of all ranks. Each stays where it is once it is used. Release each with
+ * zero_comm_destroy(), when no thread uses any of them. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_local_open(int size, zero_comm *ranks);
 
 /* Tells all ranks that this one has failed and will not come: their waits fail with ZERO_ERR_STALLED

@@ -7,6 +7,7 @@
 #include "sharding/compile.h"
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
+#include "sharding/schedule_live.h"
 #include "sharding/schedule_memory.h"
 
 size_t zero_plan_process(const zero_schedule *s)
@@ -34,23 +35,6 @@ size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *le
 }
 
 /* ---- memory ---- */
-
-static bool lives_at(const zero_buffer *b, zero_program_kind program, int at)
-{
-    if (b->program == ZERO_PROGRAM_ALL) return true;
-    return b->program == program && b->first >= 0 && b->first <= at && at <= b->last;
-}
-
-void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
-                    size_t bytes[ZERO_CLASSES])
-{
-    memset(bytes, 0, ZERO_CLASSES * sizeof *bytes);
-    for (int i = 0; i < s->n_buffers; i++) {
-        const zero_buffer *b = &s->buffers[i];
-        if (zero_schedule_is_beside(s, b->space)) continue;
-        if (lives_at(b, program, at)) bytes[b->class] += zero_schedule_cost(s, b);
-    }
-}
 
 static void add_states(const zero_schedule *s, zero_plan_ledger *l)
 {
@@ -170,7 +154,7 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
                           .compare = zero_schedule_compare_traffic(s),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
     l.copies.logits = zero_schedule_copies(s, ZERO_PROGRAM_GENERATE).logits;
-    zero_plan_live(s, s->peak_program, s->peak_at, l.at_peak);
+    zero_schedule_live_at(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
     l.device_needed = zero_plan_device_needed(s);
     add_states(s, &l);
@@ -235,7 +219,7 @@ int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
         const zero_unit *unit = &s->input.model->units[i->unit];
         for (int k = 0; k < unit->n_groups; k++) {
             const zero_buffer *b = &s->buffers[i->param[k]];
-            bool stays = lives_at(b, ZERO_PROGRAM_STEP, turn);
+            bool stays = zero_buffer_lives_at(b, ZERO_PROGRAM_STEP, turn);
             if (b->class != ZERO_CLASS_GATHERED || !stays) continue;
             if (is_among(n, groups, unit->groups[k])) continue;
             groups[n++] = unit->groups[k];

@@ -61,10 +61,6 @@ size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *le
 /* The memory of a CUDA context with cuBLAS and its kernels: an assumption, not yet measured. */
 #define ZERO_DEVICE_CONTEXT_BYTES ((size_t)512 << 20)
 
-/* Bytes of each class that are alive at one instruction of a program; with a device those there. */
-void zero_plan_live(const zero_schedule *s, zero_program_kind program, int at,
-                    size_t bytes[ZERO_CLASSES]);
-
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 
 /* Plans of up to this many instructions compile in a fraction of a second. */

@@ -29,7 +29,7 @@ typedef struct {
     zero_failure failure; /* of the last job */
 } member;
 
-/* What all ranks do at the same time, each in its thread. */
+/* Work that all ranks do at the same time, each in its thread. */
 typedef zero_status job(member *rank);
 
 typedef struct {

@@ -38,7 +38,7 @@ void zero_lesson_close(zero_lesson_machine **machine); /* accepts a pointer to N
 ZERO_NODISCARD zero_status zero_lesson_walk(zero_lesson_machine *machine,
                                             zero_lesson_step *result);
 
-/* What each rank did in the last step, instruction by instruction. */
+/* The last step, as each rank tells it, instruction by instruction. */
 const zero_tale *zero_lesson_tale(const zero_lesson_machine *machine);
 
 /* The digest of all ranks' parameters and moments, as `zero train` prints it. Ends what the last

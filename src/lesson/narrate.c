@@ -33,7 +33,7 @@ static bool has(const zero_told *t, int k)
 
 /* ---- what several ranks say ---- */
 
-/* What a rank says. */
+/* Writes the words of one rank. */
 typedef void teller(const zero_narrator *n, const zero_told *t,
                     char text[ZERO_NARRATE_WIDTH]);
 

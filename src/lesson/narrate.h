@@ -16,7 +16,7 @@
 /* ZERO_ERR_UNSUPPORTED, with the numbers, for a model or a number of ranks that is too large. */
 ZERO_NODISCARD zero_status zero_narrate_check(const zero_model *model, int n_ranks);
 
-/* What the lines need besides the events. Borrowed. */
+/* Names and letters, which events do not have. Borrowed. */
 typedef struct {
     const zero_model *model;         /* the whole one */
     const zero_tokenizer *tokenizer; /* for "abca"; NULL: tokens are numbers */

@@ -10,7 +10,7 @@ void zero_tale_take(zero_tale *tale, int rank, const zero_told *events, int n);
  * length where a rank owns nothing that could be read from its file. */
 int zero_tale_leader(const zero_tale *tale);
 
-/* What `rank` did in the leader's instruction `at`; NULL: nothing. */
+/* The event of `rank` in the leader's instruction `at`; NULL: nothing. */
 const zero_told *zero_tale_find(const zero_tale *tale, int at, int rank);
 
 /* The REDUCE of `rank` that belongs to an owner's REDUCE_WAIT: the last one of its group before it;

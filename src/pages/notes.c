@@ -1,6 +1,7 @@
 #include "pages/notes.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -49,6 +50,24 @@ static void note_end(list *l, const zero_record *r)
              last);
 }
 
+/* Steps without an update, and losses that are not finite: the metrics have null for them. */
+static void note_steps(list *l, const zero_record *r)
+{
+    int64_t skipped = 0, undefined = 0, first = 0;
+    for (int64_t i = r->n_steps - 1; i >= 0; i--) {
+        skipped += r->steps[i].skipped;
+        if (isfinite(r->steps[i].loss)) continue;
+        undefined++;
+        first = r->steps[i].step;
+    }
+    if (undefined > 0)
+        note(l, "the loss of %" PRId64 " step%s is not finite, first that of step %" PRId64,
+             undefined, zero_text_plural(undefined), first);
+    if (skipped > 0)
+        note(l, "%" PRId64 " step%s skipped, because a gradient overflowed", skipped,
+             skipped == 1 ? " was" : "s were");
+}
+
 int zero_notes_of(const zero_record *record, char notes[ZERO_NOTES_MOST][ZERO_NOTE_BYTES])
 {
     list l = {.notes = notes};
@@ -61,6 +80,7 @@ int zero_notes_of(const zero_record *record, char notes[ZERO_NOTES_MOST][ZERO_NO
     if (missing > 0)
         note(&l, "%" PRId64 " step%s between the first and the last %s no line", missing,
              zero_text_plural(missing), missing == 1 ? "has" : "have");
+    note_steps(&l, record);
     if (!record->has_run) note(&l, "the file does not say what its run was");
     if (record->resumed_step > 0)
         note(&l,

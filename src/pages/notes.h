@@ -4,7 +4,7 @@
 
 #include "pages/record.h"
 
-#define ZERO_NOTES_MOST 8
+#define ZERO_NOTES_MOST 10
 #define ZERO_NOTE_BYTES 240
 
 /* Returns how many there are. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "pages/cell.h"
@@ -50,6 +51,23 @@ static void write_figures(const zero_page *page, FILE *out)
     }
 }
 
+/* Equal digests are equal bits of all parameters and moments. */
+static void write_digests(const zero_page *page, FILE *out)
+{
+    const char *first = page->records[0].digest;
+    zero_html_row("digest", out);
+    for (int run = 0; run < page->n_records; run++) {
+        const char *digest = page->records[run].digest;
+        char text[ZERO_HTML_TEXT];
+        snprintf(text, sizeof text, "%.8s...", digest);
+        zero_html_cell(!digest[0]                                          ? "-"
+                       : run > 0 && first[0] && strcmp(digest, first) == 0 ? "equal"
+                                                                           : text,
+                       out);
+    }
+    zero_html_row_end(out);
+}
+
 static void write_settings(const zero_settings *settings, FILE *out)
 {
     for (int64_t k = 0; k < settings->n; k++) {
@@ -70,6 +88,7 @@ static zero_status write_tables(const zero_page *page, const char **heads, FILE 
     zero_html_table("Figures; in brackets the change from the first run", heads,
                     page->n_records + 1, out);
     write_figures(page, out);
+    write_digests(page, out);
     zero_html_table_end(out);
     ZERO_TRY(zero_settings_compare(&settings, page->records, page->n_records));
     heads[0] = "Setting";

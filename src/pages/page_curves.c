@@ -250,7 +250,8 @@ static void draw_hits(struct plot *p)
     double pixels = (p->x.to - p->x.from) / (p->x.most - p->x.least) * width;
     for (double from = p->x.least; from <= p->x.most; from += width) {
         char title[1024] = "";
-        FILE *text = fmemopen(title, sizeof title, "w");
+        /* The last byte stays zero, also if the text does not fit. */
+        FILE *text = fmemopen(title, sizeof title - 1, "w");
         if (!text) return;
         describe(p, from, from + width, text);
         fclose(text);

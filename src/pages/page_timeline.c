@@ -164,6 +164,14 @@ static void write_sums(const zero_timeline *p)
 
 /* ---- texts around it ---- */
 
+/* True if the first rank spends a twentieth of the time outside of steps. */
+static bool has_blanks(const zero_timeline *p)
+{
+    double spent = 0.0;
+    for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
+    return p->n > 0 && spent > 0.0 && spent < 0.95 * (double)(p->end - p->begin);
+}
+
 static void write_lead(const zero_timeline *p)
 {
     const zero_traced *t = p->trace;
@@ -182,6 +190,9 @@ static void write_lead(const zero_timeline *p)
         n += snprintf(text + n, sizeof text - (size_t)n,
                       " Clocks of nodes are known to %s.", uncertain);
     }
+    if (has_blanks(p))
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      " Blank: between two steps, as for validation.");
     if (t->is_cut)
         snprintf(text + n, sizeof text - (size_t)n, " The end of the trace is missing.");
     zero_html_section("Timeline", text, p->out);

@@ -67,16 +67,17 @@ static void print_beside(const zero_figures *f, int i, FILE *out)
     zero_cell_seconds(t->lower, lower);
     zero_cell_seconds(t->upper, upper);
     zero_cell_bytes((double)f->planned_peak, planned);
-    if (i == 0) fprintf(out, "step %" PRId64, f->step);
-    if (i == 1 && f->val_step > 0) fprintf(out, "step %" PRId64, f->val_step);
-    if (i == 2) fprintf(out, "median of %" PRId64 " step%s", t->n, zero_text_plural(t->n));
+    if (i == 0) fprintf(out, "  step %" PRId64, f->step);
+    if (i == 1 && f->val_step > 0) fprintf(out, "  step %" PRId64, f->val_step);
+    if (i == 2)
+        fprintf(out, "  median of %" PRId64 " step%s", t->n, zero_text_plural(t->n));
     if (i == 2 && t->first > 0) fprintf(out, " without the first %" PRId64, t->first);
-    if (i == 3) fprintf(out, "quartiles %s and %s", lower, upper);
+    if (i == 3) fprintf(out, "  quartiles %s and %s", lower, upper);
     if (i == 4 && f->measured_peak > 0)
-        fprintf(out, "%s planned %s", zero_cell_equal(f->planned_peak, f->measured_peak),
+        fprintf(out, "  %s planned %s", zero_cell_equal(f->planned_peak, f->measured_peak),
                 planned);
     if (i == 5)
-        fprintf(out, "of the step, %s", f->of_all_ranks ? "mean of all ranks" : "rank 0");
+        fprintf(out, "  of the step, %s", f->of_all_ranks ? "mean of all ranks" : "rank 0");
 }
 
 static void print_figures(const zero_figures *f, FILE *out)
@@ -85,7 +86,7 @@ static void print_figures(const zero_figures *f, FILE *out)
     fputc('\n', out);
     for (int i = 0; i < ZERO_SIX_FIGURES; i++) {
         zero_cell_figure(i, zero_six_figures_value(f, i), text);
-        fprintf(out, MARGIN "%-18s%12s  ", zero_six_figures[i].name, text);
+        fprintf(out, MARGIN "%-18s%12s", zero_six_figures[i].name, text);
         print_beside(f, i, out);
         fputc('\n', out);
     }

@@ -7,6 +7,7 @@
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/legend.h"
+#include "sharding/schedule_live.h"
 #include "sharding/stages.h"
 
 #define ROWS  16 /* of the picture */
@@ -63,7 +64,7 @@ static int worst_of(const zero_program *p, int begin, int end)
 static void measure(const zero_schedule *s, int at, double bytes[LAYERS])
 {
     size_t classes[ZERO_CLASSES];
-    zero_plan_live(s, ZERO_PROGRAM_STEP, at, classes);
+    zero_schedule_live_at(s, ZERO_PROGRAM_STEP, at, classes);
     memset(bytes, 0, LAYERS * sizeof *bytes);
     for (int c = 0; c < ZERO_CLASSES; c++) bytes[layer_of[c]] += (double)classes[c];
 }

@@ -116,12 +116,21 @@ static bool may_wait(zero_op op)
            kind == ZERO_WORK_TRANSFER_WAIT;
 }
 
+/* Collectives are begun at once unless their arithmetic takes time. */
+static bool may_take_time(const zero_simulation_trace *t, zero_op op)
+{
+    zero_work_kind kind = zero_work_of(op).kind;
+    if (kind == ZERO_WORK_EXCHANGE) return isfinite(t->report->input.memory_bandwidth);
+    return kind == ZERO_WORK_COMPUTE || may_wait(op);
+}
+
 /* Of one rank; memory changes at about three of four instructions. */
 static zero_trace_counts count_events(const zero_simulation_trace *t)
 {
     const zero_program *p = step_of(t);
-    zero_trace_counts n = {.spans = p->length, .samples = p->length * 3 / 4};
+    zero_trace_counts n = {.samples = p->length * 3 / 4};
     for (int at = 0; at < p->length; at++) {
+        n.spans += may_take_time(t, p->code[at].op);
         n.waits += may_wait(p->code[at].op);
         n.flights += collectives_of(schedule_of(t), &p->code[at]);
     }

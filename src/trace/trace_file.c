@@ -128,10 +128,15 @@ static void name_node(zero_trace_file *f, int node)
         next(f), node, node);
 }
 
+static int thread_of(int rank, int row)
+{
+    return ZERO_TRACE_THREADS * rank + row;
+}
+
 /* Rows of a rank stand below it. */
 static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
 {
-    int node = f->head.layout->node_of[rank], thread = row * ZERO_TRACE_ROW + rank;
+    int node = f->head.layout->node_of[rank], thread = thread_of(rank, row);
     put(f,
         "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
         "{\"name\":\"rank %d%s%s\"}}",
@@ -139,7 +144,7 @@ static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
     put(f,
         "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
         "{\"sort_index\":%d}}",
-        next(f), node, thread, rank * 2 * ZERO_TRACE_QUEUES + row);
+        next(f), node, thread, thread);
 }
 
 void zero_trace_file_rank(zero_trace_file *f, int rank)
@@ -173,7 +178,19 @@ static void put_span(zero_trace_file *f, int thread, const zero_trace_span *s)
 
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
 {
-    put_span(f, span->rank, span);
+    put_span(f, thread_of(span->rank, 0), span);
+}
+
+static zero_status fail_lane(int rank, int lanes)
+{
+    if (lanes + 1 < ZERO_TRACE_QUEUES)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of rank %d in a trace",
+                         lanes + 1, rank);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--trace: rank %d has more than %d collectives in flight at once, for which "
+        "a trace has no rows: trace a job of fewer ranks, or --partition slice",
+        rank, lanes);
 }
 
 /* The row in which the last flight ended last of those that ended before `begin`, or a new one; -1
@@ -185,13 +202,11 @@ static int find_lane(zero_trace_file *f, int rank, int64_t begin)
     for (int k = 0; k < l->n; k++)
         if (l->end[k] <= begin && (best < 0 || l->end[k] > l->end[best])) best = k;
     if (best >= 0) return best;
-    bool has_room = l->n + 1 < ZERO_TRACE_QUEUES;
-    int64_t *larger = has_room ? zero_grow(l->end, l->n, &l->room, sizeof *larger) : NULL;
+    int64_t *larger = l->n + 1 < ZERO_TRACE_QUEUES
+                          ? zero_grow(l->end, l->n, &l->room, sizeof *larger)
+                          : NULL;
     if (!larger) {
-        zero_trace_file_fail(f, zero_fail(ZERO_ERR_NOMEM,
-                                          "no room for collective %d that rank %d "
-                                          "has in flight in a trace",
-                                          l->n + 1, rank));
+        zero_trace_file_fail(f, fail_lane(rank, l->n));
         return -1;
     }
     l->end = larger;
@@ -211,8 +226,8 @@ void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
         "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64
         ",\"sequence\":%" PRId64 ",\"first\":%d,\"sent\":%" PRId64 "}}",
         next(f), QUOTED(g->name), f->head.layout->node_of[g->rank],
-        (lane + 1) * ZERO_TRACE_ROW + g->rank, NANO(begin), NANO(end - begin), g->step,
-        g->sequence, g->first, g->bytes_sent);
+        thread_of(g->rank, lane + 1), NANO(begin), NANO(end - begin), g->step, g->sequence,
+        g->first, g->bytes_sent);
 }
 
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
@@ -224,7 +239,7 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
     put(f,
         "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":" TIME ",\"args\":{",
-        next(f), rank, f->head.layout->node_of[rank], rank, NANO(time));
+        next(f), rank, f->head.layout->node_of[rank], thread_of(rank, 0), NANO(time));
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (peak && peak[c] == 0 && of_class[c] == 0) continue;
         put(f, "%s\"%s\":%zu", comma, zero_class_name((zero_class)c), of_class[c]);
@@ -256,7 +271,7 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
     if (k < 0) return;
     if (!(f->named[rank] >> k & 1)) name_thread(f, rank, ZERO_TRACE_QUEUES + k, row);
     f->named[rank] |= 1u << k;
-    put_span(f, (ZERO_TRACE_QUEUES + k) * ZERO_TRACE_ROW + rank, span);
+    put_span(f, thread_of(rank, ZERO_TRACE_QUEUES + k), span);
 }
 
 /* ---- the file ---- */

@@ -20,11 +20,11 @@
 #define ZERO_TRACE_NAME    160                 /* bytes of a name, at most */
 #define ZERO_TRACE_MOST    ((int64_t)64 << 20) /* bytes of a file that is written */
 
-/* Threads: rank r is number r, and its row k number k * ZERO_TRACE_ROW + r. Rows from 1 on are for
- * flights, those from ZERO_TRACE_QUEUES on are queues. */
-#define ZERO_TRACE_ROW    1000000
-#define ZERO_TRACE_QUEUES 1000
-#define ZERO_TRACE_ROWS   16 /* queues */
+/* Threads, which viewers draw in the order of their numbers: rank r is ZERO_TRACE_THREADS * r, and
+ * its row k that + k. Rows from 1 on are for flights, those from ZERO_TRACE_QUEUES on are queues. */
+#define ZERO_TRACE_THREADS 1000
+#define ZERO_TRACE_QUEUES  900
+#define ZERO_TRACE_ROWS    16 /* queues */
 
 typedef struct zero_trace_file zero_trace_file;
 
@@ -72,7 +72,7 @@ typedef struct {
         samples; /* waits: spans that waited; samples: of memory */
 } zero_trace_counts;
 
-/* Bytes of a file with that many events, within a quarter. */
+/* About the bytes of a file with that many events. */
 int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
 /* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says what to
  * do: "give --trace-ranks with fewer of the 1024 ranks". */

@@ -155,11 +155,10 @@ static zero_status read_thread(const zero_trace_reader *r, const json_t *event, 
                                int *row)
 {
     int thread;
-    ZERO_TRY(zero_trace_int(r, event, "tid", 0,
-                            (ZERO_TRACE_QUEUES + ZERO_TRACE_ROWS) * ZERO_TRACE_ROW - 1,
+    ZERO_TRY(zero_trace_int(r, event, "tid", 0, ZERO_TRACED_RANKS * ZERO_TRACE_THREADS - 1,
                             &thread));
-    *rank = thread % ZERO_TRACE_ROW;
-    *row = thread / ZERO_TRACE_ROW;
+    *rank = thread / ZERO_TRACE_THREADS;
+    *row = thread % ZERO_TRACE_THREADS;
     if (*rank < r->trace->world) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: \"tid\": expected one of the ranks 0 to %d, found %d", r->where,

@@ -4,7 +4,7 @@
 #include "train/config.h"
 #include "zero/train.h"
 
-/* Of step `step`, from 0, after `updates` updates were made: the rate follows these, so a skipped
- * step does not change it. */
+/* The input of step `step`, from 0, after `updates` updates were made: the rate follows these, so a
+ * skipped step does not change it. */
 zero_step_input zero_config_step_input(const zero_config *config, int64_t step,
                                        int64_t updates);

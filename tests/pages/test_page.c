@@ -136,6 +136,7 @@ static void runs_stand_side_by_side(void **state)
     char *text = print(&page);
     assert_has(text, "<h2>Side by side</h2>");
     assert_has(text, "--stage</th><td>3</td><td>2</td><td>3</td>");
+    assert_has(text, "digest</th><td>00112233...</td><td>equal</td><td>equal</td>");
     assert_has(text, "curve strong r2");
     assert_has(text, "&lt;b&gt;.jsonl");
     free(text);

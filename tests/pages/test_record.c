@@ -151,8 +151,17 @@ static void a_whole_run_needs_no_notes(void **state)
 {
     (void)state;
     char notes[ZERO_NOTES_MOST][ZERO_NOTE_BYTES];
-    zero_record r = parsed(SMALL_FILE);
+    zero_record r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_FINAL);
     assert_int_equal(zero_notes_of(&r, notes), 0);
+    zero_record_destroy(&r);
+}
+
+static void skipped_steps_and_losses_that_are_not_finite_are_said(void **state)
+{
+    (void)state;
+    zero_record r = parsed(SMALL_FILE);
+    assert_true(says(&r, "the loss of 1 step is not finite, first that of step 2"));
+    assert_true(says(&r, "1 step was skipped"));
     zero_record_destroy(&r);
 }
 
@@ -323,6 +332,7 @@ int main(void)
         cmocka_unit_test(figures_are_those_of_all_ranks),
         cmocka_unit_test(an_older_file_has_the_figures_of_rank_0),
         cmocka_unit_test(a_whole_run_needs_no_notes),
+        cmocka_unit_test(skipped_steps_and_losses_that_are_not_finite_are_said),
         cmocka_unit_test(a_killed_run_has_its_steps_and_says_that_the_end_is_missing),
         cmocka_unit_test(steps_that_were_taken_twice_count_once),
         cmocka_unit_test(lost_lines_are_added_up_and_gaps_are_counted),

@@ -1,13 +1,15 @@
-/* check_trace FILE: is this a trace that Chrome's viewer and Perfetto can draw?
+/* check_trace TRACE [METRICS [PLAN]]: does the trace say what its run did?
  *
- * It knows the format, and nothing of the program that wrote it: one strict JSON array; processes
- * and threads have names; the spans of a thread do not overlap, but for waits, which lie within
- * one; no two collectives of a rank have the same step and sequence; counters are whole and not negative. Prints
- * for each rank and step
+ * The file is one JSON array without duplicate keys. Spans of a thread do not overlap; those of a
+ * rank adjoin within a step. Bytes by class add up to the live bytes of the instruction that begins
+ * with them. Flights are in rows below their rank; a reduce-scatter or an all-gather is in flight
+ * on all its ranks at once, which is how clocks are tested. With METRICS a rank's spans of a step
+ * add up to rank 0's step_seconds within 1 %. With PLAN, the JSON of `zero plan --show-schedule
+ * --rank R` for the first rank in the trace, that rank's instructions have the names, bytes and live bytes of
+ * the plan.
  *
- *     rank 3 step 2 spans 112 seconds 0.051234567 begin 0.000000000 end 0.051234567
- *
- * where `seconds` adds up the spans, then for each rank "rank 3 flights 24 sent 123456". */
+ * Prints what it has found: ranks, steps, spans, flights, queues, gap (the largest difference to
+ * step_seconds in percent). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -17,243 +19,340 @@
 
 #include <jansson.h>
 
-enum { FIRST_ROW = 1000000 }; /* threads from here on are rows below ranks */
+#define THREADS 1000 /* of a rank: itself, then rows below it */
 
 typedef struct {
-    int64_t thread, step, begin, end; /* nanoseconds; step 0: a wait */
-    size_t order;
-    const char *name;
+    int64_t thread, begin, end, step, at, live, bytes;
+    const char *name, *category;
 } span;
 
 typedef struct {
-    int64_t rank, sent;
+    int64_t rank, step, sequence, first, begin, end;
+    const char *name;
 } flight;
 
 typedef struct {
+    int64_t rank, at, bytes;
+} sample;
+
+typedef struct {
+    json_t *root, *head;
     span *spans;
     flight *flights;
-    size_t n_spans, n_flights;
-    json_t *processes, *threads, *seen; /* by pid, tid; rank, step and sequence */
+    sample *samples;
+    size_t n_spans, n_flights, n_samples;
 } trace;
 
-static _Noreturn void fail(const char *what, const json_t *event)
+static _Noreturn void fail(const char *what, const char *name, int64_t number)
 {
-    char *text = event ? json_dumps(event, JSON_ENCODE_ANY) : NULL;
-    fprintf(stderr, "check_trace: %s: %s\n", what, text ? text : "");
+    fprintf(stderr, "check_trace: %s: %s (%" PRId64 ")\n", what, name, number);
     exit(1);
 }
 
-static const char *text(const json_t *event, const char *key)
+static const json_t *member(const json_t *object, const char *key)
 {
-    const char *value = json_string_value(json_object_get(event, key));
-    if (!value) fail(key, event);
+    const json_t *value = json_object_get(object, key);
+    if (!value) {
+        char *text = json_dumps(object, JSON_COMPACT);
+        fail(key, text ? text : "is missing", 0);
+    }
     return value;
 }
 
-static int64_t whole(const json_t *event, const char *key)
+static int64_t whole(const json_t *object, const char *key)
 {
-    const json_t *value = json_object_get(event, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0) fail(key, event);
+    const json_t *value = member(object, key);
+    if (!json_is_integer(value)) fail(key, "expected a whole number", 0);
     return json_integer_value(value);
 }
 
-/* Microseconds in the file. */
-static int64_t nano(const json_t *event, const char *key)
+static const char *text(const json_t *object, const char *key)
 {
-    const json_t *value = json_object_get(event, key);
-    double time = json_number_value(value);
-    if (!json_is_number(value) || !(time >= 0.0)) fail(key, event);
-    return llround(1000.0 * time);
+    const char *value = json_string_value(member(object, key));
+    if (!value) fail(key, "expected a text", 0);
+    return value;
 }
 
-static const json_t *arguments(const json_t *event)
+/* Microseconds as nanoseconds. */
+static int64_t nano(const json_t *object, const char *key)
 {
-    const json_t *args = json_object_get(event, "args");
-    if (!json_is_object(args)) fail("args", event);
-    return args;
+    const json_t *value = member(object, key);
+    if (!json_is_number(value) || json_number_value(value) < 0.0)
+        fail(key, "expected a time from 0 on", 0);
+    return llround(1e3 * json_number_value(value));
 }
 
-/* ---- events ---- */
-
-static const char *key_of(int64_t number, char key[24])
+static void *room(size_t n, size_t size)
 {
-    snprintf(key, 24, "%" PRId64, number);
-    return key;
+    void *memory = calloc(n + 1, size);
+    if (!memory) fail("no memory", "events", (int64_t)n);
+    return memory;
 }
 
-#define KEY(number) key_of((number), (char[24]){""})
+/* ---- reading ---- */
 
-static void need_names(const trace *t, const json_t *event)
+static void read_flight(trace *t, const json_t *event)
 {
-    if (!json_object_get(t->processes, KEY(whole(event, "pid"))))
-        fail("its process has no name before it", event);
-    const json_t *pid = json_object_get(t->threads, KEY(whole(event, "tid")));
-    if (!pid) fail("its thread has no name before it", event);
-    if (json_integer_value(pid) != whole(event, "pid")) fail("another process's", event);
+    const json_t *args = member(event, "args");
+    int64_t begin = nano(event, "ts"), thread = whole(event, "tid");
+    if (thread % THREADS == 0)
+        fail("is in no row below its rank", text(event, "name"), begin);
+    if (whole(args, "sent") < 0) fail("sends less than nothing", text(event, "name"), 0);
+    t->flights[t->n_flights++] = (flight){.rank = thread / THREADS,
+                                          .step = whole(args, "step"),
+                                          .sequence = whole(args, "sequence"),
+                                          .first = whole(args, "first"),
+                                          .begin = begin,
+                                          .end = begin + nano(event, "dur"),
+                                          .name = text(event, "name")};
 }
 
-static void take_name(trace *t, const json_t *event)
+static void read_span(trace *t, const json_t *event)
 {
-    const char *name = text(event, "name");
-    if (strcmp(name, "process_name") == 0) {
-        if (json_object_get(t->processes, KEY(whole(event, "pid")))) fail("twice", event);
-        text(arguments(event), "name");
-        json_object_set_new(t->processes, KEY(whole(event, "pid")), json_true());
-    } else if (strcmp(name, "thread_name") == 0) {
-        if (json_object_get(t->threads, KEY(whole(event, "tid")))) fail("twice", event);
-        text(arguments(event), "name");
-        json_object_set_new(t->threads, KEY(whole(event, "tid")),
-                            json_integer(whole(event, "pid")));
+    if (strcmp(text(event, "cat"), "wait") == 0) return;
+    if (strcmp(text(event, "cat"), "collective") == 0) {
+        read_flight(t, event);
+        return;
     }
-}
-
-static void take_flight(trace *t, const json_t *event)
-{
-    const json_t *args = arguments(event);
-    int64_t rank = whole(event, "tid") % FIRST_ROW;
-    char key[80];
-    snprintf(key, sizeof key, "%" PRId64 ".%" PRId64 ".%" PRId64, rank, whole(args, "step"),
-             whole(args, "sequence"));
-    if (whole(event, "tid") < FIRST_ROW) fail("a collective outside of rows", event);
-    if (json_object_get(t->seen, key)) fail("a second one of its number", event);
-    json_object_set_new(t->seen, key, json_true());
-    t->flights[t->n_flights++] = (flight){rank, whole(args, "sent")};
-}
-
-static void take_span(trace *t, const json_t *event, size_t order)
-{
-    const char *category = text(event, "cat");
-    bool waits = strcmp(category, "wait") == 0;
+    const json_t *args = member(event, "args"), *bytes = json_object_get(args, "bytes");
     int64_t begin = nano(event, "ts");
-    need_names(t, event);
-    if (strcmp(category, "collective") == 0) take_flight(t, event);
     t->spans[t->n_spans++] = (span){.thread = whole(event, "tid"),
-                                    .step = waits ? 0 : whole(arguments(event), "step"),
                                     .begin = begin,
                                     .end = begin + nano(event, "dur"),
-                                    .order = order,
-                                    .name = text(event, "name")};
+                                    .step = whole(args, "step"),
+                                    .at = whole(args, "at"),
+                                    .live = whole(args, "live"),
+                                    .bytes = bytes ? json_integer_value(bytes) : -1,
+                                    .name = text(event, "name"),
+                                    .category = text(event, "cat")};
 }
 
-static void take_counter(const trace *t, const json_t *event)
+static void read_sample(trace *t, const json_t *event)
 {
-    const char *key;
-    json_t *value;
-    need_names(t, event);
-    nano(event, "ts");
-    json_object_foreach((json_t *)arguments(event), key, value)
-        whole(arguments(event), key);
-}
-
-static void take(trace *t, const json_t *event, size_t order)
-{
-    const char *phase = text(event, "ph");
-    text(event, "name");
-    whole(event, "pid");
-    switch (strlen(phase) == 1 ? *phase : '\0') {
-    case 'M': take_name(t, event); break;
-    case 'X': take_span(t, event, order); break;
-    case 'C': take_counter(t, event); break;
-    default: fail("an unknown phase", event);
+    const char *class;
+    json_t *bytes;
+    sample *s = &t->samples[t->n_samples++];
+    *s = (sample){.rank = whole(event, "tid"), .at = nano(event, "ts")};
+    json_object_foreach((json_t *)(uintptr_t)member(event, "args"), class, bytes)
+    {
+        if (!json_is_integer(bytes) || json_integer_value(bytes) < 0)
+            fail("bytes of a class", class, s->at);
+        s->bytes += json_integer_value(bytes);
     }
+}
+
+static void read_event(trace *t, const json_t *event)
+{
+    const char *phase = text(event, "ph"), *name = text(event, "name");
+    whole(event, "pid");
+    if (strcmp(phase, "X") == 0)
+        read_span(t, event);
+    else if (strcmp(phase, "C") == 0)
+        read_sample(t, event);
+    else if (strcmp(phase, "M") != 0)
+        fail("an event of an unknown phase", phase, 0);
+    else if (strcmp(name, "zero_trace") == 0)
+        t->head = json_object_get(event, "args");
+}
+
+static void read_trace(trace *t, const char *path)
+{
+    json_error_t at;
+    json_t *event;
+    size_t index, n;
+    t->root = json_load_file(path, JSON_REJECT_DUPLICATES, &at);
+    if (!json_is_array(t->root)) fail("not a JSON array", at.text, at.line);
+    n = json_array_size(t->root);
+    t->spans = room(n, sizeof *t->spans);
+    t->flights = room(n, sizeof *t->flights);
+    t->samples = room(n, sizeof *t->samples);
+    json_array_foreach(t->root, index, event) read_event(t, event);
+    if (!t->head) fail("no event says what the trace is", path, 0);
 }
 
 /* ---- spans ---- */
 
-static int compare(const void *left, const void *right)
+static int by_thread_and_begin(const void *a, const void *b)
 {
-    const span *a = left, *b = right;
-    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
-    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
+    const span *x = a, *y = b;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
 }
 
-/* A wait lies within the last span before it. */
-static void check_order(const trace *t)
+static void check_spans(trace *t)
 {
-    const span *before = NULL;
-    for (size_t i = 0; i < t->n_spans; i++) {
-        const span *s = &t->spans[i];
-        bool is_first = !before || before->thread != s->thread;
-        bool fits = s->step == 0 ? !is_first && s->end <= before->end
-                                 : is_first || s->begin >= before->end;
-        if (!fits) {
-            fprintf(stderr,
-                    "check_trace: thread %" PRId64 ": %s at %" PRId64 " ns overlaps %s\n",
-                    s->thread, s->name, s->begin, before ? before->name : "nothing");
-            exit(1);
-        }
-        if (s->step > 0) before = s;
+    qsort(t->spans, t->n_spans, sizeof *t->spans, by_thread_and_begin);
+    for (size_t k = 1; k < t->n_spans; k++) {
+        const span *a = &t->spans[k - 1], *b = &t->spans[k];
+        if (a->thread != b->thread) continue;
+        if (a->end > b->begin) fail("overlaps the span before it", b->name, b->begin);
+        if (b->thread % THREADS == 0 && a->step == b->step && a->end != b->begin)
+            fail("does not begin where the span before it ends", b->name, b->begin);
+        if (a->step > b->step) fail("an earlier step comes later", b->name, b->step);
     }
 }
 
-static void print_steps(const trace *t)
+static void check_samples(const trace *t)
 {
-    for (size_t i = 0, next; i < t->n_spans; i = next) {
-        const span *first = &t->spans[i];
-        int64_t sum = 0, n = 0, end = 0;
-        for (next = i; next < t->n_spans && t->spans[next].thread == first->thread;
-             next++) {
-            const span *s = &t->spans[next];
-            if (s->step > 0 && s->step != first->step) break;
-            if (s->step == 0) continue;
-            sum += s->end - s->begin;
-            end = s->end;
-            n++;
+    for (size_t k = 0; k < t->n_samples; k++) {
+        const sample *m = &t->samples[k];
+        bool found = false;
+        for (size_t i = 0; i < t->n_spans; i++) {
+            const span *s = &t->spans[i];
+            if (s->thread != m->rank || s->begin != m->at || s->at == 0) continue;
+            if (s->live == m->bytes) found = true;
         }
-        if (first->thread < FIRST_ROW)
-            printf("rank %" PRId64 " step %" PRId64 " spans %" PRId64
-                   " seconds %.9f begin %.9f end %.9f\n",
-                   first->thread, first->step, n, 1e-9 * (double)sum,
-                   1e-9 * (double)first->begin, 1e-9 * (double)end);
+        if (!found)
+            fail("classes do not add up to an instruction's bytes", "memory", m->at);
     }
 }
 
-static void print_flights(const trace *t)
+/* ---- flights ---- */
+
+static bool is_of_all(const char *name)
 {
-    const char *tid;
-    const json_t *pid;
-    json_object_foreach(t->threads, tid, pid)
-    {
-        int64_t rank = strtoll(tid, NULL, 10), n = 0, sent = 0;
-        for (size_t i = 0; i < t->n_flights; i++) {
-            n += t->flights[i].rank == rank;
-            sent += t->flights[i].rank == rank ? t->flights[i].sent : 0;
+    return (strncmp(name, "reduce-scatter", 14) == 0 ||
+            strncmp(name, "all-gather", 10) == 0) &&
+           !strstr(name, "not ended");
+}
+
+/* Two ranks' clocks may differ by twice what one differs from rank 0's. */
+static size_t check_flights(const trace *t)
+{
+    double uncertainty = json_number_value(member(t->head, "clock_uncertainty"));
+    int64_t slack = llround(2e9 * uncertainty);
+    size_t pairs = 0;
+    for (size_t k = 0; k < t->n_flights; k++) {
+        const flight *a = &t->flights[k];
+        for (size_t i = k + 1; is_of_all(a->name) && i < t->n_flights; i++) {
+            const flight *b = &t->flights[i];
+            if (a->rank == b->rank || a->step != b->step || a->sequence != b->sequence ||
+                a->first != b->first)
+                continue;
+            if (strcmp(a->name, b->name) != 0) fail("has two names", a->name, a->begin);
+            pairs++;
+            if (a->begin > b->end + slack || b->begin > a->end + slack)
+                fail("is not in flight on two ranks at once", a->name, a->begin);
         }
-        if (rank < FIRST_ROW)
-            printf("rank %" PRId64 " flights %" PRId64 " sent %" PRId64 "\n", rank, n,
-                   sent);
     }
+    return pairs;
+}
+
+/* ---- metrics ---- */
+
+static double seconds_of(const char *path, int64_t step)
+{
+    FILE *file = fopen(path, "r");
+    json_t *line;
+    double seconds = -1.0;
+    if (!file) fail("cannot open", path, 0);
+    while (seconds < 0.0 &&
+           (line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
+        const json_t *number = json_object_get(line, "step");
+        if (json_is_integer(number) && json_integer_value(number) == step)
+            seconds = json_number_value(json_object_get(line, "step_seconds"));
+        json_decref(line);
+    }
+    fclose(file);
+    if (seconds <= 0.0) fail("no step_seconds", path, step);
+    return seconds;
+}
+
+static int64_t sum_of(const trace *t, int64_t rank, int64_t step)
+{
+    int64_t sum = 0;
+    for (size_t k = 0; k < t->n_spans; k++)
+        if (t->spans[k].thread == rank && t->spans[k].step == step)
+            sum += t->spans[k].end - t->spans[k].begin;
+    return sum;
+}
+
+/* Rank 0 writes its own times. Returns the largest difference in percent. */
+static double check_sums(const trace *t, const char *path)
+{
+    double most = 0.0;
+    for (int64_t step = whole(t->head, "first_step"); step <= whole(t->head, "last_step");
+         step++) {
+        double sum = 1e-9 * (double)sum_of(t, 0, step), seconds = seconds_of(path, step);
+        most = fmax(most, 100.0 * fabs(sum / seconds - 1.0));
+        if (most > 1.0) fail("spans of rank 0 do not add up to step_seconds", path, step);
+    }
+    return most;
+}
+
+/* ---- the plan ---- */
+
+static void check_instruction(const span *s, const json_t *i)
+{
+    char name[256];
+    const char *operand = text(i, "operand");
+    const json_t *microbatch = json_object_get(i, "microbatch");
+    const json_t *bytes = json_object_get(i, "bytes");
+    int n =
+        snprintf(name, sizeof name, "%s%s%s", text(i, "op"), *operand ? " " : "", operand);
+    if (microbatch)
+        snprintf(name + n, sizeof name - (size_t)n, ", microbatch %d",
+                 (int)json_integer_value(microbatch));
+    if (strcmp(name, s->name) != 0) fail(name, s->name, s->at);
+    if ((bytes ? json_integer_value(bytes) : -1) != s->bytes)
+        fail("other bytes than planned", s->name, s->bytes);
+    if (whole(i, "live_bytes") != s->live)
+        fail("other live bytes than planned", s->name, s->live);
+}
+
+/* The main thread's instructions come in order, without those that ran ahead. */
+static void check_plan(const trace *t, const char *path)
+{
+    json_error_t at;
+    json_t *plan = json_load_file(path, 0, &at);
+    json_t *stage = json_array_get(json_object_get(plan, "stages"), 0);
+    json_t *step = json_object_get(json_object_get(stage, "programs"), "step");
+    int64_t rank = t->n_spans > 0 ? t->spans[0].thread : 0, last = 0, of_step = 0;
+    if (!json_is_array(step)) fail("no program of a step", path, 0);
+    for (size_t k = 0; k < t->n_spans; k++) {
+        const span *s = &t->spans[k];
+        if (s->thread != rank || s->at == 0) continue;
+        if (s->step == of_step && s->at <= last) fail("out of order", s->name, s->at);
+        check_instruction(s, json_array_get(step, (size_t)s->at - 1));
+        last = s->at;
+        of_step = s->step;
+    }
+    if (last != (int64_t)json_array_size(step)) fail("the last instruction", path, last);
+    json_decref(plan);
+}
+
+/* ---- all of it ---- */
+
+static int64_t count_threads(const trace *t, bool of_queues)
+{
+    int64_t n = 0;
+    for (size_t k = 0; k < t->n_spans; k++) {
+        bool is_new = k == 0 || t->spans[k].thread != t->spans[k - 1].thread;
+        n += is_new && (t->spans[k].thread % THREADS > 0) == of_queues;
+    }
+    return n;
 }
 
 int main(int argc, char **argv)
 {
-    json_error_t at;
-    json_t *root = argc == 2 ? json_load_file(argv[1], JSON_REJECT_DUPLICATES, &at) : NULL;
-    if (!root) {
-        fprintf(stderr, "check_trace: %s: %s\n", argc == 2 ? argv[1] : "usage",
-                argc == 2 ? at.text : "check_trace FILE");
-        return 1;
-    }
-    size_t n = json_array_size(root);
-    trace t = {calloc(n + 1, sizeof(span)),
-               calloc(n + 1, sizeof(flight)),
-               0,
-               0,
-               json_object(),
-               json_object(),
-               json_object()};
-    if (!json_is_array(root) || n == 0 || !t.spans || !t.flights) fail("no array", NULL);
-    for (size_t i = 0; i < n; i++) take(&t, json_array_get(root, i), i);
-    qsort(t.spans, t.n_spans, sizeof *t.spans, compare);
-    check_order(&t);
-    print_steps(&t);
-    print_flights(&t);
-    json_decref(t.processes);
-    json_decref(t.threads);
-    json_decref(t.seen);
-    json_decref(root);
+    trace t = {.root = NULL};
+    double gap = 0.0;
+    if (argc < 2 || argc > 4) fail("arguments", "TRACE [METRICS [PLAN]]", argc);
+    read_trace(&t, argv[1]);
+    check_spans(&t);
+    check_samples(&t);
+    size_t pairs = check_flights(&t);
+    if (argc > 2) gap = check_sums(&t, argv[2]);
+    if (argc > 3) check_plan(&t, argv[3]);
+    printf("ranks %" PRId64 " steps %" PRId64 "-%" PRId64 " spans %zu flights %zu "
+           "pairs %zu samples %zu queues %" PRId64 " gap %.4f\n",
+           count_threads(&t, false), whole(t.head, "first_step"),
+           whole(t.head, "last_step"), t.n_spans, t.n_flights, pairs, t.n_samples,
+           count_threads(&t, true), gap);
+    json_decref(t.root);
     free(t.spans);
     free(t.flights);
+    free(t.samples);
     return 0;
 }

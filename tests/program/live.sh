@@ -123,6 +123,13 @@ for columns in 60 80 200; do
     fits $columns
 done
 
+# What else is printed while a run trains: a step's narration.
+terminal 80 "$zero train --model lesson --data lesson --steps 3 --narrate --sample 0"
+exits 0
+grep -q '<step 0/3' out || complain "$words: no live line"
+says 'step 1, told by 1 rank' out
+is_clean
+
 # A signal that ends the process leaves no line behind.
 begins 80 ' loss ' "$zero $endless"
 printf '\003' >&3

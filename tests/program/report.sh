@@ -62,6 +62,7 @@ runs 0 report killed.jsonl
 says '7 steps' out
 says 'the end is missing: the run was stopped after step 7 of 12' out
 grep -q 'optimizer states' out && complain "$words: a ledger without its line"
+grep -q ' $' out && complain "$words: blanks at the end of a line"
 { head -n 8 a.jsonl && sed -n 9p a.jsonl | head -c 60; } >half.jsonl
 runs 0 report half.jsonl
 says '7 steps' out
@@ -167,6 +168,9 @@ is_json out
 refuses 2 'would be overwritten' 0 report a.jsonl --trace trace.json --out trace.json
 refuses 2 'other columns' 0 report a.jsonl --trace trace.json --csv
 refuses 4 'a.jsonl' 0 report --trace a.jsonl
+"$zero" simulate --model gpt2 --ranks 2 --stage 3 --micro-batch 1 --network 1us,10G --flops 1T \
+    --trace other.json >out 2>err || complain "the simulation failed"
+refuses 2 'is of 2 ranks, but a.jsonl of 3' 0 report a.jsonl --trace other.json
 
 # ---- studies ----
 

@@ -195,7 +195,10 @@ static void add_peaks(const zero_schedule *s, zero_program_kind kind,
         struct peaks now[COLUMNS] = {0};
         add_alive(s, spans, at, now);
         assert_true(s->programs[kind].code[at].live_bytes == now[NEAR].total);
+        size_t one[ZERO_CLASSES];
+        zero_schedule_live_at(s, kind, at, one);
         assert_memory_equal(live[at], now[NEAR].by_class, sizeof live[at]);
+        assert_memory_equal(one, live[at], sizeof one);
         for (int k = 0; k < COLUMNS; k++) widen(&most[k], &now[k]);
     }
     free(live);

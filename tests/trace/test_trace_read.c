@@ -19,17 +19,17 @@
     "\"nodes\":1,\"simulated\":false,\"first_step\":1,\"last_step\":2," \
     "\"clock_uncertainty\":0.000001}},\n" \
     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"node 0\"}},\n" \
-    "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1,\"args\":{\"name\":" \
+    "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1000,\"args\":{\"name\":" \
     "\"rank " \
     "1\"}}"
 #define SPAN(ts, dur, more) \
-    ",\n{\"name\":\"LOAD\",\"cat\":\"other\",\"ph\":\"X\",\"pid\":0,\"tid\":1,\"ts\":" ts \
-    ",\"dur\":" dur ",\"args\":{\"step\":1,\"at\":1,\"live\":5" more "}}"
+    ",\n{\"name\":\"LOAD\",\"cat\":\"other\",\"ph\":\"X\",\"pid\":0,\"tid\":1000," \
+    "\"ts\":" ts ",\"dur\":" dur ",\"args\":{\"step\":1,\"at\":1,\"live\":5" more "}}"
 #define WAIT(ts, dur) \
-    ",\n{\"name\":\"waiting\",\"cat\":\"wait\",\"ph\":\"X\",\"pid\":0,\"tid\":1," \
+    ",\n{\"name\":\"waiting\",\"cat\":\"wait\",\"ph\":\"X\",\"pid\":0,\"tid\":1000," \
     "\"ts\":" ts ",\"dur\":" dur "}"
 #define ROW \
-    ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1000001,\"args\":{" \
+    ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1001,\"args\":{" \
     "\"name\":" \
     "\"rank 1 in flight\"}}"
 #define FLIGHT(tid, sequence) FLIGHT_AT(tid, sequence, "2")
@@ -39,9 +39,9 @@
     ",\"first\":0,\"sent\":8}}"
 #define MEMORY(args) \
     ",\n{\"name\":\"memory of rank " \
-    "1\",\"ph\":\"C\",\"pid\":0,\"tid\":1,\"ts\":1,\"args\":" args "}"
+    "1\",\"ph\":\"C\",\"pid\":0,\"tid\":1000,\"ts\":1,\"args\":" args "}"
 #define GOOD \
-    HEAD ROW SPAN("1.5", "2", ",\"bytes\":7") WAIT("1.5", "0.001") FLIGHT("1000001", "4") \
+    HEAD ROW SPAN("1.5", "2", ",\"bytes\":7") WAIT("1.5", "0.001") FLIGHT("1001", "4") \
         MEMORY("{\"gradients\":5}") "\n]\n"
 
 /* Parses memory that ends with the text, so that a sanitizer sees one byte too many. */
@@ -124,21 +124,22 @@ static void mistakes_name_the_line(void **state)
         {HEAD SPAN("1", "2", "") WAIT("1", "3") "\n]\n", "line 6: rank 1: expected a wait"},
         {HEAD SPAN("1", "2", "") WAIT("2", "1") "\n]\n", "line 6: rank 1: expected a wait"},
         {HEAD WAIT("2", "1") "\n]\n", "line 5: rank 1: expected a wait"},
-        {HEAD ROW FLIGHT("1000001", "4") FLIGHT_AT("1000001", "5", "2.5") "\n]\n",
+        {HEAD ROW FLIGHT("1001", "4") FLIGHT_AT("1001", "5", "2.5") "\n]\n",
          "line 7: row 1 of rank 1: expected a collective from 3000 ns on"},
-        {HEAD ROW FLIGHT("1000001", "4") FLIGHT_AT("1000001", "4", "3") "\n]\n",
+        {HEAD ROW FLIGHT("1001", "4") FLIGHT_AT("1001", "4", "3") "\n]\n",
          "line 7: rank 1: expected a step and sequence that no other collective has, found "
          "those of line 6"},
-        {HEAD FLIGHT("1", "4") "\n]\n", "line 5: expected a collective on a row of them"},
-        {HEAD FLIGHT("1000001", "-4") "\n]\n", "\"sequence\": expected a whole number"},
+        {HEAD FLIGHT("1000", "4") "\n]\n",
+         "line 5: expected a collective on a row of them"},
+        {HEAD FLIGHT("1001", "-4") "\n]\n", "\"sequence\": expected a whole number"},
         {HEAD MEMORY("{\"gradient\":5}") "\n]\n", "\"gradient\": no such key"},
         {HEAD MEMORY("{\"gradients\":1.5}") "\n]\n",
          "\"gradients\": expected a whole number"},
         {HEAD MEMORY("{\"gradients\":1,\"gradients\":1}") "\n]\n", "line 5"},
-        {HEAD ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1,\"args\":{"
+        {HEAD ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1000,\"args\":{"
               "\"name\":\"r\"}}\n]\n",
          "line 5: rank 1 gets a second name"},
-        {HEAD ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":2,\"args\":{"
+        {HEAD ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":2000,\"args\":{"
               "\"name\":\"r\"}}\n]\n",
          "expected one of the ranks 0 to 1, found 2"},
         {HEAD
