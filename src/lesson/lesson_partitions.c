@@ -6,8 +6,7 @@
     "{model} --ranks {N} --global-batch {N} --dtype {dtype} --stage 3 " \
     "--partition " #partition " --rank " rank
 
-static const char *const plans[] = {PLAN(slice, "0"), PLAN(owner, "0"),
-                                    PLAN(owner, "{N-1}"), NULL};
+static const char *const plans[] = {PLAN(slice, "0"), PLAN(owner, "0"), NULL};
 
 static double states_owner(const zero_course_world *w)
 {
@@ -149,8 +148,8 @@ static const zero_question questions[] = {
      .against = NULL},
     {.ask = "owner: does every rank send the same number of bytes in a step?",
      .kind = ZERO_ANSWER_WORD, .unit = "yes|no", .answer = owners_equal,
-     .mistakes = {{owners_other, "Compare the least and the most over ranks: what stays from forward to backward spares its owner most."}},
-     .because = "From {least} to {most} bytes. And while one group is gathered, its owner alone sends: the others wait for one link.",
+     .mistakes = {{owners_other, "Compare the least and the most over ranks: groups differ in size and in how often they are gathered, and so do their owners."}},
+     .because = "From {least} to {most} bytes. And a group comes from one or a few ranks, where slices come from all at once.",
      .plan = 1, .line = "owner  ",
      .against = "\"Equal parts, equal work.\" Totals are nearly equal, moments are not; so slice is the default."},
     {.ask = "slice sends REDUCE in {messages_slice} messages from rank 0. In how many with owner?",

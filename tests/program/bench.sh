@@ -88,7 +88,7 @@ count 4 caching_bytes
 [ "$(sed -n 's/^ *"stage": \([0-9]\),/\1/p' rows.json | tr -d '\n')" = 3030 ] ||
     complain "$words: expected stages 3, 0, 3, 0"
 says 'the best fit, split if' out
-refuses 2 '--models gpt5: expected some of tiny,gpt2' 0 "$memory" --models gpt5
+refuses 2 '--models gpt5: expected some of tiny,lesson,gpt2' 0 "$memory" --models gpt5
 refuses 2 '--stages 4: expected some of 0,1,2,3' 0 "$memory" --stages 4
 refuses 4 'cannot be written' 0 "$memory" --models tiny --json /no/such/folder/file
 
