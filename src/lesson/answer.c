@@ -16,6 +16,17 @@ static bool is_blank(int c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* Editors of Windows begin a file with the mark of UTF-8; in `cat *.txt` that is any line. */
+static size_t drop_mark(char *text, size_t n)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    if (n < 3 || memcmp(text, mark, 3) != 0) return n;
+    size_t from = 3;
+    while (is_blank(text[from])) from++;
+    memmove(text, text + from, n - from + 1);
+    return n - from;
+}
+
 bool zero_answer_read(FILE *in, zero_answer_line *line)
 {
     size_t n = 0, bytes = 0;
@@ -27,6 +38,7 @@ bool zero_answer_read(FILE *in, zero_answer_line *line)
         line->is_whole &= c != '\0' && n + 1 < sizeof line->text;
         if (c != '\0' && n + 1 < sizeof line->text) line->text[n++] = (char)c;
     }
+    n = drop_mark(line->text, n);
     while (n > 0 && is_blank(line->text[n - 1])) line->text[--n] = '\0';
     return true;
 }

@@ -126,6 +126,22 @@ static void lines_may_be_long_or_have_nul_bytes(void **state)
     fclose(in);
 }
 
+static void a_mark_of_utf8_is_no_part_of_a_line(void **state)
+{
+    (void)state;
+    static char text[] = "\xEF\xBB\xBF NAME a\r\n\xEF\xBB\xBF\n\xEF\xBB";
+    FILE *in = fmemopen(text, sizeof text - 1, "r");
+    zero_answer_line line;
+    assert_non_null(in);
+    assert_true(zero_answer_read(in, &line) && line.is_whole);
+    assert_string_equal(line.text, "NAME a");
+    assert_true(zero_answer_read(in, &line) && line.is_whole);
+    assert_string_equal(line.text, "");
+    assert_true(zero_answer_read(in, &line));
+    assert_string_equal(line.text, "\xEF\xBB");
+    fclose(in);
+}
+
 /* ---- all questions ---- */
 
 static zero_graded grade(const zero_question *q, const zero_course_world *w, double value)
@@ -316,6 +332,7 @@ int main(void)
         cmocka_unit_test(everything_else_is_refused),
         cmocka_unit_test(words_may_be_shortened_but_not_guessed),
         cmocka_unit_test(lines_may_be_long_or_have_nul_bytes),
+        cmocka_unit_test(a_mark_of_utf8_is_no_part_of_a_line),
         cmocka_unit_test(whole_numbers_are_exact_and_others_to_one_percent),
         cmocka_unit_test(usual_mistakes_are_named),
         cmocka_unit_test(every_question_holds_for_all_classes),
