@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/quantity.h"
 
@@ -146,6 +147,7 @@ static bool is_word(const char *text, const char *word, size_t length)
 static bool parse_word(const char *words, const char *text, zero_answer *answer)
 {
     int found = 0, number = 0;
+    if (strncasecmp(text, "a ", 2) == 0) text += 2 + strspn(text + 2, " "); /* "a third" */
     for (const char *word = words; *word; number++) {
         size_t length = strcspn(word, "|");
         if (is_word(text, word, length) || is_word(text, word, 1)) {
@@ -192,13 +194,16 @@ static const char *find_unit_mistake(const zero_question *q, const zero_course_w
     double n = (double)w->numbers->ranks;
     if (q->kind != ZERO_ANSWER_WHOLE || strcmp(q->unit, "bytes") != 0 || right == 0.0)
         return NULL;
-    if (is_near(value, 8.0 * right)) return "These are bits; the question is about bytes.";
+    bool is_eightfold = is_near(value, 8.0 * right),
+         is_quarter = is_near(4.0 * value, right);
+    if (is_eightfold && n == 8.0)
+        return "That is 8 times too much. Are these bits? Or is it for all ranks?";
+    if (is_eightfold) return "That is 8 times too much. Are these bits, not bytes?";
     if (is_near(value, n * right))
         return "That is {N} times too much: one rank is asked for.";
     if (is_near(n * value, right))
-        return "That is the {N}th part: it is divided by the ranks once too often.";
-    if (is_near(4.0 * value, right))
-        return "That counts numbers, not bytes: a number of 32 bits takes 4.";
+        return "That is right divided by {N}. Is it divided by the ranks once too often?";
+    if (is_quarter) return "That is a quarter of it. Are these numbers, not bytes?";
     if (is_near(2.0 * value, right)) return "That is half of it.";
     if (is_near(value, 2.0 * right)) return "That is twice as much.";
     return NULL;

@@ -126,11 +126,11 @@ static const zero_question questions[] = {
         "  owner   all groups, end to end    [   rank 0   |   rank 1   | ... ]\n"
         "Owner fills each group to whole granules of 64 numbers, and each rank's part to whole granules. "
         "The groups then have {padded_owner} numbers, where the model has {psi} parameters of 16 bytes of states.",
-     .ask = "Stage 3, slice: rank 0 holds {padding_slice} bytes of padding among its model states. How many with owner?",
+     .ask = "Stage 3, slice: a rank holds {padding_slice} bytes of model states more than the formula's {formula}, for padding. How many more does rank 0 hold with owner?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = padding_owner,
      .mistakes = {{padding_slice, "The groups are not cut one by one now, so they are not padded for each rank."},
                   {states_owner, "That is all model states of a rank."}},
-     .because = "Of {padded_owner} numbers rank 0 owns {owned}: 16 x {owned} = {states} bytes. The formula's are 16 x {psi} / {N} = {formula}; the rest, {answer}, is padding.",
+     .because = "Of {padded_owner} numbers rank 0 owns {owned}: 16 x {owned} = {states} bytes. The formula's are 16 x {psi} / {N} = {formula}; the difference is {answer}.",
      .plan = 1, .line = "model states",
      .against = NULL},
     {.ask = "Stage 3, owner: how many bytes does rank 0 send in REDUCE?",

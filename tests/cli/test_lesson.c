@@ -100,6 +100,10 @@ static void words_may_be_shortened_but_not_guessed(void **state)
     assert_true(
         zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "Third", &a));
     assert_true(a.value == 2.0);
+    assert_true(
+        zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "a third", &a));
+    assert_true(a.value == 2.0);
+    assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "a ", &a));
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "t", &a));
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "yes|no", "maybe", &a));
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "yes|no", "0", &a));
@@ -219,7 +223,7 @@ static void usual_mistakes_are_named(void **state)
         {0, "14400", "one rank"},
         {1, "1600", "Stage 1 divides only"},
         {4, "4800", "forgets the padding"},
-        {5, "1024", "32 bits"},
+        {5, "1024", "numbers, not bytes"},
         {6, "1.56", "padding alone"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -137,6 +137,14 @@ compares() { # compares words...
     [ "$(grep -c '^- ' compared)" -eq 4 ] || complain "$words: four answers come from no plan"
 }
 compares
+says 'The answer is 1 digest.' out
+# A line of a plan has its table's head above it, column by column; what a file takes follows.
+grep -A 1 '^  per step  *collectives  bytes sent' out | grep -q '^  REDUCE              3        2048' ||
+    complain "$words: the columns of the traffic do not stand below their head"
+grep -A 1 '^ *micro  *bytes  *bytes live$' out | grep -q '^ *[0-9]*  REDUCE       final            0               512' ||
+    complain "$words: the columns of the program do not stand below their head"
+grep -A 2 'model states 2.00 KiB' out | grep -q -- '- 3.00 KiB: optimizer states lie in the file' ||
+    complain "$words: the sum of the model states does not add up"
 cp out standard
 cp compared by_plan
 compares --ranks 2 --dtype bf16
