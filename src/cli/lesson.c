@@ -293,7 +293,7 @@ const zero_command zero_command_lesson = {
              "answer nothing counts.",
     .example = "zero lesson 1\n"
                "zero lesson 1 --student anna --save anna.txt\n"
-               "cat *.txt | zero lesson --grade -",
+               "awk 1 *.txt | zero lesson --grade -",
     .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
     .tables = &table,
     .n_tables = 1,
