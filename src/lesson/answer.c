@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -74,14 +75,29 @@ static bool ends_in(char *text, const char *end)
     return true;
 }
 
-/* "4800bytes", "1.375x", "37%": units that do not change the number, but for the per cent. */
-static double drop_unit(char *text)
+/* The question's own unit, as it prints it: "3instructions", "1digest", "0.9seconds". */
+static bool drop_own(char *text, const char *unit)
+{
+    char singular[ZERO_ANSWER_BYTES];
+    size_t n = strlen(unit);
+    if (strcmp(unit, "s") == 0)
+        return ends_in(text, "seconds") || ends_in(text, "second") || ends_in(text, "sec");
+    if (n < 2) return false;
+    snprintf(singular, sizeof singular, "%.*s", (int)n - (unit[n - 1] == 's'), unit);
+    return ends_in(text, unit) || ends_in(text, singular);
+}
+
+/* "4800bytes", "1.375x", "37%": units that do not change the number, but for the per cent where
+ * the question is not about per cent. */
+static double drop_unit(char *text, const char *unit)
 {
     static const char *const units[] = {"bytes", "byte", "elements", "element", "times",
                                         "ranks", "rank", "messages", "x"};
     size_t n = strlen(text);
-    if (ends_in(text, "%")) return 0.01;
+    if (ends_in(text, "%") || ends_in(text, "percent"))
+        return strcmp(unit, "percent") == 0 ? 1.0 : 0.01;
     if (n > 1 && isdigit((unsigned char)text[n - 2]) && ends_in(text, "b")) return 1.0;
+    if (drop_own(text, unit)) return 1.0;
     for (size_t k = 0; k < sizeof units / sizeof units[0]; k++)
         if (ends_in(text, units[k])) return 1.0;
     if ((text[0] == 'x' || text[0] == 'X') && text[1])
@@ -115,7 +131,8 @@ static bool read_number(char *text, double *value)
     return isfinite(*value);
 }
 
-static bool parse_number(zero_answer_kind kind, const char *text, zero_answer *answer)
+static bool parse_number(zero_answer_kind kind, const char *unit, const char *text,
+                         zero_answer *answer)
 {
     char bare[ZERO_ANSWER_BYTES];
     if (strlen(text) >= sizeof bare || !strip(text, kind != ZERO_ANSWER_WHOLE, bare))
@@ -125,10 +142,10 @@ static bool parse_number(zero_answer_kind kind, const char *text, zero_answer *a
         answer->is_rounded = true;
         return true;
     }
-    double unit = drop_unit(bare);
-    is_plain |= unit == 1.0 && bare[strspn(bare, "+-0123456789")] == '\0';
+    double factor = drop_unit(bare, unit);
+    is_plain |= factor == 1.0 && bare[strspn(bare, "+-0123456789")] == '\0';
     if (!read_number(bare, &answer->value)) return false;
-    answer->value *= unit;
+    answer->value *= factor;
     answer->is_rounded = !is_plain;
     return true;
 }
@@ -165,7 +182,7 @@ bool zero_answer_parse(zero_answer_kind kind, const char *unit, const char *text
 {
     zero_answer read = {.value = 0.0};
     bool done = kind == ZERO_ANSWER_WORD ? parse_word(unit, text, &read)
-                                         : parse_number(kind, text, &read);
+                                         : parse_number(kind, unit, text, &read);
     if (done) *answer = read;
     return done;
 }
