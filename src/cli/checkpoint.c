@@ -13,6 +13,7 @@
 #include "checkpoint/model.h"
 #include "checkpoint/read.h"
 #include "cli/suggest.h"
+#include "report/text.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
 
@@ -48,11 +49,10 @@ static void show_model(const zero_manifest *m)
     int64_t n_params = 0;
     for (int i = 0; i < m->table.n_tensors; i++)
         n_params += m->table.tensors[i].rows * m->table.tensors[i].cols;
+    char shape[ZERO_PLAN_TEXT];
+    zero_text_shape(&m->gpt2, shape);
     row("model");
-    if (m->has_gpt2)
-        printf("GPT-2, %" PRId64 " layers, %" PRId64 " hidden, %" PRId64
-               " heads, T %" PRId64 ", V %" PRId64 "; ",
-               m->gpt2.layers, m->gpt2.hidden, m->gpt2.heads, m->gpt2.seq, m->gpt2.vocab);
+    if (m->has_gpt2) printf("GPT-2, %s, V %" PRId64 "; ", shape, m->gpt2.vocab);
     printf("%" PRId64 " parameters, trained in %s\n", n_params,
            zero_type_name(m->loss_scale.type));
 }
@@ -201,10 +201,11 @@ static zero_status verify(const char *path)
 static zero_status export_one(zero_checkpoint *c, const char *to)
 {
     const zero_gpt2_shape *g = &c->manifest.gpt2;
+    char shape[ZERO_PLAN_TEXT];
     ZERO_TRY(zero_checkpoint_export(c, to));
-    printf("%s: GPT-2 of step %" PRId64 " in fp32, %" PRId64 " layers, %" PRId64
-           " hidden, %" PRId64 " heads, T %" PRId64 ", V %" PRId64 "; %s\n",
-           to, c->manifest.step, g->layers, g->hidden, g->heads, g->seq, g->vocab,
+    zero_text_shape(g, shape);
+    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s\n", to,
+           c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     return ZERO_OK;

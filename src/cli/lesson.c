@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/lesson_plans.h"
 #include "cli/options.h"
+#include "lesson/answer.h"
 #include "lesson/answer_file.h"
 #include "lesson/course.h"
 
@@ -49,12 +51,26 @@ static const zero_option_table table = {.rows = rows};
 
 /* ---- values ---- */
 
+#define NAME_BYTES 64 /* of a student, in a file of answers */
+
+/* Blanks around a name do not come back from a file, and would draw other numbers. */
+static bool is_padded(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 0 && (strchr(" \t", name[0]) || strchr(" \t", name[n - 1]));
+}
+
 static zero_status check_options(const lesson_options *o)
 {
     bool grades = o->check || o->grade;
     if (o->hidden % 4 != 0)
         return zero_fail(ZERO_ERR_INVALID, "--hidden %d is not a multiple of 4",
                          (int)o->hidden);
+    if (o->student && (strlen(o->student) >= NAME_BYTES || is_padded(o->student)))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--student: expected a name of at most %d bytes, without blanks "
+                         "around it",
+                         NAME_BYTES - 1);
     if (o->check && o->grade)
         return zero_fail(ZERO_ERR_INVALID, "give --check or --grade, not both");
     if (o->answers + o->no_questions + grades > 1)
@@ -126,16 +142,63 @@ static zero_status say_result(int number, const zero_course_tally *t)
                      t->asked, t->ended ? "wrong or missing" : "wrong");
 }
 
-/* A new file begins with the student. */
+/* "class/anna.txt": anna */
+static void name_of_file(const char *path, char name[NAME_BYTES])
+{
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *dot = strrchr(base, '.');
+    int length = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
+    snprintf(name, NAME_BYTES, "%.*s", length, base);
+}
+
+/* Answers to other numbers than those before them would be graded with those. */
+static zero_status check_owner(const lesson_options *o, FILE *file)
+{
+    zero_answer_line line;
+    bool is_drawn = false;
+    char owner[sizeof line.text] = "";
+    rewind(file);
+    while (zero_answer_read(file, &line)) {
+        bool draws = strncasecmp(line.text, "STUDENT ", 8) == 0;
+        if (!draws && strncasecmp(line.text, "NAME ", 5) != 0) continue;
+        is_drawn = draws;
+        snprintf(owner, sizeof owner, "%s", line.text + (draws ? 8 : 5));
+    }
+    if (owner[0] == '\0' || (!is_drawn && !o->student)) return ZERO_OK;
+    if (is_drawn && o->student && strcmp(owner, o->student) == 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--save %.200s: the file has answers to the numbers of %s%.200s; give %s", o->save,
+        is_drawn ? "--student " : "the class, by ", ZERO_SHOWN(owner),
+        is_drawn ? "the same name, or another file" : "another file");
+}
+
+/* A new file begins with the student: in `cat *.txt` nobody's answers follow another's name. */
+static void begin_save(const lesson_options *o, FILE *file)
+{
+    char name[NAME_BYTES];
+    name_of_file(o->save, name);
+    fprintf(file, "%s %s\n", o->student ? "STUDENT" : "NAME",
+            ZERO_SHOWN(o->student ? o->student : name));
+}
+
 static zero_status open_save(const lesson_options *o, FILE **save)
 {
     *save = NULL;
     if (!o->save) return ZERO_OK;
-    FILE *file = fopen(o->save, "ab");
+    FILE *file = fopen(o->save, "a+b");
     if (!file)
         return zero_fail(ZERO_ERR_INVALID, "--save %.200s: %s", o->save, strerror(errno));
-    bool is_new = fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0;
-    if (is_new && o->student) fprintf(file, "STUDENT %s\n", ZERO_SHOWN(o->student));
+    /* Line by line, so that a lesson that is interrupted has saved what was answered. */
+    setvbuf(file, NULL, _IOLBF, BUFSIZ);
+    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    zero_status st = size > 0 ? check_owner(o, file) : ZERO_OK;
+    if (st != ZERO_OK) {
+        fclose(file);
+        return st;
+    }
+    fseek(file, 0, SEEK_END); /* between reading and writing */
+    if (size == 0) begin_save(o, file);
     *save = file;
     return ZERO_OK;
 }
@@ -230,7 +293,7 @@ const zero_command zero_command_lesson = {
              "answer nothing counts.",
     .example = "zero lesson 1\n"
                "zero lesson 1 --student anna --save anna.txt\n"
-               "cat *.txt | zero lesson --grade -",
+               "awk 1 *.txt | zero lesson --grade -",
     .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
     .tables = &table,
     .n_tables = 1,

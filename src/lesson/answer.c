@@ -2,8 +2,10 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/quantity.h"
 
@@ -14,6 +16,17 @@
 static bool is_blank(int c)
 {
     return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Editors of Windows begin a file with the mark of UTF-8; in `cat *.txt` that is any line. */
+static size_t drop_mark(char *text, size_t n)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    if (n < 3 || memcmp(text, mark, 3) != 0) return n;
+    size_t from = 3;
+    while (is_blank(text[from])) from++;
+    memmove(text, text + from, n - from + 1);
+    return n - from;
 }
 
 bool zero_answer_read(FILE *in, zero_answer_line *line)
@@ -27,6 +40,7 @@ bool zero_answer_read(FILE *in, zero_answer_line *line)
         line->is_whole &= c != '\0' && n + 1 < sizeof line->text;
         if (c != '\0' && n + 1 < sizeof line->text) line->text[n++] = (char)c;
     }
+    n = drop_mark(line->text, n);
     while (n > 0 && is_blank(line->text[n - 1])) line->text[--n] = '\0';
     return true;
 }
@@ -61,14 +75,29 @@ static bool ends_in(char *text, const char *end)
     return true;
 }
 
-/* "4800bytes", "1.375x", "37%": units that do not change the number, but for the per cent. */
-static double drop_unit(char *text)
+/* The question's own unit, as it prints it: "3instructions", "1digest", "0.9seconds". */
+static bool drop_own(char *text, const char *unit)
+{
+    char singular[ZERO_ANSWER_BYTES];
+    size_t n = strlen(unit);
+    if (strcmp(unit, "s") == 0)
+        return ends_in(text, "seconds") || ends_in(text, "second") || ends_in(text, "sec");
+    if (n < 2) return false;
+    snprintf(singular, sizeof singular, "%.*s", (int)n - (unit[n - 1] == 's'), unit);
+    return ends_in(text, unit) || ends_in(text, singular);
+}
+
+/* "4800bytes", "1.375x", "37%": units that do not change the number, but for the per cent where
+ * the question is not about per cent. */
+static double drop_unit(char *text, const char *unit)
 {
     static const char *const units[] = {"bytes", "byte", "elements", "element", "times",
                                         "ranks", "rank", "messages", "x"};
     size_t n = strlen(text);
-    if (ends_in(text, "%")) return 0.01;
+    if (ends_in(text, "%") || ends_in(text, "percent"))
+        return strcmp(unit, "percent") == 0 ? 1.0 : 0.01;
     if (n > 1 && isdigit((unsigned char)text[n - 2]) && ends_in(text, "b")) return 1.0;
+    if (drop_own(text, unit)) return 1.0;
     for (size_t k = 0; k < sizeof units / sizeof units[0]; k++)
         if (ends_in(text, units[k])) return 1.0;
     if ((text[0] == 'x' || text[0] == 'X') && text[1])
@@ -102,7 +131,8 @@ static bool read_number(char *text, double *value)
     return isfinite(*value);
 }
 
-static bool parse_number(zero_answer_kind kind, const char *text, zero_answer *answer)
+static bool parse_number(zero_answer_kind kind, const char *unit, const char *text,
+                         zero_answer *answer)
 {
     char bare[ZERO_ANSWER_BYTES];
     if (strlen(text) >= sizeof bare || !strip(text, kind != ZERO_ANSWER_WHOLE, bare))
@@ -112,10 +142,10 @@ static bool parse_number(zero_answer_kind kind, const char *text, zero_answer *a
         answer->is_rounded = true;
         return true;
     }
-    double unit = drop_unit(bare);
-    is_plain |= unit == 1.0 && bare[strspn(bare, "+-0123456789")] == '\0';
+    double factor = drop_unit(bare, unit);
+    is_plain |= factor == 1.0 && bare[strspn(bare, "+-0123456789")] == '\0';
     if (!read_number(bare, &answer->value)) return false;
-    answer->value *= unit;
+    answer->value *= factor;
     answer->is_rounded = !is_plain;
     return true;
 }
@@ -134,6 +164,7 @@ static bool is_word(const char *text, const char *word, size_t length)
 static bool parse_word(const char *words, const char *text, zero_answer *answer)
 {
     int found = 0, number = 0;
+    if (strncasecmp(text, "a ", 2) == 0) text += 2 + strspn(text + 2, " "); /* "a third" */
     for (const char *word = words; *word; number++) {
         size_t length = strcspn(word, "|");
         if (is_word(text, word, length) || is_word(text, word, 1)) {
@@ -151,7 +182,7 @@ bool zero_answer_parse(zero_answer_kind kind, const char *unit, const char *text
 {
     zero_answer read = {.value = 0.0};
     bool done = kind == ZERO_ANSWER_WORD ? parse_word(unit, text, &read)
-                                         : parse_number(kind, text, &read);
+                                         : parse_number(kind, unit, text, &read);
     if (done) *answer = read;
     return done;
 }
@@ -180,13 +211,16 @@ static const char *find_unit_mistake(const zero_question *q, const zero_course_w
     double n = (double)w->numbers->ranks;
     if (q->kind != ZERO_ANSWER_WHOLE || strcmp(q->unit, "bytes") != 0 || right == 0.0)
         return NULL;
-    if (is_near(value, 8.0 * right)) return "These are bits; the question is about bytes.";
+    bool is_eightfold = is_near(value, 8.0 * right),
+         is_quarter = is_near(4.0 * value, right);
+    if (is_eightfold && n == 8.0)
+        return "That is 8 times too much. Are these bits? Or is it for all ranks?";
+    if (is_eightfold) return "That is 8 times too much. Are these bits, not bytes?";
     if (is_near(value, n * right))
         return "That is {N} times too much: one rank is asked for.";
     if (is_near(n * value, right))
-        return "That is the {N}th part: it is divided by the ranks once too often.";
-    if (is_near(4.0 * value, right))
-        return "That counts numbers, not bytes: a number of 32 bits takes 4.";
+        return "That is right divided by {N}. Is it divided by the ranks once too often?";
+    if (is_quarter) return "That is a quarter of it. Are these numbers, not bytes?";
     if (is_near(2.0 * value, right)) return "That is half of it.";
     if (is_near(value, 2.0 * right)) return "That is twice as much.";
     return NULL;

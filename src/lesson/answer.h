@@ -11,8 +11,8 @@ typedef struct {
     bool is_whole; /* it was neither longer nor did it have a NUL byte */
 } zero_answer_line;
 
-/* The next line; false at the end of the input. Of a line of more than a million bytes, the next
- * piece. */
+/* The next line, without a byte order mark; false at the end of the input. Of a line of more than a
+ * million bytes, the next piece. */
 bool zero_answer_read(FILE *in, zero_answer_line *line);
 
 typedef struct {

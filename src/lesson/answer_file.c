@@ -77,7 +77,21 @@ static void say_question(const class_state *c, const zero_speaker *s, int lesson
     if (graded.why) zero_say(s, 6, graded.why);
 }
 
-#define NAME_COLUMNS 14
+#define NAME_COLUMNS 20
+
+/* A name in its column, cut between characters. */
+static int say_name(const char *name, FILE *out)
+{
+    int columns = 0;
+    size_t n = 0;
+    for (; name[n]; n++) {
+        bool begins = ((unsigned char)name[n] & 0xC0) != 0x80;
+        if (begins && columns == NAME_COLUMNS) break;
+        columns += begins;
+    }
+    return fprintf(out, "%.*s%*s", (int)n, name, NAME_COLUMNS - columns, "") - (int)n +
+           columns;
+}
 
 /* Marks of a lesson that would pass the right margin begin a line of their own. */
 static void begin_marks(class_state *c, int number, int n)
@@ -139,8 +153,7 @@ static zero_status grade_student(class_state *c, const student *s)
     if (c->grading->by_question)
         fprintf(out, "%s\n", s->name[0] ? ZERO_SHOWN(s->name) : "answers");
     else
-        c->column = fprintf(out, "%-*.*s", NAME_COLUMNS, NAME_COLUMNS,
-                            s->name[0] ? ZERO_SHOWN(s->name) : "(no name)");
+        c->column = say_name(s->name[0] ? ZERO_SHOWN(s->name) : "(no name)", out);
     for (int n = 1; n <= zero_course_lessons(); n++) {
         if (!is_counted(c, s, n)) continue;
         asked += zero_course_lesson(n)->n;
@@ -155,10 +168,11 @@ static zero_status grade_student(class_state *c, const student *s)
 
 /* ---- reading ---- */
 
-static zero_status refuse(const class_state *c, const char *why)
+/* In `cat *.txt` the name tells whose file it is. */
+static zero_status refuse(const class_state *c, const student *s, const char *why)
 {
-    return zero_fail(ZERO_ERR_FORMAT, "%.200s, line %d: %s", c->grading->path, c->line,
-                     why);
+    return zero_fail(ZERO_ERR_FORMAT, "%.200s, line %d%s%.200s: %s", c->grading->path,
+                     c->line, s->name[0] ? ", answers of " : "", ZERO_SHOWN(s->name), why);
 }
 
 /* The words after a keyword; NULL for another line. */
@@ -176,9 +190,19 @@ static zero_status begin_student(class_state *c, student *s, const char *name,
     ZERO_TRY(grade_student(c, s));
     *s = (student){.has_variant = has_variant};
     if (*name == '\0' || strlen(name) >= sizeof s->name)
-        return refuse(c, "expected a name of at most 63 bytes");
+        return refuse(c, s, "expected a name of at most 63 bytes");
     strncpy(s->name, name, sizeof s->name - 1);
     return ZERO_OK;
+}
+
+/* "4800STUDENT ben": a file that does not end with a newline, and the next one of `cat *.txt`. */
+static bool is_two_files(const char *text)
+{
+    static const char *const keywords[] = {"NAME", "STUDENT"};
+    for (int k = 0; k < 2; k++)
+        for (const char *at = text; (at = strstr(at, keywords[k])); at++)
+            if (after(at, keywords[k])) return true;
+    return false;
 }
 
 /* "1.2 = 4800" */
@@ -194,15 +218,19 @@ static zero_status take_answer(class_state *c, student *s, const zero_answer_lin
     }
     end += strspn(end, " \t");
     if (!is_place || (*end != '=' && *end != ':'))
-        return refuse(c,
+        return refuse(c, s,
                       "expected an answer such as 1.2 = 4800, NAME or STUDENT and a name");
     const zero_lesson *found =
         lesson > 0 && lesson <= LESSONS ? zero_course_lesson((int)lesson) : NULL;
     if (!found || question < 1 || question > found->n)
-        return refuse(c, "there is no such question; zero lesson lists lessons");
+        return refuse(c, s, "there is no such question; zero lesson lists lessons");
     assert(zero_course_lessons() <= LESSONS && found->n <= QUESTIONS);
     zero_answer_line *to = &s->answers[lesson - 1][question - 1];
     end += 1 + strspn(end + 1, " \t");
+    if (is_two_files(end))
+        return refuse(c, s,
+                      "two files meet in this line, since the first does not end with a "
+                      "newline; awk 1 *.txt adds it");
     *to = (zero_answer_line){.is_whole = line->is_whole};
     strncpy(to->text, end, sizeof to->text - 1);
     s->is_given[lesson - 1][question - 1] = true;

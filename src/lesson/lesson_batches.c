@@ -94,12 +94,12 @@ static double one_ratio(const zero_course_world *w)
 
 /* clang-format off */
 static const zero_course_name names[] = {
-    {"one", reduced_one}, {"gathered", gathered_one}, {"sums1", sums1}, {"batch", times}, {NULL, NULL},
+    {"one", reduced_one}, {"gathered", gathered_one}, {"sums1", sums1}, {"batch", times}, {"plain", gathered_plain}, {NULL, NULL},
 };
 
 static const zero_question questions[] = {
     {.screen =
-        "A batch that does not fit is computed in {M} microbatches per rank, one after another; "
+        "A batch that does not fit is computed in M = {M} microbatches per rank, one after another; "
         "their gradients are accumulated, and there is one update. With one microbatch a rank "
         "sends {one} bytes in REDUCE, in stages 1, 2 and 3 alike.",
      .ask = "Stage 1, {M} microbatches per rank: how many bytes does one rank send in REDUCE, in a step?",
@@ -112,7 +112,7 @@ static const zero_question questions[] = {
     {.ask = "Stage 2, {M} microbatches per rank: how many bytes does one rank send in REDUCE?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = reduced2,
      .mistakes = {{reduced1, "That is stage 1. In stage 2 a rank has no room for whole sums: it keeps a shard, so every microbatch must be reduced."},
-                  {reduced_more, "M + 1 counts the gather as well."}},
+                  {reduced_more, "That is M + 1 times: only the M microbatches are reduced."}},
      .because = "{M} x {one} = {answer}: the price of holding only a shard of the gradient.",
      .plan = 1, .line = "REDUCE",
      .against = "\"Stages 1 and 2 send the same.\" With one microbatch only."},
@@ -124,7 +124,7 @@ static const zero_question questions[] = {
      .because = "{M} x {gathered} = {answer}.",
      .plan = 2, .line = "GATHER",
      .against = "\"Parameters are gathered once a step.\" In stage 3, for each microbatch."},
-    {.ask = "{M} microbatches per rank: how many times the bytes of stage 1 does stage 3 send, REDUCE and GATHER together?",
+    {.ask = "{M} microbatches per rank: how many times the bytes of stage 1 does stage 3 send, REDUCE and GATHER together? (Stage 1 sends {plain} in GATHER, once a step; stage 3 reduces as often as stage 2.)",
      .kind = ZERO_ANSWER_REAL, .unit = "times", .answer = ratio,
      .mistakes = {{papers_ratio, "That is 3 Psi / 2 Psi, for one microbatch."},
                   {one_ratio, "That is with one microbatch."},

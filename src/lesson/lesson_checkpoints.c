@@ -108,9 +108,29 @@ static double loads_not(const zero_course_world *w)
     return 1.0 - loads(w);
 }
 
+/* The parameters of group g, without padding. */
+static double size_of(const zero_course_world *w, int g)
+{
+    return (double)zero_world_report(w, 0)->model.groups[g].n_params;
+}
+
+static double embedding(const zero_course_world *w)
+{
+    return size_of(w, 0);
+}
+static double block(const zero_course_world *w)
+{
+    return size_of(w, 1);
+}
+static double final(const zero_course_world *w)
+{
+    return size_of(w, zero_world_report(w, 0)->model.n_groups - 1);
+}
+
 /* clang-format off */
 static const zero_course_name names[] = {
-    {"saved", saved}, {"bf16", saved_bf16}, {"share", padded_share}, {NULL, NULL},
+    {"saved", saved}, {"bf16", saved_bf16}, {"share", padded_share}, {"embedding", embedding}, {"block", block},
+    {"final", final}, {NULL, NULL},
 };
 
 static const zero_question questions[] = {
@@ -140,7 +160,7 @@ static const zero_question questions[] = {
      .because = "Each rank writes its shards, in stage 0 as in stage 3: the same bytes.",
      .plan = 0, .line = "Psi =",
      .against = "\"In stage 0 each rank saves everything.\" Shards are cut in every stage."},
-    {.ask = "How many of the {psi} parameters does rank 0 write?",
+    {.ask = "Parameters of the embedding: {embedding}, of each block: {block}, of `final`: {final}. Each group is cut into {N} equal shards of 64, 128, 192, ... places; rank 0 has the first. How many of the {psi} parameters does it write?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "parameters", .answer = rank0,
      .mistakes = {{equal_share, "That is an equal share. Shards are whole granules of 64, so the first ranks own more."},
                   {padded_share, "That is its shards with padding."},

@@ -189,7 +189,7 @@ static const zero_question questions[] = {
      .mistakes = {{formula0, "That is stage 0: nothing is divided."},
                   {formula3, "That divides everything by {N}. Stage 1 divides only the optimizer states."},
                   {formula2, "That divides the gradients as well: stage 2."},
-                  {other_type1, "That is the formula of the other types: with {dtype} a parameter takes {bytes} bytes and its optimizer states {K}."}},
+                  {other_type1, "That is the formula of {other}: with {dtype} a parameter takes {bytes} bytes and its optimizer states {K}."}},
      .because = "({bytes} + {bytes}) Psi whole, {K} Psi divided by {N}: {bytes} x {psi} + {bytes} x {psi} + {K} x {psi} / {N} = {answer}.",
      .plan = 1, .line = "model states",
      .against = "\"Stage 1 divides all of memory by N.\" It divides the optimizer states alone."},
@@ -201,14 +201,14 @@ static const zero_question questions[] = {
      .mistakes = {{formula1, "That is stage 1: its gradients are whole."},
                   {formula3, "That divides the parameters as well: stage 3."},
                   {formula0, "That is stage 0: nothing is divided."},
-                  {other_type2, "That is the formula of the other types: with {dtype} a parameter takes {bytes} bytes and its optimizer states {K}."}},
+                  {other_type2, "That is the formula of {other}: with {dtype} a parameter takes {bytes} bytes and its optimizer states {K}."}},
      .because = "{bytes} Psi whole, the rest divided by {N}: {bytes} x {psi} + ({bytes} + {K}) x {psi} / {N} = {answer}.",
      .plan = 2, .line = "model states",
      .against = "\"Without whole gradients a rank cannot update.\" It updates its shard, and needs the sum only there."},
     {.screen =
-        "Stage 3 (P_os+g+p) also cuts the parameters. A unit's parameters are gathered from all "
-        "ranks just before it computes, and released after it. What is gathered for a moment is "
-        "not among the model states.",
+        "Stage 3 (P_os+g+p) also cuts the parameters. A group's parameters are gathered from all "
+        "ranks just before they are needed, and released after that. What is gathered for a "
+        "moment is not among the model states.",
      .ask = "Stage 3: how many bytes of model states does each rank hold? (No padding.)",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = formula3,
      .mistakes = {{parameters_whole, "That keeps the parameters whole: stage 2."},
@@ -218,9 +218,9 @@ static const zero_question questions[] = {
      .plan = 3, .line = "model states",
      .against = "\"Stage 3 has 1/N of everything.\" Of the model states, yes. Activations and what is gathered are not divided."},
     {.screen =
-        "Each group of parameters is cut into {N} equal shards of whole granules of 64 numbers, so "
-        "that one collective serves all ranks. Padding makes up the difference: zeros that are "
-        "stored and sent.",
+        "Each group of parameters is cut into {N} equal shards, so that all ranks send and receive "
+        "alike. A shard has 64 numbers, or 128, 192 and so on: whole granules of 64. Padding makes up "
+        "the difference: zeros that are stored and sent.",
      .show = show_shards,
      .ask = "Stage 0 again: how many bytes of model states does a rank hold with padding?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = states0,

@@ -110,11 +110,31 @@ static double each_slice(const zero_course_world *w)
     return (double)sends(w, ZERO_PARTITION_SLICE)->most;
 }
 
+/* The numbers of group g with owner's padding. */
+static double size_of(const zero_course_world *w, int g)
+{
+    return (double)zero_world_schedule(w, 1)->groups[g].partition.padded;
+}
+
+static double embedding(const zero_course_world *w)
+{
+    return size_of(w, 0);
+}
+static double block(const zero_course_world *w)
+{
+    return size_of(w, 1);
+}
+static double final(const zero_course_world *w)
+{
+    return size_of(w, zero_world_schedule(w, 1)->input.model->n_groups - 1);
+}
+
 /* clang-format off */
 static const zero_course_name names[] = {
     {"padding_slice", padding_slice}, {"padding_owner", padding_owner}, {"states", states_owner},
     {"formula", formula}, {"owned", owned}, {"padded_owner", padded_owner}, {"least", least_owner}, {"most", most_owner},
-    {"slice", each_slice}, {"messages_slice", messages_slice}, {NULL, NULL},
+    {"slice", each_slice}, {"messages_slice", messages_slice},
+    {"embedding", embedding}, {"block", block}, {"final", final}, {NULL, NULL},
 };
 
 static const zero_question questions[] = {
@@ -125,12 +145,13 @@ static const zero_question questions[] = {
         "  slice   each group                [ rank 0 | rank 1 | ... ]\n"
         "  owner   all groups, end to end    [   rank 0   |   rank 1   | ... ]\n"
         "Owner fills each group to whole granules of 64 numbers, and each rank's part to whole granules. "
-        "The groups then have {padded_owner} numbers, where the model has {psi} parameters of 16 bytes of states.",
-     .ask = "Stage 3, slice: rank 0 holds {padding_slice} bytes of padding among its model states. How many with owner?",
+        "The embedding then has {embedding} numbers, a block {block}, `final` {final}: {padded_owner} in all, where the model "
+        "has {psi} parameters of 16 bytes of states.",
+     .ask = "Stage 3, slice: a rank holds {padding_slice} bytes of model states more than the formula's {formula}, for padding. How many more does rank 0 hold with owner?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = padding_owner,
      .mistakes = {{padding_slice, "The groups are not cut one by one now, so they are not padded for each rank."},
                   {states_owner, "That is all model states of a rank."}},
-     .because = "Of {padded_owner} numbers rank 0 owns {owned}: 16 x {owned} = {states} bytes. The formula's are 16 x {psi} / {N} = {formula}; the rest, {answer}, is padding.",
+     .because = "Of {padded_owner} numbers rank 0 owns {owned}: 16 x {owned} = {states} bytes. The formula's are 16 x {psi} / {N} = {formula}; the difference is {answer}.",
      .plan = 1, .line = "model states",
      .against = NULL},
     {.ask = "Stage 3, owner: how many bytes does rank 0 send in REDUCE?",

@@ -100,7 +100,7 @@ static const zero_course_name names[] = {
 
 static const zero_question questions[] = {
     {.screen =
-        "With --dtype bf16 units compute with parameters of 16 bits, and gradients have 16 bits. "
+        "With --dtype bf16 a model computes with parameters of 16 bits, and gradients have 16 bits. "
         "Small updates would be lost in them, so the optimizer keeps a master copy of each "
         "parameter in fp32, besides Adam's momentum and variance (fp32).",
      .ask = "bf16: how many bytes of OPTIMIZER STATES does each parameter have?",
@@ -137,7 +137,7 @@ static const zero_question questions[] = {
      .because = "{padded} x 2 bytes x {N-1} / {N} = {answer}, half of fp32's {fp32}.",
      .plan = 1, .line = "REDUCE",
      .against = "\"Sums need fp32, so fp32 travels.\" The sum is made in fp32 from gradients that travel in 16 bits."},
-    {.ask = "bf16, stage 1: at most how many times smaller can model states become, with as many ranks as you like?",
+    {.ask = "bf16, stage 1: at most how many times smaller than in stage 0 can model states become, with as many ranks as you like?",
      .kind = ZERO_ANSWER_REAL, .unit = "times", .answer = limit,
      .mistakes = {{limit_fp32, "That is the limit of fp32: 16 / 8."},
                   {states_each, "That would leave 1 byte; parameter and gradient take 4."},

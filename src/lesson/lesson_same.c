@@ -96,15 +96,21 @@ static double one(const zero_course_world *w)
     return 1.0;
 }
 
+static double steps(const zero_course_world *w)
+{
+    (void)w;
+    return STEPS;
+}
+
 /* clang-format off */
-static const zero_course_name names[] = {{"traffic", traffic_ratio}, {NULL, NULL}};
+static const zero_course_name names[] = {{"traffic", traffic_ratio}, {"steps", steps}, {NULL, NULL}};
 
 static const zero_question questions[] = {
     {.screen =
-        "The model is trained for 5 steps four times, in stages 0 to 3, on {N} ranks: really, in this "
+        "The model is trained for {steps} steps four times, in stages 0 to 3, on {N} ranks: really, in this "
         "process, with the arithmetic of zero train --backend naive. Losses are printed with 17 digits, "
         "which tell all doubles apart.",
-     .ask = "In how many of the 17 digits do the losses of stages 0 and 3 agree at step 5?",
+     .ask = "In how many of the 17 digits do the losses of stages 0 and 3 agree at step {steps}?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "digits", .answer = equal_digits,
      .mistakes = {{fp32_digits, "That is what fp32 promises if sums are made in another order. Here all stages add in one order."},
                   {few_digits, "That would be another computation. Sharding moves numbers, it does not change them."}},
@@ -114,7 +120,7 @@ static const zero_question questions[] = {
      .kind = ZERO_ANSWER_WHOLE, .unit = "digests", .answer = different,
      .mistakes = {{all_different, "That would be four different models."},
                   {two, "Stage 3 differs in where parameters lie, not in what they are."}},
-     .because = "{answer}. zero train prints it at the end: mpirun -n {N} zero train {model} --data lesson --stage S.",
+     .because = "{answer}. A run prints the same one at its end: mpirun -n {N} zero train {model} --data lesson --backend naive --dtype {dtype} --steps {steps} --stage S.",
      .against = "\"Each stage is another algorithm.\" It is another place for the same numbers."},
     {.screen = "What they ended with:",
      .show = show_digests,

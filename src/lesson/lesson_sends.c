@@ -111,20 +111,28 @@ static double missing(const zero_course_world *w)
     return 2.0 * gathered1(w) - gathered3(w);
 }
 
+/* The numbers of the last group, with padding. */
+static double final(const zero_course_world *w)
+{
+    const zero_schedule *s = zero_world_schedule(w, 1);
+    return (double)s->groups[s->input.model->n_groups - 1].partition.padded;
+}
+
 /* clang-format off */
 static const zero_course_name names[] = {
     {"reduced", reduced}, {"gathered1", gathered1}, {"gathered3", gathered3}, {"missing", missing},
-    {"sent1", sent1}, {"sent3", sent3}, {NULL, NULL},
+    {"sent1", sent1}, {"sent3", sent3}, {"final", final}, {NULL, NULL},
 };
 
 static const zero_question questions[] = {
     {.screen =
-        "Stages 0, 1 and 2 send the same: REDUCE is a reduce-scatter (each rank ends with the sum "
-        "of its shard), and GATHER an all-gather of the updated parameters. The model has {padded} "
+        "REDUCE is a reduce-scatter: each rank ends with the sum of its shard of the gradients. GATHER "
+        "is an all-gather: in stage 0 of these sums (both together are an all-reduce), in stages 1 and "
+        "2 of the updated parameters. So all three send the same. The model has {padded} "
         "numbers with padding, of {bytes} bytes, on {N} ranks.",
      .ask = "Stage 1: how many bytes does one rank send in REDUCE, in a whole step?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = reduced,
-     .mistakes = {{padded_bytes, "That is N for N - 1: a rank sends {N-1} shards, not its own."},
+     .mistakes = {{padded_bytes, "That is N for N - 1: a rank does not send the shard that it keeps."},
                   {all_reduce, "That is an all-reduce: a reduce-scatter and an all-gather. Gradients are only reduced; what is gathered are parameters."},
                   {without_padding, "That forgets the padding, which travels as well."},
                   {thrice, "That is 3 Psi: an all-reduce of gradients, and a gather."}},
@@ -142,7 +150,7 @@ static const zero_question questions[] = {
     {.screen =
         "Stage 3 holds no whole parameters: units gather theirs for forward and again for backward. "
         "Nothing is gathered after the update.",
-     .ask = "Stage 3: how many bytes does one rank send in GATHER? (The group `final` stays from forward to backward.)",
+     .ask = "Stage 3: how many bytes does one rank send in GATHER? (The group `final`, {final} numbers with padding, stays from forward to backward.)",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = gathered3,
      .mistakes = {{all_reduce, "That gathers all groups twice. `final` is still there when backward begins."},
                   {gathered1, "That gathers once. Backward needs parameters again."},

@@ -113,8 +113,8 @@ static const zero_course_name names[] = {
 
 static const zero_question questions[] = {
     {.screen =
-        "--tp {T} joins {T} neighbouring ranks into one TP group: they compute ONE replica together, "
-        "each with its heads, columns and words. Here the model has {blocks}, 8 channels, 2 heads "
+        "--tp {T} joins T = {T} neighbouring ranks into one TP group: they compute ONE replica together, "
+        "each with its heads, its columns and its part of the vocabulary. Here the model has {blocks}, 8 channels, 2 heads "
         "and {whole} parameters, on {ranks} ranks.",
      .ask = "Over how many ranks does ZeRO shard?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "ranks", .answer = sharding_ranks,
@@ -135,7 +135,7 @@ static const zero_question questions[] = {
      .mistakes = {{sums_forward, "That is forward. Backward has as many: gradients of the inputs are summed."},
                   {sums_of_paper, "That is with --recompute, as the paper counts."},
                   {sums_doubled, "Two in forward and two in backward."}},
-     .because = "2 in forward and 2 in backward.",
+     .because = "2 in forward and 2 in backward. (Other sums of a step lie outside the blocks.)",
      .plan = 0, .line = "JOIN  ",
      .against = NULL},
     {.ask = "So a block sends 8 b s h (T-1)/T floats per rank: b = 1 sequence, s = 4 positions, h = 8 channels. How many BYTES does that make for {blocks}?",

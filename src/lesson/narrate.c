@@ -12,14 +12,17 @@
 
 zero_status zero_narrate_check(const zero_model *model, int n_ranks)
 {
-    if (n_ranks <= ZERO_TOLD_RANKS && model->n_params <= ZERO_NARRATE_PARAMS)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "a model of %" PRId64
-                     " parameters on %d ranks cannot be told number by "
-                     "number; at most %d parameters on %d ranks can: take --model lesson "
-                     "--data lesson",
-                     model->n_params, n_ranks, ZERO_NARRATE_PARAMS, ZERO_TOLD_RANKS);
+    if (n_ranks > ZERO_TOLD_RANKS)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%d ranks cannot be told number by number; at most %d can",
+                         n_ranks, ZERO_TOLD_RANKS);
+    if (model->n_params <= ZERO_NARRATE_PARAMS) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "a model of %" PRId64
+        " parameters cannot be told number by number; at most %d parameters can: "
+        "take --model lesson --data lesson",
+        model->n_params, ZERO_NARRATE_PARAMS);
 }
 
 enum { INDENT = 6 };

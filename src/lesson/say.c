@@ -65,10 +65,22 @@ static void squeeze(const char *line, size_t length, char to[ZERO_COURSE_WORDS])
     to[n] = '\0';
 }
 
-/* The first line with the text, and the head of the table that it stands in. */
+/* A line of a plan's text, as it is and squeezed. */
 typedef struct {
-    char line[ZERO_COURSE_WORDS], head[ZERO_COURSE_WORDS];
+    char raw[ZERO_COURSE_WORDS], line[ZERO_COURSE_WORDS];
+} plan_line;
+
+/* The first line with the text, the head of the table that it stands in, and what is taken off. */
+typedef struct {
+    plan_line row, head;
+    char less[ZERO_COURSE_WORDS];
 } found_line;
+
+static void take_line(const char *text, size_t length, plan_line *line)
+{
+    snprintf(line->raw, sizeof line->raw, "%.*s", (int)length, text);
+    squeeze(text, length, line->line);
+}
 
 /* Heads are not indented, but for that of programs. */
 static bool is_head(const char *line, const char *squeezed)
@@ -78,29 +90,84 @@ static bool is_head(const char *line, const char *squeezed)
 
 static bool find_line(const char *text, const char *wanted, found_line *found)
 {
-    found->head[0] = '\0';
+    *found = (found_line){.less = ""};
     while (*text) {
         size_t length = strcspn(text, "\n");
-        squeeze(text, length, found->line);
-        if (strstr(found->line, wanted)) {
-            if (text[0] != ' ') found->head[0] = '\0'; /* no row of a table */
+        take_line(text, length, &found->row);
+        text += length + (text[length] == '\n');
+        if (strstr(found->row.line, wanted)) {
+            bool is_row = found->row.raw[0] == ' ';
+            if (!is_row) found->head = (plan_line){.raw = ""};
+            if (!is_row) squeeze(text, strcspn(text, "\n"), found->less);
+            if (strncmp(found->less, "- ", 2) != 0) found->less[0] = '\0';
             return true;
         }
-        if (is_head(text, found->line))
-            memcpy(found->head, found->line, sizeof found->head);
-        text += length + (text[length] == '\n');
+        if (is_head(found->row.raw, found->row.line)) found->head = found->row;
     }
     return false;
 }
 
+#define CELLS 12
+
+/* The cells of a squeezed line, and their lengths. */
+static int split(const char *line, const char *cells[CELLS], int lengths[CELLS])
+{
+    int n = 0;
+    while (*line && n < CELLS) {
+        const char *end = strstr(line, "  ");
+        cells[n] = line;
+        lengths[n++] = end ? (int)(end - line) : (int)strlen(line);
+        line = end ? end + 2 : "";
+    }
+    return *line ? CELLS + 1 : n;
+}
+
+/* Head and row with cells below each other; false if they do not match, or are too wide. */
+static bool say_cells(const found_line *f, FILE *out)
+{
+    const char *above[CELLS], *below[CELLS];
+    int wide[CELLS], room[CELLS], columns = 0;
+    int n = split(f->head.line, above, wide);
+    if (n > CELLS || n != split(f->row.line, below, room)) return false;
+    for (int k = 0; k < n; k++) columns += 2 + (wide[k] > room[k] ? wide[k] : room[k]);
+    if (columns > ZERO_SAY_COLUMNS) return false;
+    for (int line = 0; line < 2; line++) {
+        fprintf(out, "%*s", columns + 2 <= ZERO_SAY_COLUMNS ? 2 : 0, "");
+        for (int k = 0; k < n; k++) {
+            int column = wide[k] > room[k] ? wide[k] : room[k];
+            int length = line == 0 ? wide[k] : room[k];
+            const char *cell = line == 0 ? above[k] : below[k];
+            int before = k == 0 ? 0 : column - length; /* names left, numbers right */
+            fprintf(out, "  %*s%.*s%*s", before, "", length, cell,
+                    k == 0 ? column - length : 0, "");
+        }
+        fputc('\n', out);
+    }
+    return true;
+}
+
+static void say_one(const char *line, FILE *out)
+{
+    if (strlen(line) + 4 <= ZERO_SAY_COLUMNS)
+        fprintf(out, "    %s\n", line);
+    else
+        wrap(line, strlen(line), 4, out);
+}
+
 static void say_found(const found_line *f, FILE *out)
 {
-    bool has_columns = strstr(f->line, "  ") && strstr(f->head, "  ");
-    if (has_columns) fprintf(out, "    %.76s\n", f->head);
-    if (strlen(f->line) + 4 <= ZERO_SAY_COLUMNS)
-        fprintf(out, "    %s\n", f->line);
-    else
-        wrap(f->line, strlen(f->line), 4, out);
+    bool has_columns = strstr(f->row.line, "  ") && strstr(f->head.line, "  ");
+    bool is_program = has_columns && f->head.raw[0] == ' ' &&
+                      strlen(f->head.raw) <= ZERO_SAY_COLUMNS &&
+                      strlen(f->row.raw) <= ZERO_SAY_COLUMNS;
+    if (is_program) {
+        fprintf(out, "%s\n%s\n", f->head.raw, f->row.raw);
+        return;
+    }
+    if (has_columns && say_cells(f, out)) return;
+    if (has_columns) fprintf(out, "    %.76s\n", f->head.line);
+    say_one(f->row.line, out);
+    if (f->less[0]) say_one(f->less, out);
 }
 
 /* The words of the command, broken between options. */
@@ -168,13 +235,22 @@ static void say_told(const zero_speaker *s)
     free(text);
 }
 
+/* "bytes", "byte"; but "1 times as many" */
+static int unit_length(const char *unit, double value)
+{
+    int n = (int)strlen(unit);
+    bool is_plural = n > 1 && unit[n - 1] == 's' && strcmp(unit, "times") != 0;
+    return value == 1.0 && is_plural ? n - 1 : n;
+}
+
 /* "4800 bytes (4.69 KiB)" */
 static void say_value(const zero_question *q, double right, FILE *out)
 {
     char value[32], bytes[ZERO_PLAN_TEXT];
     bool has_unit = q->kind != ZERO_ANSWER_WORD && q->unit[0];
     zero_course_answer(q, right, value);
-    fprintf(out, "%s%s%s", value, has_unit ? " " : "", has_unit ? q->unit : "");
+    fputs(value, out);
+    if (has_unit) fprintf(out, " %.*s", unit_length(q->unit, right), q->unit);
     if (!has_unit || strcmp(q->unit, "bytes") != 0 || right < 1024.0) return;
     zero_text_bytes(right, bytes);
     fprintf(out, " (%s)", bytes);

@@ -202,6 +202,9 @@ static bool write_value(const zero_lesson *lesson, const zero_question *q,
         write_blocks(w->numbers, text);
     else if (length == 5 && memcmp(name, "dtype", 5) == 0)
         snprintf(text, 96, "%s", w->numbers->dtype);
+    else if (length == 5 && memcmp(name, "other", 5) == 0)
+        snprintf(text, 96, "%s",
+                 strcmp(w->numbers->dtype, "fp32") == 0 ? "16 bits" : "fp32");
     else if (q && length == 6 && memcmp(name, "answer", 6) == 0)
         zero_course_answer(q, q->answer(w), text);
     else if (value)

@@ -216,8 +216,9 @@ static void show_shape(const zero_plan_report *r, FILE *out)
     fprintf(out, "P = %d stages x D = %d replicas; rank s*D + d is stage s of replica d",
             p->input.n_stages, p->input.plan.n_ranks);
     zero_text_continue(out);
-    fprintf(out, "m = %d microbatches of %" PRId64 " sequences per replica and step\n",
-            p->input.plan.accumulation, p->input.plan.micro_batch);
+    fprintf(out, "m = %d microbatches of %" PRId64 " sequence%s per replica and step\n",
+            p->input.plan.accumulation, p->input.plan.micro_batch,
+            zero_text_plural(p->input.plan.micro_batch));
 }
 
 static void show_table(const zero_plan_report *r, FILE *out)

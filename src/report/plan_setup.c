@@ -8,11 +8,11 @@
 static void show_model(const zero_plan_report *r, FILE *out)
 {
     const zero_gpt2_shape *s = &r->shape;
+    char shape[ZERO_PLAN_TEXT];
+    zero_text_shape(s, shape);
     zero_text_row("model", out);
-    fprintf(out,
-            "%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
-            "; Psi = %" PRId64 " parameters\n",
-            r->config.model, s->layers, s->hidden, s->heads, s->seq, r->model.n_params);
+    fprintf(out, "%s: %s; Psi = %" PRId64 " parameters\n", r->config.model, shape,
+            r->model.n_params);
     zero_text_row("vocabulary", out);
     fprintf(out, "%" PRId64 ": %s (data is not opened)\n", s->vocab, r->whose_vocab);
 }

@@ -71,9 +71,10 @@ static void show_training(const zero_run_view *v)
         printf("the bits depend on both batches, not on the number of ranks\n");
     }
     zero_text_run_row("optimizer");
-    printf("AdamW, %" PRId64 " steps, lr %g after %" PRId64
-           " steps, down to %g; decay %g, clip %g\n",
-           c->steps, c->lr, c->warmup, c->lr_min, c->weight_decay, c->clip);
+    printf("AdamW, %" PRId64 " step%s, lr %g after %" PRId64
+           " step%s, down to %g; decay %g, clip %g\n",
+           c->steps, zero_text_plural(c->steps), c->lr, c->warmup,
+           zero_text_plural(c->warmup), c->lr_min, c->weight_decay, c->clip);
 }
 
 /* The traffic between replicas. */
@@ -261,10 +262,11 @@ static void show_machine(const zero_metrics_run *run)
 static void show_model(const zero_metrics_run *run)
 {
     const zero_gpt2_shape *g = run->shape;
+    char shape[ZERO_PLAN_TEXT];
+    zero_text_shape(g, shape);
     zero_text_run_row("model");
-    printf("%s: %" PRId64 " layers, %" PRId64 " hidden, %" PRId64 " heads, T %" PRId64
-           ", V %" PRId64 "; %" PRId64 " parameters\n",
-           run->model, g->layers, g->hidden, g->heads, g->seq, g->vocab, run->n_params);
+    printf("%s: %s, V %" PRId64 "; %" PRId64 " parameters\n", run->model, shape, g->vocab,
+           run->n_params);
 }
 
 /* The first four lines of a run say what the first line of its metrics says. */
@@ -325,7 +327,8 @@ static void show_checkpoints(const zero_run_view *v)
     if (!c->checkpoint) return;
     zero_text_run_row("checkpoints");
     printf("%s, ", ZERO_SHOWN(c->checkpoint));
-    if (c->save_every > 0) printf("every %" PRId64 " steps, ", c->save_every);
+    if (c->save_every == 1) printf("every step, ");
+    if (c->save_every > 1) printf("every %" PRId64 " steps, ", c->save_every);
     if (c->save_minutes > 0) printf("every %g minutes, ", c->save_minutes);
     printf("at the end; %" PRId64 " kept\n", c->keep);
     if (!c->resume && !c->resume_older) return;

@@ -35,9 +35,10 @@ static void show_time(const zero_run_view *v, const zero_run_totals *t)
 {
     int64_t steps = v->config->steps - v->start; /* of this run */
     zero_text_run_row("time");
-    printf("%.1f s in %" PRId64 " steps, %.5g ms on average; evaluation, samples %.1f s "
+    printf("%.1f s in %" PRId64 " step%s, %.5g ms on average; evaluation, samples %.1f s "
            "more\n",
-           t->seconds, steps, 1e3 * t->seconds / (double)steps, t->eval_seconds);
+           t->seconds, steps, zero_text_plural(steps), 1e3 * t->seconds / (double)steps,
+           t->eval_seconds);
     show_step_time(&t->step_time);
     zero_show_profile(&t->profile, steps, t->seconds, stdout);
 }
@@ -200,10 +201,14 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)
 
 void zero_show_finished(const zero_run_view *v, const char *digest)
 {
+    char done[ZERO_PLAN_TEXT] = "the only step was done before";
+    if (v->config->steps > 1)
+        snprintf(done, sizeof done, "all %" PRId64 " steps were done before",
+                 v->config->steps);
     if (v->config->steps == 0)
         printf("nothing to do: --steps 0\n");
     else
-        printf("nothing to do: all %" PRId64 " steps were done before\n", v->config->steps);
+        printf("nothing to do: %s\n", done);
     show_digest(digest);
     fflush(stdout);
 }

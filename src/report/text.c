@@ -48,6 +48,14 @@ void zero_text_run_continue(void)
     printf("\n%*s", RUN_INDENT, "");
 }
 
+void zero_text_shape(const zero_gpt2_shape *s, char text[ZERO_PLAN_TEXT])
+{
+    snprintf(text, ZERO_PLAN_TEXT,
+             "%" PRId64 " layer%s, %" PRId64 " hidden, %" PRId64 " head%s, T %" PRId64,
+             s->layers, zero_text_plural(s->layers), s->hidden, s->heads,
+             zero_text_plural(s->heads), s->seq);
+}
+
 void zero_text_ranks(const zero_config *c, char text[ZERO_PLAN_TEXT])
 {
     int R = zero_config_shard_ranks(c), K = c->data_ranks / R, T = zero_tp_ranks(&c->tp);
@@ -62,9 +70,10 @@ void zero_text_ranks(const zero_config *c, char text[ZERO_PLAN_TEXT])
 void zero_text_batch(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 {
     snprintf(text, 2 * ZERO_PLAN_TEXT,
-             "%" PRId64 " sequences = %d x %" PRId64 " x %" PRId64
+             "%" PRId64 " sequence%s = %d x %" PRId64 " x %" PRId64
              " (%s x microbatches x sequences)",
-             c->global_batch, c->data_ranks, c->accumulation, c->micro_batch,
+             c->global_batch, zero_text_plural(c->global_batch), c->data_ranks,
+             c->accumulation, c->micro_batch,
              zero_tp_ranks(&c->tp) > 1 ? "ranks / --tp" : "ranks");
 }
 

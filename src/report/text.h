@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "nn/gpt2.h"
 #include "sharding/instruction_text.h"
 #include "train/config.h"
 
@@ -19,6 +20,9 @@ void zero_text_row(const char *name, FILE *out);
 void zero_text_continue(FILE *out);
 void zero_text_run_row(const char *name);
 void zero_text_run_continue(void);
+
+/* "2 layers, 48 hidden, 1 head, T 32" */
+void zero_text_shape(const zero_gpt2_shape *shape, char text[ZERO_PLAN_TEXT]);
 
 /* "2 x 4 ranks": N groups of T ranks; "8 ranks" without tensor parallelism; with --shard-ranks
  * "2 replicas of 4 ranks", or of 2 x 2 ranks. */

@@ -55,6 +55,34 @@ static void numbers_are_read_as_people_write_them(void **state)
     }
 }
 
+static void numbers_are_read_with_the_unit_of_their_question(void **state)
+{
+    (void)state;
+    static const struct {
+        zero_answer_kind kind;
+        const char *unit, *text;
+        double value;
+    } rows[] = {
+        {ZERO_ANSWER_REAL, "percent", "66.6 %", 66.6},
+        {ZERO_ANSWER_REAL, "percent", "66.6 percent", 66.6},
+        {ZERO_ANSWER_REAL, "percent", "66,6 per cent", 66.6},
+        {ZERO_ANSWER_REAL, "times", "256 %", 2.56},
+        {ZERO_ANSWER_WHOLE, "instructions", "3 instructions", 3.0},
+        {ZERO_ANSWER_WHOLE, "digests", "1 digest", 1.0},
+        {ZERO_ANSWER_WHOLE, "all-reduces", "4 all-reduces", 4.0},
+        {ZERO_ANSWER_SECONDS, "s", "0.9 seconds", 0.9},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        zero_answer a;
+        assert_true(zero_answer_parse(rows[i].kind, rows[i].unit, rows[i].text, &a));
+        assert_true(fabs(a.value - rows[i].value) < 1e-9);
+    }
+    zero_answer a;
+    assert_false(zero_answer_parse(ZERO_ANSWER_WHOLE, "bytes", "3 instructions", &a));
+    assert_false(zero_answer_parse(ZERO_ANSWER_WHOLE, "bytes", "3 seconds", &a));
+    assert_false(zero_answer_parse(ZERO_ANSWER_WHOLE, "digits", "digits", &a));
+}
+
 static void everything_else_is_refused(void **state)
 {
     (void)state;
@@ -100,6 +128,10 @@ static void words_may_be_shortened_but_not_guessed(void **state)
     assert_true(
         zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "Third", &a));
     assert_true(a.value == 2.0);
+    assert_true(
+        zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "a third", &a));
+    assert_true(a.value == 2.0);
+    assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "a ", &a));
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "nothing|tenth|third|half", "t", &a));
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "yes|no", "maybe", &a));
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "yes|no", "0", &a));
@@ -123,6 +155,22 @@ static void lines_may_be_long_or_have_nul_bytes(void **state)
     assert_true(zero_answer_read(in, &line) && line.is_whole);
     assert_string_equal(line.text, "5");
     assert_false(zero_answer_read(in, &line));
+    fclose(in);
+}
+
+static void a_mark_of_utf8_is_no_part_of_a_line(void **state)
+{
+    (void)state;
+    static char text[] = "\xEF\xBB\xBF NAME a\r\n\xEF\xBB\xBF\n\xEF\xBB";
+    FILE *in = fmemopen(text, sizeof text - 1, "r");
+    zero_answer_line line;
+    assert_non_null(in);
+    assert_true(zero_answer_read(in, &line) && line.is_whole);
+    assert_string_equal(line.text, "NAME a");
+    assert_true(zero_answer_read(in, &line) && line.is_whole);
+    assert_string_equal(line.text, "");
+    assert_true(zero_answer_read(in, &line));
+    assert_string_equal(line.text, "\xEF\xBB");
     fclose(in);
 }
 
@@ -203,7 +251,7 @@ static void usual_mistakes_are_named(void **state)
         {0, "14400", "one rank"},
         {1, "1600", "Stage 1 divides only"},
         {4, "4800", "forgets the padding"},
-        {5, "1024", "32 bits"},
+        {5, "1024", "numbers, not bytes"},
         {6, "1.56", "padding alone"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -230,6 +278,19 @@ static int check_mistakes(const zero_question *q, const zero_course_world *w)
     return n;
 }
 
+/* What a lesson prints as the answer is an answer, with its unit, too. */
+static void assert_takes_its_own(const zero_question *q, const zero_course_world *w)
+{
+    zero_answer_line line = {.is_whole = true};
+    char value[32];
+    bool has_unit = q->kind != ZERO_ANSWER_WORD;
+    zero_course_answer(q, q->answer(w), value);
+    snprintf(line.text, sizeof line.text, "%s %s", value, has_unit ? q->unit : "");
+    if (!has_unit || !q->unit[0]) line.text[strlen(value)] = '\0';
+    if (zero_grade_answer(q, w, &line).grade != ZERO_GRADE_RIGHT)
+        fail_msg("'%s' is not taken: %s", line.text, q->ask);
+}
+
 static void check_lessons(const zero_course_numbers *numbers, bool needs_mistakes)
 {
     for (int n = 1; n <= zero_course_lessons(); n++) {
@@ -242,6 +303,7 @@ static void check_lessons(const zero_course_numbers *numbers, bool needs_mistake
             double right = q->answer(&w);
             if (!isfinite(right)) fail_msg("%d.%d is not finite", n, k + 1);
             assert_int_equal(grade(q, &w, right).grade, ZERO_GRADE_RIGHT);
+            assert_takes_its_own(q, &w);
             assert_expands(l, q, &w, q->screen);
             assert_expands(l, q, &w, q->ask);
             assert_expands(l, q, &w, q->because);
@@ -313,9 +375,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_people_write_them),
+        cmocka_unit_test(numbers_are_read_with_the_unit_of_their_question),
         cmocka_unit_test(everything_else_is_refused),
         cmocka_unit_test(words_may_be_shortened_but_not_guessed),
         cmocka_unit_test(lines_may_be_long_or_have_nul_bytes),
+        cmocka_unit_test(a_mark_of_utf8_is_no_part_of_a_line),
         cmocka_unit_test(whole_numbers_are_exact_and_others_to_one_percent),
         cmocka_unit_test(usual_mistakes_are_named),
         cmocka_unit_test(every_question_holds_for_all_classes),

@@ -88,6 +88,9 @@ agrees 3 --stage 3 --steps 2
 before=$(cat lesson)
 agrees 3 --stage 3 --steps 2 --narrate
 [ "$before" = "$(cat lesson)" ] || complain "--narrate changes numbers"
+run 9 train $lesson --narrate --steps 1 --sample 0
+exits 2
+says '9 ranks cannot be told number by number; at most 8 can' err
 run 2 train --narrate --steps 1 --data stories:16K
 exits 2
 says "--model lesson --data lesson" err

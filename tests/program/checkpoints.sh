@@ -82,7 +82,7 @@ rm -f err
 runs 2 train $tiny --steps 1 --checkpoint busy --resume --watchdog 10
 [ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one line about the wait"
 says "zero: warning: busy: waiting up to 30 s for process $job on " err
-says 'nothing to do: all 1 steps were done before' out
+says 'nothing to do: the only step was done before' out
 wait $job
 [ $? -eq 75 ] || complain "the run in busy did not stop with exit code 75"
 wait

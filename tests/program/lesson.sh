@@ -77,6 +77,28 @@ grep -q '^1.5   .*no answer' out || complain "$words: expected no answer to 1.5"
 grep -q '^3.1 ' out || complain "$words: expected both lessons"
 lesson right 1 --student anna --save anna.saved
 [ "$(head -n 1 anna.saved)" = 'STUDENT anna' ] || complain 'the file does not begin with anna'
+grep -q '^NAME saved$' saved.txt || complain 'saved.txt is not named in itself'
+# Nobody's answers are added to those with other numbers.
+refuses 2 'the numbers of --student anna' 0 lesson 1 --student ben --save anna.saved
+refuses 2 'the numbers of --student anna' 0 lesson 1 --save anna.saved
+refuses 2 'the numbers of the class' 0 lesson 1 --student ben --save saved.txt
+refuses 2 'without blanks' 0 lesson 1 --student 'anna ' --save new.txt
+[ -e new.txt ] && complain 'a file was made for a name that is refused'
+[ "$(wc -l <anna.saved)" -eq 8 ] || complain 'anna.saved has changed'
+# What was answered is in the file before the lesson ends.
+mkfifo answers
+"$zero" lesson 1 --save broken.txt <answers >out 2>err &
+pupil=$!
+exec 3>answers
+echo 4800 >&3
+for _ in $(seq 100); do
+    grep -q '1.1 = 4800' broken.txt 2>/dev/null && break
+    sleep 0.1
+done
+kill -9 $pupil
+wait $pupil 2>/dev/null
+exec 3>&-
+grep -q '^1.1 = 4800$' broken.txt || complain 'an interrupted lesson has lost its answers'
 refuses 2 'nosuch/file' 0 lesson 1 --save nosuch/file
 refuses 2 'nothing is asked' 0 lesson 1 --answers --save saved.txt
 refuses 2 'give the number' 0 lesson --save saved.txt
@@ -115,6 +137,14 @@ compares() { # compares words...
     [ "$(grep -c '^- ' compared)" -eq 4 ] || complain "$words: four answers come from no plan"
 }
 compares
+says 'The answer is 1 digest.' out
+# A line of a plan has its table's head above it, column by column; what a file takes follows.
+grep -A 1 '^  per step  *collectives  bytes sent' out | grep -q '^  REDUCE              3        2048' ||
+    complain "$words: the columns of the traffic do not stand below their head"
+grep -A 1 '^ *micro  *bytes  *bytes live$' out | grep -q '^ *[0-9]*  REDUCE       final            0               512' ||
+    complain "$words: the columns of the program do not stand below their head"
+grep -A 2 'model states 2.00 KiB' out | grep -q -- '- 3.00 KiB: optimizer states lie in the file' ||
+    complain "$words: the sum of the model states does not add up"
 cp out standard
 cp compared by_plan
 compares --ranks 2 --dtype bf16
@@ -191,6 +221,19 @@ says 'That is 12 Psi' out
 grep -q 4800 out && complain "$words: --check tells the answer"
 run 0 lesson 2 --check clara
 exits 1
+
+# Files of Windows, and names with letters of two bytes
+{ printf '\357\273\277STUDENT anna\r\n'; sed 's/$/\r/' answers.1; } >windows
+{ printf '\357\273\277STUDENT \303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\303\204\r\n1.1 = 5\r\n'; } >letters
+cat windows letters windows >class
+run 0 lesson --grade class
+exits 1
+[ "$(grep -c '59 of 59 right' out)" -eq 2 ] || complain "$words: files of Windows are not read"
+grep -q "^$(printf '\303\204%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13)        1:" out ||
+    complain "$words: the name is not 20 columns wide"
+# Without its last newline a file would swallow the next student.
+{ printf 'NAME eve\n1.1 = 4800'; cat clara; } >class
+refuses 4 'line 2, answers of eve: two files meet' 0 lesson --grade class
 
 refuses 4 'No such file' 0 lesson --check nosuch
 refuses 4 'directory' 0 lesson --grade .

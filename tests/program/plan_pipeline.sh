@@ -19,7 +19,7 @@ batch="--micro-batch 1 --global-batch 24"
 # shellcheck disable=SC2086 # words
 runs 0 plan $shape $batch --ranks 6 --pipeline 3 --recompute --network 1e-6,1G --flops 1G
 narrow 100 out
-for word in 'P = 3 stages x D = 2 replicas' 'm = 12 microbatches of 1 sequences' gpipe 1f1b \
+for word in 'P = 3 stages x D = 2 replicas' 'm = 12 microbatches of 1 sequence per' gpipe 1f1b \
     'between stages' 'microbatches alive' '(P-1) / (m+P-1)' '14.3 %' 'bubble and exposed' \
     'in each line the stage' 'stages that compute equally long'; do
     says "$word" out

@@ -54,7 +54,7 @@ prepare() { # prepare RANKS
     train "$1" 5
     digest_of out >digest
     [ -s digest ] || complain "$words: no digest"
-    says ' s in 1 steps, ' out
+    says ' s in 1 step, ' out
 }
 
 # All published checkpoints verify, and no announced one is lost.
