@@ -136,6 +136,22 @@ static void an_older_file_has_the_figures_of_rank_0(void **state)
     free(text);
 }
 
+/* Nothing was sent, whatever the bookkeeping of collectives took. */
+static void traffic_without_bytes_hid_nothing(void **state)
+{
+    (void)state;
+    zero_record_traffic one_rank = {.seconds = 1e-5, .exposed = 0.0};
+    assert_true(isnan(zero_traffic_hidden(&one_rank)));
+    one_rank.received = 8;
+    assert_true(zero_traffic_hidden(&one_rank) == 1.0);
+    zero_figures f;
+    zero_record r = parsed(SMALL_FILE);
+    r.ranks = 1;
+    figures_of(&r, &f);
+    assert_true(isnan(f.overlap));
+    zero_record_destroy(&r);
+}
+
 /* ---- what is not there is said ---- */
 
 static bool says(const zero_record *r, const char *text)
@@ -331,6 +347,7 @@ int main(void)
         cmocka_unit_test(the_last_line_has_the_ledgers),
         cmocka_unit_test(figures_are_those_of_all_ranks),
         cmocka_unit_test(an_older_file_has_the_figures_of_rank_0),
+        cmocka_unit_test(traffic_without_bytes_hid_nothing),
         cmocka_unit_test(a_whole_run_needs_no_notes),
         cmocka_unit_test(skipped_steps_and_losses_that_are_not_finite_are_said),
         cmocka_unit_test(a_killed_run_has_its_steps_and_says_that_the_end_is_missing),
