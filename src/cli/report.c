@@ -268,11 +268,13 @@ static zero_status check_steps(const sources *s)
         differs = step;
     }
     if (!differs) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.200s is of another run than %.200s: step %" PRId64
-                     " of rank 0 lasts %.6f s in the one, %.6f s in the other; a trace "
-                     "belongs to the first run; give it alone, or with its own run",
-                     s->trace.path, r->path, differs->step, traced, differs->seconds);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--trace %.200s is of another run than %.200s, or of steps that were taken "
+        "again: step %" PRId64
+        " of rank 0 lasts %.6f s in the one, %.6f s in the other; a trace "
+        "belongs to the first run; give it alone, or with its own run",
+        s->trace.path, r->path, differs->step, traced, differs->seconds);
 }
 
 /* The page draws the trace as that of the first run. */

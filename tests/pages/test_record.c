@@ -208,8 +208,21 @@ static void steps_that_were_taken_twice_count_once(void **state)
     assert_int_equal(r.n_steps, 2);
     assert_true(r.steps[1].loss == 3.5 && r.ended);
     assert_true(says(&r, "resumed after step 1"));
+    assert_true(says(&r, "shares are of the steps since"));
     zero_record_destroy(&r);
     free(again);
+}
+
+static void a_file_of_two_runs_says_that_the_last_one_counts(void **state)
+{
+    (void)state;
+    char text[8192];
+    snprintf(text, sizeof text, "%s%s", SMALL_FILE, SMALL_RUN SMALL_STEP(1, 2.5, ""));
+    zero_record r = parsed(text);
+    assert_int_equal(r.n_steps, 1);
+    assert_true(r.steps[0].loss == 2.5 && !r.ended);
+    assert_true(says(&r, "first lines of 2 runs"));
+    zero_record_destroy(&r);
 }
 
 static void lost_lines_are_added_up_and_gaps_are_counted(void **state)
@@ -352,6 +365,7 @@ int main(void)
         cmocka_unit_test(skipped_steps_and_losses_that_are_not_finite_are_said),
         cmocka_unit_test(a_killed_run_has_its_steps_and_says_that_the_end_is_missing),
         cmocka_unit_test(steps_that_were_taken_twice_count_once),
+        cmocka_unit_test(a_file_of_two_runs_says_that_the_last_one_counts),
         cmocka_unit_test(lost_lines_are_added_up_and_gaps_are_counted),
         cmocka_unit_test(a_file_without_its_first_line_is_read_and_says_so),
         cmocka_unit_test(keys_of_newer_versions_are_ignored),

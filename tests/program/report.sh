@@ -177,7 +177,7 @@ refuses 2 'is of 2 ranks, but a.jsonl of 3' 0 report a.jsonl --trace other.json
 # A trace of another run with as many ranks is refused; that of a run which had one is not.
 train 3 traced.jsonl --trace own.json
 runs 0 report traced.jsonl b.jsonl --trace own.json
-refuses 2 'own.json is of another run than a.jsonl: step 12' 0 report a.jsonl --trace own.json
+refuses 2 'own.json is of another run than a.jsonl, or' 0 report a.jsonl --trace own.json
 
 # ---- studies ----
 
