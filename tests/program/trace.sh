@@ -192,6 +192,9 @@ cp both before
 refuses 2 '--trace ./both is the file of --metrics as well' 2 train --trace ./both --metrics both
 same both before "metrics that a trace would have overwritten"
 refuses 2 '--trace new is the file of --metrics' 2 train --trace new --metrics new
+echo '{"steps": 6}' >options.json
+refuses 2 '--trace options.json is the file of --config' 0 train --trace options.json \
+    --config options.json
 head -c 8192 /dev/zero | tr '\000' 'a' >letters
 refuses 2 '--trace letters is the file of --data' 0 train --trace letters --data letters \
     --tokenizer byte
