@@ -1,11 +1,11 @@
 /* zero report: runs and studies, read from their files, as text, CSV, JSON or a page. */
 #include "cli/options.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <sys/stat.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -163,13 +163,6 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
 
 /* ---- --out ---- */
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
-}
-
 /* The directory of a study has two files of its own. */
 static bool is_read(const char *out, const char *operand)
 {
@@ -177,7 +170,7 @@ static bool is_read(const char *out, const char *operand)
     char path[ZERO_STORAGE_FILE_PATH];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         int n = snprintf(path, sizeof path, "%s%s", operand, names[i]);
-        if (n < (int)sizeof path && is_same_file(out, path)) return true;
+        if (n < (int)sizeof path && zero_whole_file_is_same(out, path)) return true;
     }
     return false;
 }
@@ -246,12 +239,50 @@ static zero_status check_sources(const sources *s, const report_options *o)
                      s->n_records, s->n_studies, (int)s->has_trace);
 }
 
+/* NULL: the run has no line of this step. */
+static const zero_record_step *step_of(const zero_record *r, int64_t step)
+{
+    for (int64_t i = 0; i < r->n_steps; i++)
+        if (r->steps[i].step == step && isfinite(r->steps[i].seconds)) return &r->steps[i];
+    return NULL;
+}
+
+/* Both files have the same clock's seconds of rank 0, one of them as a sum of whole nanoseconds. */
+static bool is_equal(double traced, double seconds)
+{
+    return fabs(traced - seconds) <= 1e-6 + 1e-4 * seconds;
+}
+
+/* Steps that both have last equally long. One is enough: a resumed run has taken some of them again. */
+static zero_status check_steps(const sources *s)
+{
+    const zero_record *r = &s->records[0];
+    const zero_record_step *differs = NULL;
+    double traced = 0.0;
+    for (int64_t i = 0; i < s->breakdown.n_steps; i++) {
+        const zero_breakdown_step *t = &s->breakdown.steps[i];
+        const zero_record_step *step = t->rank == 0 ? step_of(r, t->step) : NULL;
+        if (!step) continue;
+        traced = (double)t->total * 1e-9;
+        if (is_equal(traced, step->seconds)) return ZERO_OK;
+        differs = step;
+    }
+    if (!differs) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--trace %.200s is of another run than %.200s, or of steps that were taken "
+        "again: step %" PRId64
+        " of rank 0 lasts %.6f s in the one, %.6f s in the other; a trace "
+        "belongs to the first run; give it alone, or with its own run",
+        s->trace.path, r->path, differs->step, traced, differs->seconds);
+}
+
 /* The page draws the trace as that of the first run. */
 static zero_status check_trace(const sources *s)
 {
-    if (!s->has_trace || s->n_records == 0 || !s->records[0].has_run ||
-        s->trace.world == s->records[0].ranks)
-        return ZERO_OK;
+    if (!s->has_trace || s->n_records == 0) return ZERO_OK;
+    if (!s->records[0].has_run || s->trace.world == s->records[0].ranks)
+        return s->trace.is_simulated || s->trace.is_cut ? ZERO_OK : check_steps(s);
     return zero_fail(ZERO_ERR_INVALID,
                      "--trace %.200s is of %d ranks, but %.200s of %d: a trace belongs to "
                      "the first run; give it alone, or with its own run",

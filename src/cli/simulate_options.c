@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "cli/list.h"
 #include "cli/run_options.h"
+#include "io/whole_file.h"
 
 #define STEPS  1000   /* at most */
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
@@ -177,11 +178,23 @@ static zero_status check_rates(const zero_job_options *job)
         missing, missing, value);
 }
 
+/* A machine that somebody wrote or measured is not replaced by a trace. */
+static zero_status check_trace(const zero_simulate_options *o)
+{
+    if (!o->trace || !o->job.machine || !zero_whole_file_is_same(o->trace, o->job.machine))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--trace %.300s is the file of --machine as well, which would be "
+                     "overwritten: give another name",
+                     o->trace);
+}
+
 static zero_status check(zero_simulate_options *o)
 {
     zero_simulate_input *in = &o->request.input;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
+    ZERO_TRY(check_trace(o));
     ZERO_TRY(check_rates(&o->job));
     ZERO_TRY(check_supported(&o->request.plan.config));
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));

@@ -73,3 +73,10 @@ void zero_whole_file_abandon(zero_whole_file *f)
     zero_storage_close_file(&f->file);
     zero_storage_close(&f->dir);
 }
+
+bool zero_whole_file_is_same(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}

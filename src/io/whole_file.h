@@ -26,3 +26,6 @@ ZERO_NODISCARD zero_status zero_whole_file_write(zero_whole_file *file, const vo
 ZERO_NODISCARD zero_status zero_whole_file_end(zero_whole_file *file);
 void zero_whole_file_abandon(
     zero_whole_file *file); /* accepts a zeroed one, and one that ended */
+
+/* Both paths lead to one file that exists, by whatever names and links. */
+bool zero_whole_file_is_same(const char *a, const char *b);

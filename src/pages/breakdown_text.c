@@ -133,9 +133,9 @@ void zero_breakdown_print(const zero_breakdown *breakdown, FILE *out)
 {
     print_head(breakdown->trace, out);
     print_steps(breakdown, out);
-    fprintf(out, "  compute: FORWARD, RECOMPUTE, BACKWARD; communication: beginning "
-                 "collectives,\n  waiting for them, and agreements; idle: between "
-                 "instructions\n");
+    fprintf(out, "  compute: FORWARD, RECOMPUTE, BACKWARD, with the polls in them; "
+                 "communication:\n  beginning collectives, waiting for them, and "
+                 "agreements; idle: between\n  instructions\n");
     if (breakdown->n_collectives == 0) return;
     print_late(breakdown, out);
     fprintf(out, "  delay: from the begin of the last rank but one to that of the last, "

@@ -30,7 +30,7 @@ const zero_figure_words zero_four_numbers[ZERO_FOUR_NUMBERS] = {
     {"imbalance", "imbalance", "most / mean - 1 of the ranks' seconds of arithmetic"},
     {"overlap", "overlap",
      "share of the time that collectives on data are in flight in which a rank does "
-     "something else than wait for them"},
+     "something else than wait for them; with evaluations and samples"},
 };
 
 double zero_six_figures_value(const zero_figures *f, int i)
@@ -54,7 +54,9 @@ double zero_four_numbers_value(const zero_figures *f, int i)
 
 double zero_traffic_hidden(const zero_record_traffic *traffic)
 {
-    return traffic->seconds > 0.0 ? 1.0 - traffic->exposed / traffic->seconds : NAN;
+    bool moved = traffic->sent > 0 || traffic->received > 0;
+    return moved && traffic->seconds > 0.0 ? 1.0 - traffic->exposed / traffic->seconds
+                                           : NAN;
 }
 
 /* ---- of the steps ---- */
@@ -175,6 +177,8 @@ zero_status zero_figures_of(const zero_record *record, zero_figures *figures)
     else if (record->ended)
         take_profile(record, &f);
     f.waited = f.exposed;
+    if (record->has_run && record->ranks == 1)
+        f.overlap = NAN; /* nothing was to be hidden */
     *figures = f;
     return ZERO_OK;
 }

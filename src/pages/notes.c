@@ -68,6 +68,20 @@ static void note_steps(list *l, const zero_record *r)
              skipped == 1 ? " was" : "s were");
 }
 
+/* The last line speaks of what came after the first line before it. */
+static void note_earlier(list *l, const zero_record *r)
+{
+    if (r->resumed_step > 0)
+        note(l,
+             "resumed after step %" PRId64
+             "; of steps that were taken twice the later ones count%s",
+             r->resumed_step,
+             r->ended ? "; bytes sent, profile and shares are of the steps since" : "");
+    else if (r->file.n_runs > 1)
+        note(l, "the file has the first lines of %" PRId64 " runs; the last of them counts",
+             r->file.n_runs);
+}
+
 int zero_notes_of(const zero_record *record, char notes[ZERO_NOTES_MOST][ZERO_NOTE_BYTES])
 {
     list l = {.notes = notes};
@@ -82,11 +96,7 @@ int zero_notes_of(const zero_record *record, char notes[ZERO_NOTES_MOST][ZERO_NO
              zero_text_plural(missing), missing == 1 ? "has" : "have");
     note_steps(&l, record);
     if (!record->has_run) note(&l, "the file does not say what its run was");
-    if (record->resumed_step > 0)
-        note(&l,
-             "resumed after step %" PRId64
-             "; of steps that were taken twice the later ones count",
-             record->resumed_step);
+    note_earlier(&l, record);
     if (record->fake_nodes)
         note(&l, "its %d nodes are fake and share one machine: times mean nothing",
              record->nodes);

@@ -35,6 +35,7 @@ static zero_status take_run(reader *r, const json_t *run)
     r->file->run = json_incref((json_t *)run);
     r->file->final = NULL;
     r->file->run_line = r->line;
+    r->file->n_runs++;
     r->file->final_line = 0;
     return ZERO_OK;
 }

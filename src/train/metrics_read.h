@@ -23,8 +23,9 @@ typedef struct {
     zero_bytes text;          /* the file */
     zero_metrics_line *steps; /* [n] in order of the steps; owned */
     int64_t n, room;
-    json_t *run;   /* the last {"run": ...}, without that key; NULL: the file has none */
-    json_t *final; /* the last line; NULL: the run has not ended */
+    json_t *run;    /* the last {"run": ...}, without that key; NULL: the file has none */
+    json_t *final;  /* the last line; NULL: the run has not ended */
+    int64_t n_runs; /* {"run": ...} lines of the file */
     int64_t run_line, final_line; /* their numbers; 0: there is none */
     bool cut;                     /* it ends in half a line, as that of a killed run may */
     int64_t lost_lines;           /* of the whole file, as its lines say */

@@ -136,6 +136,22 @@ static void an_older_file_has_the_figures_of_rank_0(void **state)
     free(text);
 }
 
+/* Nothing was sent, whatever the bookkeeping of collectives took. */
+static void traffic_without_bytes_hid_nothing(void **state)
+{
+    (void)state;
+    zero_record_traffic one_rank = {.seconds = 1e-5, .exposed = 0.0};
+    assert_true(isnan(zero_traffic_hidden(&one_rank)));
+    one_rank.received = 8;
+    assert_true(zero_traffic_hidden(&one_rank) == 1.0);
+    zero_figures f;
+    zero_record r = parsed(SMALL_FILE);
+    r.ranks = 1;
+    figures_of(&r, &f);
+    assert_true(isnan(f.overlap));
+    zero_record_destroy(&r);
+}
+
 /* ---- what is not there is said ---- */
 
 static bool says(const zero_record *r, const char *text)
@@ -192,8 +208,21 @@ static void steps_that_were_taken_twice_count_once(void **state)
     assert_int_equal(r.n_steps, 2);
     assert_true(r.steps[1].loss == 3.5 && r.ended);
     assert_true(says(&r, "resumed after step 1"));
+    assert_true(says(&r, "shares are of the steps since"));
     zero_record_destroy(&r);
     free(again);
+}
+
+static void a_file_of_two_runs_says_that_the_last_one_counts(void **state)
+{
+    (void)state;
+    char text[8192];
+    snprintf(text, sizeof text, "%s%s", SMALL_FILE, SMALL_RUN SMALL_STEP(1, 2.5, ""));
+    zero_record r = parsed(text);
+    assert_int_equal(r.n_steps, 1);
+    assert_true(r.steps[0].loss == 2.5 && !r.ended);
+    assert_true(says(&r, "first lines of 2 runs"));
+    zero_record_destroy(&r);
 }
 
 static void lost_lines_are_added_up_and_gaps_are_counted(void **state)
@@ -331,10 +360,12 @@ int main(void)
         cmocka_unit_test(the_last_line_has_the_ledgers),
         cmocka_unit_test(figures_are_those_of_all_ranks),
         cmocka_unit_test(an_older_file_has_the_figures_of_rank_0),
+        cmocka_unit_test(traffic_without_bytes_hid_nothing),
         cmocka_unit_test(a_whole_run_needs_no_notes),
         cmocka_unit_test(skipped_steps_and_losses_that_are_not_finite_are_said),
         cmocka_unit_test(a_killed_run_has_its_steps_and_says_that_the_end_is_missing),
         cmocka_unit_test(steps_that_were_taken_twice_count_once),
+        cmocka_unit_test(a_file_of_two_runs_says_that_the_last_one_counts),
         cmocka_unit_test(lost_lines_are_added_up_and_gaps_are_counted),
         cmocka_unit_test(a_file_without_its_first_line_is_read_and_says_so),
         cmocka_unit_test(keys_of_newer_versions_are_ignored),

@@ -1,10 +1,12 @@
 # zero report: what it says of runs, whole and killed, of studies, and what it refuses.
 . "$(dirname "$0")/common.sh"
 
-train() { # train STAGE FILE: a run of three ranks
+train() { # train STAGE FILE [OPTIONS]: a run of three ranks
+    stage=$1 metrics=$2
+    shift 2
     # shellcheck disable=SC2086 # words
-    runs 3 train $tiny --eval-every 4 --global-batch 6 --micro-batch 2 --steps 12 --stage "$1" \
-        --metrics "$2"
+    runs 3 train $tiny --eval-every 4 --global-batch 6 --micro-batch 2 --steps 12 --stage "$stage" \
+        --metrics "$metrics" "$@"
 }
 train 3 a.jsonl
 train 0 b.jsonl
@@ -171,6 +173,11 @@ refuses 4 'a.jsonl' 0 report --trace a.jsonl
 "$zero" simulate --model gpt2 --ranks 2 --stage 3 --micro-batch 1 --network 1us,10G --flops 1T \
     --trace other.json >out 2>err || complain "the simulation failed"
 refuses 2 'is of 2 ranks, but a.jsonl of 3' 0 report a.jsonl --trace other.json
+
+# A trace of another run with as many ranks is refused; that of a run which had one is not.
+train 3 traced.jsonl --trace own.json
+runs 0 report traced.jsonl b.jsonl --trace own.json
+refuses 2 'own.json is of another run than a.jsonl, or' 0 report a.jsonl --trace own.json
 
 # ---- studies ----
 

@@ -185,6 +185,19 @@ refuses 2 'such as 0-7,64' 0 train --trace t.json --trace-ranks 2-1
 refuses 2 'a job of 2 has ranks 0 to 1' 2 train --trace t.json --trace-ranks 0,2
 refuses 2 'found a device' 2 train --trace /dev/null
 refuses 2 'cannot be opened as a directory' 2 train --trace nowhere/t.json
+
+# A trace does not take the place of the metrics, which stay, nor of the data.
+echo '{"step": 1}' >both
+cp both before
+refuses 2 '--trace ./both is the file of --metrics as well' 2 train --trace ./both --metrics both
+same both before "metrics that a trace would have overwritten"
+refuses 2 '--trace new is the file of --metrics' 2 train --trace new --metrics new
+echo '{"steps": 6}' >options.json
+refuses 2 '--trace options.json is the file of --config' 0 train --trace options.json \
+    --config options.json
+head -c 8192 /dev/zero | tr '\000' 'a' >letters
+refuses 2 '--trace letters is the file of --data' 0 train --trace letters --data letters \
+    --tokenizer byte
 # shellcheck disable=SC2086
 run 2 train $model --steps 1000000 --trace t.json --trace-steps 1-1000000
 exits 2
