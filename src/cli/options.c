@@ -105,16 +105,17 @@ static void find_overridden(const struct line *line, bool overridden[ZERO_OPTION
     }
 }
 
-/* A command that writes a trace would put it in the place of its options. */
-static zero_status check_trace(const struct line *line, const char *path)
+/* A command would put what it writes in the place of its options. */
+static zero_status check_written(const struct line *line, const char *option,
+                                 const char *path)
 {
-    int trace = zero_command_find_option(line->command, 0, "trace", strlen("trace"));
-    const char *text = trace >= 0 ? line->text[trace] : NULL;
+    int row = zero_command_find_option(line->command, 0, option, strlen(option));
+    const char *text = row >= 0 ? line->text[row] : NULL;
     if (!text || !zero_whole_file_is_same(text, path)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.300s is the file of --config as well, which would be "
+                     "--%s %.300s is the file of --config as well, which would be "
                      "overwritten: give another name",
-                     text);
+                     option, text);
 }
 
 static zero_status store_file(const struct line *line, void *into, zero_options *given)
@@ -123,7 +124,8 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
     int config = zero_command_find_option(line->command, 0, "config", strlen("config"));
     const char *path = config >= 0 ? line->text[config] : NULL;
     if (!path) return ZERO_OK;
-    ZERO_TRY(check_trace(line, path));
+    ZERO_TRY(check_written(line, "trace", path));
+    ZERO_TRY(check_written(line, "metrics", path));
     find_overridden(line, overridden);
     ZERO_TRY(zero_config_file_load("--config ", path, &given->file));
     return zero_config_file_store(path, given->file, line->command, overridden, into,

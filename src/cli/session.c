@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "cli/machine.h"
+#include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing_options.h"
 #include "comm/check.h"
@@ -201,8 +202,11 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_model(s));
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
-    return zero_metrics_open(&s->metrics, zero_comm_is_root(&s->world) ? c->metrics : NULL,
-                             c->resume || c->resume_older);
+    bool is_root = zero_comm_is_root(&s->world);
+    /* It leaves a file that exists as it is. A new one has two names only once it is there. */
+    ZERO_TRY(zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
+                               c->resume || c->resume_older));
+    return is_root ? zero_overwriting_check(c) : ZERO_OK;
 }
 
 /* Ranks must not train on different data under one name. */

@@ -16,31 +16,11 @@
 
 /* ---- opening ---- */
 
-/* A trace takes the place of its file only after the last step, when the metrics in it would be lost. */
-static zero_status check_others(const zero_config *c)
-{
-    const struct {
-        const char *option, *path;
-    } others[] = {{"--metrics", c->metrics},
-                  {"--data", c->data},
-                  {"--val-data", c->val_data},
-                  {"--tokenizer", c->tokenizer},
-                  {"--init-from", c->init_from}};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (others[i].path && zero_whole_file_is_same(c->trace, others[i].path))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--trace %.300s is the file of %s as well, which would be "
-                             "overwritten: give another name",
-                             c->trace, others[i].option);
-    return ZERO_OK;
-}
-
 /* Refused before step 1, not after the last one. */
 static zero_status try_file(const zero_session *s)
 {
     zero_whole_file file;
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    ZERO_TRY(check_others(&s->config));
     zero_status st = zero_whole_file_begin(&file, s->config.trace);
     if (st == ZERO_OK) zero_whole_file_abandon(&file);
     if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;

@@ -191,8 +191,15 @@ echo '{"step": 1}' >both
 cp both before
 refuses 2 '--trace ./both is the file of --metrics as well' 2 train --trace ./both --metrics both
 same both before "metrics that a trace would have overwritten"
+# Nor do metrics take the place of the data or the options.
+yes 'a line of text for the model to read' | head -n 400 >text
+cp text before
+refuses 2 '--metrics ./text is the file of --data as well' 2 train --data text --metrics ./text
+same text before "data that metrics would have overwritten"
 refuses 2 '--trace new is the file of --metrics' 2 train --trace new --metrics new
 echo '{"steps": 6}' >options.json
+refuses 2 '--metrics options.json is the file of --config' 0 train --metrics options.json \
+    --config options.json
 refuses 2 '--trace options.json is the file of --config' 0 train --trace options.json \
     --config options.json
 head -c 8192 /dev/zero | tr '\000' 'a' >letters
