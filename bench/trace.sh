@@ -3,7 +3,7 @@
 #
 #     sh bench/trace.sh [BUILD FOLDER [PAIRS [RANKS [OPTIONS OF TRAIN...]]]]   (build, 5, 2)
 #
-# Without options stage 3 of the preset `tiny`, steps of about 20 ms: many instructions in little time,
+# Without options stage 3 of the preset `tiny`, steps of 10 to 20 ms: many instructions in little time,
 # where a trace costs most. The run of a pair that goes first changes from pair to
 # pair. Prints the median step of each run (without the first 3), their ratio, and the processor
 # time of both jobs; then the medians over the pairs. Fails if a digest differs.
