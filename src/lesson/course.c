@@ -54,8 +54,8 @@ static void say_reply(const zero_speaker *s, zero_graded graded,
     case ZERO_GRADE_MISSING: fputs("  No answer.\n", out); break;
     default:
         if (s->question->kind == ZERO_ANSWER_WORD)
-            fprintf(out, "  '%.40s' is none of the words: %s.\n", ZERO_SHOWN(line->text),
-                    s->question->unit);
+            fprintf(out, "  '%.40s' is not one of these words: %s.\n",
+                    ZERO_SHOWN(line->text), s->question->unit);
         else
             fprintf(out, "  '%.40s' is not a number, such as 4800 or 4.7 KiB.\n",
                     ZERO_SHOWN(line->text));

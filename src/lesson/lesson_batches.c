@@ -111,7 +111,7 @@ static const zero_question questions[] = {
      .against = "\"Every microbatch is reduced.\" In stages 0 and 1 only the sum is."},
     {.ask = "Stage 2, {M} microbatches per rank: how many bytes does one rank send in REDUCE?",
      .kind = ZERO_ANSWER_WHOLE, .unit = "bytes", .answer = reduced2,
-     .mistakes = {{reduced1, "That is stage 1. In stage 2 a rank has no room for whole sums: it keeps a shard, so every microbatch must be reduced."},
+     .mistakes = {{reduced1, "That is stage 1. In stage 2 a rank keeps a shard of the sums, not whole ones, so every microbatch must be reduced."},
                   {reduced_more, "That is M + 1 times: only the M microbatches are reduced."}},
      .because = "{M} x {one} = {answer}: the price of holding only a shard of the gradient.",
      .plan = 1, .line = "REDUCE",

@@ -1,4 +1,4 @@
-/* Who holds what: bytes of model states in stages 0 to 3, by the paper's formula and with padding. */
+/* Bytes of model states on each rank in stages 0 to 3, by the paper's formula and with padding. */
 #include <inttypes.h>
 #include <math.h>
 

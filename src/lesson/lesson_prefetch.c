@@ -171,7 +171,7 @@ static const zero_question questions[] = {
                   {communication, "That is communication alone."}},
      .because = "Nearly the sum, {compute} + {communication}: {answer} s.",
      .plan = 0, .line = "time",
-     .against = "\"Nonblocking communication overlaps by itself.\" Something must be there to compute meanwhile."},
+     .against = "\"Nonblocking communication overlaps by itself.\" It needs a computation beside it."},
     {.ask = "--prefetch 1: while a unit computes, the next one's parameters are on their way. About which part of the {step0} s does it save?",
      .kind = ZERO_ANSWER_WORD, .unit = "nothing|tenth|third|half", .answer = saved1,
      .mistakes = {{saved_all, "That would hide all communication. Backward has a GATHER and a REDUCE for each block: more than it computes."},

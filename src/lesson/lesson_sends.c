@@ -1,4 +1,4 @@
-/* What a step sends: the bytes of REDUCE and GATHER in stages 0 to 3. */
+/* Bytes that REDUCE and GATHER send in a step of stages 0 to 3. */
 #include "lesson/lessons.h"
 #include "lesson/world.h"
 

@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     char name[16]; /* "reduce", "gather", "join", ..., "control" */
     int64_t planned_sent, planned_received, planned_messages;
-    /* Of the programs: comparable with what was planned. */
+    /* The programs' share of it, which the plan knows. */
     int64_t sent, received, messages;
     int64_t sent_inside, sent_across; /* by nodes; their sum is `all_sent` */
     int64_t all_sent;                 /* with control messages outside the programs */

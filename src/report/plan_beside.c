@@ -207,11 +207,11 @@ static zero_status print(const table *t, FILE *out)
     print_sum(t, "sent in the step", sent, out);
     print_sum(t, "gradients freed", freed, out);
     print_sum(t, "peak", peak, out);
-    fputs(
-        "\nA stage has numbers where its program has the instruction.\n"
-        "bytes  sent by exchanges, given back by RELEASE and (freed), written by others\n"
-        "live   planned memory in use meanwhile;  * the peak;  K, M, G: 1024, 1024^2 ...\n",
-        out);
+    fputs("\nA stage has numbers where its program has the instruction.\n"
+          "bytes  sent by exchanges, given back by RELEASE and (freed), written by others\n"
+          "live   memory in use during it, planned;  * the peak;  K, M, G: 1024, 1024^2 "
+          "...\n",
+          out);
     for (int k = 0; k < t->r->n; k++) zero_legend_add(&legend, &t->programs[k]);
     zero_legend_show(&legend, out);
     fputs("\nprograms besides the step, and exact bytes: --stage N\n", out);

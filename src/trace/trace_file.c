@@ -87,7 +87,7 @@ static const char *quoted(const char *text, char escaped[ESCAPED])
 #define TIME    "%" PRId64 ".%03" PRId64
 #define NANO(t) (t) / 1000, (t) % 1000
 
-/* Whole nanoseconds; a time that is none, or negative, is kept as a failure. */
+/* Whole nanoseconds. A time that is not finite, or negative, is kept as a failure. */
 static int64_t nano(zero_trace_file *f, double seconds)
 {
     if (seconds >= 0.0 && seconds < 1e9) return llround(1e9 * seconds);

@@ -16,6 +16,7 @@ void zero_traced_destroy(zero_traced *trace); /* accepts all zeros */
 
 /* The rank, or NULL if the trace has none of that number. */
 const zero_traced_rank *zero_traced_find(const zero_traced *trace, int rank);
-/* The spans of a step on a rank, spans[*first] to spans[*end - 1]; false if there is none. */
+/* The spans of a step on a rank, spans[*first] to spans[*end - 1]; false if the rank has
+ * no such step. */
 bool zero_traced_find_step(const zero_traced_rank *rank, int64_t step, int64_t *first,
                            int64_t *end);

@@ -26,7 +26,7 @@ typedef struct {
     json_t *run;    /* the last {"run": ...}, without that key; NULL: the file has none */
     json_t *final;  /* the last line; NULL: the run has not ended */
     int64_t n_runs; /* {"run": ...} lines of the file */
-    int64_t run_line, final_line; /* their numbers; 0: there is none */
+    int64_t run_line, final_line; /* their numbers; 0: the file has no such line */
     bool cut;                     /* it ends in half a line, as that of a killed run may */
     int64_t lost_lines;           /* of the whole file, as its lines say */
 } zero_metrics_file;

@@ -278,7 +278,7 @@ static int check_mistakes(const zero_question *q, const zero_course_world *w)
     return n;
 }
 
-/* What a lesson prints as the answer is an answer, with its unit, too. */
+/* A lesson accepts the text that it prints as the answer, with its unit. */
 static void assert_takes_its_own(const zero_question *q, const zero_course_world *w)
 {
     zero_answer_line line = {.is_whole = true};

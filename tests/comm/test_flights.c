@@ -230,7 +230,7 @@ static zero_status take(void *arg, int rank, const void *data, size_t bytes)
     assert_int_equal(bytes, size_of(rank));
     for (size_t i = 0; i < bytes; i++)
         if (found[i] != byte_of(rank, i)) fail_msg("byte %zu of rank %d", i, rank);
-    if (rank == t->fails_at) return zero_fail(ZERO_ERR_IO, "no room for rank %d", rank);
+    if (rank == t->fails_at) return zero_fail(ZERO_ERR_IO, "rank %d is refused", rank);
     return ZERO_OK;
 }
 

@@ -67,7 +67,7 @@ is_clean() {
     return 0
 }
 
-# fits COLUMNS: all drawings are less than so many columns wide.
+# fits COLUMNS: each drawing is narrower than COLUMNS.
 fits() {
     drawings
     narrow $(($1 - 1)) drawn
