@@ -23,10 +23,12 @@ zero_status zero_facts_init(zero_facts *f, int argc, char **argv, const zero_opt
                             const zero_config *config)
 {
     zero_bytes text = {0};
-    time_t now = time(NULL);
+    struct timespec now;
     struct tm utc;
     *f = (zero_facts){.start = zero_clock_seconds()};
-    if (gmtime_r(&now, &utc))
+    clock_gettime(CLOCK_REALTIME, &now);
+    f->run = INT64_C(1000000000) * now.tv_sec + now.tv_nsec;
+    if (gmtime_r(&now.tv_sec, &utc))
         strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     zero_status st = append_command(&text, argc, argv);
     f->command = (char *)text.bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "cli/run_options.h"
 
@@ -9,6 +10,7 @@ typedef struct {
     char *command;    /* as it was given, quoted for a shell; owned */
     json_t *options;  /* those that differ from their defaults; owned */
     char started[24]; /* UTC, as 2026-11-22T08:18:50Z */
+    int64_t run;      /* tells runs apart: the same moment in nanoseconds; rank 0's */
     double start;     /* the same moment, by zero_clock_seconds() */
 } zero_facts;
 

@@ -48,6 +48,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .command = s->facts.command,
                               .has_file = s->given.file != NULL,
                               .started = s->facts.started,
+                              .id = s->facts.run,
                               .options = s->facts.options,
                               .config = t->config,
                               .model = s->config.model,

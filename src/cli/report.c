@@ -247,10 +247,10 @@ static const zero_record_step *step_of(const zero_record *r, int64_t step)
     return NULL;
 }
 
-/* Both files have the same clock's seconds of rank 0, one of them as a sum of whole nanoseconds. */
+/* Both files have the same clock's seconds of rank 0, one of them in whole nanoseconds. */
 static bool is_equal(double traced, double seconds)
 {
-    return fabs(traced - seconds) <= 1e-6 + 1e-4 * seconds;
+    return fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds;
 }
 
 /* Steps that both have last equally long. One is enough: a resumed run has taken some of them again. */
@@ -272,9 +272,24 @@ static zero_status check_steps(const sources *s)
         ZERO_ERR_INVALID,
         "--trace %.200s is of another run than %.200s, or of steps that were taken "
         "again: step %" PRId64
-        " of rank 0 lasts %.6f s in the one, %.6f s in the other; a trace "
+        " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
         "belongs to the first run; give it alone, or with its own run",
         s->trace.path, r->path, differs->step, traced, differs->seconds);
+}
+
+/* Both files name their run, but older ones do not, and metrics that a resumed run went on with
+ * have earlier runs' steps, too. */
+static zero_status check_run(const sources *s)
+{
+    const zero_record *r = &s->records[0];
+    if (s->trace.run == 0 || r->id == 0 || r->resumed_step > 0)
+        return s->trace.is_cut ? ZERO_OK : check_steps(s);
+    if (s->trace.run == r->id) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
+                     ", their `id` %" PRId64 "; a trace belongs to the first run; give it "
+                     "alone, or with its own run",
+                     s->trace.path, r->path, s->trace.run, r->id);
 }
 
 /* The page draws the trace as that of the first run. */
@@ -282,7 +297,7 @@ static zero_status check_trace(const sources *s)
 {
     if (!s->has_trace || s->n_records == 0) return ZERO_OK;
     if (!s->records[0].has_run || s->trace.world == s->records[0].ranks)
-        return s->trace.is_simulated || s->trace.is_cut ? ZERO_OK : check_steps(s);
+        return s->trace.is_simulated ? ZERO_OK : check_run(s);
     return zero_fail(ZERO_ERR_INVALID,
                      "--trace %.200s is of %d ranks, but %.200s of %d: a trace belongs to "
                      "the first run; give it alone, or with its own run",

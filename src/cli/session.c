@@ -91,6 +91,7 @@ static zero_status start_mpi(zero_session *s)
     ZERO_TRY(zero_comm_world(&s->world));
     zero_deadline_begin(&s->deadline, "comparing the options of all ranks");
     ZERO_TRY(zero_agree(&s->world, compare_options(s)));
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &s->facts.run, sizeof s->facts.run));
     s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
     s->n_hosts = s->world.layout.n_nodes;
     zero_deadline_begin(&s->deadline, "finding the machines of all ranks");

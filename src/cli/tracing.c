@@ -210,6 +210,7 @@ static zero_run_trace_file file_of(const zero_session *s, const char **names,
                                           .command = s->facts.command,
                                           .version = zero_version(),
                                           .commit = zero_build_commit(),
+                                          .run = s->facts.run,
                                           .clock_uncertainty = s->tracing.uncertainty,
                                           .note = note_of(s, st),
                                           .class_peak = s->engine.schedule.class_peak}};

@@ -87,8 +87,8 @@ typedef struct {
     bool ended;         /* the final line is there */
     bool cut;           /* half a line at the end: the run was killed while it wrote */
     int64_t lost_lines; /* that a full disk or a slow reader cost */
-    int64_t resumed_step;
-    bool has_run; /* the first line is there; else what it says is zero */
+    int64_t resumed_step, id; /* id: of the run, or of its last part; 0: an older file */
+    bool has_run;             /* the first line is there; else what it says is zero */
     int ranks, nodes, stage, tp;
     int64_t parameters; /* of the model */
     bool fake_nodes;

@@ -74,6 +74,8 @@ zero_status zero_record_read_run(zero_record *record)
     ZERO_TRY(zero_json_object(where.text, run, "config", &part));
     ZERO_TRY(zero_json_whole(where.text, run, "resumed_step", 0, INT64_MAX,
                              &record->resumed_step));
+    if (json_object_get(run, "id"))
+        ZERO_TRY(zero_json_whole(where.text, run, "id", 0, INT64_MAX, &record->id));
     if (!json_object_get(run, "schedule")) return ZERO_OK;
     ZERO_TRY(zero_json_object(where.text, run, "schedule", &part));
     return zero_record_read_schedule(record, where.text, part);

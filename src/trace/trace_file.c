@@ -104,12 +104,13 @@ static void put_head(zero_trace_file *f)
     const zero_trace_head *h = &f->head;
     put(f,
         "%s{\"name\":\"zero_trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"format\":%d,"
-        "\"command\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\",\"ranks\":%d,"
+        "\"command\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\",\"run\":%" PRId64
+        ",\"ranks\":%d,"
         "\"nodes\":%d,\"simulated\":%s,\"first_step\":%" PRId64 ",\"last_step\":%" PRId64
         ",\"clock_uncertainty\":%.9f",
         next(f), ZERO_TRACE_VERSION, QUOTED(h->command), QUOTED(h->version),
-        QUOTED(h->commit), h->layout->size, h->layout->n_nodes, h->hosts ? "false" : "true",
-        h->first_step, h->last_step, h->clock_uncertainty);
+        QUOTED(h->commit), h->run, h->layout->size, h->layout->n_nodes,
+        h->hosts ? "false" : "true", h->first_step, h->last_step, h->clock_uncertainty);
     if (h->note) put(f, ",\"note\":\"%s\"", QUOTED(h->note));
     put(f, "}}");
 }

@@ -33,6 +33,7 @@ typedef struct {
     const zero_layout *layout; /* the nodes of the world's ranks */
     const char *const *hosts;  /* [layout->n_nodes] names; NULL: "simulated" */
     const char *command, *version, *commit;
+    int64_t run; /* as `id` in the run's metrics (train/metrics.h); simulations: 0 */
     int64_t first_step, last_step; /* the steps that it has, from 1 */
     double clock_uncertainty;      /* seconds, of the worst node; 0: one clock */
     const char *note;              /* why it is shorter than asked for; NULL */

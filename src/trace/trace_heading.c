@@ -114,13 +114,16 @@ static zero_status take_head(zero_trace_reader *r, const json_t *args)
     int64_t format;
     if (r->has_head)
         return zero_fail(ZERO_ERR_FORMAT, "%s: \"zero_trace\" is there twice", r->where);
-    ZERO_TRY(ONLY(r, args, "format", "command", "version", "commit", "ranks", "nodes",
-                  "simulated", "first_step", "last_step", "clock_uncertainty", "note"));
+    ZERO_TRY(ONLY(r, args, "format", "command", "version", "commit", "run", "ranks",
+                  "nodes", "simulated", "first_step", "last_step", "clock_uncertainty",
+                  "note"));
     ZERO_TRY(zero_json_whole(r->where, args, "format", ZERO_TRACE_VERSION,
                              ZERO_TRACE_VERSION, &format));
     ZERO_TRY(zero_trace_text(r, args, "command", &t->command));
     ZERO_TRY(zero_trace_text(r, args, "version", &t->version));
     ZERO_TRY(zero_trace_text(r, args, "commit", &t->commit));
+    if (json_object_get(args, "run"))
+        ZERO_TRY(zero_json_whole(r->where, args, "run", 0, INT64_MAX, &t->run));
     if (json_object_get(args, "note")) ZERO_TRY(zero_trace_text(r, args, "note", &t->note));
     ZERO_TRY(zero_trace_int(r, args, "ranks", 1, ZERO_TRACED_RANKS, &t->world));
     ZERO_TRY(zero_trace_int(r, args, "nodes", 1, t->world, &t->nodes));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "trace/trace_events.h"
 
 #define COMPARE(a, b) \
@@ -166,18 +167,14 @@ static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *r
 
 /* ---- all ---- */
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void find_end(zero_traced *t)
 {
     for (int64_t k = 0; k < t->n_ranks; k++) {
         const zero_traced_rank *rank = &t->ranks[k];
-        if (rank->n_spans > 0) t->end = later(t->end, rank->spans[rank->n_spans - 1].end);
+        if (rank->n_spans > 0)
+            t->end = zero_max(t->end, rank->spans[rank->n_spans - 1].end);
         for (int64_t i = 0; i < rank->n_flights; i++)
-            t->end = later(t->end, rank->flights[i].end);
+            t->end = zero_max(t->end, rank->flights[i].end);
     }
 }
 

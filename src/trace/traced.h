@@ -71,10 +71,11 @@ typedef struct {
     bool is_cut;      /* the end of the file is missing */
     bool is_simulated;
     const char *command, *version, *commit, *note; /* owned; note: NULL: none */
-    int world, nodes;                              /* of the job, ranks and nodes */
-    int64_t first_step, last_step;                 /* that the file has, from 1 */
-    int64_t clock_uncertainty;                     /* nanoseconds */
-    zero_traced_rank *ranks; /* [n_ranks] those that it has, ascending */
+    int64_t run;      /* as the metrics' `id`; 0: a simulation, or an older file */
+    int world, nodes; /* of the job, ranks and nodes */
+    int64_t first_step, last_step; /* that the file has, from 1 */
+    int64_t clock_uncertainty;     /* nanoseconds */
+    zero_traced_rank *ranks;       /* [n_ranks] those that it has, ascending */
     int64_t n_ranks, rank_room;
     /* [nodes] "node 0, simulated"; NULL: no rank of the node is there */
     const char **hosts;

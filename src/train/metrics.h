@@ -84,6 +84,7 @@ typedef struct {
     const char *command;   /* as it was given */
     bool has_file;         /* the command has more options in a --config file */
     const char *started;   /* UTC, as 2026-11-22T08:18:50Z */
+    int64_t id;            /* tells runs apart; a trace of the run has it, too */
     const json_t *options; /* by name: those that differ from their defaults */
     const json_t *config;  /* by name: all, as the run has them; null: left open */
     const char *model;     /* its name */

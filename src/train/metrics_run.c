@@ -21,9 +21,10 @@ static json_t *hosts(const zero_metrics_run *r)
 
 static json_t *origin(const zero_metrics_run *r)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I}", "version", r->version, "commit",
-                     r->commit, "build", r->build, "started", r->started, "command",
-                     zero_metrics_text(r->command), "resumed_step", (json_int_t)r->start);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:I}", "version", r->version, "commit",
+                     r->commit, "build", r->build, "started", r->started, "id",
+                     (json_int_t)r->id, "command", zero_metrics_text(r->command),
+                     "resumed_step", (json_int_t)r->start);
 }
 
 static json_t *sharding(const zero_metrics_run *r)

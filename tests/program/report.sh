@@ -177,7 +177,16 @@ refuses 2 'is of 2 ranks, but a.jsonl of 3' 0 report a.jsonl --trace other.json
 # A trace of another run with as many ranks is refused; that of a run which had one is not.
 train 3 traced.jsonl --trace own.json
 runs 0 report traced.jsonl b.jsonl --trace own.json
-refuses 2 'own.json is of another run than a.jsonl, or' 0 report a.jsonl --trace own.json
+refuses 2 'own.json is of another run than a.jsonl: its' 0 report a.jsonl --trace own.json
+head -c "$(($(wc -c <own.json) - 9))" own.json >part.json
+refuses 2 'part.json is of another run than a.jsonl: its' 0 report a.jsonl --trace part.json
+# Files of before do not name their run: there the times of steps decide.
+sed 's/"id":[0-9]*,//' traced.jsonl >unnamed.jsonl
+sed 's/"run":[0-9]*,//' own.json >unnamed.json
+runs 0 report unnamed.jsonl --trace own.json
+runs 0 report traced.jsonl --trace unnamed.json
+sed 's/"step_seconds":/"step_seconds":1/' unnamed.jsonl >longer.jsonl
+refuses 2 'unnamed.json is of another run than longer.jsonl, or' 0 report longer.jsonl --trace unnamed.json
 
 # ---- studies ----
 

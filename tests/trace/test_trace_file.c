@@ -26,6 +26,7 @@ static zero_trace_head head_of(const zero_layout *layout)
                              .command = "zero train",
                              .version = "1.2.3",
                              .commit = "abc",
+                             .run = 1795464467123456789,
                              .first_step = 2,
                              .last_step = 3,
                              .clock_uncertainty = 2.5e-5};
@@ -136,6 +137,7 @@ static void all_that_is_written_is_read(void **state)
     assert_string_equal(t.command, "zero train");
     assert_string_equal(t.version, "1.2.3");
     assert_string_equal(t.commit, "abc");
+    assert_true(t.run == 1795464467123456789);
     assert_string_equal(t.note, "the ring was full");
     assert_string_equal(t.hosts[1], "node 1, two");
     assert_true(t.world == 3 && t.nodes == 2 && t.n_ranks == 3);
