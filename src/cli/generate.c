@@ -126,6 +126,7 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
     in.forward_only = true;
+    in.texts = 1;
     in.collectives = collectives;
     in.device = j->backend->memory != NULL;
     in.layout = &data->layout;

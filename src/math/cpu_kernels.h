@@ -39,6 +39,12 @@ typedef struct {
     /* out[r] = the sum over n of a[r, n] * b[r, n], r < rows <= ZERO_SCORE_ROWS */
     void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float *out);
+    /* out[n] += the sum over r of factor[r] * row r of b, added in order; rows are `stride` apart. */
+    void (*add_rows)(int64_t rows, int64_t n, const float *factor, zero_type type,
+                     const void *b, int64_t stride, float *out);
+    /* out[r] = the sum over n of x * row r of b */
+    void (*row_dots)(int64_t rows, int64_t n, const float *x, zero_type type, const void *b,
+                     int64_t stride, float *out);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
     /* One row of one slice of the table's softmax_slices: sets *most and returns the sum. Rows are

@@ -126,6 +126,23 @@ static void add_scratch(zero_schedule *s)
                                                            .bytes = bytes});
 }
 
+/* One for each unit, also for those that keep nothing. */
+static void add_caches(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    if (!zero_schedule_has_cache(s)) return;
+    for (int u = 0; u < in->model->n_units; u++) {
+        const zero_unit *unit = &in->model->units[u];
+        int64_t n = in->texts * unit->sizes(unit, 1, in->seq).cache;
+        int buffer =
+            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_CACHE,
+                                                      .program = ZERO_PROGRAM_TEXT,
+                                                      .bytes = (size_t)n * sizeof(float),
+                                                      .type = ZERO_FP32});
+        if (u == 0) s->first_cache = buffer;
+    }
+}
+
 /* R = N_d unless the input says otherwise. */
 static zero_shard_place place_of(const zero_plan_input *in)
 {
@@ -145,6 +162,7 @@ static zero_schedule begin(const zero_plan_input *input)
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
                            .first_slot = ZERO_NO_BUFFER,
+                           .first_cache = ZERO_NO_BUFFER,
                            .first_tokens = ZERO_NO_BUFFER,
                            .squares = ZERO_NO_BUFFER,
                            .squares_host = ZERO_NO_BUFFER,
@@ -162,6 +180,7 @@ static zero_status hold(zero_schedule *s)
     add_scratch(s);
     zero_stage_at(s->input.stage)->hold(s);
     zero_offload_hold_slots(s);
+    add_caches(s);
     if (s->input.device) zero_device_hold(s);
     if (!s->input.forward_only) zero_hold_checks(s);
     return s->status;
@@ -178,12 +197,31 @@ static zero_status compile(zero_schedule *s)
     return zero_schedule_count_traffic(s);
 }
 
-zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
+static zero_status compile_input(zero_schedule *s, const zero_plan_input *input)
 {
     *s = begin(input);
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;
+}
+
+/* True if texts, of which a run shows a few, would take more memory than its steps. */
+static bool cache_costs_memory(const zero_schedule *s)
+{
+    size_t step = s->peak_of[ZERO_PROGRAM_STEP].bytes;
+    return !s->input.forward_only && zero_schedule_has_cache(s) &&
+           (s->peak_of[ZERO_PROGRAM_GENERATE].bytes > step ||
+            s->peak_of[ZERO_PROGRAM_TOKEN].bytes > step);
+}
+
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
+{
+    ZERO_TRY(compile_input(s, input));
+    if (!cache_costs_memory(s)) return ZERO_OK;
+    zero_plan_input without = *input;
+    without.texts = 0;
+    zero_schedule_destroy(s);
+    return compile_input(s, &without);
 }
 
 /* ---- the least ---- */

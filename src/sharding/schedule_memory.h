@@ -6,7 +6,8 @@
  * share that memory.
  *
  *     0         persistent                                    extent
- *     |  parameters, states  | a program's buffers, gap, ...  | */
+ *     |  parameters, states  | a program's buffers, gap, ...  |
+ *     |                      | cache | generate's and token's   | */
 #pragma once
 
 #include "sharding/schedule.h"
@@ -19,6 +20,10 @@ void zero_peak_widen(zero_peak *peak, const zero_peak *more);
 
 /* The places of the buffers that live for the whole run, and sums as if there were no others. */
 void zero_schedule_place_persistent(zero_schedule *s);
+
+/* The lowest offset of a program's own buffers in a space. */
+size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
+                           zero_space space);
 
 /* True with a device if the space is the host's: its bytes count apart from the device's. */
 bool zero_schedule_is_beside(const zero_schedule *s, zero_space space);
