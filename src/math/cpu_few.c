@@ -9,8 +9,10 @@
 #include "math/cpu_state.h"
 #include "math/slices.h"
 
-#define TILE_ROWS 8                  /* of b, along k */
-#define TILE_COLS 512                /* if more than one row of a meets them */
+#define BLOCK_ROWS \
+    16 /* of b, along k, that several rows of a meet; read from memory one by one */
+#define TILE_COLS 512                /* of such a block, in L1 */
+#define DOT_ROWS  8                  /* of b transposed */
 #define POLL      (INT64_C(1) << 18) /* weights between two polls */
 
 typedef struct {
@@ -36,16 +38,38 @@ static const char *weight_at(const zero_gemm *g, int64_t row, int64_t col)
 
 /* ---- b as it is: rows along k ---- */
 
-/* out[m,cols] += a's columns k .. k + n - 1 times these rows of b, from column j on. */
-static void add_range(product *p, int64_t k, int64_t n, int64_t j, int64_t cols, float *out,
+/* A block's rows are read as one stream. In the order of tiles, a few lines from each row, memory gives
+ * half as much. */
+static void fetch(const zero_gemm *g, int64_t k, int64_t rows, int64_t cols)
+{
+    const size_t bytes = (size_t)cols * zero_type_size(g->b_type);
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = weight_at(g, k + r, 0);
+        for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
+    }
+}
+
+/* out[m,cols] += a's columns k .. k + rows - 1 times these rows of b. */
+static void add_block(const product *p, int64_t k, int64_t rows, int64_t cols, float *out,
                       int64_t stride)
 {
     const zero_gemm *g = p->g;
-    for (int64_t at = k; at < k + n; at += TILE_ROWS) {
-        const int64_t rows = zero_min(k + n - at, TILE_ROWS);
+    const int64_t step = g->m > 1 ? TILE_COLS : cols;
+    if (g->m > 1) fetch(g, k, rows, cols);
+    for (int64_t at = 0; at < cols; at += step)
         for (int64_t i = 0; i < g->m; i++)
-            p->kernels->add_rows(rows, cols, g->a + i * g->lda + at, g->b_type,
-                                 weight_at(g, at, j), g->ldb, out + i * stride);
+            p->kernels->add_rows(rows, zero_min(cols - at, step), g->a + i * g->lda + k,
+                                 g->b_type, weight_at(g, k, at), g->ldb,
+                                 out + i * stride + at);
+}
+
+static void add_range(product *p, int64_t k, int64_t n, int64_t cols, float *out,
+                      int64_t stride)
+{
+    const int64_t step = p->g->m > 1 ? BLOCK_ROWS : 1;
+    for (int64_t at = k; at < k + n; at += step) {
+        const int64_t rows = zero_min(k + n - at, step);
+        add_block(p, at, rows, cols, out, stride);
         note(p, rows * cols);
     }
 }
@@ -58,19 +82,19 @@ static void clear(const product *p, int64_t cols, float *out, int64_t stride)
 
 /* out = the tree over slices first .. first + count - 1; each level below its root takes m*cols
  * floats of `room`. */
-static void sum_slices(product *p, int64_t first, int64_t count, int64_t j, int64_t cols,
-                       float *out, int64_t stride, float *room)
+static void sum_slices(product *p, int64_t first, int64_t count, int64_t cols, float *out,
+                       int64_t stride, float *room)
 {
     const zero_gemm *g = p->g;
     if (count == 1) {
         clear(p, cols, out, stride);
         for (int64_t k = first * p->piece; k < g->k; k += g->slices * p->piece)
-            add_range(p, k, p->piece, j, cols, out, stride);
+            add_range(p, k, p->piece, cols, out, stride);
         return;
     }
     const int64_t left = zero_tree_left(count);
-    sum_slices(p, first, left, j, cols, out, stride, room);
-    sum_slices(p, first + left, count - left, j, cols, room, cols, room + g->m * cols);
+    sum_slices(p, first, left, cols, out, stride, room);
+    sum_slices(p, first + left, count - left, cols, room, cols, room + g->m * cols);
     for (int64_t i = 0; i < g->m; i++)
         p->kernels->add(cols, out + i * stride, room + i * cols, out + i * stride);
 }
@@ -78,15 +102,11 @@ static void sum_slices(product *p, int64_t first, int64_t count, int64_t j, int6
 static void multiply(product *p)
 {
     const zero_gemm *g = p->g;
-    const int64_t step = g->m > 1 ? TILE_COLS : g->n;
-    for (int64_t j = 0; j < g->n; j += step) {
-        const int64_t cols = zero_min(g->n - j, step);
-        if (g->slices > 1) {
-            sum_slices(p, 0, g->slices, j, cols, g->c + j, g->ldc, p->math->scratch);
-        } else {
-            clear(p, cols, g->c + j, g->ldc);
-            add_range(p, 0, g->k, j, cols, g->c + j, g->ldc);
-        }
+    if (g->slices > 1) {
+        sum_slices(p, 0, g->slices, g->n, g->c, g->ldc, p->math->scratch);
+    } else {
+        clear(p, g->n, g->c, g->ldc);
+        add_range(p, 0, g->k, g->n, g->c, g->ldc);
     }
 }
 
@@ -95,8 +115,8 @@ static void multiply(product *p)
 static void multiply_transposed(product *p)
 {
     const zero_gemm *g = p->g;
-    for (int64_t j = 0; j < g->n; j += TILE_ROWS) {
-        const int64_t rows = zero_min(g->n - j, TILE_ROWS);
+    for (int64_t j = 0; j < g->n; j += DOT_ROWS) {
+        const int64_t rows = zero_min(g->n - j, DOT_ROWS);
         for (int64_t i = 0; i < g->m; i++)
             p->kernels->row_dots(rows, g->k, g->a + i * g->lda, g->b_type,
                                  weight_at(g, j, 0), g->ldb, g->c + i * g->ldc + j);
@@ -106,9 +126,9 @@ static void multiply_transposed(product *p)
 
 static bool fits_scratch(const zero_gemm *g)
 {
-    int64_t levels = 0, cols = g->m > 1 ? zero_min(g->n, TILE_COLS) : g->n;
+    int64_t levels = 0;
     for (int64_t n = g->slices; n > 1; n = (n + 1) / 2) levels++;
-    return levels * g->m * cols <= zero_math_scratch();
+    return levels * g->m * g->n <= zero_math_scratch();
 }
 
 bool zero_cpu_few_rows(const zero_math *math, const zero_gemm *g)

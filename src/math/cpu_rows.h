@@ -12,8 +12,8 @@
 #include "base/vector_lanes.h"
 #include "math/cpu_sums.h"
 
-#define BESIDE \
-    4 /* registers of sums side by side: their additions do not wait for each other */
+/* Registers of sums side by side: their additions do not wait for each other. */
+#define BESIDE 4
 
 /* `n` < WIDTH numbers from x[i] on, then zeros. */
 INLINE floats load_rest(zero_type type, const void *x, int64_t i, int64_t n)
