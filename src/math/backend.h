@@ -118,11 +118,11 @@ typedef struct {
 typedef struct {
     int64_t B, T, C;
     int64_t first, words;
-    const int64_t *past;   /* [B] */
     const int32_t *tokens; /* [B,T] */
     zero_type type;
     const void *wte, *wpe; /* [V,C], [T,C] of `type` */
     float *out;
+    const int64_t *past; /* [B] */
 } zero_embedding;
 
 /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte holds words
