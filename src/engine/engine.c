@@ -13,7 +13,6 @@
 #include "engine/records.h"
 #include "engine/replicas.h"
 #include "engine/states.h"
-#include "engine/unchanged.h"
 #include "sharding/schedule_exchange.h"
 
 static zero_status walk(zero_engine *e, zero_program_kind program)

@@ -102,6 +102,11 @@ ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
 
+/* Around programs that update nothing: before, so that they read the parameters after the last
+ * step's update; and after, for there was no vote, and wrong parameters may have been read. */
+ZERO_NODISCARD zero_status zero_engine_settle_update(zero_engine *e);
+ZERO_NODISCARD zero_status zero_engine_check_parameters(zero_engine *e);
+
 /* Waits for the gathers that the last step left in flight, and makes the update that a `lazy` plan
  * left to the next step. All ranks get the first failure of any rank's scratch file. */
 ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);

@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "engine/unchanged.h"
+#include "engine/engine.h"
 
 /* Texts that are generated at one time. */
 struct batch {

@@ -321,6 +321,10 @@ bool zero_schedule_has_cache(const zero_schedule *s);
 int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program);
 int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program);
 
+/* The lowest offset of a program's own buffers in a space. */
+size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
+                           zero_space space);
+
 /* An instruction without operands, at the end of a program; valid until the next one. A failure
  * is kept in s->status. */
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,

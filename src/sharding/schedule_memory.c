@@ -97,13 +97,6 @@ void zero_schedule_place_persistent(zero_schedule *s)
     add_spaces(s);
 }
 
-size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
-                           zero_space space)
-{
-    size_t cached = zero_program_generates(program) ? s->cached[space] : 0;
-    return s->persistent[space] + cached;
-}
-
 /* What two programs use has one place in both, below their own buffers. */
 static void place_cache(zero_schedule *s)
 {

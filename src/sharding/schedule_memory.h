@@ -21,10 +21,6 @@ void zero_peak_widen(zero_peak *peak, const zero_peak *more);
 /* The places of the buffers that live for the whole run, and sums as if there were no others. */
 void zero_schedule_place_persistent(zero_schedule *s);
 
-/* The lowest offset of a program's own buffers in a space. */
-size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
-                           zero_space space);
-
 /* True with a device if the space is the host's: its bytes count apart from the device's. */
 bool zero_schedule_is_beside(const zero_schedule *s, zero_space space);
 

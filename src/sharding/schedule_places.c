@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "sharding/schedule_memory.h"
 
 struct place {
     size_t need, offset; /* bytes */
