@@ -37,12 +37,18 @@ static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64
     const float scale = (float)(LOG2_E / sqrt((double)size));
     const zero_cpu_scores t = {1, a->past[b], keys, 0};
     kernels->scale(size, scale, q, query);
-    kernels->row_dots(keys, size, query, ZERO_FP32, zero_cached_key(a, b, h, 0), size,
-                      score);
+    zero_rows rows = {.m = 1,
+                      .rows = keys,
+                      .n = size,
+                      .x = query,
+                      .b = zero_cached_key(a, b, h, 0),
+                      .stride = size,
+                      .out = score};
+    kernels->row_dots(ZERO_FP32, &rows);
     kernels->softmax(&t, score, &lse, &over_sum);
     memset(out, 0, (size_t)size * sizeof *out);
-    kernels->add_rows(keys, size, score, ZERO_FP32, zero_cached_value(a, b, h, 0), size,
-                      out);
+    rows.x = score, rows.b = zero_cached_value(a, b, h, 0), rows.out = out;
+    kernels->add_rows(ZERO_FP32, &rows);
     kernels->scale(size, over_sum, out, out);
 }
 

@@ -1,5 +1,5 @@
-/* cpu_few.c - a product whose a has few rows reads each weight once, a tile after the other: all rows
- * of a meet it while it is in L1. A sum runs along k in order, slice by slice as the tree says, or has
+/* cpu_few.c - a product whose a has few rows reads each weight once, in the order of memory: all rows
+ * of a meet it in a register. A sum runs along k in order, slice by slice as the tree says, or has
  * the partial sums of row_dots(): bits depend on k alone. */
 #include "math/cpu_few.h"
 
@@ -9,11 +9,8 @@
 #include "math/cpu_state.h"
 #include "math/slices.h"
 
-#define BLOCK_ROWS \
-    16 /* of b, along k, that several rows of a meet; read from memory one by one */
-#define TILE_COLS 512                /* of such a block, in L1 */
-#define DOT_ROWS  8                  /* of b transposed */
-#define POLL      (INT64_C(1) << 18) /* weights between two polls */
+#define BLOCK_ROWS 32 /* of b, between two looks at the time since the last poll */
+#define POLL       (INT64_C(1) << 18) /* weights between two polls */
 
 typedef struct {
     const zero_math *math;
@@ -38,37 +35,27 @@ static const char *weight_at(const zero_gemm *g, int64_t row, int64_t col)
 
 /* ---- b as it is: rows along k ---- */
 
-/* A block's rows are read as one stream. In the order of tiles, a few lines from each row, memory gives
- * half as much. */
-static void fetch(const zero_gemm *g, int64_t k, int64_t rows, int64_t cols)
-{
-    const size_t bytes = (size_t)cols * zero_type_size(g->b_type);
-    for (int64_t r = 0; r < rows; r++) {
-        const char *row = weight_at(g, k + r, 0);
-        for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
-    }
-}
-
 /* out[m,cols] += a's columns k .. k + rows - 1 times these rows of b. */
 static void add_block(const product *p, int64_t k, int64_t rows, int64_t cols, float *out,
                       int64_t stride)
 {
     const zero_gemm *g = p->g;
-    const int64_t step = g->m > 1 ? TILE_COLS : cols;
-    if (g->m > 1) fetch(g, k, rows, cols);
-    for (int64_t at = 0; at < cols; at += step)
-        for (int64_t i = 0; i < g->m; i++)
-            p->kernels->add_rows(rows, zero_min(cols - at, step), g->a + i * g->lda + k,
-                                 g->b_type, weight_at(g, k, at), g->ldb,
-                                 out + i * stride + at);
+    p->kernels->add_rows(g->b_type, &(zero_rows){.m = g->m,
+                                                 .rows = rows,
+                                                 .n = cols,
+                                                 .x = g->a + k,
+                                                 .x_stride = g->lda,
+                                                 .b = weight_at(g, k, 0),
+                                                 .stride = g->ldb,
+                                                 .out = out,
+                                                 .out_stride = stride});
 }
 
 static void add_range(product *p, int64_t k, int64_t n, int64_t cols, float *out,
                       int64_t stride)
 {
-    const int64_t step = p->g->m > 1 ? BLOCK_ROWS : 1;
-    for (int64_t at = k; at < k + n; at += step) {
-        const int64_t rows = zero_min(k + n - at, step);
+    for (int64_t at = k; at < k + n; at += BLOCK_ROWS) {
+        const int64_t rows = zero_min(k + n - at, BLOCK_ROWS);
         add_block(p, at, rows, cols, out, stride);
         note(p, rows * cols);
     }
@@ -115,11 +102,17 @@ static void multiply(product *p)
 static void multiply_transposed(product *p)
 {
     const zero_gemm *g = p->g;
-    for (int64_t j = 0; j < g->n; j += DOT_ROWS) {
-        const int64_t rows = zero_min(g->n - j, DOT_ROWS);
-        for (int64_t i = 0; i < g->m; i++)
-            p->kernels->row_dots(rows, g->k, g->a + i * g->lda, g->b_type,
-                                 weight_at(g, j, 0), g->ldb, g->c + i * g->ldc + j);
+    for (int64_t j = 0; j < g->n; j += BLOCK_ROWS) {
+        const int64_t rows = zero_min(g->n - j, BLOCK_ROWS);
+        p->kernels->row_dots(g->b_type, &(zero_rows){.m = g->m,
+                                                     .rows = rows,
+                                                     .n = g->k,
+                                                     .x = g->a,
+                                                     .x_stride = g->lda,
+                                                     .b = weight_at(g, j, 0),
+                                                     .stride = g->ldb,
+                                                     .out = g->c + j,
+                                                     .out_stride = g->ldc});
         note(p, rows * g->k);
     }
 }

@@ -111,14 +111,19 @@ static void every_instruction_set_gives_the_same_bits(void **state)
         for (size_t t = 0; t < COUNT(types); t++)
             for (int64_t n = 1; n < 150; n += 7) {
                 void *b = typed(*state, types[t], 9 * n);
-                float *x = test_floats(*state, n), *out = test_floats(*state, n),
-                      *again = test_copy(*state, n, out), dots[9], dots_again[9];
-                best->add_rows(9, n, x, types[t], b, n, out);
-                kernels->add_rows(9, n, x, types[t], b, n, again);
-                assert_same(n, out, again);
-                best->row_dots(9, n, x, types[t], b, n, dots);
-                kernels->row_dots(9, n, x, types[t], b, n, dots_again);
-                assert_same(9, dots, dots_again);
+                float *x = test_floats(*state, 7 * (n + 9)),
+                      *out = test_floats(*state, 7 * n),
+                      *again = test_copy(*state, 7 * n, out), dots[63], dots_again[63];
+                zero_rows rows = {7, 9, n, x, n + 9, b, n, out, n};
+                best->add_rows(types[t], &rows);
+                rows.out = again;
+                kernels->add_rows(types[t], &rows);
+                assert_same(7 * n, out, again);
+                rows.out = dots, rows.out_stride = 9;
+                best->row_dots(types[t], &rows);
+                rows.out = dots_again;
+                kernels->row_dots(types[t], &rows);
+                assert_same(63, dots, dots_again);
             }
 }
 
