@@ -291,7 +291,7 @@ const zero_command zero_command_generate = {
     .about =
         "Continues a prompt with the model of a checkpoint: a directory step-00000100, or "
         "a directory of them, of which the newest is taken. The text depends on model, "
-        "prompt and options alone, not on the number of ranks.",
+        "prompt and options alone, not on the number of ranks, nor on texts beside it.",
     .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
     .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = &zero_generate_table,
