@@ -126,6 +126,56 @@ static void add_scratch(zero_schedule *s)
                                                            .bytes = bytes});
 }
 
+/* ---- the cache ---- */
+
+/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
+ * every other unit still has its output, and what it saved unless that is computed again. */
+static size_t least_activations(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    int64_t floats = 0, parts = in->partition_activations ? model->share.ranks : 1;
+    if (in->forward_only) return 0;
+    for (int u = 0; u < model->n_units; u++) {
+        const zero_unit *unit = &model->units[u];
+        zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
+        bool is_last = u == model->n_units - 1;
+        floats += in->offload_activations ? 0 : sizes.out / parts;
+        floats += in->recompute && !is_last ? 0 : sizes.saved;
+    }
+    return (size_t)floats * sizeof(float);
+}
+
+/* Floats that a program of texts needs while it computes a unit, beside the cache. */
+static int64_t unit_floats(const zero_model *model, int u, int64_t B, int64_t T)
+{
+    const zero_unit *unit = &model->units[u], *before = u > 0 ? unit - 1 : unit;
+    zero_unit_sizes n = unit->sizes(unit, B, T);
+    return before->sizes(before, B, T).out + n.out + n.saved + n.forward_work + n.logits;
+}
+
+/* Bytes that texts take; more than they need, for buffers may share memory. */
+static size_t most_of_texts(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    int64_t cached = 0, most = 0;
+    for (int u = 0; u < model->n_units; u++) {
+        const zero_unit *unit = &model->units[u];
+        cached += in->texts * unit->sizes(unit, 1, in->seq).cache;
+        most = zero_max(most, unit_floats(model, u, 1, in->seq));
+        most = zero_max(most, unit_floats(model, u, in->texts, 1));
+    }
+    return (size_t)(cached + most) * sizeof(float);
+}
+
+/* The samples of a run have a cache if its steps need that memory anyway. All ranks decide alike: the
+ * bounds do not depend on their pieces. */
+static void decide_cache(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
+    if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
+}
+
 /* One for each unit, also for those that keep nothing. */
 static void add_caches(zero_schedule *s)
 {
@@ -178,6 +228,7 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
     add_scratch(s);
+    decide_cache(s);
     zero_stage_at(s->input.stage)->hold(s);
     zero_offload_hold_slots(s);
     add_caches(s);
@@ -197,31 +248,12 @@ static zero_status compile(zero_schedule *s)
     return zero_schedule_count_traffic(s);
 }
 
-static zero_status compile_input(zero_schedule *s, const zero_plan_input *input)
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
     *s = begin(input);
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;
-}
-
-/* True if texts, of which a run shows a few, would take more memory than its steps. */
-static bool cache_costs_memory(const zero_schedule *s)
-{
-    size_t step = s->peak_of[ZERO_PROGRAM_STEP].bytes;
-    return !s->input.forward_only && zero_schedule_has_cache(s) &&
-           (s->peak_of[ZERO_PROGRAM_GENERATE].bytes > step ||
-            s->peak_of[ZERO_PROGRAM_TOKEN].bytes > step);
-}
-
-zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
-{
-    ZERO_TRY(compile_input(s, input));
-    if (!cache_costs_memory(s)) return ZERO_OK;
-    zero_plan_input without = *input;
-    without.texts = 0;
-    zero_schedule_destroy(s);
-    return compile_input(s, &without);
 }
 
 /* ---- the least ---- */
@@ -241,23 +273,6 @@ int64_t zero_schedule_least_bucket(const zero_plan_input *input)
     zero_status st = find_least_bucket(&s, &least);
     zero_schedule_destroy(&s);
     return st == ZERO_OK ? least : 0;
-}
-
-/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
- * every other unit still has its output, and what it saved unless that is computed again. */
-static size_t least_activations(const zero_plan_input *in)
-{
-    const zero_model *model = in->model;
-    int64_t floats = 0, parts = in->partition_activations ? model->share.ranks : 1;
-    if (in->forward_only) return 0;
-    for (int u = 0; u < model->n_units; u++) {
-        const zero_unit *unit = &model->units[u];
-        zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
-        bool is_last = u == model->n_units - 1;
-        floats += in->offload_activations ? 0 : sizes.out / parts;
-        floats += in->recompute && !is_last ? 0 : sizes.saved;
-    }
-    return (size_t)floats * sizeof(float);
 }
 
 static int64_t least_instructions(const zero_plan_input *in)

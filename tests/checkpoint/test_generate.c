@@ -235,6 +235,7 @@ static void the_cache_of_a_run_takes_no_memory_from_its_steps(void **state)
 {
     (void)state;
     test_setup setup = test_standard;
+    setup.plan.micro_batch = 8;
     for (int texts = 0; texts <= 1; texts++) {
         static size_t peak;
         test_run run;
@@ -247,6 +248,23 @@ static void the_cache_of_a_run_takes_no_memory_from_its_steps(void **state)
         assert_all(s->peak_bytes == peak && s->peak_program == ZERO_PROGRAM_STEP);
         test_run_close(&run);
     }
+}
+
+/* Where outputs alone are kept, of one sequence, texts would need more. */
+static void a_run_whose_steps_need_less_has_no_cache(void **state)
+{
+    (void)state;
+    test_setup setup = test_standard;
+    setup.plan.micro_batch = 1;
+    setup.plan.recompute = true;
+    setup.plan.texts = 1;
+    test_run run;
+    int32_t text[64];
+    zero_sampling how = {.step = 1, .seed = 2, .temperature = 1.0, .known = 50};
+    test_run_open(&run, &setup, test_size);
+    assert_all(!zero_schedule_has_cache(&run.engine.schedule));
+    generate(&run, &how, 1, text);
+    test_run_close(&run);
 }
 
 /* ---- engines that only generate ---- */
@@ -477,6 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(texts_beside_each_other_are_the_same_as_alone),
         cmocka_unit_test(a_text_is_the_same_without_a_cache),
         cmocka_unit_test(the_cache_of_a_run_takes_no_memory_from_its_steps),
+        cmocka_unit_test(a_run_whose_steps_need_less_has_no_cache),
         cmocka_unit_test(what_only_generates_gives_what_the_trained_model_gives),
         cmocka_unit_test(text_of_an_exported_model_is_the_models_own),
         cmocka_unit_test(what_only_generates_takes_parameters_alone),
