@@ -2,14 +2,14 @@
  * and without.
  *
  * A row is a context: a token is computed when a text has so many. `cached` walks the program of a
- * token, for TEXTS texts at one time; `whole` computes one text anew, as generation without a cache does
+ * token, for N texts at one time; `whole` computes one text anew, as generation without a cache does
  * for each token, and as one with a cache does once for a prompt. Medians of ROUNDS rounds, in which
  * both follow each other, of the thread's CPU time: other processes then show less. `weights` is what
  * reading all parameters once takes of the cached time at the speed at which this core reads memory.
  *
- *     build/bench_generate [TEXTS] */
+ *     build/bench_generate [--texts N] */
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/fail.h"
@@ -128,19 +128,19 @@ static zero_status measure_type(bench *b, zero_type type)
     return ZERO_OK;
 }
 
-static zero_status run_all(int argc, char **argv)
+static zero_status measure_all(int64_t texts)
 {
     const zero_gpt2_shape shape = {
         .layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257};
-    bench b = {.texts = argc > 0 ? atoll(argv[0]) : 1};
-    if (b.texts < 1 || b.texts > ZERO_TEXTS)
-        return zero_fail(ZERO_ERR_INVALID, "expected 1 to %d texts", ZERO_TEXTS);
+    bench b = {.texts = texts};
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(zero_comm_divide(&b.world, 1, 0));
+    if (b.world.size > 1)
+        return zero_fail(ZERO_ERR_INVALID, "%d ranks: expected one", b.world.size);
     ZERO_TRY(zero_gpt2_describe(&shape, &b.model));
-    printf("%lld texts at one time\ntype  context  cached t/s   whole t/s    ratio    "
-           "weights\n",
+    printf("%lld texts at one time\n"
+           "type  context  cached t/s   whole t/s    ratio    weights\n",
            (long long)b.texts);
     ZERO_TRY(measure_type(&b, ZERO_FP32));
     ZERO_TRY(measure_type(&b, ZERO_BF16));
@@ -148,12 +148,48 @@ static zero_status run_all(int argc, char **argv)
     return zero_launch_leave(&b.world);
 }
 
+/* ---- start ---- */
+
+typedef struct {
+    int64_t texts;
+} wish;
+
+/* clang-format off */
+static const zero_option rows[] = {
+    {.group = "Texts", .name = "texts", .kind = ZERO_OPTION_WHOLE, .offset = offsetof(wish, texts), .argument = "N",
+     .min = 1, .max = ZERO_TEXTS, .standard = "1", .help = "texts that are generated at one time"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const zero_option_table table = {.rows = rows};
+
+static zero_status bench_generate(int argc, char **argv);
+
 static const zero_command command = {
     .name = "bench_generate",
-    .usage = "build/bench_generate [TEXTS]",
-    .about = "Tokens per second of GPT-2 124M, with a cache and without.",
-    .run = run_all,
+    .usage = "bench_generate [options]",
+    .about =
+        "Measures tokens per second of GPT-2 124M on one core, with a cache of keys and "
+        "values and without.",
+    .example = "build/bench_generate --texts 8",
+    .tables = &table,
+    .n_tables = 1,
+    .size = sizeof(wish),
+    .exits = ZERO_EXIT_ENVIRONMENT,
+    .run = bench_generate,
 };
+
+static zero_status bench_generate(int argc, char **argv)
+{
+    zero_options given;
+    wish w = {0};
+    ZERO_TRY(zero_options_read(&command, argc, argv, &w, &given));
+    if (given.n_operands > 0)
+        return zero_fail(ZERO_ERR_INVALID, "unexpected argument '%s'", given.operands[0]);
+    zero_options_destroy(&given);
+    return measure_all(w.texts);
+}
 
 int main(int argc, char **argv)
 {
