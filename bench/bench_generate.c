@@ -52,7 +52,7 @@ static zero_status run(bench *b, const zero_run_input *in, int times, double *se
     return ZERO_OK;
 }
 
-/* What the cache has before does not matter for the time. */
+/* The time does not depend on what the cache has. */
 static zero_status time_token(bench *b, int64_t context, double *seconds)
 {
     int32_t last[ZERO_TEXTS] = {0};

@@ -6,7 +6,7 @@
 #include "data/tokenizer.h"
 #include "engine/engine.h"
 
-/* What prompts are read with. */
+/* The surroundings of a prompt. */
 typedef struct {
     const zero_generate_options *options;
     const char *path;                /* of the checkpoint, for messages */

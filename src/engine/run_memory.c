@@ -42,7 +42,7 @@ void zero_lifetimes_open(const zero_runner *r, zero_program_kind program)
         char *memory = program_memory(r, (zero_space)space, &bytes);
         if (bytes == 0) continue;
         zero_arena_poison(memory, bytes);
-        /* What the cache has must stay. */
+        /* The cache must stay as it is. */
         if (zero_program_generates(program))
             zero_arena_release(memory, r->schedule->cached[space]);
     }

@@ -83,7 +83,7 @@ static bool is_first_part(const zero_instruction *i)
 
 /* ---- calls ---- */
 
-/* What the cache has of the program's first text. */
+/* The cache's part of the program's first text. */
 static float *cache_of(const zero_walk *w, const zero_instruction *i)
 {
     char *all = zero_use(w, i->cache);

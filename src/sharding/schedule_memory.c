@@ -97,7 +97,7 @@ void zero_schedule_place_persistent(zero_schedule *s)
     add_spaces(s);
 }
 
-/* What two programs use has one place in both, below their own buffers. */
+/* A buffer of two programs has one place in both, below their own buffers. */
 static void place_cache(zero_schedule *s)
 {
     for (int i = 0; i < s->n_buffers; i++) {

@@ -1,4 +1,4 @@
-/* What a token is computed with: products of few rows, which read weights once, and attention over keys
+/* The arithmetic of a token: products of few rows, which read weights once, and attention over keys
  * and values that were kept; against the oracle, and bit for bit however work is cut. */
 #include "base/type.h"
 #include "math/cpu_kernels.h"

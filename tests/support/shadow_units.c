@@ -208,7 +208,7 @@ static void write_output(shadow *w, int64_t floats, term call)
         shadow_write(w, i->out, BYTES_OF(floats), term_of(TERM_OUT, call, 0, 0));
 }
 
-/* What GENERATE keeps is what TOKEN finds, whatever was walked between parts of one text. */
+/* TOKEN finds the cache as GENERATE or the last TOKEN left it. */
 static void keep_text(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
