@@ -39,6 +39,10 @@ typedef struct {
     float *c;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
     int slices, slice_parts;
+    /* m is small: b is read once, as it is, and not rounded. Other bits than without; they depend on
+     * an element's factors and k alone, too. Not together with transpose_a or accumulate. A hint:
+     * a backend may multiply as always. */
+    bool few_rows;
 } zero_gemm;
 
 ZERO_API_END

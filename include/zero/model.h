@@ -69,8 +69,12 @@ typedef struct {
 typedef struct {
     int64_t B, T;
     const void *inputs, *targets; /* [B,T] of the model's; targets NULL when generating */
-    int64_t step, first_sample;   /* sample b of the call is first_sample + b of the step */
-    float loss_seed;              /* d(objective)/d(loss of one position) */
+    /* Generating with a cache: sample b's positions past[b], past[b] + 1, ... are these T, and those
+     * before are in the cache; room: the most positions of a text. NULL: they are 0, 1, ... */
+    const int64_t *past;
+    int64_t room;
+    int64_t step, first_sample; /* sample b of the call is first_sample + b of the step */
+    float loss_seed;            /* d(objective)/d(loss of one position) */
 } zero_batch;
 
 /* One forward or backward call. The caller owns all memory, which has the sizes that the unit
@@ -106,6 +110,9 @@ typedef struct {
     float *stream;   /* backward, in place: gradient of the output, then of the input */
     float *saved;    /* written by forward, read by backward */
     float *work;     /* its contents matter only inside the call */
+    /* Generating with a cache: the unit's `cache` floats of each sample, one after the other. A call
+     * keeps there what later positions need; with batch->past it reads what earlier calls kept. */
+    float *cache;
     /* last unit only: workspace, or [B,V] of the last position (generating): of all words, also in a
      * shared model, on all ranks */
     float *logits;
@@ -149,6 +156,8 @@ typedef struct {
  * `joint` and `joined`. */
 typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;
+    /* While texts are generated: floats kept of one sample (B = 1) of at most T positions. */
+    int64_t cache;
     double flops;           /* of its forward call, for plans; 0: not known */
     double recompute_flops; /* of a forward call without `out`; 0: the same */
 } zero_unit_sizes;
@@ -176,6 +185,9 @@ struct zero_unit {
     /* All its arithmetic goes through layers.h, without zero_weight_floats(). Only such units run on
      * a device: a loop of the unit's own would be the host's, which cannot touch a device's memory. */
     bool computes_by_layers;
+    /* A forward call may continue texts whose earlier positions were those of other calls: it heeds
+     * batch->past and call->cache. If all units do, each token is computed once. */
+    bool continues;
     zero_share share; /* set by zero_model_share(), and before by zero_model_describe() */
     /* Part `index`, from 0, of a pass over B samples of T positions. All ranks of a TP group
      * get the same answer. NULL: the unit cannot be shared. */

@@ -10,11 +10,13 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/type.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/model.h"
 #include "cli/machine.h"
+#include "cli/prompts.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
@@ -34,8 +36,9 @@ typedef struct {
     zero_device_place place;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
-    int32_t *text; /* [n_known + options.tokens] owned */
-    int64_t n_known;
+    char *lines; /* [bytes] of --prompts; owned */
+    size_t bytes;
+    zero_prompts prompts;
 } job;
 
 static bool speaks_tokens(const job *j)
@@ -126,6 +129,7 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
     in.forward_only = true;
+    in.texts = zero_min(j->prompts.n, j->options.batch);
     in.collectives = collectives;
     in.device = j->backend->memory != NULL;
     in.layout = &data->layout;
@@ -163,55 +167,16 @@ static zero_status open_engine(job *j)
     return zero_engine_init(&j->engine, &spec, &j->world);
 }
 
-/* ---- the prompt ---- */
+/* ---- the prompts ---- */
 
-/* Of all tokenizers only char can lack a character. */
-static zero_status check_characters(const job *j, const char *prompt)
+static zero_status take_prompts(job *j)
 {
-    for (int64_t i = 0; i < j->n_known; i++)
-        if (j->text[i] < 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--prompt: character %" PRId64 " of %.80s is not among the %" PRId32
-                " characters of the training text",
-                i + 1, prompt[0] == '\n' ? "an empty line" : prompt, j->tokenizer.vocab);
-    return ZERO_OK;
-}
-
-static zero_status check_ids(const job *j)
-{
-    for (int64_t i = 0; i < j->n_known; i++)
-        if (j->text[i] >= j->model.vocab)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--prompt-tokens: id %" PRId32
-                             " is beyond the model's vocabulary of %" PRId64,
-                             j->text[i], j->model.vocab);
-    return ZERO_OK;
-}
-
-static zero_status take_prompt(job *j)
-{
-    const zero_generate_options *o = &j->options;
-    const char *prompt = o->prompt ? o->prompt : "\n\n"; /* an empty line */
-    size_t len = strlen(prompt);
-    int64_t room = o->prompt_tokens ? o->n_prompt_tokens : (int64_t)len;
-    if (!o->prompt_tokens && speaks_tokens(j))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s has no tokenizer, for its run was trained on tokens: give "
-                         "--prompt-tokens 1,2,3",
-                         j->path);
-    j->text = malloc((size_t)(room + o->tokens) * sizeof *j->text);
-    if (!j->text)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " tokens",
-                         room + o->tokens);
-    j->n_known = room;
-    if (o->prompt_tokens)
-        memcpy(j->text, o->prompt_tokens, (size_t)room * sizeof *j->text);
-    else
-        ZERO_TRY(zero_tokenizer_encode(&j->tokenizer, (const unsigned char *)prompt, len,
-                                       j->text, &j->n_known));
-    if (!o->prompt_tokens) ZERO_TRY(check_characters(j, prompt));
-    return check_ids(j);
+    const zero_prompts_reader reader = {
+        .options = &j->options,
+        .path = j->path,
+        .tokenizer = j->checkpoint.manifest.has_tokenizer ? &j->tokenizer : NULL,
+        .vocab = j->model.vocab};
+    return zero_prompts_take(&reader, j->lines, j->bytes, &j->prompts);
 }
 
 static zero_status cut(job *j)
@@ -227,7 +192,7 @@ static zero_status prepare(job *j)
     ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->model));
     ZERO_TRY(cut(j));
     ZERO_TRY(read_tokenizer(j));
-    return take_prompt(j);
+    return take_prompts(j);
 }
 
 static zero_status open_all(job *j, int argc, char **argv)
@@ -235,29 +200,40 @@ static zero_status open_all(job *j, int argc, char **argv)
     ZERO_TRY(start(j, argc, argv));
     ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
     ZERO_TRY(open_checkpoint(j));
+    ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
     ZERO_TRY(zero_agree(&j->world, prepare(j)));
     return open_engine(j);
 }
 
 /* ---- the text ---- */
 
-static void warn_of_long_prompt(const job *j)
+static void warn_of_long_prompt(const job *j, const zero_text *t)
 {
-    if (j->n_known <= j->model.seq) return;
+    if (t->n_known <= j->model.seq) return;
     fprintf(stderr,
             "zero: warning: the prompt has %" PRId64
             " tokens, and the model sees the last %" PRId64 " of them\n",
-            j->n_known, j->model.seq);
+            t->n_known, j->model.seq);
 }
 
-static zero_status print(const job *j)
+static zero_status print(const job *j, const zero_text *t)
 {
-    int64_t n = j->n_known + j->options.tokens;
+    int64_t n = t->n_known + j->options.tokens;
     if (!speaks_tokens(j))
-        ZERO_TRY(zero_print_tokens(&j->tokenizer, j->text, n, j->options.raw, stdout));
+        ZERO_TRY(zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
     for (int64_t i = 0; speaks_tokens(j) && i < n; i++)
-        printf("%s%" PRId32, i > 0 ? "," : "", j->text[i]);
+        printf("%s%" PRId32, i > 0 ? "," : "", t->tokens[i]);
     putchar('\n');
+    return ZERO_OK;
+}
+
+/* Texts may have several lines: an empty one stands between them. */
+static zero_status print_all(const job *j)
+{
+    for (int64_t i = 0; i < j->prompts.n; i++) {
+        if (i > 0) putchar('\n');
+        ZERO_TRY(print(j, &j->prompts.texts[i]));
+    }
     return ZERO_OK;
 }
 
@@ -269,9 +245,10 @@ static zero_status write_text(job *j)
                          .top_k = o->top_k,
                          .known = speaks_tokens(j) ? j->model.vocab : j->tokenizer.vocab};
     bool is_root = zero_comm_is_root(&j->world);
-    if (is_root) warn_of_long_prompt(j);
-    ZERO_TRY(zero_engine_generate(&j->engine, &how, j->n_known, o->tokens, j->text));
-    return zero_agree(&j->world, is_root ? print(j) : ZERO_OK);
+    const zero_prompts *p = &j->prompts;
+    for (int64_t i = 0; is_root && i < p->n; i++) warn_of_long_prompt(j, &p->texts[i]);
+    ZERO_TRY(zero_engine_generate_texts(&j->engine, &how, o->tokens, p->texts, p->n));
+    return zero_agree(&j->world, is_root ? print_all(j) : ZERO_OK);
 }
 
 static zero_status close_all(job *j)
@@ -281,7 +258,8 @@ static zero_status close_all(job *j)
     zero_model_destroy(&j->model);
     zero_tokenizer_destroy(&j->tokenizer);
     zero_checkpoint_close(&j->checkpoint);
-    free(j->text);
+    zero_prompts_destroy(&j->prompts);
+    free(j->lines);
     zero_generate_options_destroy(&j->options);
     fflush(stdout); /* a deadline does not; main() reports a failure */
     return zero_launch_leave(&j->world);
@@ -313,7 +291,7 @@ const zero_command zero_command_generate = {
     .about =
         "Continues a prompt with the model of a checkpoint: a directory step-00000100, or "
         "a directory of them, of which the newest is taken. The text depends on model, "
-        "prompt and options alone, not on the number of ranks.",
+        "prompt and options alone, not on the number of ranks, nor on texts beside it.",
     .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
     .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = &zero_generate_table,

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/type.h"
 #include "math/device.h"
+#include "sharding/plan_input.h"
 #include "sharding/stages.h"
 
 #define TEXT          .kind = ZERO_OPTION_TEXT
@@ -23,6 +24,9 @@ static const zero_option rows[] = {
      .help = "what the text begins with"},
     {.name = "prompt-tokens", TEXT, FIELD(prompt_ids), .argument = "IDS", .absent = "none",
      .help = "the same as ids, 1,2,3; then ids are printed"},
+    {.name = "prompts", TEXT, FIELD(prompts), .argument = "FILE", .absent = "none",
+     .help = "a text begins with each line of it; each is the same as alone"},
+    {.name = "batch", WHOLE(1, ZERO_TEXTS), FIELD(batch), .standard = "16", .help = "texts that are generated at one time"},
     {.name = "tokens", WHOLE(1, MOST_TOKENS), FIELD(tokens), .standard = "200", .help = "tokens that follow the prompt"},
     {.name = "temperature", .kind = ZERO_OPTION_REAL, FIELD(temperature), .argument = "X", .low = 0, .high = 1000, .standard = "0.8",
      .help = "1: as the model says; below 1: likelier words; 0: the likeliest"},
@@ -103,6 +107,10 @@ static zero_status check(zero_generate_options *o)
     ZERO_TRY(check_shares(o));
     if (o->prompt && o->prompt_ids)
         return zero_fail(ZERO_ERR_INVALID, "give --prompt or --prompt-tokens, not both");
+    if (o->prompts && (o->prompt || o->prompt_ids))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "give --prompts or %s, not both: a file's lines are all texts",
+                         o->prompt ? "--prompt" : "--prompt-tokens");
     return o->prompt_ids ? read_ids(o->prompt_ids, o) : ZERO_OK;
 }
 

@@ -7,9 +7,10 @@
 typedef struct {
     const char *checkpoint; /* the path; borrowed from argv, like all texts */
     const char *prompt;     /* NULL: none */
+    const char *prompts;    /* a file; NULL: none */
     int32_t *prompt_tokens; /* [n_prompt_tokens] owned; NULL: none */
     int64_t n_prompt_tokens;
-    int64_t tokens, top_k, seed, stage;
+    int64_t tokens, top_k, seed, stage, batch;
     double temperature;
     bool raw;
     const char *dtype;    /* NULL: the checkpoint's */

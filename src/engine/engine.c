@@ -46,7 +46,7 @@ zero_status zero_engine_settle(zero_engine *e)
 }
 
 /* After a program without a vote, which may have read wrong parameters. */
-static zero_status check_parameters(zero_engine *e)
+zero_status zero_engine_check_parameters(zero_engine *e)
 {
     bool reads_file = e->schedule.input.offload_parameters != 0;
     return reads_file || e->runner.link.memory ? agree_on_transfers(e) : ZERO_OK;
@@ -58,7 +58,7 @@ zero_status zero_engine_finish_update(zero_engine *e)
 }
 
 /* A program without updates needs those of the last step before it. */
-static zero_status settle_update(zero_engine *e)
+zero_status zero_engine_settle_update(zero_engine *e)
 {
     bool is_lazy = e->schedule.input.offload == ZERO_OFFLOAD_LAZY;
     return is_lazy ? zero_engine_settle(e) : ZERO_OK;
@@ -318,7 +318,7 @@ zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, doub
     int64_t total = zero_engine_eval_microbatches(e);
     zero_run_input run = {
         .program = ZERO_PROGRAM_EVALUATE, .source = source, .loss_scale = 1.0};
-    ZERO_TRY(settle_update(e));
+    ZERO_TRY(zero_engine_settle_update(e));
     for (int64_t m = 0; m < total; m += plan->n_ranks) {
         zero_run_output out;
         run.first_microbatch = m;
@@ -326,41 +326,10 @@ zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, doub
         for (int r = 0; r < plan->n_ranks; r++)
             e->eval_losses[m + r] = e->runner.all_losses[r];
     }
-    ZERO_TRY(check_parameters(e));
+    ZERO_TRY(zero_engine_check_parameters(e));
     /* One tree over all microbatches: the same sum on any number of ranks. */
     double tokens = (double)(total * plan->micro_batch * plan->seq);
     *loss = zero_tree_sum_scalars(total, e->eval_losses) / tokens;
-    return ZERO_OK;
-}
-
-zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64_t n_known,
-                                 int64_t n, int32_t *text)
-{
-    const zero_plan_input *plan = &e->schedule.input;
-    zero_rng rng = {.seed = (uint64_t)how->seed,
-                    .purpose = ZERO_RNG_SAMPLING,
-                    .step = (uint64_t)how->step};
-    ZERO_TRY(settle_update(e));
-    for (int64_t at = n_known; at < n_known + n; at++) {
-        int64_t T = at < plan->seq ? at : plan->seq;
-        zero_run_input run = {.program = ZERO_PROGRAM_GENERATE,
-                              .prompt = text + at - T,
-                              .T = T,
-                              .loss_scale = 1.0};
-        zero_run_output out;
-        ZERO_TRY(zero_runner_run(&e->runner, &run, &out));
-        ZERO_TRY(check_parameters(e));
-        text[at] =
-            zero_sampling_draw(how, out.logits, zero_rng_uniform(&rng, (uint64_t)at));
-        /* Equal machines compute equal bits; on unequal ones rank 0 decides. */
-        ZERO_TRY(zero_comm_broadcast(e->runner.comm, 0, &text[at], sizeof text[at]));
-        if (text[at] < 0)
-            return zero_fail(ZERO_ERR_DIVERGED,
-                             "the model's logits after %" PRId64
-                             " tokens are not finite: its weights are not finite, or too "
-                             "large for %s",
-                             T, zero_type_name(plan->type));
-    }
     return ZERO_OK;
 }
 

@@ -86,10 +86,26 @@ int64_t zero_engine_eval_microbatches(const zero_engine *e);
 ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source,
                                                 double *loss);
 
-/* Appends n drawn tokens to the first n_known > 0 of text[n_known + n]. The model sees at most
- * the last T of them. ZERO_ERR_DIVERGED if its logits are not finite. */
+/* A text in the making: n_known > 0 tokens, and room for those that are drawn. */
+typedef struct {
+    int64_t n_known;
+    int32_t *tokens; /* [n_known + n] */
+} zero_text;
+
+/* Appends n drawn tokens to each text. The model sees at most the last T of a text's. A plan with
+ * `texts` computes each token once, of so many texts at one time, until a text is longer than T;
+ * each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
+ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
+                                                      const zero_sampling *how, int64_t n,
+                                                      zero_text *texts, int64_t n_texts);
+/* The same with one text[n_known + n]. */
 ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
                                                 int64_t n_known, int64_t n, int32_t *text);
+
+/* Around programs that update nothing: before, so that they read the parameters after the last
+ * step's update; and after, for there was no vote, and wrong parameters may have been read. */
+ZERO_NODISCARD zero_status zero_engine_settle_update(zero_engine *e);
+ZERO_NODISCARD zero_status zero_engine_check_parameters(zero_engine *e);
 
 /* Waits for the gathers that the last step left in flight, and makes the update that a `lazy` plan
  * left to the next step. All ranks get the first failure of any rank's scratch file. */

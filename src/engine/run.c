@@ -51,7 +51,13 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
                              int n_ranks)
 {
     if (in->program == ZERO_PROGRAM_GENERATE)
-        return (zero_batch){.B = 1, .T = in->T, .inputs = in->prompt};
+        return (zero_batch){.B = 1, .T = in->T, .inputs = in->prompt, .room = plan->seq};
+    if (in->program == ZERO_PROGRAM_TOKEN)
+        return (zero_batch){.B = plan->texts,
+                            .T = 1,
+                            .inputs = in->prompt,
+                            .past = in->past,
+                            .room = plan->seq};
     int64_t positions = plan->micro_batch * plan->seq * plan->accumulation * n_ranks;
     return (zero_batch){.B = plan->micro_batch,
                         .T = plan->seq,
@@ -121,7 +127,7 @@ static zero_status execute_one(zero_walk *w, const zero_instruction *i)
     ZERO_TRY(execute[i->op](w, i));
     if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */
-    if (w->in->program != ZERO_PROGRAM_GENERATE) zero_lifetimes_end(r, i);
+    if (!zero_program_generates(w->in->program)) zero_lifetimes_end(r, i);
     return ZERO_OK;
 }
 
@@ -162,7 +168,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     /* A search for the origin meets the numbers that the first step met. */
     w.finds_undefined = input->program == ZERO_PROGRAM_STEP &&
                         (!r->units_are_checked || input->finds_origin);
-    zero_lifetimes_open(r);
+    zero_lifetimes_open(r, input->program);
     zero_traffic control = control_of(r);
     r->walk = &w;
     zero_status st = walk_all(&w);

@@ -35,12 +35,16 @@ static char *program_memory(const zero_runner *r, zero_space space, size_t *byte
            s->persistent[space];
 }
 
-void zero_lifetimes_open(const zero_runner *r)
+void zero_lifetimes_open(const zero_runner *r, zero_program_kind program)
 {
     for (int space = 0; space < ZERO_SPACES; space++) {
         size_t bytes;
         char *memory = program_memory(r, (zero_space)space, &bytes);
-        if (bytes > 0) zero_arena_poison(memory, bytes);
+        if (bytes == 0) continue;
+        zero_arena_poison(memory, bytes);
+        /* The cache must stay as it is. */
+        if (zero_program_generates(program))
+            zero_arena_release(memory, r->schedule->cached[space]);
     }
 }
 
@@ -56,7 +60,7 @@ void zero_lifetimes_close(const zero_runner *r)
 
 static bool has_lifetime(const zero_runner *r, const zero_buffer *b)
 {
-    return b->program != ZERO_PROGRAM_ALL && can_poison(r, b->space);
+    return b->program < ZERO_PROGRAMS && can_poison(r, b->space);
 }
 
 void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i)
@@ -102,7 +106,7 @@ static void add_lifetimes(const zero_runner *r, zero_program_kind program, colum
         if (of.class < ZERO_CLASSES && b->class != (zero_class)of.class) continue;
         if (zero_schedule_is_beside(s, b->space) != of.beside) continue;
         int64_t bytes = (int64_t)zero_schedule_cost(s, b);
-        if (b->program == ZERO_PROGRAM_ALL) {
+        if (zero_buffer_lives_through(b, program)) {
             change[0] += bytes;
         } else if (b->program == program && t->first >= 0) {
             change[t->first] += bytes;

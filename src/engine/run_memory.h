@@ -7,8 +7,9 @@
 
 #include "engine/runner.h"
 
-void zero_lifetimes_open(const zero_runner *r);  /* before a walk: nothing is in use */
-void zero_lifetimes_close(const zero_runner *r); /* the memory may be given back */
+void zero_lifetimes_open(const zero_runner *r,
+                         zero_program_kind program); /* before a walk: nothing is in use */
+void zero_lifetimes_close(const zero_runner *r);     /* the memory may be given back */
 /* Around the execution of the instruction r->at. */
 void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i);
 void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i);

@@ -10,8 +10,8 @@ static void write_samples(const zero_walk *w, char *inputs, char *targets)
     const zero_batch *b = &w->batch;
     size_t input = (size_t)b->T * model->input_bytes;
     size_t target = (size_t)b->T * model->target_bytes;
-    if (w->in->program == ZERO_PROGRAM_GENERATE) {
-        memcpy(inputs, w->in->prompt, input);
+    if (zero_program_generates(w->in->program)) {
+        memcpy(inputs, w->in->prompt, (size_t)b->B * input);
         return;
     }
     if (w->in->is_refused) { /* it only keeps the others company until the vote */
@@ -52,7 +52,7 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
         write_samples(w, inputs, targets);
     }
     b->inputs = inputs;
-    b->targets = w->in->program == ZERO_PROGRAM_GENERATE ? NULL : targets;
+    b->targets = zero_program_generates(w->in->program) ? NULL : targets;
     return ZERO_OK;
 }
 
@@ -61,7 +61,7 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
 static zero_pass pass_of(const zero_walk *w, const zero_instruction *i)
 {
     if (w->in->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
-    if (w->in->program == ZERO_PROGRAM_GENERATE) return ZERO_PASS_GENERATE;
+    if (zero_program_generates(w->in->program)) return ZERO_PASS_GENERATE;
     if (i->op == ZERO_OP_BACKWARD) return ZERO_PASS_BACKWARD;
     return i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE : ZERO_PASS_FORWARD;
 }
@@ -70,9 +70,10 @@ static zero_pass pass_of(const zero_walk *w, const zero_instruction *i)
 static zero_unit_part part_of(const zero_walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
-    int64_t B = w->in->program == ZERO_PROGRAM_GENERATE ? 1 : w->plan->micro_batch;
+    const zero_schedule *s = w->r->schedule;
     if (i->part == ZERO_PART_ALL) return (zero_unit_part){.is_last = true};
-    return unit->part(unit, pass_of(w, i), B, w->plan->seq, i->part);
+    return unit->part(unit, pass_of(w, i), zero_program_samples(s, w->in->program),
+                      zero_program_positions(s, w->in->program), i->part);
 }
 
 static bool is_first_part(const zero_instruction *i)
@@ -81,6 +82,15 @@ static bool is_first_part(const zero_instruction *i)
 }
 
 /* ---- calls ---- */
+
+/* The cache's part of the program's first text. */
+static float *cache_of(const zero_walk *w, const zero_instruction *i)
+{
+    char *all = zero_use(w, i->cache);
+    if (!all) return NULL;
+    size_t bytes = w->r->schedule->buffers[i->cache].bytes;
+    return (float *)(all + bytes / (size_t)w->plan->texts * (size_t)w->in->text);
+}
 
 static zero_call make_call(const zero_walk *w, const zero_instruction *i)
 {
@@ -96,6 +106,7 @@ static zero_call make_call(const zero_walk *w, const zero_instruction *i)
         .stream = zero_use(w, i->stream),
         .saved = zero_use(w, i->saved),
         .work = zero_use(w, i->work),
+        .cache = cache_of(w, i),
         .logits = zero_use(w, i->logits),
         .row_loss = zero_use(w, i->row_loss),
         .part = i->part,
@@ -166,7 +177,7 @@ static zero_status take_logits(zero_walk *w, const zero_instruction *i,
                                const zero_call *call)
 {
     zero_runner *r = w->r;
-    if (w->in->program != ZERO_PROGRAM_GENERATE || !call->logits) return ZERO_OK;
+    if (!zero_program_generates(w->in->program) || !call->logits) return ZERO_OK;
     w->out->logits = call->logits;
     if (!r->link.memory) return r->backend->sync(&r->math);
     float *host = zero_use(w, i->host);

@@ -21,8 +21,11 @@ typedef struct {
     bool is_refused;           /* STEP: this rank has no samples, and the vote says so */
     bool only_computes;        /* STEP: nothing is updated */
     bool finds_origin;         /* STEP: search for the first number that is not finite */
-    const void *prompt;        /* GENERATE: [T] of the model's inputs */
-    int64_t T;                 /* GENERATE: 1 to the planned length */
+    const void
+        *prompt;  /* GENERATE: [T] of the model's inputs; TOKEN: [texts], one of each */
+    int64_t T;    /* GENERATE: 1 to the planned length */
+    int64_t text; /* GENERATE: which of the plan's texts the cache gets; from 0 */
+    const int64_t *past; /* TOKEN: [texts] positions of each that the cache has */
 } zero_run_input;
 
 /* A rank's verdict on a step. The gravest verdict of all ranks holds for all. */
@@ -42,7 +45,8 @@ typedef struct {
     bool overflow;             /* STEP: a gradient was not finite, nothing was updated */
     zero_undefined undefined;  /* of the first STEP on this rank */
     zero_origin origin;        /* STEP with finds_origin */
-    const float *logits; /* GENERATE: [V] of the last position; valid until the next walk */
+    /* GENERATE: [V] of the last position; TOKEN: [texts,V]; valid until the next walk */
+    const float *logits;
 } zero_run_output;
 
 struct zero_walk {

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/exact.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "zero/math.h"
 #include "zero/status.h"
@@ -96,7 +97,22 @@ typedef struct {
     float *dqkv;       /* [B,T,3C] */
 } zero_attention;
 
-/* out[B,T,C] = wte[token] + wpe[t]. With words > 0 wte holds the words [first, first + words)
+/* Attention with a cache of keys and values, for texts that grow: sample b's positions before past[b]
+ * are in the cache. A text's part of it is [H,room,C/H] keys, as many values, and workspace.
+ *
+ *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] + T - 1
+ *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are kept
+ *
+ * Arithmetic is fp32; a text's bits do not depend on the others. */
+typedef struct {
+    int64_t B, T, C, H, room;
+    const int64_t *past; /* [B]; NULL: 0 */
+    const float *qkv;
+    float *cache; /* [B,zero_cache_floats(room, C)] */
+    float *out;   /* recall */
+} zero_cached;
+
+/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words > 0 wte holds the words [first, first + words)
  * alone: positions of other tokens become zeros, and 0 is added to all others (-0 + 0 = +0). The
  * sum over the ranks that share the words then has the same bits, however the words are dealt. */
 typedef struct {
@@ -106,6 +122,7 @@ typedef struct {
     zero_type type;
     const void *wte, *wpe; /* [V,C], [T,C] of `type` */
     float *out;
+    const int64_t *past; /* [B] */
 } zero_embedding;
 
 /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte holds words
@@ -266,6 +283,9 @@ struct zero_backend {
     int64_t (*attention_workspace)(const zero_attention *a);
     void (*attention)(const zero_math *math, const zero_attention *a);
     void (*attention_backward)(const zero_math *math, const zero_attention *a);
+    /* NULL, both: the backend generates without a cache. */
+    void (*remember)(const zero_math *math, const zero_cached *a);
+    void (*recall)(const zero_math *math, const zero_cached *a);
     void (*embedding)(const zero_math *math, const zero_embedding *e);
     void (*embedding_backward)(const zero_math *math, const zero_embedding_grad *e);
     /* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is; if
@@ -305,6 +325,36 @@ extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h
 static inline int64_t zero_math_scratch(void)
 {
     return (int64_t)1 << 19;
+}
+
+/* The row of wpe that number i of a call's B*T positions gets. */
+static inline int64_t zero_embedding_position(const zero_embedding *e, int64_t i)
+{
+    return (e->past ? e->past[i / e->T] : 0) + i % e->T;
+}
+
+/* Floats of one text's part of a cache; its three parts begin cache lines. */
+static inline int64_t zero_cache_floats(int64_t room, int64_t C)
+{
+    return zero_round_up(2 * room * C, 16) + zero_round_up(C, 16) + zero_round_up(room, 16);
+}
+
+/* The key of text b's position t, C/H floats; those of t + 1 follow. Its value; the workspace. */
+static inline float *zero_cached_key(const zero_cached *a, int64_t b, int64_t h, int64_t t)
+{
+    const int64_t size = a->C / a->H;
+    return a->cache + b * zero_cache_floats(a->room, a->C) + (h * a->room + t) * size;
+}
+
+static inline float *zero_cached_value(const zero_cached *a, int64_t b, int64_t h,
+                                       int64_t t)
+{
+    return zero_cached_key(a, b, h, t) + a->room * a->C;
+}
+
+static inline float *zero_cached_room(const zero_cached *a, int64_t b)
+{
+    return zero_cached_key(a, b, 0, 0) + zero_round_up(2 * a->room * a->C, 16);
 }
 
 static inline void zero_math_poll(const zero_math *math)

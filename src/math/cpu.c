@@ -6,6 +6,7 @@
 #include "base/type.h"
 #include "base/vector.h"
 #include "math/cpu_attention.h"
+#include "math/cpu_cached.h"
 #include "math/cpu_flat.h"
 #include "math/cpu_gemm.h"
 #include "math/cpu_loss.h"
@@ -213,7 +214,7 @@ static void embedding(const zero_math *math, const zero_embedding *e)
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t word = row_of(e->tokens[i], e->first, e->words);
         if (word >= 0)
-            embed(e, word, i % e->T, e->out + i * C);
+            embed(e, word, zero_embedding_position(e, i), e->out + i * C);
         else
             memset(e->out + i * C, 0, (size_t)C * sizeof *e->out);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
@@ -262,6 +263,8 @@ const zero_backend zero_backend_cpu = {
     .attention_workspace = zero_cpu_attention_workspace,
     .attention = zero_cpu_attention,
     .attention_backward = zero_cpu_attention_backward,
+    .remember = zero_cpu_remember,
+    .recall = zero_cpu_recall,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,

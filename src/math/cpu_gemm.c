@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "math/blas.h"
+#include "math/cpu_few.h"
 #include "math/cpu_packed.h"
 #include "math/cpu_slices.h"
 #include "math/cpu_state.h"
@@ -83,6 +84,7 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
     const zero_packed_kernels *kernels = kernels_for(math, g);
+    if (zero_cpu_few_rows(math, &whole)) return;
     if (g->slices > 1 && g->m > 0 && g->n > 0 && g->k > 0) {
         zero_cpu_packed_slices(math, kernels, &whole);
         return;

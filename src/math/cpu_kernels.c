@@ -5,6 +5,7 @@
 
 #include "math/cpu_adamw.h"
 #include "math/cpu_exponential.h"
+#include "math/cpu_rows.h"
 #include "math/cpu_softmax.h"
 #include "math/cpu_sums.h"
 
@@ -236,6 +237,8 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .softmax = softmax,
     .softmax_again = softmax_again,
     .softmax_backward = softmax_backward,
+    .add_rows = add_rows,
+    .row_dots = row_dots,
     .cross_entropy = cross_entropy,
     .softmax_slice = softmax_slice,
     .adamw = adamw,

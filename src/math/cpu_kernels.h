@@ -11,6 +11,18 @@
 #include "math/backend.h"
 #include "math/cpu_scores.h"
 
+/* Few rows, x, and a matrix b[rows,n], of which each row is read once. Strides are in elements, from row
+ * to row. */
+typedef struct {
+    int64_t m, rows, n;
+    const float *x;
+    int64_t x_stride;
+    const void *b;
+    int64_t stride;
+    float *out;
+    int64_t out_stride;
+} zero_rows;
+
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     void (*add)(int64_t n, const float *a, const float *b, float *out);
@@ -39,6 +51,10 @@ typedef struct {
     /* out[r] = the sum over n of a[r, n] * b[r, n], r < rows <= ZERO_SCORE_ROWS */
     void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float *out);
+    /* out[m,n] += x[m,rows] b, added in the order of b's rows. */
+    void (*add_rows)(zero_type type, const zero_rows *t);
+    /* out[m,rows] = x[m,n] b' */
+    void (*row_dots)(zero_type type, const zero_rows *t);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
     /* One row of one slice of the table's softmax_slices: sets *most and returns the sum. Rows are

@@ -220,11 +220,12 @@ static void embedding(const zero_math *math, const zero_embedding *e)
     const int64_t C = e->C;
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
+        const int64_t t = zero_embedding_position(e, i);
         for (int64_t c = 0; c < C; c++) {
             float sum = 0.0f;
             if (row >= 0)
                 sum = zero_naive_get(e->type, e->wte, row * C + c) +
-                      zero_naive_get(e->type, e->wpe, i % e->T * C + c);
+                      zero_naive_get(e->type, e->wpe, t * C + c);
             e->out[i * C + c] = e->words > 0 ? sum + 0.0f : sum;
         }
     }
@@ -279,6 +280,8 @@ const zero_backend zero_backend_naive = {
     .attention_workspace = zero_naive_attention_workspace,
     .attention = zero_naive_attention,
     .attention_backward = zero_naive_attention_backward,
+    .remember = zero_naive_remember,
+    .recall = zero_naive_recall,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,

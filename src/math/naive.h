@@ -10,6 +10,9 @@ int64_t zero_naive_attention_workspace(const zero_attention *a);
 void zero_naive_attention(const zero_math *math, const zero_attention *a);
 void zero_naive_attention_backward(const zero_math *math, const zero_attention *a);
 
+void zero_naive_remember(const zero_math *math, const zero_cached *a);
+void zero_naive_recall(const zero_math *math, const zero_cached *a);
+
 void zero_naive_softmax_slices(const zero_math *math, const zero_softmax *s);
 void zero_naive_softmax_loss(const zero_math *math, const zero_softmax *s);
 

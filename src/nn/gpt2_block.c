@@ -144,17 +144,44 @@ static zero_attention attention_of(const pass *p)
                             .work = p->attending};
 }
 
+/* The keys and values of earlier positions: NULL as long as nothing is kept. */
+static zero_cached cached_of(const pass *p)
+{
+    const zero_batch *b = p->call->batch;
+    return (zero_cached){.B = b->B,
+                         .T = b->T,
+                         .C = own_channels(p->unit),
+                         .H = own_heads(p->unit),
+                         .room = b->room,
+                         .past = b->past,
+                         .qkv = p->s.qkv,
+                         .cache = p->call->cache,
+                         .out = p->s.attended};
+}
+
 /* ---- forward ---- */
+
+/* A token's query meets what was kept; the queries of a whole text meet its own keys. */
+static void mix(const pass *p)
+{
+    const zero_call *c = p->call;
+    const zero_attention attention = attention_of(p);
+    const zero_cached cached = cached_of(p);
+    if (c->cache) c->backend->remember(c->math, &cached);
+    if (c->batch->past)
+        c->backend->recall(c->math, &cached);
+    else
+        c->backend->attention(c->math, &attention);
+}
 
 static void attend(const pass *p)
 {
     const zero_call *c = p->call;
     const zero_layer_norm norm1 = norm(p, ZERO_LN1_GAIN);
     const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
-    const zero_attention attention = attention_of(p);
     zero_layer_norm_forward(&norm1, c->in, p->s.norm1, p->s.moments1);
     zero_linear_forward(&qkv, p->s.norm1, p->s.qkv);
-    c->backend->attention(c->math, &attention);
+    mix(p);
     zero_linear_product(&proj, p->s.attended, p->joint);
 }
 
@@ -309,6 +336,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     return (zero_unit_sizes){.out = n,
                              .saved = saved_floats(u, B * T),
                              .forward_work = attention,
+                             .cache = zero_cache_floats(T, own_channels(u)),
                              .backward_work = 4 * own + joint + n + attention,
                              .flops = flops(u, B, T),
                              .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
@@ -365,4 +393,5 @@ void zero_gpt2_block_unit(zero_unit *unit)
     unit->backward = backward;
     unit->computes_by_layers = true;
     unit->recompute_without_out = true;
+    unit->continues = true;
 }

@@ -40,6 +40,7 @@ static void look_up(const zero_unit *u, const zero_call *c, float *out)
                                                      .C = zero_gpt2_shape_of(u)->hidden,
                                                      .first = u->tensors[0][ZERO_WTE].first,
                                                      .words = own_words(u),
+                                                     .past = b->past,
                                                      .tokens = b->inputs,
                                                      .type = c->type,
                                                      .wte = zero_weight(u, c, 0, ZERO_WTE),
@@ -102,5 +103,6 @@ void zero_gpt2_embedding_unit(zero_unit *unit)
     unit->forward = forward;
     unit->backward = backward;
     unit->computes_by_layers = true;
+    unit->continues = true;
     unit->backward_without_params = true;
 }

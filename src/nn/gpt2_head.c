@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "nn/layers.h"
 #include "nn/share.h"
-#include "zero/layers.h"
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
@@ -27,7 +27,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 }
 
 void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *normed,
-                      int64_t rows, float *logits)
+                      int64_t rows, int64_t stride, float *logits)
 {
     const zero_tensor *wte = zero_gpt2_words(u);
     c->backend->gemm(c->math,
@@ -40,7 +40,9 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *norme
                                   .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
                                   .b_type = c->type,
                                   .c = logits,
-                                  .slices = zero_share_one_sum(&u->share)});
+                                  .ldc = stride,
+                                  .slices = zero_share_one_sum(&u->share),
+                                  .few_rows = zero_call_has_few_rows(c, rows)});
 }
 
 static void chunk_loss(const zero_unit *u, const zero_call *c, const float *normed,
@@ -48,7 +50,7 @@ static void chunk_loss(const zero_unit *u, const zero_call *c, const float *norm
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     const int32_t *targets = c->batch->targets;
-    zero_gpt2_logits(u, c, normed + first * s->hidden, rows, c->logits);
+    zero_gpt2_logits(u, c, normed + first * s->hidden, rows, s->vocab, c->logits);
     c->backend->cross_entropy(c->math, rows, s->vocab, targets + first, dscale, c->logits,
                               c->row_loss + first);
 }
@@ -75,21 +77,28 @@ void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
     zero_layer_norm_backward(&norm, c->in, c->saved + n, d_normed, c->stream);
 }
 
+void zero_gpt2_last_logits(const zero_unit *u, const zero_call *c, int64_t stride,
+                           float *logits)
+{
+    const int64_t B = c->batch->B, T = c->batch->T, C = zero_gpt2_shape_of(u)->hidden;
+    for (int64_t b = 0; b < B && T > 1; b++)
+        zero_gpt2_logits(u, c, c->saved + (b * T + T - 1) * C, 1, stride,
+                         logits + b * stride);
+    if (T == 1) zero_gpt2_logits(u, c, c->saved, B, stride, logits);
+}
+
 static void forward(const zero_unit *u, const zero_call *c)
 {
     if (zero_share_has_parts(&u->share)) {
         zero_gpt2_head_forward_part(u, c);
         return;
     }
-    int64_t B = c->batch->B, T = c->batch->T, rows = B * T;
-    int64_t C = zero_gpt2_shape_of(u)->hidden;
+    int64_t rows = c->batch->B * c->batch->T;
     const float *normed = c->saved;
     zero_gpt2_head_norm(u, c);
     if (c->training) return;
     if (!c->batch->targets) { /* generating: only the last position matters */
-        for (int64_t b = 0; b < B; b++)
-            zero_gpt2_logits(u, c, normed + (b * T + T - 1) * C, 1,
-                             c->logits + b * zero_gpt2_shape_of(u)->vocab);
+        zero_gpt2_last_logits(u, c, zero_gpt2_shape_of(u)->vocab, c->logits);
         return;
     }
     for (int64_t first = 0; first < rows; first += ZERO_GPT2_CHUNK)
@@ -164,4 +173,5 @@ void zero_gpt2_head_unit(zero_unit *unit)
     unit->forward = forward;
     unit->backward = backward;
     unit->computes_by_layers = true;
+    unit->continues = true;
 }

@@ -25,9 +25,12 @@ void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c);
 void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
                                   const float *d_normed);
 
-/* logits[rows,V] of this rank's words. */
+/* logits[rows,V] of this rank's words; from row to row `stride` floats. */
 void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *normed,
-                      int64_t rows, float *logits);
+                      int64_t rows, int64_t stride, float *logits);
+/* While texts are generated: those of each sample's last position, after the norm. */
+void zero_gpt2_last_logits(const zero_unit *u, const zero_call *c, int64_t stride,
+                           float *logits);
 /* The gradient of these words from a chunk's d(logits) in c->logits. */
 void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float *normed,
                              int64_t rows, bool accumulate);

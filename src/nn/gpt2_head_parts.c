@@ -136,7 +136,8 @@ static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
 static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
 {
     int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first);
-    zero_gpt2_logits(u, c, c->saved + first * hidden(u), rows, c->logits);
+    zero_gpt2_logits(u, c, c->saved + first * hidden(u), rows, zero_gpt2_words(u)->rows,
+                     c->logits);
     softmax(u, c, c->backend->softmax_slices, first, 0.0f);
 }
 
@@ -242,14 +243,12 @@ static void evaluate(const zero_unit *u, const zero_call *c)
 /* joint[B, the most words of a rank]: the logits of each sample's last position, then zeros. */
 static void give_logits(const zero_unit *u, const zero_call *c)
 {
-    const int64_t B = c->batch->B, T = c->batch->T, C = hidden(u), most = most_words(u);
+    const int64_t B = c->batch->B, most = most_words(u);
     const int64_t words = zero_gpt2_words(u)->rows;
     zero_gpt2_head_norm(u, c);
-    for (int64_t b = 0; b < B; b++) {
-        float *row = c->joint + b * most;
-        zero_gpt2_logits(u, c, c->saved + (b * T + T - 1) * C, 1, row);
-        c->backend->clear(c->math, most - words, row + words);
-    }
+    zero_gpt2_last_logits(u, c, most, c->joint);
+    for (int64_t b = 0; b < B; b++)
+        c->backend->clear(c->math, most - words, c->joint + b * most + words);
 }
 
 /* From joined[ranks,B,most] to logits[B,V]. */

@@ -26,6 +26,12 @@ void zero_multiply(const zero_call *c, const zero_gemm *g)
     if (c && g && g->a && g->b && g->c) c->backend->gemm(c->math, g);
 }
 
+bool zero_call_has_few_rows(const zero_call *c, int64_t rows)
+{
+    bool generates = !c->training && !c->batch->targets;
+    return generates && (c->batch->past || rows <= ZERO_FEW_ROWS);
+}
+
 static const zero_tensor *weight_of(const zero_linear *l)
 {
     return &l->unit->tensors[l->group][l->weight];
@@ -55,6 +61,7 @@ void zero_linear_product(const zero_linear *l, const float *x, float *y)
                    .b = zero_weight(l->unit, c, l->group, l->weight),
                    .b_type = c->type,
                    .c = y};
+    g.few_rows = zero_call_has_few_rows(c, l->rows);
     sum_slices(l, ZERO_CUT_ROWS, &g);
     c->backend->gemm(c->math, &g);
 }

@@ -8,6 +8,11 @@
 
 #include "zero/layers.h"
 
+/* While texts are generated: products of so few rows read weights as they are (zero_gemm.few_rows),
+ * and so do all of tokens, so that a text does not depend on those beside it. */
+#define ZERO_FEW_ROWS 8
+bool zero_call_has_few_rows(const zero_call *c, int64_t rows);
+
 /* y[rows,out] = x[rows,in] W */
 void zero_linear_product(const zero_linear *l, const float *x, float *y);
 /* dx = dy W^T */

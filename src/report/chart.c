@@ -25,7 +25,7 @@ static const layer layer_of[ZERO_CLASSES] = {
     [ZERO_CLASS_BUCKETS] = REST,      [ZERO_CLASS_KEPT] = ACTIVATIONS,
     [ZERO_CLASS_SLOTS] = REST,        [ZERO_CLASS_ACTIVATIONS] = ACTIVATIONS,
     [ZERO_CLASS_LOGITS] = REST,       [ZERO_CLASS_WORKSPACE] = REST,
-    [ZERO_CLASS_DATA] = REST,
+    [ZERO_CLASS_DATA] = REST,         [ZERO_CLASS_CACHE] = REST,
 };
 
 /* Instructions that a column stands for, by the worst of them. */

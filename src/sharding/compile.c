@@ -126,6 +126,73 @@ static void add_scratch(zero_schedule *s)
                                                            .bytes = bytes});
 }
 
+/* ---- the cache ---- */
+
+/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
+ * every other unit still has its output, and what it saved unless that is computed again. */
+static size_t least_activations(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    int64_t floats = 0, parts = in->partition_activations ? model->share.ranks : 1;
+    if (in->forward_only) return 0;
+    for (int u = 0; u < model->n_units; u++) {
+        const zero_unit *unit = &model->units[u];
+        zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
+        bool is_last = u == model->n_units - 1;
+        floats += in->offload_activations ? 0 : sizes.out / parts;
+        floats += in->recompute && !is_last ? 0 : sizes.saved;
+    }
+    return (size_t)floats * sizeof(float);
+}
+
+/* Floats that a program of texts needs while it computes a unit, beside the cache. */
+static int64_t unit_floats(const zero_model *model, int u, int64_t B, int64_t T)
+{
+    const zero_unit *unit = &model->units[u], *before = u > 0 ? unit - 1 : unit;
+    zero_unit_sizes n = unit->sizes(unit, B, T);
+    return before->sizes(before, B, T).out + n.out + n.saved + n.forward_work + n.logits;
+}
+
+/* Bytes that texts take; more than they need, for buffers may share memory. */
+static size_t most_of_texts(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    int64_t cached = 0, most = 0;
+    for (int u = 0; u < model->n_units; u++) {
+        const zero_unit *unit = &model->units[u];
+        cached += in->texts * unit->sizes(unit, 1, in->seq).cache;
+        most = zero_max(most, unit_floats(model, u, 1, in->seq));
+        most = zero_max(most, unit_floats(model, u, in->texts, 1));
+    }
+    return (size_t)(cached + most) * sizeof(float);
+}
+
+/* The samples of a run have a cache if its steps need that memory anyway. All ranks decide alike: the
+ * bounds do not depend on their pieces. */
+static void decide_cache(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
+    if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
+}
+
+/* One for each unit, also for those that keep nothing. */
+static void add_caches(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    if (!zero_schedule_has_cache(s)) return;
+    for (int u = 0; u < in->model->n_units; u++) {
+        const zero_unit *unit = &in->model->units[u];
+        int64_t n = in->texts * unit->sizes(unit, 1, in->seq).cache;
+        int buffer =
+            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_CACHE,
+                                                      .program = ZERO_PROGRAM_TEXT,
+                                                      .bytes = (size_t)n * sizeof(float),
+                                                      .type = ZERO_FP32});
+        if (u == 0) s->first_cache = buffer;
+    }
+}
+
 /* R = N_d unless the input says otherwise. */
 static zero_shard_place place_of(const zero_plan_input *in)
 {
@@ -145,6 +212,7 @@ static zero_schedule begin(const zero_plan_input *input)
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
                            .first_slot = ZERO_NO_BUFFER,
+                           .first_cache = ZERO_NO_BUFFER,
                            .first_tokens = ZERO_NO_BUFFER,
                            .squares = ZERO_NO_BUFFER,
                            .squares_host = ZERO_NO_BUFFER,
@@ -160,8 +228,10 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
     add_scratch(s);
+    decide_cache(s);
     zero_stage_at(s->input.stage)->hold(s);
     zero_offload_hold_slots(s);
+    add_caches(s);
     if (s->input.device) zero_device_hold(s);
     if (!s->input.forward_only) zero_hold_checks(s);
     return s->status;
@@ -203,23 +273,6 @@ int64_t zero_schedule_least_bucket(const zero_plan_input *input)
     zero_status st = find_least_bucket(&s, &least);
     zero_schedule_destroy(&s);
     return st == ZERO_OK ? least : 0;
-}
-
-/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
- * every other unit still has its output, and what it saved unless that is computed again. */
-static size_t least_activations(const zero_plan_input *in)
-{
-    const zero_model *model = in->model;
-    int64_t floats = 0, parts = in->partition_activations ? model->share.ranks : 1;
-    if (in->forward_only) return 0;
-    for (int u = 0; u < model->n_units; u++) {
-        const zero_unit *unit = &model->units[u];
-        zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
-        bool is_last = u == model->n_units - 1;
-        floats += in->offload_activations ? 0 : sizes.out / parts;
-        floats += in->recompute && !is_last ? 0 : sizes.saved;
-    }
-    return (size_t)floats * sizeof(float);
 }
 
 static int64_t least_instructions(const zero_plan_input *in)

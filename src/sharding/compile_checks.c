@@ -53,6 +53,11 @@ static zero_status check_input(const zero_plan_input *in)
                          " sequences and buckets of %" PRId64 " elements: each must be at "
                          "least 1",
                          in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
+    if (in->texts < 0 || in->texts > ZERO_TEXTS)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for %" PRId64
+                         " texts at one time: expected 0 to %d; generate the others later",
+                         in->texts, ZERO_TEXTS);
     if (in->stage < 0 || in->stage >= ZERO_STAGE_COUNT || in->prefetch < 0 ||
         in->persist < 0)
         return zero_fail(ZERO_ERR_INVALID,

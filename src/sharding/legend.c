@@ -52,6 +52,7 @@ static const char *const classes[ZERO_CLASSES] = {
     [ZERO_CLASS_BUCKETS] = "staging of collectives",
     [ZERO_CLASS_SLOTS] = "blocks of the file while they are in memory",
     [ZERO_CLASS_KEPT] = "what is kept of a unit to compute it once more",
+    [ZERO_CLASS_CACHE] = "keys and values of the texts that are being generated",
     [ZERO_CLASS_ACTIVATIONS] = "what FORWARD leaves for BACKWARD, and outputs",
     [ZERO_CLASS_LOGITS] = "scores of all words at each position, and their losses",
     [ZERO_CLASS_WORKSPACE] = "what a unit needs only while it computes; sums, checks",

@@ -78,6 +78,7 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD_NAMED(zero_plan_input, offload_activations, on_off),
     ZERO_FIELD(zero_plan_input, offload_depth),
     ZERO_FIELD(zero_plan_input, delayed_from),
+    ZERO_FIELD(zero_plan_input, texts),
     ZERO_FIELD(zero_plan_input, partition_activations),
     ZERO_FIELD_NAMED(zero_plan_input, device, on_off),
     ZERO_FIELD_NAMED(zero_plan_input, offload_host, on_off),

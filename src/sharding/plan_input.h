@@ -17,6 +17,7 @@
 /* At most: more than the least that a million ranks need, whatever the algorithm. */
 #define ZERO_PLAN_MOST_BUCKET (256 * ZERO_PLAN_BUCKET)
 #define ZERO_PLAN_REPLICAS    100 /* steps between comparisons */
+#define ZERO_TEXTS            256 /* at most: texts that are generated at one time */
 #define ZERO_PLAN_DEPTH       4   /* blocks of a file in memory at once */
 
 /* The place of UPDATE in the step if optimizer states lie in a file. */
@@ -55,6 +56,8 @@ typedef struct {
     int offload_activations; /* 1: what `recompute` keeps, too */
     int offload_depth;       /* blocks of optimizer states in memory at once */
     int64_t delayed_from;    /* DELAYED: the first delayed step, from 1 */
+    int64_t
+        texts; /* generated at one time, by a cache of keys and values; 0: without one */
     /* 1: each rank of a TP group keeps its piece of what `recompute` keeps. As wide as its
      * neighbours, since an int would leave a hole. */
     int64_t partition_activations;
@@ -79,5 +82,5 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 28
+#define ZERO_PLAN_FIELDS 29
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];

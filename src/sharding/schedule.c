@@ -59,6 +59,7 @@ static const char *const class_names[ZERO_CLASSES] = {
     [ZERO_CLASS_BUCKETS] = "buckets",
     [ZERO_CLASS_SLOTS] = "offload slots",
     [ZERO_CLASS_KEPT] = "activations kept",
+    [ZERO_CLASS_CACHE] = "key/value cache",
     [ZERO_CLASS_ACTIVATIONS] = "activations",
     [ZERO_CLASS_LOGITS] = "logits",
     [ZERO_CLASS_WORKSPACE] = "workspace",
@@ -68,7 +69,7 @@ static const char *const class_names[ZERO_CLASSES] = {
 static const char *const program_names[ZERO_PROGRAMS] = {
     [ZERO_PROGRAM_PROLOGUE] = "prologue", [ZERO_PROGRAM_STEP] = "step",
     [ZERO_PROGRAM_EVALUATE] = "evaluate", [ZERO_PROGRAM_GENERATE] = "generate",
-    [ZERO_PROGRAM_EPILOGUE] = "epilogue",
+    [ZERO_PROGRAM_TOKEN] = "token",       [ZERO_PROGRAM_EPILOGUE] = "epilogue",
 };
 
 const char *zero_op_name(zero_op op)
@@ -138,13 +139,47 @@ static zero_instruction blank(zero_op op)
     i.master = i.momentum = i.variance = ZERO_NO_BUFFER;
     i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
     i.logits = i.row_loss = i.tokens = i.sum = i.buffer = i.staging = ZERO_NO_BUFFER;
-    i.file = i.host = i.joint = i.joined = ZERO_NO_BUFFER;
+    i.file = i.host = i.joint = i.joined = i.cache = ZERO_NO_BUFFER;
     return i;
 }
 
 bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program)
 {
     return b->program == program && b->first >= 0;
+}
+
+bool zero_buffer_lives_through(const zero_buffer *b, zero_program_kind program)
+{
+    return b->program == ZERO_PROGRAM_ALL ||
+           (b->program == ZERO_PROGRAM_TEXT && zero_program_generates(program));
+}
+
+bool zero_schedule_has_cache(const zero_schedule *s)
+{
+    const zero_model *model = s->input.model;
+    bool never_continues = s->input.seq == 1; /* a text is computed whole for each token */
+    if (s->input.texts == 0 || s->input.device || never_continues) return false;
+    for (int u = 0; u < model->n_units; u++)
+        if (!model->units[u].continues) return false;
+    return true;
+}
+
+int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program)
+{
+    if (program == ZERO_PROGRAM_TOKEN) return s->input.texts;
+    return program == ZERO_PROGRAM_GENERATE ? 1 : s->input.micro_batch;
+}
+
+int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program)
+{
+    return program == ZERO_PROGRAM_TOKEN ? 1 : s->input.seq;
+}
+
+size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
+                           zero_space space)
+{
+    size_t cached = zero_program_generates(program) ? s->cached[space] : 0;
+    return s->persistent[space] + cached;
 }
 
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
@@ -173,7 +208,7 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
     const int rest[] = {i->master, i->momentum, i->variance, i->in,      i->out,
                         i->stream, i->saved,    i->work,     i->logits,  i->row_loss,
                         i->tokens, i->sum,      i->buffer,   i->staging, i->file,
-                        i->host,   i->joint,    i->joined};
+                        i->host,   i->joint,    i->joined,   i->cache};
     memcpy(list + n, rest, sizeof rest);
     return n + (int)(sizeof rest / sizeof rest[0]);
 }

@@ -8,15 +8,17 @@
  *     step        LOAD 0, FORWARD 0, ..., BACKWARD 2, REDUCE 3, BACKWARD 1, REDUCE_WAIT 3, ...
  *                 LOSS, NORM, OVERFLOW, COMPARE, UPDATE 0, GATHER 0, ...
  *     evaluate    LOAD 0, FORWARD 0..U-1, LOSS
- *     generate    FORWARD 0..U-1
+ *     generate    FORWARD 0..U-1: one text, whose keys and values go to the cache, if there is one
+ *     token       FORWARD 0..U-1: the next position of each of plan.texts texts, by the cache
  *     epilogue    waits for what the last step left in flight
  *
  * A step may leave gathers of updated parameters in flight. The next program, whichever it is,
  * waits for each group before its first use; a second wait for the same gather is over at once.
  *
  * A buffer of a program lives from the first instruction that names it to the last. Buffers of
- * no program (parameters, optimizer states) live for the whole run. All memory is laid out
- * before step 1 (schedule_memory.h). A schedule that is `forward_only` has no step, and of the
+ * no program (parameters, optimizer states) live for the whole run. The cache of keys and values
+ * lives in two programs, generate and token, and between them, until another program is walked.
+ * All memory is laid out before step 1 (schedule_memory.h). A schedule that is `forward_only` has no step, and of the
  * model states the parameters alone.
  *
  * With `offload_host` optimizer states lie in the host's memory beside a device (schedule_device.h).
@@ -96,6 +98,7 @@ typedef enum {
     ZERO_CLASS_BUCKETS,      /* staging of collectives */
     ZERO_CLASS_SLOTS,        /* blocks of a file while they are in memory */
     ZERO_CLASS_KEPT,         /* what `recompute` keeps of a unit's input */
+    ZERO_CLASS_CACHE,        /* keys and values of the texts that are generated */
     ZERO_CLASS_ACTIVATIONS,
     ZERO_CLASS_LOGITS,
     ZERO_CLASS_WORKSPACE,
@@ -108,9 +111,11 @@ typedef enum {
     ZERO_PROGRAM_STEP,
     ZERO_PROGRAM_EVALUATE,
     ZERO_PROGRAM_GENERATE,
+    ZERO_PROGRAM_TOKEN,
     ZERO_PROGRAM_EPILOGUE,
     ZERO_PROGRAMS,
-    ZERO_PROGRAM_ALL = ZERO_PROGRAMS /* of a buffer: it lives for the whole run */
+    ZERO_PROGRAM_ALL = ZERO_PROGRAMS, /* of a buffer: it lives for the whole run */
+    ZERO_PROGRAM_TEXT /* of a buffer: it lives while texts are generated (below) */
 } zero_program_kind;
 
 typedef enum {
@@ -150,6 +155,7 @@ typedef struct {
     bool accumulate[ZERO_UNIT_GROUPS];
     int master, momentum, variance; /* UPDATE; master: 16-bit types only */
     int in, out, stream, saved, work, logits, row_loss, tokens;
+    int cache; /* FORWARD, while generating: the unit's keys and values of all texts */
     int joint, joined; /* of a part that joins, that waits */
     int join; /* JOIN, COLLECT and their waits: index of the schedule's joins; else -1 */
     int sum;  /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
@@ -256,6 +262,7 @@ typedef struct {
     int scratch;             /* workspace of the backend */
     int check;               /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
     int first_slot, n_slots; /* buffers for blocks of the file (offload.h) */
+    int first_cache;         /* the caches of units 0, 1, ...; ZERO_NO_BUFFER without any */
 
     /* With a device (schedule_device.h); else ZERO_NO_BUFFER. */
     int first_tokens, n_tokens; /* LOAD of microbatch m: number m modulo n_tokens */
@@ -264,6 +271,7 @@ typedef struct {
 
     size_t align; /* of buffers: ZERO_BUFFER_ALIGN, or what a file's transfers need */
     size_t persistent[ZERO_SPACES]; /* bytes that live for the whole run; they come first */
+    size_t cached[ZERO_SPACES];     /* bytes of ZERO_PROGRAM_TEXT, above those */
     size_t extent[ZERO_SPACES];     /* bytes in all */
     size_t own_bytes;               /* the rank's arena; with a device: the device's */
     size_t host_bytes;              /* with a device: the rank's arena beside it */
@@ -299,13 +307,30 @@ int zero_schedule_world_rank(const zero_schedule *s);
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
 /* True if the program uses the buffer, which lives only there. Lifetimes are known. */
 bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
+/* True if the buffer lives throughout the program: for the whole run, or while texts are generated. */
+bool zero_buffer_lives_through(const zero_buffer *b, zero_program_kind program);
+
+/* True for generate and token, whose batches are texts. */
+static inline bool zero_program_generates(zero_program_kind program)
+{
+    return program == ZERO_PROGRAM_GENERATE || program == ZERO_PROGRAM_TOKEN;
+}
+/* True if texts are generated with a cache: there is a program for a token. */
+bool zero_schedule_has_cache(const zero_schedule *s);
+/* The shape of a program's batches: samples, and positions of each. */
+int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program);
+int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program);
+
+/* The lowest offset of a program's own buffers in a space. */
+size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
+                           zero_space space);
 
 /* An instruction without operands, at the end of a program; valid until the next one. A failure
  * is kept in s->status. */
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 
-#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 18)
+#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 19)
 /* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their number. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 

@@ -52,7 +52,7 @@ static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
         for (int k = 0; k < n; k++) {
             if (list[k] == ZERO_NO_BUFFER) continue;
             zero_buffer *b = &s->buffers[list[k]];
-            if (b->program == ZERO_PROGRAM_ALL) continue;
+            if (zero_buffer_lives_through(b, kind)) continue;
             assert(b->program == kind);
             if (b->first < 0) b->first = at;
             b->last = at;
@@ -95,6 +95,20 @@ void zero_schedule_place_persistent(zero_schedule *s)
     }
     memcpy(s->extent, s->persistent, sizeof s->extent);
     add_spaces(s);
+}
+
+/* A buffer of two programs has one place in both, below their own buffers. */
+static void place_cache(zero_schedule *s)
+{
+    for (int i = 0; i < s->n_buffers; i++) {
+        zero_buffer *b = &s->buffers[i];
+        if (b->program != ZERO_PROGRAM_TEXT) continue;
+        b->offset = s->persistent[b->space] + s->cached[b->space];
+        s->cached[b->space] += aligned(s, b->bytes);
+    }
+    for (int space = 0; space < ZERO_SPACES; space++)
+        s->extent[space] =
+            zero_max_size(s->extent[space], s->persistent[space] + s->cached[space]);
 }
 
 /* A program's buffers, sorted by their first instruction or by their last. */
@@ -195,7 +209,7 @@ static void place(zero_schedule *s, struct sweep *w, int id)
 {
     zero_buffer *b = &s->buffers[id];
     size_t need = aligned(s, b->bytes);
-    b->offset = s->persistent[b->space];
+    b->offset = zero_schedule_floor(s, b->program, b->space);
     if (need == 0) return;
     struct hint *hint = hint_of(w, b->space, need);
     struct gap *gap = w->gaps[b->space] + find_gap(w, b->space, hint->offset);
@@ -299,11 +313,12 @@ static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind k
     memset(w->hints, 0, sizeof w->hints);
     for (int space = 0; space < ZERO_SPACES; space++) {
         w->n_gaps[space] = 1;
-        w->gaps[space][0] = (struct gap){s->persistent[space], SIZE_MAX};
+        w->gaps[space][0] =
+            (struct gap){zero_schedule_floor(s, kind, (zero_space)space), SIZE_MAX};
     }
     w->now = (zero_peak){0};
     for (int i = 0; i < s->n_buffers; i++)
-        if (s->buffers[i].program == ZERO_PROGRAM_ALL)
+        if (zero_buffer_lives_through(&s->buffers[i], kind))
             count(s, w, &s->buffers[i], zero_schedule_cost(s, &s->buffers[i]));
     sort_row(s, kind, false, births);
     sort_row(s, kind, true, deaths);
@@ -331,6 +346,7 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
     struct sweep w;
     zero_status st = open_sweep(s, &w);
     if (st == ZERO_OK) zero_schedule_place_persistent(s);
+    if (st == ZERO_OK) place_cache(s);
     for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++)
         st = lay_out_program(s, &w, (zero_program_kind)p);
     if (st == ZERO_OK) {

@@ -6,7 +6,8 @@
  * share that memory.
  *
  *     0         persistent                                    extent
- *     |  parameters, states  | a program's buffers, gap, ...  | */
+ *     |  parameters, states  | a program's buffers, gap, ...  |
+ *     |                      | cache | generate's and token's   | */
 #pragma once
 
 #include "sharding/schedule.h"

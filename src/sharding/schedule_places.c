@@ -37,7 +37,7 @@ static void collect(zero_schedule *s, zero_program_kind kind, zero_space space,
 {
     p->n = 0;
     p->length = s->programs[kind].length;
-    p->floor = s->persistent[space];
+    p->floor = zero_schedule_floor(s, kind, space);
     for (int i = 0; i < s->n_buffers; i++) {
         zero_buffer *b = &s->buffers[i];
         if (!zero_buffer_is_of(b, kind) || b->space != space) continue;

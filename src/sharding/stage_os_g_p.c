@@ -221,6 +221,7 @@ static void write_programs(zero_schedule *s)
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
     write_program(s, ZERO_PROGRAM_GENERATE);
+    if (zero_schedule_has_cache(s)) write_program(s, ZERO_PROGRAM_TOKEN);
     zero_write_ends(s);
 }
 

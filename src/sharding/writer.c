@@ -105,8 +105,8 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
     zero_deal deal = path ? path->deal : ZERO_DEAL_ROUND;
     *w = (zero_writer){.s = s,
                        .program = program,
-                       .B = program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch,
-                       .T = in->seq,
+                       .B = zero_program_samples(s, program),
+                       .T = zero_program_positions(s, program),
                        .rank_stride = deal == ZERO_DEAL_BLOCKS ? in->accumulation : 1,
                        .microbatch_stride = deal == ZERO_DEAL_BLOCKS ? 1 : in->n_ranks,
                        .row_loss = ZERO_NO_BUFFER,
@@ -231,7 +231,7 @@ static void hold_row_losses(zero_writer *w)
 void zero_write_load(zero_writer *w, int m)
 {
     const zero_model *model = w->s->input.model;
-    bool generates = w->program == ZERO_PROGRAM_GENERATE;
+    bool generates = zero_program_generates(w->program);
     w->microbatch = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
     if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, stream_floats(w));
@@ -313,15 +313,23 @@ static void name_results(zero_writer *w, zero_instruction *i)
     int64_t logits = zero_min(sizes_of(w, last_unit(w)).logits, model->vocab);
     i->row_loss = w->row_loss;
     i->host = w->host_rows;
-    if (w->s->input.device && w->program == ZERO_PROGRAM_GENERATE)
+    if (w->s->input.device && zero_program_generates(w->program))
         i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
                            logits * (int64_t)sizeof(float));
+}
+
+static int cache_of(const zero_writer *w, int u)
+{
+    const zero_schedule *s = w->s;
+    if (!zero_program_generates(w->program) || s->first_cache == ZERO_NO_BUFFER)
+        return ZERO_NO_BUFFER;
+    return s->buffers[s->first_cache + u].bytes > 0 ? s->first_cache + u : ZERO_NO_BUFFER;
 }
 
 static zero_pass forward_pass(const zero_writer *w)
 {
     if (w->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
-    if (w->program == ZERO_PROGRAM_GENERATE) return ZERO_PASS_GENERATE;
+    if (zero_program_generates(w->program)) return ZERO_PASS_GENERATE;
     return ZERO_PASS_FORWARD;
 }
 
@@ -341,6 +349,7 @@ void zero_write_forward(zero_writer *w, int u)
     int place = zero_write_place_kept(w, u);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
     i->buffer = place;
+    i->cache = cache_of(w, u);
     i->logits = logits;
     if (gives_logits) name_results(w, i);
     zero_write_parts(w, forward_pass(w));

@@ -38,6 +38,7 @@ void zero_write_programs(zero_schedule *s, const zero_gradient_path *path)
     if (!s->input.forward_only) write_step(s, path);
     write_forward(s, ZERO_PROGRAM_EVALUATE);
     write_forward(s, ZERO_PROGRAM_GENERATE);
+    if (zero_schedule_has_cache(s)) write_forward(s, ZERO_PROGRAM_TOKEN);
     zero_write_ends(s);
 }
 

@@ -105,6 +105,7 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *co
         .forward_only = roll(d, 4) == 0,
         .check_replicas = (int)roll(d, 3),
         .check_memory = (int)roll(d, 2),
+        .texts = roll(d, 3),
         .collectives = draw_algorithm(d, comm),
         .bucket = 1 << 20,
         .shard_ranks = shard == data ? 0 : shard->size,

@@ -50,7 +50,7 @@ static void long_operations_poll(void **state)
     s.out = z, s.dout = u, s.dqkv = y;
     assert_polls(cpu->attention_backward(&math, &s));
     assert_polls(cpu->embedding(
-        &math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32, w, z, y}));
+        &math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32, w, z, y, NULL}));
     assert_polls(cpu->embedding_backward(
         &math, &(zero_embedding_grad){1, rows, C, 0, 0, tokens, x, w, z}));
     assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));

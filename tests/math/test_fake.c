@@ -184,8 +184,8 @@ static void compute_forward(const lab *l)
 {
     const zero_backend *ops = l->ops;
     ops->round(l->math, l->type, 3 * V * C, l->wide, l->weights);
-    zero_embedding e = {B,   T, C, 0, 0, l->tokens, l->type, l->weights, weight(l, V * C),
-                        l->x};
+    zero_embedding e = {
+        B, T, C, 0, 0, l->tokens, l->type, l->weights, weight(l, V * C), l->x, NULL};
     ops->embedding(l->math, &e);
     ops->dropout(l->math, &l->d, B, T * C, l->x, l->x);
     zero_layernorm_args n = {ROWS,          C,    l->x,        l->type,    weight(l, 7),

@@ -148,8 +148,8 @@ static void run_tokens(device *d, int32_t token)
     for (int i = 0; i < 4; i++) tokens[i] = i < 3 ? 0 : token;
     device_wait(d, device_store(d, 0, 16));
     float *table = (float *)(d->memory + space) - 32, *out = device_floats(d, 256);
-    fake->embedding(
-        &d->math, &(zero_embedding){1, 4, 4, 0, 0, seen, ZERO_FP32, table, out, out + 64});
+    fake->embedding(&d->math, &(zero_embedding){1, 4, 4, 0, 0, seen, ZERO_FP32, table, out,
+                                                out + 64, NULL});
     fake->cross_entropy(&d->math, 4, 8, seen, 1.0f, out, out + 64);
     fake->embedding_backward(
         &d->math, &(zero_embedding_grad){1, 4, 4, 0, 0, seen, out, table, out + 64});

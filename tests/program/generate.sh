@@ -53,7 +53,36 @@ for head in 1,2,3,4,5,6,7,8 9,9,9,9,9,9,9,9; do
 done
 same after_1,2,3,4,5,6,7,8 after_9,9,9,9,9,9,9,9 "another start that the model does not see"
 
+# ---- several texts at one time: each is the same as alone, past the 32 tokens that are seen ----
+printf '%s\nThe cat\nA dog and' "$prompt" >lines
+for line in "$prompt" 'The cat' 'A dog and'; do
+    runs 0 generate ck --prompt "$line" --tokens 50
+    [ "$line" = "$prompt" ] || echo
+    cat out
+done >apart
+for ranks in 1 2 3; do
+    runs $ranks generate ck --prompts lines --tokens 50 --stage 3 --batch $ranks
+    same apart out "three texts, $ranks at one time, on $ranks ranks"
+done
+for dtype in bf16 fp16; do
+    runs 0 generate ck --prompts lines --tokens 50 --dtype $dtype --batch 1
+    mv out one_by_one
+    runs 0 generate ck --prompts lines --tokens 50 --dtype $dtype
+    same one_by_one out "three texts in $dtype"
+    runs 3 generate ck --prompts lines --tokens 50 --dtype $dtype --tp 3
+    mv out shared
+    runs 0 generate ck --prompts lines --tokens 50 --dtype $dtype --tp-slices 3 --batch 2
+    same shared out "three texts in $dtype, in three slices"
+done
+
 # ---- mistakes ----
+printf 'a\n\nb\n' >gap
+: >empty
+refuses 2 'line 2 is empty' 2 generate ck --prompts gap
+refuses 2 'the file is empty' 0 generate ck --prompts empty
+refuses 4 'cannot be opened' 3 generate ck --prompts nowhere
+refuses 2 'give --prompts or --prompt, not both' 0 generate ck --prompts lines --prompt a
+refuses 2 'from 1 to 256' 0 generate ck --prompts lines --batch 257
 refuses 2 'needs a checkpoint' 0 generate
 refuses 4 'nowhere' 0 generate nowhere
 refuses 2 'expected a decimal number from 0 to 1000' 0 generate nowhere --temperature 0.5K

@@ -23,7 +23,8 @@ static zero_unit_sizes sizes(const zero_unit *unit, int64_t B, int64_t T)
                              .forward_work = B * T * n.forward_work,
                              .backward_work = B * T * n.backward_work,
                              .logits = B * T * n.logits,
-                             .row_loss = B * T * n.row_loss};
+                             .row_loss = B * T * n.row_loss,
+                             .cache = B * T * n.cache};
 }
 
 static zero_unit_part part_of(const zero_unit *unit, zero_pass pass, int64_t B, int64_t T,
@@ -34,6 +35,8 @@ static zero_unit_part part_of(const zero_unit *unit, zero_pass pass, int64_t B, 
     if (p->n == 0) return (zero_unit_part){.is_last = true};
     zero_unit_part part = p->part[index];
     part.count *= B * T * (part.join == ZERO_JOIN_SUM ? 3 : 1);
+    if (part.join == ZERO_JOIN_SUM && T == 1)
+        part.count *= 8; /* of a token; ranks divide it */
     part.is_last = index == p->n - 1;
     return part;
 }
@@ -55,6 +58,7 @@ static void fill_unit(zero_model *model, int u, const made_unit *made)
                         .computes_by_layers = true,
                         .recompute_without_out = made->recompute_without_out,
                         .part = part_of,
+                        .continues = true,
                         .sizes = sizes};
     memcpy(unit->groups, made->groups, sizeof unit->groups);
 }
@@ -128,7 +132,8 @@ static made_unit draw_unit(uint64_t *random, bool is_last)
     unit.sizes = (zero_unit_sizes){.out = is_last ? made_draw(random, 2) : 1,
                                    .saved = made_draw(random, 3),
                                    .forward_work = made_draw(random, 3),
-                                   .backward_work = made_draw(random, 4)};
+                                   .backward_work = made_draw(random, 4),
+                                   .cache = made_draw(random, 3)};
     if (!is_last) unit.sizes.out += made_draw(random, 3);
     if (is_last) unit.sizes.logits = 1 + made_draw(random, 5);
     if (is_last) unit.sizes.row_loss = 1;

@@ -29,6 +29,7 @@ static inline zero_plan_input random_plan(const zero_model *model, uint64_t *ran
         input.message = 256 + made_draw(random, 2000);
     *nodes = 1 + made_draw(random, input.n_ranks);
     if (input.collectives == ZERO_ALGORITHM_SHM) *nodes = 1;
+    input.texts = made_draw(random, 4);
     input.device = made_draw(random, 2);
     input.offload_host = input.device && made_draw(random, 2);
     return input;

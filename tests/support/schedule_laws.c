@@ -53,7 +53,7 @@ static span *find_spans(const zero_schedule *s, zero_program_kind kind)
     span *spans = calloc((size_t)s->n_buffers + 1, sizeof *spans);
     assert_non_null(spans);
     for (int id = 0; id < s->n_buffers; id++) {
-        bool always = s->buffers[id].program == ZERO_PROGRAM_ALL;
+        bool always = zero_buffer_lives_through(&s->buffers[id], kind);
         spans[id] = always ? (span){0, p->length - 1} : (span){p->length, -1};
     }
     for (int at = 0; at < p->length; at++) {
@@ -295,7 +295,7 @@ static void check_same_life(const common *a, const zero_buffer *x, const common 
                             const zero_buffer *y)
 {
     assert_int_equal(x->program, y->program);
-    if (x->program == ZERO_PROGRAM_ALL || x->first < 0) return;
+    if (x->program >= ZERO_PROGRAMS || x->first < 0) return;
     assert_int_equal(a->number[x->program][x->first], b->number[y->program][y->first]);
     assert_int_equal(a->number[x->program][x->last], b->number[y->program][y->last]);
 }

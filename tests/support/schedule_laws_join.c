@@ -24,13 +24,13 @@ static zero_unit_part part_of(const zero_schedule *s, zero_program_kind kind,
                               const zero_instruction *i)
 {
     const zero_unit *unit = &s->input.model->units[i->unit];
-    zero_pass pass = kind == ZERO_PROGRAM_EVALUATE   ? ZERO_PASS_EVALUATE
-                     : kind == ZERO_PROGRAM_GENERATE ? ZERO_PASS_GENERATE
-                     : i->op == ZERO_OP_BACKWARD     ? ZERO_PASS_BACKWARD
-                     : i->op == ZERO_OP_RECOMPUTE    ? ZERO_PASS_RECOMPUTE
-                                                     : ZERO_PASS_FORWARD;
-    int64_t B = kind == ZERO_PROGRAM_GENERATE ? 1 : s->input.micro_batch;
-    return unit->part(unit, pass, B, s->input.seq, i->part);
+    zero_pass pass = kind == ZERO_PROGRAM_EVALUATE  ? ZERO_PASS_EVALUATE
+                     : zero_program_generates(kind) ? ZERO_PASS_GENERATE
+                     : i->op == ZERO_OP_BACKWARD    ? ZERO_PASS_BACKWARD
+                     : i->op == ZERO_OP_RECOMPUTE   ? ZERO_PASS_RECOMPUTE
+                                                    : ZERO_PASS_FORWARD;
+    return unit->part(unit, pass, zero_program_samples(s, kind),
+                      zero_program_positions(s, kind), i->part);
 }
 
 /* ---- the parts of a pass ---- */

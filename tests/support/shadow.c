@@ -316,7 +316,7 @@ void shadow_close(shadow *w)
 /* The engine makes a lazy update before a program that needs it and makes none itself. */
 static void settle(shadow *w, zero_program_kind next)
 {
-    bool needs_it = next == ZERO_PROGRAM_EVALUATE || next == ZERO_PROGRAM_GENERATE;
+    bool needs_it = next == ZERO_PROGRAM_EVALUATE || zero_program_generates(next);
     bool is_lazy = w->job->s[0].input.offload == ZERO_OFFLOAD_LAZY;
     if (needs_it && is_lazy && w->is_pending) shadow_walk(w, ZERO_PROGRAM_EPILOGUE);
 }
@@ -326,11 +326,14 @@ void shadow_live(const schedule_job *job, unsigned hurried)
     static const zero_program_kind life[] = {
         ZERO_PROGRAM_PROLOGUE, ZERO_PROGRAM_STEP,     ZERO_PROGRAM_STEP,
         ZERO_PROGRAM_EVALUATE, ZERO_PROGRAM_EVALUATE, ZERO_PROGRAM_STEP,
-        ZERO_PROGRAM_GENERATE, ZERO_PROGRAM_STEP,     ZERO_PROGRAM_EPILOGUE};
+        ZERO_PROGRAM_GENERATE, ZERO_PROGRAM_TOKEN,    ZERO_PROGRAM_TOKEN,
+        ZERO_PROGRAM_STEP,     ZERO_PROGRAM_EPILOGUE};
     shadow w;
     shadow_open(&w, job);
     w.hurried = hurried;
     for (size_t k = 0; k < sizeof life / sizeof life[0]; k++) {
+        if (job->s[0].programs[life[k]].length == 0 && life[k] == ZERO_PROGRAM_TOKEN)
+            continue; /* there is no cache */
         settle(&w, life[k]);
         shadow_walk(&w, life[k]);
     }

@@ -39,7 +39,7 @@ static const zero_buffer *look_up(const shadow *w, int buffer)
 {
     shadow_expect(w, buffer >= 0 && buffer < shadow_plan(w)->n_buffers);
     const zero_buffer *b = &shadow_plan(w)->buffers[buffer];
-    shadow_expect(w, b->program == w->program || b->program == ZERO_PROGRAM_ALL);
+    shadow_expect(w, b->program == w->program || zero_buffer_lives_through(b, w->program));
     shadow_expect(w, b->offset + b->bytes <= shadow_plan(w)->extent[b->space]);
     return b;
 }
@@ -317,7 +317,8 @@ static void forget_programs(shadow *w, shadow_memory *m)
 {
     for (int k = m->n_live - 1; k >= 0; k--) {
         int buffer = m->live[k];
-        if (shadow_plan(w)->buffers[buffer].program == ZERO_PROGRAM_ALL) continue;
+        /* The cache stays until another program writes there. */
+        if (shadow_plan(w)->buffers[buffer].program >= ZERO_PROGRAMS) continue;
         for (int p = 0; p < shadow_pieces(w); p++) {
             shadow_expect(w, m->cells[(int64_t)buffer * shadow_pieces(w) + p].lock ==
                                  SHADOW_FREE);

@@ -17,10 +17,10 @@ static bool is_last_unit(const shadow *w)
 
 static zero_unit_sizes sizes_of(const shadow *w, int u)
 {
-    const zero_plan_input *in = &shadow_plan(w)->input;
-    const zero_unit *unit = &in->model->units[u];
-    return unit->sizes(unit, w->program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch,
-                       in->seq);
+    const zero_schedule *s = shadow_plan(w);
+    const zero_unit *unit = &s->input.model->units[u];
+    return unit->sizes(unit, zero_program_samples(s, w->program),
+                       zero_program_positions(s, w->program));
 }
 
 static size_t token_bytes(const shadow *w)
@@ -56,7 +56,7 @@ void shadow_load(shadow *w)
     shadow_expect(w, index >= 0 && index < all);
     for (int64_t k = 0; k < all; k++) shadow_expect(w, w->index[k] != index);
     *shadow_index_of(w, w->rank, i->microbatch) = index;
-    if (w->program == ZERO_PROGRAM_GENERATE) index = 0; /* of no batch */
+    if (zero_program_generates(w->program)) index = 0; /* of no batch */
     term tokens = truth_tokens(w->step, index);
     if (has_device(w)) fill_slot(w, tokens);
     shadow_write(w, i->tokens, token_bytes(w), tokens);
@@ -85,7 +85,7 @@ static term read_params(shadow *w)
 
 static term read_tokens(shadow *w)
 {
-    if (w->program == ZERO_PROGRAM_GENERATE && !has_device(w))
+    if (zero_program_generates(w->program) && !has_device(w))
         return truth_tokens(w->step, 0);
     return shadow_read(w, shadow_now(w)->tokens, token_bytes(w));
 }
@@ -121,7 +121,7 @@ static zero_pass pass_now(const shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
     if (w->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
-    if (w->program == ZERO_PROGRAM_GENERATE) return ZERO_PASS_GENERATE;
+    if (zero_program_generates(w->program)) return ZERO_PASS_GENERATE;
     return i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
            : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
                                         : ZERO_PASS_BACKWARD;
@@ -129,10 +129,10 @@ static zero_pass pass_now(const shadow *w)
 
 static zero_unit_part part_at(const shadow *w, int index)
 {
-    const zero_plan_input *in = &shadow_plan(w)->input;
+    const zero_schedule *s = shadow_plan(w);
     if (index == ZERO_PART_ALL) return (zero_unit_part){.is_last = true};
-    int64_t B = w->program == ZERO_PROGRAM_GENERATE ? 1 : in->micro_batch;
-    return unit_now(w)->part(unit_now(w), pass_now(w), B, in->seq, index);
+    return unit_now(w)->part(unit_now(w), pass_now(w), zero_program_samples(s, w->program),
+                             zero_program_positions(s, w->program), index);
 }
 
 static bool is_first_part(const shadow *w)
@@ -208,6 +208,22 @@ static void write_output(shadow *w, int64_t floats, term call)
         shadow_write(w, i->out, BYTES_OF(floats), term_of(TERM_OUT, call, 0, 0));
 }
 
+/* TOKEN finds the cache as GENERATE or the last TOKEN left it. */
+static void keep_text(shadow *w)
+{
+    const zero_instruction *i = shadow_now(w);
+    const zero_schedule *s = shadow_plan(w);
+    const zero_unit *unit = unit_now(w);
+    const term kept = term_of(TERM_JUNK, (term)(2 + i->unit), 0, 0);
+    int64_t n = s->input.texts * unit->sizes(unit, 1, s->input.seq).cache;
+    bool keeps = zero_program_generates(w->program) && zero_schedule_has_cache(s) && n > 0;
+    shadow_expect(w, keeps == (i->cache != ZERO_NO_BUFFER));
+    if (!keeps) return;
+    if (w->program == ZERO_PROGRAM_TOKEN)
+        shadow_expect(w, shadow_read(w, i->cache, BYTES_OF(n)) == kept);
+    shadow_write(w, i->cache, BYTES_OF(n), kept);
+}
+
 /* FORWARD and RECOMPUTE. */
 void shadow_forward(shadow *w)
 {
@@ -219,9 +235,10 @@ void shadow_forward(shadow *w)
     carry(w, i->work, n.forward_work, call);
     if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP)
         carry(w, i->logits, n.logits, call);
-    if (is_last_unit(w) && w->program == ZERO_PROGRAM_GENERATE && has_device(w))
+    if (is_last_unit(w) && zero_program_generates(w->program) && has_device(w))
         scratch(w, i->host, zero_min(n.logits, shadow_plan(w)->input.model->vocab));
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
+    keep_text(w);
     write_output(w, n.out, call);
     carry(w, i->saved, n.saved, call);
     if (is_last_part(w))

@@ -1,0 +1,197 @@
+/* bench_generate - tokens per second of GPT-2 124M (random weights), with the cache of keys and values
+ * and without.
+ *
+ * A row is a context: a token is computed when a text has so many. `cached` walks the program of a
+ * token, for N texts at one time; `whole` computes one text anew, as generation without a cache does
+ * for each token, and as one with a cache does once for a prompt. Medians of ROUNDS rounds, in which
+ * both follow each other, of the thread's CPU time: other processes then show less. `weights` is what
+ * reading all parameters once takes of the cached time at the speed at which this core reads memory.
+ *
+ *     build/bench_generate [--texts N] */
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/fail.h"
+#include "bench_main.h"
+#include "bench_median.h"
+#include "cli/options.h"
+#include "comm/divide.h"
+#include "comm/launch.h"
+#include "engine/engine.h"
+#include "nn/gpt2.h"
+
+enum { ROUNDS = 5, TOKENS = 8 };
+
+static const int64_t contexts[] = {32, 512, 990};
+enum { CONTEXTS = sizeof contexts / sizeof contexts[0] };
+
+typedef struct {
+    int64_t texts;
+    zero_model model;
+    zero_comm world;
+    zero_engine engine;
+    double read; /* seconds that reading all parameters takes */
+} bench;
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static zero_status run(bench *b, const zero_run_input *in, int times, double *seconds)
+{
+    double start = thread_seconds();
+    for (int i = 0; i < times; i++) {
+        zero_run_output out;
+        ZERO_TRY(zero_runner_run(&b->engine.runner, in, &out));
+    }
+    *seconds = (thread_seconds() - start) / times;
+    return ZERO_OK;
+}
+
+/* The time does not depend on what the cache has. */
+static zero_status time_token(bench *b, int64_t context, double *seconds)
+{
+    int32_t last[ZERO_TEXTS] = {0};
+    int64_t past[ZERO_TEXTS];
+    for (int64_t t = 0; t < ZERO_TEXTS; t++) past[t] = context - 1;
+    const zero_run_input in = {
+        .program = ZERO_PROGRAM_TOKEN, .prompt = last, .past = past, .loss_scale = 1.0};
+    return run(b, &in, TOKENS, seconds);
+}
+
+static zero_status time_whole(bench *b, int64_t context, double *seconds)
+{
+    static const int32_t tokens[1024];
+    const zero_run_input in = {.program = ZERO_PROGRAM_GENERATE,
+                               .prompt = tokens,
+                               .T = context,
+                               .loss_scale = 1.0};
+    return run(b, &in, 1, seconds);
+}
+
+/* The sum of all of them, 64 bytes at a time: no calculation is faster. */
+static double time_reading(const bench *b)
+{
+    const zero_runner *r = &b->engine.runner;
+    double seconds[ROUNDS];
+    static volatile uint64_t sink;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t sum[8] = {0};
+        double start = thread_seconds();
+        for (int g = 0; g < b->model.n_groups; g++) {
+            int id = r->schedule->groups[g].param;
+            const uint64_t *x = zero_runner_buffer(r, id);
+            for (size_t i = 0; i + 8 <= r->schedule->buffers[id].bytes / 8; i += 8)
+                for (int k = 0; k < 8; k++) sum[k] += x[i + (size_t)k];
+        }
+        seconds[round] = thread_seconds() - start;
+        for (int k = 0; k < 8; k++) sink += sum[k];
+    }
+    return bench_median(seconds, ROUNDS);
+}
+
+static zero_status measure(bench *b, const char *type, int64_t context)
+{
+    double cached[ROUNDS], whole[ROUNDS], ratio[ROUNDS];
+    for (int round = -1; round < ROUNDS; round++) { /* the first one warms up */
+        double token, all;
+        ZERO_TRY(time_token(b, context, &token));
+        ZERO_TRY(time_whole(b, context, &all));
+        if (round < 0) continue;
+        cached[round] = token / (double)b->texts;
+        whole[round] = all;
+        ratio[round] = all / cached[round];
+    }
+    double token = bench_median(cached, ROUNDS), all = bench_median(whole, ROUNDS);
+    printf("%-5s %7lld %11.1f %11.2f %8.1f %10.2f\n", type, (long long)context, 1.0 / token,
+           1.0 / all, bench_median(ratio, ROUNDS), b->read / (token * (double)b->texts));
+    return ZERO_OK;
+}
+
+static zero_status measure_type(bench *b, zero_type type)
+{
+    zero_plan_input plan = zero_plan_input_standard(&b->model, 1, 0);
+    plan.forward_only = true;
+    plan.type = type;
+    plan.texts = b->texts;
+    const zero_engine_spec spec = {
+        .plan = plan, .backend = &zero_backend_cpu, .eval_batches = 1};
+    ZERO_TRY(zero_engine_init(&b->engine, &spec, &b->world));
+    b->read = time_reading(b);
+    for (int i = 0; i < CONTEXTS; i++)
+        ZERO_TRY(measure(b, zero_type_name(type), contexts[i]));
+    zero_engine_destroy(&b->engine);
+    return ZERO_OK;
+}
+
+static zero_status measure_all(int64_t texts)
+{
+    const zero_gpt2_shape shape = {
+        .layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257};
+    bench b = {.texts = texts};
+    ZERO_TRY(zero_launch_start(NULL, NULL));
+    ZERO_TRY(zero_comm_world(&b.world));
+    ZERO_TRY(zero_comm_divide(&b.world, 1, 0));
+    if (b.world.size > 1)
+        return zero_fail(ZERO_ERR_INVALID, "%d ranks: expected one", b.world.size);
+    ZERO_TRY(zero_gpt2_describe(&shape, &b.model));
+    printf("%lld texts at one time\n"
+           "type  context  cached t/s   whole t/s    ratio    weights\n",
+           (long long)b.texts);
+    ZERO_TRY(measure_type(&b, ZERO_FP32));
+    ZERO_TRY(measure_type(&b, ZERO_BF16));
+    zero_model_destroy(&b.model);
+    return zero_launch_leave(&b.world);
+}
+
+/* ---- start ---- */
+
+typedef struct {
+    int64_t texts;
+} wish;
+
+/* clang-format off */
+static const zero_option rows[] = {
+    {.group = "Texts", .name = "texts", .kind = ZERO_OPTION_WHOLE, .offset = offsetof(wish, texts), .argument = "N",
+     .min = 1, .max = ZERO_TEXTS, .standard = "1", .help = "texts that are generated at one time"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const zero_option_table table = {.rows = rows};
+
+static zero_status bench_generate(int argc, char **argv);
+
+static const zero_command command = {
+    .name = "bench_generate",
+    .usage = "bench_generate [options]",
+    .about =
+        "Measures tokens per second of GPT-2 124M on one core, with a cache of keys and "
+        "values and without.",
+    .example = "build/bench_generate --texts 8",
+    .tables = &table,
+    .n_tables = 1,
+    .size = sizeof(wish),
+    .exits = ZERO_EXIT_ENVIRONMENT,
+    .run = bench_generate,
+};
+
+static zero_status bench_generate(int argc, char **argv)
+{
+    zero_options given;
+    wish w = {0};
+    ZERO_TRY(zero_options_read(&command, argc, argv, &w, &given));
+    if (given.n_operands > 0)
+        return zero_fail(ZERO_ERR_INVALID, "unexpected argument '%s'", given.operands[0]);
+    zero_options_destroy(&given);
+    return measure_all(w.texts);
+}
+
+int main(int argc, char **argv)
+{
+    return bench_main(&command, argc, argv);
+}

@@ -1,0 +1,177 @@
+#include "cli/prompts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "io/file.h"
+
+#define MOST_BYTES (UINT64_C(1) << 26) /* of the file */
+
+/* ---- the file ---- */
+
+static zero_status read_file(const char *path, char **lines, size_t *bytes)
+{
+    zero_file file = {0};
+    zero_status st = zero_file_open(path, &file);
+    if (st == ZERO_OK && file.bytes > MOST_BYTES)
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64,
+                       path, file.bytes, MOST_BYTES);
+    if (st == ZERO_OK) *lines = malloc((size_t)file.bytes + 1);
+    if (st == ZERO_OK && !*lines) st = zero_fail(ZERO_ERR_NOMEM, "no memory for prompts");
+    if (st == ZERO_OK) st = zero_file_read(&file, 0, *lines, (size_t)file.bytes);
+    *bytes = (size_t)file.bytes;
+    zero_file_close(&file);
+    return st;
+}
+
+zero_status zero_prompts_read(zero_comm *world, const char *file, char **lines,
+                              size_t *bytes)
+{
+    zero_status st = ZERO_OK;
+    *lines = NULL;
+    *bytes = 0;
+    if (!file) return ZERO_OK;
+    if (zero_comm_is_root(world)) st = read_file(file, lines, bytes);
+    ZERO_TRY(zero_agree(world, st));
+    ZERO_TRY(zero_comm_broadcast(world, 0, bytes, sizeof *bytes));
+    if (!*lines) *lines = malloc(*bytes + 1);
+    st = *lines ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for prompts");
+    ZERO_TRY(zero_agree(world, st));
+    return zero_comm_broadcast(world, 0, *lines, *bytes);
+}
+
+/* ---- one text ---- */
+
+/* A prompt as it was given: by an option, or in a line of a file. */
+typedef struct {
+    const char *text;
+    size_t bytes;
+    int64_t line; /* from 1; 0: of the command line */
+} prompt;
+
+static const char *name_of(const prompt *p, char room[32])
+{
+    if (p->line == 0) return "--prompt";
+    snprintf(room, 32, "--prompts, line %" PRId64, p->line);
+    return room;
+}
+
+/* Of all tokenizers only char can lack a character. */
+static zero_status check_characters(const zero_prompts_reader *r, const prompt *p,
+                                    const zero_text *t)
+{
+    char room[32];
+    for (int64_t i = 0; i < t->n_known; i++)
+        if (t->tokens[i] < 0)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%s: character %" PRId64 " of %.*s is not among the %" PRId32
+                             " characters of the training text",
+                             name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
+                             p->text[0] == '\n' ? "an empty line" : p->text,
+                             r->tokenizer->vocab);
+    return ZERO_OK;
+}
+
+static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
+{
+    for (int64_t i = 0; i < t->n_known; i++)
+        if (t->tokens[i] >= r->vocab)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--prompt-tokens: id %" PRId32
+                             " is beyond the model's vocabulary of %" PRId64,
+                             t->tokens[i], r->vocab);
+    return ZERO_OK;
+}
+
+/* `tokens` has room for one of each byte. */
+static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_text *t)
+{
+    t->n_known = (int64_t)p->bytes;
+    ZERO_TRY(zero_tokenizer_encode(r->tokenizer, (const unsigned char *)p->text, p->bytes,
+                                   t->tokens, &t->n_known));
+    ZERO_TRY(check_characters(r, p, t));
+    return check_ids(r, t);
+}
+
+/* ---- all texts ---- */
+
+static int64_t count_lines(const char *lines, size_t bytes)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
+    return bytes > 0 && lines[bytes - 1] != '\n' ? n + 1 : n;
+}
+
+static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
+{
+    p->texts = calloc((size_t)n, sizeof *p->texts);
+    p->tokens = malloc((size_t)tokens * sizeof *p->tokens);
+    if (p->texts && p->tokens) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " tokens", tokens);
+}
+
+static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t bytes,
+                              zero_prompts *p)
+{
+    const int64_t n = count_lines(lines, bytes), more = r->options->tokens;
+    if (n == 0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--prompts %.200s: the file is empty; expected a text in each line",
+            r->options->prompts);
+    ZERO_TRY(allocate(p, n, (int64_t)bytes + n * more));
+    int32_t *room = p->tokens;
+    for (const char *at = lines, *end; p->n < n; at = end + 1) {
+        const size_t left = (size_t)(lines + bytes - at);
+        end = memchr(at, '\n', left);
+        if (!end) end = at + left;
+        const prompt line = {at, (size_t)(end - at), p->n + 1};
+        if (line.bytes == 0)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--prompts %.200s: line %" PRId64
+                             " is empty; expected a text in each line",
+                             r->options->prompts, line.line);
+        zero_text *t = &p->texts[p->n++];
+        t->tokens = room;
+        ZERO_TRY(encode(r, &line, t));
+        room += t->n_known + more;
+    }
+    return ZERO_OK;
+}
+
+static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
+{
+    const zero_generate_options *o = r->options;
+    const char *text = o->prompt ? o->prompt : "\n\n"; /* an empty line */
+    const prompt given = {text, strlen(text), 0};
+    int64_t room = o->prompt_tokens ? o->n_prompt_tokens : (int64_t)given.bytes;
+    ZERO_TRY(allocate(p, 1, room + o->tokens));
+    p->n = 1;
+    p->texts[0].tokens = p->tokens;
+    if (!o->prompt_tokens) return encode(r, &given, &p->texts[0]);
+    p->texts[0].n_known = room;
+    memcpy(p->tokens, o->prompt_tokens, (size_t)room * sizeof *p->tokens);
+    return check_ids(r, &p->texts[0]);
+}
+
+zero_status zero_prompts_take(const zero_prompts_reader *r, const char *lines, size_t bytes,
+                              zero_prompts *prompts)
+{
+    if (!r->options->prompt_tokens && !r->tokenizer)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s has no tokenizer, for its run was trained on tokens: give "
+                         "--prompt-tokens 1,2,3",
+                         r->path);
+    return lines ? take_lines(r, lines, bytes, prompts) : take_one(r, prompts);
+}
+
+void zero_prompts_destroy(zero_prompts *prompts)
+{
+    free(prompts->texts);
+    free(prompts->tokens);
+    *prompts = (zero_prompts){0};
+}

@@ -1,0 +1,52 @@
+/* naive_cached.c - attention of one query over what was kept, as its definition says. */
+#include <math.h>
+#include <string.h>
+
+#include "math/naive.h"
+
+void zero_naive_remember(const zero_math *math, const zero_cached *a)
+{
+    const int64_t size = a->C / a->H;
+    for (int64_t i = 0; i < a->B * a->T; i++)
+        for (int64_t c = 0; c < a->C; c++) {
+            const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
+            const float *row = a->qkv + i * 3 * a->C;
+            zero_cached_key(a, b, c / size, at)[c % size] = row[a->C + c];
+            zero_cached_value(a, b, c / size, at)[c % size] = row[2 * a->C + c];
+        }
+    zero_math_poll(math);
+}
+
+/* The scaled product of text b's query of head h with key j. */
+static double score(const zero_cached *a, int64_t b, int64_t h, int64_t j)
+{
+    const int64_t size = a->C / a->H;
+    const float *q = a->qkv + b * 3 * a->C + h * size, *k = zero_cached_key(a, b, h, j);
+    double sum = 0.0;
+    for (int64_t c = 0; c < size; c++) sum += (double)q[c] * (double)k[c];
+    return sum / sqrt((double)size);
+}
+
+static void attend(const zero_cached *a, int64_t b, int64_t h)
+{
+    const int64_t size = a->C / a->H;
+    float *p = zero_cached_room(a, b);
+    double most = -INFINITY, total = 0.0;
+    for (int64_t j = 0; j <= a->past[b]; j++) most = fmax(most, score(a, b, h, j));
+    for (int64_t j = 0; j <= a->past[b]; j++) total += exp(score(a, b, h, j) - most);
+    for (int64_t j = 0; j <= a->past[b]; j++)
+        p[j] = (float)(exp(score(a, b, h, j) - most) / total);
+    for (int64_t c = 0; c < size; c++) {
+        double sum = 0.0;
+        for (int64_t j = 0; j <= a->past[b]; j++)
+            sum += (double)p[j] * (double)zero_cached_value(a, b, h, j)[c];
+        a->out[b * a->C + h * size + c] = (float)sum;
+    }
+}
+
+void zero_naive_recall(const zero_math *math, const zero_cached *a)
+{
+    for (int64_t b = 0; b < a->B; b++)
+        for (int64_t h = 0; h < a->H; h++) attend(a, b, h);
+    zero_math_poll(math);
+}

@@ -1,0 +1,210 @@
+/* The arithmetic of a token: products of few rows, which read weights once, and attention over keys
+ * and values that were kept; against the oracle, and bit for bit however work is cut. */
+#include "base/type.h"
+#include "math/cpu_kernels.h"
+#include "math/cpu_state.h"
+#include "support/math_test.h"
+
+#define TOLERANCE 5e-6
+
+static const zero_backend *const cpu = &zero_backend_cpu;
+static const zero_backend *const naive = &zero_backend_naive;
+
+static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
+
+/* n numbers of a type. */
+static void *typed(test_pool *pool, zero_type type, int64_t n)
+{
+    float *x = test_floats(pool, n);
+    void *out = test_bytes(pool, n * (int64_t)zero_type_size(type));
+    zero_convert(ZERO_FP32, type, n, x, out);
+    return out;
+}
+
+/* ---- products ---- */
+
+static zero_gemm product(test_pool *pool, const int64_t size[3], zero_type type,
+                         bool transpose_b)
+{
+    zero_gemm g = {.m = size[0],
+                   .n = size[1],
+                   .k = size[2],
+                   .transpose_b = transpose_b,
+                   .factors = type,
+                   .b_type = type,
+                   .few_rows = true};
+    g.a = test_floats(pool, g.m * g.k);
+    g.b = typed(pool, type, g.n * g.k);
+    g.c = test_floats(pool, g.m * g.n);
+    return g;
+}
+
+static const int64_t sizes[][3] = {{1, 1, 1},    {1, 70, 33},  {2, 513, 17}, {3, 64, 130},
+                                   {8, 1100, 5}, {5, 31, 700}, {1, 16, 0},   {17, 40, 64}};
+
+/* Factors are not rounded, whatever the type of the weights. */
+static void products_of_few_rows_agree_with_the_oracle(void **state)
+{
+    zero_math fast = test_opened(cpu), slow = test_opened(naive);
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (size_t t = 0; t < COUNT(types); t++)
+            for (int transposed = 0; transposed < 2; transposed++) {
+                zero_gemm g = product(*state, sizes[s], types[t], transposed);
+                float *got = g.c, *want = test_floats(*state, g.m * g.n);
+                got[0] = NAN; /* must not be read */
+                cpu->gemm(&fast, &g);
+                g.c = want;
+                g.factors = ZERO_FP32;
+                naive->gemm(&slow, &g);
+                assert_true(test_error(g.m * g.n, got, want) < TOLERANCE);
+            }
+}
+
+/* Element (i, j) is that of row i alone and of columns j .. alone. */
+static void a_cut_of_rows_or_columns_changes_no_bits(void **state)
+{
+    zero_math math = test_opened(cpu);
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (int transposed = 0; transposed < 2; transposed++) {
+            const int64_t size[3] = {5, 611, 203}, from = 77, n = 300;
+            const size_t width = zero_type_size(types[t]);
+            zero_gemm g = product(*state, size, types[t], transposed), part = g;
+            float *row = test_floats(*state, size[1]);
+            cpu->gemm(&math, &g);
+            part.m = 1, part.n = n, part.a = g.a + 3 * size[2], part.c = row;
+            part.ldb = transposed ? size[2] : size[1];
+            part.b =
+                (const char *)g.b + width * (size_t)(transposed ? from * size[2] : from);
+            cpu->gemm(&math, &part);
+            assert_same(n, row, g.c + 3 * size[1] + from);
+        }
+}
+
+/* Two ranks with two slices each, added along the tree, have the sum of one with four. */
+static void slices_add_up_as_the_tree_says(void **state)
+{
+    zero_math math = test_opened(cpu), slow = test_opened(naive);
+    for (size_t t = 0; t < COUNT(types); t++) {
+        const int64_t size[3] = {3, 90, 64}, half = 32;
+        zero_gemm g = product(*state, size, types[t], false), part = g;
+        float *sum = test_floats(*state, size[0] * size[1]),
+              *other = test_floats(*state, size[0] * size[1]);
+        g.slices = 4;
+        cpu->gemm(&math, &g);
+        part.k = half, part.lda = size[2], part.slices = 2, part.c = sum;
+        cpu->gemm(&math, &part);
+        part.a = g.a + half, part.c = other;
+        part.b = zero_type_at(types[t], g.b, half * size[1]);
+        cpu->gemm(&math, &part);
+        for (int64_t i = 0; i < size[0] * size[1]; i++) sum[i] += other[i];
+        assert_same(size[0] * size[1], sum, g.c);
+        g.c = other, g.factors = ZERO_FP32;
+        naive->gemm(&slow, &g);
+        assert_true(test_error(size[0] * size[1], sum, other) < TOLERANCE);
+    }
+}
+
+static void every_instruction_set_gives_the_same_bits(void **state)
+{
+    const zero_cpu_kernels *best = zero_cpu_kernels_at(0), *kernels;
+    for (int level = 1; (kernels = zero_cpu_kernels_at(level)); level++)
+        for (size_t t = 0; t < COUNT(types); t++)
+            for (int64_t n = 1; n < 150; n += 7) {
+                void *b = typed(*state, types[t], 9 * n);
+                float *x = test_floats(*state, 7 * (n + 9)),
+                      *out = test_floats(*state, 7 * n),
+                      *again = test_copy(*state, 7 * n, out), dots[63], dots_again[63];
+                zero_rows rows = {7, 9, n, x, n + 9, b, n, out, n};
+                best->add_rows(types[t], &rows);
+                rows.out = again;
+                kernels->add_rows(types[t], &rows);
+                assert_same(7 * n, out, again);
+                rows.out = dots, rows.out_stride = 9;
+                best->row_dots(types[t], &rows);
+                rows.out = dots_again;
+                kernels->row_dots(types[t], &rows);
+                assert_same(63, dots, dots_again);
+            }
+}
+
+static void long_products_poll(void **state)
+{
+    int polls = 0;
+    zero_math math = test_opened(cpu);
+    math.poll = test_count_poll, math.poll_arg = &polls;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        zero_gemm g =
+            product(*state, (const int64_t[]){1, 1200, 900}, ZERO_FP32, transposed);
+        polls = 0;
+        cpu->gemm(&math, &g);
+        assert_true(polls >= 2);
+    }
+}
+
+/* ---- attention ---- */
+
+enum { B = 3, T = 37, H = 3, C = 15, ROOM = 41 };
+
+/* Keeps the first `past[b]` positions of each text's qkv[T,3C], then the rest one by one; out[B,T,C]
+ * of the latter. Text b is one position longer than text b - 1 at each moment. */
+static void recall_all(const zero_backend *backend, zero_math *math, test_pool *pool,
+                       const float *qkv, float *out)
+{
+    float *cache = test_floats(pool, B * zero_cache_floats(ROOM, C));
+    float *rows = test_floats(pool, B * 3 * C), *mixed = test_floats(pool, B * C);
+    for (int64_t b = 0; b < B; b++) { /* as a prompt is kept: one text in its place */
+        const zero_cached prompt = {.B = 1,
+                                    .T = b + 1,
+                                    .C = C,
+                                    .H = H,
+                                    .room = ROOM,
+                                    .qkv = qkv + b * T * 3 * C,
+                                    .cache = cache + b * zero_cache_floats(ROOM, C)};
+        backend->remember(math, &prompt);
+    }
+    for (int64_t made = 1; made + B - 1 < T; made++) {
+        int64_t past[B];
+        for (int64_t b = 0; b < B; b++) {
+            past[b] = b + made;
+            memcpy(rows + b * 3 * C, qkv + (b * T + past[b]) * 3 * C, 3 * C * sizeof *rows);
+        }
+        const zero_cached token = {B, 1, C, H, ROOM, past, rows, cache, mixed};
+        backend->remember(math, &token);
+        backend->recall(math, &token);
+        for (int64_t b = 0; b < B; b++)
+            memcpy(out + (b * T + past[b]) * C, mixed + b * C, C * sizeof *out);
+    }
+}
+
+/* One token at a time gives what attention gives to all positions at once. */
+static void tokens_attend_as_whole_texts_do(void **state)
+{
+    zero_math fast = test_opened(cpu), slow = test_opened(naive);
+    zero_attention a = {.B = B, .T = T, .C = C, .H = H};
+    float *want = test_floats(*state, B * T * C);
+    a.qkv = test_floats(*state, B * T * 3 * C);
+    a.out = want;
+    a.lse = test_floats(*state, B * H * T);
+    a.work = test_floats(*state, naive->attention_workspace(&a));
+    naive->attention(&slow, &a);
+    float *got = test_copy(*state, B * T * C, want),
+          *plain = test_copy(*state, B * T * C, want);
+    recall_all(cpu, &fast, *state, a.qkv, got);
+    recall_all(naive, &slow, *state, a.qkv, plain);
+    assert_true(test_error(B * T * C, got, want) < TOLERANCE);
+    assert_true(test_error(B * T * C, plain, want) < TOLERANCE);
+    assert_memory_not_equal(got, want, B * T * C * sizeof *got); /* they were computed */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(products_of_few_rows_agree_with_the_oracle),
+        test_with_pool(a_cut_of_rows_or_columns_changes_no_bits),
+        test_with_pool(slices_add_up_as_the_tree_says),
+        test_with_pool(every_instruction_set_gives_the_same_bits),
+        test_with_pool(long_products_poll),
+        test_with_pool(tokens_attend_as_whole_texts_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
