@@ -39,6 +39,13 @@ if(NOT BLAS_FOUND)
   zero_missing("A BLAS (any one links; we measure with OpenBLAS)")
 endif()
 
+# Threads inside a rank, src/math/team.c.
+set(ZERO_HAVE_OPENMP OFF)
+if(ZERO_OPENMP)
+  find_package(OpenMP COMPONENTS C QUIET)
+  set(ZERO_HAVE_OPENMP ${OpenMP_C_FOUND})
+endif()
+
 foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
   if(NOT target IN_LIST found_above)
     set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL ON)

@@ -2,10 +2,12 @@
 
 #include <assert.h>
 
+#include "base/type.h"
 #include "math/blas.h"
 #include "math/cpu_packed.h"
 #include "math/cpu_slices.h"
 #include "math/cpu_state.h"
+#include "math/team.h"
 
 /* A block that BLAS multiplies is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: communication waits
  * at most a few milliseconds for a poll. The cost is in bench/results. Widened blocks of b fill
@@ -52,20 +54,71 @@ static void gemm_blocks(const zero_math *math, const zero_gemm *g, int64_t j, in
     }
 }
 
-static void gemm_rows(const zero_math *math, const zero_gemm *g, int64_t first, int64_t n)
+/* Columns [j, j + BLOCK_N) of n rows, from `first` on. */
+static void gemm_rows(const zero_math *math, const zero_gemm *g, int64_t first, int64_t n,
+                      int64_t j)
 {
     zero_gemm rows = *g;
     rows.m = n;
     rows.a += first * (g->transpose_a ? 1 : g->lda);
     rows.c += first * g->ldc;
-    int64_t step = zero_block_len(g->k, BLOCK_K, 1);
-    for (int64_t j = 0; j < g->n; j += BLOCK_N) {
-        int64_t p = 0;
-        do { /* once even if k = 0: c must then become zero */
-            gemm_blocks(math, &rows, j, p, zero_min(step, g->k - p));
-            p += step;
-        } while (p < g->k);
+    int64_t step = zero_block_len(g->k, BLOCK_K, 1), p = 0;
+    do { /* once even if k = 0: c must then become zero */
+        gemm_blocks(math, &rows, j, p, zero_min(step, g->k - p));
+        p += step;
+    } while (p < g->k);
+}
+
+typedef struct {
+    const zero_gemm *g;
+    zero_turns next;
+} by_blas;
+
+/* In fp32 a block of c is finished before the next. A 16-bit block of b is widened each time it is
+ * used, so it meets all rows at once. Either way an element of c adds its blocks of k in order: the
+ * bits are the same. Threads have blocks of their own, and each call of BLAS is what it is with one
+ * thread. */
+static void multiply_by_blas(const zero_thread *me, void *arg)
+{
+    by_blas *x = arg;
+    const zero_gemm *g = x->g;
+    const int64_t step = g->b_type == ZERO_FP32 || me->size > 1 ? BLOCK_M : g->m;
+    const int64_t across = zero_divide_up(g->n, BLOCK_N);
+    const int64_t pieces = g->m > 0 ? across * zero_divide_up(g->m, step) : 0;
+    for (int64_t at; (at = zero_turns_take(&x->next)) < pieces;) {
+        const int64_t i = at / across * step;
+        gemm_rows(&me->math, g, i, zero_min(step, g->m - i), at % across * BLOCK_N);
     }
+}
+
+/* ---- slices ---- */
+
+typedef struct {
+    const zero_packed_kernels *kernels;
+    const zero_gemm *g;
+} sliced;
+
+/* Any cut of rows or columns has the bits of the whole: the longer of both is shared, because each
+ * thread packs all of the other factor. */
+static void multiply_slices(const zero_thread *me, void *arg)
+{
+    const sliced *x = arg;
+    const bool by_rows = x->g->m > x->g->n;
+    zero_gemm g = *x->g;
+    const zero_share_of_team own =
+        zero_thread_share(me, by_rows ? g.m : g.n,
+                          by_rows ? x->kernels->rows : x->kernels->cols);
+    if (own.first == own.end) return;
+    if (by_rows) {
+        g.m = own.end - own.first;
+        g.a += own.first * (g.transpose_a ? 1 : g.lda);
+        g.c += own.first * g.ldc;
+    } else {
+        g.n = own.end - own.first;
+        g.b = zero_type_at(g.b_type, g.b, own.first * (g.transpose_b ? g.ldb : 1));
+        g.c += own.first;
+    }
+    zero_cpu_packed_slices(&me->math, x->kernels, &g);
 }
 
 /* NULL: BLAS multiplies. Its sums depend on m and n as well, so it has none of a product in slices. */
@@ -84,18 +137,11 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.ldc) whole.ldc = g->n;
     const zero_packed_kernels *kernels = kernels_for(math, g);
     if (g->slices > 1 && g->m > 0 && g->n > 0 && g->k > 0) {
-        zero_cpu_packed_slices(math, kernels, &whole);
-        return;
-    }
-    if (kernels) {
+        zero_team_run(math, multiply_slices, &(sliced){kernels, &whole});
+    } else if (kernels) {
         zero_cpu_packed_gemm(math, kernels, &whole);
-        return;
+    } else {
+        by_blas x = {.g = &whole};
+        zero_team_run(math, multiply_by_blas, &x);
     }
-
-    /* In fp32 a block of c is finished before the next. A 16-bit block of b is widened each time
-     * it is used, so it meets all rows at once. Either way an element of c adds its blocks of k
-     * in order: the bits are the same. */
-    int64_t step = g->b_type == ZERO_FP32 ? BLOCK_M : g->m;
-    for (int64_t i = 0; i < g->m; i += step)
-        gemm_rows(math, &whole, i, zero_min(step, g->m - i));
 }
