@@ -32,6 +32,7 @@ typedef struct {
     const zero_model *part; /* what the rank has of the model */
     const zero_backend *backend;
     zero_device_place place;
+    zero_thread_choice threads;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     int32_t *text; /* [n_known + options.tokens] owned */
@@ -126,6 +127,7 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
     in.forward_only = true;
+    in.threads = j->threads.n;
     in.collectives = collectives;
     in.device = j->backend->memory != NULL;
     in.layout = &data->layout;
@@ -133,13 +135,11 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     return in;
 }
 
-static zero_status find_limit(const job *j, size_t *limit)
+static zero_status find_limit(job *j, size_t *limit)
 {
     zero_topology topology;
-    const char *threads_from;
-    int blas_threads;
     int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
-    ZERO_TRY(zero_machine_read(0, &topology, &blas_threads, &threads_from));
+    ZERO_TRY(zero_machine_read(0, &topology, &j->threads));
     *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
                                           : zero_machine_room(&topology, node_ranks);
     return ZERO_OK;

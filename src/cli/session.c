@@ -192,8 +192,9 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
 
 static zero_status read_machine(zero_session *s)
 {
-    return zero_machine_read(s->config.threads, &s->topology, &s->blas_threads,
-                             &s->threads_from);
+    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->threads));
+    s->config.threads = s->threads.n;
+    return ZERO_OK;
 }
 
 static zero_status prepare(zero_session *s)
@@ -352,8 +353,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .device = &s->place.about,
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
-                           .blas_threads = s->blas_threads,
-                           .threads_from = s->threads_from,
+                           .threads_from = s->threads.from,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,

@@ -1,5 +1,7 @@
 #include "math/team.h"
 
+#include "math/backends.h"
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -14,7 +16,7 @@ static zero_thread thread_at(const zero_math *math, int index, int size)
 }
 
 #ifdef _OPENMP
-bool zero_team_is_built(void)
+bool zero_cpu_has_threads(void)
 {
     return true;
 }
@@ -40,7 +42,7 @@ void zero_thread_wait(const zero_thread *thread)
 #pragma omp barrier
 }
 #else
-bool zero_team_is_built(void)
+bool zero_cpu_has_threads(void)
 {
     return false;
 }

@@ -310,6 +310,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                              .saved = saved_floats(u, B * T),
                              .forward_work = attention,
                              .backward_work = 4 * own + joint + n + attention,
+                             .thread_work = attention,
                              .flops = flops(u, B, T),
                              .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }

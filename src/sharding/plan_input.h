@@ -64,6 +64,7 @@ typedef struct {
     int shard_ranks;
     /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
     int node_parameters;
+    int64_t threads; /* of a rank, that compute; a device has its own. Equal bits */
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -79,5 +80,15 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 28
+#define ZERO_PLAN_FIELDS 29
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
+
+/* The threads that compute, and have a scratch and a workspace each. */
+static inline int64_t zero_plan_threads(const zero_plan_input *in)
+{
+    return in->device ? 1 : in->threads;
+}
+
+/* A unit's sizes with the workspaces of all threads. */
+zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
+                                int64_t T);

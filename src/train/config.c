@@ -395,6 +395,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.offload_host = zero_config_offloads_to_host(c);
     in.shard_ranks = zero_config_shard_ranks(c);
     in.node_parameters = c->node_parameters;
+    in.threads = zero_max(c->threads, 1);
     in.collectives = collectives;
     in.layout = place.layout;
     in.tp_layout = place.tp_layout;
