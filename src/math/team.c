@@ -33,6 +33,7 @@ void zero_team_run(const zero_math *math, zero_thread_work *work, void *arg)
         /* The runtime may give fewer. */
         const zero_thread t = thread_at(math, omp_get_thread_num(), omp_get_num_threads());
         work(&t, arg);
+        if (t.size > 1) zero_math_poll(&t.math); /* it may have had nothing to do */
     }
 }
 
