@@ -194,7 +194,9 @@ static zero_status read_machine(zero_session *s)
 {
     ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->threads));
     s->config.threads = s->threads.n;
-    return ZERO_OK;
+    if (s->threads.n == 1) return ZERO_OK;
+    return zero_machine_bind((int)s->threads.n, s->world.layout.local_of[s->world.rank],
+                             s->node_ranks, s->binding, sizeof s->binding);
 }
 
 static zero_status prepare(zero_session *s)
@@ -354,6 +356,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
                            .threads_from = s->threads.from,
+                           .binding = s->binding,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,

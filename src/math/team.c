@@ -82,3 +82,20 @@ void zero_team_share(const zero_math *math, int64_t n, int64_t granule,
     else if (n > 0)
         work(math, arg, 0, n);
 }
+
+typedef struct {
+    void (*call)(int index, void *arg);
+    void *arg;
+} each_call;
+
+static void call_each(const zero_thread *me, void *arg)
+{
+    const each_call *each = arg;
+    each->call(me->index, each->arg);
+}
+
+void zero_cpu_each_thread(int threads, void (*call)(int index, void *arg), void *arg)
+{
+    each_call each = {call, arg};
+    zero_team_run(&(zero_math){.threads = threads}, call_each, &each);
+}

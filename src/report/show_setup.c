@@ -236,7 +236,10 @@ static void show_threads(const zero_run_view *v)
     if (v->config->threads <= 1) return;
     zero_text_run_row("threads");
     printf("%d per rank, because of %s", (int)v->config->threads, v->threads_from);
-    if (!has_team(v->config)) printf(": they change nothing, one computes in this run");
+    if (has_team(v->config))
+        printf("; %s", v->binding);
+    else
+        printf(": they change nothing, one computes in this run");
     printf("\n");
 }
 
