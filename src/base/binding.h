@@ -20,9 +20,9 @@
 
 typedef struct {
     void *machine, *set; /* hwloc's; NULL: closed */
-    int cores;           /* in the set: one for each thread; 0: a thread may use all of it */
-    bool binds;          /* false: everything stays as it is */
-    char text[128];      /* "each on a core of its own: 0-3", of the system's numbers */
+    int cores;      /* in the set: one for each thread; 0: a thread may use all of it */
+    bool binds;     /* false: everything stays as it is */
+    char text[128]; /* "each on a core of its own: 0-3", of the system's numbers */
 } zero_binding;
 
 /* One of node_ranks ranks on this machine, the local_rank-th, has so many threads. ZERO_ERR_ENV if

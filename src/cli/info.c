@@ -15,6 +15,7 @@
 #include "comm/launch.h"
 #include "math/backends.h"
 #include "math/blas.h"
+#include "math/threads.h"
 #include "sharding/stages.h"
 #include "zero/version.h"
 
@@ -92,7 +93,8 @@ static void put_machine(json_t *info, const zero_topology *t)
     json_object_set_new(info, "usable",
                         cores_and_threads(t->usable_cores, t->usable_threads));
     json_object_set_new(info, "usable_cpus", json_string(t->usable_list));
-    json_object_set_new(info, "bound", json_boolean(t->usable_threads < t->allowed_threads));
+    json_object_set_new(info, "bound",
+                        json_boolean(t->usable_threads < t->allowed_threads));
     json_object_set_new(info, "numa_nodes", json_integer(t->numa_nodes));
     json_object_set_new(info, "memory_bytes", bytes(t->machine_memory));
     json_object_set_new(info, "memory_available_bytes", bytes(t->memory_available));

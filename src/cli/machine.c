@@ -7,8 +7,8 @@
 
 #include "base/binding.h"
 #include "base/fail.h"
-#include "math/backends.h"
 #include "math/blas.h"
+#include "math/threads.h"
 #include "train/metrics.h"
 
 #define MOST_THREADS 4096 /* as --threads has it */
@@ -29,13 +29,14 @@ zero_status zero_machine_read(int64_t option, zero_topology *topology,
 {
     ZERO_TRY(zero_topology_read(topology));
     zero_blas_set_threads(1);
-    *threads = option > 0 ? (zero_thread_choice){option, "--threads"}
-                          : threads_from_environment();
+    *threads =
+        option > 0 ? (zero_thread_choice){option, "--threads"} : threads_from_environment();
     if (threads->n > zero_max(FEW_THREADS, topology->machine_threads))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s %d: this machine runs %d threads at a time; choose at most that "
-                         "many per rank",
-                         threads->from, (int)threads->n, topology->machine_threads);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s %d: this machine runs %d threads at a time; choose at most that "
+            "many per rank",
+            threads->from, (int)threads->n, topology->machine_threads);
     if (threads->n == 1 || zero_cpu_has_threads()) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
                      "--threads %d: this build has no OpenMP, so a rank has one thread; "

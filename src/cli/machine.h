@@ -9,7 +9,8 @@
 /* The threads of a rank. */
 typedef struct {
     int64_t n;
-    const char *from; /* the option or the variable that asked for them; NULL: neither did */
+    const char
+        *from; /* the option or the variable that asked for them; NULL: neither did */
 } zero_thread_choice;
 
 /* Reads the machine and chooses threads: those of --threads, or if that is 0 what the environment

@@ -16,13 +16,6 @@ const char *zero_backend_name_at(int i);
  * 5 T d + 145 T + 240 d, with d = C/H rounded up to 32, and T too, plus 16. */
 int64_t zero_attention_workspace(const zero_attention *a);
 
-/* Whether zero_math.threads counts: the build has OpenMP. */
-bool zero_cpu_has_threads(void);
-
-/* Each of a rank's threads calls this once, the caller as number 0. They are those that compute
- * later, as long as their number stays. */
-void zero_cpu_each_thread(int threads, void (*call)(int index, void *arg), void *arg);
-
 /* The instruction set of the kernels that the cpu backend chooses on this machine: "native" if
  * the build was for one machine, else "x86-64-v4" and the like. */
 const char *zero_cpu_kernels_name(void);

@@ -82,5 +82,5 @@ static void forward(const zero_head *head, float *work)
 
 void zero_cpu_attention(const zero_math *math, const zero_attention *a)
 {
-    zero_heads_run(math, a, forward);
+    zero_heads_run(math, a, zero_cpu_attention_workspace(a), forward);
 }

@@ -137,5 +137,5 @@ static void backward(const zero_head *head, float *work)
 
 void zero_cpu_attention_backward(const zero_math *math, const zero_attention *a)
 {
-    zero_heads_run(math, a, backward);
+    zero_heads_run(math, a, zero_cpu_attention_workspace(a), backward);
 }

@@ -87,8 +87,7 @@ typedef struct {
 static void sum_subtrees(const zero_thread *me, void *arg)
 {
     squares_call *a = arg;
-    const zero_share_of_team own =
-        zero_thread_share(me, zero_divide_up(a->n, a->size), 1);
+    const zero_share_of_team own = zero_thread_share(me, zero_divide_up(a->n, a->size), 1);
     for (int64_t i = own.first; i < own.end; i++)
         a->sums[i] = squares(&me->math, a->type, zero_min(a->n - i * a->size, a->size),
                              zero_type_at(a->type, a->x, i * a->size));
@@ -183,9 +182,8 @@ static void accumulate_part(const zero_math *math, const void *arg, int64_t firs
     const flat_call *a = arg;
     float *out = a->out;
     for (int64_t i = first; i < end; i += ZERO_CPU_PIECE) {
-        zero_vector_kernels_best()->add_rounded(a->type, piece_len(end, i),
-                                                a->sum ? a->sum + i : NULL, a->in + i,
-                                                out + i);
+        zero_vector_kernels_best()->add_rounded(
+            a->type, piece_len(end, i), a->sum ? a->sum + i : NULL, a->in + i, out + i);
         zero_math_poll(math);
     }
 }

@@ -105,9 +105,8 @@ static void multiply_slices(const zero_thread *me, void *arg)
     const sliced *x = arg;
     const bool by_rows = x->g->m > x->g->n;
     zero_gemm g = *x->g;
-    const zero_share_of_team own =
-        zero_thread_share(me, by_rows ? g.m : g.n,
-                          by_rows ? x->kernels->rows : x->kernels->cols);
+    const zero_share_of_team own = zero_thread_share(
+        me, by_rows ? g.m : g.n, by_rows ? x->kernels->rows : x->kernels->cols);
     if (own.first == own.end) return;
     if (by_rows) {
         g.m = own.end - own.first;

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "math/cpu_attention.h"
 #include "math/team.h"
 
 #define LOG2_E 1.4426950408889634
@@ -171,8 +170,9 @@ static void compute_heads(const zero_thread *me, void *arg)
     }
 }
 
-void zero_heads_run(const zero_math *math, const zero_attention *a, zero_head_work *work)
+void zero_heads_run(const zero_math *math, const zero_attention *a, int64_t floats,
+                    zero_head_work *work)
 {
-    heads x = {.a = a, .work = work, .floats = zero_cpu_attention_workspace(a)};
+    heads x = {.a = a, .work = work, .floats = floats};
     zero_team_run(math, compute_heads, &x);
 }

@@ -95,5 +95,6 @@ void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row);
 /* Computes a head; `work` is the rest of the thread's workspace. */
 typedef void zero_head_work(const zero_head *head, float *work);
 
-/* All heads of all samples: each by one thread, with a workspace of its own. */
-void zero_heads_run(const zero_math *math, const zero_attention *a, zero_head_work *work);
+/* All heads of all samples: each by one thread, which has a workspace of so many floats. */
+void zero_heads_run(const zero_math *math, const zero_attention *a, int64_t floats,
+                    zero_head_work *work);

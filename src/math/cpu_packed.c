@@ -30,7 +30,8 @@ typedef struct {
 
 static size_t lane_bytes(const blocks *t)
 {
-    return (size_t)zero_round_up(t->k, t->kernels->depth) * zero_type_size(t->kernels->type);
+    return (size_t)zero_round_up(t->k, t->kernels->depth) *
+           zero_type_size(t->kernels->type);
 }
 
 /* This thread's panels of the block. */
@@ -146,8 +147,7 @@ static dealt deal(const zero_packed_kernels *kernels, const zero_gemm *g, int th
     for (int64_t parts = 1; parts <= threads; parts *= 2) {
         const int64_t rows = zero_block_len(m, zero_divide_up(m, parts), kernels->rows);
         for (int64_t cols = kernels->block_n; cols > 0; cols -= kernels->cols) {
-            const int64_t pieces =
-                zero_divide_up(g->n, cols) * zero_divide_up(m, rows);
+            const int64_t pieces = zero_divide_up(g->n, cols) * zero_divide_up(m, rows);
             const int64_t last = zero_divide_up(pieces, threads) * cols * (rows + PACKING);
             if (last >= least) continue;
             least = last;

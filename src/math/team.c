@@ -1,7 +1,5 @@
 #include "math/team.h"
 
-#include "math/backends.h"
-
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -16,7 +14,7 @@ static zero_thread thread_at(const zero_math *math, int index, int size)
 }
 
 #ifdef _OPENMP
-bool zero_cpu_has_threads(void)
+bool zero_team_is_built(void)
 {
     return true;
 }
@@ -43,7 +41,7 @@ void zero_thread_wait(const zero_thread *thread)
 #pragma omp barrier
 }
 #else
-bool zero_cpu_has_threads(void)
+bool zero_team_is_built(void)
 {
     return false;
 }
@@ -81,21 +79,4 @@ void zero_team_share(const zero_math *math, int64_t n, int64_t granule,
         zero_team_run(math, work_on_share, &s);
     else if (n > 0)
         work(math, arg, 0, n);
-}
-
-typedef struct {
-    void (*call)(int index, void *arg);
-    void *arg;
-} each_call;
-
-static void call_each(const zero_thread *me, void *arg)
-{
-    const each_call *each = arg;
-    each->call(me->index, each->arg);
-}
-
-void zero_cpu_each_thread(int threads, void (*call)(int index, void *arg), void *arg)
-{
-    each_call each = {call, arg};
-    zero_team_run(&(zero_math){.threads = threads}, call_each, &each);
 }

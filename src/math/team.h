@@ -17,9 +17,13 @@
 #include "base/number.h"
 #include "math/backend.h"
 
+/* Whether this build has threads. */
+bool zero_team_is_built(void);
+
 /* One thread within a call. */
 typedef struct {
-    zero_math math; /* with a scratch of its own, and for one thread; polls if it is the first */
+    zero_math
+        math; /* with a scratch of its own, and for one thread; polls if it is the first */
     int index, size;
 } zero_thread;
 
