@@ -64,7 +64,8 @@ typedef struct {
     int shard_ranks;
     /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
     int node_parameters;
-    int64_t threads; /* of a rank, that compute; a device has its own. Equal bits */
+    int64_t
+        threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -86,7 +87,7 @@ extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 /* The threads that compute, and have a scratch and a workspace each. */
 static inline int64_t zero_plan_threads(const zero_plan_input *in)
 {
-    return in->device ? 1 : in->threads;
+    return in->device || in->threads < 1 ? 1 : in->threads;
 }
 
 /* A unit's sizes with the workspaces of all threads. */
