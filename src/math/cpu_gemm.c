@@ -91,33 +91,63 @@ static void multiply_by_blas(const zero_thread *me, void *arg)
     }
 }
 
-/* ---- slices ---- */
+/* ---- cut ---- */
 
+/* Threads have the cells of a grid over c, and each computes its own as a product alone: none waits for
+ * another before the end, as threads that share what is packed would, block by block. */
 typedef struct {
     const zero_packed_kernels *kernels;
     const zero_gemm *g;
-} sliced;
+    int down, across; /* cells */
+} grid;
 
-/* Any cut of rows or columns has the bits of the whole: the longer of both is shared, because each
- * thread packs all of the other factor. */
-static void multiply_slices(const zero_thread *me, void *arg)
+/* Rows, or columns, that packing one of them costs, about. */
+#define PACKING 24
+
+static grid choose_grid(const zero_packed_kernels *kernels, const zero_gemm *g, int threads)
 {
-    const sliced *x = arg;
-    const bool by_rows = x->g->m > x->g->n;
-    zero_gemm g = *x->g;
-    const zero_share_of_team own = zero_thread_share(
-        me, by_rows ? g.m : g.n, by_rows ? x->kernels->rows : x->kernels->cols);
-    if (own.first == own.end) return;
-    if (by_rows) {
-        g.m = own.end - own.first;
-        g.a += own.first * (g.transpose_a ? 1 : g.lda);
-        g.c += own.first * g.ldc;
-    } else {
-        g.n = own.end - own.first;
-        g.b = zero_type_at(g.b_type, g.b, own.first * (g.transpose_b ? g.ldb : 1));
-        g.c += own.first;
+    grid best = {kernels, g, 1, 1};
+    int64_t least = INT64_MAX;
+    for (int down = 1; down <= threads; down++) {
+        const int across = threads / down;
+        const int64_t m = zero_round_up(zero_divide_up(g->m, down), kernels->rows);
+        const int64_t n = zero_round_up(zero_divide_up(g->n, across), kernels->cols);
+        const int64_t cost = m * n + PACKING * (m + n);
+        if (cost >= least) continue;
+        least = cost;
+        best.down = down, best.across = across;
     }
-    zero_cpu_packed_slices(&me->math, x->kernels, &g);
+    return best;
+}
+
+/* The whole of a product, or a cell. */
+static void multiply_packed(const zero_math *math, const zero_packed_kernels *kernels,
+                            const zero_gemm *g)
+{
+    if (g->slices > 1 && g->k > 0)
+        zero_cpu_packed_slices(math, kernels, g);
+    else
+        zero_cpu_packed_gemm(math, kernels, g);
+}
+
+/* Any cut of rows or columns has the bits of the whole. */
+static void multiply_cells(const zero_thread *me, void *arg)
+{
+    const grid *x = arg;
+    const int cells = x->down * x->across;
+    for (int i = me->index; i < cells; i += me->size) { /* there may be fewer threads */
+        const zero_thread row = {.index = i / x->across, .size = x->down};
+        const zero_thread col = {.index = i % x->across, .size = x->across};
+        const zero_share_of_team rows = zero_thread_share(&row, x->g->m, x->kernels->rows);
+        const zero_share_of_team cols = zero_thread_share(&col, x->g->n, x->kernels->cols);
+        zero_gemm g = *x->g;
+        g.m = rows.end - rows.first, g.n = cols.end - cols.first;
+        if (g.m == 0 || g.n == 0) continue;
+        g.a += rows.first * (g.transpose_a ? 1 : g.lda);
+        g.b = zero_type_at(g.b_type, g.b, cols.first * (g.transpose_b ? g.ldb : 1));
+        g.c += rows.first * g.ldc + cols.first;
+        multiply_packed(&me->math, x->kernels, &g);
+    }
 }
 
 /* NULL: BLAS multiplies. Its sums depend on m and n as well, so it has none of a product in slices. */
@@ -135,10 +165,12 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
     const zero_packed_kernels *kernels = kernels_for(math, g);
-    if (g->slices > 1 && g->m > 0 && g->n > 0 && g->k > 0) {
-        zero_team_run(math, multiply_slices, &(sliced){kernels, &whole});
+    if (g->m == 0 || g->n == 0) return;
+    if (kernels && math->threads > 1) {
+        grid x = choose_grid(kernels, &whole, math->threads);
+        zero_team_run(math, multiply_cells, &x);
     } else if (kernels) {
-        zero_cpu_packed_gemm(math, kernels, &whole);
+        multiply_packed(math, kernels, &whole);
     } else {
         by_blas x = {.g = &whole};
         zero_team_run(math, multiply_by_blas, &x);

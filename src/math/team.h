@@ -5,8 +5,8 @@
  * the bits of one. The first thread is the one that made the call. It alone polls, so MPI sees one
  * thread.
  *
- *     first thread   pack | tile poll tile poll tile | pack | ...      | all wait for all
- *     second         pack | tile tile tile           | pack | ...
+ *     first thread   piece poll piece poll piece poll       | all wait for all, once per call
+ *     second         piece piece piece piece                |
  *
  * Nothing here allocates, but the runtime does when it starts its threads: at the first call. */
 #pragma once
